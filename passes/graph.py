@@ -1,0 +1,415 @@
+"""The graph every format is read into: operators as nodes, uses as edges, regions as graphs.
+
+    >>> g = Graph("hub")
+    >>> x = g.add_input("x", tensor("float32", 2))
+    >>> y = g.add_node("Neg", [x], [("y", tensor("float32", 2))]).outputs[0]
+    >>> g.outputs.append(y)
+
+The only module that imports networkx. Nodes of the networkx graph are `Node` objects; the edge
+`(producer, consumer, (output index, input index))` is one use. Values that no node produces
+(inputs, constants) have their uses in a table beside it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import heapq
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from .errors import InvalidModel
+from .tensor import TensorData
+from .types import TensorType, Type
+
+
+class Value:
+    """One value: an input, a constant (`data`), or an output of `producer`.
+
+    `name` is "" for an optional output that nobody wants. `meta` holds what a format knows and the
+    hub doesn't (doc strings, tensor names, rt_info), keyed by format.
+    """
+
+    __slots__ = ("data", "index", "meta", "name", "producer", "type")
+
+    def __init__(
+        self,
+        name: str,
+        type: Type | None = None,
+        producer: Node | None = None,
+        index: int = 0,
+        data: TensorData | None = None,
+    ) -> None:
+        self.name = name
+        self.type = type
+        self.producer = producer
+        self.index = index
+        self.data = data
+        self.meta: dict[str, Any] | None = None
+
+    @property
+    def tensor(self) -> TensorType:
+        """The type as a tensor type; an unknown one where it is none (or not known)."""
+        return self.type if isinstance(self.type, TensorType) else TensorType()
+
+    @property
+    def rank(self) -> int | None:
+        return self.tensor.rank
+
+    def array(self) -> np.ndarray[Any, Any] | None:
+        """The constant's array, or None where the value isn't constant."""
+        return None if self.data is None else self.data.numpy()
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {self.type}>"
+
+
+class Node:
+    """One operator.
+
+    Attributes:
+        domain, op_type: the operator ("" is ONNX's default domain; `backedge` the hub's own).
+        version: since_version of the operator (ONNX), opset number (OpenVINO).
+        attributes: name -> Python value (int, float, str, bytes, list, TensorData, a format's own object).
+        inputs: values, None where an optional input is left out. The last `captured` of them are values
+            that the regions use from outside; each region ends its inputs with one parameter for each.
+        outputs: values this node produces.
+        regions: name -> Graph.
+    """
+
+    __slots__ = (
+        "attributes",
+        "captured",
+        "domain",
+        "inputs",
+        "meta",
+        "name",
+        "op_type",
+        "outputs",
+        "regions",
+        "version",
+    )
+
+    def __init__(self, domain: str, op_type: str, version: int, name: str = "") -> None:
+        self.domain = domain
+        self.op_type = op_type
+        self.version = version
+        self.name = name
+        self.attributes: dict[str, Any] = {}
+        self.inputs: list[Value | None] = []
+        self.outputs: list[Value] = []
+        self.regions: dict[str, Graph] = {}
+        self.captured = 0
+        self.meta: dict[str, Any] | None = None
+
+    @property
+    def op(self) -> tuple[str, str]:
+        return self.domain, self.op_type
+
+    @property
+    def output(self) -> Value:
+        return self.outputs[0]
+
+    @property
+    def formal_inputs(self) -> list[Value | None]:
+        """The inputs without the captured values."""
+        return self.inputs[: len(self.inputs) - self.captured]
+
+    @property
+    def captures(self) -> list[Value | None]:
+        """The captured values."""
+        return self.inputs[len(self.inputs) - self.captured :]
+
+    def input(self, index: int) -> Value | None:
+        """Formal input `index`, None where it is left out (at the end as well)."""
+        return self.inputs[index] if index < len(self.inputs) - self.captured else None
+
+    def __repr__(self) -> str:
+        domain = f"{self.domain}." if self.domain else ""
+        name = self.name or (self.outputs[0].name if self.outputs else "")
+        return f"{domain}{self.op_type}-{self.version} {name!r}"
+
+
+OutputSpec = Value | tuple[str, Type | None] | str
+
+
+class Graph:
+    """A graph of typed nodes in one dialect; a region is a Graph too.
+
+    Attributes:
+        dialect: "onnx", "openvino", "hub", ...
+        inputs: values fed from outside, in order (an ONNX input with a default is here and has data).
+        outputs: values handed out, in order; an input, or the same value twice, may stand here.
+        constants: constant values in file order, used or not.
+        opsets: domain -> version (root graphs).
+        functions: (domain, name, overload) -> the format's function object (root graphs).
+    """
+
+    __slots__ = ("_nx", "_uses", "constants", "dialect", "functions", "inputs", "meta", "name", "opsets", "outputs")
+
+    def __init__(self, dialect: str, name: str = "main") -> None:
+        self.dialect = dialect
+        self.name = name
+        self.inputs: list[Value] = []
+        self.outputs: list[Value] = []
+        self.constants: list[Value] = []
+        self.opsets: dict[str, int] = {}
+        self.functions: dict[tuple[str, str, str], Any] = {}
+        self.meta: dict[str, Any] = {}
+        self._nx: nx.MultiDiGraph[Node] = nx.MultiDiGraph()
+        self._uses: dict[Value, dict[tuple[Node, int], None]] = {}
+
+    # building ------------------------------------------------------------------------------------
+
+    def add_input(self, name: str, type: Type | None = None) -> Value:
+        value = Value(name, type)
+        self.inputs.append(value)
+        return value
+
+    def add_constant(self, data: Any, name: str = "") -> Value:
+        """A constant value from a TensorData or anything `np.asarray` takes."""
+        if not isinstance(data, TensorData):
+            data = TensorData.of(data)
+        value = Value(name, TensorType(data.dtype, data.shape), data=data)
+        self.constants.append(value)
+        return value
+
+    def add_node(
+        self,
+        op_type: str,
+        inputs: Sequence[Value | None] = (),
+        outputs: Iterable[OutputSpec] = (),
+        attributes: dict[str, Any] | None = None,
+        *,
+        domain: str = "",
+        version: int = 0,
+        name: str = "",
+        regions: dict[str, Graph] | None = None,
+        captured: int = 0,
+    ) -> Node:
+        """Append an operator. Each output is a Value made before, a name, or (name, type)."""
+        node = Node(domain, op_type, version, name)
+        if attributes:
+            node.attributes.update(attributes)
+        if regions:
+            node.regions.update(regions)
+        node.captured = captured
+        for index, spec in enumerate(outputs):
+            if isinstance(spec, Value):
+                spec.producer, spec.index = node, index
+                node.outputs.append(spec)
+            else:
+                value_name, value_type = (spec, None) if isinstance(spec, str) else spec
+                node.outputs.append(Value(value_name, value_type, node, index))
+        self._nx.add_node(node)
+        node.inputs = list(inputs)
+        for index, value in enumerate(node.inputs):
+            if value is not None:
+                self._add_use(value, node, index)
+        return node
+
+    def add_nodes(self, nodes: Sequence[Node]) -> None:
+        """Append many nodes whose `inputs` and `outputs` are filled in already (what readers do)."""
+        self._nx.add_nodes_from(nodes)
+        uses = self._uses
+        edges: list[tuple[Node, Node, tuple[int, int]]] = []
+        for node in nodes:
+            for index, value in enumerate(node.inputs):
+                if value is None:
+                    continue
+                if value.producer is not None:
+                    edges.append((value.producer, node, (value.index, index)))
+                else:
+                    uses.setdefault(value, {})[node, index] = None
+        self._nx.add_edges_from(edges)
+
+    def _add_use(self, value: Value, node: Node, index: int) -> None:
+        if value.producer is not None:
+            self._nx.add_edge(value.producer, node, (value.index, index))
+        else:
+            self._uses.setdefault(value, {})[node, index] = None
+
+    def _remove_use(self, value: Value, node: Node, index: int) -> None:
+        if value.producer is not None:
+            self._nx.remove_edge(value.producer, node, (value.index, index))
+        else:
+            del self._uses[value][node, index]
+
+    # changing ------------------------------------------------------------------------------------
+
+    def set_input(self, node: Node, index: int, value: Value | None) -> None:
+        """Let `node` use `value` as its input `index` (which must exist)."""
+        old = node.inputs[index]
+        if old is not None:
+            self._remove_use(old, node, index)
+        node.inputs[index] = value
+        if value is not None:
+            self._add_use(value, node, index)
+
+    def set_inputs(self, node: Node, values: Sequence[Value | None], captured: int | None = None) -> None:
+        """Replace all inputs of `node`, and the number of captured ones if given."""
+        for index, old in enumerate(node.inputs):
+            if old is not None:
+                self._remove_use(old, node, index)
+        node.inputs = list(values)
+        if captured is not None:
+            node.captured = captured
+        for index, value in enumerate(node.inputs):
+            if value is not None:
+                self._add_use(value, node, index)
+
+    def replace_uses(self, old: Value, new: Value) -> None:
+        """Let every use of `old` in this graph, as an output of it too, use `new`."""
+        for node, index in self.uses(old):
+            self.set_input(node, index, new)
+        for index, value in enumerate(self.outputs):
+            if value is old:
+                self.outputs[index] = new
+
+    def remove_node(self, node: Node) -> None:
+        """Take a node out. Its outputs must not be used any more."""
+        for index, value in enumerate(node.inputs):
+            if value is not None and value.producer is None:
+                del self._uses[value][node, index]
+        self._nx.remove_node(node)
+
+    # asking --------------------------------------------------------------------------------------
+
+    @property
+    def nodes(self) -> list[Node]:
+        """The nodes in the order in which they were added."""
+        return list(self._nx)
+
+    def __len__(self) -> int:
+        return len(self._nx)
+
+    def uses(self, value: Value) -> list[tuple[Node, int]]:
+        """(node, input index) of each use of `value` inside this graph."""
+        if value.producer is None:
+            return list(self._uses.get(value, ()))
+        if value.producer not in self._nx:
+            return []
+        return [
+            (node, key[1])
+            for _, node, key in self._nx.out_edges(value.producer, keys=True)
+            if key[0] == value.index
+        ]
+
+    def topological(self) -> list[Node]:
+        """The nodes, producers first; the order in which they were added wherever that is possible.
+
+        Raises:
+            InvalidModel: the graph has a cycle (its nodes are named).
+        """
+        order = list(self._nx)
+        position = {node: index for index, node in enumerate(order)}
+        waiting: dict[Node, int] = {}
+        sorted_already = True
+        for node in order:
+            here = position[node]
+            count = 0
+            for value in node.inputs:
+                producer = value.producer if value is not None else None
+                if producer is not None:
+                    count += 1
+                    if position.get(producer, -1) >= here:
+                        sorted_already = False
+            waiting[node] = count
+        if sorted_already:
+            return order
+        ready = [position[node] for node in order if waiting[node] == 0]
+        heapq.heapify(ready)
+        done: list[Node] = []
+        while ready:
+            node = order[heapq.heappop(ready)]
+            done.append(node)
+            for consumers in self._nx.adj[node].items():
+                consumer, keys = consumers
+                waiting[consumer] -= len(keys)
+                if waiting[consumer] == 0:
+                    heapq.heappush(ready, position[consumer])
+        if len(done) < len(order):
+            stuck = [node for node in order if waiting[node] > 0]
+            raise InvalidModel(f"cycle in graph {self.name!r} through {', '.join(map(repr, stuck[:4]))}")
+        return done
+
+    def walk(self) -> Iterator[tuple[Graph, Node]]:
+        """Every node of this graph and of all regions inside it, with the graph it stands in."""
+        stack = [self]
+        while stack:
+            graph = stack.pop()
+            for node in graph._nx:
+                yield graph, node
+                stack.extend(node.regions.values())
+
+    def graphs(self) -> Iterator[Graph]:
+        """This graph and all regions inside it, outer ones first."""
+        stack = [self]
+        while stack:
+            graph = stack.pop()
+            yield graph
+            for node in graph._nx:
+                stack.extend(node.regions.values())
+
+    def values(self) -> Iterator[Value]:
+        """Every value of this graph (not of its regions): inputs, constants, node outputs."""
+        yield from self.inputs
+        for value in self.constants:
+            if value not in self.inputs:
+                yield value
+        for node in self._nx:
+            yield from node.outputs
+
+    # copying -------------------------------------------------------------------------------------
+
+    def copy(self, mapping: dict[Value, Value] | None = None) -> Graph:
+        """A deep copy (constant data is shared). `mapping` is filled with old value -> new value."""
+        mapping = {} if mapping is None else mapping
+        new = Graph(self.dialect, self.name)
+        new.opsets, new.functions, new.meta = dict(self.opsets), dict(self.functions), dict(self.meta)
+
+        def clone(value: Value, producer: Node | None = None) -> Value:
+            if value in mapping:
+                return mapping[value]
+            twin = Value(value.name, value.type, producer, value.index, value.data)
+            twin.meta = None if value.meta is None else dict(value.meta)
+            mapping[value] = twin
+            return twin
+
+        new.inputs = [clone(value) for value in self.inputs]
+        new.constants = [clone(value) for value in self.constants]
+        pairs: list[tuple[Node, Node]] = []
+        for node in self._nx:
+            twin = Node(node.domain, node.op_type, node.version, node.name)
+            twin.attributes = dict(node.attributes)
+            twin.captured = node.captured
+            twin.meta = None if node.meta is None else dict(node.meta)
+            twin.regions = {name: region.copy() for name, region in node.regions.items()}
+            twin.outputs = [clone(value, twin) for value in node.outputs]
+            pairs.append((node, twin))
+        for node, twin in pairs:
+            twin.inputs = [None if value is None else mapping[value] for value in node.inputs]
+        new.add_nodes([twin for _, twin in pairs])
+        new.outputs = [mapping[value] for value in self.outputs]
+        return new
+
+    def __str__(self) -> str:
+        from .text import graph_text
+
+        return graph_text(self)
+
+
+@contextlib.contextmanager
+def bulk() -> Iterator[None]:
+    """Pause the garbage collector while very many objects are made (it triples the time otherwise)."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()

@@ -1,0 +1,224 @@
+"""The canonical Loop and If: one representation for every format's control flow.
+
+A `backedge.Loop` node has the inputs
+
+    [trip count or None, initial condition or None, outside value of each slot that has one ...]
+
+one region "body", and `attributes["slots"]`: an ordered tuple of slots. Slots with an outside value,
+with a body input, with a body output, with a result take their places in slot order:
+
+| slot      | outside       | body input      | body output | result       |
+|-----------|---------------|-----------------|-------------|--------------|
+| Carried   | initial value | x               | x'          | last x       |
+| Sliced    | sequence      | element or part | -           | -            |
+| Captured  | value         | the same value  | -           | -            |
+| Stacked   | -             | -               | element     | all elements |
+| Iteration | -             | i (int64 [])    | -           | -            |
+| Condition | (input 1)     | c (bool []), if `body_input` | c' (bool []) | - |
+
+How often the body runs: `i` counts from 0; before each pass the loop stops if the trip count is given
+and `i >= trip` (a negative one runs nothing), if there are Sliced slots and `i` has reached the
+smallest number of parts, or if there is a Condition slot and the condition (the initial one, true when
+left out, then the last c') is false. Without a Condition slot the initial condition must be left out.
+
+A `backedge.If` node has the inputs [condition (bool []), captured ...] and the regions "then" and
+"else", each of which takes all captured values, in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .graph import Graph, Node, Value
+
+DOMAIN = "backedge"
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """A value handed from pass to pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sliced:
+    """A sequence of which each pass sees one part.
+
+    Part k begins at index `start + k*stride` (backwards from there when the stride is negative) and
+    ends before `end`; negative `start` and `end` count from the axis' length + 1 as in OpenVINO
+    (-1 is the length itself), so (0, -1, 1) is everything forwards and (-1, 0, -1) everything
+    backwards. `part` None: one element, the axis taken away; k: k elements, the axis kept (then
+    stride is k or -k).
+    """
+
+    axis: int = 0
+    start: int = 0
+    end: int = -1
+    stride: int = 1
+    part: int | None = None
+
+    @property
+    def reversed(self) -> bool:
+        return self.stride < 0
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """An outside value that every pass sees unchanged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stacked:
+    """A body value collected over all passes, the last pass first when `reverse`.
+
+    `part` None: elements are stacked along a new `axis` of the result; k: they have k entries along
+    `axis` and are concatenated there (None where k isn't known: use `part=-1`).
+    """
+
+    axis: int = 0
+    reverse: bool = False
+    part: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Iteration:
+    """The number of passes done so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Whether to go on. `body_input`: the body also sees the condition it was entered with."""
+
+    body_input: bool = False
+
+
+Slot = Carried | Sliced | Captured | Stacked | Iteration | Condition
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a slot stands: indices into node.inputs, body.inputs, body.outputs, node.outputs (-1: nowhere)."""
+
+    slot: Slot
+    outside: int = -1
+    enter: int = -1
+    leave: int = -1
+    result: int = -1
+
+
+def places(slots: Sequence[Slot]) -> list[Place]:
+    """The place of each slot, in slot order."""
+    outside, enter, leave, result = 2, 0, 0, 0
+    found: list[Place] = []
+    for slot in slots:
+        has_outside = isinstance(slot, Carried | Sliced | Captured)
+        has_enter = has_outside or isinstance(slot, Iteration) or (isinstance(slot, Condition) and slot.body_input)
+        has_leave = isinstance(slot, Carried | Stacked | Condition)
+        has_result = isinstance(slot, Carried | Stacked)
+        found.append(
+            Place(
+                slot,
+                outside if has_outside else -1,
+                enter if has_enter else -1,
+                leave if has_leave else -1,
+                result if has_result else -1,
+            )
+        )
+        outside += has_outside
+        enter += has_enter
+        leave += has_leave
+        result += has_result
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One slot with the values that stand in it."""
+
+    place: Place
+    outside: Value | None
+    enter: Value | None
+    leave: Value | None
+    result: Value | None
+
+    @property
+    def slot(self) -> Slot:
+        return self.place.slot
+
+
+class Loop:
+    """A view of a canonical Loop node by its slots."""
+
+    def __init__(self, node: Node) -> None:
+        assert node.op == (DOMAIN, "Loop"), node
+        self.node = node
+        self.slots: tuple[Slot, ...] = node.attributes["slots"]
+        self.places = places(self.slots)
+
+    @property
+    def trip(self) -> Value | None:
+        """The trip count, int64 []; None: not bounded by a count."""
+        return self.node.inputs[0]
+
+    @property
+    def initial_condition(self) -> Value | None:
+        """The condition before the first pass, bool []; None: true."""
+        return self.node.inputs[1]
+
+    @property
+    def body(self) -> Graph:
+        return self.node.regions["body"]
+
+    @property
+    def entries(self) -> list[Entry]:
+        def at(values: Sequence[Any], index: int) -> Any:
+            return values[index] if index >= 0 else None
+
+        node, body = self.node, self.body
+        return [
+            Entry(
+                place,
+                at(node.inputs, place.outside),
+                at(body.inputs, place.enter),
+                at(body.outputs, place.leave),
+                at(node.outputs, place.result),
+            )
+            for place in self.places
+        ]
+
+    def of(self, *kinds: type) -> list[Entry]:
+        """The entries whose slot is of one of these kinds, in order."""
+        return [entry for entry in self.entries if isinstance(entry.slot, kinds)]
+
+    @property
+    def condition(self) -> Entry | None:
+        found = self.of(Condition)
+        return found[0] if found else None
+
+    @property
+    def iteration(self) -> Entry | None:
+        found = self.of(Iteration)
+        return found[0] if found else None
+
+
+def is_loop(node: Node) -> bool:
+    return node.op == (DOMAIN, "Loop")
+
+
+def is_if(node: Node) -> bool:
+    return node.op == (DOMAIN, "If")
+
+
+def part_range(slot: Sliced, length: int) -> tuple[int, int]:
+    """(index of the first part's first element in slicing direction, number of whole parts) over an axis of `length`.
+
+    For a reversed slot the index is that of the last element of the first part.
+    """
+    start = slot.start if slot.start >= 0 else slot.start + length + 1
+    end = slot.end if slot.end >= 0 else slot.end + length + 1
+    start, end = min(max(start, 0), length), min(max(end, 0), length)
+    step = abs(slot.stride)
+    if slot.reversed:
+        return start - 1, max(start - end, 0) // step
+    return start, max(end - start, 0) // step

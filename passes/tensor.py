@@ -1,0 +1,68 @@
+"""Constant data that need not be in memory: an array, or a promise of one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .types import DType
+
+
+class TensorData:
+    """The data of a constant: dtype, shape, and an array that is made when somebody asks for it.
+
+    Args:
+        dtype: element type.
+        shape: sizes; `()` for a scalar.
+        array: the data, C-contiguous in the dtype's NumPy form; or
+        load: makes that array. Its result isn't kept, so that big data stays where it is (a
+            memory map, a protobuf field) and is read again when needed again.
+        origin: what the reader wants to find again when writing (opaque to everybody else).
+    """
+
+    __slots__ = ("_array", "_load", "dtype", "origin", "shape")
+
+    def __init__(
+        self,
+        dtype: DType,
+        shape: tuple[int, ...],
+        array: np.ndarray[Any, Any] | None = None,
+        load: Callable[[], np.ndarray[Any, Any]] | None = None,
+        origin: Any = None,
+    ) -> None:
+        self.dtype = dtype
+        self.shape = shape
+        self._array = array
+        self._load = load
+        self.origin = origin
+
+    @staticmethod
+    def of(array: Any, dtype: DType | None = None) -> TensorData:
+        """Wrap an array (or anything `np.asarray` takes)."""
+        array = np.asarray(array)
+        if array.dtype.kind in "US":
+            array = array.astype(object)
+        return TensorData(dtype or DType.of(array.dtype), array.shape, array)
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """The data as an array, not to be written to."""
+        if self._array is not None:
+            return self._array
+        assert self._load is not None
+        return self._load()
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in dense storage (strings count as nothing)."""
+        return (self.size * self.dtype.bits + 7) // 8
+
+    def __repr__(self) -> str:
+        return f"TensorData({self.dtype.value}{list(self.shape)})"

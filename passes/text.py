@@ -1,0 +1,125 @@
+"""The text form of a graph: what `backedge show` prints, what tests and docstrings compare.
+
+    graph main(x: float32[2]) -> (y) {
+      y: float32[2] = Neg(x)
+    }
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from .graph import Graph, Node, Value
+from .loop import Captured, Carried, Condition, Iteration, Loop, Sliced, Stacked, is_loop
+from .tensor import TensorData
+
+_MOST_ELEMENTS = 8
+
+
+def _array(data: TensorData) -> str:
+    if data.size > _MOST_ELEMENTS:
+        return "{...}"
+    return np.array2string(data.numpy(), separator=", ", max_line_width=10_000, threshold=_MOST_ELEMENTS + 1).replace(
+        "\n", ""
+    )
+
+
+def _attribute(value: Any) -> str:
+    if isinstance(value, TensorData):
+        return f"{value.dtype.value}{list(value.shape)} {_array(value)}"
+    return repr(value)
+
+
+class _Names:
+    """Readable, unique names: a value's own name where it is free, else name~2."""
+
+    def __init__(self) -> None:
+        self.given: dict[Value, str] = {}
+        self.taken: dict[str, int] = {}
+
+    def __call__(self, value: Value | None) -> str:
+        if value is None:
+            return "_"
+        if value not in self.given:
+            if value.data is not None and not value.data.shape and value.data.dtype.bits and not value.name:
+                return _array(value.data)
+            name = value.name or "v"
+            count = self.taken.get(name, 0) + 1
+            self.taken[name] = count
+            self.given[value] = name if count == 1 else f"{name}~{count}"
+        return self.given[value]
+
+
+def _node(node: Node, names: _Names) -> str:
+    domain = f"{node.domain}." if node.domain else ""
+    version = f"-{node.version}" if node.version else ""
+    arguments = ", ".join(names(value) for value in node.formal_inputs)
+    captured = f" capturing ({', '.join(names(value) for value in node.captures)})" if node.captured else ""
+    attributes = "".join(
+        f", {name}={_attribute(value)}" for name, value in node.attributes.items() if name != "slots"
+    )
+    results = ", ".join(f"{names(value)}: {value.type}" for value in node.outputs)
+    return f"{results} = {domain}{node.op_type}{version}({arguments}{attributes}){captured}"
+
+
+def _loop(node: Node, names: _Names, indent: str) -> Iterator[str]:
+    loop = Loop(node)
+    results = ", ".join(f"{names(value)}: {value.type}" for value in node.outputs)
+    head = f"{indent}{results} = " if results else indent
+    yield f"{head}Loop(trip={names(loop.trip)}, condition={names(loop.initial_condition)}) {{"
+    for entry in loop.entries:
+        enter, leave = names(entry.enter), names(entry.leave)
+        match entry.slot:
+            case Carried():
+                line = f"carried  {enter}: {entry.enter and entry.enter.type} = {names(entry.outside)} <- {leave}"
+            case Sliced(axis, start, end, stride, part):
+                span = "" if (start, end, stride) == (0, -1, 1) else f", start={start}, end={end}, stride={stride}"
+                span += "" if part is None else f", part={part}"
+                line = f"sliced   {enter}: {entry.enter and entry.enter.type} = {names(entry.outside)}[axis={axis}{span}]"
+            case Captured():
+                line = f"captured {enter} = {names(entry.outside)}"
+            case Stacked(axis, reverse, part):
+                extra = (", reverse" if reverse else "") + ("" if part is None else f", part={part}")
+                line = f"stacked  {names(entry.result)}[axis={axis}{extra}] <- {leave}"
+            case Iteration():
+                line = f"iteration {enter}"
+            case Condition():
+                line = f"condition {enter} <- {leave}" if entry.enter else f"condition <- {leave}"
+        yield f"{indent}  {line}"
+    yield from _body(loop.body, names, indent + "  ")
+    yield f"{indent}}}"
+
+
+def _body(graph: Graph, names: _Names, indent: str) -> Iterator[str]:
+    for value in graph.constants:
+        if value.data is not None and (value.name or value.data.shape or not value.data.dtype.bits):
+            yield f"{indent}{names(value)}: {value.type} = {_array(value.data)}"
+    for node in graph.topological():
+        if is_loop(node):
+            yield from _loop(node, names, indent)
+            continue
+        yield indent + _node(node, names) + (" {" if node.regions else "")
+        for name, region in node.regions.items():
+            inputs = ", ".join(f"{names(value)}: {value.type}" for value in region.inputs)
+            yield f"{indent}  {name}({inputs}) {{"
+            yield from _body(region, names, indent + "    ")
+            yield f"{indent}  }} -> ({', '.join(names(value) for value in region.outputs)})"
+        if node.regions:
+            yield f"{indent}}}"
+
+
+def lines(graph: Graph) -> Iterator[str]:
+    """The lines of the text form, made as they are asked for."""
+    names = _Names()
+    inputs = ", ".join(f"{names(value)}: {value.type}" for value in graph.inputs)
+    opsets = ", ".join(f"{domain or 'ai.onnx'} {version}" for domain, version in graph.opsets.items())
+    yield f"graph {graph.name}({inputs}) {{" + (f"  # {graph.dialect}: {opsets}" if opsets else f"  # {graph.dialect}")
+    yield from _body(graph, names, "  ")
+    yield f"}} -> ({', '.join(names(value) for value in graph.outputs)})"
+
+
+def graph_text(graph: Graph) -> str:
+    return "\n".join(lines(graph))

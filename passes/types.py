@@ -1,0 +1,277 @@
+"""Element types, dimensions and value types, the same for every format.
+
+Formats keep their own spellings (ONNX enum numbers, OpenVINO precisions, HLO primitive names) in
+their own folders; here stands only what a value is.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+
+class DType(enum.Enum):
+    """An element type. The value is its name in the text form of a graph."""
+
+    BOOL = "bool"
+    UINT1 = "uint1"
+    UINT2 = "uint2"
+    UINT3 = "uint3"
+    UINT4 = "uint4"
+    UINT6 = "uint6"
+    UINT8 = "uint8"
+    UINT16 = "uint16"
+    UINT32 = "uint32"
+    UINT64 = "uint64"
+    INT2 = "int2"
+    INT4 = "int4"
+    INT8 = "int8"
+    INT16 = "int16"
+    INT32 = "int32"
+    INT64 = "int64"
+    FLOAT16 = "float16"
+    BFLOAT16 = "bfloat16"
+    FLOAT32 = "float32"
+    FLOAT64 = "float64"
+    FLOAT8E3M4 = "float8e3m4"
+    FLOAT8E4M3 = "float8e4m3"
+    FLOAT8E4M3FN = "float8e4m3fn"
+    FLOAT8E4M3FNUZ = "float8e4m3fnuz"
+    FLOAT8E4M3B11FNUZ = "float8e4m3b11fnuz"
+    FLOAT8E5M2 = "float8e5m2"
+    FLOAT8E5M2FNUZ = "float8e5m2fnuz"
+    FLOAT8E8M0 = "float8e8m0"
+    FLOAT4E2M1 = "float4e2m1"
+    FLOAT6E2M3 = "float6e2m3"
+    FLOAT6E3M2 = "float6e3m2"
+    NF4 = "nf4"
+    COMPLEX64 = "complex64"
+    COMPLEX128 = "complex128"
+    STRING = "string"
+
+    @property
+    def numpy(self) -> np.dtype[Any]:
+        """The NumPy dtype an array of this type has in the executor (ml_dtypes where NumPy has none;
+        object for strings; uint8 codes for the four types that no library has)."""
+        return _NUMPY[self]
+
+    @property
+    def bits(self) -> int:
+        """Bits per element in dense storage; 0 for strings."""
+        return _BITS[self]
+
+    @property
+    def is_float(self) -> bool:
+        return self.value.startswith(("float", "bfloat")) or self is DType.NF4
+
+    @property
+    def is_integer(self) -> bool:
+        return self.value.startswith(("int", "uint"))
+
+    @property
+    def is_signed(self) -> bool:
+        return not (self.value.startswith("uint") or self in (DType.BOOL, DType.STRING))
+
+    @property
+    def is_complex(self) -> bool:
+        return self in (DType.COMPLEX64, DType.COMPLEX128)
+
+    @staticmethod
+    def of(dtype: np.dtype[Any] | type) -> DType:
+        """The element type of a NumPy (or ml_dtypes) dtype.
+
+        Raises:
+            TypeError: no element type has this dtype.
+        """
+        dtype = np.dtype(dtype)
+        found = _FROM_NUMPY.get(dtype)
+        if found is None:
+            if dtype.kind in "OUST":
+                return DType.STRING
+            raise TypeError(f"no element type for the NumPy dtype {dtype}")
+        return found
+
+
+_NUMPY: dict[DType, np.dtype[Any]] = {
+    DType.BOOL: np.dtype(np.bool_),
+    DType.UINT1: np.dtype(np.uint8),
+    DType.UINT2: np.dtype(ml_dtypes.uint2),
+    DType.UINT3: np.dtype(np.uint8),
+    DType.UINT4: np.dtype(ml_dtypes.uint4),
+    DType.UINT6: np.dtype(np.uint8),
+    DType.UINT8: np.dtype(np.uint8),
+    DType.UINT16: np.dtype(np.uint16),
+    DType.UINT32: np.dtype(np.uint32),
+    DType.UINT64: np.dtype(np.uint64),
+    DType.INT2: np.dtype(ml_dtypes.int2),
+    DType.INT4: np.dtype(ml_dtypes.int4),
+    DType.INT8: np.dtype(np.int8),
+    DType.INT16: np.dtype(np.int16),
+    DType.INT32: np.dtype(np.int32),
+    DType.INT64: np.dtype(np.int64),
+    DType.FLOAT16: np.dtype(np.float16),
+    DType.BFLOAT16: np.dtype(ml_dtypes.bfloat16),
+    DType.FLOAT32: np.dtype(np.float32),
+    DType.FLOAT64: np.dtype(np.float64),
+    DType.FLOAT8E3M4: np.dtype(ml_dtypes.float8_e3m4),
+    DType.FLOAT8E4M3: np.dtype(ml_dtypes.float8_e4m3),
+    DType.FLOAT8E4M3FN: np.dtype(ml_dtypes.float8_e4m3fn),
+    DType.FLOAT8E4M3FNUZ: np.dtype(ml_dtypes.float8_e4m3fnuz),
+    DType.FLOAT8E4M3B11FNUZ: np.dtype(ml_dtypes.float8_e4m3b11fnuz),
+    DType.FLOAT8E5M2: np.dtype(ml_dtypes.float8_e5m2),
+    DType.FLOAT8E5M2FNUZ: np.dtype(ml_dtypes.float8_e5m2fnuz),
+    DType.FLOAT8E8M0: np.dtype(ml_dtypes.float8_e8m0fnu),
+    DType.FLOAT4E2M1: np.dtype(ml_dtypes.float4_e2m1fn),
+    DType.FLOAT6E2M3: np.dtype(ml_dtypes.float6_e2m3fn),
+    DType.FLOAT6E3M2: np.dtype(ml_dtypes.float6_e3m2fn),
+    DType.NF4: np.dtype(np.uint8),
+    DType.COMPLEX64: np.dtype(np.complex64),
+    DType.COMPLEX128: np.dtype(np.complex128),
+    DType.STRING: np.dtype(object),
+}
+_CODES_ONLY = (DType.UINT1, DType.UINT3, DType.UINT6, DType.NF4)  # share uint8 arrays, not found again from one
+_FROM_NUMPY = {dtype: name for name, dtype in _NUMPY.items() if name not in _CODES_ONLY}
+_NARROW = {"nf4": 4, "float4e2m1": 4, "float6e2m3": 6, "float6e3m2": 6, "bool": 8, "string": 0}
+_BITS: dict[DType, int] = {
+    dtype: _NARROW[dtype.value]
+    if dtype.value in _NARROW
+    else int(dtype.value.removeprefix("u").removeprefix("int"))
+    if dtype.is_integer
+    else _NUMPY[dtype].itemsize * 8
+    for dtype in DType
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A dynamic dimension with known bounds (OpenVINO's `2..5`, HLO's `<=5`); `upper` None means unbounded."""
+
+    lower: int
+    upper: int | None
+
+    def __str__(self) -> str:
+        return f"{self.lower}..{'' if self.upper is None else self.upper}"
+
+
+Dim = int | str | Interval | None
+"""A dimension: a size, a symbol (equal symbols are equal sizes), bounds, or unknown."""
+
+Shape = tuple[Dim, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """A dense tensor. `dtype` None: not known yet. `shape` None: not even the rank is known."""
+
+    dtype: DType | None = None
+    shape: Shape | None = None
+
+    @property
+    def rank(self) -> int | None:
+        return None if self.shape is None else len(self.shape)
+
+    @property
+    def static_shape(self) -> tuple[int, ...] | None:
+        """The shape if every dimension is a size, else None."""
+        if self.shape is None:
+            return None
+        sizes = tuple(dim for dim in self.shape if isinstance(dim, int))
+        return sizes if len(sizes) == len(self.shape) else None
+
+    def __str__(self) -> str:
+        name = self.dtype.value if self.dtype else "?"
+        if self.shape is None:
+            return f"{name}[...]"
+        return f"{name}[{', '.join('?' if dim is None else str(dim) for dim in self.shape)}]"
+
+
+@dataclass(frozen=True, slots=True)
+class SparseTensorType:
+    """A sparse tensor (ONNX COO)."""
+
+    dtype: DType | None = None
+    shape: Shape | None = None
+
+    def __str__(self) -> str:
+        return f"sparse({TensorType(self.dtype, self.shape)})"
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceType:
+    """A list of values of one type."""
+
+    element: Type | None = None
+
+    def __str__(self) -> str:
+        return f"seq({self.element or '?'})"
+
+
+@dataclass(frozen=True, slots=True)
+class OptionalType:
+    """A value of the element's type, or nothing."""
+
+    element: Type | None = None
+
+    def __str__(self) -> str:
+        return f"optional({self.element or '?'})"
+
+
+@dataclass(frozen=True, slots=True)
+class MapType:
+    """A dictionary (ONNX-ML's ZipMap)."""
+
+    key: DType
+    value: Type | None = None
+
+    def __str__(self) -> str:
+        return f"map({self.key.value}, {self.value or '?'})"
+
+
+@dataclass(frozen=True, slots=True)
+class OpaqueType:
+    """A type that only its own domain understands; carried through."""
+
+    domain: str = ""
+    name: str = ""
+
+    def __str__(self) -> str:
+        return f"opaque({self.domain}:{self.name})"
+
+
+Type = TensorType | SparseTensorType | SequenceType | OptionalType | MapType | OpaqueType
+
+
+def tensor(dtype: DType | str, *dims: Dim) -> TensorType:
+    """Shorthand: `tensor("float32", 2, "N")`."""
+    return TensorType(DType(dtype) if isinstance(dtype, str) else dtype, dims)
+
+
+def merge_dims(a: Dim, b: Dim) -> Dim:
+    """The more precise of two descriptions of one dimension (a size beats a symbol beats bounds)."""
+    for kind in (int, str, Interval):
+        if isinstance(a, kind):
+            return a
+        if isinstance(b, kind):
+            return b
+    return None
+
+
+def merge(known: Type | None, found: Type | None) -> Type | None:
+    """The more precise of two descriptions of one value; `known` wins where both say something."""
+    if known is None or found is None:
+        return known or found
+    if isinstance(known, TensorType) and isinstance(found, TensorType):
+        if known.shape is None or found.shape is None or len(known.shape) != len(found.shape):
+            shape = found.shape if known.shape is None else known.shape
+        else:
+            shape = tuple(merge_dims(a, b) for a, b in zip(known.shape, found.shape, strict=True))
+        return TensorType(known.dtype or found.dtype, shape)
+    if isinstance(known, SequenceType) and isinstance(found, SequenceType):
+        return SequenceType(merge(known.element, found.element))
+    if isinstance(known, OptionalType) and isinstance(found, OptionalType):
+        return OptionalType(merge(known.element, found.element))
+    return known
