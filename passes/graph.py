@@ -215,7 +215,7 @@ class Graph:
         """Append many nodes whose `inputs` and `outputs` are filled in already (what readers do)."""
         self._nx.add_nodes_from(nodes)
         uses = self._uses
-        edges: list[tuple[Node, Node, tuple[int, int]]] = []
+        edges: list[Any] = []  # networkx types the third entry as an attribute dict, and takes a key
         for node in nodes:
             for index, value in enumerate(node.inputs):
                 if value is None:
@@ -293,9 +293,7 @@ class Graph:
         if value.producer not in self._nx:
             return []
         return [
-            (node, key[1])
-            for _, node, key in self._nx.out_edges(value.producer, keys=True)
-            if key[0] == value.index
+            (node, key[1]) for _, node, key in self._nx.out_edges(value.producer, keys=True) if key[0] == value.index
         ]
 
     def topological(self) -> list[Node]:
@@ -338,7 +336,7 @@ class Graph:
 
     def walk(self) -> Iterator[tuple[Graph, Node]]:
         """Every node of this graph and of all regions inside it, with the graph it stands in."""
-        stack = [self]
+        stack: list[Graph] = [self]
         while stack:
             graph = stack.pop()
             for node in graph._nx:
@@ -347,7 +345,7 @@ class Graph:
 
     def graphs(self) -> Iterator[Graph]:
         """This graph and all regions inside it, outer ones first."""
-        stack = [self]
+        stack: list[Graph] = [self]
         while stack:
             graph = stack.pop()
             yield graph

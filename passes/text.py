@@ -1,8 +1,8 @@
 """The text form of a graph: what `backedge show` prints, what tests and docstrings compare.
 
-    graph main(x: float32[2]) -> (y) {
-      y: float32[2] = Neg(x)
-    }
+graph main(x: float32[2]) -> (y) {
+  y: float32[2] = Neg(x)
+}
 """
 
 from __future__ import annotations
@@ -58,9 +58,7 @@ def _node(node: Node, names: _Names) -> str:
     version = f"-{node.version}" if node.version else ""
     arguments = ", ".join(names(value) for value in node.formal_inputs)
     captured = f" capturing ({', '.join(names(value) for value in node.captures)})" if node.captured else ""
-    attributes = "".join(
-        f", {name}={_attribute(value)}" for name, value in node.attributes.items() if name != "slots"
-    )
+    attributes = "".join(f", {name}={_attribute(value)}" for name, value in node.attributes.items() if name != "slots")
     results = ", ".join(f"{names(value)}: {value.type}" for value in node.outputs)
     return f"{results} = {domain}{node.op_type}{version}({arguments}{attributes}){captured}"
 
@@ -78,7 +76,9 @@ def _loop(node: Node, names: _Names, indent: str) -> Iterator[str]:
             case Sliced(axis, start, end, stride, part):
                 span = "" if (start, end, stride) == (0, -1, 1) else f", start={start}, end={end}, stride={stride}"
                 span += "" if part is None else f", part={part}"
-                line = f"sliced   {enter}: {entry.enter and entry.enter.type} = {names(entry.outside)}[axis={axis}{span}]"
+                line = (
+                    f"sliced   {enter}: {entry.enter and entry.enter.type} = {names(entry.outside)}[axis={axis}{span}]"
+                )
             case Captured():
                 line = f"captured {enter} = {names(entry.outside)}"
             case Stacked(axis, reverse, part):

@@ -1,0 +1,253 @@
+"""Types of values: one operator at a time through ONNX's shape inference, loops and branches by their slots."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import onnx
+from onnx import TensorProto, TypeProto, shape_inference
+
+from . import loop as loops
+from .graph import Graph, Node, Value
+from .protos import AttributeRef, attribute_to_proto, tensor_to_proto, type_from_proto, type_to_proto
+from .schemas import HUB_OPSET, HUB_OPSETS, schema
+from .tensor import TensorData
+from .types import DType, Shape, TensorType, Type, merge, tensor
+
+_MOST_DATA = 1024  # elements of a constant that inference is shown (shapes, axes, pads are small)
+
+
+def infer_node(node: Node) -> Sequence[Type | None]:
+    """The types of a node's outputs as far as its inputs' types and small constants tell; None where unknown.
+
+    For operators of ONNX's domains at the node's version, and for `backedge.Loop` and `backedge.If`, whose
+    bodies' values are given their types on the way.
+    """
+    if node.domain == loops.DOMAIN:
+        return _infer_loop(node) if node.op_type == "Loop" else _infer_if(node)
+    found = schema(node.domain, node.op_type, node.version)
+    if found is None or node.regions or not found.has_type_and_shape_inference_function:
+        return [None] * len(node.outputs)
+    proto = onnx.NodeProto(op_type=node.op_type, domain=node.domain)
+    types: dict[str, TypeProto] = {}
+    data: dict[str, TensorProto] = {}
+    for index, value in enumerate(node.inputs):
+        if value is None:
+            proto.input.append("")
+            continue
+        name = f"i{index}"
+        proto.input.append(name)
+        known = value.type
+        if known is None or (isinstance(known, TensorType) and known.dtype is None):
+            return [None] * len(node.outputs)
+        types[name] = type_to_proto(known, node)
+        if value.data is not None and value.data.size <= _MOST_DATA and value.data.dtype is not DType.STRING:
+            data[name] = tensor_to_proto(value.data, name)
+    proto.output.extend(f"o{index}" for index in range(len(node.outputs)))
+    for name, value in node.attributes.items():
+        if isinstance(value, AttributeRef):
+            return [None] * len(node.outputs)
+        proto.attribute.append(attribute_to_proto(name, value, node))
+    try:
+        outputs = shape_inference.infer_node_outputs(
+            found, proto, types, data, opset_imports=[onnx.helper.make_opsetid(node.domain, _opset(node))]
+        )
+    except (onnx.shape_inference.InferenceError, RuntimeError, ValueError, onnx.checker.ValidationError):
+        return [None] * len(node.outputs)
+    return [
+        type_from_proto(outputs[f"o{index}"]) if f"o{index}" in outputs else None for index in range(len(node.outputs))
+    ]
+
+
+def _opset(node: Node) -> int:
+    return max(node.version, 1) if node.domain not in HUB_OPSETS else max(node.version, min(HUB_OPSET, node.version))
+
+
+def infer(graph: Graph, *, known: bool = False) -> None:
+    """Give every value of a hub (or ONNX) graph the type that inference finds, merged with what it had.
+
+    Args:
+        known: also visit nodes whose outputs all have a static type already.
+    """
+    for node in graph.topological():
+        if not known and not node.regions and all(_is_static(value.type) for value in node.outputs):
+            continue
+        for value, found in zip(node.outputs, infer_node(node), strict=False):
+            if found is not None:
+                value.type = merge(value.type, found)
+
+
+def _is_static(type: Type | None) -> bool:
+    return isinstance(type, TensorType) and type.dtype is not None and type.static_shape is not None
+
+
+# loops -------------------------------------------------------------------------------------------
+
+
+def widen(a: Type | None, b: Type | None) -> Type | None:
+    """The narrowest type that describes values of both types; None where there is none."""
+    if isinstance(a, TensorType) and isinstance(b, TensorType) and a.dtype == b.dtype:
+        if a.shape is None or b.shape is None or len(a.shape) != len(b.shape):
+            return TensorType(a.dtype)
+        return TensorType(a.dtype, tuple(x if x == y else None for x, y in zip(a.shape, b.shape, strict=True)))
+    return a if a == b else None
+
+
+def without_axis(shape: Shape | None, axis: int) -> Shape | None:
+    if shape is None or not -len(shape) <= axis < len(shape):
+        return None
+    axis %= len(shape)
+    return shape[:axis] + shape[axis + 1 :]
+
+
+def _part_type(slot: loops.Sliced, type: Type | None) -> Type | None:
+    if not isinstance(type, TensorType):
+        return None
+    if slot.part is None:
+        return TensorType(type.dtype, without_axis(type.shape, slot.axis))
+    if type.shape is None:
+        return type
+    shape = list(type.shape)
+    shape[slot.axis] = slot.part
+    return TensorType(type.dtype, tuple(shape))
+
+
+def _stack_type(slot: loops.Stacked, type: Type | None, trips: int | None) -> Type | None:
+    if not isinstance(type, TensorType) or type.shape is None:
+        return TensorType(type.dtype) if isinstance(type, TensorType) else None
+    shape = list(type.shape)
+    if slot.part is None:
+        axis = slot.axis if slot.axis >= 0 else slot.axis + len(shape) + 1
+        shape.insert(axis, trips)
+    else:
+        size = shape[slot.axis]
+        shape[slot.axis] = trips * size if trips is not None and isinstance(size, int) else None
+    return TensorType(type.dtype, tuple(shape))
+
+
+def static_trips(loop: loops.Loop) -> int | None:
+    """The number of passes where it is certain: no Condition slot, constant count, known lengths."""
+    if loop.condition is not None:
+        return None
+    bounds: list[int] = []
+    if loop.trip is not None:
+        if loop.trip.data is None:
+            return None
+        bounds.append(max(0, int(loop.trip.data.numpy().reshape(-1)[0])))
+    for entry in loop.of(loops.Sliced):
+        assert isinstance(entry.slot, loops.Sliced) and entry.outside is not None
+        shape = entry.outside.tensor.shape
+        length = shape[entry.slot.axis] if shape is not None and -len(shape) <= entry.slot.axis < len(shape) else None
+        if not isinstance(length, int):
+            return None
+        bounds.append(loops.part_range(entry.slot, length)[1])
+    return min(bounds) if bounds else None
+
+
+def _infer_loop(node: Node) -> Sequence[Type | None]:
+    loop = loops.Loop(node)
+    carried = loop.of(loops.Carried)
+    for entry in loop.entries:
+        if entry.enter is None:
+            continue
+        match entry.slot:
+            case loops.Carried() | loops.Captured():
+                found = entry.outside.type if entry.outside else None
+                entry.enter.type = found if isinstance(entry.slot, loops.Carried) else merge(entry.enter.type, found)
+            case loops.Sliced():
+                found = _part_type(entry.slot, entry.outside.type if entry.outside else None)
+                entry.enter.type = merge(entry.enter.type, found)
+            case loops.Iteration():
+                entry.enter.type = tensor(DType.INT64)
+            case loops.Condition():
+                entry.enter.type = tensor(DType.BOOL)
+    for _ in range(4):  # each round only loosens dimensions: shape, then rank
+        infer(loop.body, known=True)
+        changed = False
+        for entry in carried:
+            assert entry.enter is not None and entry.leave is not None
+            wide = widen(entry.enter.type, entry.leave.type) if entry.leave.type is not None else None
+            if wide is None:
+                known = entry.enter.type
+                wide = TensorType(known.dtype) if isinstance(known, TensorType) else known
+            if wide != entry.enter.type:
+                entry.enter.type = wide
+                changed = True
+        if not changed:
+            break
+        _forget(loop.body)
+    trips = static_trips(loop)
+    results: list[Type | None] = []
+    for entry in loop.entries:
+        if entry.result is None:
+            continue
+        leave = entry.leave.type if entry.leave else None
+        if isinstance(entry.slot, loops.Stacked):
+            results.append(_stack_type(entry.slot, leave, trips))
+        else:
+            enter = entry.enter.type if entry.enter else None
+            results.append(leave if trips else enter)
+    return results
+
+
+def _forget(graph: Graph) -> None:
+    """Drop shapes that were inferred under a carried type that turned out too narrow."""
+    for inner in graph.graphs():
+        for node in inner.nodes:
+            for value in node.outputs:
+                if isinstance(value.type, TensorType):
+                    value.type = replace(value.type, shape=None)
+        if inner is not graph:
+            for value in inner.inputs:
+                if isinstance(value.type, TensorType):
+                    value.type = replace(value.type, shape=None)
+
+
+def _infer_if(node: Node) -> Sequence[Type | None]:
+    for region in node.regions.values():
+        for inner, outer in zip(region.inputs, node.captures, strict=True):
+            inner.type = merge(inner.type, outer.type if outer else None)
+        infer(region, known=True)
+    branches = [region.outputs for region in node.regions.values()]
+    return [widen(a.type, b.type) for a, b in zip(*branches, strict=True)]
+
+
+def constant_array(value: Value | None) -> Any:
+    """The array of a constant, looking through Identity and Constant nodes; None where it isn't one."""
+    while value is not None:
+        if value.data is not None:
+            return value.data.numpy()
+        node = value.producer
+        if node is None or node.domain != "":
+            return None
+        if node.op_type == "Identity":
+            value = node.inputs[0]
+            continue
+        if node.op_type == "Constant":
+            data = constant_node_data(node)
+            return None if data is None else data.numpy()
+        return None
+    return None
+
+
+def constant_node_data(node: Node) -> TensorData | None:
+    """The data of a Constant node, whichever attribute holds it; None for sparse or referring ones."""
+    import numpy as np
+
+    attributes = node.attributes
+    if isinstance(attributes.get("value"), TensorData):
+        return attributes["value"]
+    kinds: dict[str, Any] = {
+        "value_float": np.float32,
+        "value_floats": np.float32,
+        "value_int": np.int64,
+        "value_ints": np.int64,
+        "value_string": object,
+        "value_strings": object,
+    }
+    for name, dtype in kinds.items():
+        if name in attributes and not isinstance(attributes[name], AttributeRef):
+            return TensorData.of(np.array(attributes[name], dtype))
+    return None

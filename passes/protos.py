@@ -1,0 +1,396 @@
+"""Hub operators, types and constants as ONNX protos, and back.
+
+The hub's operators are ONNX's, so its schemas, shape inference and reference kernels speak protos.
+Graph-valued attributes aren't handled here: regions belong to whoever walks the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import AttributeProto, NodeProto, SparseTensorProto, TensorProto, TypeProto, numpy_helper
+
+from .errors import InvalidModel
+from .graph import Node, Value
+from .tensor import TensorData
+from .types import (
+    Dim,
+    DType,
+    MapType,
+    OpaqueType,
+    OptionalType,
+    SequenceType,
+    SparseTensorType,
+    TensorType,
+    Type,
+)
+
+DTYPES: dict[int, DType] = {
+    TensorProto.FLOAT: DType.FLOAT32,
+    TensorProto.UINT8: DType.UINT8,
+    TensorProto.INT8: DType.INT8,
+    TensorProto.UINT16: DType.UINT16,
+    TensorProto.INT16: DType.INT16,
+    TensorProto.INT32: DType.INT32,
+    TensorProto.INT64: DType.INT64,
+    TensorProto.STRING: DType.STRING,
+    TensorProto.BOOL: DType.BOOL,
+    TensorProto.FLOAT16: DType.FLOAT16,
+    TensorProto.DOUBLE: DType.FLOAT64,
+    TensorProto.UINT32: DType.UINT32,
+    TensorProto.UINT64: DType.UINT64,
+    TensorProto.COMPLEX64: DType.COMPLEX64,
+    TensorProto.COMPLEX128: DType.COMPLEX128,
+    TensorProto.BFLOAT16: DType.BFLOAT16,
+    TensorProto.FLOAT8E4M3FN: DType.FLOAT8E4M3FN,
+    TensorProto.FLOAT8E4M3FNUZ: DType.FLOAT8E4M3FNUZ,
+    TensorProto.FLOAT8E5M2: DType.FLOAT8E5M2,
+    TensorProto.FLOAT8E5M2FNUZ: DType.FLOAT8E5M2FNUZ,
+    TensorProto.UINT4: DType.UINT4,
+    TensorProto.INT4: DType.INT4,
+    TensorProto.FLOAT4E2M1: DType.FLOAT4E2M1,
+    TensorProto.FLOAT8E8M0: DType.FLOAT8E8M0,
+    TensorProto.UINT2: DType.UINT2,
+    TensorProto.INT2: DType.INT2,
+    TensorProto.FLOAT6E2M3: DType.FLOAT6E2M3,
+    TensorProto.FLOAT6E3M2: DType.FLOAT6E3M2,
+}
+ENUMS: dict[DType, int] = {dtype: number for number, dtype in DTYPES.items()}
+
+
+class TypedList(list[Any]):
+    """A list whose proto kind its elements can't tell (an empty one, or a list of types)."""
+
+    def __init__(self, kind: int, values: Sequence[Any] = ()) -> None:
+        super().__init__(values)
+        self.kind = kind
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeRef:
+    """Inside a model-local function: the value of the function's attribute `name`."""
+
+    name: str
+    kind: int
+
+
+@dataclass(frozen=True, slots=True)
+class SparseData:
+    """A sparse constant: values [nnz], indices [nnz] or [nnz, rank], and the dense shape."""
+
+    values: TensorData
+    indices: TensorData
+    shape: tuple[int, ...]
+    origin: SparseTensorProto | None = None
+
+
+def dtype_of(number: int, where: str) -> DType | None:
+    """The element type of a proto enum number, None for UNDEFINED."""
+    if number == 0:
+        return None
+    if number not in DTYPES:
+        raise InvalidModel(f"{where}: unknown element type {number}")
+    return DTYPES[number]
+
+
+def enum_of(dtype: DType, where: object) -> int:
+    """The proto enum number of an element type.
+
+    Raises:
+        Unsupported: ONNX has no such type.
+    """
+    if dtype not in ENUMS:
+        from .errors import Unsupported
+
+        raise Unsupported(where, f"ONNX has no element type {dtype.value}")
+    return ENUMS[dtype]
+
+
+# types -------------------------------------------------------------------------------------------
+
+
+def _dims(shape: onnx.TensorShapeProto) -> tuple[Dim, ...]:
+    return tuple(
+        dim.dim_value if dim.HasField("dim_value") and dim.dim_value >= 0 else dim.dim_param or None
+        for dim in shape.dim
+    )
+
+
+def type_from_proto(proto: TypeProto, where: str = "type") -> Type | None:
+    """The type a TypeProto states; None where it states nothing."""
+    kind = proto.WhichOneof("value")
+    if kind == "tensor_type":
+        body = proto.tensor_type
+        return TensorType(dtype_of(body.elem_type, where), _dims(body.shape) if body.HasField("shape") else None)
+    if kind == "sparse_tensor_type":
+        sparse = proto.sparse_tensor_type
+        return SparseTensorType(
+            dtype_of(sparse.elem_type, where), _dims(sparse.shape) if sparse.HasField("shape") else None
+        )
+    if kind == "sequence_type":
+        return SequenceType(type_from_proto(proto.sequence_type.elem_type, where))
+    if kind == "optional_type":
+        return OptionalType(type_from_proto(proto.optional_type.elem_type, where))
+    if kind == "map_type":
+        key = dtype_of(proto.map_type.key_type, where)
+        return None if key is None else MapType(key, type_from_proto(proto.map_type.value_type, where))
+    if kind == "opaque_type":
+        return OpaqueType(proto.opaque_type.domain, proto.opaque_type.name)
+    return None
+
+
+def _set_tensor(body: Any, dtype: DType | None, shape: tuple[Dim, ...] | None, where: object) -> None:
+    body.elem_type = 0 if dtype is None else enum_of(dtype, where)
+    if shape is not None:
+        body.shape.SetInParent()
+        for dim in shape:
+            entry = body.shape.dim.add()
+            if isinstance(dim, int):
+                entry.dim_value = dim
+            elif isinstance(dim, str):
+                entry.dim_param = dim
+
+
+def type_to_proto(type: Type | None, where: object = "type") -> TypeProto:
+    """The TypeProto of a type (bounds of a dimension can't be said and become unknown)."""
+    proto = TypeProto()
+    match type:
+        case TensorType(dtype, shape):
+            _set_tensor(proto.tensor_type, dtype, shape, where)
+            proto.tensor_type.SetInParent()
+        case SparseTensorType(dtype, shape):
+            _set_tensor(proto.sparse_tensor_type, dtype, shape, where)
+            proto.sparse_tensor_type.SetInParent()
+        case SequenceType(element):
+            proto.sequence_type.elem_type.CopyFrom(type_to_proto(element, where))
+        case OptionalType(element):
+            proto.optional_type.elem_type.CopyFrom(type_to_proto(element, where))
+        case MapType(key, value):
+            proto.map_type.key_type = enum_of(key, where)
+            proto.map_type.value_type.CopyFrom(type_to_proto(value, where))
+        case OpaqueType(domain, name):
+            proto.opaque_type.domain, proto.opaque_type.name = domain, name
+    return proto
+
+
+# constants ---------------------------------------------------------------------------------------
+
+
+def tensor_from_proto(proto: TensorProto, where: str = "tensor", base: str = "") -> TensorData:
+    """The data of a TensorProto, read when needed. The proto is kept as `origin`.
+
+    External data is for the reader, which knows the folder and what lies in it.
+
+    Raises:
+        InvalidModel: unknown type, negative dimension, or data that doesn't fill the shape.
+    """
+    dtype = dtype_of(proto.data_type, where)
+    if dtype is None:
+        raise InvalidModel(f"{where}: tensor without an element type")
+    shape = tuple(proto.dims)
+    if any(dim < 0 for dim in shape):
+        raise InvalidModel(f"{where}: negative dimension in {list(shape)}")
+    data = TensorData(dtype, shape, load=lambda: _array(proto, where, base), origin=proto)
+    _check_fill(proto, data, where)
+    return data
+
+
+_FIELD_OF = {
+    **dict.fromkeys((DType.FLOAT32, DType.COMPLEX64), "float_data"),
+    **dict.fromkeys((DType.FLOAT64, DType.COMPLEX128), "double_data"),
+    DType.INT64: "int64_data",
+    **dict.fromkeys((DType.UINT32, DType.UINT64), "uint64_data"),
+    DType.STRING: "string_data",
+}
+
+
+def _check_fill(proto: TensorProto, data: TensorData, where: str) -> None:
+    if proto.data_location == TensorProto.EXTERNAL:
+        return
+    if data.dtype is DType.STRING:
+        found, expected = len(proto.string_data), data.size
+    elif proto.HasField("raw_data"):
+        found, expected = len(proto.raw_data), data.nbytes
+    else:
+        found, expected = len(getattr(proto, _FIELD_OF.get(data.dtype, "int32_data"))), data.size
+        if data.dtype.is_complex:
+            expected *= 2
+        if data.dtype.bits < 8:  # packed: a byte in each int32
+            expected = data.nbytes
+    if found != expected:
+        unit = "bytes" if proto.HasField("raw_data") else "entries"
+        raise InvalidModel(f"{where}: holds {found} {unit} of data, its shape {list(data.shape)} needs {expected}")
+
+
+def _array(proto: TensorProto, where: str, base: str) -> np.ndarray[Any, Any]:
+    try:
+        return numpy_helper.to_array(proto, base)
+    except (ValueError, TypeError, UnicodeDecodeError) as error:
+        raise InvalidModel(f"{where}: {error}") from None
+
+
+def tensor_to_proto(data: TensorData, name: str = "") -> TensorProto:
+    """A TensorProto with this data: the one it was read from where there is one."""
+    if isinstance(data.origin, TensorProto):
+        if data.origin.name == name:
+            return data.origin
+        proto = TensorProto()
+        proto.CopyFrom(data.origin)
+        proto.name = name
+        return proto
+    array = np.asarray(data.numpy())
+    if data.dtype is DType.STRING:
+        proto = TensorProto(data_type=TensorProto.STRING, dims=list(data.shape))
+        proto.string_data.extend(
+            item if isinstance(item, bytes) else str(item).encode() for item in array.reshape(-1).tolist()
+        )
+        proto.name = name
+        return proto
+    enum_of(data.dtype, name)
+    proto = numpy_helper.from_array(array.astype(data.dtype.numpy, copy=False))
+    proto.name = name
+    return proto
+
+
+def sparse_from_proto(proto: SparseTensorProto, where: str) -> SparseData:
+    return SparseData(
+        tensor_from_proto(proto.values, where), tensor_from_proto(proto.indices, where), tuple(proto.dims), proto
+    )
+
+
+def sparse_to_dense(data: SparseData) -> np.ndarray[Any, Any]:
+    """The dense array of a sparse constant (indices linear, or one row of coordinates per value)."""
+    values, indices = data.values.numpy(), data.indices.numpy()
+    dense = np.zeros(data.shape, values.dtype)
+    if indices.ndim == 1:
+        dense.reshape(-1)[indices] = values
+    else:
+        dense[tuple(indices.T)] = values
+    return dense
+
+
+# attributes --------------------------------------------------------------------------------------
+
+_SCALARS: dict[int, str] = {
+    AttributeProto.FLOAT: "f",
+    AttributeProto.INT: "i",
+    AttributeProto.STRING: "s",
+    AttributeProto.TENSOR: "t",
+    AttributeProto.SPARSE_TENSOR: "sparse_tensor",
+    AttributeProto.TYPE_PROTO: "tp",
+}
+_LISTS: dict[int, str] = {
+    AttributeProto.FLOATS: "floats",
+    AttributeProto.INTS: "ints",
+    AttributeProto.STRINGS: "strings",
+    AttributeProto.TENSORS: "tensors",
+    AttributeProto.SPARSE_TENSORS: "sparse_tensors",
+    AttributeProto.TYPE_PROTOS: "type_protos",
+}
+
+
+def _text(value: bytes) -> str | bytes:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value
+
+
+def _from_item(item: Any, where: str) -> Any:
+    if isinstance(item, bytes):
+        return _text(item)
+    if isinstance(item, TensorProto):
+        return tensor_from_proto(item, where)
+    if isinstance(item, SparseTensorProto):
+        return sparse_from_proto(item, where)
+    if isinstance(item, TypeProto):
+        return type_from_proto(item, where)
+    return item
+
+
+def attribute_from_proto(proto: AttributeProto, where: str = "attribute") -> Any:
+    """The Python value of an attribute that holds no graph."""
+    kind: int = proto.type
+    if proto.ref_attr_name:
+        return AttributeRef(proto.ref_attr_name, kind)
+    if kind == AttributeProto.UNDEFINED:  # IR 1 did not state it
+        for candidate, field in {**_SCALARS, **_LISTS}.items():
+            if (candidate in _SCALARS and proto.HasField(field)) or (candidate in _LISTS and getattr(proto, field)):
+                kind = candidate
+                break
+    if kind in _SCALARS:
+        return _from_item(getattr(proto, _SCALARS[kind]), where)
+    if kind in _LISTS:
+        values = [_from_item(item, where) for item in getattr(proto, _LISTS[kind])]
+        return values if values and kind != AttributeProto.TYPE_PROTOS else TypedList(kind, values)
+    raise InvalidModel(f"{where}: attribute {proto.name!r} of unknown kind {kind}")
+
+
+def _to_item(value: Any, where: object) -> tuple[int, Any]:
+    if isinstance(value, bool | int | np.integer):
+        return AttributeProto.INT, int(value)
+    if isinstance(value, float | np.floating):
+        return AttributeProto.FLOAT, float(value)
+    if isinstance(value, str):
+        return AttributeProto.STRING, value.encode()
+    if isinstance(value, bytes):
+        return AttributeProto.STRING, value
+    if isinstance(value, np.ndarray):
+        value = TensorData.of(value)
+    if isinstance(value, TensorData):
+        origin = value.origin
+        return AttributeProto.TENSOR, tensor_to_proto(value, origin.name if isinstance(origin, TensorProto) else "")
+    if isinstance(value, SparseData):
+        if value.origin is not None:
+            return AttributeProto.SPARSE_TENSOR, value.origin
+        proto = SparseTensorProto(dims=list(value.shape))
+        proto.values.CopyFrom(tensor_to_proto(value.values))
+        proto.indices.CopyFrom(tensor_to_proto(value.indices))
+        return AttributeProto.SPARSE_TENSOR, proto
+    if value is None or isinstance(value, Type):
+        return AttributeProto.TYPE_PROTO, type_to_proto(value, where)
+    raise TypeError(f"{where}: no attribute kind for {type(value).__name__}")
+
+
+_LIST_OF = dict(zip(_SCALARS, _LISTS, strict=True))
+
+
+def attribute_to_proto(name: str, value: Any, where: object = "attribute") -> AttributeProto:
+    """The AttributeProto of a Python value, as `attribute_from_proto` gives it."""
+    proto = AttributeProto(name=name)
+    if isinstance(value, AttributeRef):
+        proto.ref_attr_name, proto.type = value.name, value.kind  # type: ignore[assignment]
+        return proto
+    if isinstance(value, list | tuple):
+        items = [_to_item(item, where) for item in value]
+        if isinstance(value, TypedList):
+            kind = value.kind
+        elif not items:
+            kind = AttributeProto.INTS
+        else:
+            kinds = {kind for kind, _ in items}
+            kind = _LIST_OF[AttributeProto.FLOAT if AttributeProto.FLOAT in kinds else items[0][0]]
+        proto.type = kind  # type: ignore[assignment]
+        getattr(proto, _LISTS[kind]).extend(item for _, item in items)
+        return proto
+    kind, item = _to_item(value, where)
+    proto.type = kind  # type: ignore[assignment]
+    field = _SCALARS[kind]
+    if kind in (AttributeProto.TENSOR, AttributeProto.SPARSE_TENSOR, AttributeProto.TYPE_PROTO):
+        getattr(proto, field).CopyFrom(item)
+    else:
+        setattr(proto, field, item)
+    return proto
+
+
+def node_to_proto(node: Node, name_of: Callable[[Value], str]) -> NodeProto:
+    """The NodeProto of a node without its regions; captured inputs are left out."""
+    proto = NodeProto(op_type=node.op_type, domain=node.domain, name=node.name)
+    proto.input.extend("" if value is None else name_of(value) for value in node.formal_inputs)
+    proto.output.extend(name_of(value) if value.name else "" for value in node.outputs)
+    proto.attribute.extend(attribute_to_proto(name, value, node) for name, value in node.attributes.items())
+    return proto

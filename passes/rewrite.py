@@ -1,0 +1,389 @@
+"""Rules, the builder `op`, and the driver that turns a graph of one dialect into one of another.
+
+A rule is a plain function; it sees a node whose inputs already belong to the new graph, and builds
+what stands for it there:
+
+    @rule("openvino", "Squeeze")
+    def squeeze(op: Builder, node: Node) -> Value | None:
+        return op.Squeeze(*node.inputs)
+
+It returns the new value of each output (one Value for one output), or None where it doesn't apply.
+The driver walks the old graph once; nothing is searched, nothing is cleaned up afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, cast
+
+import numpy as np
+
+from .errors import Unsupported
+from .graph import Graph, Node, Value
+from .loop import DOMAIN as HUB_DOMAIN
+from .loop import Slot
+from .tensor import TensorData
+from .types import DType, Type, merge
+
+Rule = Callable[["Builder", Node], "Value | Sequence[Value] | None"]
+Key = tuple[str, str]
+Rules = Mapping[Key, Sequence[Rule]]
+
+
+def rule(domain: str, *op_types: str) -> Callable[[Rule], Rule]:
+    """Say which operators a function is a rule for; `collect` finds it."""
+
+    def mark(function: Rule) -> Rule:
+        keys: list[Key] = getattr(function, "keys", [])
+        function.keys = [*keys, *((domain, op_type) for op_type in op_types)]  # type: ignore[attr-defined]
+        return function
+
+    return mark
+
+
+def collect(namespace: Mapping[str, Any]) -> dict[Key, list[Rule]]:
+    """The rules among a module's functions: `RULES = collect(globals())` at its end."""
+    found: dict[Key, list[Rule]] = {}
+    for function in namespace.values():
+        for key in getattr(function, "keys", ()) if callable(function) else ():
+            found.setdefault(key, []).append(cast("Rule", function))
+    return found
+
+
+def combine(*tables: Rules) -> dict[Key, list[Rule]]:
+    """One table of several. Rules for the same operator are tried in the order of the tables."""
+    found: dict[Key, list[Rule]] = {}
+    for table in tables:
+        for key, rules in table.items():
+            found.setdefault(key, []).extend(rules)
+    return found
+
+
+class Names:
+    """Names unique over a whole model; the old model's own names are kept free for its own values."""
+
+    def __init__(self, old: Iterable[str] = (), interface: Iterable[str] = ()) -> None:
+        self._reserved = set(old)
+        self._interface = set(interface)
+        self._used: set[str] = set()
+        self._next: dict[str, int] = {}
+
+    def fresh(self, base: str) -> str:
+        """A name for a new value: `base` if it is free, else base_1, base_2 ..."""
+        base = base or "v"
+        name = base
+        while name in self._used or name in self._reserved:
+            number = self._next.get(base, 1)
+            self._next[base] = number + 1
+            name = f"{base}_{number}"
+        self._used.add(name)
+        return name
+
+    def claim(self, name: str, root: bool = False) -> str:
+        """The name of an old value for the value that stands for it: the same, unless another has it already."""
+        if name and name not in self._used and (root or name not in self._interface):
+            self._used.add(name)
+            return name
+        return self.fresh(name)
+
+    def is_free(self, name: str) -> bool:
+        return name not in self._used
+
+
+class Dialect(Protocol):
+    """What a builder must know of the dialect that it builds in."""
+
+    name: str
+
+    def resolve(self, op_type: str) -> tuple[str, int]:
+        """(domain, version) of an operator built by its bare name; Unsupported where there is none."""
+        ...
+
+    def infer(self, node: Node) -> Sequence[Type | None]:
+        """The types of the outputs as far as they can be told from the inputs."""
+        ...
+
+
+def _refuse(op: Builder, node: Node) -> Value | Sequence[Value] | None:
+    raise Unsupported(node, f"no {op.rewriter.dialect.name} form of {node.domain or 'ai.onnx'}.{node.op_type}")
+
+
+@dataclass
+class Rewriter:
+    """One conversion: the rules, the dialect being built, the names given so far.
+
+    `fallback` stands in for an operator without a matching rule; it refuses unless told otherwise.
+    `notes` collects what the report should say (a dropped layout, a composite and its cost).
+    """
+
+    dialect: Dialect
+    rules: Rules
+    fallback: Rule = _refuse
+    names: Names = field(default_factory=Names)
+    notes: list[str] = field(default_factory=list)
+    context: Any = None
+    root: Graph | None = None
+    claimed: set[Value] = field(default_factory=set)
+
+    def run(self, graph: Graph) -> Graph:
+        """The whole graph in the new dialect; the old one stays as it was."""
+        new = self.root = Graph(self.dialect.name, graph.name)
+        old = (value.name for inner in graph.graphs() for value in inner.values())
+        self.names = Names(old, [value.name for value in (*graph.inputs, *graph.outputs)])
+        op = Builder(self, new)
+        for value in graph.inputs:
+            twin = new.add_input(self.names.claim(value.name, root=True), value.type)
+            twin.data = value.data
+            twin.meta = value.meta
+            if value.data is not None:
+                new.constants.append(twin)
+        outputs = op.inline(graph, new.inputs)
+        names = [value.name for value in graph.outputs]
+        new.outputs = [op.named(value, name) for value, name in zip(outputs, names, strict=True)]
+        new.meta = dict(graph.meta)
+        return new
+
+
+class Builder:
+    """Builds nodes of one graph: `op.Add(a, b)`, `op.Squeeze(x, axes)`, `op.const(1.0)`.
+
+    Keyword arguments are attributes, except `_outputs` (how many, default 1), `_types` (known types of
+    the outputs), `_name`, `_domain` and `_version`. The result is a Value, or a tuple where `_outputs` > 1.
+    """
+
+    def __init__(self, rewriter: Rewriter, graph: Graph) -> None:
+        self.rewriter = rewriter
+        self.graph = graph
+
+    def __getattr__(self, op_type: str) -> Callable[..., Any]:
+        if op_type.startswith("_"):
+            raise AttributeError(op_type)
+
+        def build(*inputs: Value | None, **options: Any) -> Any:
+            return self.call(op_type, *inputs, **options)
+
+        return build
+
+    def call(
+        self,
+        op_type: str,
+        *inputs: Value | None,
+        _outputs: int = 1,
+        _types: Sequence[Type | None] | None = None,
+        _name: str = "",
+        _domain: str | None = None,
+        _version: int = 0,
+        **attributes: Any,
+    ) -> Any:
+        """Build one node; `op.X(...)` is short for `op.call("X", ...)`."""
+        if _domain is None:
+            domain, version = self.rewriter.dialect.resolve(op_type)
+            version = _version or version
+        else:
+            domain, version = _domain, _version
+        end = len(inputs)
+        while end and inputs[end - 1] is None:
+            end -= 1
+        attributes = {name: value for name, value in attributes.items() if value is not None}
+        node = Node(domain, op_type, version, _name)
+        return self.place(node, inputs[:end], attributes, _outputs, _types)
+
+    def place(
+        self,
+        node: Node,
+        inputs: Sequence[Value | None],
+        attributes: dict[str, Any],
+        outputs: int,
+        types: Sequence[Type | None] | None = None,
+    ) -> Any:
+        node.attributes = attributes
+        node.inputs = list(inputs)
+        base = node.name or node.op_type.lower()
+        node.outputs = [Value(self.rewriter.names.fresh(base), None, node, index) for index in range(outputs)]
+        found = list(types) if types is not None else [None] * outputs
+        if any(type is None for type in found):
+            inferred = list(self.rewriter.dialect.infer(node))
+            inferred += [None] * (outputs - len(inferred))
+            found = [merge(known, more) for known, more in zip(found, inferred, strict=False)]
+        for value, type in zip(node.outputs, found, strict=True):
+            value.type = type
+        self.graph.add_nodes([node])
+        return node.outputs[0] if outputs == 1 else tuple(node.outputs)
+
+    def const(self, value: Any, dtype: DType | None = None, name: str = "const") -> Value:
+        """A constant of this graph: `op.const([0, 1], DType.INT64)`. Python ints are int64, floats float32."""
+        if not isinstance(value, TensorData):
+            if dtype is not None:
+                value = np.asarray(value).astype(dtype.numpy)
+            elif not isinstance(value, np.ndarray | np.generic):
+                value = np.asarray(value)
+                if value.dtype == np.float64:
+                    value = value.astype(np.float32)
+                elif value.dtype.kind == "i" or not value.size:
+                    value = value.astype(np.int64)
+            value = TensorData.of(value, dtype)
+        return self.graph.add_constant(value, self.rewriter.names.fresh(name))
+
+    def input(self, name: str, type: Type | None = None) -> Value:
+        """A new input of this graph, under a fresh name."""
+        return self.graph.add_input(self.rewriter.names.fresh(name), type)
+
+    def claim(self, name: str) -> str:
+        """The name of an old value, if it is still to be had."""
+        return self.rewriter.names.claim(name, root=self.graph is self.rewriter.root)
+
+    def region(self, name: str) -> Builder:
+        """A builder of a new, empty graph to be used as a region."""
+        return Builder(self.rewriter, Graph(self.rewriter.dialect.name, name))
+
+    def named(self, value: Value, name: str) -> Value:
+        """`value` under exactly this name: itself where it may be renamed, else through an Identity."""
+        if value.name == name:
+            return value
+        if value.producer is None or value in self.rewriter.claimed:
+            value = self.Identity(value, _types=[value.type])
+        value.name = self.rewriter.names.claim(name, root=True)
+        self.rewriter.claimed.add(value)
+        return value
+
+    # control flow of the hub ---------------------------------------------------------------------
+
+    def loop(
+        self,
+        trip: Value | None,
+        condition: Value | None,
+        slots: Sequence[Slot],
+        outside: Sequence[Value],
+        body: Graph,
+        types: Sequence[Type | None] | None = None,
+    ) -> tuple[Value, ...]:
+        """A canonical Loop (see `passes.loop`); `outside` holds the slots' outside values in order."""
+        from .loop import places
+
+        results = sum(place.result >= 0 for place in places(slots))
+        node = Node(HUB_DOMAIN, "Loop", 1)
+        node.regions["body"] = body
+        made = self.place(node, [trip, condition, *outside], {"slots": tuple(slots)}, results, types)
+        return (made,) if results == 1 else tuple(made)
+
+    def branch(
+        self,
+        condition: Value,
+        captured: Sequence[Value],
+        then: Graph,
+        otherwise: Graph,
+        types: Sequence[Type | None] | None = None,
+    ) -> tuple[Value, ...]:
+        """A canonical If; both regions take the captured values, in order."""
+        node = Node(HUB_DOMAIN, "If", 1)
+        node.regions.update({"then": then, "else": otherwise})
+        node.captured = len(captured)
+        made = self.place(node, [condition, *captured], {}, len(then.outputs), types)
+        return (made,) if len(then.outputs) == 1 else tuple(made)
+
+    # walking the old graph -----------------------------------------------------------------------
+
+    def inline(self, graph: Graph, arguments: Sequence[Value]) -> list[Value]:
+        """Rewrite the old graph's nodes into this one, its inputs standing for `arguments`; its outputs' values.
+
+        This is how a rule converts a region: it makes a region builder, adds the inputs the new form
+        needs, inlines the old body between whatever it puts before and after, and sets the outputs.
+        """
+        mapping: dict[Value, Value] = dict(zip(graph.inputs, arguments, strict=True))
+        for value in graph.constants:
+            if value not in mapping and value.data is not None:
+                twin = self.graph.add_constant(value.data, self.claim(value.name or "const"))
+                twin.meta = value.meta
+                mapping[value] = twin
+        for node in graph.topological():
+            view = Node(node.domain, node.op_type, node.version, node.name)
+            view.attributes = node.attributes
+            view.captured = node.captured
+            view.inputs = [None if value is None else mapping[value] for value in node.inputs]
+            view.outputs = node.outputs
+            view.regions = node.regions
+            view.meta = node.meta
+            for old, new in zip(node.outputs, self.apply(view), strict=True):
+                mapping[old] = new
+        return [mapping[value] for value in graph.outputs]
+
+    def apply(self, node: Node) -> Sequence[Value]:
+        """The new values of a node's outputs by the first rule that matches; names and types carried over."""
+        for matching in (*self.rewriter.rules.get(node.op, ()), self.rewriter.fallback):
+            made = matching(self, node)
+            if made is not None:
+                break
+        else:
+            raise Unsupported(node, "no rule matches")
+        results = [made] if isinstance(made, Value) else list(made)
+        if len(results) < len(node.outputs) and all(not old.name for old in node.outputs[len(results) :]):
+            results += [Value("")] * (len(node.outputs) - len(results))
+        for old, new in zip(node.outputs, results, strict=True):
+            self._carry(node, old, new)
+        return results
+
+    def _carry(self, node: Node, old: Value, new: Value) -> None:
+        if old is new or new.producer is None or new.data is not None:
+            return
+        new.type = merge(new.type, old.type)
+        if old.name and new not in self.rewriter.claimed:
+            self.rewriter.claimed.add(new)
+            new.name = self.claim(old.name)
+            new.meta = new.meta or old.meta
+        if not new.producer.name and node.name:
+            new.producer.name = node.name
+            new.producer.meta = node.meta
+
+    def copy(self, node: Node, regions: Mapping[str, Graph] | None = None) -> Sequence[Value]:
+        """The same operator in the new graph (a `view` of an old node), its regions rewritten."""
+        twin = Node(node.domain, node.op_type, node.version, node.name)
+        twin.captured = node.captured
+        twin.meta = node.meta
+        if regions is not None:
+            twin.regions = dict(regions)
+        else:
+            twin.regions = {name: self.rewritten(region) for name, region in node.regions.items()}
+        twin.attributes = dict(node.attributes)
+        twin.inputs = list(node.inputs)
+        for index, old in enumerate(node.outputs):
+            value = Value(self.claim(old.name) if old.name else "", old.type, twin, index)
+            value.meta = old.meta
+            self.rewriter.claimed.add(value)
+            twin.outputs.append(value)
+        self.graph.add_nodes([twin])
+        return twin.outputs
+
+    def rewritten(self, region: Graph) -> Graph:
+        """A region rewritten with its inputs and outputs as they are."""
+        inner = self.region(region.name)
+        for value in region.inputs:
+            twin = inner.graph.add_input(inner.claim(value.name), value.type)
+            twin.meta = value.meta
+        inner.graph.outputs = inner.inline(region, inner.graph.inputs)
+        inner.graph.meta = dict(region.meta)
+        return inner.graph
+
+
+def renamed(domain: str, table: Mapping[str, str]) -> dict[Key, list[Rule]]:
+    """Rules for operators that differ in name only: same inputs, no attributes to translate."""
+
+    def make(target: str) -> Rule:
+        return lambda op, node: op.call(target, *node.inputs, _outputs=len(node.outputs))
+
+    return {(domain, source): [make(target)] for source, target in table.items()}
+
+
+__all__ = [
+    "Builder",
+    "Dialect",
+    "Key",
+    "Names",
+    "Rewriter",
+    "Rule",
+    "Rules",
+    "collect",
+    "combine",
+    "renamed",
+    "rule",
+]

@@ -1,0 +1,42 @@
+"""ONNX operator schemas by operator and opset, looked up once."""
+
+from __future__ import annotations
+
+import functools
+
+import onnx.defs
+
+HUB_OPSET = 28
+"""The hub's operator set: the newest of ai.onnx when this was written."""
+
+HUB_OPSETS = {"": HUB_OPSET, "ai.onnx.ml": 5, "ai.onnx.preview": 1, "ai.onnx.preview.training": 1}
+
+
+@functools.cache
+def schema(domain: str, op_type: str, opset: int) -> onnx.defs.OpSchema | None:
+    """The schema of an operator as opset version `opset` of its domain defines it; None where it doesn't."""
+    try:
+        found = onnx.defs.get_schema(op_type, opset, "" if domain == "ai.onnx" else domain)
+    except onnx.defs.SchemaError:
+        return None
+    return None if found.deprecated else found
+
+
+@functools.cache
+def since_version(domain: str, op_type: str, opset: int) -> int | None:
+    """since_version of an operator under an opset; None where the opset has no such operator."""
+    found = schema(domain, op_type, opset)
+    return None if found is None else found.since_version
+
+
+@functools.cache
+def hub_version(domain: str, op_type: str) -> int | None:
+    """The version at which the hub has this operator; None where it hasn't."""
+    opset = HUB_OPSETS.get(domain)
+    return None if opset is None else since_version(domain, op_type, opset)
+
+
+@functools.cache
+def standard_domains() -> frozenset[str]:
+    """The domains whose operators ONNX itself defines."""
+    return frozenset(found.domain for found in onnx.defs.get_all_schemas())
