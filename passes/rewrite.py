@@ -13,7 +13,7 @@ The driver walks the old graph once; nothing is searched, nothing is cleaned up 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
