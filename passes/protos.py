@@ -180,7 +180,7 @@ def type_to_proto(type: Type | None, where: object = "type") -> TypeProto:
 # constants ---------------------------------------------------------------------------------------
 
 
-def tensor_from_proto(proto: TensorProto, where: str = "tensor", base: str = "") -> TensorData:
+def tensor_from_proto(proto: TensorProto, where: str = "tensor") -> TensorData:
     """The data of a TensorProto, read when needed. The proto is kept as `origin`.
 
     External data is for the reader, which knows the folder and what lies in it.
@@ -194,7 +194,7 @@ def tensor_from_proto(proto: TensorProto, where: str = "tensor", base: str = "")
     shape = tuple(proto.dims)
     if any(dim < 0 for dim in shape):
         raise InvalidModel(f"{where}: negative dimension in {list(shape)}")
-    data = TensorData(dtype, shape, load=lambda: _array(proto, where, base), origin=proto)
+    data = TensorData(dtype, shape, load=lambda: _array(proto, where), origin=proto)
     _check_fill(proto, data, where)
     return data
 
@@ -226,9 +226,9 @@ def _check_fill(proto: TensorProto, data: TensorData, where: str) -> None:
         raise InvalidModel(f"{where}: holds {found} {unit} of data, its shape {list(data.shape)} needs {expected}")
 
 
-def _array(proto: TensorProto, where: str, base: str) -> np.ndarray[Any, Any]:
+def _array(proto: TensorProto, where: str) -> np.ndarray[Any, Any]:
     try:
-        return numpy_helper.to_array(proto, base)
+        return numpy_helper.to_array(proto)
     except (ValueError, TypeError, UnicodeDecodeError) as error:
         raise InvalidModel(f"{where}: {error}") from None
 
@@ -300,11 +300,14 @@ def _text(value: bytes) -> str | bytes:
         return value
 
 
-def _from_item(item: Any, where: str) -> Any:
+TensorReader = Callable[[TensorProto, str], TensorData]
+
+
+def _from_item(item: Any, where: str, read_tensor: TensorReader) -> Any:
     if isinstance(item, bytes):
         return _text(item)
     if isinstance(item, TensorProto):
-        return tensor_from_proto(item, where)
+        return read_tensor(item, where)
     if isinstance(item, SparseTensorProto):
         return sparse_from_proto(item, where)
     if isinstance(item, TypeProto):
@@ -312,8 +315,10 @@ def _from_item(item: Any, where: str) -> Any:
     return item
 
 
-def attribute_from_proto(proto: AttributeProto, where: str = "attribute") -> Any:
-    """The Python value of an attribute that holds no graph."""
+def attribute_from_proto(
+    proto: AttributeProto, where: str = "attribute", read_tensor: TensorReader = tensor_from_proto
+) -> Any:
+    """The Python value of an attribute that holds no graph; tensors as `read_tensor` reads them."""
     kind: int = proto.type
     if proto.ref_attr_name:
         return AttributeRef(proto.ref_attr_name, kind)
@@ -323,9 +328,9 @@ def attribute_from_proto(proto: AttributeProto, where: str = "attribute") -> Any
                 kind = candidate
                 break
     if kind in _SCALARS:
-        return _from_item(getattr(proto, _SCALARS[kind]), where)
+        return _from_item(getattr(proto, _SCALARS[kind]), where, read_tensor)
     if kind in _LISTS:
-        values = [_from_item(item, where) for item in getattr(proto, _LISTS[kind])]
+        values = [_from_item(item, where, read_tensor) for item in getattr(proto, _LISTS[kind])]
         return values if values and kind != AttributeProto.TYPE_PROTOS else TypedList(kind, values)
     raise InvalidModel(f"{where}: attribute {proto.name!r} of unknown kind {kind}")
 
@@ -389,7 +394,11 @@ def attribute_to_proto(name: str, value: Any, where: object = "attribute") -> At
 
 def node_to_proto(node: Node, name_of: Callable[[Value], str]) -> NodeProto:
     """The NodeProto of a node without its regions; captured inputs are left out."""
-    proto = NodeProto(op_type=node.op_type, domain=node.domain, name=node.name)
+    proto = NodeProto(op_type=node.op_type)
+    if node.domain:
+        proto.domain = node.domain
+    if node.name:
+        proto.name = node.name
     proto.input.extend("" if value is None else name_of(value) for value in node.formal_inputs)
     proto.output.extend(name_of(value) if value.name else "" for value in node.outputs)
     proto.attribute.extend(attribute_to_proto(name, value, node) for name, value in node.attributes.items())

@@ -1,0 +1,389 @@
+"""ONNX file -> Graph of dialect "onnx". Syntax only: nothing is upgraded, folded or inlined.
+
+- `Node.version` is the operator's since_version under the model's opset (custom domains: the opset import).
+- Captured outer values become explicit: the last `node.captured` inputs, and the last inputs of each region.
+- A subgraph's name that hides an outer one gets a new name; everything else keeps its name.
+- What the hub doesn't know (doc strings, metadata, quantization annotations, training info ...) stays as
+  skeleton protos in `meta["onnx"]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import onnx
+from google.protobuf.message import DecodeError
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
+
+from ...passes.errors import InvalidModel
+from ...passes.graph import Graph, Node, Value, bulk
+from ...passes.protos import (
+    attribute_from_proto,
+    sparse_from_proto,
+    sparse_to_dense,
+    tensor_from_proto,
+    type_from_proto,
+)
+from ...passes.schemas import since_version
+from ...passes.tensor import TensorData
+from ...passes.types import TensorType
+from .external import read_external
+
+_MOST_DEPTH = 60  # subgraphs in subgraphs; protobuf itself stops at 100 messages
+
+
+@dataclass(slots=True)
+class Function:
+    """A model-local function: its body (inputs and outputs by name, opsets of its own) and its attributes."""
+
+    graph: Graph
+    proto: FunctionProto  # without nodes
+
+    @property
+    def attributes(self) -> list[str]:
+        """Names of the attributes a call must give."""
+        return list(self.proto.attribute)
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """Attributes a call may leave out."""
+        return {proto.name: attribute_from_proto(proto) for proto in self.proto.attribute_proto}
+
+
+def read(path: Path) -> Graph:
+    """Read a .onnx file (or .onnxtxt, ONNX's text form).
+
+    Raises:
+        InvalidModel: the file isn't a readable, consistent ONNX model.
+    """
+    return read_model(read_proto(path), path.parent)
+
+
+def read_proto(path: Path) -> ModelProto:
+    """The file as a ModelProto, external data not loaded."""
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise InvalidModel(f"{path}: {error.strerror or error}") from None
+    if path.suffix == ".onnxtxt":
+        try:
+            return onnx.parser.parse_model(raw.decode())
+        except (onnx.parser.ParseError, UnicodeDecodeError, RuntimeError) as error:
+            line = " ".join(str(part) for part in error.args[0].splitlines()[:2]) if error.args else str(error)
+            raise InvalidModel(f"{path}: no ONNX text: {line}") from None
+    model = ModelProto()
+    try:
+        model.ParseFromString(raw)
+    except (DecodeError, RuntimeError, RecursionError):
+        raise InvalidModel(f"{path}: truncated, or no ONNX model") from None
+    return model
+
+
+def read_model(model: ModelProto, folder: Path = Path()) -> Graph:
+    """The graph of a ModelProto; `folder` is where external data may lie."""
+    if not model.HasField("graph"):
+        raise InvalidModel("the model holds no graph")
+    opsets = _opsets(model.opset_import, model.ir_version)
+    with bulk():
+        reader = _Reader(folder, {key for key in map(_function_key, model.functions)})
+        graph = reader.graph(model.graph, None, opsets, "graph")
+        graph.opsets = opsets
+        for proto in model.functions:
+            key = _function_key(proto)
+            if key in graph.functions:
+                raise InvalidModel(f"function {proto.domain}.{proto.name} is defined twice")
+            graph.functions[key] = reader.function(proto)
+    skeleton = ModelProto()
+    for descriptor, value in model.ListFields():
+        if descriptor.name in ("graph", "functions"):
+            continue
+        if descriptor.is_repeated:
+            getattr(skeleton, descriptor.name).extend(value)
+        else:
+            setattr(skeleton, descriptor.name, value)
+    graph.meta["onnx.model"] = skeleton
+    return graph
+
+
+def _function_key(proto: FunctionProto) -> tuple[str, str, str]:
+    return proto.domain, proto.name, proto.overload
+
+
+def _opsets(imports: Iterable[Any], ir_version: int) -> dict[str, int]:
+    opsets: dict[str, int] = {}
+    for entry in imports:
+        domain = "" if entry.domain == "ai.onnx" else entry.domain
+        if opsets.get(domain, entry.version) != entry.version:
+            raise InvalidModel(f"two versions of opset {domain or 'ai.onnx'} are imported")
+        opsets[domain] = entry.version
+    if not opsets and ir_version < 3:
+        opsets[""] = 1
+    return opsets
+
+
+@dataclass(slots=True)
+class _Scope:
+    """The names visible in one graph; names of outer graphs are captured on first use."""
+
+    parent: _Scope | None
+    values: dict[str, Value] = field(default_factory=dict)
+    captures: dict[str, Value] = field(default_factory=dict)  # of the node whose region this is, outer values by name
+    inner: dict[str, Value] = field(default_factory=dict)  # captured values as this region sees them
+
+    def resolve(self, name: str) -> Value | None:
+        found = self.values.get(name) or self.inner.get(name)
+        if found is not None or self.parent is None:
+            return found
+        outer = self.parent.resolve(name)
+        if outer is None:
+            return None
+        self.captures.setdefault(name, outer)
+        return self.seen(name, outer)
+
+    def seen(self, name: str, outer: Value) -> Value:
+        if name not in self.inner:
+            self.inner[name] = Value(outer.name, outer.type)
+        return self.inner[name]
+
+    def hides(self, name: str) -> bool:
+        scope = self.parent
+        while scope is not None:
+            if name in scope.values:
+                return True
+            scope = scope.parent
+        return False
+
+    def declare(self, name: str, value: Value, where: str) -> Value:
+        if name in self.values:
+            raise InvalidModel(f"{where}: {name!r} is defined twice")
+        if self.parent is not None and self.hides(name):
+            number = 1
+            while self.hides(f"{name}_{number}") or f"{name}_{number}" in self.values:
+                number += 1
+            value.name = f"{name}_{number}"
+        self.values[name] = value
+        return value
+
+
+class _Reader:
+    def __init__(self, folder: Path, functions: set[tuple[str, str, str]]) -> None:
+        self.folder = folder
+        self.functions = functions
+        self.depth = 0
+
+    def tensor(self, proto: TensorProto, where: str) -> TensorData:
+        if proto.data_location == TensorProto.EXTERNAL:
+            return read_external(proto, where, self.folder)
+        return tensor_from_proto(proto, where)
+
+    # graphs --------------------------------------------------------------------------------------
+
+    def graph(self, proto: GraphProto, scope: _Scope | None, opsets: dict[str, int], where: str) -> Graph:
+        self.depth += 1
+        if self.depth > _MOST_DEPTH:
+            raise InvalidModel(f"{where}: subgraphs nested deeper than {_MOST_DEPTH}")
+        scope = scope or _Scope(None)
+        graph = Graph("onnx", proto.name)
+        declared = {info.name: info for info in proto.value_info}
+        for info in proto.input:
+            if not info.name:
+                raise InvalidModel(f"{where}: an input without a name")
+            graph.inputs.append(scope.declare(info.name, self.value(info, where), where))
+        self.constants(proto, graph, scope, declared, where)
+        self.nodes(proto.node, graph, scope, opsets, declared, where)
+        for info in proto.output:
+            value = scope.resolve(info.name)
+            if value is None:
+                raise InvalidModel(f"{where}: output {info.name!r} is produced by nothing")
+            graph.outputs.append(value)
+            self.annotate(value, info, where)
+        graph.topological()
+        skeleton = GraphProto()
+        if proto.doc_string:
+            skeleton.doc_string = proto.doc_string
+        skeleton.metadata_props.extend(proto.metadata_props)
+        skeleton.quantization_annotation.extend(proto.quantization_annotation)
+        if skeleton.ByteSize():
+            graph.meta["onnx"] = skeleton
+        self.depth -= 1
+        return graph
+
+    def value(self, info: ValueInfoProto, where: str) -> Value:
+        value = Value(info.name)
+        self.annotate(value, info, where)
+        return value
+
+    def annotate(self, value: Value, info: ValueInfoProto, where: str) -> None:
+        """Give a value the type and the notes of its value_info."""
+        if info.HasField("type"):
+            value.type = type_from_proto(info.type, f"{where}: {info.name}") or value.type
+        if info.doc_string or info.metadata_props or _denoted(info):
+            kept = ValueInfoProto()
+            kept.CopyFrom(info)
+            value.meta = {**(value.meta or {}), "onnx": kept}
+
+    def constants(
+        self, proto: GraphProto, graph: Graph, scope: _Scope, declared: dict[str, ValueInfoProto], where: str
+    ) -> None:
+        found: list[tuple[str, TensorData]] = []
+        for tensor in proto.initializer:
+            found.append((tensor.name, self.tensor(tensor, f"{where}: initializer {tensor.name!r}")))
+        for sparse in proto.sparse_initializer:
+            place = f"{where}: sparse initializer {sparse.values.name!r}"
+            data = sparse_from_proto(sparse, place)
+            if any(dim < 0 for dim in data.shape):
+                raise InvalidModel(f"{place}: negative dimension")
+            found.append(
+                (
+                    sparse.values.name,
+                    TensorData(data.values.dtype, data.shape, load=_densifier(data, place), origin=data),
+                )
+            )
+        for name, data in found:
+            if not name:
+                raise InvalidModel(f"{where}: an initializer without a name")
+            value = scope.values.get(name)
+            if value is None:
+                value = scope.declare(name, Value(name, TensorType(data.dtype, data.shape)), where)
+                if name in declared:
+                    value.meta = {"declared": True}
+                    self.annotate(value, declared[name], where)
+            elif value.data is not None or value not in graph.inputs:
+                raise InvalidModel(f"{where}: initializer {name!r} is defined twice")
+            value.data = data
+            graph.constants.append(value)
+
+    # nodes ---------------------------------------------------------------------------------------
+
+    def nodes(
+        self,
+        protos: Iterable[NodeProto],
+        graph: Graph,
+        scope: _Scope,
+        opsets: dict[str, int],
+        declared: dict[str, ValueInfoProto],
+        where: str,
+    ) -> None:
+        made: list[tuple[Node, NodeProto]] = []
+        for number, proto in enumerate(protos):
+            node = self.node(proto, opsets, f"{where}: node {number}")
+            for index, name in enumerate(proto.output):
+                value = Value(name, None, node, index)
+                if name:
+                    info = declared.get(name)
+                    if info is not None:
+                        self.annotate(value, info, where)
+                    scope.declare(name, value, f"{where}: node {number} ({proto.op_type})")
+                node.outputs.append(value)
+            made.append((node, proto))
+        for node, proto in made:
+            for name in proto.input:
+                value = scope.resolve(name) if name else None
+                if name and value is None:
+                    raise InvalidModel(f"{where}: {node!r} uses {name!r}, which nothing produces")
+                node.inputs.append(value)
+            self.regions(node, proto, scope, opsets, where)
+        graph.add_nodes([node for node, _ in made])
+
+    def node(self, proto: NodeProto, opsets: dict[str, int], where: str) -> Node:
+        domain = "" if proto.domain == "ai.onnx" else proto.domain
+        if not proto.op_type:
+            raise InvalidModel(f"{where}: without an operator")
+        if domain not in opsets:
+            raise InvalidModel(f"{where} ({proto.op_type}): no opset of {domain or 'ai.onnx'} is imported")
+        version = None
+        if (proto.domain, proto.op_type, proto.overload) not in self.functions:
+            version = since_version(domain, proto.op_type, opsets[domain])
+        node = Node(domain, proto.op_type, version or opsets[domain], proto.name)
+        skeleton = NodeProto()
+        if proto.doc_string:
+            skeleton.doc_string = proto.doc_string
+        if proto.overload:
+            skeleton.overload = proto.overload
+        if proto.domain != domain:
+            skeleton.domain = proto.domain
+        skeleton.metadata_props.extend(proto.metadata_props)
+        skeleton.device_configurations.extend(proto.device_configurations)
+        skeleton.attribute.extend(
+            AttributeProto(name=attribute.name, doc_string=attribute.doc_string)
+            for attribute in proto.attribute
+            if attribute.doc_string
+        )
+        if skeleton.ByteSize():
+            node.meta = {"onnx": skeleton}
+        return node
+
+    def regions(self, node: Node, proto: NodeProto, scope: _Scope, opsets: dict[str, int], where: str) -> None:
+        captures: dict[str, Value] = {}
+        scopes: list[_Scope] = []
+        for attribute in proto.attribute:
+            place = f"{where}: {node!r}: attribute {attribute.name!r}"
+            if attribute.name in node.attributes or attribute.name in node.regions:
+                raise InvalidModel(f"{place} is given twice")
+            is_list = attribute.type == AttributeProto.GRAPHS
+            if attribute.type != AttributeProto.GRAPH and not is_list:
+                node.attributes[attribute.name] = attribute_from_proto(attribute, place, self.tensor)
+                continue
+            if attribute.ref_attr_name:
+                node.attributes[attribute.name] = attribute_from_proto(attribute, place, self.tensor)
+                continue
+            for index, graph in enumerate(attribute.graphs if is_list else [attribute.g]):
+                name = f"{attribute.name}[{index}]" if is_list else attribute.name
+                inner = _Scope(scope, captures=captures)
+                node.regions[name] = self.graph(graph, inner, opsets, f"{where}: {node!r}.{name}")
+                scopes.append(inner)
+        for name, outer in captures.items():
+            for inner, region in zip(scopes, node.regions.values(), strict=True):
+                region.inputs.append(inner.seen(name, outer))
+        node.inputs.extend(captures.values())
+        node.captured = len(captures)
+
+    # functions -----------------------------------------------------------------------------------
+
+    def function(self, proto: FunctionProto) -> Function:
+        where = f"function {proto.domain}.{proto.name}"
+        opsets = _opsets(proto.opset_import, 0)
+        scope = _Scope(None)
+        graph = Graph("onnx", proto.name)
+        graph.opsets = opsets
+        declared = {info.name: info for info in proto.value_info}
+        for name in proto.input:
+            graph.inputs.append(scope.declare(name, Value(name), where))
+            if name in declared:
+                self.annotate(graph.inputs[-1], declared[name], where)
+        self.nodes(proto.node, graph, scope, opsets, declared, where)
+        for name in proto.output:
+            value = scope.resolve(name)
+            if value is None:
+                raise InvalidModel(f"{where}: output {name!r} is produced by nothing")
+            graph.outputs.append(value)
+        graph.topological()
+        skeleton = FunctionProto()
+        for descriptor, value in proto.ListFields():
+            if descriptor.name in ("node", "value_info", "input", "output"):
+                continue
+            if descriptor.is_repeated:
+                getattr(skeleton, descriptor.name).extend(value)
+            else:
+                setattr(skeleton, descriptor.name, value)
+        return Function(graph, skeleton)
+
+
+def _denoted(info: ValueInfoProto) -> bool:
+    if info.type.denotation:
+        return True
+    shape = info.type.tensor_type.shape if info.type.HasField("tensor_type") else None
+    return shape is not None and any(dim.denotation for dim in shape.dim)
+
+
+def _densifier(data: Any, where: str) -> Any:
+    def load() -> Any:
+        try:
+            return sparse_to_dense(data)
+        except (IndexError, ValueError) as error:
+            raise InvalidModel(f"{where}: {error}") from None
+
+    return load

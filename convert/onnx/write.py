@@ -1,0 +1,294 @@
+"""Graph of dialect "onnx" -> ONNX file. Explicit captures become names again; nothing else changes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import onnx
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
+
+from ...passes.errors import BackedgeError, InvalidModel
+from ...passes.graph import Graph, Node, Value
+from ...passes.protos import (
+    SparseData,
+    node_to_proto,
+    tensor_to_proto,
+    type_to_proto,
+)
+from ...passes.tensor import TensorData
+from ...passes.types import DType
+from .external import External, ExternalWriter
+from .read import Function
+
+IR_OF_OPSET = {
+    **dict.fromkeys(range(1, 9), 3),
+    9: 4,
+    10: 5,
+    11: 6,
+    **dict.fromkeys(range(12, 15), 7),
+    **dict.fromkeys(range(15, 19), 8),
+    **dict.fromkeys(range(19, 21), 9),
+    **dict.fromkeys(range(21, 23), 10),
+    23: 11,
+    24: 12,
+    **dict.fromkeys(range(25, 28), 13),
+    28: 14,
+}
+"""The IR version of the onnx release that brought each opset."""
+
+_MOST_INSIDE = 1_800_000_000  # bytes; protobuf stops at 2 GiB
+_LEAST_OUTSIDE = 1024
+
+
+def write(graph: Graph, path: Path) -> None:
+    """Write a .onnx file (or .onnxtxt). Data that was external, or is too big for one file, goes to PATH.data.
+
+    The files are written under temporary names and renamed when complete.
+
+    Raises:
+        InvalidModel: the graph doesn't fit a file or can't be written there.
+        Unsupported: a type that ONNX doesn't have.
+    """
+    outside = _outside(graph)
+    folder = path.parent
+    location = path.name + ".data"
+    temporary: list[Path] = []
+    try:
+        with contextlib.ExitStack() as stack:
+            writer = None
+            if outside:
+                temporary.append(_temporary(folder, location))
+                writer = ExternalWriter(stack.enter_context(temporary[0].open("wb")), location)
+            model = to_model(graph, writer, outside)
+            temporary.append(_temporary(folder, path.name))
+            with temporary[-1].open("wb") as file:
+                _serialize(model, file, path)
+        if outside:
+            os.replace(temporary[0], folder / location)
+        os.replace(temporary[-1], path)
+    except BaseException as error:
+        for file in temporary:
+            file.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise InvalidModel(f"{path}: {error.strerror or error}") from None
+        raise
+
+
+def _temporary(folder: Path, name: str) -> Path:
+    handle, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
+    os.close(handle)
+    os.chmod(temporary, 0o666 & ~_umask())
+    return Path(temporary)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _serialize(model: ModelProto, file: BinaryIO, path: Path) -> None:
+    if path.suffix == ".onnxtxt":
+        file.write(onnx.printer.to_text(model).encode())
+        return
+    try:
+        file.write(model.SerializeToString())
+    except Exception as error:  # protobuf has an exception type per backend
+        raise BackedgeError(f"{path}: can't be serialized: {error}") from None
+
+
+def _tensors(graph: Graph) -> Iterator[TensorData]:
+    for inner in graph.graphs():
+        for value in inner.constants:
+            if value.data is not None:
+                yield value.data
+        for node in inner.nodes:
+            for attribute in node.attributes.values():
+                if isinstance(attribute, TensorData):
+                    yield attribute
+
+
+def _outside(graph: Graph) -> set[int]:
+    """The ids of the tensors that go to the data file."""
+    big = [data for data in _tensors(graph) if data.dtype is not DType.STRING]
+    chosen = {id(data) for data in big if isinstance(data.origin, External)}
+    if sum(data.nbytes for data in big if id(data) not in chosen) > _MOST_INSIDE:
+        chosen.update(id(data) for data in big if data.nbytes >= _LEAST_OUTSIDE)
+    return chosen
+
+
+def to_model(
+    graph: Graph, external: ExternalWriter | None = None, outside: frozenset[int] | set[int] = frozenset()
+) -> ModelProto:
+    """The ModelProto of a graph of dialect "onnx"; tensors whose ids are `outside` go to `external`."""
+    assert graph.dialect == "onnx", graph.dialect
+    model = ModelProto()
+    skeleton = graph.meta.get("onnx.model")
+    if skeleton is not None:
+        model.CopyFrom(skeleton)
+    stated = {("" if entry.domain == "ai.onnx" else entry.domain): entry.version for entry in model.opset_import}
+    if stated != graph.opsets and not (not stated and graph.opsets == {"": 1} and 0 < model.ir_version < 3):
+        del model.opset_import[:]
+        for domain, version in graph.opsets.items():
+            model.opset_import.add(domain=domain, version=version)
+    if not model.ir_version:
+        model.ir_version = IR_OF_OPSET.get(graph.opsets.get("", 21), 14)
+    if skeleton is None:
+        model.producer_name = "backedge"
+    writer = _Writer(external, outside)
+    writer.graph(graph, model.graph, None, {})
+    for function in graph.functions.values():
+        model.functions.append(writer.function(function))
+    return model
+
+
+class _Writer:
+    def __init__(self, external: ExternalWriter | None, outside: frozenset[int] | set[int]) -> None:
+        self.external = external
+        self.outside = outside
+
+    def tensor(self, data: TensorData, name: str) -> TensorProto:
+        if self.external is not None and id(data) in self.outside:
+            return self.external.add(data, name)
+        return tensor_to_proto(data, name)
+
+    def graph(self, graph: Graph, proto: GraphProto, outer: _Names | None, captured: dict[Value, str]) -> None:
+        """Fill a GraphProto. `captured` names what this graph's last inputs are outside."""
+        names = _Names(graph, outer, captured)
+        skeleton = graph.meta.get("onnx")
+        if isinstance(skeleton, GraphProto):
+            proto.CopyFrom(skeleton)
+        proto.name = graph.name
+        formal = graph.inputs[: len(graph.inputs) - len(captured)]
+        for value in formal:
+            self.info(value, names[value], proto.input.add())
+        interface = set(formal) | set(graph.outputs)
+        for value in graph.constants:
+            assert value.data is not None
+            if isinstance(value.data.origin, SparseData) and value.data.origin.origin is not None:
+                sparse = proto.sparse_initializer.add()
+                sparse.CopyFrom(value.data.origin.origin)
+                sparse.values.name = names[value]
+            else:
+                proto.initializer.append(self.tensor(value.data, names[value]))
+            if (value.meta or {}).get("declared") and value not in interface:
+                self.info(value, names[value], proto.value_info.add())
+        for node in graph.topological():
+            self.node(node, proto.node.add(), names)
+            for value in node.outputs:
+                if value.name and value.type is not None and value not in interface:
+                    self.info(value, names[value], proto.value_info.add())
+        for value in graph.outputs:
+            self.info(value, names[value], proto.output.add())
+
+    def info(self, value: Value, name: str, proto: ValueInfoProto) -> None:
+        kept = (value.meta or {}).get("onnx")
+        if isinstance(kept, ValueInfoProto):
+            proto.CopyFrom(kept)
+        proto.name = name
+        if value.type is not None:
+            fresh = type_to_proto(value.type, name)
+            if not isinstance(kept, ValueInfoProto) or _bare(kept.type) != fresh:
+                proto.type.CopyFrom(fresh)
+
+    def node(self, node: Node, proto: NodeProto, names: _Names) -> None:
+        skeleton = (node.meta or {}).get("onnx")
+        plain = node
+        if any(isinstance(value, TensorData) and id(value) in self.outside for value in node.attributes.values()):
+            plain = Node(node.domain, node.op_type, node.version, node.name)
+            plain.inputs, plain.outputs, plain.captured = node.inputs, node.outputs, node.captured
+            for name, value in node.attributes.items():
+                if isinstance(value, TensorData) and id(value) in self.outside:
+                    proto.attribute.add(name=name, type=AttributeProto.TENSOR).t.CopyFrom(self.tensor(value, ""))
+                else:
+                    plain.attributes[name] = value
+        proto.MergeFrom(node_to_proto(plain, names.__getitem__))
+        for key, region in node.regions.items():
+            name, is_list = (key[: key.rindex("[")], True) if key.endswith("]") else (key, False)
+            if is_list:
+                attribute = next((entry for entry in proto.attribute if entry.name == name), None)
+                attribute = attribute or proto.attribute.add(name=name, type=AttributeProto.GRAPHS)
+                target = attribute.graphs.add()
+            else:
+                target = proto.attribute.add(name=name, type=AttributeProto.GRAPH).g
+            seen = region.inputs[len(region.inputs) - node.captured :]
+            captured = {inner: names[value] for inner, value in zip(seen, node.captures, strict=True) if value}
+            self.graph(region, target, names, captured)
+        if isinstance(skeleton, NodeProto):
+            _annotate(proto, skeleton)
+
+    def function(self, function: Function) -> FunctionProto:
+        graph = function.graph
+        proto = FunctionProto()
+        proto.CopyFrom(function.proto)
+        names = _Names(graph, None, {})
+        proto.input.extend(names[value] for value in graph.inputs)
+        for node in graph.topological():
+            self.node(node, proto.node.add(), names)
+        for value in graph.values():
+            if value.type is not None and value.name:
+                self.info(value, names[value], proto.value_info.add())
+        proto.output.extend(names[value] for value in graph.outputs)
+        return proto
+
+
+def _annotate(proto: NodeProto, skeleton: NodeProto) -> None:
+    """Bring back doc strings, metadata and the like."""
+    docs = {attribute.name: attribute.doc_string for attribute in skeleton.attribute}
+    for attribute in proto.attribute:
+        if attribute.name in docs:
+            attribute.doc_string = docs[attribute.name]
+    if skeleton.doc_string:
+        proto.doc_string = skeleton.doc_string
+    if skeleton.overload:
+        proto.overload = skeleton.overload
+    if skeleton.domain:
+        proto.domain = skeleton.domain
+    proto.metadata_props.extend(skeleton.metadata_props)
+    proto.device_configurations.extend(skeleton.device_configurations)
+
+
+def _bare(proto: onnx.TypeProto) -> onnx.TypeProto:
+    """A type without denotations."""
+    bare = onnx.TypeProto()
+    bare.CopyFrom(proto)
+    bare.ClearField("denotation")
+    if bare.HasField("tensor_type"):
+        for dim in bare.tensor_type.shape.dim:
+            dim.ClearField("denotation")
+    return bare
+
+
+class _Names:
+    """A name for each value of a graph: its own, unless an outer or another value has it."""
+
+    def __init__(self, graph: Graph, outer: _Names | None, captured: dict[Value, str]) -> None:
+        self._outer = outer
+        self._names = dict(captured)
+        self._taken: set[str] = set()
+        next_number: dict[str, int] = {}
+        for value in graph.values():
+            if value in self._names or (value.producer is not None and not value.name):
+                continue
+            name = base = value.name or "value"
+            while self._is_taken(name):
+                next_number[base] = number = next_number.get(base, 0) + 1
+                name = f"{base}_{number}"
+            self._taken.add(name)
+            self._names[value] = name
+
+    def _is_taken(self, name: str) -> bool:
+        scope: _Names | None = self
+        while scope is not None:
+            if name in scope._taken:
+                return True
+            scope = scope._outer
+        return False
+
+    def __getitem__(self, value: Value) -> str:
+        return self._names[value]
