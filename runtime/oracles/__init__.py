@@ -1,0 +1,129 @@
+"""The formats' own runtimes, each in a process of its own with a time limit.
+
+    >>> [outcome] = run_file("onnxruntime", Path("m.onnx"), [{"x": np.ones(2, np.float32)}])
+    >>> outcome.outputs
+    {'y': array([2., 2.], dtype=float32)}
+
+A new runtime is a row of `ORACLES` and a module with `open_session(path, options) -> Session`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...passes.errors import InvalidModel
+from .driver import drive
+from .outcome import Batch, Outcome, Stage, Values, one_line
+from .states import NEXT_STATE_SUFFIX, state_input_name, state_output_name
+
+__all__ = [
+    "NEXT_STATE_SUFFIX",
+    "ORACLES",
+    "Batch",
+    "Oracle",
+    "Outcome",
+    "Stage",
+    "Values",
+    "one_line",
+    "run_file",
+    "state_input_name",
+    "state_output_name",
+    "stream_file",
+    "why_unavailable",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Oracle:
+    """A runtime that isn't ours.
+
+    Attributes:
+        name: what users call it.
+        module: the module of this package that the child imports; "" if there is none yet.
+        package: the Python package that must be installed.
+        suffixes: the files it takes.
+    """
+
+    name: str
+    module: str
+    package: str
+    suffixes: tuple[str, ...]
+
+
+ORACLES: dict[str, Oracle] = {
+    oracle.name: oracle
+    for oracle in (
+        Oracle("onnxruntime", "onnxruntime_session", "onnxruntime", (".onnx",)),
+        Oracle("reference", "reference_session", "onnx", (".onnx",)),
+        Oracle("openvino", "openvino_session", "openvino", (".xml",)),
+        Oracle("xla", "", "jaxlib", (".hlo", ".txt", ".mlir")),
+        Oracle("mdf", "", "modeci_mdf", (".json", ".yaml", ".yml", ".bson")),
+    )
+}
+
+
+def why_unavailable(oracle: str) -> str:
+    """Why this runtime can't be used here; "" if it can.
+
+    Raises:
+        InvalidModel: there is no runtime of this name.
+    """
+    row = ORACLES.get(oracle)
+    if row is None:
+        raise InvalidModel(f"no runtime {oracle!r}; there are {', '.join(ORACLES)}")
+    if not row.module:
+        return f"running on {oracle} isn't possible yet"
+    if importlib.util.find_spec(row.package) is None:
+        return f"the Python package {row.package} isn't installed"
+    return ""
+
+
+def stream_file(
+    oracle: str,
+    path: Path,
+    batches: Iterable[Batch],
+    timeout: float = 60.0,
+    *,
+    total: float | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Iterator[Outcome]:
+    """As `run_file`, but each outcome is made when it is asked for; close the iterator to end the process early."""
+    row = ORACLES.get(oracle)
+    reason = why_unavailable(oracle)
+    path = Path(path).absolute()
+    if not reason and row and path.suffix.lower() not in row.suffixes:
+        reason = f"{oracle} takes {', '.join(row.suffixes)} files, not {path.name}"
+    if reason or row is None:
+        return (Outcome(error=reason, stage="load") for _ in batches)
+    return drive(row.module, path, batches, timeout, 10 * timeout if total is None else total, dict(options or {}))
+
+
+def run_file(
+    oracle: str,
+    path: Path,
+    batches: Iterable[Batch],
+    timeout: float = 60.0,
+    *,
+    total: float | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> list[Outcome]:
+    """Run a file on its own runtime, in a process that is made anew when an input kills or hangs it.
+
+    Args:
+        oracle: a name in `ORACLES`.
+        path: the model's file; what belongs to it (external data, weights) is found beside it.
+        batches: sets of inputs, name -> value. Values are arrays, lists (sequences) or None (an empty
+            optional). If the names aren't the model's, the order counts.
+        timeout: seconds that loading may take, and each set of inputs.
+        total: seconds for everything together, 10 timeouts if left out; what is left is then skipped.
+        options: settings of the runtime, see its module.
+
+    Returns:
+        One outcome for each set of inputs, in order. An unusable runtime or a refused model is an
+        outcome of stage "load" for each of them, never an exception.
+    """
+    return list(stream_file(oracle, path, batches, timeout, total=total, options=options))

@@ -1,9 +1,9 @@
 """Values as a file, so that they can be handed to another process without pickle.
 
-    8 bytes  magic
-    8 bytes  length of the header, little-endian
-    header   JSON: name -> tree of the value; tensors point into what follows
-    payload  the tensors' bytes, one after the other, little-endian, one element per storage unit
+8 bytes  magic
+8 bytes  length of the header, little-endian
+header   JSON: name -> tree of the value; tensors point into what follows
+payload  the tensors' bytes, one after the other, little-endian, one element per storage unit
 """
 
 from __future__ import annotations

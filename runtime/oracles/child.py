@@ -1,0 +1,74 @@
+"""The process in which a runtime runs: `python -m backedge.runtime.oracles.child MODULE`.
+
+The first line on standard input is a JSON object (`path`, `directory`, `options`); the answer says
+whether the model could be loaded. Every further line is a number k: the child reads `in.k` from the
+directory, runs the model, writes `out.k` and answers with a line of JSON. Whatever the runtime prints
+goes to standard error, so that standard output carries answers only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import IO, Any
+
+from .outcome import one_line
+from .transport import read_values, write_values
+
+
+def _limit_resources() -> None:
+    """No core dumps, and no more memory than the machine has: an endless loop that stacks ends in an error."""
+    try:
+        import resource
+    except ImportError:  # not on this system
+        return
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        resource.setrlimit(resource.RLIMIT_DATA, (memory * 3 // 4, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+
+
+def _describe(error: BaseException) -> str:
+    text = one_line(str(error))
+    return text or type(error).__name__
+
+
+def main() -> None:
+    answers: IO[str] = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    _limit_resources()
+
+    def answer(**fields: Any) -> None:
+        answers.write(json.dumps(fields) + "\n")
+        answers.flush()
+
+    request = json.loads(sys.stdin.readline())
+    directory = Path(request["directory"])
+    try:
+        module = importlib.import_module(f".{sys.argv[1]}", __package__)
+        session = module.open_session(Path(request["path"]), request["options"])
+    except Exception as error:
+        answer(error=_describe(error))
+        return
+    answer(error="", coarse=session.coarse)
+    for line in sys.stdin:
+        k = line.strip()
+        try:
+            feeds = read_values(directory / f"in.{k}")
+            start = time.perf_counter()
+            outputs, fault = session.run(feeds)
+            seconds = time.perf_counter() - start
+            write_values(directory / f"out.{k}", outputs)
+        except Exception as error:
+            answer(error=_describe(error))
+        else:
+            answer(error="", seconds=seconds, fault=fault)
+
+
+if __name__ == "__main__":
+    main()

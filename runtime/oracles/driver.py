@@ -1,0 +1,222 @@
+"""Runs one file on many inputs in child processes that may crash, hang or be killed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from .outcome import Batch, Outcome, one_line
+from .transport import read_values, write_values
+
+MAX_CRASHES = 16
+"""So many inputs may kill the process before the remaining ones are given up."""
+
+MAX_TIMEOUTS = 3
+"""So many inputs may hang before the remaining ones are given up."""
+
+
+class Timeout(Exception):
+    """The child didn't answer in time and was killed."""
+
+
+class Died(Exception):
+    """The child is gone; the text says how."""
+
+
+class Child:
+    """One process with one loaded model."""
+
+    def __init__(self, module: str, path: Path, options: dict[str, Any], directory: Path) -> None:
+        self._log = open(directory / "log", "w+b")  # noqa: SIM115  closed in close()
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", f"{__package__}.child", module],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            cwd=directory,
+            env=_environment(),
+            start_new_session=True,
+            text=True,
+        )
+        self._answers: queue.SimpleQueue[str] = queue.SimpleQueue()
+        threading.Thread(target=self._listen, daemon=True).start()
+        self._send({"path": str(path), "directory": str(directory), "options": options})
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self._answers.put(line)
+        self._answers.put("")
+
+    def _send(self, request: object) -> None:
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):  # a dead child is noticed when its answer doesn't come
+            self._process.stdin.write(json.dumps(request) + "\n")
+            self._process.stdin.flush()
+
+    def receive(self, timeout: float) -> dict[str, Any]:
+        """The next answer.
+
+        Raises:
+            Timeout, Died
+        """
+        try:
+            line = self._answers.get(timeout=timeout)
+        except queue.Empty:
+            self.close()
+            raise Timeout from None
+        if line:
+            return json.loads(line)
+        status = self._process.wait()
+        said = self._last_words()
+        self.close()
+        raise Died(f"{_how(status)}{': ' if said else ''}{said}") from None
+
+    def ask(self, k: int, timeout: float) -> dict[str, Any]:
+        """Let the child run input `k`."""
+        self._send(k)
+        return self.receive(timeout)
+
+    def _last_words(self) -> str:
+        self._log.seek(max(0, self._log.seek(0, os.SEEK_END) - 2000))
+        lines = self._log.read().decode(errors="replace").splitlines()
+        return one_line("\n".join(lines[-3:]), 200)
+
+    def close(self) -> None:
+        """End the process, whatever it does."""
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout, self._log):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+
+
+def _environment() -> dict[str, str]:
+    """One thread each, and ONNX Runtime also takes the operator set that isn't released yet."""
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    return {**os.environ, **threads, "ALLOW_RELEASED_ONNX_OPSET_ONLY": "0", "PYTHONFAULTHANDLER": ""}
+
+
+def _how(status: int) -> str:
+    if status >= 0:
+        return f"the process ended with status {status}"
+    try:
+        return f"the process died of {signal.Signals(-status).name}"
+    except ValueError:
+        return f"the process died of signal {-status}"
+
+
+def drive(
+    module: str,
+    path: Path,
+    batches: Iterable[Batch],
+    timeout: float,
+    total: float,
+    options: dict[str, Any],
+) -> Iterator[Outcome]:
+    """The outcome of each batch, in order; see `run_file`."""
+    with tempfile.TemporaryDirectory(prefix="backedge-") as name:
+        runner = _Runner(module, path, Path(name), timeout, total, options)
+        try:
+            for k, batch in enumerate(batches):
+                yield runner.run(k, batch)
+        finally:
+            runner.close()
+
+
+class _Runner:
+    """Keeps a child alive over the batches, and counts what went wrong."""
+
+    def __init__(
+        self, module: str, path: Path, directory: Path, timeout: float, total: float, options: dict[str, Any]
+    ) -> None:
+        self._make = lambda: Child(module, path, options, directory)
+        self._directory = directory
+        self._timeout = timeout
+        self._left = total
+        self._total = total
+        self._child: Child | None = None
+        self._coarse = False
+        self._crashes = self._timeouts = 0
+        self._refused: Outcome | None = None
+
+    def close(self) -> None:
+        if self._child is not None:
+            self._child.close()
+            self._child = None
+
+    def run(self, k: int, batch: Batch) -> Outcome:
+        if self._refused is not None:
+            return Outcome(error=self._refused.error, stage=self._refused.stage, fault=self._refused.fault)
+        started = time.monotonic()
+        try:
+            return self._run(k, batch)
+        finally:
+            self._left -= time.monotonic() - started
+            if self._refused is None and self._left <= 0:
+                self._give_up(f"not tried: the time limit of {self._total:g} s for all inputs is used up")
+
+    def _run(self, k: int, batch: Batch) -> Outcome:
+        into, out = self._directory / f"in.{k}", self._directory / f"out.{k}"
+        try:
+            write_values(into, batch)
+        except TypeError as error:
+            return Outcome(error=str(error), stage="run")
+        try:
+            if self._child is None and not self._start():
+                assert self._refused is not None
+                return self._refused
+            assert self._child is not None
+            answer = self._child.ask(k, self._timeout)
+            if answer["error"]:
+                return Outcome(error=answer["error"], stage="run")
+            return Outcome(read_values(out), "", answer["seconds"], answer["fault"], coarse=self._coarse)
+        except Timeout:
+            self._child = None
+            self._timeouts += 1
+            if self._timeouts >= MAX_TIMEOUTS:
+                self._give_up(f"not tried: {MAX_TIMEOUTS} inputs before it hung")
+            return Outcome(error=f"no answer within {self._timeout:g} s", seconds=self._timeout, stage="timeout")
+        except Died as death:
+            self._child = None
+            self._crashes += 1
+            if self._crashes >= MAX_CRASHES:
+                self._give_up(f"not tried: {MAX_CRASHES} inputs before it killed the process")
+            return Outcome(error=str(death), fault=str(death), stage="crash")
+        finally:
+            for file in (into, out):
+                file.unlink(missing_ok=True)
+
+    def _start(self) -> bool:
+        """A new child with the model loaded. If that fails, no further input is tried."""
+        child = self._make()
+        try:
+            answer = child.receive(self._timeout)
+        except Timeout:
+            self._refused = Outcome(error=f"not loaded within {self._timeout:g} s", stage="load")
+        except Died as death:
+            self._refused = Outcome(error=f"while loading, {death}", stage="load", fault=str(death))
+        else:
+            if not answer["error"]:
+                self._child, self._coarse = child, answer["coarse"]
+                return True
+            self._refused = Outcome(error=answer["error"], stage="load")
+            child.close()
+        return False
+
+    def _give_up(self, reason: str) -> None:
+        self.close()
+        self._refused = Outcome(error=reason, stage="skipped")

@@ -1,0 +1,130 @@
+"""ONNX Runtime on its CPU provider (runs in a child process).
+
+Options:
+    level: "basic" (default), "disable_all", "extended" or "all" graph optimisations. If the session
+        can't be made at the chosen level, it is tried without any.
+    threads: 1 by default.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime as ort
+
+from ...passes.types import DType
+from .onnx_faults import onnxruntime_faults
+from .outcome import Batch, Values
+from .packing import pack, unpack
+from .session import Options, match_feeds
+
+# Element types that NumPy has no dtype for: TensorProto's number of each.
+_UNKNOWN_TO_NUMPY: dict[DType, int] = {
+    DType.BFLOAT16: 16,
+    DType.FLOAT8E4M3FN: 17,
+    DType.FLOAT8E4M3FNUZ: 18,
+    DType.FLOAT8E5M2: 19,
+    DType.FLOAT8E5M2FNUZ: 20,
+    DType.UINT4: 21,
+    DType.INT4: 22,
+    DType.FLOAT4E2M1: 23,
+    DType.FLOAT8E8M0: 24,
+    DType.UINT2: 25,
+    DType.INT2: 26,
+}
+_SPECIAL = {f"tensor({dtype.value})": dtype for dtype in _UNKNOWN_TO_NUMPY}
+_LEVELS = {
+    "disable_all": ort.GraphOptimizationLevel.ORT_DISABLE_ALL,
+    "basic": ort.GraphOptimizationLevel.ORT_ENABLE_BASIC,
+    "extended": ort.GraphOptimizationLevel.ORT_ENABLE_EXTENDED,
+    "all": ort.GraphOptimizationLevel.ORT_ENABLE_ALL,
+}
+
+
+def open_session(path: Path, options: Options) -> OnnxRuntimeSession:
+    return OnnxRuntimeSession(path, options.get("level", "basic"), options.get("threads", 1))
+
+
+class OnnxRuntimeSession:
+    coarse = False
+
+    def __init__(self, path: Path, level: str, threads: int) -> None:
+        try:
+            self._session = _create(path, level, threads)
+        except Exception:
+            if level == "disable_all":
+                raise
+            self._session = _create(path, "disable_all", threads)
+        described = [*self._session.get_inputs(), *self._session.get_overridable_initializers()]
+        self._required = [one.name for one in self._session.get_inputs()]
+        self._types: dict[str, str] = {one.name: one.type for one in described}
+        self._outputs = [one.name for one in self._session.get_outputs()]
+        kinds = [*self._types.values(), *(one.type for one in self._session.get_outputs())]
+        self._plain = not any(special in kind for kind in kinds for special in _SPECIAL)
+        self._fault = onnxruntime_faults(path)
+
+    def run(self, feeds: Batch) -> tuple[dict[str, Values], str]:
+        feeds = feeds if feeds.keys() <= self._types.keys() else match_feeds(self._required, feeds)
+        if self._plain:
+            results = self._session.run(None, {name: _plain(value) for name, value in feeds.items()})
+        else:
+            given = {name: self._to_ort(name, value) for name, value in feeds.items()}
+            results = [_from_ort(value) for value in self._session.run_with_ort_values(None, given)]
+        return dict(zip(self._outputs, results, strict=True)), self._fault
+
+    def _to_ort(self, name: str, value: Values) -> Any:
+        """An OrtValue over a tensor of any element type but strings."""
+        if value is None or isinstance(value, list) or self._types[name] == "tensor(string)":
+            raise TypeError(
+                f"input {name!r}: strings, sequences and optionals can't stand beside the model's narrow types"
+            )
+        array = np.ascontiguousarray(value)
+        dtype = _SPECIAL.get(self._types[name])
+        if dtype is None:
+            return ort.OrtValue.ortvalue_from_numpy(array)
+        if DType.of(array.dtype) is not dtype:
+            raise TypeError(f"input {name!r} is {dtype.value}, not {array.dtype}")
+        made = ort.OrtValue.ortvalue_from_shape_and_type(list(np.shape(value)), _UNKNOWN_TO_NUMPY[dtype])
+        raw = pack(array, dtype.bits)
+        if len(raw) != made.tensor_size_in_bytes():
+            raise TypeError(f"input {name!r}: {len(raw)} bytes where the runtime keeps {made.tensor_size_in_bytes()}")
+        if raw:
+            ctypes.memmove(made.data_ptr(), raw, len(raw))
+        return made
+
+
+def _create(path: Path, level: str, threads: int) -> ort.InferenceSession:
+    settings = ort.SessionOptions()
+    settings.log_severity_level = 4
+    settings.graph_optimization_level = _LEVELS[level]
+    settings.intra_op_num_threads = settings.inter_op_num_threads = threads
+    settings.enable_cpu_mem_arena = False  # a buffer handed out again hides what was read out of bounds
+    return ort.InferenceSession(str(path), settings, providers=["CPUExecutionProvider"])
+
+
+def _plain(value: Values) -> Values:
+    """ONNX Runtime takes text as str only.
+
+    Raises:
+        UnicodeDecodeError: a string isn't UTF-8.
+    """
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.ndarray) and value.dtype == np.object_:
+        texts = [text.decode() if isinstance(text, bytes) else text for text in value.reshape(-1)]
+        return np.array(texts, object).reshape(value.shape)
+    return value
+
+
+def _from_ort(value: Any) -> Values:
+    if not value.is_tensor():
+        raise TypeError(f"the runtime can't hand out a {value.data_type()} beside its narrow types")
+    dtype = _SPECIAL.get(value.data_type())
+    if dtype is None:
+        return value.numpy()
+    size = value.tensor_size_in_bytes()
+    raw = ctypes.string_at(value.data_ptr(), size) if size else b""
+    return unpack(raw, dtype, tuple(value.shape()))

@@ -1,0 +1,168 @@
+"""OpenVINO on its CPU plugin, float32 computed as float32 (runs in a child process).
+
+Names. An input is the Parameter with that tensor name, else with that friendly name, else the one at that
+position. An output has the smallest of its tensor names; if the model gives it none, the friendly name of
+the node that feeds the Result. A variable (ReadValue, Assign) is an optional input and an output, named by
+`states.py`; without a value it starts as the model says.
+
+Options:
+    recompile: "auto" (default) compiles anew for each set of inputs if the model has loops, because the CPU
+        plugin keeps the shapes of an earlier run when a loop then runs zero times; "always"; "never".
+    threads: 1 by default.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import openvino as ov
+
+from ...passes.types import DType
+from .outcome import Batch, Values
+from .packing import pack, unpack
+from .session import Options, match_feeds
+from .states import state_input_name, state_output_name
+
+_DTYPES: dict[str, DType] = {
+    "boolean": DType.BOOL,
+    "u4": DType.UINT4,
+    "u8": DType.UINT8,
+    "u16": DType.UINT16,
+    "u32": DType.UINT32,
+    "u64": DType.UINT64,
+    "i4": DType.INT4,
+    "i8": DType.INT8,
+    "i16": DType.INT16,
+    "i32": DType.INT32,
+    "i64": DType.INT64,
+    "f16": DType.FLOAT16,
+    "bf16": DType.BFLOAT16,
+    "f32": DType.FLOAT32,
+    "f64": DType.FLOAT64,
+    "f8e4m3": DType.FLOAT8E4M3FN,
+    "f8e5m2": DType.FLOAT8E5M2,
+    "f8e8m0": DType.FLOAT8E8M0,
+    "f4e2m1": DType.FLOAT4E2M1,
+    "string": DType.STRING,
+}
+_LOOPS = (b'type="Loop"', b'type="TensorIterator"')
+_INT32 = np.iinfo(np.int32)
+
+
+def open_session(path: Path, options: Options) -> OpenvinoSession:
+    return OpenvinoSession(path, options.get("recompile", "auto"), options.get("threads", 1))
+
+
+class OpenvinoSession:
+    coarse = True
+
+    def __init__(self, path: Path, recompile: str, threads: int) -> None:
+        self._core = ov.Core()
+        self._settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": threads}
+        self._model = self._core.read_model(path)
+        self._fresh = recompile == "always" or (
+            recompile == "auto" and any(layer in path.read_bytes() for layer in _LOOPS)
+        )
+        self._inputs = [input_name(node) for node in self._model.get_parameters()]
+        self._aliases = [{node.friendly_name, *node.output(0).names} for node in self._model.get_parameters()]
+        self._outputs = [output_name(node) for node in self._model.get_results()]
+        self._compiled = self._compile()
+
+    def _compile(self) -> ov.CompiledModel:
+        return self._core.compile_model(self._model, "CPU", self._settings)
+
+    def run(self, feeds: Batch) -> tuple[dict[str, Values], str]:
+        if self._fresh and self._compiled is None:
+            self._compiled = self._compile()
+        compiled, self._compiled = self._compiled, None if self._fresh else self._compiled
+        assert compiled is not None
+        request = compiled.create_infer_request()
+        states = {state.name: state for state in request.query_state()}
+        given = {state_input_name(name): state for name, state in states.items()}
+        plain = {name: value for name, value in feeds.items() if name not in given or name in self._inputs}
+        for name, value in feeds.items():
+            if name not in plain:
+                state = given[name]
+                state.state = to_tensor(value, element_type(state.state.element_type, name))
+        for name, value in match_feeds(self._inputs, plain, self._aliases).items():
+            port = compiled.inputs[self._inputs.index(name)]
+            request.set_tensor(port, to_tensor(value, element_type(port.element_type, name)))
+        request.infer()
+        outputs = {
+            name: from_tensor(request.get_tensor(port), name)
+            for name, port in zip(self._outputs, compiled.outputs, strict=True)
+        }
+        for name, state in states.items():
+            outputs[state_output_name(name)] = from_tensor(state.state, name)
+        return outputs, range_fault([*feeds.values(), *outputs.values()])
+
+
+def input_name(parameter: Any) -> str:
+    """The smallest tensor name of a Parameter, else its friendly name."""
+    return min(parameter.output(0).names, default=parameter.friendly_name)
+
+
+def output_name(result: Any) -> str:
+    """The smallest tensor name of a Result's value, else the friendly name of the node that feeds it."""
+    return min(result.input_value(0).names, default=result.input_value(0).node.friendly_name)
+
+
+def element_type(found: Any, name: str) -> DType:
+    dtype = _DTYPES.get(found.to_string())
+    if dtype is None:
+        raise TypeError(f"{name!r} has the element type {found}, which can't be handed over")
+    return dtype
+
+
+def to_tensor(value: Values, dtype: DType) -> ov.Tensor:
+    """An OpenVINO tensor with a copy of the data.
+
+    Raises:
+        TypeError: the value isn't a tensor of that type.
+    """
+    if value is None or isinstance(value, list | dict):
+        raise TypeError("OpenVINO has tensors only, no sequences, optionals or maps")
+    array = np.asarray(value)
+    if DType.of(array.dtype) is not dtype:
+        raise TypeError(f"the model wants {dtype.value}, not {array.dtype}")
+    if dtype is DType.STRING:
+        return ov.Tensor(array.astype(np.str_))
+    shape = ov.Shape(list(array.shape))
+    tensor = ov.Tensor(_ov_type(dtype), shape)
+    raw = pack(array, dtype.bits)
+    if raw:
+        _memory(tensor)[: len(raw)] = np.frombuffer(raw, np.uint8)
+    return tensor
+
+
+def from_tensor(tensor: Any, name: str) -> np.ndarray[Any, Any]:
+    """A copy of an OpenVINO tensor's data."""
+    dtype = element_type(tensor.element_type, name)
+    shape = tuple(tensor.shape)
+    if dtype is DType.STRING:
+        return tensor.str_data.astype(object).reshape(shape)
+    raw = _memory(tensor).tobytes() if np.prod(shape) else b""
+    return unpack(raw, dtype, shape)
+
+
+def _memory(tensor: Any) -> np.ndarray[Any, Any]:
+    """The tensor's bytes, not copied."""
+    size = tensor.byte_size
+    return np.frombuffer((ctypes.c_uint8 * size).from_address(tensor.data.ctypes.data), np.uint8)
+
+
+def _ov_type(dtype: DType) -> Any:
+    return getattr(ov.Type, next(name for name, known in _DTYPES.items() if known is dtype))
+
+
+def range_fault(values: list[Values]) -> str:
+    """OpenVINO computes int64 (and uint64, uint32) in int32: a fault where a value doesn't fit."""
+    for value in values:
+        if not isinstance(value, np.ndarray) or value.dtype not in (np.int64, np.uint64, np.uint32) or not value.size:
+            continue
+        if value.max() > _INT32.max or value.min() < _INT32.min:
+            return "OpenVINO computes 64-bit integers in int32, and this run has larger ones"
+    return ""

@@ -1,0 +1,338 @@
+"""The runtimes as processes: what they answer, and what happens when an input kills or hangs them."""
+
+import os
+import time
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import onnx
+import pytest
+from backedge.passes.errors import InvalidModel
+from backedge.runtime.oracles import ORACLES, run_file, state_output_name, stream_file, why_unavailable
+from onnx import parser
+
+INT64_MIN = -(2**63)
+
+
+def model(folder: Path, graph: str, opset: int = 21, ir: int = 10) -> Path:
+    proto = parser.parse_model(f'<ir_version: {ir}, opset_import: ["" : {opset}]>\n{graph}')
+    path = folder / "m.onnx"
+    onnx.save(proto, path)
+    return path
+
+
+def one(oracle: str, path: Path, feeds, **settings):
+    [outcome] = run_file(oracle, path, [feeds], **settings)
+    assert not outcome.error, outcome.error
+    return outcome.outputs
+
+
+# crashes, hangs, refusals ------------------------------------------------------------------------------
+
+
+def test_an_input_that_kills_the_process_loses_no_other(tmp_path):
+    path = model(tmp_path, "g (int64[N] x, int64[N] y) => (int64[N] z) { z = Div(x, y) }")
+    pairs = [(7, 2), (INT64_MIN, -1), (9, -3), (1, 0), (INT64_MIN, -1), (8, 8)]
+    found = run_file("onnxruntime", path, [{"x": np.array([a]), "y": np.array([b])} for a, b in pairs])
+    assert [o.stage for o in found] == ["", "crash", "", "run", "crash", ""]
+    assert [o.outputs["z"].tolist() for o in found if o.outputs] == [[3], [-3], [1]]
+    assert found[1].error == "the process died of SIGFPE" and found[1].fault == found[1].error
+    assert "division by zero" in found[3].error and not found[3].fault
+
+
+def test_too_many_crashes_end_the_run(tmp_path, monkeypatch):
+    monkeypatch.setattr("backedge.runtime.oracles.driver.MAX_CRASHES", 2)
+    path = model(tmp_path, "g (int64[N] x, int64[N] y) => (int64[N] z) { z = Div(x, y) }")
+    found = run_file("onnxruntime", path, [{"x": np.array([INT64_MIN]), "y": np.array([-1])}] * 4)
+    assert [o.stage for o in found] == ["crash", "crash", "skipped", "skipped"]
+
+
+ENDLESS = """g (float[1] x, bool go) => (float[1] y) {
+  y = Loop(, go, x) <body = b (int64 i, bool c, float[1] a) => (bool d, float[1] e) {
+    d = Identity(c) e = Neg(a) }>
+}"""
+
+
+def test_an_endless_loop_is_ended_and_the_next_input_runs(tmp_path):
+    path = model(tmp_path, ENDLESS)
+    x = np.ones(1, np.float32)
+    start = time.monotonic()
+    found = run_file("onnxruntime", path, [{"x": x, "go": np.array(go)} for go in (False, True, False)], timeout=2)
+    assert [o.stage for o in found] == ["", "timeout", ""]
+    assert "2 s" in found[1].error
+    assert found[2].outputs["y"].tolist() == [1.0]
+    assert time.monotonic() - start < 30
+
+
+def test_the_limit_for_all_inputs_skips_the_rest(tmp_path):
+    path = model(tmp_path, ENDLESS)
+    feeds = {"x": np.ones(1, np.float32), "go": np.array(True)}
+    found = run_file("onnxruntime", path, [feeds] * 3, timeout=1, total=0.5)
+    assert [o.stage for o in found] == ["timeout", "skipped", "skipped"]
+
+
+def test_no_process_outlives_its_iterator(tmp_path):
+    path = model(tmp_path, "g (float[1] x) => (float[1] y) { y = Neg(x) }")
+    outcomes = stream_file("onnxruntime", path, ({"x": np.ones(1, np.float32)} for _ in range(9)))
+    assert next(outcomes).outputs["y"].tolist() == [-1.0]
+    before = _children()
+    outcomes.close()
+    assert len(before) >= 1
+    assert not _children() & before
+
+
+def _children() -> set[int]:
+    found = set()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
+            except OSError:
+                continue
+            if int(fields[1]) == os.getpid():
+                found.add(int(entry.name))
+    return found
+
+
+@pytest.mark.parametrize("oracle", ["onnxruntime", "reference"])
+def test_a_broken_file_is_refused_once_for_all_inputs(tmp_path, oracle):
+    (tmp_path / "bad.onnx").write_bytes(b"\x08\x99 not a model")
+    found = run_file(oracle, tmp_path / "bad.onnx", [{}, {}])
+    assert [o.stage for o in found] == ["load", "load"]
+    assert all(o.error and "\n" not in o.error for o in found)
+
+
+@pytest.mark.parametrize("name", ["xla", "mdf"])
+def test_runtimes_still_to_come_say_so(tmp_path, name):
+    assert name in ORACLES
+    assert why_unavailable(name) == f"running on {name} isn't possible yet"
+    [found] = run_file(name, tmp_path / "m.hlo", [{}])
+    assert found.stage == "load" and found.error == why_unavailable(name)
+
+
+def test_unknown_runtime_and_wrong_file():
+    with pytest.raises(InvalidModel, match="no runtime 'tvm'"):
+        run_file("tvm", Path("m.onnx"), [{}])
+    [found] = run_file("openvino", Path("m.onnx"), [{}])
+    assert found.stage == "load" and found.error == "openvino takes .xml files, not m.onnx"
+
+
+def test_feeds_that_belong_to_no_input(tmp_path):
+    path = model(tmp_path, "g (float[1] x, float[1] y) => (float[1] z) { z = Sub(x, y) }")
+    a, b = np.array([5], np.float32), np.array([3], np.float32)
+    found = run_file("onnxruntime", path, [{"y": b, "x": a}, {"first": a, "second": b}, {"first": a}])
+    assert [o.outputs["z"].tolist() for o in found[:2]] == [[2.0], [2.0]]  # by name, then by position
+    assert "no input 'first'" in found[2].error
+
+
+# values through ONNX Runtime ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "dtype", [ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2, np.float16], ids=str
+)
+@pytest.mark.parametrize("values", [[1.5, -2.0, 0.25], []], ids=["three", "empty"])
+def test_narrow_floats_in_and_out(tmp_path, dtype, values):
+    name = {np.float16: "float16"}.get(dtype, np.dtype(dtype).name.replace("_", ""))
+    path = model(tmp_path, f"g ({name}[N] x, bool b) => ({name}[N] y, bool c) {{ y = Identity(x) c = Not(b) }}")
+    found = one("onnxruntime", path, {"x": np.array(values, np.float32).astype(dtype), "b": np.array(True)})
+    assert found["y"].dtype == dtype
+    assert found["y"].astype(np.float32).tolist() == values
+    assert not found["c"]
+
+
+def test_int4_is_packed_as_the_runtime_wants(tmp_path):
+    path = model(tmp_path, "g (int4[N] x) => (float[N] y, int4[N] z) { y = Cast<to=1>(x) z = Cast<to=22>(y) }")
+    found = one("onnxruntime", path, {"x": np.array([7, -8, -1]).astype(ml_dtypes.int4)})
+    assert found["y"].tolist() == [7.0, -8.0, -1.0]
+    assert found["z"].dtype == ml_dtypes.int4 and found["z"].astype(int).tolist() == [7, -8, -1]
+
+
+def test_strings_and_sequences(tmp_path):
+    graph = """g (string[N] x, seq(float[M]) s) => (string[N] y, seq(float[M]) t, int64 n) {
+      y = Identity(x)
+      v = Constant<value=float[1] {4}>()
+      t = SequenceInsert(s, v)
+      n = SequenceLength(t)
+    }"""
+    path = model(tmp_path, graph)
+    feeds = {"x": np.array(["ü", b"b", ""], object), "s": [np.zeros(2, np.float32)]}
+    found = one("onnxruntime", path, feeds)
+    assert found["y"].tolist() == ["ü", "b", ""]
+    assert [item.tolist() for item in found["t"]] == [[0.0, 0.0], [4.0]]
+    assert found["n"] == 2
+    empty = one("onnxruntime", path, {"x": np.array([], object), "s": []})
+    assert empty["y"].shape == (0,) and len(empty["t"]) == 1
+
+
+def test_an_empty_optional(tmp_path):
+    path = model(tmp_path, "g (optional(float[N]) x) => (bool y) { y = OptionalHasElement(x) }")
+    assert not one("onnxruntime", path, {"x": None})["y"]
+    assert one("onnxruntime", path, {"x": np.ones(2, np.float32)})["y"]
+
+
+def test_nan_infinity_and_empty_tensors(tmp_path):
+    path = model(tmp_path, "g (float[N] x) => (float[N] y, float s) { y = Log(x) s = ReduceMax<keepdims=0>(x) }")
+    found = run_file("onnxruntime", path, [{"x": np.array(v, np.float32)} for v in ([-1, 0, np.inf], [])])
+    assert np.isnan(found[0].outputs["y"][0])
+    assert found[0].outputs["y"][1:].tolist() == [-np.inf, np.inf]
+    assert found[1].outputs["y"].shape == (0,)
+
+
+def test_external_data_is_found_beside_the_file(tmp_path):
+    weights = onnx.numpy_helper.from_array(np.array([1, 2, 3], np.float32), "w")
+    proto = parser.parse_model('<ir_version: 10, opset_import: ["" : 21]> g (float[3] x) => (float[3] y) {y=Mul(x,w)}')
+    proto.graph.initializer.append(weights)
+    onnx.save(proto, tmp_path / "m.onnx", save_as_external_data=True, location="w.bin", size_threshold=0)
+    assert (tmp_path / "w.bin").stat().st_size == 12
+    for oracle in ("onnxruntime", "reference"):
+        found = one(oracle, tmp_path / "m.onnx", {"x": np.full(3, 2, np.float32)})
+        assert found["y"].tolist() == [2.0, 4.0, 6.0]
+
+
+def test_an_unreleased_operator_set_is_let_in(tmp_path):
+    path = model(tmp_path, "g (float[1] x) => (float[1] y) { y = Neg(x) }", opset=27, ir=13)
+    assert one("onnxruntime", path, {"x": np.ones(1, np.float32)})["y"].tolist() == [-1.0]
+
+
+@pytest.mark.parametrize("level", ["disable_all", "all"])
+def test_the_optimisation_level_can_be_chosen(tmp_path, level):
+    path = model(tmp_path, "g (float[1] x) => (float[1] y) { y = Neg(x) }")
+    found = one("onnxruntime", path, {"x": np.ones(1, np.float32)}, options={"level": level, "threads": 2})
+    assert found["y"].tolist() == [-1.0]
+
+
+# known faults ------------------------------------------------------------------------------------------
+
+LOOP = """g (int64 M, float[1] x) => (float[1] y) {{
+  t = Constant<value=bool {{1}}>()
+  y = Loop(M, {cond}, x) <body = b (int64 i, bool c, float[1] a) => (bool d, float[1] e) {{ {d} e = Add(a, a) }}>
+}}"""
+STOP = "lim = Constant<value=int64 {1}>() d = Less(i, lim)"
+
+
+@pytest.mark.parametrize(
+    ("cond", "d", "spoilt"),
+    [
+        ("", "d = Identity(c)", False),
+        ("t", STOP, False),
+        ("", STOP, True),
+        ("", "d = Constant<value=bool {1}>()", False),
+        ("", "d = Constant<value=bool {0}>()", True),
+        ("", "d = Identity(t)", True),  # constant, but found in the outer graph: not searched there
+    ],
+)
+def test_onnxruntime_obeys_a_condition_that_counts_for_nothing(tmp_path, cond, d, spoilt):
+    path = model(tmp_path, LOOP.format(cond=cond, d=d))
+    [found] = run_file("onnxruntime", path, [{"M": np.array(5), "x": np.ones(1, np.float32)}])
+    assert found.outputs is not None
+    assert bool(found.fault) == spoilt
+    assert found.usable != spoilt
+
+
+def test_the_reference_is_not_believed_about_loops(tmp_path):
+    path = model(tmp_path, LOOP.format(cond="t", d="d = Identity(c)"))
+    [found] = run_file("reference", path, [{"M": np.array(3), "x": np.ones(1, np.float32)}])
+    assert found.fault == "onnx's reference evaluator is wrong for Loop"
+    path = model(tmp_path, "g (float[1] x) => (float[1] y) { y = Neg(x) }")
+    [found] = run_file("reference", path, [{"x": np.ones(1, np.float32)}])
+    assert found.usable and found.outputs["y"].tolist() == [-1.0]
+
+
+# OpenVINO ----------------------------------------------------------------------------------------------
+
+
+def openvino_file(folder: Path, build) -> Path:
+    """Write the model that `build(openvino, opset)` makes; it is only run in a child process."""
+    ov = pytest.importorskip("openvino")
+    from openvino import opset13
+
+    path = folder / "m.xml"
+    ov.save_model(build(ov, opset13), path, compress_to_fp16=False)
+    return path
+
+
+def counting_loop(ov, op):
+    """y, ys = M times x + x, every step stacked."""
+    body_x = op.parameter([1], ov.Type.f32)
+    twice = op.add(body_x, body_x)
+    body = ov.Model([op.constant(True), twice, op.unsqueeze(twice, op.constant([0]))], [body_x], "body")
+    trip, x = op.parameter([], ov.Type.i64, name="M"), op.parameter([1], ov.Type.f32, name="x")
+    loop = op.loop(trip, op.constant(True))
+    loop.set_function(body)
+    loop.set_special_body_ports([-1, 0])
+    loop.set_merged_input(body_x, x.output(0), body.results[1].output(0))
+    last = loop.get_iter_value(body.results[1].output(0), -1)
+    steps = loop.get_concatenated_slices(body.results[2].output(0), 0, 1, 1, -1, 0)
+    return ov.Model([op.result(last, name="y"), op.result(steps, name="ys")], [trip, x], "counting")
+
+
+def test_openvino_forgets_earlier_shapes_between_inputs(tmp_path):
+    path = openvino_file(tmp_path, counting_loop)
+    x = np.ones(1, np.float32)
+    found = run_file("openvino", path, [{"M": np.array(m), "x": x} for m in (3, 0, 2)])
+    assert [o.error for o in found] == ["", "", ""]
+    values = [list(o.outputs.values()) for o in found]
+    assert [last.tolist() for last, _ in values] == [[8.0], [1.0], [4.0]]
+    assert [len(steps) for _, steps in values] == [3, 0, 2]
+
+
+def test_openvino_state_goes_in_and_comes_out(tmp_path):
+    def build(ov, op):
+        x = op.parameter([2], ov.Type.f32, name="x")
+        state = op.read_value(op.constant(np.full(2, 10, np.float32)), "memory")
+        total = op.add(state, x)
+        return ov.Model([op.result(total)], [op.assign(total, "memory")], [x], "state")
+
+    path = openvino_file(tmp_path, build)
+    x = np.ones(2, np.float32)
+    found = run_file("openvino", path, [{"x": x}, {"x": x, "memory": np.full(2, 5, np.float32)}, {"x": x}])
+    assert [o.outputs[state_output_name("memory")].tolist() for o in found] == [[11, 11], [6, 6], [11, 11]]
+
+
+@pytest.mark.parametrize("type_name", ["bf16", "f16", "f8e4m3", "i4", "f64", "boolean", "string", "u8"])
+@pytest.mark.parametrize("size", [3, 0])
+def test_openvino_element_types(tmp_path, type_name, size):
+    def build(ov, op):
+        x = op.parameter([-1], getattr(ov.Type, type_name), name="x")
+        return ov.Model([op.result(x)], [x], "identity")
+
+    dtypes = {
+        "bf16": ml_dtypes.bfloat16,
+        "f16": np.float16,
+        "f8e4m3": ml_dtypes.float8_e4m3fn,
+        "i4": ml_dtypes.int4,
+        "f64": np.float64,
+        "boolean": np.bool_,
+        "string": object,
+        "u8": np.uint8,
+    }
+    values = {"string": ["a", "", "ü"], "boolean": [True, False, True]}.get(type_name, [1, 0, 2])[:size]
+    array = np.array(values).astype(dtypes[type_name])
+    path = openvino_file(tmp_path, build)
+    [outcome] = run_file("openvino", path, [{"x": array}])
+    assert not outcome.error, outcome.error
+    [found] = outcome.outputs.values()
+    assert found.dtype == array.dtype
+    assert found.tolist() == array.tolist()
+    assert outcome.coarse
+
+
+def test_openvino_integers_beyond_int32_are_its_fault(tmp_path):
+    def build(ov, op):
+        x = op.parameter([1], ov.Type.i64, name="x")
+        return ov.Model([op.result(op.add(x, op.constant(np.array([1]))))], [x], "add")
+
+    path = openvino_file(tmp_path, build)
+    small, big = run_file("openvino", path, [{"x": np.array([5])}, {"x": np.array([2**40])}])
+    assert small.usable and next(iter(small.outputs.values())).tolist() == [6]
+    assert "int32" in big.fault
+
+
+def test_openvino_wrong_kinds_of_input(tmp_path):
+    path = openvino_file(tmp_path, counting_loop)
+    x = np.ones(1, np.float32)
+    found = run_file("openvino", path, [{"M": np.array(1), "x": [x]}, {"M": np.array(1.0), "x": x}])
+    assert "no sequences" in found[0].error
+    assert found[1].error == "the model wants int64, not float64"
