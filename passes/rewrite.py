@@ -284,13 +284,13 @@ class Builder:
 
     # walking the old graph -----------------------------------------------------------------------
 
-    def inline(self, graph: Graph, arguments: Sequence[Value]) -> list[Value]:
+    def inline(self, graph: Graph, arguments: Sequence[Value | None]) -> list[Value]:
         """Rewrite the old graph's nodes into this one, its inputs standing for `arguments`; its outputs' values.
 
         This is how a rule converts a region: it makes a region builder, adds the inputs the new form
         needs, inlines the old body between whatever it puts before and after, and sets the outputs.
         """
-        mapping: dict[Value, Value] = dict(zip(graph.inputs, arguments, strict=True))
+        mapping: dict[Value, Any] = dict(zip(graph.inputs, arguments, strict=True))
         for value in graph.constants:
             if value not in mapping and value.data is not None:
                 twin = self.graph.add_constant(value.data, self.claim(value.name or "const"))

@@ -1,0 +1,102 @@
+"""The hub -> ONNX at a given opset."""
+
+from __future__ import annotations
+
+import numpy as np
+from onnx import ModelProto, TensorProto
+
+from ...passes.errors import InvalidModel, Unsupported
+from ...passes.graph import Graph, bulk
+from ...passes.hub import HUB
+from ...passes.opset import convert_opset
+from ...passes.protos import DTYPES, enum_of
+from ...passes.rewrite import Rewriter
+from ...passes.schemas import HUB_OPSET, since_version
+from ...passes.tensor import TensorData
+from ...passes.types import DType, TensorType
+from .lowering_loops import rules
+from .write import IR_OF_OPSET
+
+DEFAULT_OPSET = 21
+"""What a model gets that doesn't come from ONNX: the runtimes in the field take it."""
+
+# the newest ai.onnx.ml that came no later than an opset of ai.onnx
+_ML_OF_OPSET = ((21, 5), (19, 4), (13, 3), (9, 2), (1, 1))
+
+
+def lower_graph(graph: Graph, opset: int = DEFAULT_OPSET) -> Graph:
+    """A graph of dialect "onnx" at `opset`; the hub graph stays as it was.
+
+    Raises:
+        Unsupported: an operator, type or attribute has no form at this opset.
+        InvalidModel: there is no such opset.
+    """
+    if not 1 <= opset <= HUB_OPSET:
+        raise InvalidModel(f"there is no opset {opset}; 1 to {HUB_OPSET} exist")
+    targets = {"": opset, "ai.onnx.ml": next(ml for least, ml in _ML_OF_OPSET if opset >= least)}
+    with bulk():
+        looped = Rewriter(HUB, rules(opset), fallback=lambda op, node: op.copy(node)).run(graph)
+        new = convert_opset(looped, targets)
+    new.dialect = "onnx"
+    for inner in new.graphs():
+        inner.dialect = "onnx"
+    used = {node.domain: node.version for _, node in new.walk()}
+    new.opsets = {"": opset}
+    for domain, version in sorted(used.items()):
+        if domain:
+            new.opsets[domain] = targets.get(domain, version)
+    _state(new, opset)
+    if IR_OF_OPSET[opset] < 4:
+        _place_constants(new, opset)
+    return new
+
+
+_CONSTANT_1 = (DType.FLOAT16, DType.FLOAT32, DType.FLOAT64)
+
+
+def _place_constants(graph: Graph, opset: int) -> None:
+    """Before IR 4 an initializer had to be a graph input too, which a region can't do: Constant nodes there.
+
+    Constant-1 holds floats only; what else a region needs is cast from float64, where that is exact.
+    """
+    known = set(graph.inputs)
+    graph.inputs += [value for value in graph.constants if value not in known]
+    for inner in graph.graphs():
+        if inner is graph:
+            continue
+        for value in inner.constants:
+            data = value.data
+            assert data is not None
+            held, name = data, value.name
+            if data.dtype not in _CONSTANT_1:
+                array = data.numpy()
+                if data.dtype is DType.STRING or (array.astype(np.float64).astype(array.dtype) != array).any():
+                    raise Unsupported(
+                        f"constant {name!r}", f"opset {opset} has no {data.dtype.value} constants in bodies"
+                    )
+                held = TensorData.of(array.astype(np.float64))
+            spec = [(name if held is data else f"{name}_float64", TensorType(held.dtype, held.shape))]
+            made = inner.add_node("Constant", [], spec, {"value": held}, version=1).output
+            if held is not data:
+                version = since_version("", "Cast", opset) or 1
+                to = enum_of(data.dtype, name) if version > 1 else _CAST_1[data.dtype]
+                made = inner.add_node("Cast", [made], [(name, value.type)], {"to": to}, version=version).output
+            inner.replace_uses(value, made)
+        inner.constants = []
+
+
+# Cast-1 spelled its target
+_CAST_1 = {DTYPES[number]: name for name, number in TensorProto.DataType.items() if number in DTYPES}
+
+
+def _state(graph: Graph, opset: int) -> None:
+    """The model's own fields: kept where it came from ONNX, the IR version that the opset came with."""
+    old = graph.meta.get("onnx.model")
+    model = ModelProto()
+    if isinstance(old, ModelProto):
+        model.CopyFrom(old)
+        del model.opset_import[:]
+    else:
+        model.producer_name = "backedge"
+    model.ir_version = IR_OF_OPSET[opset]
+    graph.meta["onnx.model"] = model

@@ -1,0 +1,438 @@
+"""The canonical Loop and If -> ONNX's Loop, Scan and If of the versions that an opset has.
+
+A loop over sequences alone becomes a Scan; any other a Loop whose body takes its parts out of the captured
+sequences by iteration number, and whose stacked values are turned, reversed or joined behind it.
+What is built here is built at the hub's version; the version adapters take it down with everything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...passes.errors import Unsupported
+from ...passes.graph import Graph, Node, Value
+from ...passes.infer import constant_array, static_trips
+from ...passes.loop import Captured, Carried, Entry, Loop, Sliced, Stacked, part_range
+from ...passes.rewrite import Builder, Rule, Rules
+from ...passes.schemas import since_version
+from ...passes.types import DType, OptionalType, SequenceType, TensorType, tensor
+
+_INT64 = DType.INT64
+
+
+def rules(opset: int) -> Rules:
+    """The rules for a target opset."""
+
+    def loop(op: Builder, node: Node) -> Sequence[Value]:
+        view = Loop(node)
+        lowering = _Lowering(op, view, opset)
+        if _is_scan(view) and opset >= 8:
+            return lowering.scan_batch() if opset < 9 else lowering.scan()
+        return lowering.loop()
+
+    def branch(op: Builder, node: Node) -> Sequence[Value]:
+        return _branch(op, node, opset)
+
+    table: dict[tuple[str, str], list[Rule]] = {("backedge", "Loop"): [loop], ("backedge", "If"): [branch]}
+    return table
+
+
+def _version(name: str, opset: int, node: Node) -> int:
+    version = since_version("", name, opset)
+    if version is None:
+        raise Unsupported(node, f"opset {opset} has no {name}")
+    return version
+
+
+def _is_scan(loop: Loop) -> bool:
+    """Whether ONNX's Scan says this loop: whole sequences, no count, no condition, states of constant shape."""
+    if loop.trip is not None or loop.condition is not None or loop.iteration is not None:
+        return False
+    sliced = [entry.slot for entry in loop.of(Sliced)]
+    if not sliced or any(
+        slot.part is not None or (slot.start, slot.end, slot.stride) not in ((0, -1, 1), (-1, 0, -1))
+        for slot in sliced
+        if isinstance(slot, Sliced)
+    ):
+        return False
+    if any(entry.slot.part is not None for entry in loop.of(Stacked) if isinstance(entry.slot, Stacked)):
+        return False
+    for entry in loop.of(Carried):
+        enter, leave = entry.outside, entry.leave
+        if enter is None or leave is None or isinstance(enter.type, SequenceType | OptionalType):
+            return False
+        if None not in (enter.tensor.shape, leave.tensor.shape) and enter.tensor.shape != leave.tensor.shape:
+            return False  # ONNX Runtime refuses a Scan whose state changes its shape
+    return not any(
+        isinstance(entry.slot, Captured) is False
+        and entry.enter is not None
+        and entry.enter.tensor.dtype is DType.STRING
+        for entry in loop.entries
+    )
+
+
+def _finish(body: Builder, outputs: Sequence[Value]) -> None:
+    """Set a body's outputs: each must be made inside it, by a node, and only once."""
+    inner = body.graph
+    own: set[Value] = set()
+    made: list[Value] = []
+    for value in outputs:
+        if value.producer is None or value in own:
+            value = body.Identity(value, _types=[value.type])
+        own.add(value)
+        made.append(value)
+    inner.outputs = made
+
+
+@dataclass
+class _Lowering:
+    op: Builder
+    view: Loop
+    opset: int
+
+    @property
+    def node(self) -> Node:
+        return self.view.node
+
+    def _old_body_arguments(self, body: Builder, entering: dict[Value, Value]) -> list[Value]:
+        return [entering[value] for value in self.view.body.inputs]
+
+    def _values(self, entries: Sequence[Entry], side: str) -> list[Value]:
+        return [value for entry in entries if (value := getattr(entry, side)) is not None]
+
+    def _results(self, carried: Sequence[Value], stacked: Sequence[Value]) -> list[Value]:
+        """Results in slot order."""
+        states, stacks = iter(carried), iter(stacked)
+        return [
+            next(states) if isinstance(entry.slot, Carried) else next(stacks)
+            for entry in self.view.entries
+            if entry.result is not None
+        ]
+
+    def _body(self) -> tuple[Builder, dict[Value, Value]]:
+        return self.op.region(self.view.body.name), {}
+
+    def _enter(self, body: Builder, entries: Sequence[Entry], entering: dict[Value, Value]) -> None:
+        for entry in entries:
+            assert entry.enter is not None
+            twin = body.graph.add_input(body.claim(entry.enter.name), entry.enter.type)
+            twin.meta = entry.enter.meta
+            entering[entry.enter] = twin
+
+    # Scan ----------------------------------------------------------------------------------------
+
+    def scan(self) -> list[Value]:
+        """Scan-9 and later."""
+        view, op = self.view, self.op
+        carried, sliced, stacked, captured = (view.of(kind) for kind in (Carried, Sliced, Stacked, Captured))
+        body, entering = self._body()
+        self._enter(body, [*carried, *sliced, *captured], entering)
+        outputs = dict(
+            zip(view.body.outputs, body.inline(view.body, self._old_body_arguments(body, entering)), strict=True)
+        )
+        _finish(body, [outputs[value] for value in self._values([*carried, *stacked], "leave")])
+        slices = [entry.slot for entry in sliced if isinstance(entry.slot, Sliced)]
+        stacks = [entry.slot for entry in stacked if isinstance(entry.slot, Stacked)]
+        axes = [self._axis(entry) for entry in sliced]
+        out_axes = [self._axis(entry) for entry in stacked]
+        node = Node("", "Scan", _version("Scan", self.opset, self.node))
+        node.regions["body"] = body.graph
+        node.captured = len(captured)
+        attributes: dict[str, object] = {"num_scan_inputs": len(sliced)}
+        optional = {
+            "scan_input_axes": axes,
+            "scan_input_directions": [int(slot.reversed) for slot in slices],
+            "scan_output_axes": out_axes,
+            "scan_output_directions": [int(slot.reverse) for slot in stacks],
+        }
+        attributes.update({name: values for name, values in optional.items() if any(values)})
+        types = [entry.result.type if entry.result else None for entry in [*carried, *stacked]]
+        made = op.place(node, self._values([*carried, *sliced, *captured], "outside"), attributes, len(types), types)
+        made = [made] if isinstance(made, Value) else list(made)
+        return self._results(made[: len(carried)], made[len(carried) :])
+
+    def _axis(self, entry: Entry) -> int:
+        """A scan axis; Scan-9 and 10 know no negative ones."""
+        assert isinstance(entry.slot, Sliced | Stacked)
+        axis = entry.slot.axis
+        if axis >= 0 or self.opset >= 11:
+            return axis
+        value, more = (entry.outside, 0) if isinstance(entry.slot, Sliced) else (entry.leave, 1)
+        if value is None or value.rank is None:
+            raise Unsupported(self.node, f"scan axis {axis} of a value of unknown rank, below opset 11")
+        return axis + value.rank + more
+
+    def scan_batch(self) -> list[Value]:
+        """Scan-8 with a batch of one; only axis 0 forwards comes out of it, the rest is done behind."""
+        view, op = self.view, self.op
+        carried, sliced, stacked, captured = (view.of(kind) for kind in (Carried, Sliced, Stacked, Captured))
+        body, entering = self._body()
+        self._enter(body, [*carried, *sliced, *captured], entering)
+        outputs = dict(
+            zip(view.body.outputs, body.inline(view.body, self._old_body_arguments(body, entering)), strict=True)
+        )
+        _finish(body, [outputs[value] for value in self._values([*carried, *stacked], "leave")])
+        batch = op.const([0], _INT64)
+        inputs: list[Value] = [op.Unsqueeze(value, batch) for value in self._values(carried, "outside")]
+        directions: list[int] = []
+        for entry in sliced:
+            assert isinstance(entry.slot, Sliced) and entry.outside is not None
+            inputs.append(op.Unsqueeze(self._axis_first(entry.outside, entry.slot.axis), batch))
+            directions.append(int(entry.slot.reversed))
+        node = Node("", "Scan", _version("Scan", self.opset, self.node))
+        node.regions["body"] = body.graph
+        node.captured = len(captured)
+        attributes: dict[str, object] = {"num_scan_inputs": len(sliced)}
+        if any(directions):
+            attributes["directions"] = directions
+        count = len(carried) + len(stacked)
+        made = op.place(
+            node, [None, *inputs, *self._values(captured, "outside")], attributes, count, self._batched(count)
+        )
+        made = [made] if isinstance(made, Value) else list(made)
+        single = [op.Squeeze(value, batch) for value in made]
+        stacks = [self._arranged(value, entry) for value, entry in zip(single[len(carried) :], stacked, strict=True)]
+        return self._results(single[: len(carried)], stacks)
+
+    def _batched(self, count: int) -> list[TensorType | None]:
+        entries = [*self.view.of(Carried), *self.view.of(Stacked)]
+        types: list[TensorType | None] = []
+        for entry in entries[:count]:
+            leave = entry.leave.tensor if entry.leave is not None else TensorType()
+            extra = (1, None) if isinstance(entry.slot, Stacked) else (1,)
+            types.append(TensorType(leave.dtype, None if leave.shape is None else (*extra, *leave.shape)))
+        return types
+
+    def _axis_first(self, value: Value, axis: int) -> Value:
+        if axis == 0:
+            return value
+        if value.rank is None:
+            raise Unsupported(self.node, f"scan axis {axis} of a value of unknown rank")
+        axis %= value.rank
+        return self.op.Transpose(value, perm=[axis, *(dim for dim in range(value.rank) if dim != axis)])
+
+    # Loop ----------------------------------------------------------------------------------------
+
+    def loop(self) -> list[Value]:
+        """Loop of any version."""
+        view, op = self.view, self.op
+        carried, sliced, stacked, captured = (view.of(kind) for kind in (Carried, Sliced, Stacked, Captured))
+        self._check_types(carried)
+        condition = view.condition
+        body, entering = self._body()
+        i = body.input("iteration", tensor(_INT64))
+        c = body.input("condition", tensor(DType.BOOL))
+        if view.iteration is not None and view.iteration.enter is not None:
+            i.name = body.claim(view.iteration.enter.name)
+            entering[view.iteration.enter] = i
+        if condition is not None and condition.enter is not None:
+            c.name = body.claim(condition.enter.name)
+            entering[condition.enter] = c
+        self._enter(body, carried, entering)
+        dummy = not carried and self.opset < 11  # Loop-1 must carry something
+        idle = body.input("idle", tensor(_INT64)) if dummy else None
+        outer = [value for entry in [*sliced, *captured] if (value := entry.outside) is not None]
+        seen = [body.input(f"{value.name}_seen", value.type) for value in outer]
+        for entry, value in zip(captured, seen[len(sliced) :], strict=True):
+            assert entry.enter is not None
+            entering[entry.enter] = value
+        counts: list[Value] = []
+        for entry, sequence in zip(sliced, seen, strict=False):
+            assert isinstance(entry.slot, Sliced) and entry.enter is not None and entry.outside is not None
+            counts.append(self._count(entry.outside, entry.slot))
+            entering[entry.enter] = _part(body, sequence, entry.slot, i, self.node)
+        outputs = dict(
+            zip(view.body.outputs, body.inline(view.body, self._old_body_arguments(body, entering)), strict=True)
+        )
+        go_on = outputs[condition.leave] if condition is not None and condition.leave is not None else None
+        leaving = [outputs[value] for value in self._values(carried, "leave")]
+        stacks = [outputs[value] for value in self._values(stacked, "leave")]
+        if go_on is None:
+            go_on = body.const(True, DType.BOOL)
+        _finish(body, [go_on, *leaving, *([idle] if idle is not None else []), *stacks])
+
+        trip = self._trip(counts)
+        first = view.initial_condition
+        if condition is not None and first is None:
+            first = op.const(True, DType.BOOL)
+        if self.opset < 11 and trip is None and first is None:
+            first = op.const(True, DType.BOOL)
+        node = Node("", "Loop", _version("Loop", self.opset, self.node))
+        node.regions["body"] = body.graph
+        node.captured = len(outer)
+        initial = self._values(carried, "outside") + ([op.const(0, _INT64)] if dummy else [])
+        types: list[object] = [entry.result.type if entry.result else None for entry in carried]
+        types += [tensor(_INT64)] if dummy else []
+        for entry in stacked:
+            leave = entry.leave.tensor if entry.leave is not None else TensorType()
+            shape = None if leave.shape is None else (static_trips(view), *leave.shape)
+            types.append(TensorType(leave.dtype, shape))
+        made = op.place(node, [trip, first, *initial, *outer], {}, len(types), types)  # type: ignore[arg-type]
+        made = [made] if isinstance(made, Value) else list(made)
+        arranged = [self._arranged(value, entry) for value, entry in zip(made[len(initial) :], stacked, strict=True)]
+        return self._results(made[: len(carried)], arranged)
+
+    def _check_types(self, carried: Sequence[Entry]) -> None:
+        for entry in carried:
+            type = entry.outside.type if entry.outside is not None else None
+            if isinstance(type, SequenceType) and self.opset < 13:
+                raise Unsupported(self.node, f"a loop carries a sequence, which opset {self.opset} can't")
+            if isinstance(type, OptionalType) and self.opset < 16:
+                raise Unsupported(self.node, f"a loop carries an optional, which opset {self.opset} can't")
+
+    def _trip(self, counts: Sequence[Value]) -> Value | None:
+        bounds = ([self.view.trip] if self.view.trip is not None else []) + list(counts)
+        if not bounds:
+            return None
+        trip = bounds[0]
+        for bound in bounds[1:]:
+            a, b = constant_array(trip), constant_array(bound)
+            if a is not None and b is not None:
+                trip = self.op.const(min(int(a), int(b)), _INT64)
+            else:
+                shorter = self.op.Less(trip, bound)
+                trip = self.op.Where(shorter, trip, bound)
+        return trip
+
+    def _count(self, sequence: Value, slot: Sliced) -> Value:
+        """How many whole parts a sequence has, int64 []."""
+        op = self.op
+        shape = sequence.tensor.shape
+        size = shape[slot.axis] if shape is not None and -len(shape) <= slot.axis < len(shape) else None
+        if isinstance(size, int):
+            return op.const(part_range(slot, size)[1], _INT64)
+        length = op.Gather(op.Shape(sequence), op.const(slot.axis, _INT64), axis=0)
+        if slot.part is None and abs(slot.stride) == 1 and (slot.start, slot.end) in ((0, -1), (-1, 0)):
+            return length
+
+        def bound(position: int) -> Value:
+            if position >= 0:
+                fixed = op.const(position, _INT64)
+                return op.Where(op.Less(length, fixed), length, fixed)
+            moved = op.Add(length, op.const(position + 1, _INT64))
+            zero = op.const(0, _INT64)
+            return op.Where(op.Less(moved, zero), zero, moved)
+
+        start, end = bound(slot.start), bound(slot.end)
+        distance = op.Sub(start, end) if slot.reversed else op.Sub(end, start)
+        zero = op.const(0, _INT64)
+        distance = op.Where(op.Less(distance, zero), zero, distance)
+        return op.Div(distance, op.const(abs(slot.stride), _INT64))
+
+    # what a Scan or Loop stacked along axis 0, forwards -> as the slot says -----------------------
+
+    def _arranged(self, value: Value, entry: Entry) -> Value:
+        slot = entry.slot
+        assert isinstance(slot, Stacked) and entry.leave is not None
+        if slot.part == -1:
+            raise Unsupported(self.node, "a loop joins parts of changing length")
+        if slot.reverse:
+            value = self._reversed(value)
+        rank = entry.leave.rank
+        if slot.axis == 0 and slot.part is None:
+            return value
+        if rank is None:
+            raise Unsupported(self.node, f"a loop stacks values of unknown rank along axis {slot.axis}")
+        axis = slot.axis % (rank + 1) if slot.part is None else slot.axis % rank
+        if axis:
+            others = [dim + 1 for dim in range(rank)]
+            value = self.op.Transpose(value, perm=[*others[:axis], 0, *others[axis:]])
+        if slot.part is None:
+            return value
+        shape = entry.leave.tensor.shape or ()
+        return self._joined(value, axis, rank, shape)
+
+    def _joined(self, value: Value, axis: int, rank: int, shape: Sequence[object]) -> Value:
+        """[.., passes, part, ..] -> [.., passes*part, ..]"""
+        op = self.op
+        if all(isinstance(size, int) for index, size in enumerate(shape) if index != axis):
+            sizes = [-1 if index == axis else size for index, size in enumerate(shape)]
+            part = shape[axis]
+            if 0 not in sizes and part != 0:
+                return op.Reshape(value, op.const(sizes, _INT64))
+        whole = op.Shape(value)
+        before = op.Slice(whole, op.const([0]), op.const([axis]), op.const([0]))
+        pair = op.Slice(whole, op.const([axis]), op.const([axis + 2]), op.const([0]))
+        after = op.Slice(whole, op.const([axis + 2]), op.const([rank + 1]), op.const([0]))
+        product = op.ReduceProd(pair, op.const([0]), keepdims=1)
+        return op.Reshape(value, op.Concat(before, product, after, axis=0), allowzero=1 if self.opset >= 14 else None)
+
+    def _reversed(self, value: Value) -> Value:
+        op = self.op
+        trips = static_trips(self.view)
+        if trips is not None:
+            return op.Gather(value, op.const(list(range(trips - 1, -1, -1)), _INT64), axis=0)
+        if self.opset >= 10:
+            ends = op.const([-(2**63) + 1], _INT64)
+            return op.Slice(value, op.const([-1]), ends, op.const([0]), op.const([-1]))
+        count = op.Gather(op.Shape(value), op.const(0, _INT64), axis=0)
+        body = op.region("reversal")
+        i, _ = body.input("i", tensor(_INT64)), body.input("c", tensor(DType.BOOL))
+        idle, last = body.input("idle", tensor(_INT64)), body.input("last", tensor(_INT64))
+        go_on = body.const(True, DType.BOOL)
+        _finish(body, [go_on, idle, body.Sub(last, i)])
+        node = Node("", "Loop", _version("Loop", self.opset, self.node))
+        node.regions["body"] = body.graph
+        node.captured = 1
+        one = op.const(1, _INT64)
+        types = [tensor(_INT64), tensor(_INT64, None)]
+        inputs = [count, op.const(True, DType.BOOL), op.const(0, _INT64), op.Sub(count, one)]
+        _, indices = op.place(node, inputs, {}, 2, types)
+        return op.Gather(value, indices, axis=0)
+
+
+def _part(body: Builder, sequence: Value, slot: Sliced, i: Value, node: Node) -> Value:
+    """Part number i of a sequence."""
+    stride = body.const(abs(slot.stride), _INT64)
+    offset = i if abs(slot.stride) == 1 else body.Mul(i, stride)
+    size = None
+    shape = sequence.tensor.shape
+    if shape is not None and -len(shape) <= slot.axis < len(shape):
+        size = shape[slot.axis]
+    if slot.reversed or slot.start < 0:
+        if isinstance(size, int):
+            first = body.const(part_range(slot, size)[0], _INT64)
+        else:
+            length = body.Gather(body.Shape(sequence), body.const(slot.axis, _INT64), axis=0)
+            if slot.start < 0:
+                first = body.Add(length, body.const(slot.start + 1, _INT64))
+            else:
+                fixed = body.const(slot.start, _INT64)
+                first = body.Where(body.Less(length, fixed), length, fixed)
+            if slot.reversed:
+                first = body.Sub(first, body.const(1, _INT64))
+        index = body.Sub(first, offset) if slot.reversed else body.Add(first, offset)
+    else:
+        index = offset if slot.start == 0 else body.Add(offset, body.const(slot.start, _INT64))
+    if slot.part is None:
+        return body.Gather(sequence, index, axis=slot.axis)
+    axes = body.const([0], _INT64)
+    if slot.reversed:
+        start = body.Sub(index, body.const(slot.part - 1, _INT64))
+        end = body.Add(index, body.const(1, _INT64))
+    else:
+        start, end = index, body.Add(index, body.const(slot.part, _INT64))
+    start, end = body.Unsqueeze(start, axes), body.Unsqueeze(end, axes)
+    return body.Slice(sequence, start, end, body.const([slot.axis], _INT64))
+
+
+def _branch(op: Builder, node: Node, opset: int) -> list[Value]:
+    made: dict[str, Graph] = {}
+    for old, new in (("then", "then_branch"), ("else", "else_branch")):
+        region = node.regions[old]
+        body = op.region(region.name)
+        arguments = [body.graph.add_input(body.claim(value.name), value.type) for value in region.inputs]
+        _finish(body, body.inline(region, arguments))
+        made[new] = body.graph
+    for value in node.outputs:
+        if isinstance(value.type, SequenceType) and opset < 13:
+            raise Unsupported(node, f"a branch gives a sequence, which opset {opset} can't")
+        if isinstance(value.type, OptionalType) and opset < 16:
+            raise Unsupported(node, f"a branch gives an optional, which opset {opset} can't")
+    lowered = Node("", "If", _version("If", opset, node), node.name)
+    lowered.regions.update(made)
+    lowered.captured = node.captured
+    types = [value.type for value in node.outputs]
+    results = op.place(lowered, node.inputs, {}, len(types), types)
+    return [results] if isinstance(results, Value) else list(results)

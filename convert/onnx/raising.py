@@ -1,0 +1,119 @@
+"""ONNX at any opset -> the hub: loops canonical, functions inlined, operators adapted to their newest version."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...passes.errors import InvalidModel, Unsupported
+from ...passes.graph import Graph, Node, Value, bulk
+from ...passes.hub import HUB
+from ...passes.infer import constant_node_data
+from ...passes.opset import adapt_node
+from ...passes.protos import AttributeRef, SparseData, sparse_to_dense
+from ...passes.rewrite import Builder, Rewriter, Rule, collect, combine, rule
+from ...passes.tensor import TensorData
+from . import raising_loops
+from .read import Function
+
+
+@rule("", "Constant")
+def constant(op: Builder, node: Node) -> Value | None:
+    """A Constant node is a constant value."""
+    data = constant_node_data(node)
+    sparse = node.attributes.get("sparse_value")
+    if isinstance(sparse, SparseData):
+        data = TensorData.of(sparse_to_dense(sparse))
+    if data is None:
+        return None
+    value = op.graph.add_constant(data, op.claim(node.outputs[0].name) if node.outputs[0].name else "")
+    value.meta = node.outputs[0].meta
+    return value
+
+
+def _inliner(function: Function) -> Rule:
+    """A rule that puts a model-local function's body where it is called."""
+
+    def call(op: Builder, node: Node) -> Sequence[Value]:
+        given = {**function.defaults, **node.attributes}
+        missing = [name for name in function.attributes if name not in given]
+        if missing:
+            raise InvalidModel(f"{node!r}: the function's attribute {missing[0]!r} is not given")
+        body = _bound(function.graph, given, dict(node.regions))
+        if len(node.inputs) > len(body.inputs) or len(node.outputs) > len(body.outputs):
+            raise InvalidModel(f"{node!r}: more inputs or outputs than the function has")
+        arguments: list[Value | None] = list(node.inputs) + [None] * (len(body.inputs) - len(node.inputs))
+        return op.inline(body, arguments)[: len(node.outputs)]
+
+    return call
+
+
+def _bound(graph: Graph, given: dict[str, object], regions: dict[str, Graph]) -> Graph:
+    """A copy of a function body with the attribute references replaced (or left out where nothing is given)."""
+    body = graph.copy()
+    for _, node in list(body.walk()):
+        for name, value in list(node.attributes.items()):
+            if not isinstance(value, AttributeRef):
+                continue
+            if value.name in given:
+                node.attributes[name] = given[value.name]
+            elif value.name in regions:
+                del node.attributes[name]
+                if node.captured or len(regions[value.name].inputs) > 16:
+                    raise Unsupported(node, "a graph handed to a function as an attribute")
+                node.regions[name] = regions[value.name]
+            else:
+                del node.attributes[name]
+    return body
+
+
+def raise_graph(graph: Graph) -> Graph:
+    """A hub graph of an ONNX graph; the old one stays as it was.
+
+    Raises:
+        InvalidModel: control flow whose arity doesn't fit.
+        Unsupported: an operator that can't be brought to its newest version.
+    """
+    _refuse_recursion(graph)
+    functions = {(domain, name): [_inliner(function)] for (domain, name, _), function in graph.functions.items()}
+    overloads = [key for key in graph.functions if key[2]]
+    if overloads:
+        for domain, name, _ in overloads:
+            functions[domain, name] = [_overloaded(graph, domain, name)]
+    rules = combine(functions, collect(globals()), raising_loops.RULES)
+    with bulk():
+        new = Rewriter(HUB, rules, fallback=adapt_node).run(graph)
+    skeleton = graph.meta.get("onnx.model")
+    if skeleton is not None and skeleton.ir_version < 4:
+        new.inputs = [value for value in new.inputs if value.data is None]  # IR 3 lists every constant as an input
+    return new
+
+
+def _refuse_recursion(graph: Graph) -> None:
+    """Functions may call each other, but none itself, however indirectly."""
+    calls = {key[:2]: {node.op for _, node in function.graph.walk()} for key, function in graph.functions.items()}
+    state: dict[tuple[str, str], int] = {}
+    for start in calls:
+        stack = [(start, iter(calls[start]))] if start not in state else []
+        state.setdefault(start, 1)
+        while stack:
+            current, rest = stack[-1]
+            callee = next(rest, None)
+            if callee is None:
+                state[current] = 2
+                stack.pop()
+            elif callee in calls and state.get(callee) == 1:
+                raise InvalidModel(f"function {callee[0]}.{callee[1]} calls itself")
+            elif callee in calls and callee not in state:
+                state[callee] = 1
+                stack.append((callee, iter(calls[callee])))
+
+
+def _overloaded(graph: Graph, domain: str, name: str) -> Rule:
+    def call(op: Builder, node: Node) -> Value | Sequence[Value] | None:
+        skeleton = (node.meta or {}).get("onnx")
+        function = graph.functions.get((domain, name, skeleton.overload if skeleton is not None else ""))
+        if function is None:
+            raise InvalidModel(f"{node!r}: no such overload of the function")
+        return _inliner(function)(op, node)
+
+    return call

@@ -1,0 +1,244 @@
+"""Loop, Scan and If of every version -> the canonical Loop and If.
+
+Captured values arrive explicitly (the node's last inputs, each region's last inputs). A trip count or
+condition of shape [1] becomes a scalar; a body that declares its iteration number or condition as [1]
+gets it in that shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...passes.errors import InvalidModel
+from ...passes.graph import Graph, Node, Value
+from ...passes.loop import Captured, Carried, Condition, Iteration, Sliced, Slot, Stacked
+from ...passes.rewrite import Builder, collect, rule
+from ...passes.types import DType, TensorType, Type, tensor
+
+Results = Value | Sequence[Value] | None
+
+
+def _to_scalar(op: Builder, value: Value, dtype: DType) -> Value:
+    """`value` ([], [1] or of unknown rank) as a scalar of type `dtype`."""
+    if value.tensor.dtype not in (None, dtype):
+        value = op.Cast(value, to=_ENUM[dtype], _types=[TensorType(dtype, value.tensor.shape)])
+    if value.rank == 0:
+        return value
+    return op.Reshape(value, op.const([], DType.INT64), _types=[tensor(dtype)])
+
+
+_ENUM = {DType.INT64: 7, DType.BOOL: 9}
+
+
+def _as_declared(op: Builder, scalar: Value, declared: Value) -> Value:
+    """A scalar in the shape that the body declares for it: [] or [1]."""
+    if declared.rank != 1:
+        return scalar
+    return op.Reshape(scalar, op.const([1], DType.INT64), _types=[tensor(scalar.tensor.dtype or DType.INT64, 1)])
+
+
+def _arity(node: Node, region: Graph, inputs: int, outputs: int | None = None) -> None:
+    formal = len(region.inputs) - node.captured
+    if formal != inputs:
+        raise InvalidModel(f"{node!r}: its body takes {formal} inputs, {inputs} are fed")
+    if outputs is not None and len(region.outputs) != outputs:
+        raise InvalidModel(f"{node!r}: its body gives {len(region.outputs)} outputs, {outputs} are needed")
+
+
+def _region(node: Node, name: str) -> Graph:
+    if name not in node.regions:
+        raise InvalidModel(f"{node!r}: the graph attribute {name!r} is missing")
+    return node.regions[name]
+
+
+def _given(node: Node, values: Sequence[Value | None]) -> list[Value]:
+    given = [value for value in values if value is not None]
+    if len(given) != len(values):
+        raise InvalidModel(f"{node!r}: an input that must be given is left out")
+    return given
+
+
+def _is_used(region: Graph, value: Value) -> bool:
+    return bool(region.uses(value)) or value in region.outputs
+
+
+def _enter(body: Builder, value: Value, type: Type | None = None) -> Value:
+    """A body input standing for an old one, under its name."""
+    twin = body.graph.add_input(body.claim(value.name), type or value.type)
+    twin.meta = value.meta
+    return twin
+
+
+def _spread(node: Node, slots: Sequence[Slot], results: Sequence[Value]) -> list[Value]:
+    """A Loop's results in slot order -> carried ones first, then stacked ones, as ONNX has them."""
+    kinds = [slot for slot in slots if isinstance(slot, Carried | Stacked)]
+    pairs = list(zip(kinds, results, strict=True))
+    return [value for slot, value in pairs if isinstance(slot, Carried)] + [
+        value for slot, value in pairs if isinstance(slot, Stacked)
+    ]
+
+
+@rule("", "Loop")
+def loop(op: Builder, node: Node) -> Results:
+    """Loop-1 ... Loop-25. A condition left out means that the body's condition is ignored."""
+    body = _region(node, "body")
+    states = _given(node, node.formal_inputs[2:])
+    captures = _given(node, node.captures)
+    stacked = len(body.outputs) - 1 - len(states)
+    _arity(node, body, 2 + len(states))
+    if stacked < 0 or len(node.outputs) > len(states) + stacked:
+        raise InvalidModel(f"{node!r}: its body gives {len(body.outputs)} outputs, too few")
+    trip, condition = node.input(0), node.input(1)
+    old_i, old_c, old_states = body.inputs[0], body.inputs[1], body.inputs[2 : 2 + len(states)]
+    old_captures = body.inputs[2 + len(states) :]
+
+    slots: list[Slot] = [Iteration()]
+    outside: list[Value] = []
+    inner = op.region(body.name)
+    iteration = _enter(inner, old_i, tensor(DType.INT64))
+    sees_condition = _is_used(body, old_c)
+    seen: Value | None = None
+    if condition is not None:
+        slots.append(Condition(body_input=sees_condition))
+    elif sees_condition:  # it sees what it said last, though nobody obeys
+        slots.append(Carried())
+        outside.append(op.const(True, DType.BOOL))
+    if sees_condition:
+        seen = _enter(inner, old_c, tensor(DType.BOOL))
+    slots += [Carried()] * len(states) + [Stacked(0)] * stacked + [Captured()] * len(captures)
+    arguments = [
+        _as_declared(inner, iteration, old_i),
+        _as_declared(inner, seen, old_c) if seen is not None else iteration,
+        *(_enter(inner, value) for value in old_states),
+        *(_enter(inner, value) for value in old_captures),
+    ]
+    outputs = inner.inline(body, arguments)
+    keep = condition is not None or sees_condition
+    inner.graph.outputs = ([_to_scalar(inner, outputs[0], DType.BOOL)] if keep else []) + outputs[1:]
+    results = op.loop(
+        None if trip is None else _to_scalar(op, trip, DType.INT64),
+        None if condition is None else _to_scalar(op, condition, DType.BOOL),
+        slots,
+        [*outside, *states, *captures],
+        inner.graph,
+    )
+    return results[len(outside) :][: len(node.outputs)]
+
+
+@rule("", "Scan")
+def scan(op: Builder, node: Node) -> Results:
+    """Scan-9 and later, and Scan-8 as the loop over its batch around it."""
+    return _scan_batch(op, node) if node.version < 9 else _scan(op, node)
+
+
+def _ints(node: Node, name: str, count: int) -> list[int]:
+    values = [int(value) for value in node.attributes.get(name, ())] or [0] * count
+    if len(values) != count:
+        raise InvalidModel(f"{node!r}: {name} has {len(values)} entries, {count} are needed")
+    return values
+
+
+def _sliced(axis: int, backwards: int) -> Sliced:
+    return Sliced(axis, -1, 0, -1) if backwards else Sliced(axis)
+
+
+def _scan(op: Builder, node: Node) -> Results:
+    body = _region(node, "body")
+    inputs, captures = _given(node, node.formal_inputs), _given(node, node.captures)
+    sequences = int(node.attributes.get("num_scan_inputs", 0))
+    states = len(inputs) - sequences
+    stacked = len(body.outputs) - states
+    if sequences < 1 or states < 0 or stacked < 0 or len(node.outputs) > len(body.outputs):
+        raise InvalidModel(f"{node!r}: num_scan_inputs {sequences} doesn't fit its inputs and outputs")
+    _arity(node, body, len(inputs))
+    in_axes = _ints(node, "scan_input_axes", sequences)
+    in_back = _ints(node, "scan_input_directions", sequences)
+    out_axes = _ints(node, "scan_output_axes", stacked)
+    out_back = _ints(node, "scan_output_directions", stacked)
+    slots: list[Slot] = [
+        *[Carried()] * states,
+        *(_sliced(axis, back) for axis, back in zip(in_axes, in_back, strict=True)),
+        *(Stacked(axis, bool(back)) for axis, back in zip(out_axes, out_back, strict=True)),
+        *[Captured()] * len(captures),
+    ]
+    inner = op.region(body.name)
+    inner.graph.outputs = inner.inline(body, [_enter(inner, value) for value in body.inputs])
+    return op.loop(None, None, slots, [*inputs, *captures], inner.graph)[: len(node.outputs)]
+
+
+def _scan_batch(op: Builder, node: Node) -> Results:
+    """Scan-8: axis 0 of everything is a batch, axis 1 of the sequences is scanned, each batch entry alone.
+
+    With `sequence_lens` an entry stops early, and what it did not reach is zero.
+    """
+    body = _region(node, "body")
+    lengths, inputs = node.input(0), _given(node, node.formal_inputs[1:])
+    captures = _given(node, node.captures)
+    sequences = int(node.attributes.get("num_scan_inputs", 0))
+    states = len(inputs) - sequences
+    stacked = len(body.outputs) - states
+    if sequences < 1 or states < 0 or stacked < 0 or len(node.outputs) > len(body.outputs):
+        raise InvalidModel(f"{node!r}: num_scan_inputs {sequences} doesn't fit its inputs and outputs")
+    _arity(node, body, len(inputs))
+    directions = _ints(node, "directions", sequences)
+    whole = op.Shape(inputs[states], start=1, end=2) if lengths is not None else None
+
+    outer = op.region(f"{body.name}_batch")
+    entries = [outer.input(f"{value.name}_entry", _without_batch(value.type)) for value in inputs]
+    length = outer.input("length", tensor(DType.INT64)) if lengths is not None else None
+    longest = outer.input("longest", tensor(DType.INT64, 1)) if whole is not None else None
+    seen = [outer.input(f"{value.name}_seen", value.type) for value in captures]
+
+    inner = op.region(body.name)
+    inner.graph.outputs = inner.inline(body, [_enter(inner, value) for value in body.inputs])
+    cut = list(entries)
+    if length is not None:  # a reversed sequence starts at its own last element, not at the padding
+        end = outer.Reshape(length, outer.const([1], DType.INT64))
+        for index in range(states, len(cut)):
+            cut[index] = outer.Slice(cut[index], outer.const([0]), end, outer.const([0]))
+    slots: list[Slot] = [
+        *[Carried()] * states,
+        *(_sliced(0, back) for back in directions),
+        *[Stacked(0)] * stacked,
+        *[Captured()] * len(captures),
+    ]
+    results = list(outer.loop(None, None, slots, [*cut, *seen], inner.graph))
+    if length is not None and longest is not None:
+        for index in range(states, len(results)):
+            missing = outer.Sub(longest, outer.Reshape(length, outer.const([1], DType.INT64)))
+            pads = outer.Concat(outer.const([0]), missing, axis=0)
+            results[index] = outer.Pad(results[index], pads, None, outer.const([0]))
+    outer.graph.outputs = results
+    batch: list[Slot] = [Sliced(0)] * len(inputs)
+    outside = list(inputs)
+    if lengths is not None and whole is not None:
+        batch += [Sliced(0), Captured()]
+        outside += [lengths, whole]
+    batch += [Captured()] * len(captures) + [Stacked(0)] * len(results)
+    return op.loop(None, None, batch, [*outside, *captures], outer.graph)[: len(node.outputs)]
+
+
+def _without_batch(type: Type | None) -> Type | None:
+    if not isinstance(type, TensorType):
+        return None
+    return TensorType(type.dtype, type.shape[1:] if type.shape else None)
+
+
+@rule("", "If")
+def branch(op: Builder, node: Node) -> Results:
+    """If-1 ... If-25."""
+    condition, captures = node.input(0), _given(node, node.captures)
+    if condition is None:
+        raise InvalidModel(f"{node!r}: without a condition")
+    made: list[Graph] = []
+    for name in ("then_branch", "else_branch"):
+        region = _region(node, name)
+        _arity(node, region, 0, max(len(node.outputs), len(region.outputs)))
+        made.append(op.rewritten(region))
+    if len(made[0].outputs) != len(made[1].outputs) or len(made[0].outputs) < len(node.outputs):
+        raise InvalidModel(f"{node!r}: its branches give {len(made[0].outputs)} and {len(made[1].outputs)} outputs")
+    results = op.branch(_to_scalar(op, condition, DType.BOOL), captures, made[0], made[1])
+    return results[: len(node.outputs)]
+
+
+RULES = collect(globals())
