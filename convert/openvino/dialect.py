@@ -1,14 +1,22 @@
 """How OpenVINO IR stands in a Graph of dialect "openvino".
 
-- Domain `openvino`, op_type the layer's type, version the number of its opset ("opset5" -> 5). Layers of
-  other opsets ("extension", ...) keep that string as their domain and version 0.
+- Domain `openvino`, op_type the layer's type as IR spells it (`Const`, `ReLU`, `PReLU`, `SoftMax`; a known type
+  in other letter case is put right), version the number of its opset ("opset5" -> 5). Layers of other opsets
+  ("extension", ...) keep that string as their domain and version 0.
 - `Parameter` layers are `graph.inputs`, `Result` layers `graph.outputs`, `Const` layers `graph.constants`;
   they aren't nodes. Their order is the order of the file (a body's port maps count by it).
 - `node.attributes` hold the layer's `<data>` attributes, typed by `attributes.py` (int, float, bool, str,
-  list); an attribute the table doesn't know stays the string it was.
+  list); an attribute the table doesn't know stays the string it was. Only what the file says is there: a left
+  out attribute is left out. Element types stay strings ("f32") for `types.DTYPES`, `variable_shape` too, for
+  `types.parse_shape`.
 - Loop, TensorIterator and If nodes have the regions "body", or "then_body" and "else_body", and the port maps
   below as attributes. Regions capture nothing, `node.captured` is 0.
-- What only OpenVINO knows rides in `meta["openvino"]` of graphs, nodes and values: `Layer`, `Port`, `Net`.
+- A value's shape is None where the file doesn't tell a scalar from an unknown rank (a port without dimensions
+  may be either; see `ranks.py`).
+- `value.name` is the port's first tensor name, else the layer's name, made unique over the model. A node's name is
+  its friendly name, which need not be unique.
+- What only OpenVINO knows rides in `meta["openvino"]` of graphs, nodes and values: `Layer`, `Port`, `Net`. All of
+  it may be missing; then the writer names tensors by `value.name` and layers by `node.name` or `value.name`.
 """
 
 from __future__ import annotations
@@ -17,6 +25,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 DOMAIN = "openvino"
+META = "openvino"  # key of Layer (nodes, Parameters, Consts) and Net (graphs) in meta
+PORT = "port"  # key of Port in value.meta
+
+Tree = tuple[str, dict[str, str], tuple["Tree", ...]]
+"""An XML element that is carried through as it is: tag, attributes, children."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,19 +85,23 @@ ELSE_INPUTS, ELSE_OUTPUTS = "else_inputs", "else_outputs"
 
 
 @dataclass(slots=True)
+class Port:
+    """What a port has beside its type: `value.meta["port"]` for an output port."""
+
+    names: list[str] | None = None  # tensor names; None: the file gives none
+    rt_info: list[dict[str, Any]] = field(default_factory=list)
+    user_data: list[Tree] = field(default_factory=list)
+    dynamic: bool = False  # the file says that the element type isn't known
+
+
+@dataclass(slots=True)
 class Layer:
     """What a layer has beside its operator: `node.meta["openvino"]`, or a Parameter's or Const's in `value.meta`."""
 
     name: str = ""  # friendly name
     rt_info: list[dict[str, Any]] = field(default_factory=list)  # attributes of each <attribute>
-
-
-@dataclass(slots=True)
-class Port:
-    """What an output port has beside its type: `value.meta["port"]`."""
-
-    names: list[str] | None = None  # tensor names; None: the file gives none
-    rt_info: list[dict[str, Any]] = field(default_factory=list)
+    user_data: list[Tree] = field(default_factory=list)  # what else stands in <rt_info>
+    input_ports: dict[int, Port] = field(default_factory=dict)  # of those that have rt_info
 
 
 @dataclass(slots=True)
@@ -94,6 +111,8 @@ class Result:
     name: str = ""
     output_names: list[str] | None = None
     rt_info: list[dict[str, Any]] = field(default_factory=list)
+    user_data: list[Tree] = field(default_factory=list)
+    input_ports: dict[int, Port] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -102,4 +121,5 @@ class Net:
 
     version: int = 11
     results: list[Result] = field(default_factory=list)
-    rt_info: Any = None  # the net's <rt_info> tree, as nested (tag, attributes, children)
+    rt_info: Tree | None = None  # the net's <rt_info>
+    legacy: list[Tree] = field(default_factory=list)  # <meta_data> and <quantization_parameters> of old files

@@ -1,0 +1,213 @@
+"""The port maps and back edges of Loop, TensorIterator and If: elements to the records of `dialect.py` and back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ...passes.errors import InvalidModel, Unsupported
+from ...passes.graph import Graph, Node, Value
+from .dialect import (
+    BACK_EDGES,
+    DOMAIN,
+    ELSE_INPUTS,
+    ELSE_OUTPUTS,
+    INPUT_MAPS,
+    OUTPUT_MAPS,
+    THEN_INPUTS,
+    THEN_OUTPUTS,
+    BackEdge,
+    InputMap,
+    OutputMap,
+)
+from .markup import Element
+from .types import LARGEST, parse_int
+
+ITERATION, CONDITION = "current_iteration", "execution_condition"
+SLICE = ("start", "end", "stride", "part_size")
+
+PORT_MAPS: dict[str, tuple[str, str, str]] = {
+    "port_map": ("body", INPUT_MAPS, OUTPUT_MAPS),
+    "else_port_map": ("else_body", ELSE_INPUTS, ELSE_OUTPUTS),
+    "then_port_map": ("then_body", THEN_INPUTS, THEN_OUTPUTS),
+}
+"""Element -> the body it is for, and the attributes that hold its inputs and outputs."""
+
+MAP_ATTRIBUTES = frozenset([*(name for _, *names in PORT_MAPS.values() for name in names), BACK_EDGES])
+"""The attributes of a node that stand in port maps and back edges."""
+
+_MAPS_OF: dict[str, tuple[str, ...]] = {
+    "Loop": ("port_map",),
+    "TensorIterator": ("port_map",),
+    "If": ("then_port_map", "else_port_map"),
+}
+
+
+@dataclass(slots=True)
+class Body:
+    """A body that was read: its graph, and the number of each Parameter and Result by layer id."""
+
+    name: str
+    graph: Graph
+    parameters: dict[int, int]
+    results: dict[int, int]
+
+
+def _number(element: Element, name: str) -> int:
+    return parse_int(element.attribute(name), name, -LARGEST)
+
+
+def _slice(element: Element) -> dict[str, Any]:
+    given: dict[str, Any] = {"purpose": element.attributes.get("purpose", "")}
+    if "axis" in element.attributes:
+        given.update({name: _number(element, name) for name in ("axis", *SLICE) if name in element.attributes})
+    return given
+
+
+def _entry(element: Element, body: dict[int, int], layers: str, ports: dict[int, int]) -> tuple[int, int]:
+    """(the node's port, the body's Parameter or Result) that an entry of a port map joins."""
+    inner, outer = _number(element, "internal_layer_id"), _number(element, "external_port_id")
+    if inner not in body:
+        raise InvalidModel(f"its port map names layer {inner}, which is no {layers} of its body")
+    if outer not in ports and outer != -1:
+        raise InvalidModel(f"its port map names port {outer}, which isn't among its {element.tag} ports")
+    return ports.get(outer, -1), body[inner]
+
+
+def _check_once(what: str, numbers: list[int]) -> None:
+    if len(set(numbers)) < len(numbers):
+        raise InvalidModel(f"its port map names the same {what} twice")
+
+
+def _check(node: Node, body: Body, inputs: list[InputMap], outputs: list[OutputMap], fixed: int) -> None:
+    """That every port, Parameter and Result has its place; the first `fixed` inputs need no entry."""
+    loop = node.op_type == "Loop"
+    for entry in (*inputs, *outputs):
+        purpose = entry.purpose if entry.external < 0 else ""
+        expected = (ITERATION if isinstance(entry, InputMap) else CONDITION) if loop else None
+        if entry.external < 0 and purpose != expected:
+            raise InvalidModel(f"an entry of its port map has no port, but the purpose {purpose!r}")
+    _check_once("Parameter", [entry.parameter for entry in inputs])
+    _check_once("output port", [entry.external for entry in outputs])
+    fed = {entry.external for entry in inputs} - {-1}
+    made = {entry.external for entry in outputs} - {-1}
+    if len(inputs) != len(body.parameters):
+        raise InvalidModel(f"its body has {len(body.parameters)} Parameters, its port map feeds {len(inputs)}")
+    if len(made) != len(node.outputs):
+        raise InvalidModel(f"it has {len(node.outputs)} outputs, its port map makes {len(made)}")
+    if node.op_type != "If" and fed | set(range(fixed)) != set(range(len(node.inputs))):
+        raise InvalidModel("its port map doesn't use each of its inputs")
+    if loop and sum(entry.purpose == CONDITION for entry in outputs) != 1:
+        raise InvalidModel(f"its port map has no {CONDITION}")
+
+
+def _back_edges(element: Element, body: Body, inputs: list[InputMap]) -> tuple[BackEdge, ...]:
+    edges: list[BackEdge] = []
+    for edge in (edge for part in element.of("back_edges") for edge in part.of("edge")):
+        source, target = _number(edge, "from-layer"), _number(edge, "to-layer")
+        if source not in body.results or target not in body.parameters:
+            raise InvalidModel(f"its back edge from {source} to {target} doesn't lead from a Result to a Parameter")
+        edges.append(BackEdge(body.results[source], body.parameters[target]))
+    _check_once("back edge target", [edge.parameter for edge in edges])
+    fed = {entry.parameter: entry for entry in inputs}
+    for edge in edges:
+        entry = fed[edge.parameter]
+        if entry.axis is not None or entry.external < 0:
+            raise InvalidModel(f"a back edge leads to Parameter {edge.parameter}, which is sliced or counts")
+    return tuple(edges)
+
+
+def read_port_maps(
+    element: Element,
+    node: Node,
+    bodies: dict[str, Body],
+    input_ports: dict[int, int],
+    output_ports: dict[int, Value],
+) -> dict[str, Any]:
+    """The attributes that hold the port maps of a layer with bodies; none for other layers.
+
+    Raises:
+        InvalidModel: a body or an entry is missing, or names what isn't there.
+    """
+    maps = _MAPS_OF.get(node.op_type, ()) if node.domain == DOMAIN else ()
+    wanted = {PORT_MAPS[tag][0] for tag in maps}
+    if bodies.keys() != wanted:
+        odd = sorted(bodies.keys() ^ wanted)[0]
+        raise InvalidModel(f"it has no <{odd}>" if odd in wanted else f"a {node.op_type} can't have a <{odd}>")
+    attributes: dict[str, Any] = {}
+    outs = {port: value.index for port, value in output_ports.items()}
+    fixed = {"Loop": 2, "If": 1}.get(node.op_type, 0)
+    if len(node.inputs) < fixed:
+        raise InvalidModel(f"a {node.op_type} needs {fixed} inputs, it has {len(node.inputs)}")
+    for tag in maps:
+        body_name, input_name, output_name = PORT_MAPS[tag]
+        body = bodies[body_name]
+        inputs: list[InputMap] = []
+        outputs: list[OutputMap] = []
+        for entry in (entry for part in element.of(tag) for entry in part.children):
+            if not isinstance(entry, Element):
+                continue
+            if entry.tag == "input":
+                joins = _entry(entry, body.parameters, "Parameter", input_ports)
+                inputs.append(InputMap(*joins, **_slice(entry)))
+            elif entry.tag == "output":
+                joins = _entry(entry, body.results, "Result", outs)
+                outputs.append(OutputMap(*joins, **_slice(entry)))
+        _check(node, body, inputs, outputs, fixed)
+        attributes |= {input_name: tuple(inputs), output_name: tuple(outputs)}
+        if tag == "port_map":
+            attributes[BACK_EDGES] = _back_edges(element, body, inputs)
+    return attributes
+
+
+def _spelled(entry: InputMap | OutputMap, port: int, layer: int) -> list[tuple[str, str]]:
+    given = [("external_port_id", str(port)), ("internal_layer_id", str(layer))]
+    if entry.axis is not None:
+        slices = [(name, str(getattr(entry, name))) for name in SLICE]
+        given = [("axis", str(entry.axis)), *given, *slices]
+    return [*given, ("purpose", entry.purpose)] if entry.purpose else given
+
+
+def spelled_port_maps(
+    node: Node, inputs: int, ids: dict[str, tuple[int, int]]
+) -> list[tuple[str, list[tuple[str, list[tuple[str, str]]]]]]:
+    """The port map elements of a node with regions, in file order: tag and entries.
+
+    `inputs` is the number of its inputs, `ids` gives for each region the number of Parameters (whose layer ids
+    begin at 0) and the layer id of its first Result.
+
+    Raises:
+        Unsupported: a region has no port maps, or they don't fit it.
+    """
+    found = []
+    for tag, (body, input_name, output_name) in PORT_MAPS.items():
+        if body not in node.regions:
+            continue
+        parameters, first_result = ids[body]
+        last = first_result + len(node.regions[body].outputs)
+        entries: list[tuple[bool, str, list[tuple[str, str]]]] = []
+        try:
+            for entry in node.attributes[input_name]:
+                if not (entry.parameter < parameters and entry.external < inputs):
+                    raise Unsupported(node, f"{entry} doesn't fit its {body}")
+                port = entry.external if entry.external >= 0 else -1
+                entries.append((port < 0, "input", _spelled(entry, port, entry.parameter)))
+            for entry in node.attributes[output_name]:
+                if not (first_result + entry.result < last and entry.external < len(node.outputs)):
+                    raise Unsupported(node, f"{entry} doesn't fit its {body}")
+                port = inputs + entry.external if entry.external >= 0 else -1
+                entries.append((port < 0, "output", _spelled(entry, port, first_result + entry.result)))
+        except KeyError as missing:
+            raise Unsupported(node, f"its attribute {missing.args[0]} is missing") from None
+        entries.sort(key=lambda entry: entry[0])  # what has no port comes last
+        found.append((tag, [(kind, given) for _, kind, given in entries]))
+    return found
+
+
+def spelled_back_edges(node: Node, ids: dict[str, tuple[int, int]]) -> list[tuple[str, list[tuple[str, str]]]]:
+    """The entries of `<back_edges>`; see `spelled_port_maps`."""
+    _, first_result = ids["body"]
+    edges: tuple[BackEdge, ...] = node.attributes.get(BACK_EDGES, ())
+    return [
+        ("edge", [("from-layer", str(first_result + edge.result)), ("to-layer", str(edge.parameter))]) for edge in edges
+    ]

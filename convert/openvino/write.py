@@ -1,0 +1,297 @@
+"""A Graph of dialect "openvino" to OpenVINO IR, laid out as OpenVINO's own serializer does.
+
+Constants are stored as they are: nothing is compressed to f16.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterable
+from pathlib import Path
+from typing import IO
+
+from ...passes.errors import InvalidModel, Unsupported
+from ...passes.graph import Graph, Node, Value
+from ...passes.types import TensorType
+from .attributes import spell
+from .dialect import DOMAIN, META, Layer, Net, Port, Result, Tree
+from .markup import escaped
+from .names import join_names, layer_of, port_of
+from .order import file_order
+from .portmaps import MAP_ATTRIBUTES, spelled_back_edges, spelled_port_maps
+from .types import DYNAMIC_PRECISION, DYNAMIC_TYPE, ELEMENT_TYPES, PRECISIONS, format_shape
+from .weights import WeightsWriter
+
+_TAB = "\t"
+_Given = list[tuple[str, str]]
+
+
+def write(graph: Graph, path: Path) -> None:
+    """Write `path` (.xml) and the .bin beside it, of the version the graph was read as (11 for a new one).
+
+    Both are written under other names first and take their places together, the .bin first.
+
+    Raises:
+        Unsupported: IR can't hold a type, an attribute or a name; a value has no element type.
+        InvalidModel: the files can't be written.
+    """
+    path = Path(path)
+    targets = [path.with_suffix(".bin"), path]
+    if targets[0] == targets[1]:
+        raise InvalidModel(f"{path}: can't be written: the .bin beside it would have the same name")
+    mark = secrets.token_hex(6)
+    temporary = [target.with_name(f".{target.name}.{mark}.tmp") for target in targets]
+    try:
+        with open(temporary[0], "xb") as weights, open(temporary[1], "xb") as xml:
+            _Writer(WeightsWriter(weights), xml).net(graph)
+        for source, target in zip(temporary, targets, strict=True):
+            os.replace(source, target)
+    except OSError as error:
+        raise InvalidModel(f"{path}: can't be written: {error.strerror or error}") from None
+    finally:
+        for source in temporary:
+            source.unlink(missing_ok=True)
+
+
+class _Layout:
+    """Which layer of a graph gets which id, and which layer and port each value comes from."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        body, sinks = file_order(graph)
+        self.layers: list[Node | Value] = [*graph.inputs, *body, *sinks]
+        self.first_result = len(self.layers)
+        self.places: dict[Value, tuple[int, int]] = {}
+        for number, layer in enumerate(self.layers):
+            if isinstance(layer, Value):
+                self.places[layer] = number, 0
+            else:
+                first = len(inputs_of(layer))
+                self.places |= {value: (number, first + value.index) for value in layer.outputs}
+
+
+def inputs_of(node: Node) -> list[Value]:
+    """The inputs of a node; IR can leave out the last ones only.
+
+    Raises:
+        Unsupported: another one is left out.
+    """
+    given = list(node.inputs)
+    while given and given[-1] is None:
+        given.pop()
+    values = [value for value in given if value is not None]
+    if len(values) < len(given):
+        raise Unsupported(node, f"input {given.index(None)} is left out, which IR can't express")
+    return values
+
+
+class _Writer:
+    def __init__(self, weights: WeightsWriter, file: IO[bytes]) -> None:
+        self._weights = weights
+        self._file = file
+        self._lines: list[str] = []
+        self._depth = 0
+
+    # elements ------------------------------------------------------------------------------------
+
+    def _put(self, tag: str, given: Iterable[tuple[str, str]] = (), end: str = " /") -> None:
+        text = "".join(f' {name}="{escaped(value)}"' for name, value in given)
+        self._lines.append(f"{_TAB * self._depth}<{tag}{text}{end}>\n")
+
+    def _open(self, tag: str, given: Iterable[tuple[str, str]] = ()) -> None:
+        self._put(tag, given, "")
+        self._depth += 1
+
+    def _close(self, tag: str) -> None:
+        self._depth -= 1
+        self._lines.append(f"{_TAB * self._depth}</{tag}>\n")
+
+    def _tree(self, tree: Tree) -> None:
+        tag, given, children = tree
+        if not children:
+            return self._put(tag, given.items())
+        self._open(tag, given.items())
+        for child in children:
+            self._tree(child)
+        return self._close(tag)
+
+    def _rt_info(self, meta: Layer | Port | Result | None) -> None:
+        if meta is None or not (meta.rt_info or meta.user_data):
+            return
+        self._open("rt_info")
+        for given in meta.rt_info:
+            self._put("attribute", [(name, spell(value)) for name, value in given.items()])
+        for tree in meta.user_data:
+            self._tree(tree)
+        self._close("rt_info")
+
+    def _flush(self) -> None:
+        self._file.write("".join(self._lines).encode())
+        self._lines.clear()
+
+    # ports ---------------------------------------------------------------------------------------
+
+    def _port(self, number: int, value: Value, meta: Port | None, given: _Given) -> None:
+        type_, port = value.type, port_of(value)
+        if not isinstance(type_, TensorType):
+            raise Unsupported(f"value {value.name!r}", f"IR has no values of type {type_ or 'unknown'}")
+        if type_.dtype is None and not (port is not None and port.dynamic):
+            raise Unsupported(f"value {value.name!r}", "its element type isn't known")
+        precision = DYNAMIC_PRECISION if type_.dtype is None else PRECISIONS.get(type_.dtype)
+        if precision is None:
+            raise Unsupported(f"value {value.name!r}", f"IR has no element type {type_.dtype}")
+        given = [("id", str(number)), ("precision", precision), *given]
+        with_rt_info = meta is not None and (meta.rt_info or meta.user_data)
+        if not type_.shape and not with_rt_info:
+            return self._put("port", given)
+        self._open("port", given)
+        indent = _TAB * self._depth
+        for dim in type_.shape or ():
+            self._lines.append(f"{indent}<dim>{dim if isinstance(dim, int) else -1}</dim>\n")
+        self._rt_info(meta)
+        return self._close("port")
+
+    def _inputs(self, values: list[Value], metas: dict[int, Port]) -> None:
+        if values:
+            self._open("input")
+            for number, value in enumerate(values):
+                self._port(number, value, metas.get(number), [])
+            self._close("input")
+
+    def _outputs(self, first: int, values: list[Value]) -> None:
+        if values:
+            self._open("output")
+            for number, value in enumerate(values, first):
+                port = port_of(value)
+                names = [value.name] if port is None and value.name else port.names if port is not None else None
+                self._port(number, value, port, [] if names is None else [("names", join_names(names))])
+            self._close("output")
+
+    # layers --------------------------------------------------------------------------------------
+
+    def _layer(self, number: int, layer: Node | Value) -> None:
+        try:
+            if isinstance(layer, Node):
+                self._node(number, layer)
+            else:
+                self._value(number, layer)
+        except ValueError as error:
+            raise Unsupported(layer, str(error)) from None
+        self._flush()
+
+    def _value(self, number: int, value: Value) -> None:
+        """A Parameter or Const layer."""
+        meta, type_ = layer_of(value), value.tensor
+        name = (meta.name if meta is not None else "") or value.name
+        if type_.dtype is not None and type_.dtype not in ELEMENT_TYPES:
+            raise Unsupported(f"value {value.name!r}", f"IR has no element type {type_.dtype.value}")
+        element_type = DYNAMIC_TYPE if type_.dtype is None else ELEMENT_TYPES[type_.dtype]
+        if value.data is None:
+            kind, data = "Parameter", [("shape", format_shape(type_.shape)), ("element_type", element_type)]
+        else:
+            offset, size = self._weights.add(value.data)
+            shape = ", ".join(map(str, value.data.shape))
+            kind, data = "Const", [("element_type", element_type), ("shape", shape)]
+            data += [("offset", str(offset)), ("size", str(size))]
+        self._open("layer", _head(number, name, kind, "opset1"))
+        self._put("data", data)
+        self._rt_info(meta)
+        self._outputs(0, [value])
+        self._close("layer")
+
+    def _node(self, number: int, node: Node) -> None:
+        meta: Layer | None = (node.meta or {}).get(META)
+        inputs = inputs_of(node)
+        name = node.name or (meta.name if meta is not None else "") or (node.outputs[0].name if node.outputs else "")
+        version = f"opset{node.version}" if node.domain == DOMAIN else node.domain
+        data = [(key, spell(value)) for key, value in node.attributes.items() if key not in MAP_ATTRIBUTES]
+        layouts = {name: _Layout(region) for name, region in node.regions.items()}
+        looping = "body" in layouts
+        ids = {name: (len(layout.graph.inputs), layout.first_result) for name, layout in layouts.items()}
+        self._open("layer", _head(number, name, node.op_type, version))
+        if data:
+            self._put("data", data)
+        for tag, entries in spelled_port_maps(node, len(inputs), ids):
+            self._block(tag, entries)
+        if looping:
+            self._block("back_edges", spelled_back_edges(node, ids))
+        else:
+            self._rt_info(meta)
+        self._inputs(inputs, meta.input_ports if meta is not None else {})
+        self._outputs(len(inputs), node.outputs)
+        if looping:
+            self._rt_info(meta)
+        for tag, layout in layouts.items():
+            self._open(tag)
+            self._graph(layout)
+            self._close(tag)
+        self._close("layer")
+
+    def _block(self, tag: str, entries: list[tuple[str, _Given]]) -> None:
+        if entries:
+            self._open(tag)
+            for entry in entries:
+                self._put(*entry)
+            self._close(tag)
+
+    def _result(self, number: int, value: Value, meta: Result) -> None:
+        names = [] if meta.output_names is None else [("output_names", join_names(meta.output_names))]
+        self._open("layer", [*_head(number, meta.name, "Result", "opset1"), *names])
+        self._rt_info(meta)
+        self._inputs([value], meta.input_ports)
+        self._close("layer")
+
+    # graphs --------------------------------------------------------------------------------------
+
+    def net(self, graph: Graph) -> None:
+        """The whole file."""
+        net = _net(graph)
+        self._lines.append('<?xml version="1.0"?>\n')
+        self._open("net", [("name", graph.name), ("version", str(net.version))])
+        self._graph(_Layout(graph))
+        self._close("net")
+        self._flush()
+
+    def _graph(self, layout: _Layout) -> None:
+        """What stands inside of a <net> or a body."""
+        graph = layout.graph
+        net = _net(graph)
+        self._open("layers")
+        for number, layer in enumerate(layout.layers):
+            if isinstance(layer, Value) and layer.data is None and number >= len(graph.inputs):
+                raise Unsupported(f"value {layer.name!r}", f"graph {graph.name!r} uses it from outside")
+            self._layer(number, layer)
+        for number, (value, meta) in enumerate(zip(graph.outputs, net.results, strict=True), layout.first_result):
+            self._result(number, value, meta)
+        self._close("layers")
+        self._edges(layout)
+        for tree in net.legacy:
+            self._tree(tree)
+        if net.rt_info is not None or not net.legacy:
+            self._tree(net.rt_info or ("rt_info", {}, ()))
+
+    def _edges(self, layout: _Layout) -> None:
+        edges: list[tuple[int, int, int, int]] = []
+        for number, layer in enumerate(layout.layers):
+            if isinstance(layer, Node):
+                edges += [(*layout.places[value], number, slot) for slot, value in enumerate(inputs_of(layer))]
+        for number, value in enumerate(layout.graph.outputs, layout.first_result):
+            edges.append((*layout.places[value], number, 0))
+        edges.sort(key=lambda edge: edge[0])
+        ends = ("from-layer", "from-port", "to-layer", "to-port")
+        self._block("edges", [("edge", list(zip(ends, map(str, edge), strict=True))) for edge in edges])
+        self._flush()
+
+
+def _head(number: int, name: str, kind: str, version: str) -> _Given:
+    return [("id", str(number)), ("name", name), ("type", kind), ("version", version)]
+
+
+def _net(graph: Graph) -> Net:
+    """The graph's Net, with a Result for each output: those of the file where there are as many."""
+    net: Net = graph.meta.get(META) or Net()
+    if len(net.results) == len(graph.outputs):
+        return net
+    results = [Result(f"{value.name}/result", [value.name] if value.name else None) for value in graph.outputs]
+    return Net(net.version, results, net.rt_info, net.legacy)
