@@ -1,0 +1,172 @@
+"""Designed inputs: few sets of values under which a wrong conversion shows.
+
+Plain random numbers hardly enter a loop body (a normal deviate cast to an integer is a trip count <= 0 in
+five of six cases) and never meet a threshold. So trip counts are walked through 0, 1, 2 .. 4 and more,
+crossed with both values of every condition; every fourth trial runs deep (about three trips, every
+condition true) with varied data only; data vary in kind per input; dynamic sizes are swept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ...passes.errors import Unsupported
+from ...passes.types import Dim, Interval, OptionalType, SequenceType, TensorType, Type
+from ..oracles import Values
+from .fill import KINDS, Fill
+from .signature import InputSpec, Signature
+
+_DEEP_TRIPS = (3, 3, 2, 4)
+_WALK = (0, 1, 3, 2, 6, 4, 1, 9)
+_SIZES = (2, 3, 1, 4, 5, 7, 2, 3, 8)
+_MAX_CROSSED_CONDITIONS = 6
+
+
+def design(signature: Signature, trials: int, seed: int = 0) -> Iterator[dict[str, Values]]:
+    """Sets of inputs, each a dict input name -> value; the same ones for the same arguments.
+
+    Trial k doesn't depend on `trials`. Trial 0 is plain: sizes 2 and 3, three trips, conditions true, normal data.
+
+    Raises:
+        Unsupported: an input has a type for which no values can be made (maps, sparse tensors, unknown).
+    """
+    for number in range(trials):
+        yield _Trial(signature, number, seed).values()
+
+
+class _Trial:
+    """One set of inputs in the making."""
+
+    def __init__(self, signature: Signature, number: int, seed: int) -> None:
+        self.specs = signature.inputs
+        self.number = number
+        self.random = np.random.default_rng([seed & 0xFFFFFFFF, number])
+        self.deep = number % 4 == 0
+        self.walked = number - number // 4 - 1  # counts the trials that aren't deep
+        self.fill = Fill(self.random)
+        self.least = 0 if signature.allow_empty and not self.deep else 1
+        self.symbols: dict[str, int] = {}
+        self.shared = self._size(0)
+        self.free = "shared" if number == 0 else self.random.choice(["shared", "axis", "any"], p=[0.6, 0.3, 0.1])
+        for symbol in self._symbols():
+            self.symbols[symbol] = self._size(len(self.symbols))
+
+    def _symbols(self) -> list[str]:
+        found: dict[str, None] = {}
+        for spec in self.specs:
+            for kind in _tensor_types(spec.type):
+                found.update(dict.fromkeys(dim for dim in kind.shape or () if isinstance(dim, str)))
+        return list(found)
+
+    def _size(self, place: int) -> int:
+        """A size for a dynamic dimension; neighbouring places differ in trial 0, so that swapped axes show."""
+        if self.number == 0:
+            return 2 + place % 2
+        if self.least == 0 and self.random.random() < 0.1:
+            return 0
+        return int(self.random.choice(_SIZES))
+
+    def values(self) -> dict[str, Values]:
+        found: dict[str, Values] = {}
+        turn = {"trip": 0, "condition": 0}
+        for spec in self.specs:
+            if spec.default is not None and (self.number == 0 or self.random.random() < 0.25):
+                found[spec.name] = spec.default
+                continue
+            if spec.role in turn:
+                turn[spec.role] += 1
+            found[spec.name] = self._value(spec, spec.type, turn.get(spec.role, 1) - 1)
+        return found
+
+    def _value(self, spec: InputSpec, kind: Type | None, turn: int) -> Values:
+        if isinstance(kind, OptionalType):
+            if self.number and self.random.random() < 0.25:
+                return None
+            return self._value(spec, kind.element, turn)
+        if isinstance(kind, SequenceType):
+            length = 2 if self.number == 0 else int(self.random.integers(self.least, 4))
+            return [self._value(spec, kind.element, turn) for _ in range(length)]
+        if not isinstance(kind, TensorType) or kind.dtype is None:
+            raise Unsupported(f"input {spec.name!r}", f"no values can be made up for the type {kind or '?'}")
+        shape = self._shape(kind.shape)
+        if spec.role == "trip" and (kind.dtype.is_integer or not shape or np.prod(shape) == 1):
+            return self._bounded(spec, self.fill.up_to(kind.dtype, shape, self._trip(spec, turn)))
+        if spec.role == "condition":
+            return self.fill.condition(kind.dtype, shape, self._condition(turn))
+        if spec.role == "shape":
+            return self._bounded(spec, self.fill.sizes(kind.dtype, shape))
+        if spec.role == "index":
+            return self.fill.index(kind.dtype, shape, self._limit(spec), spec.wrap and not self.deep)
+        mode = "normal" if self.number == 0 else str(self.random.choice(KINDS))
+        return self._bounded(spec, self.fill.data(kind.dtype, shape, mode, spec.constants))
+
+    def _trip(self, spec: InputSpec, turn: int) -> int:
+        """The trip count of the `turn`-th trip input."""
+        if self.deep:
+            return _DEEP_TRIPS[(self.number // 4 + turn) % len(_DEEP_TRIPS)]
+        step = self.walked // len(_WALK)
+        trip = _WALK[(self.walked + turn * (step + 1)) % len(_WALK)]
+        thresholds = [int(c) for c in spec.constants if isinstance(c, int | float) and 0 <= c <= 64]
+        if thresholds and self.random.random() < 0.3:
+            return max(0, int(self.random.choice(thresholds)) + int(self.random.integers(-1, 2)))
+        if spec.lower is not None and spec.lower < 0 and trip == 0 and step % 2:
+            return -1
+        return trip
+
+    def _condition(self, turn: int) -> bool:
+        """The value of the `turn`-th condition: all combinations come up, each with every trip count."""
+        if self.deep:
+            return True
+        if turn >= _MAX_CROSSED_CONDITIONS:
+            return bool(self.random.integers(2))
+        # the walk restarts after len(_WALK) trials, so counting through combinations in another rhythm crosses both
+        return bool((self.walked + self.walked // len(_WALK)) >> turn & 1)
+
+    def _limit(self, spec: InputSpec) -> int:
+        """What an index must stay below."""
+        bound = self.symbols.get(spec.bound) if isinstance(spec.bound, str) else spec.bound
+        limit = bound if isinstance(bound, int) else 2
+        return limit if spec.upper is None else min(limit, int(spec.upper) + 1)
+
+    def _shape(self, shape: tuple[Dim, ...] | None) -> tuple[int, ...]:
+        if shape is None:
+            rank = 2 if self.number == 0 else int(self.random.integers(1, 4))
+            shape = (None,) * rank
+        return tuple(self._dim(dim, axis) for axis, dim in enumerate(shape))
+
+    def _dim(self, dim: Dim, axis: int) -> int:
+        if isinstance(dim, int):
+            return dim
+        if isinstance(dim, str):
+            return self.symbols[dim]
+        if self.free == "shared":
+            size = self.shared
+        elif self.free == "axis":
+            size = self.symbols.setdefault(f"axis {axis}", self._size(axis))
+        else:
+            size = self._size(axis)
+        if isinstance(dim, Interval):
+            size = max(size, dim.lower)
+            size = size if dim.upper is None else min(size, dim.upper)
+        return size
+
+    def _bounded(self, spec: InputSpec, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Within the bounds, and without zeros where the model divides."""
+        if array.dtype.kind in "OUSbc":
+            return array
+        if spec.lower is not None or spec.upper is not None:
+            wide = np.clip(array.astype(np.float64), spec.lower, spec.upper)
+            array = wide.astype(array.dtype)
+        if spec.nonzero:
+            array = np.where(array == np.zeros((), array.dtype), np.ones((), array.dtype), array)
+        return array
+
+
+def _tensor_types(kind: Type | None) -> Iterator[TensorType]:
+    if isinstance(kind, TensorType):
+        yield kind
+    elif isinstance(kind, SequenceType | OptionalType):
+        yield from _tensor_types(kind.element)
