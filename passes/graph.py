@@ -261,6 +261,19 @@ class Graph:
             if value is not None:
                 self._add_use(value, node, index)
 
+    def replace_node(self, node: Node, inputs: Sequence[Value | None], outputs: Sequence[Value]) -> None:
+        """Give `node` other inputs and keep only some of its outputs (those left out must not be used any more)."""
+        users = [self.uses(value) for value in outputs]
+        for value, uses in zip(outputs, users, strict=True):
+            for user, index in uses:
+                self._nx.remove_edge(node, user, (value.index, index))
+        self.set_inputs(node, inputs)
+        node.outputs = list(outputs)
+        for position, (value, uses) in enumerate(zip(outputs, users, strict=True)):
+            value.index = position
+            for user, index in uses:
+                self._nx.add_edge(node, user, (position, index))
+
     def replace_uses(self, old: Value, new: Value) -> None:
         """Let every use of `old` in this graph, as an output of it too, use `new`."""
         for node, index in self.uses(old):

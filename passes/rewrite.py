@@ -35,8 +35,8 @@ def rule(domain: str, *op_types: str) -> Callable[[Rule], Rule]:
     """Say which operators a function is a rule for; `collect` finds it."""
 
     def mark(function: Rule) -> Rule:
-        keys: list[Key] = getattr(function, "keys", [])
-        function.keys = [*keys, *((domain, op_type) for op_type in op_types)]  # type: ignore[attr-defined]
+        keys: list[Key] = getattr(function, "rule_keys", [])
+        function.rule_keys = [*keys, *((domain, op_type) for op_type in op_types)]  # type: ignore[attr-defined]
         return function
 
     return mark
@@ -46,7 +46,7 @@ def collect(namespace: Mapping[str, Any]) -> dict[Key, list[Rule]]:
     """The rules among a module's functions: `RULES = collect(globals())` at its end."""
     found: dict[Key, list[Rule]] = {}
     for function in namespace.values():
-        for key in getattr(function, "keys", ()) if callable(function) else ():
+        for key in getattr(function, "rule_keys", ()) if callable(function) else ():
             found.setdefault(key, []).append(cast("Rule", function))
     return found
 

@@ -12,6 +12,7 @@ from ...passes.opset import convert_opset
 from ...passes.protos import DTYPES, enum_of
 from ...passes.rewrite import Rewriter
 from ...passes.schemas import HUB_OPSET, since_version
+from ...passes.structure.simplify import RemoveDead
 from ...passes.tensor import TensorData
 from ...passes.types import DType, TensorType
 from .lowering_loops import rules
@@ -33,18 +34,19 @@ def lower_graph(graph: Graph, opset: int = DEFAULT_OPSET) -> Graph:
     """
     if not 1 <= opset <= HUB_OPSET:
         raise InvalidModel(f"there is no opset {opset}; 1 to {HUB_OPSET} exist")
-    targets = {"": opset, "ai.onnx.ml": next(ml for least, ml in _ML_OF_OPSET if opset >= least)}
+    targets: dict[str, int] = {"": opset, "ai.onnx.ml": next(ml for least, ml in _ML_OF_OPSET if opset >= least)}
     with bulk():
         looped = Rewriter(HUB, rules(opset), fallback=lambda op, node: op.copy(node)).run(graph)
+        RemoveDead()(looped)
         new = convert_opset(looped, targets)
     new.dialect = "onnx"
     for inner in new.graphs():
         inner.dialect = "onnx"
-    used = {node.domain: node.version for _, node in new.walk()}
+    used: dict[str, int] = {node.domain: node.version for _, node in new.walk()}
     new.opsets = {"": opset}
     for domain, version in sorted(used.items()):
         if domain:
-            new.opsets[domain] = targets.get(domain, version)
+            new.opsets[domain] = targets.get(domain) or version
     _state(new, opset)
     if IR_OF_OPSET[opset] < 4:
         _place_constants(new, opset)
@@ -79,7 +81,7 @@ def _place_constants(graph: Graph, opset: int) -> None:
             made = inner.add_node("Constant", [], spec, {"value": held}, version=1).output
             if held is not data:
                 version = since_version("", "Cast", opset) or 1
-                to = enum_of(data.dtype, name) if version > 1 else _CAST_1[data.dtype]
+                to: int | str = enum_of(data.dtype, name) if version > 1 else _CAST_1[data.dtype]
                 made = inner.add_node("Cast", [made], [(name, value.type)], {"to": to}, version=version).output
             inner.replace_uses(value, made)
         inner.constants = []

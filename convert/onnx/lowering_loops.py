@@ -16,7 +16,8 @@ from ...passes.infer import constant_array, static_trips
 from ...passes.loop import Captured, Carried, Entry, Loop, Sliced, Stacked, part_range
 from ...passes.rewrite import Builder, Rule, Rules
 from ...passes.schemas import since_version
-from ...passes.types import DType, OptionalType, SequenceType, TensorType, tensor
+from ...passes.types import DType, OptionalType, SequenceType, TensorType, Type, tensor
+from . import scan8
 
 _INT64 = DType.INT64
 
@@ -27,6 +28,9 @@ def rules(opset: int) -> Rules:
     def loop(op: Builder, node: Node) -> Sequence[Value]:
         view = Loop(node)
         lowering = _Lowering(op, view, opset)
+        batch = scan8.match(view, _is_scan(view)) if opset == 8 else None
+        if batch is not None:
+            return lowering.scan_8(batch)
         if _is_scan(view) and opset >= 8:
             return lowering.scan_batch() if opset < 9 else lowering.scan()
         return lowering.loop()
@@ -163,9 +167,28 @@ class _Lowering:
             raise Unsupported(self.node, f"scan axis {axis} of a value of unknown rank, below opset 11")
         return axis + value.rank + more
 
-    def scan_batch(self) -> list[Value]:
-        """Scan-8 with a batch of one; only axis 0 forwards comes out of it, the rest is done behind."""
-        view, op = self.view, self.op
+    def scan_8(self, batch: scan8.BatchScan) -> list[Value]:
+        """Scan-8, as it was read."""
+        inner = _Lowering(self.op, batch.inner, self.opset)
+        wanted = [self.node.outputs[index] if index >= 0 else None for index in batch.results]
+        types = [value.type if value is not None else None for value in wanted]
+        made = inner._scan_8(batch.lengths, [*batch.states, *batch.sequences], batch.captures, batch.directions, types)
+        results = [made[0]] * len(self.node.outputs)
+        for value, index in zip(made, batch.results, strict=True):
+            if index >= 0:
+                results[index] = value
+        return results
+
+    def _scan_8(
+        self,
+        lengths: Value | None,
+        inputs: Sequence[Value],
+        captures: Sequence[Value],
+        directions: Sequence[int],
+        types: Sequence[Type | None],
+    ) -> list[Value]:
+        """A Scan-8 node with this loop's body."""
+        view = self.view
         carried, sliced, stacked, captured = (view.of(kind) for kind in (Carried, Sliced, Stacked, Captured))
         body, entering = self._body()
         self._enter(body, [*carried, *sliced, *captured], entering)
@@ -173,6 +196,19 @@ class _Lowering:
             zip(view.body.outputs, body.inline(view.body, self._old_body_arguments(body, entering)), strict=True)
         )
         _finish(body, [outputs[value] for value in self._values([*carried, *stacked], "leave")])
+        node = Node("", "Scan", _version("Scan", self.opset, self.node))
+        node.regions["body"] = body.graph
+        node.captured = len(captures)
+        attributes: dict[str, object] = {"num_scan_inputs": len(sliced)}
+        if any(directions):
+            attributes["directions"] = list(directions)
+        made = self.op.place(node, [lengths, *inputs, *captures], attributes, len(types), types)
+        return [made] if isinstance(made, Value) else list(made)
+
+    def scan_batch(self) -> list[Value]:
+        """Scan-8 with a batch of one; only axis 0 forwards comes out of it, the rest is done behind."""
+        view, op = self.view, self.op
+        carried, sliced, stacked, captured = (view.of(kind) for kind in (Carried, Sliced, Stacked, Captured))
         batch = op.const([0], _INT64)
         inputs: list[Value] = [op.Unsqueeze(value, batch) for value in self._values(carried, "outside")]
         directions: list[int] = []
@@ -180,17 +216,8 @@ class _Lowering:
             assert isinstance(entry.slot, Sliced) and entry.outside is not None
             inputs.append(op.Unsqueeze(self._axis_first(entry.outside, entry.slot.axis), batch))
             directions.append(int(entry.slot.reversed))
-        node = Node("", "Scan", _version("Scan", self.opset, self.node))
-        node.regions["body"] = body.graph
-        node.captured = len(captured)
-        attributes: dict[str, object] = {"num_scan_inputs": len(sliced)}
-        if any(directions):
-            attributes["directions"] = directions
-        count = len(carried) + len(stacked)
-        made = op.place(
-            node, [None, *inputs, *self._values(captured, "outside")], attributes, count, self._batched(count)
-        )
-        made = [made] if isinstance(made, Value) else list(made)
+        types = self._batched(len(carried) + len(stacked))
+        made = self._scan_8(None, inputs, self._values(captured, "outside"), directions, types)
         single = [op.Squeeze(value, batch) for value in made]
         stacks = [self._arranged(value, entry) for value, entry in zip(single[len(carried) :], stacked, strict=True)]
         return self._results(single[: len(carried)], stacks)

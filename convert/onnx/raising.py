@@ -10,7 +10,7 @@ from ...passes.hub import HUB
 from ...passes.infer import constant_node_data
 from ...passes.opset import adapt_node
 from ...passes.protos import AttributeRef, SparseData, sparse_to_dense
-from ...passes.rewrite import Builder, Rewriter, Rule, collect, combine, rule
+from ...passes.rewrite import Builder, Rewriter, Rule, Rules, collect, combine, rule
 from ...passes.tensor import TensorData
 from . import raising_loops
 from .read import Function
@@ -66,12 +66,11 @@ def _bound(graph: Graph, given: dict[str, object], regions: dict[str, Graph]) ->
     return body
 
 
-def raise_graph(graph: Graph) -> Graph:
-    """A hub graph of an ONNX graph; the old one stays as it was.
+def function_rules(graph: Graph) -> Rules:
+    """Rules that inline the model's functions.
 
     Raises:
-        InvalidModel: control flow whose arity doesn't fit.
-        Unsupported: an operator that can't be brought to its newest version.
+        InvalidModel: a function calls itself.
     """
     _refuse_recursion(graph)
     functions = {(domain, name): [_inliner(function)] for (domain, name, _), function in graph.functions.items()}
@@ -79,7 +78,17 @@ def raise_graph(graph: Graph) -> Graph:
     if overloads:
         for domain, name, _ in overloads:
             functions[domain, name] = [_overloaded(graph, domain, name)]
-    rules = combine(functions, collect(globals()), raising_loops.RULES)
+    return functions
+
+
+def raise_graph(graph: Graph) -> Graph:
+    """A hub graph of an ONNX graph; the old one stays as it was.
+
+    Raises:
+        InvalidModel: control flow whose arity doesn't fit.
+        Unsupported: an operator that can't be brought to its newest version.
+    """
+    rules = combine(function_rules(graph), collect(globals()), raising_loops.RULES)
     with bulk():
         new = Rewriter(HUB, rules, fallback=adapt_node).run(graph)
     skeleton = graph.meta.get("onnx.model")

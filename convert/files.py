@@ -1,0 +1,95 @@
+"""load and save: any file of any format, as a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from ..passes.errors import InvalidModel
+from ..passes.graph import Graph
+from ..passes.infer import infer
+from ..passes.types import TensorType, merge_dims
+from .format import FORMATS, Format, format_of
+from .onnx.opset import change_opset
+
+
+def load(path: str | Path, format: str | None = None) -> Graph:
+    """Read a file into a graph of its own dialect and version.
+
+    Args:
+        path: a file; its suffix says the format unless `format` does.
+
+    Raises:
+        InvalidModel: the file can't be read, or contradicts itself.
+    """
+    path = Path(path)
+    found = format_of(path, format)
+    if not path.is_file():
+        raise InvalidModel(f"{path}: no such file")
+    try:
+        return found.read(path)
+    except RecursionError:
+        raise InvalidModel(f"{path}: nested too deeply") from None
+    except MemoryError:
+        raise InvalidModel(f"{path}: larger than the memory") from None
+
+
+def to_hub(graph: Graph) -> Graph:
+    """A hub graph of a graph of any dialect, with all types that inference finds; the old one stays as it was.
+
+    Raises:
+        Unsupported: an operator that the hub can't express.
+    """
+    if graph.dialect == "hub":
+        return graph
+    raised = FORMATS[graph.dialect].raise_graph(graph)
+    infer(raised)
+    return raised
+
+
+def to_dialect(graph: Graph, target: Format, opset: int | None = None) -> Graph:
+    """The graph in the target's dialect; the same object where there is nothing to do.
+
+    Raises:
+        Unsupported: what can't be expressed there, with the node and the reason.
+    """
+    if graph.dialect == target.name == "onnx":
+        return graph if opset in (None, graph.opsets.get("")) else change_opset(graph, opset or 0)
+    if graph.dialect == target.name and opset is None:
+        return graph
+    return target.lower_graph(to_hub(graph), opset)
+
+
+def save(graph: Graph, path: str | Path, *, format: str | None = None, opset: int | None = None) -> None:
+    """Write a graph to a file, converted first if it is of another format or opset.
+
+    Raises:
+        InvalidModel: no such format, or the file can't be written.
+        Unsupported: what the target can't express; then nothing is written.
+    """
+    path = Path(path)
+    target = format_of(path, format)
+    if not path.parent.is_dir():
+        raise InvalidModel(f"{path}: no such folder")
+    target.write(to_dialect(graph, target, opset), path)
+
+
+def set_shapes(graph: Graph, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Give inputs the static shapes that the caller knows.
+
+    Raises:
+        InvalidModel: no such input, or the shape contradicts the declared one.
+    """
+    inputs = {value.name: value for value in graph.inputs}
+    for name, shape in shapes.items():
+        value = inputs.get(name)
+        if value is None:
+            raise InvalidModel(f"no input {name!r}; there are {', '.join(inputs) or 'none'}")
+        declared = value.tensor
+        if declared.shape is not None:
+            fits = len(declared.shape) == len(shape) and all(
+                merge_dims(old, new) == new for old, new in zip(declared.shape, shape, strict=True)
+            )
+            if not fits:
+                raise InvalidModel(f"input {name!r} is {value.type}, which is not {list(shape)}")
+        value.type = TensorType(declared.dtype, tuple(shape))

@@ -1,0 +1,97 @@
+"""What a format is, and the table of those there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..passes.errors import InvalidModel
+from ..passes.graph import Graph
+from .onnx import lowering as onnx_lowering
+from .onnx import raising as onnx_raising
+from .onnx import read as onnx_read
+from .onnx import write as onnx_write
+from .openvino import lowering as openvino_lowering
+from .openvino import raising as openvino_raising
+from .openvino import read as openvino_read
+from .openvino import write as openvino_write
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A file format.
+
+    Attributes:
+        name: what `--from` and `--to` call it; also the dialect of its graphs.
+        suffixes: file names that end so are of this format.
+        read, write: file <-> graph in this dialect, syntax only.
+        raise_graph: dialect -> hub.
+        lower_graph: hub -> dialect, at an opset where the format has them (None: its own choice).
+        runtime: the oracle that runs its files.
+        about: one line for `backedge formats`.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    read: Callable[[Path], Graph]
+    write: Callable[[Graph, Path], None]
+    raise_graph: Callable[[Graph], Graph]
+    lower_graph: Callable[[Graph, int | None], Graph]
+    runtime: str
+    about: str
+
+
+def _to_onnx(graph: Graph, opset: int | None) -> Graph:
+    return onnx_lowering.lower_graph(graph, onnx_lowering.DEFAULT_OPSET if opset is None else opset)
+
+
+def _to_openvino(graph: Graph, opset: int | None) -> Graph:
+    if opset is not None:
+        raise InvalidModel("OpenVINO IR takes no --opset: every layer names its own")
+    return openvino_lowering.lower_graph(graph)
+
+
+FORMATS: dict[str, Format] = {
+    entry.name: entry
+    for entry in (
+        Format(
+            "onnx",
+            (".onnx", ".onnxtxt"),
+            onnx_read.read,
+            onnx_write.write,
+            onnx_raising.raise_graph,
+            _to_onnx,
+            "onnxruntime",
+            "ONNX, opset 1 to 28; Loop, Scan and If of every version",
+        ),
+        Format(
+            "openvino",
+            (".xml",),
+            openvino_read.read,
+            openvino_write.write,
+            openvino_raising.raise_graph,
+            _to_openvino,
+            "openvino",
+            "OpenVINO IR v10 and v11 (.xml + .bin); Loop, TensorIterator and If",
+        ),
+    )
+}
+
+
+def format_of(path: Path, name: str | None = None) -> Format:
+    """The format called `name`, else the one that the path's suffix says.
+
+    Raises:
+        InvalidModel: there is no such format, or the suffix says nothing.
+    """
+    if name is not None:
+        if name not in FORMATS:
+            raise InvalidModel(f"no format {name!r}; there are {', '.join(FORMATS)}")
+        return FORMATS[name]
+    lower = path.name.lower()
+    for entry in FORMATS.values():
+        if lower.endswith(entry.suffixes):
+            return entry
+    known = ", ".join(suffix for entry in FORMATS.values() for suffix in entry.suffixes)
+    raise InvalidModel(f"{path}: its suffix is of no known format ({known}); name one with --from or --to")

@@ -1,0 +1,90 @@
+"""What raising leaves behind and nobody needs: identities, scalars reshaped to scalars, dead nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..graph import Graph, Node, Value
+from ..infer import constant_array
+from ..pipeline import PassResult
+from ..protos import ENUMS
+from ..types import TensorType
+
+
+def _same(node: Node) -> Value | None:
+    """The input that an operator hands on unchanged; None where it does something."""
+    value = node.inputs[0] if node.inputs else None
+    if value is None or node.domain or len(node.outputs) != 1:
+        return None
+    if node.op_type == "Identity":
+        return value
+    if node.op_type == "Reshape" and value.rank == 0 and len(node.inputs) > 1:
+        shape = constant_array(node.inputs[1])
+        return value if shape is not None and not shape.size else None
+    if node.op_type == "Cast" and isinstance(value.type, TensorType) and value.type.dtype is not None:
+        return value if ENUMS.get(value.type.dtype) == node.attributes.get("to") else None
+    return None
+
+
+@dataclass(frozen=True)
+class Simplify:
+    """Let uses pass by operators that do nothing.
+
+    Before::
+
+        a: float32[] = Identity(x)
+        b: float32[] = Reshape(a, [])
+        y: float32[] = Neg(b)
+
+    After::
+
+        y: float32[] = Neg(x)
+
+    What a graph hands out stays the output of a node of its own.
+    """
+
+    def __call__(self, graph: Graph) -> PassResult:
+        modified = False
+        for inner in graph.graphs():
+            handed_out = set(inner.outputs)
+            for node in inner.topological():
+                value = _same(node)
+                if value is None or node.output in handed_out:
+                    continue
+                inner.replace_uses(node.output, value)
+                inner.remove_node(node)
+                modified = True
+        return PassResult(graph, modified)
+
+
+@dataclass(frozen=True)
+class RemoveDead:
+    """Take out nodes and constants that nothing uses.
+
+    Before::
+
+        graph main(x: float32[]) {
+          a: float32[] = Exp(x)
+          y: float32[] = Neg(x)
+        } -> (y)
+
+    After::
+
+        graph main(x: float32[]) {
+          y: float32[] = Neg(x)
+        } -> (y)
+    """
+
+    def __call__(self, graph: Graph) -> PassResult:
+        modified = False
+        for inner in graph.graphs():
+            handed_out = set(inner.outputs)
+            for node in reversed(inner.topological()):
+                if not any(value in handed_out or inner.uses(value) for value in node.outputs):
+                    inner.remove_node(node)
+                    modified = True
+            kept = handed_out | set(inner.inputs)
+            alive = [value for value in inner.constants if value in kept or inner.uses(value)]
+            modified |= len(alive) < len(inner.constants)
+            inner.constants = alive
+        return PassResult(graph, modified)
