@@ -15,6 +15,7 @@ from defusedxml.ElementTree import DefusedXMLParser
 
 from ...passes.errors import InvalidModel
 from .dialect import Tree
+from .types import shown
 
 DEEPEST = 300
 """How deep elements may nest: about a hundred loops inside each other."""
@@ -99,7 +100,8 @@ class _Target:
         """Where in the file: the layers that are open, outermost first."""
         layers = [element.attributes for element in (*self.open, last) if element.tag == "layer"]
         return "".join(
-            f"layer {layer.get('id', '?')} {layer.get('name', '')!r} ({layer.get('type', '?')}): " for layer in layers
+            f"layer {shown(layer.get('id', '?'))} {shown(layer.get('name', ''))} ({shown(layer.get('type', '?'))}): "
+            for layer in layers
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...passes.errors import Unsupported
 from ...passes.graph import Graph, Node, Value
 from .dialect import DOMAIN
 
@@ -15,6 +16,13 @@ def is_sink(node: Node) -> bool:
     )
 
 
+def _check_closed(graph: Graph, nodes: list[Node]) -> None:
+    inside: set[Node | Value] = {*nodes, *graph.inputs}
+    for value in (*graph.outputs, *(value for node in nodes for value in node.inputs)):
+        if value is not None and value.data is None and (value.producer or value) not in inside:
+            raise Unsupported(f"value {value.name!r}", f"graph {graph.name!r} uses it from outside")
+
+
 def file_order(graph: Graph) -> tuple[list[Node | Value], list[Node]]:
     """(constants and nodes, sinks) in file order; constants stand as their Values.
 
@@ -23,9 +31,11 @@ def file_order(graph: Graph) -> tuple[list[Node | Value], list[Node]]:
 
     Raises:
         InvalidModel: the graph has a cycle.
+        Unsupported: a value is neither an input nor a constant of the graph, nor made in it.
     """
-    graph.topological()
     nodes = graph.nodes
+    _check_closed(graph, nodes)
+    graph.topological()
     readers = {node.attributes.get("variable_id"): node for node in nodes if node.op == _READ}
     done: set[Node | Value] = set(graph.inputs)
     entered: set[Node] = set()

@@ -88,7 +88,8 @@ def _check(node: Node, body: Body, inputs: list[InputMap], outputs: list[OutputM
         if entry.external < 0 and purpose != expected:
             raise InvalidModel(f"an entry of its port map has no port, but the purpose {purpose!r}")
     _check_once("Parameter", [entry.parameter for entry in inputs])
-    _check_once("output port", [entry.external for entry in outputs])
+    for ports, entries in (("input port", inputs), ("output port", outputs)):
+        _check_once(ports, [entry.external for entry in entries if entry.external >= 0])
     fed = {entry.external for entry in inputs} - {-1}
     made = {entry.external for entry in outputs} - {-1}
     if len(inputs) != len(body.parameters):

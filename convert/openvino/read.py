@@ -18,7 +18,7 @@ from .markup import Element, parse
 from .names import name_values, split_names
 from .portmaps import Body, read_port_maps
 from .ranks import settle_ranks
-from .types import parse_dtype, parse_int, parse_shape
+from .types import parse_dtype, parse_int, parse_shape, shown
 from .weights import Weights
 
 VERSIONS = (10, 11)
@@ -64,7 +64,7 @@ class _Layer:
     outputs: dict[int, Value] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        return f"layer {self.id} {self.name!r} ({self.kind})"
+        return f"layer {self.id} {shown(self.name)} ({shown(self.kind)})"
 
 
 class _Reader:

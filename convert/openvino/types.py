@@ -73,8 +73,9 @@ def parse_dtype(text: str) -> DType | None:
 
 
 def shown(text: str) -> str:
-    """`text` from a file, quoted and short enough for one line."""
-    return repr(text if len(text) <= 60 else text[:57] + "...")
+    """`text` from a file, quoted where it isn't a plain word, and short enough for one line."""
+    text = text if len(text) <= 60 else text[:57] + "..."
+    return text if text.isidentifier() or text.isdecimal() else repr(text)
 
 
 def parse_int(text: str, what: str, least: int = 0) -> int:

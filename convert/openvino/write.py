@@ -255,14 +255,13 @@ class _Writer:
 
     def _graph(self, layout: _Layout) -> None:
         """What stands inside of a <net> or a body."""
-        graph = layout.graph
-        net = _net(graph)
+        net = _net(layout.graph)
         self._open("layers")
         for number, layer in enumerate(layout.layers):
-            if isinstance(layer, Value) and layer.data is None and number >= len(graph.inputs):
-                raise Unsupported(f"value {layer.name!r}", f"graph {graph.name!r} uses it from outside")
             self._layer(number, layer)
-        for number, (value, meta) in enumerate(zip(graph.outputs, net.results, strict=True), layout.first_result):
+        for number, (value, meta) in enumerate(
+            zip(layout.graph.outputs, net.results, strict=True), layout.first_result
+        ):
             self._result(number, value, meta)
         self._close("layers")
         self._edges(layout)
