@@ -1,0 +1,49 @@
+"""Loops and branches as OpenVINO's CPU runs them. Expected values are counted by hand or by a NumPy loop."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from backedge.passes.loop import Captured, Carried, Condition, Iteration, Sliced, Stacked
+from backedge.passes.types import DType, tensor
+
+from .hub import Model, boolean, f32, i64
+from .runner import Runner
+
+F32 = DType.FLOAT32
+
+
+def counted(*, element: tuple[int | str, ...] = (2,), reverse: bool = False, stacked: bool = True) -> Model:
+    """x, then x + 1 for each pass: the last one, and all of them."""
+    m = Model()
+    trip, go, x = m.input("m", "int64"), m.input("go", "bool"), m.input("x", F32, *element)
+    b = m.op.region("body")
+    i, a = b.input("i", tensor(DType.INT64)), b.input("a", x.type)
+    following = b.Add(a, b.const(1.0))
+    true = b.const(True)
+    b.graph.outputs = [true, following, following] if stacked else [true, following]
+    slots = [Iteration(), Condition(), Carried()] + ([Stacked(reverse=reverse)] if stacked else [])
+    outs = m.op.loop(trip, go, slots, [x], b.graph)
+    assert i.type is not None
+    m.output(*outs)
+    return m
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("element", [(2,), ("N",)])
+def test_trip_counts(openvino: Runner, element: tuple[int | str, ...], reverse: bool) -> None:
+    """Also on one compiled model, where OpenVINO keeps the shape of the run before."""
+    graph = counted(element=element, reverse=reverse).graph
+    x = f32([1, 5])
+    feeds, expected = [], []
+    for trip, go in [(3, True), (0, True), (1, True), (-1, True), (2, False), (4, True), (-7, True)]:
+        feeds.append({"m": i64(trip), "go": boolean(go), "x": x})
+        n = max(trip, 0) if go else 0
+        stack = np.array([x + 1 + k for k in range(n)], np.float32).reshape(n, 2)
+        expected.append([x + n, stack[::-1] if reverse else stack])
+    for outputs, wanted, feed in zip(openvino.lowered(graph, feeds, recompile="never"), expected, feeds, strict=True):
+        np.testing.assert_array_equal(outputs[0], wanted[0], err_msg=str(feed))
+        assert outputs[1].shape[0] == wanted[1].shape[0], feed
+        if element == (2,) or len(wanted[1]):
+            np.testing.assert_array_equal(outputs[1], wanted[1], err_msg=str(feed))
