@@ -1,0 +1,239 @@
+"""What every kernel stands on: typed attributes, errors, axes and accumulation types.
+
+A kernel is a function `kernel(attrs, *inputs)` on NumPy values: `np.ndarray` (0-d for scalars, object
+arrays of `str` for strings), `list` for a sequence, None for an input left out or an empty optional,
+`dict` for a map. It returns one value, or a tuple for several outputs; outputs at the end that nobody
+asked for may be missing. Inputs are never written to, and an output may be a view of an input.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import onnx
+from onnx import TensorProto
+
+from ...passes.errors import BackedgeError, InvalidModel
+from ...passes.graph import Node
+from ...passes.tensor import TensorData
+from ...passes.types import DType
+
+Array = np.ndarray[Any, Any]
+Kernel = Callable[..., Any]
+Region = Callable[[list[Any]], list[Any]]
+
+HUB_OPSET = 28
+"""The ai.onnx opset whose semantics the kernels have; older versions differ where a kernel looks at `attrs.version`."""
+
+
+class ExecutionError(BackedgeError):
+    """A node failed while it ran: the shapes or values it met are not ones it can work on. Exit code 1."""
+
+    exit_code = 1
+
+
+ONNX_DTYPES: dict[int, DType] = {
+    number: DType({"FLOAT": "float32", "DOUBLE": "float64"}.get(name, name.lower()))
+    for name, number in TensorProto.DataType.items()
+    if name != "UNDEFINED"
+}
+"""TensorProto.DataType number -> element type."""
+
+
+@cache
+def _schema(domain: str, op_type: str, version: int) -> onnx.defs.OpSchema | None:
+    try:
+        return onnx.defs.get_schema(op_type, version, domain)
+    except onnx.defs.SchemaError:
+        return None
+
+
+@cache
+def _defaults(domain: str, op_type: str, version: int) -> dict[str, Any]:
+    schema = _schema(domain, op_type, version)
+    if schema is None:
+        return {}
+    found: dict[str, Any] = {}
+    for name, attribute in schema.attributes.items():
+        if attribute.default_value.name:
+            value = onnx.helper.get_attribute_value(attribute.default_value)
+            found[name] = value.decode() if isinstance(value, bytes) else value
+    return found
+
+
+def since_version(node: Node) -> int:
+    """The version in which the operator of `node` came to be what it is (0 in the node: the hub's)."""
+    schema = _schema(node.domain, node.op_type, node.version or HUB_OPSET)
+    return schema.since_version if schema else node.version
+
+
+class Attributes:
+    """The attributes of one node, with the schema's defaults, and what else a kernel may ask.
+
+    Attributes:
+        version: since_version of the operator.
+        outputs: how many outputs the node declares.
+        wanted: for each of them, whether anybody asked for it.
+        captured: how many inputs at the end are there for the regions only.
+        regions: name -> callable on a list of values (formal ones, then the captured ones).
+        state: whatever the kernel keeps from one call to the next (a random generator).
+    """
+
+    __slots__ = ("_values", "captured", "node", "outputs", "regions", "state", "version", "wanted")
+
+    def __init__(self, node: Node, regions: Mapping[str, Region] | None = None) -> None:
+        self.node = node
+        self.version = since_version(node)
+        self._values = {**_defaults(node.domain, node.op_type, node.version or HUB_OPSET), **node.attributes}
+        self.outputs = len(node.outputs)
+        self.wanted = tuple(bool(value.name) for value in node.outputs)
+        self.captured = node.captured
+        self.regions = dict(regions or {})
+        self.state: Any = None
+
+    def has(self, name: builtins.str) -> builtins.bool:
+        """Whether the attribute is set, or has a default in the schema."""
+        return self._values.get(name) is not None
+
+    def get(self, name: builtins.str) -> Any:
+        """The attribute as the graph holds it; None where it is neither set nor has a default."""
+        return self._values.get(name)
+
+    def _need(self, name: builtins.str, default: Any) -> Any:
+        value = self._values.get(name)
+        if value is not None:
+            return value
+        if default is None:
+            raise InvalidModel(f"{self.node}: attribute {name!r} is missing")
+        return default
+
+    def int(self, name: builtins.str, default: builtins.int | None = None) -> builtins.int:
+        return builtins.int(self._need(name, default))
+
+    def flag(self, name: builtins.str) -> builtins.bool:
+        """An integer attribute that means yes or no; absent is no."""
+        return builtins.bool(self._values.get(name, 0))
+
+    def float(self, name: builtins.str, default: builtins.float | None = None) -> builtins.float:
+        return builtins.float(self._need(name, default))
+
+    def string(self, name: builtins.str, default: builtins.str | None = None) -> builtins.str:
+        return text(self._need(name, default))
+
+    def ints(self, name: builtins.str, default: Sequence[builtins.int] | None = None) -> list[builtins.int]:
+        return [builtins.int(value) for value in self._need(name, default)]
+
+    def floats(self, name: builtins.str, default: Sequence[builtins.float] | None = None) -> list[builtins.float]:
+        return [builtins.float(value) for value in self._need(name, default)]
+
+    def strings(self, name: builtins.str, default: Sequence[builtins.str] | None = None) -> list[builtins.str]:
+        return [text(value) for value in self._need(name, default)]
+
+    def tensor(self, name: builtins.str) -> Array:
+        value = self._need(name, None)
+        if isinstance(value, TensorData):
+            return value.numpy()
+        if isinstance(value, TensorProto):
+            return onnx.numpy_helper.to_array(value)
+        return np.asarray(value)
+
+    def dtype(self, name: builtins.str, default: DType | None = None) -> DType:
+        """An attribute that holds a TensorProto.DataType number; `default` where it is absent or 0."""
+        value = self._values.get(name)
+        if not value and default is not None:
+            return default
+        found = ONNX_DTYPES.get(builtins.int(self._need(name, None)))
+        if found is None:
+            raise InvalidModel(f"{self.node}: attribute {name!r} names no element type ({value})")
+        return found
+
+
+def text(value: Any) -> str:
+    """A string attribute or element as `str` (bytes are UTF-8)."""
+    return value.decode("utf-8") if isinstance(value, bytes) else str(value)
+
+
+def strings(values: Iterable[Any], shape: Sequence[int] | None = None) -> Array:
+    """An object array of `str` from strings (or bytes), one-dimensional unless `shape` is given."""
+    items = [text(value) for value in values]
+    array = np.empty(len(items), dtype=object)
+    array[:] = items
+    return array if shape is None else array.reshape(shape)
+
+
+def normal_axis(axis: int, rank: int) -> int:
+    """An axis counted from the front.
+
+    Raises:
+        ValueError: there is no such axis.
+    """
+    if not -rank <= axis < rank:
+        raise ValueError(f"axis {axis} is out of range for rank {rank}")
+    return axis + rank if axis < 0 else axis
+
+
+def normal_axes(axes: Iterable[int], rank: int) -> tuple[int, ...]:
+    """Axes counted from the front, each of them once."""
+    found = tuple(normal_axis(int(axis), rank) for axis in axes)
+    if len(set(found)) < len(found):
+        raise ValueError(f"axes {list(found)} name one axis twice")
+    return found
+
+
+def to_ints(value: Array) -> list[int]:
+    """The elements of an integer tensor of any rank."""
+    return [int(item) for item in value.reshape(-1).tolist()]
+
+
+def element(value: Array) -> Any:
+    """The one element of a tensor, in the tensor's own type."""
+    if value.size != 1:
+        raise ValueError(f"expected one element, got shape {list(value.shape)}")
+    return value.reshape(-1)[0]
+
+
+def scalar(value: Array) -> Any:
+    """The one element of a tensor as a Python value."""
+    found = element(value)
+    return found if isinstance(found, str) else found.item()
+
+
+HALVES = (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
+
+
+def widened(x: Array) -> Array:
+    """`x` in the type sums are made in: float32 for the 16-bit (and narrower) floats, else its own."""
+    return x.astype(np.float32) if is_small_float(x.dtype) else x
+
+
+def is_float(dtype: np.dtype[Any]) -> bool:
+    return dtype.kind == "f" or (dtype.kind == "V" and DType.of(dtype).is_float)
+
+
+def is_small_float(dtype: np.dtype[Any]) -> bool:
+    return dtype in HALVES or (dtype.kind in "Vf" and dtype.itemsize < 4 and is_float(dtype))
+
+
+def in_float32(kernel: Kernel) -> Kernel:
+    """Let a kernel over one element type compute 16-bit floats in float32 and round once at the end."""
+
+    def wide(attrs: Attributes, x: Array, *others: Any) -> Any:
+        if not is_small_float(x.dtype):
+            return kernel(attrs, x, *others)
+        result = kernel(attrs, widened(x), *(widened(o) if isinstance(o, np.ndarray) else o for o in others))
+        return result.astype(x.dtype)
+
+    wide.__name__, wide.__doc__ = kernel.__name__, kernel.__doc__
+    return wide
+
+
+def filled(shape: Sequence[int], dtype: np.dtype[Any], value: Any = None) -> Array:
+    """An array of one value, by default zero (false, the empty string)."""
+    if value is None:
+        return np.full(shape, "", dtype) if dtype == object else np.zeros(shape, dtype)
+    return np.full(shape, value, dtype)

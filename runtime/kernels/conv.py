@@ -1,0 +1,209 @@
+"""Convolutions and what undoes them: Conv, ConvInteger, QLinearConv, ConvTranspose, DeformConv, Col2Im, CausalConvWithState."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from .activation import swish
+from .base import Array, Attributes, Kernel, to_ints, widened
+from .quant import saturate
+from .shape import padded
+from .windows import Windows, extent, fold, patches, windows
+
+
+def convolve(x: Array, w: Array, view: Windows, group: int) -> Array:
+    """`x` (N, C, *spatial) with the filters `w` (M, C/group, *kernel): (N, M, *output), in the dtype of both."""
+    seen = patches(x, view)
+    rank = len(view.kernel)
+    kernel_last = (0, 1, *range(2 + rank, 2 + 2 * rank), *range(2, 2 + rank))
+    columns = seen.transpose(kernel_last).reshape(x.shape[0], group, -1, math.prod(view.output))
+    filters = w.reshape(group, w.shape[0] // group, -1)
+    if filters.shape[2] != columns.shape[2]:
+        raise ValueError(f"filters {list(w.shape)} in {group} groups don't fit {x.shape[1]} channels")
+    return np.matmul(filters, columns).reshape(x.shape[0], w.shape[0], *view.output)
+
+
+def _channels(values: Array, rank: int) -> Array:
+    """One value per output channel (or one for all), ready to broadcast over (N, M, *spatial)."""
+    return values.reshape((-1,) + (1,) * rank)
+
+
+def conv(attrs: Attributes, x: Array, w: Array, bias: Array | None = None) -> Array:
+    view = windows(attrs, x.shape[2:], w.shape[2:])
+    result = convolve(widened(x), widened(w), view, attrs.int("group"))
+    if bias is not None:
+        result = result + _channels(bias, x.ndim - 2)
+    return result.astype(x.dtype, copy=False)
+
+
+def _accumulated(
+    attrs: Attributes, x: Array, w: Array, x_zero: Array | None, w_zero: Array | None
+) -> Array:
+    """The exact integer convolution after the zero points are taken off, as int64 (by way of float64, which holds it)."""
+    left, right = x.astype(np.float64), w.astype(np.float64)
+    if x_zero is not None:
+        left = left - x_zero.astype(np.float64)
+    if w_zero is not None:
+        right = right - w_zero.astype(np.float64).reshape((-1,) + (1,) * (w.ndim - 1))
+    view = windows(attrs, x.shape[2:], w.shape[2:])
+    return convolve(left, right, view, attrs.int("group")).astype(np.int64)
+
+
+def conv_integer(
+    attrs: Attributes, x: Array, w: Array, x_zero: Array | None = None, w_zero: Array | None = None
+) -> Array:
+    return _accumulated(attrs, x, w, x_zero, w_zero).astype(np.int32)
+
+
+def qlinear_conv(
+    attrs: Attributes,
+    x: Array,
+    x_scale: Array,
+    x_zero: Array,
+    w: Array,
+    w_scale: Array,
+    w_zero: Array,
+    y_scale: Array,
+    y_zero: Array,
+    bias: Array | None = None,
+) -> Array:
+    total = _accumulated(attrs, x, w, x_zero, w_zero)
+    if bias is not None:
+        total = total + _channels(bias, x.ndim - 2)
+    scale = x_scale.reshape(()) * _channels(w_scale, x.ndim - 2) / y_scale.reshape(())
+    return saturate(np.rint(total * scale.astype(np.float64)) + y_zero.astype(np.float64), y_zero.dtype)
+
+
+def conv_transpose(attrs: Attributes, x: Array, w: Array, bias: Array | None = None) -> Array:
+    """The filters are (C, M/group, *kernel)."""
+    rank, group, spatial, kernel = x.ndim - 2, attrs.int("group"), x.shape[2:], w.shape[2:]
+    strides = attrs.ints("strides", (1,) * rank)
+    dilations = attrs.ints("dilations", (1,) * rank)
+    extra = attrs.ints("output_padding", (0,) * rank)
+    size = [
+        stride * (n - 1) + extent(k, dilation) + more
+        for stride, n, k, dilation, more in zip(strides, spatial, kernel, dilations, extra, strict=True)
+    ]
+    crop = _crop(attrs, size, [n * stride for n, stride in zip(spatial, strides, strict=True)])
+    filters = widened(w).reshape(group, w.shape[0] // group, -1).swapaxes(1, 2)
+    inputs = widened(x).reshape(x.shape[0], group, x.shape[1] // group, -1)
+    columns = np.matmul(filters, inputs).reshape(x.shape[0], w.shape[1] * group, *kernel, *spatial)
+    result = padded(fold(columns, strides, dilations, size), [(0, 0), (0, 0), *crop], "constant")
+    if bias is not None:
+        result = result + _channels(bias, rank)
+    return result.astype(x.dtype, copy=False)
+
+
+def _crop(attrs: Attributes, size: Sequence[int], same: Sequence[int]) -> list[tuple[int, int]]:
+    """How much of each side of the full result goes, as negative padding."""
+    rank, mode = len(size), attrs.string("auto_pad")
+    wanted = attrs.ints("output_shape")[-rank:] if attrs.has("output_shape") else None
+    if wanted is None and mode in ("SAME_UPPER", "SAME_LOWER"):
+        wanted = list(same)
+    if wanted is None:
+        pads = attrs.ints("pads", (0,) * (2 * rank)) if mode == "NOTSET" else [0] * (2 * rank)
+        return [(-a, -b) for a, b in zip(pads[:rank], pads[rank:], strict=True)]
+    pairs = []
+    for full, target in zip(size, wanted, strict=True):
+        half = (full - target) // 2
+        rest = full - target - half
+        pairs.append((-half, -rest) if mode == "SAME_UPPER" else (-rest, -half))
+    return pairs
+
+
+def col2im(attrs: Attributes, columns: Array, image: Array, block: Array) -> Array:
+    """(N, C * block, windows) added up to (N, C, *image)."""
+    size, kernel = to_ints(image), to_ints(block)
+    rank = len(size)
+    strides = attrs.ints("strides", (1,) * rank)
+    dilations = attrs.ints("dilations", (1,) * rank)
+    pads = attrs.ints("pads", (0,) * (2 * rank))
+    full = [n + a + b for n, a, b in zip(size, pads[:rank], pads[rank:], strict=True)]
+    counts = [
+        (n - extent(k, dilation)) // stride + 1
+        for n, k, dilation, stride in zip(full, kernel, dilations, strides, strict=True)
+    ]
+    blocks = columns.reshape(columns.shape[0], -1, *kernel, *counts)
+    crop = [(-a, -b) for a, b in zip(pads[:rank], pads[rank:], strict=True)]
+    return padded(fold(blocks, strides, dilations, full), [(0, 0), (0, 0), *crop], "constant")
+
+
+def sample_linear(image: Array, points: Array) -> Array:
+    """`image` (C, *spatial) at real coordinates `points` (n, ...), linear between elements, zero outside: (C, ...)."""
+    spatial = image.shape[1:]
+    low = np.floor(points).astype(np.int64)
+    share = points - low
+    result = np.zeros((image.shape[0], *points.shape[1:]), image.dtype)
+    for corner in itertools.product((0, 1), repeat=len(spatial)):
+        weight, inside, index = np.ones(points.shape[1:], image.dtype), np.ones(points.shape[1:], bool), []
+        for axis, step in enumerate(corner):
+            place = low[axis] + step
+            weight = weight * (share[axis] if step else 1 - share[axis])
+            inside &= (place >= 0) & (place < spatial[axis])
+            index.append(np.clip(place, 0, max(spatial[axis] - 1, 0)))
+        result += np.where(inside, weight, 0) * image[(slice(None), *index)]
+    return result
+
+
+def deform_conv(
+    attrs: Attributes, x: Array, w: Array, offset: Array, bias: Array | None = None, mask: Array | None = None
+) -> Array:
+    """Convolution whose windows' points are moved by `offset`, and weighted by `mask`, in any number of dimensions."""
+    rank, kernel = x.ndim - 2, w.shape[2:]
+    group, shared = attrs.int("group"), attrs.int("offset_group")
+    view = windows(attrs, x.shape[2:], kernel)
+    image, count = widened(x), math.prod(kernel)
+    moved = widened(offset).reshape(x.shape[0], shared, count, rank, *view.output)
+    weights = None if mask is None else widened(mask).reshape(x.shape[0], shared, count, *view.output)
+    starts = np.indices(view.output) * np.reshape(view.strides, (-1,) + (1,) * rank)
+    starts = starts - np.reshape(view.before, (-1,) + (1,) * rank)
+    inside = np.indices(kernel).reshape(rank, count) * np.reshape(view.dilations, (-1, 1))
+    points = starts[None] + inside.T.reshape(count, rank, *(1,) * rank)
+    each = x.shape[1] // shared
+    columns = np.zeros((x.shape[0], x.shape[1], count, *view.output), image.dtype)
+    for n in range(x.shape[0]):
+        for part in range(shared):
+            channels = slice(part * each, (part + 1) * each)
+            seen = sample_linear(image[n, channels], np.moveaxis(points + moved[n, part], 1, 0))
+            columns[n, channels] = seen if weights is None else seen * weights[n, part]
+    flat = columns.reshape(x.shape[0], group, -1, math.prod(view.output))
+    result = np.matmul(widened(w).reshape(group, w.shape[0] // group, -1), flat)
+    result = result.reshape(x.shape[0], w.shape[0], *view.output)
+    if bias is not None:
+        result = result + _channels(bias, rank)
+    return result.astype(x.dtype, copy=False)
+
+
+def causal_conv(
+    attrs: Attributes, x: Array, w: Array, bias: Array | None = None, past: Array | None = None
+) -> tuple[Array, Array]:
+    """Depthwise over the last axis, each output seeing only the present and the past; the last k-1 inputs are kept."""
+    reach = w.shape[2] - 1
+    before = np.zeros((*x.shape[:2], reach), x.dtype) if past is None else past
+    line = np.concatenate([before, x], axis=2)
+    size = x.shape[2]
+    view = Windows((size + reach,), (reach + 1,), (1,), (1,), (0,), (0,), (size,))
+    result = convolve(widened(line), widened(w), view, x.shape[1])
+    if bias is not None:
+        result = result + _channels(widened(bias), 1)
+    mode = attrs.string("activation")
+    if mode in ("silu", "swish"):
+        result = swish(result, 1.0)
+    elif mode != "none":
+        raise ValueError(f"unknown activation {mode!r}")
+    return result.astype(x.dtype, copy=False), line[:, :, line.shape[2] - reach :]
+
+
+TABLE: dict[str, Kernel] = {
+    "Conv": conv,
+    "ConvInteger": conv_integer,
+    "QLinearConv": qlinear_conv,
+    "ConvTranspose": conv_transpose,
+    "DeformConv": deform_conv,
+    "Col2Im": col2im,
+    "CausalConvWithState": causal_conv,
+}

@@ -1,0 +1,220 @@
+"""ai.onnx.ml: feature preparation and linear models. Maps are dictionaries."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from .activation import sigmoid, softmax
+from .base import Array, Attributes, Kernel, strings
+
+
+def binarizer(attrs: Attributes, x: Array) -> Array:
+    return (x > attrs.float("threshold")).astype(x.dtype)
+
+
+def _labels(attrs: Attributes, names: str, numbers: str) -> list[Any]:
+    return attrs.strings(names) if attrs.has(names) else attrs.ints(numbers)
+
+
+def cast_map(attrs: Attributes, values: dict[int, Any]) -> Array:
+    """(1, n) in the order of the keys; sparse: each value at its key, the rest empty."""
+    kind = attrs.string("cast_to")
+    change = {"TO_FLOAT": float, "TO_INT64": int, "TO_STRING": str}[kind]
+    empty: Any = "" if kind == "TO_STRING" else 0
+    keys = sorted(values)
+    if attrs.string("map_form") == "SPARSE":
+        keys = list(range(attrs.int("max_map")))
+        if any(not 0 <= key < len(keys) for key in values):
+            raise ValueError(f"a key outside the {len(keys)} places of the result")
+    row = [change(values[key]) if key in values else empty for key in keys]
+    if kind == "TO_STRING":
+        return strings(row, (1, len(row)))
+    return np.array([row], np.float32 if kind == "TO_FLOAT" else np.int64)
+
+
+def category_mapper(attrs: Attributes, x: Array) -> Array:
+    """Strings to integers or the other way round."""
+    names, numbers = attrs.strings("cats_strings"), attrs.ints("cats_int64s")
+    if x.dtype == object:
+        to_number = dict(zip(names, numbers, strict=True))
+        found = [to_number.get(item, attrs.int("default_int64")) for item in x.reshape(-1)]
+        return np.array(found, np.int64).reshape(x.shape)
+    to_name = dict(zip(numbers, names, strict=True))
+    return strings((to_name.get(item, attrs.string("default_string")) for item in x.reshape(-1).tolist()), x.shape)
+
+
+def dict_vectorizer(attrs: Attributes, values: dict[Any, Any]) -> Array:
+    """(1, n): the value of each word of the vocabulary, zero where the map lacks it."""
+    words = _labels(attrs, "string_vocabulary", "int64_vocabulary")
+    if any(key not in words for key in values):
+        raise ValueError("a key isn't in the vocabulary")
+    sample = next(iter(values.values()), 0.0)
+    if isinstance(sample, str):
+        return strings((values.get(word, "") for word in words), (1, len(words)))
+    row = [values.get(word, 0) for word in words]
+    return np.array([row], np.asarray(sample).dtype if isinstance(sample, np.generic | np.ndarray) else None)
+
+
+def feature_vectorizer(attrs: Attributes, *inputs: Array) -> Array:
+    """Side by side, each cut or filled up with zeros to its declared width; vectors are one row."""
+    rows = [x.reshape(1, -1) if x.ndim == 1 else x for x in inputs]
+    widths = attrs.ints("inputdimensions", [x.shape[1] for x in rows])
+    fitted = [np.pad(x[:, :width], [(0, 0), (0, max(width - x.shape[1], 0))]) for x, width in zip(rows, widths, strict=True)]
+    return np.concatenate(fitted, axis=1).astype(np.float32)
+
+
+def imputer(attrs: Attributes, x: Array) -> Array:
+    floats = attrs.has("imputed_value_floats")
+    new = attrs.floats("imputed_value_floats") if floats else attrs.ints("imputed_value_int64s")
+    old = attrs.float("replaced_value_float") if floats else attrs.int("replaced_value_int64")
+    missing = np.isnan(x) if isinstance(old, float) and math.isnan(old) else x == np.asarray(old, x.dtype)
+    return np.where(missing, np.asarray(new, x.dtype), x)
+
+
+def _keys(attrs: Attributes, role: str) -> Array:
+    if attrs.has(f"{role}_tensor"):
+        return attrs.tensor(f"{role}_tensor").reshape(-1)
+    if attrs.has(f"{role}_strings"):
+        return strings(attrs.strings(f"{role}_strings"))
+    if attrs.has(f"{role}_int64s"):
+        return np.array(attrs.ints(f"{role}_int64s"), np.int64)
+    return np.array(attrs.floats(f"{role}_floats"), np.float32)
+
+
+def _default(attrs: Attributes, dtype: np.dtype[Any]) -> Any:
+    if attrs.has("default_tensor"):
+        return attrs.tensor("default_tensor").reshape(-1)[0]
+    if dtype == object:
+        return attrs.string("default_string", "_Unused")
+    return attrs.int("default_int64", -1) if dtype.kind in "iu" else attrs.float("default_float", -0.0)
+
+
+def label_encoder(attrs: Attributes, x: Array) -> Array:
+    """Each element's value by its key; NaN matches NaN. Version 1 numbers its classes, or names their numbers."""
+    if attrs.version < 2:
+        names = strings(attrs.strings("classes_strings"))
+        numbers = np.arange(len(names))
+        keys, values = (names, numbers) if x.dtype == object else (numbers, names)
+    else:
+        keys, values = _keys(attrs, "keys"), _keys(attrs, "values")
+    table: dict[Any, Any] = dict(zip(map(_key, keys.tolist()), values, strict=True))
+    missing = _default(attrs, values.dtype)
+    found = [table.get(_key(item), missing) for item in x.reshape(-1).tolist()]
+    if values.dtype == object:
+        return strings(found, x.shape)
+    return np.array(found, values.dtype).reshape(x.shape)
+
+
+def _key(item: Any) -> Any:
+    return "NaN of any bits" if isinstance(item, float) and math.isnan(item) else item
+
+
+def normalizer(attrs: Attributes, x: Array) -> Array:
+    """Each row over its largest element, its sum of absolute values, or its length; a zero divisor leaves it."""
+    wide = x.astype(np.float32)
+    norm = attrs.string("norm")
+    if norm == "MAX":
+        divisor = wide.max(axis=-1, keepdims=True)
+    elif norm == "L1":
+        divisor = np.abs(wide).sum(axis=-1, keepdims=True)
+    elif norm == "L2":
+        divisor = np.sqrt((wide * wide).sum(axis=-1, keepdims=True))
+    else:
+        raise ValueError(f"unknown norm {norm!r}")
+    return np.where(divisor == 0, wide, wide / divisor)
+
+
+def one_hot_encoder(attrs: Attributes, x: Array) -> Array:
+    categories = _labels(attrs, "cats_strings", "cats_int64s")
+    items = x.reshape(-1).tolist() if x.dtype == object else x.astype(np.int64).reshape(-1).tolist()
+    place = {category: index for index, category in enumerate(categories)}
+    result = np.zeros((len(items), len(categories)), np.float32)
+    for row, item in zip(result, items, strict=True):
+        if item in place:
+            row[place[item]] = 1
+        elif not attrs.flag("zeros"):
+            raise ValueError(f"{item!r} is no category")
+    return result.reshape(*x.shape, len(categories))
+
+
+def scaler(attrs: Attributes, x: Array) -> Array:
+    offset, scale = np.array(attrs.floats("offset"), np.float32), np.array(attrs.floats("scale"), np.float32)
+    return (x.astype(np.float32) - offset) * scale
+
+
+def zip_map(attrs: Attributes, x: Array) -> list[dict[Any, Any]]:
+    labels = _labels(attrs, "classlabels_strings", "classlabels_int64s")
+    return [dict(zip(labels, row, strict=True)) for row in np.atleast_2d(x)]
+
+
+def _probit(values: Array) -> Array:
+    inverse = NormalDist().inv_cdf
+    return np.array([inverse(value) if 0 < value < 1 else math.nan for value in values.reshape(-1).tolist()]).reshape(
+        values.shape
+    )
+
+
+def post_transform(scores: Array, kind: str) -> Array:
+    """What a model does to its scores at the end, row by row."""
+    if kind == "NONE":
+        return scores
+    if kind == "LOGISTIC":
+        return sigmoid(scores)
+    if kind == "SOFTMAX":
+        return softmax(scores, -1)
+    if kind == "SOFTMAX_ZERO":
+        zero = np.abs(scores) <= 1e-7
+        weights = np.where(zero, 0, np.exp(scores - scores.max(axis=-1, keepdims=True)))
+        total = weights.sum(axis=-1, keepdims=True)
+        return weights / np.where(total == 0, 1, total)
+    if kind == "PROBIT":
+        return _probit(scores)
+    raise ValueError(f"unknown post transform {kind!r}")
+
+
+def _linear(attrs: Attributes, x: Array, count: int | None = None) -> Array:
+    rows = np.atleast_2d(x).astype(np.float32)
+    weights = np.array(attrs.floats("coefficients"), np.float32).reshape(count or -1, rows.shape[1])
+    return rows @ weights.T + np.array(attrs.floats("intercepts", [0.0] * len(weights)), np.float32)
+
+
+def linear_regressor(attrs: Attributes, x: Array) -> Array:
+    scores = _linear(attrs, x, attrs.int("targets"))
+    return post_transform(scores, attrs.string("post_transform")).astype(np.float32)
+
+
+def linear_classifier(attrs: Attributes, x: Array) -> tuple[Array, Array]:
+    """The best class of each row and all scores; one model for two classes scores the first one with the negative."""
+    labels = _labels(attrs, "classlabels_strings", "classlabels_ints")
+    scores = _linear(attrs, x)
+    if scores.shape[1] == 1 and len(labels) == 2:
+        scores = np.concatenate([-scores, scores], axis=1)
+    best = np.argmax(scores, axis=1) if scores.shape[1] > 1 else (scores[:, 0] > 0).astype(np.int64)
+    return _named(labels, best), post_transform(scores, attrs.string("post_transform")).astype(np.float32)
+
+
+def _named(labels: Sequence[Any], chosen: Array) -> Array:
+    found = [labels[index] for index in chosen.tolist()]
+    return strings(found) if found and isinstance(found[0], str) else np.array(found, np.int64)
+
+
+TABLE: dict[str, Kernel] = {
+    "Binarizer": binarizer,
+    "CastMap": cast_map,
+    "CategoryMapper": category_mapper,
+    "DictVectorizer": dict_vectorizer,
+    "FeatureVectorizer": feature_vectorizer,
+    "Imputer": imputer,
+    "LabelEncoder": label_encoder,
+    "LinearClassifier": linear_classifier,
+    "LinearRegressor": linear_regressor,
+    "Normalizer": normalizer,
+    "OneHotEncoder": one_hot_encoder,
+    "Scaler": scaler,
+    "ZipMap": zip_map,
+}

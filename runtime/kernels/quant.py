@@ -1,0 +1,78 @@
+"""Linear quantization."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from ...passes.types import DType
+from .base import ONNX_DTYPES, Array, Attributes, Kernel, is_float, normal_axis
+from .cast import convert
+
+
+def saturate(values: Array, dtype: np.dtype[Any]) -> Array:
+    """Whole numbers held as floats, clipped to the range of an integer type."""
+    info = ml_dtypes.iinfo(dtype)
+    return np.clip(values, float(info.min), float(info.max)).astype(dtype)
+
+
+def spread(value: Array, shape: tuple[int, ...], axis: int, block: int) -> Array:
+    """A scale or zero point ready to broadcast to a tensor: one for all, one per place on `axis`, or per block of it."""
+    if value.size == 1:
+        return value.reshape(())
+    axis = 0 if len(shape) == 1 else normal_axis(axis, len(shape))
+    if value.ndim == 1 and not block:
+        return value.reshape((-1,) + (1,) * (len(shape) - axis - 1))
+    if not block:
+        block = -(-shape[axis] // value.shape[axis])
+    wide = np.repeat(value, block, axis=axis)[(slice(None),) * axis + (slice(shape[axis]),)]
+    if wide.shape != shape:
+        raise ValueError(f"a scale of shape {list(value.shape)} in blocks of {block} doesn't cover {list(shape)}")
+    return wide
+
+
+def quantize(attrs: Attributes, x: Array, scale: Array, zero: Array | None = None) -> Array:
+    """round(x / scale) + zero, saturated. The division is done in `precision`, by default the scale's type."""
+    to = DType.of(zero.dtype) if zero is not None else attrs.dtype("output_dtype", DType.UINT8)
+    axis, block = attrs.int("axis", 1), attrs.int("block_size", 0)
+    wide = ONNX_DTYPES[attrs.int("precision", 0)] if attrs.int("precision", 0) else DType.of(scale.dtype)
+    dtype = wide.numpy if wide.is_float and wide.bits >= 16 else np.dtype(np.float32)
+    ratio = x.astype(dtype) / spread(scale.astype(dtype), x.shape, axis, block)
+    offset = None if zero is None else spread(zero, x.shape, axis, block)
+    if to.is_float:
+        moved = ratio if offset is None else ratio + offset.astype(ratio.dtype)
+        return convert(moved, to, attrs.int("saturate", 1) != 0)
+    whole = np.rint(ratio.astype(np.float64))
+    return saturate(whole if offset is None else whole + offset.astype(np.float64), to.numpy)
+
+
+def dequantize(attrs: Attributes, x: Array, scale: Array, zero: Array | None = None) -> Array:
+    """(x - zero) * scale in float32, rounded to `output_dtype`, by default the scale's type."""
+    axis, block = attrs.int("axis", 1), attrs.int("block_size", 0)
+    to = attrs.dtype("output_dtype", DType.of(scale.dtype))
+    if zero is None:
+        moved = x.astype(np.float32)
+    else:
+        wide = np.dtype(np.float32 if is_float(x.dtype) else np.int64)
+        moved = (x.astype(wide) - spread(zero, x.shape, axis, block).astype(wide)).astype(np.float32)
+    work = np.float64 if to is DType.FLOAT64 else np.float32
+    return (moved.astype(work) * spread(scale, x.shape, axis, block).astype(work)).astype(to.numpy)
+
+
+def dynamic_quantize(_: Attributes, x: Array) -> tuple[Array, Array, Array]:
+    """uint8 over the range of `x` widened to include 0: values, scale, zero point."""
+    low = np.minimum(np.min(x, initial=0), 0).astype(np.float32)
+    high = np.maximum(np.max(x, initial=0), 0).astype(np.float32)
+    scale = np.float32(high - low) / np.float32(255) if high > low else np.float32(1 / 255)
+    zero = np.rint(np.clip(-low / scale, 0, 255))
+    values = saturate(np.rint(x / scale) + zero, np.dtype(np.uint8))
+    return values, np.asarray(scale, np.float32), np.asarray(zero, np.uint8)
+
+
+TABLE: dict[str, Kernel] = {
+    "QuantizeLinear": quantize,
+    "DequantizeLinear": dequantize,
+    "DynamicQuantizeLinear": dynamic_quantize,
+}

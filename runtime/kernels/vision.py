@@ -1,0 +1,182 @@
+"""Sampling grids, regions of interest, boxes."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+
+from .base import Array, Attributes, Kernel, is_float, scalar, to_ints, widened
+from .resize import cubic, triangle
+
+
+def affine_grid(attrs: Attributes, theta: Array, size: Array) -> Array:
+    """Positions (N, *spatial, rank) of an evenly spaced grid under each affine matrix, innermost axis first."""
+    spatial = to_ints(size)[2:]
+    lines = []
+    for length in spatial:
+        if attrs.flag("align_corners"):
+            lines.append(np.linspace(-1, 1, length) if length > 1 else np.zeros(1))
+        else:
+            lines.append((2 * np.arange(length) + 1) / length - 1)
+    mesh = np.meshgrid(*lines, indexing="ij")
+    points = np.stack([*mesh[::-1], np.ones(spatial)], axis=-1)
+    return np.einsum("nij,...j->n...i", theta.astype(np.float64), points).astype(theta.dtype)
+
+
+def _reflect(x: Array, low: float, high: float) -> Array:
+    span = high - low
+    if span <= 0:
+        return np.full_like(x, low)
+    place = np.mod(x - low, 2 * span)
+    return np.where(place > span, 2 * span - place, place) + low
+
+
+def _bounds(length: int, align: bool) -> tuple[float, float]:
+    return (0.0, length - 1.0) if align else (-0.5, length - 0.5)
+
+
+def _sampling(points: Array, length: int, mode: str, padding: str, align: bool) -> list[tuple[Array, Array]]:
+    """The elements of one axis that make up each sampled point: (index, weight) for each tap, weight 0 outside."""
+    scaled = (points + 1) / 2 * (length - 1) if align else ((points + 1) * length - 1) / 2
+    if mode == "nearest":
+        scaled = np.rint(scaled)
+    low, high = _bounds(length, align)
+    outside = (scaled < low) | (scaled > high)
+    if padding == "border":
+        scaled = np.where(outside, np.clip(scaled, 0, length - 1), scaled)
+    elif padding == "reflection":
+        scaled = np.where(outside, _reflect(scaled, low, high), scaled)
+    elif padding != "zeros":
+        raise ValueError(f"unknown padding mode {padding!r}")
+    base = np.floor(scaled)
+    taps = []
+    for step in {"nearest": (0,), "linear": (0, 1), "cubic": (-1, 0, 1, 2)}[mode]:
+        index = base + step
+        distance = index - scaled
+        weight = cubic(distance, -0.75) if mode == "cubic" else triangle(distance)
+        if mode == "nearest":
+            weight = np.ones_like(distance)
+        if padding == "zeros":
+            weight = np.where((index < 0) | (index >= length), 0, weight)
+        elif padding == "reflection":
+            index = np.where((index < low) | (index > high), np.trunc(_reflect(index, low, high)), index)
+        taps.append((np.clip(np.nan_to_num(index), 0, length - 1).astype(np.int64), weight))
+    return taps
+
+
+def grid_sample(attrs: Attributes, x: Array, grid: Array) -> Array:
+    """`grid` (N, *output, rank) in [-1, 1], innermost axis first. Version 16 says bilinear and bicubic."""
+    mode = {"bilinear": "linear", "bicubic": "cubic"}.get(attrs.string("mode"), attrs.string("mode"))
+    padding, align = attrs.string("padding_mode"), attrs.flag("align_corners")
+    if mode not in ("nearest", "linear", "cubic"):
+        raise ValueError(f"unknown mode {mode!r}")
+    image = widened(x) if is_float(x.dtype) else x.astype(np.float64)
+    points = widened(grid)
+    result = np.zeros((*x.shape[:2], *grid.shape[1:-1]), image.dtype)
+    for n in range(x.shape[0]):
+        axes = [
+            _sampling(points[n, ..., -1 - axis], length, mode, padding, align)
+            for axis, length in enumerate(x.shape[2:])
+        ]
+        for combination in itertools.product(*axes):
+            weight = math.prod((w for _, w in combination), start=np.ones((), image.dtype))
+            seen = image[n][(slice(None), *(index for index, _ in combination))]
+            result[n] += np.where(weight == 0, 0, seen * weight)
+    return result.astype(x.dtype)
+
+
+def _line(start: float, cell: float, count: int, samples: int, length: int) -> tuple[Array, Array, Array, Array]:
+    """Sample points of all cells along one axis: lower and upper neighbour, share of the upper one, whether inside."""
+    cells = np.repeat(np.arange(count), samples)
+    place = start + cells * cell + (np.tile(np.arange(samples), count) + 0.5) * cell / max(samples, 1)
+    inside = (place >= -1.0) & (place <= length)
+    place = np.maximum(place, 0)
+    low = np.minimum(place.astype(np.int64), length - 1)
+    share = np.where(low >= length - 1, 0.0, place - low)
+    return low, np.minimum(low + 1, length - 1), share, inside
+
+
+def roi_align(attrs: Attributes, x: Array, rois: Array, batch: Array) -> Array:
+    """Bilinear samples pooled over each cell of each region (x1, y1, x2, y2).
+
+    Mode "max" takes the largest single weighted neighbour, which is what the operator's recorded tests fix.
+    """
+    half = attrs.version >= 16 and attrs.string("coordinate_transformation_mode").lower() == "half_pixel"
+    height, width, ratio = attrs.int("output_height"), attrs.int("output_width"), attrs.int("sampling_ratio")
+    mode, image = attrs.string("mode").lower(), widened(x).astype(np.float64)
+    result = np.zeros((len(rois), x.shape[1], height, width), np.float64)
+    for number, roi in enumerate(rois.astype(np.float64)):
+        x1, y1, x2, y2 = roi * attrs.float("spatial_scale") - (0.5 if half else 0.0)
+        tall, wide = (y2 - y1, x2 - x1) if half else (max(y2 - y1, 1.0), max(x2 - x1, 1.0))
+        rows = ratio if ratio > 0 else max(math.ceil(tall / height), 0)
+        columns = ratio if ratio > 0 else max(math.ceil(wide / width), 0)
+        if rows == 0 or columns == 0:
+            continue
+        top, bottom, v, in_y = _line(y1, tall / height, height, rows, x.shape[2])
+        left, right, u, in_x = _line(x1, wide / width, width, columns, x.shape[3])
+        plane = image[int(batch[number])]
+        inside = in_y[:, None] & in_x
+        corners = [
+            plane[:, row[:, None], column] * np.where(inside, a[:, None] * b, 0)
+            for row, a in ((top, 1 - v), (bottom, v))
+            for column, b in ((left, 1 - u), (right, u))
+        ]
+        shape = (x.shape[1], height, rows, width, columns)
+        if mode == "avg":
+            result[number] = np.sum(corners, axis=0).reshape(shape).mean(axis=(2, 4))
+        else:
+            result[number] = np.max(corners, axis=0).reshape(shape).max(axis=(2, 4))
+    return result.astype(x.dtype)
+
+
+def _corners(boxes: Array, centred: bool) -> tuple[Array, Array, Array, Array]:
+    """y1, x1, y2, x2 in order, from [y1, x1, y2, x2] (any diagonal) or [x, y, width, height] around a centre."""
+    a, b, c, d = boxes.astype(np.float32).T
+    if centred:
+        return b - d / 2, a - c / 2, b + d / 2, a + c / 2
+    return np.minimum(a, c), np.minimum(b, d), np.maximum(a, c), np.maximum(b, d)
+
+
+def non_max_suppression(
+    attrs: Attributes,
+    boxes: Array,
+    scores: Array,
+    limit: Array | None = None,
+    iou_threshold: Array | None = None,
+    score_threshold: Array | None = None,
+) -> Array:
+    """[batch, class, box] of the boxes kept, best first within each class, equal scores by index."""
+    most = 0 if limit is None else int(scalar(limit))
+    overlap = 0.0 if iou_threshold is None else float(scalar(iou_threshold))
+    least = None if score_threshold is None else float(scalar(score_threshold))
+    found: list[tuple[int, int, int]] = []
+    for n in range(scores.shape[0]):
+        y1, x1, y2, x2 = _corners(boxes[n], attrs.flag("center_point_box"))
+        area = (y2 - y1) * (x2 - x1)
+        for label in range(scores.shape[1]):
+            line = scores[n, label]
+            order = np.argsort(-line, kind="stable")
+            if least is not None:
+                order = order[line[order] > least]
+            kept = 0
+            while len(order) and kept < most:
+                best, order = int(order[0]), order[1:]
+                found.append((n, label, best))
+                kept += 1
+                tall = np.minimum(y2[order], y2[best]) - np.maximum(y1[order], y1[best])
+                wide = np.minimum(x2[order], x2[best]) - np.maximum(x1[order], x1[best])
+                shared = np.maximum(tall, 0) * np.maximum(wide, 0)
+                union = area[order] + area[best] - shared
+                share = np.where((union > 0) & (shared > 0), shared / union, 0)
+                order = order[share <= overlap]
+    return np.array(found, np.int64).reshape(-1, 3)
+
+
+TABLE: dict[str, Kernel] = {
+    "AffineGrid": affine_grid,
+    "GridSample": grid_sample,
+    "RoiAlign": roi_align,
+    "NonMaxSuppression": non_max_suppression,
+}
