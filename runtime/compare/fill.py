@@ -27,7 +27,7 @@ class Fill:
             "normal": random.standard_normal,
             "large": lambda shape: random.standard_normal(shape) * 4,
             "constant": lambda shape: np.full(shape, random.choice([0.0, 1.0, -1.0, 0.5, 2.0])),
-            "grid": lambda shape: random.integers(-3, 4, shape).astype(np.float64),
+            "grid": lambda shape: np.asarray(random.integers(-3, 4, shape), np.float64),
             "sparse": lambda shape: random.standard_normal(shape) * (random.random(shape) < 0.2),
             "negative": lambda shape: -np.abs(random.standard_normal(shape)) - 0.01,
         }
@@ -90,11 +90,10 @@ class Fill:
             flags = self.random.random(shape) < self.random.choice([0.0, 0.5, 0.8])
         return flags.astype(dtype.numpy)
 
-    def sizes(self, dtype: DType, shape: tuple[int, ...]) -> Array:
-        """Small sizes, mostly 1 and one -1 among them in a third of the cases (what is left, in Reshape)."""
-        counts = self.random.choice([1, 1, 2, 3], shape)
-        counts = np.asarray(counts)
-        if counts.size and dtype.is_signed and self.random.random() < 1 / 3:
+    def sizes(self, dtype: DType, shape: tuple[int, ...], rest: bool) -> Array:
+        """Small sizes; `rest`: all 1 but for one -1 (what is left, in Reshape)."""
+        counts = np.asarray(self.random.choice([1, 1, 2, 3], shape))
+        if rest and counts.size and dtype.is_signed:
             counts = np.ones(shape, np.int64)
             counts.reshape(-1)[int(self.random.integers(counts.size))] = -1
         return _into_range(counts, dtype)

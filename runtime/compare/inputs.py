@@ -97,7 +97,8 @@ class _Trial:
         if spec.role == "condition":
             return self.fill.condition(kind.dtype, shape, self._condition(turn))
         if spec.role == "shape":
-            return self._bounded(spec, self.fill.sizes(kind.dtype, shape))
+            rest = spec.lower is None and (self.number == 0 or self.random.random() < 0.6)
+            return self._bounded(spec, self.fill.sizes(kind.dtype, shape, rest))
         if spec.role == "index":
             return self.fill.index(kind.dtype, shape, self._limit(spec), spec.wrap and not self.deep)
         mode = "normal" if self.number == 0 else str(self.random.choice(KINDS))

@@ -103,14 +103,17 @@ def signature_of(graph: Graph, *, allow_empty: bool = False) -> Signature:
 
 
 def _spec(value: Value, uses: list[Use]) -> InputSpec:
-    role: Role = next((role for role in reversed(ROLES) if any(use.role == role for use in uses)), "data")
-    deciding = [use for use in uses if use.role == role]
+    strongest: Role = "data"
+    for role in ROLES:
+        if any(use.role == role for use in uses):
+            strongest = role
+    deciding = [use for use in uses if use.role == strongest]
     constants = dict.fromkeys(number for use in uses for number in use.constants)
     lowers = [use.lower for use in deciding if use.lower is not None]
     return InputSpec(
         value.name,
         value.type,
-        role,
+        strongest,
         lower=max(lowers, default=None),
         bound=_tightest([use.bound for use in deciding]),
         wrap=bool(deciding) and all(use.wrap for use in deciding),
@@ -225,7 +228,7 @@ class _Walk:
                 undo = _UNDO[node.op_type][place]
                 numbers = [c for c in use.constants if not isinstance(c, str)]
                 yield operand, replace(use, constants=_finite(undo(c, k) for c in numbers for k in known))
-            elif use.role != "data":
+            elif use.role != "data" or node.op_type in ("Add", "Sub"):  # a sum's threshold is worth trying on its parts
                 yield operand, use
 
     def constant(self, value: Value | None) -> tuple[Number, ...]:

@@ -118,6 +118,12 @@ def budget_of(dtype: DType, coarse: bool = False) -> Budget:
     return _BUDGETS.get(_COARSE.get(dtype, dtype) if coarse else dtype, _EXACT)
 
 
+def _budget(dtype: DType, rtol: float | None, atol: float | None, coarse: bool) -> Budget:
+    if rtol is None and atol is None:
+        return budget_of(dtype, coarse)
+    return Budget(rtol or 0.0, atol or 0.0)
+
+
 def compare_values(
     expected: Values,
     actual: Values,
@@ -183,11 +189,7 @@ def measure_values(
         return differ("dtype", dtypes[0].value, dtypes[1].value)
     if one.shape != other.shape:
         return differ("shape", list(one.shape), list(other.shape))
-    if rtol is None and atol is None:
-        budget = budget_of(dtypes[0], coarse)
-    else:
-        budget = Budget(rtol or 0.0, atol or 0.0)
-    error, allowed = _errors(one, other, dtypes[0], budget)
+    error, allowed = _errors(one, other, dtypes[0], _budget(dtypes[0], rtol, atol, coarse))
     return _judge(one, other, error, allowed, Difference("value", output, path), stacking)
 
 
@@ -244,9 +246,7 @@ def _judge(
     if not error.size:
         return Measure()
     wrong = ~(error <= allowed)
-    with np.errstate(all="ignore"):
-        units = np.where(error == 0, 0.0, error / allowed)
-    worst = float(np.max(np.where(np.isnan(units), np.inf, units)))
+    worst = float(np.max(_units(error, allowed)))
     finite = error[np.isfinite(error)]
     max_abs = float(finite.max()) if finite.size else math.nan
     if not wrong.any():
@@ -273,6 +273,13 @@ def _judge(
     )
 
 
+def _units(error: Floats, allowed: Floats | float) -> Floats:
+    """Errors in units of what is allowed, infinite where nothing is or nothing can be told."""
+    with np.errstate(all="ignore"):
+        units = np.where(error == 0, 0.0, error / allowed)
+    return np.where(np.isnan(units), np.inf, units)
+
+
 def first_wrong(wrong: Any, stacking: Stacking | None) -> tuple[tuple[int, ...], int | None]:
     """The first true index in row-major order, of the first iteration in which there is one if that is known."""
     iteration = None
@@ -286,6 +293,25 @@ def first_wrong(wrong: Any, stacking: Stacking | None) -> tuple[tuple[int, ...],
         wrong = wrong & mask.reshape([-1 if k == axis else 1 for k in range(wrong.ndim)])
     flat = int(np.argmax(wrong))
     return tuple(int(k) for k in np.unravel_index(flat, wrong.shape)), iteration
+
+
+def error_profile(
+    expected: Values,
+    actual: Values,
+    stacking: Stacking,
+    rtol: float | None = None,
+    atol: float | None = None,
+    coarse: bool = False,
+) -> list[float]:
+    """The largest error at each position of the stacking axis, first iteration first, in units of what is allowed."""
+    one, other = np.asarray(expected), np.asarray(actual)
+    if one.shape != other.shape or not -one.ndim <= stacking.axis < one.ndim:
+        return []
+    dtype = DType.of(one.dtype)
+    error, allowed = _errors(one, other, dtype, _budget(dtype, rtol, atol, coarse))
+    units = np.moveaxis(_units(error, allowed), stacking.axis, 0).reshape(one.shape[stacking.axis], -1)
+    worst = units.max(axis=1, initial=0.0)
+    return [float(unit) for unit in (worst[::-1] if stacking.reverse else worst)]
 
 
 def _scalar(element: Any) -> Any:

@@ -29,7 +29,8 @@ class Outcome:
         seconds: time of the run itself, without loading the model.
         fault: a known fault of the runtime that makes this answer (or this failure) worthless; "" normally.
         stage: where it ended if it gave no outputs.
-        coarse: float64 was computed in float32, so float64 outputs are only that good.
+        coarse: 64-bit numbers were computed in 32 bits: float64 outputs are only as good as float32, and integers
+            beyond int32 are wrong.
     """
 
     outputs: dict[str, Values] | None = None

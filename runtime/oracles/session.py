@@ -12,7 +12,7 @@ class Session(Protocol):
     """A loaded model. Made by the `open_session(path, options)` of a runtime's module, which raises if it can't be."""
 
     coarse: bool
-    """float64 is computed in float32."""
+    """64-bit numbers are computed in 32 bits."""
 
     def run(self, feeds: Batch) -> tuple[dict[str, Values], str]:
         """Outputs by name, and the known fault that spoils them ("" for none). Raises if the run fails."""

@@ -1,0 +1,155 @@
+"""What a comparison found, as data: the report that people and scripts read.
+
+JSON schema of `Report.to_json()` (version 1; fields are only ever added):
+
+    {"schema": 1,
+     "verdict": "equal" | "different" | "incomparable",
+     "reasons": [text, ...],                    why, most important first
+     "a": name, "b": name,                      the two models
+     "tolerance": {"rtol": number | null, "atol": number | null},      null: each element type's own
+     "inputs": matching, "outputs": matching | null,
+     "counts": {"trials": n, "equal": n, "different": n, "only-a": n, "only-b": n, "neither": n, "unknown": n},
+     "first": finding | null,                   the first trial on which they differ
+     "disagreements": [{"side": "a" | "b", "one": runnable, "other": runnable, "trials": n, "first": n,
+                        "difference": difference}, ...],               runnables of one side against each other
+     "trials": [{"number": n, "status": status, "units": number | null, "inputs": {name: text},
+                 "a": [run, ...], "b": [run, ...]}, ...]}
+    matching   {"by": "name" | "position", "pairs": {name in A: name in B}, "missing": [name], "extra": [name]}
+    finding    {"trial": n, "a": runnable, "b": runnable, "difference": difference, "profile": [number, ...]}
+    difference {"kind", "output", "path", "index", "expected", "actual", "max_abs", "max_units", "count", "total",
+                "iteration"}
+    run        {"runnable": name, "status": "ok" | "load" | "run" | "crash" | "timeout" | "skipped", "seconds": number,
+                "error": text, "fault": text}
+
+NaN and infinities are the strings "nan", "inf", "-inf".
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from ..oracles import Batch
+from .matching import Matching
+from .tolerance import Difference
+
+Status = Literal["equal", "different", "only-a", "only-b", "neither", "unknown"]
+"""Of one trial: the sides agree, or not; only A answered although B tried (B fails); only B did (A refuses the input);
+both refuse it; or nobody can tell, because a side has no usable answer for reasons of its runtimes."""
+
+STATUSES: tuple[Status, ...] = ("equal", "different", "only-a", "only-b", "neither", "unknown")
+
+Verdict = Literal["equal", "different", "incomparable"]
+
+
+@dataclass(slots=True)
+class SideRun:
+    """How one runnable did in one trial; `status` is "ok" or the stage at which it ended."""
+
+    runnable: str
+    status: str
+    seconds: float = 0.0
+    error: str = ""
+    fault: str = ""
+
+
+@dataclass(slots=True)
+class Trial:
+    """One set of inputs. `units`: largest error in units of what is allowed, None if nothing was compared."""
+
+    number: int
+    status: Status
+    units: float | None
+    inputs: dict[str, str]
+    a: list[SideRun] = field(default_factory=list)
+    b: list[SideRun] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Finding:
+    """Where the sides first differ: the trial, who computed the two values, and its inputs.
+
+    `profile` is the error of each iteration (in units of what is allowed) if the output is stacked over iterations.
+    """
+
+    trial: int
+    difference: Difference
+    a: str
+    b: str
+    profile: list[float] = field(default_factory=list)
+    inputs: Batch = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Disagreement:
+    """Two runnables of one side that contradict each other on `trials` trials, first on trial `first`."""
+
+    side: str
+    one: str
+    other: str
+    first: int
+    difference: Difference
+    trials: int = 0
+
+
+@dataclass(slots=True)
+class Report:
+    """The result of comparing side `a` with side `b`. `reasons` say why the verdict is what it is."""
+
+    a: str
+    b: str
+    verdict: Verdict = "incomparable"
+    reasons: list[str] = field(default_factory=list)
+    trials: list[Trial] = field(default_factory=list)
+    first: Finding | None = None
+    disagreements: list[Disagreement] = field(default_factory=list)
+    inputs: Matching | None = None
+    outputs: Matching | None = None
+    rtol: float | None = None
+    atol: float | None = None
+
+    @property
+    def counts(self) -> dict[Status, int]:
+        """How many trials have each status."""
+        found = Counter(trial.status for trial in self.trials)
+        return {status: found[status] for status in STATUSES}
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values; the schema stands at the top of this module."""
+        first = None
+        if self.first is not None:
+            first = {
+                "trial": self.first.trial,
+                "a": self.first.a,
+                "b": self.first.b,
+                "difference": asdict(self.first.difference),
+                "profile": self.first.profile,
+            }
+        return _plain(
+            {
+                "schema": 1,
+                "verdict": self.verdict,
+                "reasons": self.reasons,
+                "a": self.a,
+                "b": self.b,
+                "tolerance": {"rtol": self.rtol, "atol": self.atol},
+                "inputs": None if self.inputs is None else asdict(self.inputs),
+                "outputs": None if self.outputs is None else asdict(self.outputs),
+                "counts": {"trials": len(self.trials), **self.counts},
+                "first": first,
+                "disagreements": [asdict(one) for one in self.disagreements],
+                "trials": [asdict(trial) for trial in self.trials],
+            }
+        )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+    return value

@@ -1,0 +1,199 @@
+"""A report for people: tables on a terminal, one HTML page without anything from outside, and JSON.
+
+Trials that went alike on every runnable share a row, so that 64 trials read like five.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+from rich.console import Console, Group, RenderableType
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from .chart import chart
+from .record import Finding, Report, SideRun, Status, Trial
+
+_COLOURS = {"equal": "green", "different": "red", "incomparable": "yellow"}
+_STATUS_TEXT: dict[Status, str] = {
+    "equal": "agree",
+    "different": "differ",
+    "only-a": "B fails",
+    "only-b": "A refuses",
+    "neither": "both refuse",
+    "unknown": "not compared",
+}
+_STATUS_COLOURS: dict[Status, str] = {
+    "equal": "green",
+    "different": "red",
+    "only-a": "red",
+    "only-b": "yellow",
+    "neither": "yellow",
+    "unknown": "bright_black",
+}
+
+
+@dataclass(slots=True)
+class Row:
+    """Trials with the same status whose runs all ended the same way."""
+
+    numbers: list[int]
+    status: Status
+    cells: list[str]
+    units: float | None
+
+    @property
+    def trials(self) -> str:
+        """`0-3, 7, 9-12`, cut after six spans."""
+        spans: list[list[int]] = []
+        for number in self.numbers:
+            if spans and spans[-1][1] == number - 1:
+                spans[-1][1] = number
+            else:
+                spans.append([number, number])
+        texts = [str(a) if a == b else f"{a}-{b}" for a, b in spans]
+        return ", ".join(texts if len(texts) <= 6 else [*texts[:6], "..."])
+
+
+def columns(report: Report) -> list[str]:
+    """Headings of the runnables: `A onnxruntime`, ..."""
+    if not report.trials:
+        return []
+    trial = report.trials[0]
+    return [f"{side} {run.runnable}" for side, runs in (("A", trial.a), ("B", trial.b)) for run in runs]
+
+
+def rows(report: Report) -> list[Row]:
+    """The trials, those that went alike together."""
+    found: dict[tuple[str, ...], Row] = {}
+    for trial in report.trials:
+        cells = [_cell(run) for run in (*trial.a, *trial.b)]
+        row = found.setdefault((trial.status, *cells), Row([], trial.status, cells, None))
+        row.numbers.append(trial.number)
+        if trial.units is not None:
+            row.units = max(row.units or 0.0, trial.units)
+    return list(found.values())
+
+
+def _cell(run: SideRun) -> str:
+    if run.fault:
+        return "not believed" if run.status == "ok" else run.status
+    return "values" if run.status == "ok" else {"load": "not loaded", "run": "error"}.get(run.status, run.status)
+
+
+def _units(units: float | None) -> str:
+    return "" if units is None else f"{units:.2g}"
+
+
+def finding_lines(found: Finding) -> Iterator[tuple[str, str]]:
+    """What is to be said of the first difference, as labels and texts."""
+    difference = found.difference
+    yield "where", f"trial {found.trial}, output {difference.place}"
+    yield f"A ({found.a})", str(difference.expected) if difference.kind != "missing" else "given"
+    yield f"B ({found.b})", str(difference.actual)
+    if difference.kind != "value":
+        yield "differs in", difference.kind
+        return
+    yield "how much", f"{difference.count} of {difference.total} elements, by up to {difference.max_abs:.3g}"
+    yield "allowed", f"the largest error is {difference.max_units:.3g} times that"
+    if difference.iteration is not None:
+        yield "iteration", f"{difference.iteration} is the first that differs (counted from 0)"
+
+
+def print_report(report: Report, console: Console | None = None) -> None:
+    """Print the report as tables."""
+    (console or Console()).print(rendered(report))
+
+
+def rendered(report: Report) -> RenderableType:
+    """The report as something rich can print."""
+    colour = _COLOURS[report.verdict]
+    head = Text.assemble((report.verdict, f"bold {colour}"), f"   A {report.a}   B {report.b}", overflow="fold")
+    parts: list[RenderableType] = [head]
+    if report.trials:
+        table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+        for heading in ("trials", "", *columns(report), "error"):
+            table.add_column(heading, overflow="fold")
+        for row in rows(report):
+            status = Text(_STATUS_TEXT[row.status], style=_STATUS_COLOURS[row.status])
+            table.add_row(row.trials, status, *row.cells, _units(row.units))
+        parts.append(table)
+    if report.first is not None:
+        grid = Table.grid(padding=(0, 2))
+        for label, text in finding_lines(report.first):
+            grid.add_row(Text(label, style="bold"), Text(text, overflow="fold"))
+        for name, text in _trial(report, report.first.trial).inputs.items():
+            grid.add_row(Text(f"input {name}", style="bright_black"), Text(text, style="bright_black"))
+        parts.append(Panel(grid, title="first difference", title_align="left", border_style=colour, expand=False))
+    parts += [Text(f"- {reason}", overflow="fold") for reason in report.reasons]
+    return Group(*parts)
+
+
+def _trial(report: Report, number: int) -> Trial:
+    return next(trial for trial in report.trials if trial.number == number)
+
+
+def write_json(report: Report, path: Path) -> None:
+    """Write `report.to_json()`."""
+    path.write_text(json.dumps(report.to_json(), indent=1, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def write_html(report: Report, path: Path) -> None:
+    """Write one page that needs nothing else: verdict, chart of the errors, trials, first difference."""
+    path.write_text(html(report), encoding="utf-8")
+
+
+_STYLE = """
+:root{--ink:#1d2330;--soft:#687083;--line:#dfe3ea;--equal:#16794c;--different:#b3261e;--incomparable:#8a6100}
+body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);max-width:62rem;margin:2.5rem auto;padding:0 1.5rem}
+h1{font-size:1.9rem;margin:0}h2{font-size:1.05rem;margin:2rem 0 .5rem}
+.equal{color:var(--equal)}.different,.only-a{color:var(--different)}
+.incomparable,.only-b,.neither{color:var(--incomparable)}.unknown,.soft{color:var(--soft)}
+table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.3rem .8rem .3rem 0;vertical-align:top}
+tr{border-bottom:1px solid var(--line)}th{font-weight:600}td{overflow-wrap:anywhere}
+svg{width:100%;height:auto;font:11px system-ui,sans-serif}code{font:13px ui-monospace,monospace}
+"""
+
+
+def html(report: Report) -> str:
+    """The page as text."""
+    body = [
+        f'<h1 class="{report.verdict}">{report.verdict}</h1>',
+        f'<p class="soft">A <code>{escape(report.a)}</code> &nbsp; B <code>{escape(report.b)}</code></p>',
+        f"<ul>{''.join(f'<li>{escape(reason)}</li>' for reason in report.reasons)}</ul>",
+    ]
+    if report.first is not None:
+        lines = [*finding_lines(report.first)]
+        lines += [(f"input {name}", text) for name, text in _trial(report, report.first.trial).inputs.items()]
+        cells = [f"<tr><th>{escape(label)}</th><td><code>{escape(text)}</code></td></tr>" for label, text in lines]
+        body.append(f"<h2>First difference</h2><table>{''.join(cells)}</table>")
+        if report.first.profile:
+            body.append("<h2>Error of each iteration, in units of what is allowed</h2>")
+            body.append(chart(list(enumerate(report.first.profile)), "iteration"))
+    errors = [(trial.number, trial.units) for trial in report.trials if trial.units is not None]
+    if errors:
+        body.append("<h2>Error of each trial, in units of what is allowed</h2>")
+        body.append(chart(errors, "trial"))
+    if report.trials:
+        body.append(f"<h2>Trials</h2>{_table(report)}")
+    title = f"{report.verdict}: {report.a} and {report.b}"
+    return (
+        '<!doctype html><html lang="en"><meta charset="utf-8">'
+        f"<title>{escape(title)}</title><style>{_STYLE}</style><body>{''.join(body)}</body></html>\n"
+    )
+
+
+def _table(report: Report) -> str:
+    cell: Callable[[str], str] = lambda text: f"<td>{escape(text)}</td>"  # noqa: E731
+    head = "".join(f"<th>{escape(text)}</th>" for text in ("trials", "", *columns(report), "error"))
+    lines = [
+        f'<tr>{cell(row.trials)}<td class="{row.status}">{_STATUS_TEXT[row.status]}</td>'
+        f"{''.join(map(cell, row.cells))}{cell(_units(row.units))}</tr>"
+        for row in rows(report)
+    ]
+    return f"<table><tr>{head}</tr>{''.join(lines)}</table>"

@@ -1,0 +1,326 @@
+"""Whether two models are the same, judged by what they compute.
+
+Each side has an executor (our reading of the file) and the format's own runtimes. On every trial each
+answer is held against its counterpart on the other side: the same runtime if it answered there too, else
+another of its kind, else whatever answered. So our executor judges our executor, own runtime judges own
+runtime, and no usable answer goes unjudged. An answer that a known fault of its runtime spoils counts for
+nothing. Side A is the original: where it answers and B can't, B is wrong; where it refuses an input, B is free.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ..oracles import Batch, Outcome, Values
+from .conclude import conclude
+from .iterations import Stacking
+from .matching import Matching, match_names, renamed
+from .record import Disagreement, Finding, Report, SideRun, Status, Trial
+from .runnables import Runnable
+from .tolerance import Difference, Measure, error_profile, measure_values
+
+_INT32 = np.iinfo(np.int32)
+_BEYOND = "it computes 64-bit integers in 32 bits, and this trial has larger ones"
+
+
+@dataclass(slots=True)
+class Side:
+    """One of the two models.
+
+    Attributes:
+        name: for the report, usually the path.
+        runnables: all that can run it.
+        inputs, outputs: the model's names in order; None: as the trials have them, as the first answer has them.
+        stackings: output -> how a loop stacked it, if the graph says so.
+    """
+
+    name: str
+    runnables: Sequence[Runnable]
+    inputs: Sequence[str] | None = None
+    outputs: Sequence[str] | None = None
+    stackings: Mapping[str, Stacking] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Answer:
+    """One runnable's outcome in a trial, its outputs named as its side names them."""
+
+    runnable: Runnable
+    outcome: Outcome
+    outputs: dict[str, Values] | None
+
+    @property
+    def usable(self) -> bool:
+        return self.outputs is not None and not self.outcome.fault
+
+
+def compare_sides(
+    a: Side, b: Side, inputs: Iterable[Batch], rtol: float | None = None, atol: float | None = None
+) -> Report:
+    """Run both sides on all inputs (named as in A) and judge.
+
+    Args:
+        a, b: the original and what is held against it.
+        rtol, atol: instead of each element type's own tolerance, see `compare_values`.
+    """
+    return _Comparison(a, b, list(inputs), rtol, atol).report()
+
+
+class _Comparison:
+    def __init__(self, a: Side, b: Side, batches: list[Batch], rtol: float | None, atol: float | None) -> None:
+        self.a, self.b, self.batches = replace(a), replace(b), batches
+        self.rtol, self.atol = rtol, atol
+        names = list(batches[0]) if batches else []
+        self.inputs = match_names(list(a.inputs or names), list(b.inputs or a.inputs or names))
+        self.outputs: Matching | None = None
+        self.first: Finding | None = None
+        self.inner: dict[tuple[str, str, str], Disagreement] = {}
+        self.told = 0  # equal trials with something to compare in them
+
+    def report(self) -> Report:
+        given_to_b = [renamed(batch, self.inputs.pairs) for batch in self.batches]
+        streams = [_stream(one, self.batches) for one in self.a.runnables]
+        streams += [_stream(one, given_to_b) for one in self.b.runnables]
+        trials: list[Trial] = []
+        try:
+            for number, batch in enumerate(self.batches):
+                outcomes = [next(stream) for stream in streams]
+                trials.append(self._trial(number, batch, outcomes))
+        finally:
+            for stream in streams:
+                stream.close()
+        return conclude(
+            Report(
+                self.a.name,
+                self.b.name,
+                trials=trials,
+                first=self.first,
+                disagreements=list(self.inner.values()),
+                inputs=self.inputs,
+                outputs=self.outputs,
+                rtol=self.rtol,
+                atol=self.atol,
+            ),
+            self.told,
+        )
+
+    # one trial -----------------------------------------------------------------------------------------
+
+    def _trial(self, number: int, batch: Batch, outcomes: list[Outcome]) -> Trial:
+        cut = len(self.a.runnables)
+        a_runs = _answers(self.a, outcomes[:cut])
+        b_runs = _answers(self.b, outcomes[cut:])
+        _mark_overflow(batch, [*a_runs, *b_runs])
+        for side, answers in (("a", a_runs), ("b", b_runs)):
+            self._agree_inside(number, side, answers)
+        status, units = self._judge(number, batch, a_runs, b_runs)
+        return Trial(
+            number,
+            status,
+            units,
+            {name: _describe(value) for name, value in batch.items()},
+            [_summary(answer) for answer in a_runs],
+            [_summary(answer) for answer in b_runs],
+        )
+
+    def _judge(
+        self, number: int, batch: Batch, a_runs: list[_Answer], b_runs: list[_Answer]
+    ) -> tuple[Status, float | None]:
+        usable = [one for one in a_runs if one.usable], [one for one in b_runs if one.usable]
+        if not (usable[0] and usable[1]):
+            return _unanswered(a_runs, b_runs), None
+        if self.outputs is None:
+            self.outputs = match_names(list(self.a.outputs or ()), list(self.b.outputs or ()))
+        worst, telling, same = 0.0, False, True
+        for one, other in counterparts(*usable):
+            for name, measure in self._measures(one, other):
+                worst = max(worst, measure.units)
+                telling = telling or _tells((one.outputs or {}).get(name))
+                if measure.difference is None:
+                    continue
+                same = False
+                if self.first is None:
+                    self.first = Finding(
+                        number,
+                        measure.difference,
+                        one.runnable.name,
+                        other.runnable.name,
+                        self._profile(one, other, measure.difference),
+                        dict(batch),
+                    )
+        self.told += same and telling
+        return "equal" if same else "different", worst
+
+    def _measures(self, one: _Answer, other: _Answer) -> Iterator[tuple[str, Measure]]:
+        """Each output of A against that of B."""
+        assert one.outputs is not None and other.outputs is not None and self.outputs is not None
+        for name in self.outputs.missing:
+            missing = Difference("missing", name, actual=f"{self.b.name} has no such output")
+            yield name, Measure(missing, math.inf, math.nan)
+        for name, twin in self.outputs.pairs.items():
+            absent = [run for run, key in ((one, name), (other, twin)) if key not in (run.outputs or {})]
+            if absent:
+                missing = Difference("missing", name, actual=f"{absent[0].runnable.name} doesn't give it")
+                yield name, Measure(missing, math.inf, math.nan)
+                continue
+            yield (
+                name,
+                measure_values(
+                    one.outputs[name],
+                    other.outputs[twin],
+                    self.rtol,
+                    self.atol,
+                    output=name,
+                    stacking=self.a.stackings.get(name) or self.b.stackings.get(twin),
+                    coarse=one.outcome.coarse or other.outcome.coarse,
+                ),
+            )
+
+    def _profile(self, one: _Answer, other: _Answer, found: Difference) -> list[float]:
+        """The error of each iteration, where the differing output is stacked over iterations."""
+        if found.kind != "value" or found.path or self.outputs is None:
+            return []
+        twin = self.outputs.pairs[found.output]
+        stacking = self.a.stackings.get(found.output) or self.b.stackings.get(twin)
+        if stacking is None or one.outputs is None or other.outputs is None:
+            return []
+        coarse = one.outcome.coarse or other.outcome.coarse
+        return error_profile(one.outputs[found.output], other.outputs[twin], stacking, self.rtol, self.atol, coarse)
+
+    def _agree_inside(self, number: int, side: str, answers: list[_Answer]) -> None:
+        """Note which runnables of one side contradict each other."""
+        usable = [one for one in answers if one.usable]
+        for place, one in enumerate(usable):
+            for other in usable[place + 1 :]:
+                found = self._first_inside(one, other)
+                if found is not None:
+                    key = (side, one.runnable.name, other.runnable.name)
+                    known = self.inner.setdefault(key, Disagreement(*key, number, found))
+                    known.trials += 1
+
+    def _first_inside(self, one: _Answer, other: _Answer) -> Difference | None:
+        assert one.outputs is not None and other.outputs is not None
+        coarse = one.outcome.coarse or other.outcome.coarse
+        for name, value in one.outputs.items():
+            if name not in other.outputs:
+                return Difference("missing", name, actual=f"{other.runnable.name} doesn't give it")
+            found = measure_values(value, other.outputs[name], self.rtol, self.atol, output=name, coarse=coarse)
+            if found.difference is not None:
+                return found.difference
+        return None
+
+
+def _stream(runnable: Runnable, batches: Sequence[Batch]) -> Generator[Outcome]:
+    """One outcome for each batch, whatever the runnable does."""
+    reason = "it gave no answer"
+    done = 0
+    try:
+        for outcome in runnable.run(batches):
+            yield outcome
+            done += 1
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+    for _ in range(done, len(batches)):
+        yield Outcome(error=reason, stage="load")
+
+
+def _answers(side: Side, outcomes: list[Outcome]) -> list[_Answer]:
+    """Outcomes with outputs under the names of the side."""
+    if side.outputs is None:
+        given = next((one.outputs for one in outcomes if one.outputs is not None), None)
+        side.outputs = None if given is None else list(given)
+    found = []
+    for runnable, outcome in zip(side.runnables, outcomes, strict=True):
+        outputs = outcome.outputs
+        if outputs is not None and side.outputs is not None:
+            pairs = match_names(list(outputs), list(side.outputs)).pairs
+            outputs = renamed(outputs, pairs)
+            outputs = {name: outputs[name] for name in side.outputs if name in outputs}
+        found.append(_Answer(runnable, outcome, outputs))
+    return found
+
+
+def _mark_overflow(batch: Batch, answers: list[_Answer]) -> None:
+    """A run that computes in 32 bits can't be right on a trial in which bigger integers appear."""
+    if not any(answer.outcome.coarse and answer.usable for answer in answers):
+        return
+    values = [
+        *batch.values(),
+        *(value for answer in answers if answer.usable for value in (answer.outputs or {}).values()),
+    ]
+    if any(_exceeds_int32(value) for value in values):
+        for answer in answers:
+            if answer.outcome.coarse and answer.usable:
+                answer.outcome = replace(answer.outcome, fault=_BEYOND)
+
+
+def _exceeds_int32(value: Values) -> bool:
+    if isinstance(value, list):
+        return any(_exceeds_int32(item) for item in value)
+    if not isinstance(value, np.ndarray) or value.dtype not in (np.int64, np.uint64, np.uint32) or not value.size:
+        return False
+    return bool(value.max() > _INT32.max or value.min() < _INT32.min)
+
+
+def counterparts(a_runs: list[_Answer], b_runs: list[_Answer]) -> list[tuple[_Answer, _Answer]]:
+    """The pairs that decide, own runtimes first."""
+    pairs = {(id(one), id(other)): (one, other) for one in a_runs for other in _judges(one, b_runs)}
+    pairs |= {(id(one), id(other)): (one, other) for other in b_runs for one in _judges(other, a_runs)}
+    return sorted(pairs.values(), key=lambda pair: -(pair[0].runnable.own + pair[1].runnable.own))
+
+
+def _judges(answer: _Answer, others: list[_Answer]) -> list[_Answer]:
+    name, own = answer.runnable.name, answer.runnable.own
+    return (
+        [one for one in others if one.runnable.name == name]
+        or [one for one in others if one.runnable.own == own]
+        or others
+    )
+
+
+def _unanswered(a_runs: list[_Answer], b_runs: list[_Answer]) -> Status:
+    """What it means that not both sides have a usable answer."""
+
+    def refused(answers: list[_Answer]) -> bool:
+        ended = [one.outcome for one in answers if one.outputs is None and not one.outcome.fault]
+        return any(outcome.stage in ("run", "timeout") for outcome in ended)
+
+    a_answered, b_answered = any(one.usable for one in a_runs), any(one.usable for one in b_runs)
+    if a_answered and refused(b_runs):
+        return "only-a"
+    if b_answered and refused(a_runs):
+        return "only-b"
+    return "neither" if refused(a_runs) and refused(b_runs) else "unknown"
+
+
+def _tells(value: Values) -> bool:
+    """There is something in it that a wrong model could have got wrong."""
+    if isinstance(value, list):
+        return True
+    if value is None or isinstance(value, dict):
+        return value is not None
+    array = np.asarray(value)
+    if array.dtype.kind in "OUSbiu" or not array.size:
+        return bool(array.size)
+    return not bool(np.isnan(array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)).all())
+
+
+def _summary(answer: _Answer) -> SideRun:
+    outcome = answer.outcome
+    return SideRun(answer.runnable.name, outcome.stage or "ok", outcome.seconds, outcome.error, outcome.fault)
+
+
+def _describe(value: Values) -> str:
+    """`int64 3`, `float32[2, 3]`, `[float32[2], ...]`."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, list):
+        return f"[{', '.join(_describe(item) for item in value[:4])}{', ...' if len(value) > 4 else ''}]"
+    array: np.ndarray[Any, Any] = np.asarray(value)
+    name = "string" if array.dtype.kind in "OUS" else str(array.dtype)
+    return f"{name} {array[()]}" if not array.ndim else f"{name}{list(array.shape)}"
