@@ -1,0 +1,41 @@
+"""What the scripts that make the samples share.
+
+Each script writes its model beside itself, or into the directory given on the command line.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx.parser
+from onnx import numpy_helper
+
+IR_BY_OPSET = {8: 3, 13: 7, 21: 10}
+
+
+def build(text: str, opset: int = 21, **weights: np.ndarray) -> onnx.ModelProto:
+    """A checked model from ONNX text; weights become initializers."""
+    header = f'<ir_version: {IR_BY_OPSET[opset]}, opset_import: ["": {opset}], producer_name: "backedge samples">'
+    model = onnx.parser.parse_model(header + text)
+    model.graph.initializer.extend(numpy_helper.from_array(value, name) for name, value in weights.items())
+    onnx.checker.check_model(model, full_check=True)
+    return model
+
+
+def random_weights(seed: int, **shapes: tuple[int, ...]) -> dict[str, np.ndarray]:
+    """Normal weights of standard deviation 1/2, the same for the same seed."""
+    generator = np.random.default_rng(seed)
+    return {name: (0.5 * generator.standard_normal(shape)).astype(np.float32) for name, shape in shapes.items()}
+
+
+def destination(script: str) -> Path:
+    return Path(sys.argv[1]) if len(sys.argv) > 1 else Path(script).parent
+
+
+def write(model: onnx.ModelProto, script: str, name: str = "") -> None:
+    """Save as `name`.onnx; the default is the script's own name without `make_`."""
+    name = name or Path(script).stem.removeprefix("make_")
+    onnx.save(model, destination(script) / f"{name}.onnx")
