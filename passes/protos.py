@@ -113,11 +113,14 @@ def enum_of(dtype: DType, where: object) -> int:
 # types -------------------------------------------------------------------------------------------
 
 
-def _dims(shape: onnx.TensorShapeProto) -> tuple[Dim, ...]:
-    return tuple(
+def _dims(shape: onnx.TensorShapeProto, where: str) -> tuple[Dim, ...]:
+    dims = tuple(
         dim.dim_value if dim.HasField("dim_value") and dim.dim_value >= 0 else dim.dim_param or None
         for dim in shape.dim
     )
+    if any(isinstance(dim, bytes) for dim in dims):
+        raise InvalidModel(f"{where}: a dimension's name is not UTF-8")
+    return dims
 
 
 def type_from_proto(proto: TypeProto, where: str = "type") -> Type | None:
@@ -125,11 +128,11 @@ def type_from_proto(proto: TypeProto, where: str = "type") -> Type | None:
     kind = proto.WhichOneof("value")
     if kind == "tensor_type":
         body = proto.tensor_type
-        return TensorType(dtype_of(body.elem_type, where), _dims(body.shape) if body.HasField("shape") else None)
+        return TensorType(dtype_of(body.elem_type, where), _dims(body.shape, where) if body.HasField("shape") else None)
     if kind == "sparse_tensor_type":
         sparse = proto.sparse_tensor_type
         return SparseTensorType(
-            dtype_of(sparse.elem_type, where), _dims(sparse.shape) if sparse.HasField("shape") else None
+            dtype_of(sparse.elem_type, where), _dims(sparse.shape, where) if sparse.HasField("shape") else None
         )
     if kind == "sequence_type":
         return SequenceType(type_from_proto(proto.sequence_type.elem_type, where))

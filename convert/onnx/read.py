@@ -86,6 +86,20 @@ def read_model(model: ModelProto, folder: Path = Path()) -> Graph:
     """The graph of a ModelProto; `folder` is where external data may lie."""
     if not model.HasField("graph"):
         raise InvalidModel("the model holds no graph")
+    try:
+        return _read_model(model, folder)
+    except UnicodeDecodeError:
+        raise InvalidModel("the model holds text that is not UTF-8") from None
+
+
+def _text(value: str | bytes, where: str) -> str:
+    """A proto's string; protobuf hands out bytes where it isn't UTF-8."""
+    if not isinstance(value, str):
+        raise InvalidModel(f"{where}: {value[:40]!r} is not UTF-8")
+    return value
+
+
+def _read_model(model: ModelProto, folder: Path) -> Graph:
     opsets = _opsets(model.opset_import, model.ir_version)
     with bulk():
         reader = _Reader(folder, {key for key in map(_function_key, model.functions)})
@@ -157,7 +171,7 @@ class _Scope:
         return False
 
     def declare(self, name: str, value: Value, where: str) -> Value:
-        if name in self.values:
+        if _text(name, where) in self.values:
             raise InvalidModel(f"{where}: {name!r} is defined twice")
         if self.parent is not None and self.hides(name):
             number = 1
@@ -186,7 +200,7 @@ class _Reader:
         if self.depth > _MOST_DEPTH:
             raise InvalidModel(f"{where}: subgraphs nested deeper than {_MOST_DEPTH}")
         scope = scope or _Scope(None)
-        graph = Graph("onnx", proto.name)
+        graph = Graph("onnx", _text(proto.name, where))
         declared = {info.name: info for info in proto.value_info}
         for info in proto.input:
             if not info.name:
@@ -289,15 +303,15 @@ class _Reader:
         graph.add_nodes([node for node, _ in made])
 
     def node(self, proto: NodeProto, opsets: dict[str, int], where: str) -> Node:
-        domain = "" if proto.domain == "ai.onnx" else proto.domain
+        domain = "" if proto.domain == "ai.onnx" else _text(proto.domain, where)
         if not proto.op_type:
             raise InvalidModel(f"{where}: without an operator")
         if domain not in opsets:
             raise InvalidModel(f"{where} ({proto.op_type}): no opset of {domain or 'ai.onnx'} is imported")
         version = None
         if (proto.domain, proto.op_type, proto.overload) not in self.functions:
-            version = since_version(domain, proto.op_type, opsets[domain])
-        node = Node(domain, proto.op_type, version or opsets[domain], proto.name)
+            version = since_version(domain, _text(proto.op_type, where), opsets[domain])
+        node = Node(domain, _text(proto.op_type, where), version or opsets[domain], _text(proto.name, where))
         skeleton = NodeProto()
         if proto.doc_string:
             skeleton.doc_string = proto.doc_string
@@ -321,7 +335,7 @@ class _Reader:
         scopes: list[_Scope] = []
         for attribute in proto.attribute:
             place = f"{where}: {node!r}: attribute {attribute.name!r}"
-            if attribute.name in node.attributes or attribute.name in node.regions:
+            if _text(attribute.name, place) in node.attributes or attribute.name in node.regions:
                 raise InvalidModel(f"{place} is given twice")
             is_list = attribute.type == AttributeProto.GRAPHS
             if attribute.type != AttributeProto.GRAPH and not is_list:

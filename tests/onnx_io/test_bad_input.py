@@ -1,0 +1,245 @@
+"""A bad file gets one clear line, whatever is wrong with it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from backedge.convert.onnx.raising import raise_graph
+from backedge.convert.onnx.read import read, read_model
+from backedge.convert.onnx.write import to_model
+from backedge.passes.errors import BackedgeError, InvalidModel
+from backedge.passes.infer import infer
+from onnx import ModelProto, helper, numpy_helper
+from onnx.backend.test.case.node import collect_testcases
+from onnx.parser import parse_model
+
+
+def loop_model() -> ModelProto:
+    return parse_model("""
+        <ir_version: 8, opset_import: ["" : 16]>
+        g (int64 m, float x) => (float y, float[T] all)
+        <float[2] w = {1.0, 2.0}>
+        {
+            y, all = Loop (m, , x) <body = b (int64 i, bool c, float v) => (bool co, float vo, float s) {
+                co = Identity(c)  vo = Add(v, v)  s = Identity(v)
+            }>
+        }
+    """)
+
+
+def body(model: ModelProto) -> onnx.GraphProto:
+    return model.graph.node[0].attribute[0].g
+
+
+def undeclared_input(model: ModelProto) -> None:
+    model.graph.node[0].input[2] = "nobody"
+
+
+def undeclared_in_body(model: ModelProto) -> None:
+    body(model).node[1].input[0] = "nobody"
+
+
+def cycle(model: ModelProto) -> None:
+    inner = body(model)
+    inner.node[1].input[0] = "s"
+    inner.node[2].input[0] = "vo"
+
+
+def twice(model: ModelProto) -> None:
+    body(model).node[1].output[0] = "co"
+
+
+def missing_output(model: ModelProto) -> None:
+    model.graph.output[0].name = "nobody"
+
+
+def no_opset(model: ModelProto) -> None:
+    del model.opset_import[:]
+
+
+def two_opsets(model: ModelProto) -> None:
+    model.opset_import.add(domain="", version=9)
+
+
+def short_data(model: ModelProto) -> None:
+    model.graph.initializer[0].dims[0] = 3
+
+
+def absurd_shape(model: ModelProto) -> None:
+    model.graph.initializer[0].dims[:] = [10**18, 10**9]
+
+
+def negative_shape(model: ModelProto) -> None:
+    model.graph.initializer[0].dims[0] = -2
+
+
+def unknown_type(model: ModelProto) -> None:
+    model.graph.initializer[0].data_type = 99
+
+
+def same_attribute(model: ModelProto) -> None:
+    model.graph.node[0].attribute.append(model.graph.node[0].attribute[0])
+
+
+def no_graph(model: ModelProto) -> None:
+    model.ClearField("graph")
+
+
+def nameless_input(model: ModelProto) -> None:
+    model.graph.input.add()
+
+
+BROKEN = [
+    undeclared_input, undeclared_in_body, cycle, twice, missing_output, no_opset, two_opsets, short_data,
+    absurd_shape, negative_shape, unknown_type, same_attribute, no_graph, nameless_input,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("damage", BROKEN, ids=lambda damage: damage.__name__)
+def test_damaged_model(damage: Callable[[ModelProto], None]) -> None:
+    model = loop_model()
+    read_model(model)
+    damage(model)
+    with pytest.raises(InvalidModel) as caught:
+        read_model(model)
+    assert "\n" not in str(caught.value)
+
+
+def too_few_body_inputs(model: ModelProto) -> None:
+    del body(model).input[2]
+    body(model).node[1].input[:] = ["x", "x"]
+    body(model).node[2].input[:] = ["x"]
+
+
+def too_few_body_outputs(model: ModelProto) -> None:
+    del body(model).output[1:]
+
+
+def no_body(model: ModelProto) -> None:
+    del model.graph.node[0].attribute[:]
+
+
+@pytest.mark.parametrize("damage", [too_few_body_inputs, too_few_body_outputs, no_body])
+def test_body_of_wrong_arity(damage: Callable[[ModelProto], None]) -> None:
+    model = loop_model()
+    damage(model)
+    with pytest.raises(InvalidModel, match="Loop"):
+        raise_graph(read_model(model))
+
+
+def test_function_that_calls_itself() -> None:
+    model = parse_model("""
+        <ir_version: 8, opset_import: ["" : 16, "f" : 1]>
+        g (float x) => (float y) { y = f.A (x) }
+        <opset_import: ["" : 16, "f" : 1], domain: "f"> A (p) => (q) { q = f.B (p) }
+        <opset_import: ["" : 16, "f" : 1], domain: "f"> B (p) => (q) { q = f.A (p) }
+    """)
+    with pytest.raises(InvalidModel, match="calls itself"):
+        raise_graph(read_model(model))
+
+
+def message(*fields: tuple[int, bytes | str]) -> bytes:
+    """A protobuf message of length-delimited fields, however deep (the library refuses to build deep ones)."""
+    parts = []
+    for number, content in fields:
+        raw = content.encode() if isinstance(content, str) else content
+        size, length = len(raw), b""
+        while size > 127:
+            length += bytes([size & 127 | 128])
+            size >>= 7
+        parts.append(bytes([number << 3 | 2]) + length + bytes([size]) + raw)
+    return b"".join(parts)
+
+
+def test_absurd_nesting(tmp_path: Path) -> None:
+    graph = message((2, "leaf"))
+    for _ in range(500):
+        attribute = message((1, "then_branch"), (6, graph)) + b"\xa0\x01\x05"
+        graph = message((1, message((2, "y"), (4, "If"), (5, attribute))), (2, "g"))
+    path = tmp_path / "deep.onnx"
+    path.write_bytes(b"\x08\x08" + message((7, graph)))
+    with pytest.raises(InvalidModel):
+        read(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"\x00" * 100, b"not onnx at all", b"\x08\x08\x12"])
+def test_no_model(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "m.onnx"
+    path.write_bytes(content)
+    with pytest.raises(InvalidModel):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("location", "../secret.bin"),
+        ("location", "/etc/passwd"),
+        ("location", "sub/../../secret.bin"),
+        ("location", "link.bin"),
+        ("location", "missing.bin"),
+        ("location", ""),
+        ("location", "."),
+        ("offset", "100000"),
+        ("offset", "-8"),
+        ("offset", "x"),
+        ("length", "12"),
+    ],
+)
+def test_external_data_elsewhere(tmp_path: Path, key: str, value: str) -> None:
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (tmp_path / "secret.bin").write_bytes(bytes(64))
+    (folder / "link.bin").symlink_to(tmp_path / "secret.bin")
+    tensor = numpy_helper.from_array(np.zeros(16, np.float32), "w")
+    model = helper.make_model(
+        helper.make_graph(
+            [helper.make_node("Identity", ["w"], ["y"])],
+            "g",
+            [],
+            [helper.make_tensor_value_info("y", 1, [16])],
+            [tensor],
+        ),
+        ir_version=10,
+    )
+    onnx.save(model, folder / "m.onnx", save_as_external_data=True, location="w.bin", size_threshold=0)
+    read(folder / "m.onnx")
+    broken = onnx.load(folder / "m.onnx", load_external_data=False)
+    entries = broken.graph.initializer[0].external_data
+    for entry in [entry for entry in entries if entry.key == key]:
+        entries.remove(entry)
+    entries.add(key=key, value=value)
+    (folder / "m.onnx").write_bytes(broken.SerializeToString())
+    with pytest.raises(InvalidModel) as caught:
+        read(folder / "m.onnx")
+    assert "\n" not in str(caught.value)
+
+
+def test_truncated_and_flipped(tmp_path: Path) -> None:
+    """Whatever the damage: a graph, or one line."""
+    cases = collect_testcases(None)
+    control_flow = [case for case in cases if any(name in case.name for name in ("loop", "scan", "_if_"))]
+    random_ = random.Random(11)
+    path = tmp_path / "m.onnx"
+    refused = 0
+    for number in range(400):
+        raw = bytearray(random_.choice(control_flow if number % 3 == 0 else cases).model.SerializeToString())
+        if number % 2:
+            raw = raw[: random_.randrange(len(raw))]
+        else:
+            for _ in range(random_.choice([1, 2, 5])):
+                raw[random_.randrange(len(raw))] ^= 1 << random_.randrange(8)
+        path.write_bytes(raw)
+        try:
+            graph = read(path)
+            to_model(graph)
+            infer(raise_graph(graph))
+        except BackedgeError as error:
+            refused += 1
+            assert "\n" not in str(error)
+    assert 200 < refused < 400
