@@ -342,3 +342,18 @@ def test_openvino_script_makes_the_same_model(remade: Path) -> None:
 
 def test_samples_are_small() -> None:
     assert all((SAMPLES / name).stat().st_size < 20_000 for name in files(SAMPLES))
+
+
+def test_api_sample(tmp_path: Path) -> None:
+    pytest.importorskip("backedge.convert").__dict__.get("verify") or pytest.skip("no API yet")
+    done = subprocess.run(
+        [sys.executable, str(SAMPLES / "api.py"), str(tmp_path)], capture_output=True, text=True, timeout=200
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "sqrt(2) = 1.4142135381698608 after 4 iterations",
+        "copy: equal",
+        "conversion: equal",
+        "OpenVINO IR: equal",
+    ]
+    assert (tmp_path / "newton_sqrt.xml").is_file()

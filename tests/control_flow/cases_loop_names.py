@@ -169,7 +169,7 @@ CASES: list[Case] = [
         why="an initializer that is also an input: the default of a captured value",
         tags="zero_trip",
     ),
-    case("loop_captures_node", CAPTURED_NODE, captured_node, *ADD_W, why="captured values that nodes compute"),
+    case("loop_captures_node", CAPTURED_NODE, captured_node, *ADD_W, why="values that nodes compute", tags="zero_trip"),
     case(
         "loop_shadowed_input",
         SHADOWED_INPUT,

@@ -328,7 +328,9 @@ CASES: list[Case] = [
         why="the initial value is read in the body and after the loop too",
         tags="zero_trip",
     ),
-    case("loop_same_initial", SAME_INITIAL, same_initial, *TRIPS, why="two states start from one value"),
+    case(
+        "loop_same_initial", SAME_INITIAL, same_initial, *TRIPS, why="two states start from one value", tags="zero_trip"
+    ),
     case(
         "loop_one_value_three_outputs",
         ONE_VALUE_TWICE,

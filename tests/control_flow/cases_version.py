@@ -184,7 +184,7 @@ def state_case(family: str, dtype: str, opset: int) -> Case:
         opset=opset,
         why=f"{dtype} as a state, newly allowed at opset {opset}",
         ort_fault=NO_KERNEL if dtype in NO_STATE else "",
-        tags="narrow" if opset >= 19 else "",
+        tags=("narrow " if opset >= 19 else "") + ("zero_trip" if family == "loop" else ""),
     )
 
 
