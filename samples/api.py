@@ -21,7 +21,7 @@ SOURCE = Path(__file__).with_name("newton_sqrt.onnx")
 def main(folder: Path) -> None:
     graph = load(SOURCE)
     outputs = run(graph, {"x": np.array(2, np.float32)})
-    print(f"sqrt(2) = {outputs['root']} after {outputs['iterations']} iterations")
+    print(f"sqrt(2) = {outputs['root'].item():.6f} after {outputs['iterations'].item()} iterations")
 
     copy, target = folder / "copy.onnx", folder / "newton_sqrt.xml"
     save(graph, copy)
