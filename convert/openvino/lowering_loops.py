@@ -49,7 +49,7 @@ from .dialect import (
 )
 from .lowering_foldable import foldable, is_natural
 from .lowering_slices import Parts, parts_of
-from .lowering_tools import axis_of, cut, i64, rank_of, scalar, static_dim, vector
+from .lowering_tools import axis_of, cut, i64, rank_of, scalar, shape_of, static_dim, vector
 
 _FIRST = np.iinfo(np.int64).min  # "before the first element", for a Slice that walks backwards
 
@@ -164,6 +164,10 @@ class _Assembly:
             self.input_maps.append(InputMap(-1, at, purpose="current_iteration"))
         return self.count
 
+    def counting(self) -> Value:
+        """True in every pass, but nothing that OpenVINO could know while compiling."""
+        return self.body.GreaterEqual(self.iteration(), i64(self.body, 0))
+
     def result(self, value: Value) -> int:
         self.body.graph.outputs.append(value)
         return len(self.body.graph.outputs) - 1
@@ -258,6 +262,15 @@ def _leave_stacked(
     return port, finish
 
 
+def _only_from_inside(assembly: _Assembly, value: Value, entered: Value) -> Value:
+    """`value`, so that OpenVINO doesn't see that it is known outside: it would then give it after no pass as well."""
+    body = assembly.body
+    if value.tensor.static_shape is not None and value.tensor.shape == entered.tensor.shape:
+        return body.Select(assembly.counting(), value, entered)
+    nothing = body.Minimum(assembly.iteration(), i64(body, 0))
+    return body.Reshape(value, body.Add(shape_of(body, value), nothing), special_zero=False)
+
+
 def _ending(assembly: _Assembly, condition: Value | None, hidden: bool) -> Value:
     """The body's condition: one that OpenVINO doesn't take for constant unless it is and may be seen.
 
@@ -267,7 +280,7 @@ def _ending(assembly: _Assembly, condition: Value | None, hidden: bool) -> Value
     opaque = hidden or (condition is not None and (condition.producer is None or foldable(assembly.op)(condition)))
     if not opaque:
         return body.const(True) if condition is None else condition
-    counting = body.GreaterEqual(assembly.iteration(), i64(body, 0))
+    counting = assembly.counting()
     return counting if condition is None else body.LogicalAnd(condition, counting)
 
 
@@ -307,6 +320,7 @@ def loop(op: Builder, node: Node) -> list[Value]:
             arguments.append(seen)
         else:
             arguments.append(_enter(assembly, node, entry, pieces.get(entry.place.enter)))
+    invariant = {arguments[entry.place.enter] for entry in view.of(Captured)}
     outs = assembly.body.inline(view.body, arguments)
     left = None if condition is None else outs[condition.place.leave]
     assembly.result(_ending(assembly, left if trips.condition else None, hidden))
@@ -329,6 +343,8 @@ def loop(op: Builder, node: Node) -> list[Value]:
         if isinstance(entry.slot, Stacked):
             finishing.append(_leave_stacked(assembly, node, entry.slot, value, entry.result.type))
         else:
+            if not trips.certain and (foldable(op)(value) or value in invariant):
+                value = _only_from_inside(assembly, value, arguments[entry.place.enter])
             port = assembly.output(value, entry.result.type)
             assembly.feed_back(arguments[entry.place.enter], assembly.output_maps[-1].result)
             finishing.append((port, None))

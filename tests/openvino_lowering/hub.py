@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-
 from backedge.passes.graph import Graph, Value
 from backedge.passes.hub import HUB
 from backedge.passes.rewrite import Builder, Rewriter

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from backedge.passes.loop import Captured, Carried, Condition, Iteration, Sliced, Stacked
+from backedge.passes.loop import Carried, Condition, Iteration, Stacked
 from backedge.passes.types import DType, tensor
 
 from .hub import Model, boolean, f32, i64
