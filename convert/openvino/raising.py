@@ -1,0 +1,139 @@
+"""OpenVINO IR -> the hub.
+
+Operators by family in `raising_*.py`; loops and branches in `raising_loops.py`; variables (ReadValue, Assign),
+which become inputs and outputs, in `raising_state.py`.
+
+Inputs keep the names they have (a Parameter's first tensor name, else its friendly name). An output is called as its
+Result says, else by the first tensor name of the value, else by the friendly name of the layer that makes it.
+What the report should say stands in `graph.meta["notes"]`.
+"""
+
+from __future__ import annotations
+
+from ...passes.errors import Unsupported
+from ...passes.graph import Graph, Value, bulk
+from ...passes.hub import HUB
+from ...passes.protos import ENUMS
+from ...passes.rewrite import Builder, Rewriter, combine
+from . import (
+    raising_activation,
+    raising_conv,
+    raising_elementwise,
+    raising_image,
+    raising_index,
+    raising_loops,
+    raising_matmul,
+    raising_recurrent,
+    raising_reduce,
+    raising_shape,
+    raising_signal,
+    raising_slice,
+    raising_state,
+)
+from .dialect import META, Net
+from .raising_state import States, interface
+
+NOTES = "notes"
+
+RULES = combine(
+    raising_activation.RULES,
+    raising_conv.RULES,
+    raising_elementwise.RULES,
+    raising_image.RULES,
+    raising_index.RULES,
+    raising_loops.RULES,
+    raising_matmul.RULES,
+    raising_recurrent.RULES,
+    raising_reduce.RULES,
+    raising_shape.RULES,
+    raising_signal.RULES,
+    raising_slice.RULES,
+    raising_state.RULES,
+)
+
+
+def raise_graph(graph: Graph) -> Graph:
+    """A hub graph of an OpenVINO graph; the old one stays as it was.
+
+    Raises:
+        Unsupported: a layer, one of its attributes, or an element type has no form in ONNX.
+        InvalidModel: a layer contradicts itself.
+    """
+    states = States()
+    rewriter = Rewriter(HUB, RULES, context=states)
+    with bulk():
+        new = rewriter.run(graph)
+        _name_outputs(rewriter, new, _output_names(graph))
+        _add_states(rewriter, new, states)
+        _drop_unused_constants(new)
+    _check_types(new)
+    if rewriter.notes:
+        new.meta[NOTES] = list(rewriter.notes)
+    return new
+
+
+def _output_names(graph: Graph) -> list[str]:
+    """What each output should be called."""
+    net = graph.meta.get(META)
+    if not isinstance(net, Net) or len(net.results) != len(graph.outputs):
+        return [value.name for value in graph.outputs]
+    pairs = zip(graph.outputs, net.results, strict=True)
+    return [result.output_names[0] if result.output_names else value.name for value, result in pairs]
+
+
+def _name_outputs(rewriter: Rewriter, graph: Graph, names: list[str]) -> None:
+    """Give every output its name; the second of two outputs with one value gets an Identity if it has its own."""
+    op = Builder(rewriter, graph)
+    for index, (value, name) in enumerate(zip(graph.outputs, names, strict=True)):
+        if value.name == name:
+            continue
+        if value.producer is None or value in graph.outputs[:index] or value.name in names:
+            value = op.Identity(value, _types=[value.type])
+            graph.outputs[index] = value
+        _rename(rewriter, graph, value, name)
+
+
+def _rename(rewriter: Rewriter, graph: Graph, value: Value, name: str) -> None:
+    """Give a value of the interface exactly this name, whoever else has it."""
+    if value.name == name:
+        return
+    if not rewriter.names.is_free(name):
+        for inner in graph.graphs():
+            for other in inner.values():
+                if other.name == name:
+                    other.name = rewriter.names.fresh(name)
+    rewriter.names.claim(name, root=True)
+    value.name = name
+
+
+def _add_states(rewriter: Rewriter, graph: Graph, states: States) -> None:
+    """The variables' values before the run as inputs, after it as outputs."""
+    op = Builder(rewriter, graph)
+    taken = {value.name for value in (*graph.inputs, *graph.outputs)}
+    inputs, outputs = interface(states)
+    for value, name in inputs:
+        if name in taken and value.name != name:
+            raise Unsupported(f"variable {name!r}", "an input or output of the model has the same name")
+        _rename(rewriter, graph, value, name)
+    for value, name in outputs:
+        if name in taken:
+            raise Unsupported(f"variable {name!r}", "an input or output of the model has the same name")
+        made = op.Identity(value, _types=[value.type])
+        _rename(rewriter, graph, made, name)
+        graph.outputs.append(made)
+
+
+def _drop_unused_constants(graph: Graph) -> None:
+    """Constants that have become attributes."""
+    for inner in graph.graphs():
+        kept = {*inner.outputs, *inner.inputs}
+        inner.constants = [value for value in inner.constants if value in kept or inner.uses(value)]
+
+
+def _check_types(graph: Graph) -> None:
+    for inner in graph.graphs():
+        for value in inner.values():
+            dtype = value.tensor.dtype
+            if dtype is not None and dtype not in ENUMS:
+                where = value.producer if value.producer is not None else f"value {value.name!r}"
+                raise Unsupported(where, f"ONNX has no element type {dtype.value}")
