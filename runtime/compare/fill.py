@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -26,8 +27,8 @@ class Fill:
         self._kinds: dict[str, Callable[[tuple[int, ...]], Array]] = {
             "normal": random.standard_normal,
             "large": lambda shape: random.standard_normal(shape) * 4,
-            "constant": lambda shape: np.full(shape, random.choice([0.0, 1.0, -1.0, 0.5, 2.0])),
-            "grid": lambda shape: np.asarray(random.integers(-3, 4, shape), np.float64),
+            "constant": lambda shape: np.full(shape, random.choice([0.0, 1.0, 1.0, -1.0, 0.5, 2.0])),
+            "grid": lambda shape: random.integers(-3, 4, shape) * random.choice([1.0, 1.0, 0.5]),
             "sparse": lambda shape: random.standard_normal(shape) * (random.random(shape) < 0.2),
             "negative": lambda shape: -np.abs(random.standard_normal(shape)) - 0.01,
         }
@@ -60,10 +61,18 @@ class Fill:
         return self.random.integers(int(low), int(high) + 1, shape).astype(np.float64)
 
     def _near(self, shape: tuple[int, ...], numbers: list[float], dtype: DType) -> Array:
-        """The numbers themselves half the time, else just beside them, or anything."""
+        """The numbers themselves half the time, else just beside them, or anything.
+
+        In every other tensor all elements are one number over a small count (or over the tensor's size), because
+        loops and reductions add up before they compare.
+        """
+        step = 2.0**-7 if dtype.is_float else 1.0
+        if self.random.random() < 0.5:
+            number = self.random.choice(numbers) / self.random.choice([1, 1, 2, 3, 4, max(1, math.prod(shape))])
+            side = self.random.choice([-1, 0, 0, 1])
+            return np.full(shape, number + side * step * max(abs(number), 1))
         chosen = self.random.choice(numbers, shape)
-        step = 1.0 if not dtype.is_float else np.maximum(np.abs(chosen), 1) * 2.0**-7
-        beside = chosen + step * self.random.integers(-1, 2, shape)
+        beside = chosen + step * np.maximum(np.abs(chosen), 1) * self.random.integers(-1, 2, shape)
         anything = self.random.standard_normal(shape) * 2
         pick = self.random.random(shape)
         return np.where(pick < 0.5, chosen, np.where(pick < 0.8, beside, anything))

@@ -95,7 +95,7 @@ class _Trial:
         if spec.role == "trip" and (kind.dtype.is_integer or not shape or np.prod(shape) == 1):
             return self._bounded(spec, self.fill.up_to(kind.dtype, shape, self._trip(spec, turn)))
         if spec.role == "condition":
-            return self.fill.condition(kind.dtype, shape, self._condition(turn))
+            return self.fill.condition(kind.dtype, shape, self._condition(spec, turn))
         if spec.role == "shape":
             rest = spec.lower is None and (self.number == 0 or self.random.random() < 0.6)
             return self._bounded(spec, self.fill.sizes(kind.dtype, shape, rest))
@@ -117,14 +117,17 @@ class _Trial:
             return -1
         return trip
 
-    def _condition(self, turn: int) -> bool:
+    def _condition(self, spec: InputSpec, turn: int) -> bool:
         """The value of the `turn`-th condition: all combinations come up, each with every trip count."""
         if self.deep:
             return True
+        # the walk of trip counts restarts after len(_WALK) trials: counting in another rhythm crosses both
+        count = self.walked + self.walked // len(_WALK)
+        if spec.gate:
+            return (count + turn) % 4 != 3
         if turn >= _MAX_CROSSED_CONDITIONS:
             return bool(self.random.integers(2))
-        # the walk restarts after len(_WALK) trials, so counting through combinations in another rhythm crosses both
-        return bool((self.walked + self.walked // len(_WALK)) >> turn & 1)
+        return bool(count >> turn & 1)
 
     def _limit(self, spec: InputSpec) -> int:
         """What an index must stay below."""

@@ -6,7 +6,7 @@ Trials that went alike on every runnable share a row, so that 64 trials read lik
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -48,24 +48,16 @@ class Row:
     units: float | None
 
     @property
-    def trials(self) -> str:
-        """`0-3, 7, 9-12`, cut after six spans."""
-        spans: list[list[int]] = []
-        for number in self.numbers:
-            if spans and spans[-1][1] == number - 1:
-                spans[-1][1] = number
-            else:
-                spans.append([number, number])
-        texts = [str(a) if a == b else f"{a}-{b}" for a, b in spans]
-        return ", ".join(texts if len(texts) <= 6 else [*texts[:6], "..."])
+    def texts(self) -> list[str]:
+        """How many trials, the first of them, what each runnable gave, the largest error."""
+        return [str(len(self.numbers)), str(self.numbers[0]), *self.cells, _units(self.units)]
 
 
 def columns(report: Report) -> list[str]:
-    """Headings of the runnables: `A onnxruntime`, ..."""
-    if not report.trials:
-        return []
+    """Headings of `Row.texts`."""
     trial = report.trials[0]
-    return [f"{side} {run.runnable}" for side, runs in (("A", trial.a), ("B", trial.b)) for run in runs]
+    names = [f"{side} {run.runnable}" for side, runs in (("A", trial.a), ("B", trial.b)) for run in runs]
+    return ["trials", "first", *names, "largest error"]
 
 
 def rows(report: Report) -> list[Row]:
@@ -96,11 +88,11 @@ def finding_lines(found: Finding) -> Iterator[tuple[str, str]]:
     yield "where", f"trial {found.trial}, output {difference.place}"
     yield f"A ({found.a})", str(difference.expected) if difference.kind != "missing" else "given"
     yield f"B ({found.b})", str(difference.actual)
-    if difference.kind != "value":
+    if difference.kind == "value":
+        yield "how much", f"{difference.count} of {difference.total} elements, by up to {difference.max_abs:.3g}"
+        yield "allowed", f"the largest error is {difference.max_units:.3g} times that"
+    else:
         yield "differs in", difference.kind
-        return
-    yield "how much", f"{difference.count} of {difference.total} elements, by up to {difference.max_abs:.3g}"
-    yield "allowed", f"the largest error is {difference.max_units:.3g} times that"
     if difference.iteration is not None:
         yield "iteration", f"{difference.iteration} is the first that differs (counted from 0)"
 
@@ -117,11 +109,10 @@ def rendered(report: Report) -> RenderableType:
     parts: list[RenderableType] = [head]
     if report.trials:
         table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-        for heading in ("trials", "", *columns(report), "error"):
+        for heading in ("", *columns(report)):
             table.add_column(heading, overflow="fold")
         for row in rows(report):
-            status = Text(_STATUS_TEXT[row.status], style=_STATUS_COLOURS[row.status])
-            table.add_row(row.trials, status, *row.cells, _units(row.units))
+            table.add_row(Text(_STATUS_TEXT[row.status], style=_STATUS_COLOURS[row.status]), *row.texts)
         parts.append(table)
     if report.first is not None:
         grid = Table.grid(padding=(0, 2))
@@ -189,11 +180,8 @@ def html(report: Report) -> str:
 
 
 def _table(report: Report) -> str:
-    cell: Callable[[str], str] = lambda text: f"<td>{escape(text)}</td>"  # noqa: E731
-    head = "".join(f"<th>{escape(text)}</th>" for text in ("trials", "", *columns(report), "error"))
-    lines = [
-        f'<tr>{cell(row.trials)}<td class="{row.status}">{_STATUS_TEXT[row.status]}</td>'
-        f"{''.join(map(cell, row.cells))}{cell(_units(row.units))}</tr>"
-        for row in rows(report)
-    ]
-    return f"<table><tr>{head}</tr>{''.join(lines)}</table>"
+    def line(tag: str, first: str, texts: list[str]) -> str:
+        return f"<tr>{first}{''.join(f'<{tag}>{escape(text)}</{tag}>' for text in texts)}</tr>"
+
+    lines = [line("td", f'<td class="{row.status}">{_STATUS_TEXT[row.status]}</td>', row.texts) for row in rows(report)]
+    return f"<table>{line('th', '<th></th>', columns(report))}{''.join(lines)}</table>"

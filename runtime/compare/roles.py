@@ -114,6 +114,7 @@ def _spec(value: Value, uses: list[Use]) -> InputSpec:
         value.name,
         value.type,
         strongest,
+        gate=bool(deciding) and all(use.in_loop for use in deciding),
         lower=max(lowers, default=None),
         bound=_tightest([use.bound for use in deciding]),
         wrap=bool(deciding) and all(use.wrap for use in deciding),

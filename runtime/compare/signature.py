@@ -22,6 +22,7 @@ class InputSpec:
     Attributes:
         name, type: as in the model. Equal symbolic dimensions of all inputs get equal sizes.
         role: what it is used for.
+        gate: a condition that is false keeps a whole loop from running, so that it is true more often.
         lower, upper: bounds of its values, both included.
         bound: an index is smaller than this dimension (a size, or a symbol of the inputs).
         wrap: a negative index is allowed and counts from the end.
@@ -33,6 +34,7 @@ class InputSpec:
     name: str
     type: Type | None
     role: Role = "data"
+    gate: bool = False
     lower: float | None = None
     upper: float | None = None
     bound: Dim = None

@@ -2,7 +2,9 @@
 
 Integers, bools, strings, shapes and element types must be equal. A float may be off by
 
-    atol + rtol * max(|expected|, floor)        floor = min(largest |expected| / 16, median of the non-zero |expected|)
+    max(atol, rtol * max(|expected|, floor))
+
+    floor = min(largest |expected| / 16, median of the non-zero |expected|)
 
 where `floor` takes the tensor's own scale into account: an element that came out small by cancellation
 carries the rounding errors of its larger neighbours, but a single huge element (a mask's -1e9) must not
@@ -12,7 +14,7 @@ excuse all the others. NaN and infinities must stand in the same places.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import ml_dtypes
@@ -97,8 +99,9 @@ class Difference:
         if self.kind == "missing":
             return f"{self.place}: {self.actual}"
         if self.kind != "value":
-            return f"{self.place}: {self.kind} {self.expected} against {self.actual}"
-        text = f"{self.place}: {self.expected} against {self.actual}, {self.count} of {self.total} elements differ"
+            text = f"{self.place}: {self.kind} {self.expected} against {self.actual}"
+        else:
+            text = f"{self.place}: {self.expected} against {self.actual}, {self.count} of {self.total} elements differ"
         if math.isfinite(self.max_abs):
             text += f", by up to {self.max_abs:.3g}"
         return text if self.iteration is None else f"{text}, first in iteration {self.iteration}"
@@ -188,7 +191,9 @@ def measure_values(
     if dtypes[0] is not dtypes[1]:
         return differ("dtype", dtypes[0].value, dtypes[1].value)
     if one.shape != other.shape:
-        return differ("shape", list(one.shape), list(other.shape))
+        found = Difference("shape", output, path, expected=list(one.shape), actual=list(other.shape))
+        common = _common_iterations(one, other, stacking)
+        return Measure(replace(found, iteration=common), math.inf, math.nan)
     error, allowed = _errors(one, other, dtypes[0], _budget(dtypes[0], rtol, atol, coarse))
     return _judge(one, other, error, allowed, Difference("value", output, path), stacking)
 
@@ -226,7 +231,7 @@ def _errors(one: Any, other: Any, dtype: DType, budget: Budget) -> tuple[Floats,
     comparable = np.isfinite(a) & np.isfinite(b)
     error = np.where(same, 0.0, np.where(comparable, error, np.nan))
     size = np.where(np.isfinite(size), size, 0.0)
-    return error, budget.atol + budget.rtol * np.maximum(size, _floor(size))
+    return error, np.maximum(budget.atol, budget.rtol * np.maximum(size, _floor(size)))
 
 
 def _floor(size: Floats) -> float:
@@ -293,6 +298,19 @@ def first_wrong(wrong: Any, stacking: Stacking | None) -> tuple[tuple[int, ...],
         wrong = wrong & mask.reshape([-1 if k == axis else 1 for k in range(wrong.ndim)])
     flat = int(np.argmax(wrong))
     return tuple(int(k) for k in np.unravel_index(flat, wrong.shape)), iteration
+
+
+def _common_iterations(one: Any, other: Any, stacking: Stacking | None) -> int | None:
+    """How many iterations two outputs share that one loop stacked and that have different lengths.
+
+    That is the first iteration that only one of them has; None where it isn't the lengths that differ.
+    """
+    if stacking is None or one.ndim != other.ndim or not -one.ndim <= stacking.axis < one.ndim:
+        return None
+    axis = stacking.axis % one.ndim
+    if np.delete(one.shape, axis).tolist() != np.delete(other.shape, axis).tolist() or not stacking.part:
+        return None
+    return min(one.shape[axis], other.shape[axis]) // stacking.part
 
 
 def error_profile(
