@@ -1,0 +1,146 @@
+"""Compiling a generated function, and keeping the machine code on disk.
+
+Numba's own cache does the keeping. It needs a real file, and takes one that was written again for a new
+one; so each source has a file of its own, named by the hash of all that matters, written under another
+name first and never changed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from .function import Argument, Function
+
+VARIABLE = "BACKEDGE_CACHE"
+"""The environment variable that names another folder; empty: nothing is kept."""
+
+_OPTIONS = {"error_model": "numpy", "nogil": True}
+_HELPERS = __name__.rpartition(".")[0] + ".helpers"
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """Machine code: the function, how long it took to get it, and whether it came from disk."""
+
+    call: Callable[..., tuple[Any, ...]]
+    seconds: float
+    from_disk: bool
+
+
+_loaded: dict[str, Compiled] = {}
+
+
+def folder() -> Path | None:
+    """Where machine code is kept: $BACKEDGE_CACHE, else backedge/loops in the user's cache folder."""
+    named = os.environ.get(VARIABLE)
+    if named is not None:
+        return Path(named) if named else None
+    base = os.environ.get("XDG_CACHE_HOME")
+    with contextlib.suppress(RuntimeError):  # no home
+        return (Path(base) if base else Path.home() / ".cache") / "backedge" / "loops"
+    return None
+
+
+def on_hand(function: Function) -> bool:
+    """Whether the function's machine code is loaded already, or on disk."""
+    _, key = _identity(function)
+    place = folder()
+    return key in _loaded or (place is not None and any((place / "__pycache__").glob(f"{_stem(key)}.*.nbi")))
+
+
+def compiled(function: Function) -> Compiled:
+    """The function's machine code: from this process, from disk, or made now."""
+    source, key = _identity(function)
+    found = _loaded.get(key)
+    if found is None:
+        found = _loaded[key] = _compile(function, source, key)
+    return found
+
+
+def _identity(function: Function) -> tuple[str, str]:
+    """The whole source, and the hash of everything the machine code depends on."""
+    import llvmlite.binding
+    import numba
+
+    text = Path(__file__).with_name("helpers.py").read_text(encoding="utf-8")
+    used = [name for name in re.findall(r"^def ([a-z]\w*)", text, re.M) if re.search(rf"\b{name}\(", function.source)]
+    imports = ["import math", "import numpy as np"]
+    if used:
+        imports.append(f"from {_HELPERS} import {', '.join(used)}")
+    source = "\n".join([*imports, "", "", function.source])
+    parts = [
+        source,
+        text,
+        repr(function.arguments),
+        repr([(array.dtype.str, array.ndim) for array in function.constants]),
+        numba.__version__,
+        sys.version,
+        llvmlite.binding.get_host_cpu_name(),
+        repr(sorted(llvmlite.binding.get_host_cpu_features().items())),
+        repr((_OPTIONS, os.environ.get("NUMBA_OPT"))),
+    ]
+    return source, hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+
+
+def _stem(key: str) -> str:
+    return f"loop_{key}"
+
+
+def _compile(function: Function, source: str, key: str) -> Compiled:
+    begin = time.perf_counter()
+    import numba
+
+    path = _kept(source, key)
+    module = ModuleType(f"backedge_{_stem(key)}")
+    sys.modules[module.__name__] = module
+    exec(compile(source, str(path or f"<{module.__name__}>"), "exec"), module.__dict__)
+    signature = tuple(_numba_type(argument) for argument in function.arguments if argument is not None)
+    constants = tuple(
+        numba.types.Array(numba.from_dtype(array.dtype), array.ndim, "C", readonly=True) for array in function.constants
+    )
+    dispatcher = numba.njit(cache=path is not None, **_OPTIONS)(module.__dict__["loop"])
+    dispatcher.compile((*signature, *constants))
+    hits = sum(dispatcher.stats.cache_hits.values())
+    return Compiled(dispatcher, time.perf_counter() - begin, from_disk=hits > 0)
+
+
+def _numba_type(argument: Argument) -> Any:
+    import numba
+    import numpy as np
+
+    element = numba.from_dtype(np.dtype(argument.kind))
+    return numba.types.Array(element, argument.rank, "C", readonly=True) if argument.rank else element
+
+
+def _kept(source: str, key: str) -> Path | None:
+    """The source's file, written if it isn't there; None where it can't be."""
+    place = folder()
+    if place is None:
+        return None
+    path = place / f"{_stem(key)}.py"
+    try:
+        place.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not path.exists():
+            handle, temporary = tempfile.mkstemp(suffix=".tmp", dir=place)
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(source)
+            try:
+                os.link(temporary, path)  # unlike a rename, this never replaces what another process wrote
+            except FileExistsError:
+                pass
+            finally:
+                os.unlink(temporary)
+        return path if path.read_text(encoding="utf-8") == source else None
+    except OSError:
+        return None

@@ -1,0 +1,153 @@
+"""Element-wise operators on whole tensors: broadcasting around the templates of `scalar`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from ..kernels.base import Attributes
+from .emitter import Emitter
+from .scalar import FORMULAS, RESULT, ROWS, VARIADIC, apply, convert
+from .tensors import (
+    FLOATS,
+    KINDS,
+    SMALL,
+    Atom,
+    Decline,
+    Dims,
+    Index,
+    Lazy,
+    Reader,
+    Small,
+    Tensor,
+    fixed_size,
+    literal,
+)
+
+Emit = Callable[[Emitter, Attributes, "list[Tensor | None]"], "Tensor | Sequence[Tensor]"]
+"""Writes an operator for its inputs (None where left out); gives its outputs."""
+
+
+def narrowed(dims: Dims, target: Dims, index: Index) -> Index:
+    """The index of a tensor that is broadcast to `target`."""
+    skipped = len(target) - len(dims)
+    return tuple("0" if dim == 1 else part for dim, part in zip(dims, index[skipped:], strict=True))
+
+
+def pointwise(em: Emitter, kind: str, inputs: Sequence[Tensor], function: Callable[[list[Atom]], Atom]) -> Tensor:
+    """A tensor of `kind`, each element a function of the inputs' elements at that place."""
+    dims = em.broadcast([tensor.dims for tensor in inputs])
+    size = fixed_size(dims)
+    few = size is not None and size <= SMALL
+
+    def prepared(tensor: Tensor) -> Tensor:
+        if isinstance(tensor, Small):
+            return tensor if few or len(tensor.atoms) == 1 else em.spill(tensor)
+        return tensor if tensor.dims == dims else em.ready(tensor)
+
+    sources = [prepared(tensor) for tensor in inputs]
+
+    def element(reader: Reader, index: Index) -> Atom:
+        return function([reader.read(tensor, narrowed(tensor.dims, dims, index)) for tensor in sources])
+
+    waiting = tuple(tensor for tensor in sources if isinstance(tensor, Lazy) and tensor.dims == dims)
+    return em.lazy(Lazy(kind, dims, element, waiting, weight=1 + sum(tensor.weight for tensor in waiting)))
+
+
+def given(inputs: Sequence[Tensor | None]) -> list[Tensor]:
+    """All inputs; declines where one is left out."""
+    found = [tensor for tensor in inputs if tensor is not None]
+    if len(found) < len(inputs):
+        raise Decline("an input is left out")
+    return found
+
+
+def row(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tensor:
+    """An operator of `ROWS`."""
+    op_type = attrs.node.op_type
+    tensors = given(inputs)
+    kind = ROWS[op_type].result or tensors[0].kind
+    return pointwise(em, kind, tensors, lambda operands: apply(em, op_type, attrs, operands))
+
+
+def formula(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tensor:
+    """An operator of `FORMULAS`."""
+    op_type = attrs.node.op_type
+    tensors = given(inputs)
+    kinds = [tensor.kind for tensor in tensors]
+    kind = RESULT[op_type](kinds) if op_type in RESULT else kinds[0]
+    return pointwise(em, kind, tensors, lambda operands: FORMULAS[op_type](em, attrs, operands))
+
+
+def variadic(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tensor:
+    """Sum, Max, Min, Mean: joined from left to right."""
+    op_type = attrs.node.op_type
+    tensors = given(inputs)
+    kind = tensors[0].kind
+
+    def join(operands: list[Atom]) -> Atom:
+        result = operands[0]
+        for operand in operands[1:]:
+            result = apply(em, VARIADIC[op_type], None, [result, operand])
+        if op_type == "Mean":
+            result = apply(em, "Div", None, [result, literal(kind, len(operands))])
+        return result
+
+    if op_type == "Mean" and kind not in FLOATS:
+        raise Decline(f"Mean of {kind}")
+    return pointwise(em, kind, tensors, join)
+
+
+def clip(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tensor:
+    """Clip: the upper limit wins."""
+    result = inputs[0]
+    for op_type, limit in zip(("Max", "Min"), inputs[1:], strict=False):
+        if limit is not None:
+            if fixed_size(limit.dims) != 1:
+                raise Decline("a limit that is no scalar")
+            scalar = reshaped_scalar(em, limit)
+            result = pointwise(em, scalar.kind, given([result, scalar]), partial(apply, em, op_type, None))
+    return given([result])[0]
+
+
+def reshaped_scalar(em: Emitter, tensor: Tensor) -> Small:
+    """A tensor of one element as a scalar."""
+    settled = em.settle(tensor)
+    if not isinstance(settled, Small) or len(settled.atoms) != 1:
+        raise Decline("one element expected")
+    return Small(settled.kind, (), settled.atoms)
+
+
+def cast_to(em: Emitter, tensor: Tensor, kind: str) -> Tensor:
+    if kind not in KINDS:
+        raise Decline(f"element type {kind}")
+    if tensor.kind == kind:
+        return tensor
+    return pointwise(em, kind, [tensor], lambda operands: convert(em, operands[0], kind))
+
+
+def cast(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tensor:
+    """Cast."""
+    return cast_to(em, given(inputs)[0], attrs.dtype("to").value)
+
+
+def cast_like(em: Emitter, _: Attributes, inputs: list[Tensor | None]) -> Tensor:
+    """CastLike."""
+    tensor, like = given(inputs)
+    return cast_to(em, tensor, like.kind)
+
+
+def identity(_: Emitter, __: Attributes, inputs: list[Tensor | None]) -> Tensor:
+    """Identity, and Dropout outside training."""
+    return given(inputs[:1])[0]
+
+
+OPERATORS: dict[str, Emit] = {
+    **dict.fromkeys(ROWS, row),
+    **dict.fromkeys(FORMULAS, formula),
+    **dict.fromkeys(VARIADIC, variadic),
+    "Clip": clip,
+    "Cast": cast,
+    "CastLike": cast_like,
+    "Identity": identity,
+}

@@ -1,0 +1,320 @@
+"""Functions that generated code calls. Imports Numba, so only generated code may import this module.
+
+All of them are plain enough to be inlined. Their text is part of the cache's key.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit, types
+from numba.extending import intrinsic
+
+_LOG2E = 1.4426950408889634
+_LN2 = 0.6931471805599453
+_ROUND = 6755399441055744.0  # 1.5 * 2**52: adding it rounds to an integer, which its low bits then hold
+
+
+kernel = njit(error_model="numpy")
+
+
+def _operation(name: str) -> Any:
+    """The machine's own truncating division or remainder; undefined for 0 and for the lowest number by -1."""
+
+    @intrinsic
+    def operation(context: Any, a: Any, b: Any) -> Any:
+        def generate(_: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return getattr(builder, ("s" if a.signed else "u") + name)(*arguments)
+
+        return (a(a, a), generate) if isinstance(a, types.Integer) and a == b else None
+
+    return operation
+
+
+_divide = _operation("div")
+_remainder = _operation("rem")
+
+
+@kernel
+def divide_signed(a, b):
+    """a / b truncated toward zero; 0 for b = 0; wraps for the lowest number by -1."""
+    if b == 0:
+        return a - a
+    if b == -1:
+        return -a
+    return _divide(a, b)
+
+
+@kernel
+def divide_unsigned(a, b):
+    """a / b; 0 for b = 0."""
+    if b == 0:
+        return b
+    return _divide(a, b)
+
+
+@kernel
+def remainder_signed(a, b):
+    """a - b * truncated(a / b); 0 for b = 0."""
+    if b == 0 or b == -1:
+        return a - a
+    return _remainder(a, b)
+
+
+@kernel
+def remainder_unsigned(a, b):
+    """a mod b; 0 for b = 0."""
+    if b == 0:
+        return b
+    return _remainder(a, b)
+
+
+@kernel
+def modulo_signed(a, b):
+    """The remainder with the sign of b; 0 for b = 0."""
+    if b == 0 or b == -1:
+        return a - a
+    r = _remainder(a, b)
+    return r + b if r != 0 and (r ^ b) < 0 else r
+
+
+@kernel
+def power_signed(a, b):
+    """a to the power of b in wrapping int64; negative powers are truncated, 0 where they are infinite."""
+    if b < 0:
+        if a == 1:
+            return a
+        if a == -1:
+            return a if b & 1 else -a
+        return a - a
+    result = np.int64(1)
+    while b > 0:
+        if b & 1:
+            result *= a
+        a *= a
+        b >>= 1
+    return result
+
+
+@kernel
+def power_unsigned(a, b):
+    """a to the power of b in wrapping uint64, for b >= 0; like `power_signed` else."""
+    if b < 0:
+        return np.uint64(1) if a == 1 else np.uint64(0)
+    result = np.uint64(1)
+    while b > 0:
+        if b & 1:
+            result *= a
+        a *= a
+        b >>= 1
+    return result
+
+
+@kernel
+def to_int32(x):
+    """A float truncated; the lowest number where it doesn't fit, as processors have it."""
+    wide = np.float64(x)
+    if wide > -2147483649.0 and wide < 2147483648.0:
+        return np.int32(np.int64(wide))
+    return np.int32(-2147483648)
+
+
+@kernel
+def to_int64(x):
+    """A float truncated; the lowest number where it doesn't fit, as processors have it."""
+    if x >= -9223372036854775808.0 and x < 9223372036854775808.0:
+        return np.int64(x)
+    return np.int64(-9223372036854775808)
+
+
+@kernel
+def to_uint64(x):
+    """A float truncated; numbers that don't fit come out as processors without such a conversion give them."""
+    if x >= 9223372036854775808.0:
+        return np.uint64(to_int64(x - 9223372036854775808.0)) ^ np.uint64(9223372036854775808)
+    return np.uint64(to_int64(x))
+
+
+@kernel
+def _exp(x):
+    """exp for -708 <= x <= 708, in float64 with about 40 good bits: enough to round to float32, and it vectorises."""
+    shifted = x * _LOG2E + _ROUND
+    k = shifted - _ROUND
+    r = x - k * _LN2
+    p = 1.0 + r * (1.0 / 9.0)
+    p = 1.0 + r * (1.0 / 8.0) * p
+    p = 1.0 + r * (1.0 / 7.0) * p
+    p = 1.0 + r * (1.0 / 6.0) * p
+    p = 1.0 + r * (1.0 / 5.0) * p
+    p = 1.0 + r * (1.0 / 4.0) * p
+    p = 1.0 + r * (1.0 / 3.0) * p
+    p = 1.0 + r * (1.0 / 2.0) * p
+    p = 1.0 + r * p
+    exponent = np.float64(shifted).view(np.int64) << 52
+    return np.int64(np.float64(p).view(np.int64) + exponent).view(np.float64)
+
+
+@kernel
+def _clamped(x):
+    low = x if x > -708.0 else -708.0
+    return low if low < 708.0 else 708.0
+
+
+@kernel
+def exp32(x):
+    """exp of a float32."""
+    return np.float32(_exp(_clamped(np.float64(x)))) if x == x else x
+
+
+@kernel
+def sigmoid32(x):
+    """1 / (1 + exp(-x)) of a float32."""
+    return np.float32(1.0 / (1.0 + _exp(_clamped(-np.float64(x))))) if x == x else x
+
+
+@kernel
+def tanh32(x):
+    """tanh of a float32."""
+    wide = np.float64(x)
+    size = abs(wide)
+    t = _exp(_clamped(-2.0 * size))
+    big = (1.0 - t) / (1.0 + t)
+    small = size - size * size * size * (1.0 / 3.0)
+    result = big if size > 0.001 else small
+    return np.float32(math.copysign(result, wide)) if x == x else x
+
+
+@kernel
+def grown(buffer):
+    """A buffer of twice the length with the same beginning."""
+    count = buffer.shape[0]
+    shape = (max(2 * count, 64),) + buffer.shape[1:]  # noqa: RUF005  Numba knows no unpacking here
+    bigger = np.empty(shape, buffer.dtype)
+    bigger[:count] = buffer
+    return bigger
+
+
+@kernel
+def clamp(index, length):
+    """An index where it stands within 0 .. length, counted from the end when negative."""
+    if index < 0:
+        index += length
+    return min(max(index, 0), length)
+
+
+@kernel
+def slice_start(start, step, length):
+    """Where a slice begins, as Python has it."""
+    if start < 0:
+        start += length
+    if step > 0:
+        return min(max(start, 0), length)
+    return min(max(start, -1), length - 1)
+
+
+@kernel
+def slice_count(first, end, step, length):
+    """How many elements a slice has that begins at `first`, as Python has it."""
+    if end < 0:
+        end += length
+        if end < 0:
+            end = -1 if step < 0 else 0
+    if step > 0:
+        return max((min(end, length) - first + step - 1) // step, 0)
+    return max((first - min(end, length - 1) - step - 1) // -step, 0)
+
+
+@kernel
+def part_first(start, length, backwards):
+    """Index of the first element that a sliced slot sees, in its own direction."""
+    place = min(max(start if start >= 0 else start + length + 1, 0), length)
+    return place - 1 if backwards else place
+
+
+@kernel
+def part_count(start, end, step, length):
+    """Number of whole parts of a sliced slot."""
+    first = min(max(start if start >= 0 else start + length + 1, 0), length)
+    last = min(max(end if end >= 0 else end + length + 1, 0), length)
+    return max(last - first, 0) // step if step > 0 else max(first - last, 0) // -step
+
+
+@kernel
+def pairwise_sum(a, low, count):
+    """The sum of `count` elements of a vector from `low` on, added up in NumPy's order."""
+    if count < 8:
+        total = a[low] if count > 0 else a.dtype.type(0)
+        for i in range(1, count):
+            total += a[low + i]
+        return total
+    if count <= 128:
+        r0, r1, r2, r3 = a[low], a[low + 1], a[low + 2], a[low + 3]
+        r4, r5, r6, r7 = a[low + 4], a[low + 5], a[low + 6], a[low + 7]
+        whole = count - count % 8
+        for i in range(low + 8, low + whole, 8):
+            r0 += a[i]
+            r1 += a[i + 1]
+            r2 += a[i + 2]
+            r3 += a[i + 3]
+            r4 += a[i + 4]
+            r5 += a[i + 5]
+            r6 += a[i + 6]
+            r7 += a[i + 7]
+        total = ((r0 + r1) + (r2 + r3)) + ((r4 + r5) + (r6 + r7))
+        for i in range(low + whole, low + count):
+            total += a[i]
+        return total
+    half = count // 2
+    half -= half % 8
+    return pairwise_sum(a, low, half) + pairwise_sum(a, low + half, count - half)
+
+
+@kernel
+def multiply(a, b, out):
+    """out = a @ b: two rows by four steps at a time, in blocks that stay in the cache."""
+    m, k = a.shape
+    n = b.shape[1]
+    whole = k - k % 4
+    for i in range(m):
+        for j in range(n):
+            out[i, j] = 0
+    for low in range(0, whole, 128):
+        high = min(low + 128, whole)
+        paired = m - m % 2
+        for i in range(0, paired, 2):
+            for p in range(low, high, 4):
+                x0, x1, x2, x3 = a[i, p], a[i, p + 1], a[i, p + 2], a[i, p + 3]
+                y0, y1, y2, y3 = a[i + 1, p], a[i + 1, p + 1], a[i + 1, p + 2], a[i + 1, p + 3]
+                for j in range(n):
+                    b0, b1, b2, b3 = b[p, j], b[p + 1, j], b[p + 2, j], b[p + 3, j]
+                    out[i, j] = out[i, j] + x0 * b0 + x1 * b1 + x2 * b2 + x3 * b3
+                    out[i + 1, j] = out[i + 1, j] + y0 * b0 + y1 * b1 + y2 * b2 + y3 * b3
+        for i in range(paired, m):
+            for p in range(low, high, 4):
+                x0, x1, x2, x3 = a[i, p], a[i, p + 1], a[i, p + 2], a[i, p + 3]
+                for j in range(n):
+                    out[i, j] = out[i, j] + x0 * b[p, j] + x1 * b[p + 1, j] + x2 * b[p + 2, j] + x3 * b[p + 3, j]
+    for p in range(whole, k):
+        for i in range(m):
+            x0 = a[i, p]
+            for j in range(n):
+                out[i, j] += x0 * b[p, j]
+
+
+@njit(error_model="numpy", fastmath={"reassoc", "nsz"})
+def _dot(a, b):
+    """The sum of products in any order: without that freedom it can't be vectorised."""
+    total = a.dtype.type(0)
+    for p in range(a.size):
+        total += a[p] * b[p]
+    return total
+
+
+@kernel
+def multiply_column(a, b, out):
+    """out = a @ b for a `b` of one column."""
+    column = b.reshape(b.size)
+    for i in range(a.shape[0]):
+        out[i, 0] = _dot(a[i], column)

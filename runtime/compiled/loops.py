@@ -1,0 +1,398 @@
+"""The canonical Loop as a Python loop.
+
+n1 = min(trip, parts)          the most passes there can be
+c1 = initial                   carried values: local variables, or buffers of their own
+b1 = np.empty(...)             buffers of the body
+for i1 in range(n1):           or `while`, where the body has a say in when to stop
+    ...
+    s1[i1] = element           stacked values
+    c1 = next                  carried buffers change places with those of the body
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ...passes.graph import Node
+from ...passes.loop import Captured, Carried, Condition, Entry, Iteration, Loop, Sliced, Stacked
+from ..kernels.base import normal_axis
+from .branches import Environment, Writer, present
+from .elementwise import reshaped_scalar
+from .emitter import Block, Target, element_of, empty
+from .selection import element_at, sliced
+from .shapes import regrouped, transposed
+from .tensors import (
+    Atom,
+    Decline,
+    Dim,
+    Lazy,
+    Small,
+    Stored,
+    Sym,
+    Tensor,
+    fixed_size,
+    level_of,
+    literal,
+)
+
+_ENDLESS = 2**63 - 1
+_FIRST_ROOM = 1024
+"""Room for stacked elements at first, where the loop may stop early."""
+
+
+class Loosen(Exception):
+    """Sizes of carried values turned out to change: write the loop again without relying on them."""
+
+    def __init__(self, places: set[tuple[int, int]]) -> None:
+        super().__init__(places)
+        self.places = places
+
+
+def write_loop(writer: Writer, node: Node, inputs: Sequence[Tensor | None]) -> list[Tensor]:
+    """Write a Loop; its results."""
+    em = writer.em
+    outside = [None if tensor is None else em.ready(tensor) for tensor in inputs]
+    loose: set[tuple[int, int]] = set()
+    mark = em.mark()
+    while True:
+        try:
+            with em.within(em.block):
+                return LoopWriter(writer, Loop(node), outside, loose).write()
+        except Loosen as found:
+            em.rewind(mark)
+            loose |= found.places
+
+
+@dataclass
+class State:
+    """A carried value in its variables; the axes in `changing` may differ in size from pass to pass."""
+
+    entry: Entry
+    inside: Tensor
+    changing: set[int] = field(default_factory=set)
+
+
+@dataclass
+class Pile:
+    """A stacked value: the buffer of its elements."""
+
+    entry: Entry
+    name: str
+    element: Tensor
+
+
+class LoopWriter:
+    """One attempt at writing a loop; raises `Loosen` if it relied on a size that changes."""
+
+    def __init__(
+        self, writer: Writer, loop: Loop, outside: Sequence[Tensor | None], loose: set[tuple[int, int]]
+    ) -> None:
+        self.writer = writer
+        self.em = writer.em
+        self.loop = loop
+        self.body = loop.body
+        self.outside = outside
+        self.loose = loose
+        self.environment: Environment = {}
+        self.counter = self.em.name("i")
+        self.bound = self.em.name("n")
+        self.going = self.em.name("g")
+        self.states: list[State] = []
+        self.piles: list[Pile] = []
+        self.through: dict[int, Tensor] = {}
+        self.jobs: list[tuple[Tensor, Target]] = []
+
+    def write(self) -> list[Tensor]:
+        em = self.em
+        bounds = self._bounds()
+        self._enter_outside()
+        self._hoist()
+        self._enter_carried()
+        limit, before, statement = em.block.sub(), em.block.sub(), em.block.sub()
+        body = Block()
+        em.before.append(before)
+        with em.within(body):
+            self._enter_pass()
+            outputs = self.writer.graph(self.body, self.environment)
+            self._check(outputs)
+            condition = self._next_condition(outputs)
+            counted = condition is None or condition.value is not None
+            self._stack(outputs, before, counted)
+            if condition is not None and not counted:
+                em.block.line(f"{self.going} = {condition.code}")
+            self._carry(outputs)
+        em.before.pop()
+        count = self._statement(limit, statement, body, bounds, condition)
+        return self._results(count)
+
+    def _given(self, entry: Entry) -> Tensor:
+        """The outside value of a slot."""
+        return present(self.outside[entry.place.outside])
+
+    # before the loop -----------------------------------------------------------------------------
+
+    def _bounds(self) -> list[Dim]:
+        """What limits the number of passes: the trip count, and the parts of each sliced sequence."""
+        bounds: list[Dim] = []
+        if self.outside[0] is not None:
+            trip = reshaped_scalar(self.em, self.outside[0]).atoms[0]
+            known = trip.value is not None
+            bounds.append(max(int(trip.value or 0), 0) if known else self.em.size(f"max({trip.code}, 0)"))
+        for entry in self.loop.of(Sliced):
+            slot = entry.slot
+            assert isinstance(slot, Sliced)
+            length = self._given(entry).dims[slot.axis]
+            if not slot.stride:
+                raise Decline("a sliced slot that doesn't move")
+            if (slot.start, slot.end, slot.stride) in ((0, -1, 1), (-1, 0, -1)):
+                bounds.append(length)
+            else:
+                bounds.append(self.em.size(f"part_count({slot.start}, {slot.end}, {slot.stride}, {length})"))
+        return bounds
+
+    def _enter_outside(self) -> None:
+        """Captured values, and carried ones that each pass hands on as they are."""
+        for entry in self.loop.of(Captured, Carried):
+            if isinstance(entry.slot, Carried):
+                if entry.leave is not entry.enter:
+                    continue
+                self.through[entry.place.result] = self._given(entry)
+            assert entry.enter is not None
+            self.writer.bind(self.body, self.environment, entry.enter, self._given(entry))
+
+    def _hoist(self) -> None:
+        """What is the same in every pass is computed before the loop."""
+        moved: list[Node] = []
+        for node in self.body.topological():
+            if not node.regions and all(
+                value is None or value in self.environment or value.data is not None for value in node.inputs
+            ):
+                self.writer.node(self.body, node, self.environment)
+                moved.append(node)
+        for value in [value for node in moved for value in node.outputs]:
+            tensor = self.environment.get(value)
+            inside = any(user not in moved for user, _ in self.body.uses(value)) or value in self.body.outputs
+            if isinstance(tensor, Lazy) and inside:
+                self.writer.bind(self.body, self.environment, value, self.em.ready(tensor))
+
+    def _enter_carried(self) -> None:
+        """Variables for the carried values, with their initial contents."""
+        em, level = self.em, self.em.depth + 1
+        for entry in self.loop.of(Carried):
+            if entry.leave is entry.enter:
+                continue
+            initial = self._given(entry)
+            changing = {axis for place, axis in self.loose if place == entry.place.outside}
+            if changing:
+                name = em.name("c")
+                em.block.line(f"{name} = {em.stored(initial).name}.copy()")
+                dims = [Sym(em.name("d"), level) if axis in changing else dim for axis, dim in enumerate(initial.dims)]
+                inside: Tensor = Stored(initial.kind, tuple(dims), name, level)
+            elif isinstance(initial, Small):
+                inside = Small(
+                    initial.kind, initial.dims, tuple(Atom(em.name("c"), a.kind, level) for a in initial.atoms)
+                )
+                for atom, source in zip(inside.atoms, initial.atoms, strict=True):
+                    em.block.line(f"{atom.code} = {source.code}")
+            else:
+                buffer = em.buffer(initial.kind, initial.dims)
+                em.write([(initial, element_of(buffer))])
+                inside = Stored(initial.kind, initial.dims, buffer.name, level, owned=True, made=buffer.made)
+            self.states.append(State(entry, inside, changing))
+
+    # in the body ---------------------------------------------------------------------------------
+
+    def _enter_pass(self) -> None:
+        """What a pass sees of the slots."""
+        counter = Atom(self.counter, "int64", self.em.depth)
+        seen: list[tuple[Entry, Tensor]] = []
+        for state in self.states:
+            for axis in sorted(state.changing):
+                dim = state.inside.dims[axis]
+                assert isinstance(state.inside, Stored)
+                self.em.block.line(f"{dim} = {state.inside.name}.shape[{axis}]")
+            seen.append((state.entry, state.inside))
+        for entry in self.loop.of(Iteration, Condition, Sliced):
+            if isinstance(entry.slot, Iteration):
+                seen.append((entry, Small("int64", (), (counter,))))
+            elif isinstance(entry.slot, Condition):  # no pass begins with any other condition
+                seen.append((entry, Small("bool", (), (literal("bool", True),))))
+            elif isinstance(entry.slot, Sliced):
+                seen.append((entry, self._part(entry, entry.slot, counter)))
+        for entry, tensor in seen:
+            if entry.enter is not None:
+                self.writer.bind(self.body, self.environment, entry.enter, tensor)
+
+    def _part(self, entry: Entry, slot: Sliced, counter: Atom) -> Tensor:
+        """The part of a sequence that a pass sees."""
+        sequence = self._given(entry)
+        length = sequence.dims[slot.axis]
+        if (slot.start, slot.end, slot.stride) == (0, -1, 1):
+            index = counter
+        elif (slot.start, slot.end, slot.stride) == (-1, 0, -1):
+            index = self.em.let(f"{length} - 1 - {self.counter}", "int64")
+        else:
+            back = slot.part - 1 if slot.part is not None and slot.reversed else 0
+            first = f"part_first({slot.start}, {length}, {slot.reversed})"
+            index = self.em.let(f"{first} + {self.counter} * {slot.stride} - {back}", "int64")
+        if slot.part is None:
+            return element_at(self.em, sequence, slot.axis, index)
+        return sliced(self.em, sequence, slot.axis, index, slot.part, 1)
+
+    def _check(self, outputs: Sequence[Tensor]) -> None:
+        """Types must not change from pass to pass; changing sizes start a new attempt."""
+        found: set[tuple[int, int]] = set()
+        for state in self.states:
+            before, after = state.inside, outputs[state.entry.place.leave]
+            if before.kind != after.kind or len(before.dims) != len(after.dims):
+                raise Decline("a carried value changes its type")
+            for axis, (old, new) in enumerate(zip(before.dims, after.dims, strict=True)):
+                if old != new and axis not in state.changing:
+                    found.add((state.entry.place.outside, axis))
+        if found:
+            raise Loosen(found)
+
+    def _next_condition(self, outputs: Sequence[Tensor]) -> Atom | None:
+        """Whether to go on after a pass; None without a Condition slot."""
+        entry = self.loop.condition
+        return None if entry is None else reshaped_scalar(self.em, outputs[entry.place.leave]).atoms[0]
+
+    def _stack(self, outputs: Sequence[Tensor], before: Block, counted: bool) -> None:
+        """Put the elements of this pass where they belong."""
+        em, counter = self.em, self.counter
+        for entry in self.loop.of(Stacked):
+            element = outputs[entry.place.leave]
+            sizes = (len(element.atoms),) if isinstance(element, Small) else element.dims
+            pile = Pile(entry, em.name("s"), element)
+            self.piles.append(pile)
+            room = self.bound if counted else f"min({self.bound}, {_FIRST_ROOM})"
+            if level_of(sizes) < em.depth:
+                before.line(f"{pile.name} = {empty(element.kind, (room, *sizes))}")
+            else:
+                before.line(f"{pile.name} = {empty(element.kind, [0] * (1 + len(sizes)))}")
+                em.block.sub(f"if {counter} == 0:").line(f"{pile.name} = {empty(element.kind, (room, *sizes))}")
+                for axis, size in enumerate(sizes):
+                    em.refuse_if(f"{pile.name}.shape[{axis + 1}] != {size}", "stacked elements differ in size")
+            if not counted:
+                em.block.sub(f"if {counter} >= {pile.name}.shape[0]:").line(f"{pile.name} = grown({pile.name})")
+            if isinstance(element, Small):
+                for place, atom in enumerate(element.atoms):
+                    em.block.line(f"{pile.name}[{counter}, {place}] = {atom.code}")
+            else:
+                self.jobs.append((element, self._place_in(pile.name)))
+
+    def _place_in(self, pile: str) -> Target:
+        return lambda at: f"{pile}[{', '.join((self.counter, *at))}]"
+
+    def _carry(self, outputs: Sequence[Tensor]) -> None:
+        """Hand the carried values over to the next pass, all at once."""
+        em = self.em
+        buffers = {state.inside.name for state in self.states if isinstance(state.inside, Stored)}
+        old: list[str] = []
+        new: list[str] = []
+        for state in self.states:
+            inside, tensor = state.inside, outputs[state.entry.place.leave]
+            if isinstance(inside, Small):
+                assert isinstance(tensor, Small)
+                old += [atom.code for atom in inside.atoms]
+                new += [atom.code for atom in tensor.atoms]
+                continue
+            assert isinstance(inside, Stored)
+            kept = em.known(tensor) or tensor
+            if isinstance(kept, Stored) and kept.name == inside.name:
+                continue
+            if not self._movable(kept, buffers, bool(state.changing)):
+                source = em.spill(kept) if isinstance(kept, Small) else kept
+                kept = em.buffer(tensor.kind, tensor.dims, fresh=bool(state.changing))
+                self.jobs.append((source, element_of(kept)))
+            assert isinstance(kept, Stored)
+            buffers.add(kept.name)
+            old += [inside.name] if state.changing else [inside.name, kept.name]
+            new += [kept.name] if state.changing else [kept.name, inside.name]
+        em.write(self.jobs)
+        if old:
+            em.block.line(f"{', '.join(old)} = {', '.join(new)}")
+
+    def _movable(self, tensor: Tensor, taken: set[str], fresh: bool) -> bool:
+        """Whether the tensor's own buffer can become the carried one: nobody else's, and of this pass."""
+        if not isinstance(tensor, Stored) or not tensor.owned or tensor.name in taken:
+            return False
+        return tensor.made == self.em.depth if fresh else tensor.level == self.em.depth
+
+    # after the body ------------------------------------------------------------------------------
+
+    def _statement(
+        self, limit: Block, statement: Block, body: Block, bounds: Sequence[Dim], condition: Atom | None
+    ) -> Dim:
+        """The loop statement, now that it is known what the body does; how many passes there were."""
+        fixed = [bound for bound in bounds if isinstance(bound, int)]
+        others = [str(bound) for bound in bounds if not isinstance(bound, int)]
+        most = min([*fixed, _ENDLESS] if condition is None or condition.value is not False else [*fixed, 1])
+        code = f"min({', '.join([str(most), *others])})" if others else str(most)
+        start = literal("bool", True)
+        if condition is not None and self.outside[1] is not None:
+            start = reshaped_scalar(self.em, self.outside[1]).atoms[0]
+        if condition is None or condition.value is not None:
+            limit.line(
+                f"{self.bound} = np.int64({code})" + ("" if start.value else f" if {start.code} else np.int64(0)")
+            )
+            statement.sub(f"for {self.counter} in range({self.bound}):").items.append(body)
+            if start.value and not others:
+                return most
+            return Sym(self.bound, self.em.depth)
+        limit.line(f"{self.bound} = np.int64({code})")
+        limit.line(f"{self.counter} = np.int64(0)")
+        limit.line(f"{self.going} = {start.code}")
+        whole = statement.sub(f"while {self.counter} < {self.bound} and {self.going}:")
+        whole.items.append(body)
+        whole.line(f"{self.counter} += 1")
+        return Sym(self.counter, self.em.depth)
+
+    def _results(self, count: Dim) -> list[Tensor]:
+        """The last carried values and the stacked ones, in slot order."""
+        depth = self.em.depth
+        found = dict(self.through)
+        for state in self.states:
+            inside = state.inside
+            if isinstance(inside, Small):
+                tensor: Tensor = Small(
+                    inside.kind, inside.dims, tuple(Atom(a.code, a.kind, depth) for a in inside.atoms)
+                )
+            else:
+                assert isinstance(inside, Stored)
+                dims = tuple(
+                    self.em.size(f"{inside.name}.shape[{axis}]") if axis in state.changing else dim
+                    for axis, dim in enumerate(inside.dims)
+                )
+                tensor = Stored(inside.kind, dims, inside.name, depth, owned=not state.changing, made=inside.made)
+            found[state.entry.place.result] = tensor
+        for pile in self.piles:
+            found[pile.entry.place.result] = self._stacked(pile, count)
+        return [found[place] for place in range(len(found))]
+
+    def _stacked(self, pile: Pile, count: Dim) -> Tensor:
+        """All elements of a pile as the slot wants them."""
+        em, slot, dims = self.em, pile.entry.slot, pile.element.dims
+        assert isinstance(slot, Stacked)
+        if fixed_size(dims) is None:
+            em.refuse_if(f"{count} == 0", "no pass, so elements of unknown size")
+            dims = tuple(
+                em.size(f"{pile.name}.shape[{axis + 1}]") if isinstance(dim, Sym) and dim.level > em.depth else dim
+                for axis, dim in enumerate(dims)
+            )
+        sizes = (len(pile.element.atoms),) if isinstance(pile.element, Small) else dims
+        whole = pile.name if isinstance(count, int) or count.name == self.bound else f"{pile.name}[:{count}].copy()"
+        name = em.let(whole, pile.element.kind).code
+        tensor: Tensor = Stored(pile.element.kind, (count, *sizes), name, em.depth, owned=True, made=em.depth)
+        tensor = regrouped(em, tensor, (count, *dims))
+        if slot.reverse:
+            last = em.let(f"{count} - 1", "int64")
+            tensor = sliced(em, tensor, 0, last, count, -1)
+        rank = len(dims)
+        axis = normal_axis(slot.axis, rank if slot.part is not None else rank + 1)
+        tensor = transposed(em, tensor, [*range(1, axis + 1), 0, *range(axis + 1, rank + 1)])
+        if slot.part is not None:
+            length = em.product((count, dims[axis]))
+            tensor = regrouped(em, tensor, (*dims[:axis], length, *dims[axis + 1 :]))
+        return tensor

@@ -1,0 +1,272 @@
+"""Reductions, softmax, the index of an extreme, running sums."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ..kernels.base import Attributes, normal_axes, normal_axis
+from .elementwise import Emit, given, pointwise
+from .emitter import Emitter, element_of
+from .scalar import apply
+from .shapes import numbers, regrouped
+from .tensors import (
+    FLOATS,
+    SMALL,
+    Atom,
+    Decline,
+    Dim,
+    Dims,
+    Index,
+    Small,
+    Tensor,
+    fixed,
+    fixed_size,
+    literal,
+    row_major,
+)
+
+
+def calculated(em: Emitter, op_type: str, *tensors: Tensor) -> Tensor:
+    """An element-wise operator on tensors of one kind."""
+    return pointwise(em, tensors[0].kind, tensors, lambda operands: apply(em, op_type, None, operands))
+
+
+def number(kind: str, value: float) -> Small:
+    return Small(kind, (), (literal(kind, value),))
+
+
+def _first(op_type: str, kind: str) -> Atom:
+    """What a reduction begins with."""
+    if op_type in ("Add", "Mul"):
+        return literal(kind, 0 if op_type == "Add" else 1)
+    if kind in FLOATS:
+        return literal(kind, -math.inf if op_type == "Max" else math.inf)
+    if kind == "bool":
+        raise Decline("extremes of bool")
+    info = np.iinfo(kind)
+    return literal(kind, int(info.min if op_type == "Max" else info.max))
+
+
+def reduced(em: Emitter, op_type: str, tensor: Tensor, axes: Sequence[int]) -> Tensor:
+    """`tensor` with `axes` joined by a row of the scalar table; they stay, with size 1.
+
+    Sums of floats are added in NumPy's order: pairwise along the last axes, one after the other along
+    the rest.
+    """
+    over = set(axes)
+    if not over:
+        return tensor
+    dims = tensor.dims
+    tail = len(dims)
+    while tail and tail - 1 in over:
+        tail -= 1
+    row, tensor = _row(em, op_type, tensor, tail)
+    result: Dims = tuple(1 if axis in over else dim for axis, dim in enumerate(dims))
+    ends = tuple("0" for _ in dims[tail:])
+
+    def place(at: Index) -> Index:
+        return (*("0" if axis in over else part for axis, part in enumerate(at)), *ends)
+
+    count, size = fixed_size(dims[:tail]), fixed_size(result)
+    if count is not None and size is not None and size <= SMALL and count <= SMALL**2:
+        found: dict[Index, Atom] = {}
+        for at in row_major(fixed(dims[:tail])):
+            value, key = row(at), place(at)
+            found[key] = apply(em, op_type, None, [found[key], value]) if key in found else value
+        nothing = _first(op_type, tensor.kind)
+        return Small(tensor.kind, fixed(result), tuple(found.get(key, nothing) for key in row_major(fixed(result))))
+    buffer = em.buffer(tensor.kind, result)
+    target = element_of(buffer)
+    if all(axis >= tail for axis in over):
+        with em.nest(dims[:tail]) as at:
+            em.block.line(f"{target(place(at))} = {row(at).code}")
+        return buffer
+    with em.nest(result) as at:
+        em.block.line(f"{target(at)} = {_first(op_type, tensor.kind).code}")
+    with em.nest(dims[:tail]) as at:
+        value = apply(em, op_type, None, [em.let(target(place(at)), tensor.kind), row(at)])
+        em.block.line(f"{target(place(at))} = {value.code}")
+    return em.settle(buffer)
+
+
+def _row(em: Emitter, op_type: str, tensor: Tensor, tail: int) -> tuple[Callable[[Index], Atom], Tensor]:
+    """What joins the axes from `tail` on, at an index of those before; and the tensor as it reads it."""
+    kind, dims, run = tensor.kind, tensor.dims, tensor.dims[tail:]
+    length = em.product(run)
+
+    def joined(a: Atom, b: Atom) -> Atom:
+        return apply(em, op_type, None, [a, b])
+
+    if isinstance(length, int) and length <= SMALL:
+        tensor = tensor if isinstance(tensor, Small) else em.ready(tensor)
+
+        def few(at: Index) -> Atom:
+            atoms = [em.read(tensor, (*at, *inner)) for inner in row_major(fixed(run))]
+            if len(atoms) == 8 and op_type == "Add":
+                atoms = [joined(a, b) for a, b in zip(atoms[::2], atoms[1::2], strict=True)]
+                return joined(joined(atoms[0], atoms[1]), joined(atoms[2], atoms[3]))
+            value = atoms[0] if atoms else _first(op_type, kind)
+            for atom in atoms[1:]:
+                value = joined(value, atom)
+            return value
+
+        return few, tensor
+    if op_type == "Add" and kind in FLOATS:
+        array = em.stored(tensor)
+        flat = array.name if len(dims) == 1 else em.let(f"{array.name}.reshape({em.product(dims)})", kind).code
+        return lambda at: em.let(f"pairwise_sum({flat}, {_start(dims[:tail], at, length)}, {length})", kind), array
+
+    def many(at: Index) -> Atom:
+        total = em.let(_first(op_type, kind).code, kind)
+        with em.nest(run) as inner:
+            value = joined(total, em.read(tensor, (*at, *inner)))
+            em.block.line(f"{total.code} = {value.code}")
+        return total
+
+    return many, tensor
+
+
+def _start(dims: Dims, index: Index, length: Dim) -> str:
+    """Where the row at an index begins in the flat array."""
+    code = "0"
+    for dim, part in zip((*dims, length), (*index, "0"), strict=True):
+        code = part if code == "0" else f"({code}) * {dim} + {part}"
+    return code
+
+
+def _chosen_axes(em: Emitter, attrs: Attributes, inputs: list[Tensor | None], rank: int) -> tuple[int, ...]:
+    given_axes = inputs[1] if len(inputs) > 1 else None
+    chosen = numbers(em, given_axes) if given_axes is not None else attrs.ints("axes", ())
+    if chosen:
+        return normal_axes(chosen, rank)
+    return () if attrs.flag("noop_with_empty_axes") else tuple(range(rank))
+
+
+def _dropped(em: Emitter, tensor: Tensor, axes: Sequence[int], keep: bool) -> Tensor:
+    if keep:
+        return tensor
+    return regrouped(em, tensor, tuple(dim for axis, dim in enumerate(tensor.dims) if axis not in axes))
+
+
+def _count(em: Emitter, tensor: Tensor, axes: Sequence[int]) -> Small:
+    """How many elements are joined into one, in the tensor's kind."""
+    size = em.product([tensor.dims[axis] for axis in axes])
+    if isinstance(size, int):
+        return number(tensor.kind, size)
+    return Small(tensor.kind, (), (em.let(f"np.{tensor.kind}({size})", tensor.kind),))
+
+
+def mean(em: Emitter, tensor: Tensor, axes: Sequence[int]) -> Tensor:
+    """The sum by the number of elements."""
+    if tensor.kind not in FLOATS:
+        raise Decline(f"mean of {tensor.kind}")
+    return calculated(em, "Div", reduced(em, "Add", tensor, axes), _count(em, tensor, axes))
+
+
+def squares(em: Emitter, tensor: Tensor, axes: Sequence[int]) -> Tensor:
+    return reduced(em, "Add", calculated(em, "Mul", tensor, tensor), axes)
+
+
+def norm2(em: Emitter, tensor: Tensor, axes: Sequence[int]) -> Tensor:
+    if tensor.kind not in FLOATS:
+        raise Decline(f"norm of {tensor.kind}")
+    return calculated(em, "Sqrt", squares(em, tensor, axes))
+
+
+REDUCTIONS: dict[str, Callable[[Emitter, Tensor, Sequence[int]], Tensor]] = {
+    "ReduceSum": lambda em, tensor, axes: reduced(em, "Add", tensor, axes),
+    "ReduceProd": lambda em, tensor, axes: reduced(em, "Mul", tensor, axes),
+    "ReduceMax": lambda em, tensor, axes: reduced(em, "Max", tensor, axes),
+    "ReduceMin": lambda em, tensor, axes: reduced(em, "Min", tensor, axes),
+    "ReduceL1": lambda em, tensor, axes: reduced(em, "Add", calculated(em, "Abs", tensor), axes),
+    "ReduceMean": mean,
+    "ReduceSumSquare": squares,
+    "ReduceL2": norm2,
+}
+
+
+def reduction(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tensor:
+    """A row of `REDUCTIONS`."""
+    tensor = given(inputs[:1])[0]
+    axes = _chosen_axes(em, attrs, inputs, len(tensor.dims))
+    if tensor.kind == "bool":
+        raise Decline("reductions of bool")
+    result = REDUCTIONS[attrs.node.op_type](em, tensor, axes)
+    return _dropped(em, result, axes, attrs.int("keepdims", 1) != 0)
+
+
+def softmax(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tensor:
+    """Softmax and LogSoftmax over one axis."""
+    (tensor,) = given(inputs)
+    if tensor.kind not in FLOATS:
+        raise Decline(f"softmax of {tensor.kind}")
+    axes = [normal_axis(attrs.int("axis"), len(tensor.dims))]
+    shifted = em.ready(calculated(em, "Sub", tensor, reduced(em, "Max", tensor, axes)))
+    powers = em.ready(calculated(em, "Exp", shifted))
+    total = reduced(em, "Add", powers, axes)
+    if attrs.node.op_type == "Softmax":
+        return calculated(em, "Div", powers, total)
+    return calculated(em, "Sub", shifted, calculated(em, "Log", total))
+
+
+def extreme(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tensor:
+    """ArgMax and ArgMin: the first index, or the last; NaN counts as the extreme."""
+    (tensor,) = given(inputs)
+    if not tensor.dims or tensor.kind == "bool":
+        raise Decline("ArgMax of a scalar or of bool")
+    axis = normal_axis(attrs.int("axis"), len(tensor.dims))
+    length = tensor.dims[axis]
+    tensor = em.spill(tensor) if isinstance(tensor, Small) else em.ready(tensor)
+    sign = ">" if attrs.node.op_type == "ArgMax" else "<"
+    last = attrs.flag("select_last_index")
+    result = em.buffer("int64", (*tensor.dims[:axis], 1, *tensor.dims[axis + 1 :]))
+    em.refuse_if(f"{length} == 0", "ArgMax of nothing")
+    with em.nest(result.dims) as at:
+        best = em.let(em.read(tensor, (*at[:axis], "0", *at[axis + 1 :])).code, tensor.kind)
+        place = em.let("np.int64(0)", "int64")
+        with em.nest((length,)) as (k,):
+            value = em.read(tensor, (*at[:axis], k, *at[axis + 1 :]))
+            better = f"{value.code} {sign}{'=' if last else ''} {best.code}"
+            if tensor.kind in FLOATS:
+                both = "" if last else f" and {best.code} == {best.code}"
+                better += f" or {value.code} != {value.code}{both}"
+            then = em.block.sub(f"if {better}:")
+            then.line(f"{best.code} = {value.code}")
+            then.line(f"{place.code} = np.int64({k})")
+        em.block.line(f"{element_of(result)(at)} = {place.code}")
+    return _dropped(em, em.settle(result), [axis], attrs.int("keepdims", 1) != 0)
+
+
+def running(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tensor:
+    """CumSum."""
+    tensor, along = given(inputs)
+    axis = normal_axis(numbers(em, along)[0], len(tensor.dims))
+    length = tensor.dims[axis]
+    tensor = em.spill(tensor) if isinstance(tensor, Small) else em.ready(tensor)
+    result = em.buffer(tensor.kind, tensor.dims)
+    with em.nest((*tensor.dims[:axis], 1, *tensor.dims[axis + 1 :])) as at:
+        total = em.let(literal(tensor.kind, 0).code, tensor.kind)
+        with em.nest((length,)) as (k,):
+            step = f"{length} - 1 - {k}" if attrs.flag("reverse") else k
+            place = (*at[:axis], step, *at[axis + 1 :])
+            target = element_of(result)(place)
+            if attrs.flag("exclusive"):
+                em.block.line(f"{target} = {total.code}")
+            value = apply(em, "Add", None, [total, em.read(tensor, place)])
+            em.block.line(f"{total.code} = {value.code}")
+            if not attrs.flag("exclusive"):
+                em.block.line(f"{target} = {value.code}")
+    return em.settle(result)
+
+
+OPERATORS: dict[str, Emit] = {
+    **dict.fromkeys(REDUCTIONS, reduction),
+    "Softmax": softmax,
+    "LogSoftmax": softmax,
+    "ArgMax": extreme,
+    "ArgMin": extreme,
+    "CumSum": running,
+}

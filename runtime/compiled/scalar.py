@@ -1,0 +1,281 @@
+"""One element at a time: the code of each element-wise operator, as templates by family of kinds.
+
+`{0}`, `{1}` stand for the operands, `{one}`, `{zero}` for typed constants, a name for the attribute of
+that name. Every template gives exactly the kind it promises: Numba widens narrow integers, so integer
+results are cast back after each operation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..kernels.base import Attributes
+from .emitter import Emitter
+from .tensors import FLOATS, INTEGERS, SIGNED, Atom, Decline, cast, literal
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Templates of one operator: for floats (where float32 differs, `single`), integers and bool.
+
+    `unsigned` where it differs from signed integers; `result` "bool" for predicates; `attributes`: names
+    of float attributes, taken into the template as constants of the operand's kind.
+    """
+
+    floats: str = ""
+    integers: str = ""
+    boolean: str = ""
+    unsigned: str = ""
+    single: str = ""
+    result: str = ""
+    attributes: tuple[str, ...] = ()
+
+    def template(self, kind: str) -> str:
+        """The template for a kind; declines where there is none."""
+        if kind in FLOATS:
+            chosen = self.single if kind == "float32" and self.single else self.floats
+        elif kind == "bool":
+            chosen = self.boolean
+        else:
+            chosen = self.unsigned if self.unsigned and kind not in SIGNED else self.integers
+        if not chosen:
+            raise Decline(f"no code for {kind}")
+        return chosen
+
+
+def everywhere(code: str, result: str = "") -> Row:
+    """The same template for all kinds."""
+    return Row(code, code, code, result=result)
+
+
+def numbers(code: str, result: str = "", single: str = "") -> Row:
+    """The same template for floats and integers."""
+    return Row(code, code, single=single, result=result)
+
+
+def wide(function: str, *operands: str) -> str:
+    """A helper that works on 64-bit integers."""
+    return f"{function}({', '.join(f'np.{{wide}}({operand})' for operand in operands)})"
+
+
+_NAN_FIRST = "({0} if {0} %s {1} or {0} != {0} else {1})"
+_EXPM1 = "math.expm1({0} if {0} < {zero} else {zero})"
+_SOFTPLUS = "(({0} if {0} > {zero} else {zero}) + math.log1p(math.exp(-abs({0}))))"
+
+ROWS: dict[str, Row] = {
+    # two operands
+    "Add": numbers("{0} + {1}"),
+    "Sub": numbers("{0} - {1}"),
+    "Mul": numbers("{0} * {1}"),
+    "Div": Row("{0} / {1}", wide("divide_signed", "{0}", "{1}"), unsigned=wide("divide_unsigned", "{0}", "{1}")),
+    "Equal": everywhere("{0} == {1}", "bool"),
+    "Greater": numbers("{0} > {1}", "bool"),
+    "GreaterOrEqual": numbers("{0} >= {1}", "bool"),
+    "Less": numbers("{0} < {1}", "bool"),
+    "LessOrEqual": numbers("{0} <= {1}", "bool"),
+    "And": Row(boolean="{0} & {1}"),
+    "Or": Row(boolean="{0} | {1}"),
+    "Xor": Row(boolean="{0} ^ {1}"),
+    "BitwiseAnd": Row(integers="{0} & {1}"),
+    "BitwiseOr": Row(integers="{0} | {1}"),
+    "BitwiseXor": Row(integers="{0} ^ {1}"),
+    "Max": Row(_NAN_FIRST % ">=", "{0} if {0} >= {1} else {1}"),
+    "Min": Row(_NAN_FIRST % "<=", "{0} if {0} <= {1} else {1}"),
+    # one operand
+    "Abs": Row("abs({0})", "abs({0})", unsigned="{0}"),
+    "Neg": Row("-{0}", "-{0}"),
+    "Sign": Row(
+        "({one} if {0} > {zero} else -{one} if {0} < {zero} else {0} if {0} != {0} else {zero})",
+        "{one} if {0} > {zero} else -{one} if {0} < {zero} else {zero}",
+        unsigned="{one} if {0} > {zero} else {zero}",
+    ),
+    "Not": Row(boolean="not {0}"),
+    "BitwiseNot": Row(integers="~{0}"),
+    "Reciprocal": Row("{one} / {0}"),
+    "Sqrt": Row("math.sqrt({0})"),
+    "Ceil": Row("np.ceil({0})"),
+    "Floor": Row("np.floor({0})"),
+    "Round": Row("np.rint({0})"),
+    "IsNaN": Row("{0} != {0}", result="bool"),
+    "Exp": Row("math.exp({0})", single="exp32({0})"),
+    "Tanh": Row("math.tanh({0})", single="tanh32({0})"),
+    "Sigmoid": Row("{one} / ({one} + math.exp(-{0}))", single="sigmoid32({0})"),
+    "Erf": Row("math.erf({0})", single="np.float32(math.erf(np.float64({0})))"),
+    "Relu": Row("({0} if {0} >= {zero} or {0} != {0} else {zero})", "{0} if {0} >= {zero} else {zero}", unsigned="{0}"),
+    "LeakyRelu": Row("{alpha} * {0} if {0} < {zero} else {0}", attributes=("alpha",)),
+    "ThresholdedRelu": Row("{0} if {0} > {alpha} else {zero}", attributes=("alpha",)),
+    "Elu": Row("{alpha} * " + _EXPM1 + " if {0} < {zero} else {0}", attributes=("alpha",)),
+    "Selu": Row("{gamma} * ({0} if {0} > {zero} else {alpha} * " + _EXPM1 + ")", attributes=("alpha", "gamma")),
+    "Softplus": Row(_SOFTPLUS),
+    "Softsign": Row("{0} / ({one} + abs({0}))"),
+    **{name: Row(f"math.{name.lower()}({{0}})") for name in ("Log", "Sin", "Cos", "Tan", "Sinh", "Cosh")},
+    **{name: Row(f"math.{name.lower()}({{0}})") for name in ("Asin", "Acos", "Atan", "Asinh", "Acosh", "Atanh")},
+}
+"""Operators whose operands are all of one kind."""
+
+VARIADIC = {"Sum": "Add", "Max": "Max", "Min": "Min", "Mean": "Add"}
+"""Operators on any number of tensors -> the row that joins two."""
+
+_FOLDABLE: dict[str, Callable[[int, int], int]] = {
+    "Add": lambda a, b: a + b,
+    "Sub": lambda a, b: a - b,
+    "Mul": lambda a, b: a * b,
+}
+"""Arithmetic on shapes, done while the code is written."""
+
+
+def apply(em: Emitter, op_type: str, attrs: Attributes | None, operands: list[Atom]) -> Atom:
+    """One element of an operator in `ROWS`."""
+    kind = operands[0].kind
+    if any(operand.kind != kind for operand in operands):
+        raise Decline(f"{op_type} on different kinds")
+    fold = _FOLDABLE.get(op_type)
+    if fold and kind == "int64":
+        values = [operand.value for operand in operands]
+        if all(isinstance(value, int) for value in values):
+            folded = fold(*(int(value or 0) for value in values))
+            if -(2**62) < folded < 2**62:
+                return literal("int64", folded)
+    row = ROWS[op_type]
+    names = {name: literal(kind, attrs.float(name)).code for name in row.attributes} if attrs else {}
+    code = row.template(kind).format(
+        *(operand.code for operand in operands),
+        **names,
+        kind=kind,
+        wide="int64" if kind in SIGNED else "uint64",
+        one=literal(kind, 1).code,
+        zero=literal(kind, 0).code,
+    )
+    result = row.result or kind
+    return em.let(cast(kind, code) if result in INTEGERS and kind != "int64" else code, result)
+
+
+def modulo(em: Emitter, attrs: Attributes, operands: list[Atom]) -> Atom:
+    """Mod: the sign of the divisor, or of the dividend when `fmod` is set."""
+    a, b = operands
+    if a.kind in FLOATS:
+        return em.let(f"np.{'fmod' if attrs.flag('fmod') else 'mod'}({a.code}, {b.code})", a.kind)
+    if a.kind in SIGNED:
+        code = wide("remainder_signed" if attrs.flag("fmod") else "modulo_signed", a.code, b.code).format(wide="int64")
+    else:
+        code = wide("remainder_unsigned", a.code, b.code).format(wide="uint64")
+    return em.let(cast(a.kind, code), a.kind)
+
+
+def power(em: Emitter, _: Attributes, operands: list[Atom]) -> Atom:
+    """Pow: the kind of the base; integers to negative powers truncate real arithmetic."""
+    a, b = operands
+    if a.kind in FLOATS and a.kind == b.kind:
+        return em.let(f"{a.code} ** {b.code}", a.kind)
+    if a.kind in FLOATS or b.kind in FLOATS:
+        return convert(em, em.let(f"np.float64({a.code}) ** np.float64({b.code})", "float64"), a.kind)
+    helper, kind = ("power_signed", "int64") if a.kind in SIGNED else ("power_unsigned", "uint64")
+    exponent = cast("int64" if b.kind in SIGNED else "uint64", b.code)
+    return em.let(cast(a.kind, f"{helper}({cast(kind, a.code)}, {exponent})"), a.kind)
+
+
+def shift(em: Emitter, attrs: Attributes, operands: list[Atom]) -> Atom:
+    """BitShift of unsigned integers; by the width and more gives 0."""
+    a, b = operands
+    if a.kind not in INTEGERS or a.kind in SIGNED:
+        raise Decline(f"shifts of {a.kind}")
+    sign = {"LEFT": "<<", "RIGHT": ">>"}[attrs.string("direction")]
+    bits = int(a.kind.removeprefix("uint"))
+    shifted = f"np.uint64({a.code}) {sign} np.uint64({b.code})"
+    return em.let(f"{cast(a.kind, shifted)} if {b.code} < {bits} else {literal(a.kind, 0).code}", a.kind)
+
+
+def infinite(em: Emitter, attrs: Attributes, operands: list[Atom]) -> Atom:
+    """IsInf, of one sign only where the attributes say so."""
+    (x,) = operands
+    if x.kind not in FLOATS:
+        raise Decline("IsInf of no float")
+    signs = [
+        f"{x.code} == {literal(x.kind, value).code}"
+        for name, value in (("detect_positive", math.inf), ("detect_negative", -math.inf))
+        if attrs.int(name, 1)
+    ]
+    return em.let(" or ".join(signs) or "False", "bool")
+
+
+def gelu(em: Emitter, attrs: Attributes, operands: list[Atom]) -> Atom:
+    """Gelu, exact or by tanh."""
+    (x,) = operands
+
+    def number(value: float) -> Atom:
+        return literal(x.kind, value)
+
+    def times(*factors: Atom) -> Atom:
+        product = factors[0]
+        for factor in factors[1:]:
+            product = apply(em, "Mul", None, [product, factor])
+        return product
+
+    if attrs.string("approximate") == "tanh":
+        inner = apply(em, "Add", None, [x, times(number(0.044715), x, x, x)])
+        bent = apply(em, "Tanh", None, [times(number(math.sqrt(2 / math.pi)), inner)])
+    else:
+        bent = apply(em, "Erf", None, [times(x, number(math.sqrt(0.5)))])
+    return times(number(0.5), x, apply(em, "Add", None, [number(1), bent]))
+
+
+def select(em: Emitter, _: Attributes, operands: list[Atom]) -> Atom:
+    """Where."""
+    condition, a, b = operands
+    if condition.value is not None:
+        return a if condition.value else b
+    return em.let(f"{a.code} if {condition.code} else {b.code}", a.kind)
+
+
+def hard_sigmoid(em: Emitter, attrs: Attributes, operands: list[Atom]) -> Atom:
+    """HardSigmoid: a line, cut off at 0 and 1."""
+    (x,) = operands
+    return _unit(em, x, attrs.float("alpha"), attrs.float("beta"), lambda slope: apply(em, "Mul", None, [slope, x]))
+
+
+def hard_swish(em: Emitter, _: Attributes, operands: list[Atom]) -> Atom:
+    """HardSwish: x times a HardSigmoid of slope 1/6."""
+    (x,) = operands
+    return apply(em, "Mul", None, [x, _unit(em, x, 6.0, 0.5, lambda slope: apply(em, "Div", None, [x, slope]))])
+
+
+def _unit(em: Emitter, x: Atom, slope: float, offset: float, sloped: Callable[[Atom], Atom]) -> Atom:
+    line = apply(em, "Add", None, [sloped(literal(x.kind, slope)), literal(x.kind, offset)])
+    return apply(em, "Min", None, [apply(em, "Max", None, [line, literal(x.kind, 0)]), literal(x.kind, 1)])
+
+
+Formula = Callable[[Emitter, Attributes, list[Atom]], Atom]
+
+FORMULAS: dict[str, Formula] = {
+    "Mod": modulo,
+    "Pow": power,
+    "BitShift": shift,
+    "IsInf": infinite,
+    "Gelu": gelu,
+    "HardSigmoid": hard_sigmoid,
+    "HardSwish": hard_swish,
+    "Where": select,
+}
+"""Operators whose operands differ in kind, or whose attributes change more than a number."""
+
+RESULT: dict[str, Callable[[list[str]], str]] = {
+    "IsInf": lambda kinds: "bool",
+    "Where": lambda kinds: kinds[1],
+}
+"""The result's kind where it isn't the first operand's."""
+
+
+def convert(em: Emitter, x: Atom, kind: str) -> Atom:
+    """Cast: NumPy's conversions, with what the processor gives for floats that don't fit."""
+    if x.kind == kind:
+        return x
+    if x.value is not None and x.kind in INTEGERS and kind in INTEGERS | FLOATS and abs(x.value) < 128:
+        return literal(kind, x.value) if x.value >= 0 or kind in SIGNED | FLOATS else em.let(cast(kind, x.code), kind)
+    if kind == "bool":
+        return em.let(f"{x.code} != {literal(x.kind, 0).code}", "bool")
+    if x.kind in FLOATS and kind in INTEGERS:
+        through = "int64" if kind in ("int64", "uint32") else "uint64" if kind == "uint64" else "int32"
+        return em.let(cast(kind, f"to_{through}({x.code})"), kind)
+    return em.let(cast(kind, x.code), kind)

@@ -1,0 +1,310 @@
+"""Operators that choose, join and place elements: Gather, Slice, Concat, Split, Scatter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ..kernels.base import Attributes, normal_axes, normal_axis
+from .elementwise import Emit, given
+from .emitter import Emitter, Target, element_of
+from .scalar import apply
+from .shapes import numbers, vector
+from .tensors import (
+    SMALL,
+    Atom,
+    Decline,
+    Dim,
+    Dims,
+    Index,
+    Lazy,
+    Reader,
+    Small,
+    Stored,
+    Sym,
+    Tensor,
+    fixed_size,
+    row_major,
+)
+
+
+def normal_index(em: Emitter, index: Atom, length: Dim) -> Atom:
+    """An index counted from the front, checked."""
+    value = index.value
+    if value is not None and isinstance(length, int):
+        if not -length <= value < length:
+            raise Decline("index out of range")
+        return em.dim_atom(int(value) % length)
+    if value is not None and value >= 0:
+        found = em.dim_atom(int(value))
+        em.refuse_if(f"{found.code} >= {length}", "index out of range")
+        return found
+    found = em.let(f"np.int64({index.code})", "int64")
+    em.block.sub(f"if {found.code} < 0:").line(f"{found.code} += {length}")
+    em.refuse_if(f"{found.code} < 0 or {found.code} >= {length}", "index out of range")
+    return found
+
+
+def position(index: Atom) -> str:
+    """An index as part of an element's address; unsigned, so that Numba doesn't look for negative ones."""
+    return str(index.value) if index.value is not None else f"np.uint64({index.code})"
+
+
+def moved(part: str, first: Dim | Atom, step: int = 1) -> str:
+    """The address `first + part * step`."""
+    start = first.value if isinstance(first, Atom) and first.value is not None else first
+    if isinstance(start, int | float) and part.isdigit():
+        return str(int(start) + int(part) * step)
+    code = start.code if isinstance(start, Atom) else str(start)
+    if code == "0" and step == 1:
+        return part
+    return f"np.uint64({code} + {part} * {step})" if step != 1 else f"np.uint64({code} + {part})"
+
+
+def element_at(em: Emitter, tensor: Tensor, axis: int, index: Atom) -> Tensor:
+    """The slice at one (checked) index, the axis taken away."""
+    place = position(index)
+    dims = tensor.dims[:axis] + tensor.dims[axis + 1 :]
+    alias = None
+    if axis == 0 and not isinstance(tensor, Small) and dims:
+        tensor = em.ready(tensor)
+        alias = f"{tensor.name}[{place}]" if isinstance(tensor, Stored) else None
+    return em.view(tensor, dims, lambda at: (*at[:axis], place, *at[axis:]), alias)
+
+
+def gather(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tensor:
+    """Gather along one axis."""
+    tensor, indices = given(inputs)
+    axis = normal_axis(attrs.int("axis"), len(tensor.dims))
+    length = tensor.dims[axis]
+    indices = em.settle(indices)
+    if isinstance(indices, Small):
+        checked: Tensor = Small("int64", indices.dims, tuple(normal_index(em, atom, length) for atom in indices.atoms))
+        if not indices.dims:
+            return element_at(em, tensor, axis, checked.atoms[0])
+    else:
+        indices, buffer = em.ready(indices), em.buffer("int64", indices.dims)
+        with em.nest(indices.dims) as at:
+            em.block.line(f"{element_of(buffer)(at)} = {normal_index(em, em.read(indices, at), length).code}")
+        checked = buffer
+    dims = tensor.dims[:axis] + checked.dims + tensor.dims[axis + 1 :]
+    if not isinstance(tensor, Small):
+        tensor = em.ready(tensor)
+    few = (fixed_size(dims) or SMALL + 1) <= SMALL
+    if not few and isinstance(checked, Small) and len(checked.atoms) > 1:
+        checked = em.spill(checked)
+    if isinstance(tensor, Small) and not few:
+        tensor = em.spill(tensor)
+    end = axis + len(checked.dims)
+
+    def element(reader: Reader, index: Index) -> Atom:
+        chosen = position(reader.read(checked, index[axis:end]))
+        return reader.read(tensor, (*index[:axis], chosen, *index[end:]))
+
+    return em.lazy(Lazy(tensor.kind, dims, element, view=True))
+
+
+def sliced(em: Emitter, tensor: Tensor, axis: int, first: Atom, count: Dim, step: int) -> Tensor:
+    """`count` elements along an axis from `first` on."""
+    dims = (*tensor.dims[:axis], count, *tensor.dims[axis + 1 :])
+    return em.view(tensor, dims, lambda at: (*at[:axis], moved(at[axis], first, step), *at[axis + 1 :]))
+
+
+def slice_(em: Emitter, _: Attributes, inputs: list[Tensor | None]) -> Tensor:
+    """Slice with constant axes and steps."""
+    tensor, starts, ends = given(inputs[:3])
+    axes, steps = (inputs[place] if len(inputs) > place else None for place in (3, 4))
+    first, last = vector(em, starts), vector(em, ends)
+    chosen = normal_axes(range(len(first)) if axes is None else numbers(em, axes), len(tensor.dims))
+    strides = [1] * len(first) if steps is None else numbers(em, steps)
+    for axis, start, end, step in zip(chosen, first, last, strides, strict=True):
+        length = tensor.dims[axis]
+        if step == 0:
+            raise Decline("a slice without a step")
+        if isinstance(length, int) and start.value is not None and end.value is not None:
+            span = range(length)[slice(int(start.value), int(end.value), step)]
+            tensor = sliced(em, tensor, axis, em.dim_atom(span.start), len(span), step)
+            continue
+        if start.value == 0 and end.value is not None and end.value >= 2**31 - 1 and step == 1:
+            continue
+        begin = start
+        if start.value != 0 or step < 0:
+            begin = em.let(f"slice_start(np.int64({start.code}), {step}, {length})", "int64")
+        count = em.size(f"slice_count({begin.code}, np.int64({end.code}), {step}, {length})")
+        tensor = sliced(em, tensor, axis, begin, count, step)
+    return tensor
+
+
+def join(em: Emitter, tensors: Sequence[Tensor], axis: int) -> Tensor:
+    """Tensors one after the other along an axis."""
+    rest = [tensor.dims[:axis] + tensor.dims[axis + 1 :] for tensor in tensors]
+    common: Dims = rest[0]
+    for other in rest[1:]:
+        if len(other) != len(common):
+            raise Decline("ranks differ")
+        common = tuple(em.same(a, b) for a, b in zip(common, other, strict=True))
+    starts: list[Dim] = [0]
+    for tensor in tensors:
+        starts.append(total(em, starts[-1], tensor.dims[axis]))
+    dims = (*common[:axis], starts[-1], *common[axis:])
+    if (fixed_size(dims) or SMALL + 1) <= SMALL:
+        atoms: list[Atom] = []
+        sizes = tuple(dim for dim in dims if isinstance(dim, int))
+        bounds = [int(start) for start in starts if isinstance(start, int)]
+        for index in row_major(sizes):
+            place = int(index[axis])
+            part = max(k for k in range(len(tensors)) if bounds[k] <= place and bounds[k] < bounds[k + 1])
+            local = (*index[:axis], str(place - bounds[part]), *index[axis + 1 :])
+            atoms.append(em.read(tensors[part], local))
+        return Small(tensors[0].kind, sizes, tuple(atoms))
+    buffer = em.buffer(tensors[0].kind, dims)
+
+    def place_of(start: Dim) -> Target:
+        whole = element_of(buffer)
+        return lambda at: whole((*at[:axis], moved(at[axis], start), *at[axis + 1 :]))
+
+    jobs = [(tensor, place_of(start)) for tensor, start in zip(tensors, starts, strict=False)]
+    em.write([(em.spill(tensor) if isinstance(tensor, Small) else tensor, target) for tensor, target in jobs])
+    return buffer
+
+
+def total(em: Emitter, a: Dim, b: Dim) -> Dim:
+    """The sum of two sizes."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a + b
+    return b if a == 0 else a if b == 0 else em.size(f"{a} + {b}")
+
+
+def concat(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tensor:
+    """Concat."""
+    tensors = given(inputs)
+    if len({tensor.kind for tensor in tensors}) > 1:
+        raise Decline("kinds differ")
+    axis = normal_axis(attrs.int("axis"), len(tensors[0].dims))
+    return tensors[0] if len(tensors) == 1 else join(em, tensors, axis)
+
+
+def split(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> list[Tensor]:
+    """Split of an axis of fixed length."""
+    tensor = given(inputs[:1])[0]
+    axis = normal_axis(attrs.int("axis"), len(tensor.dims))
+    length = tensor.dims[axis]
+    if not isinstance(length, int):
+        raise Decline("Split of a size only known at run time")
+    sizes_given = inputs[1] if len(inputs) > 1 else None
+    if sizes_given is not None:
+        sizes = numbers(em, sizes_given)
+    else:
+        count = attrs.int("num_outputs", attrs.outputs)
+        size = -(-length // count)
+        sizes = [min(size, max(length - k * size, 0)) for k in range(count)]
+    if sum(sizes) != length or any(size < 0 for size in sizes):
+        raise Decline("parts don't fill the axis")
+    tensor = em.ready(tensor)
+    return [sliced(em, tensor, axis, em.dim_atom(sum(sizes[:k])), size, 1) for k, size in enumerate(sizes)]
+
+
+# placing -----------------------------------------------------------------------------------------
+
+
+def overwritable(em: Emitter, tensor: Tensor) -> Stored:
+    """An array with the same contents that may be changed: the tensor's own where nobody else reads it."""
+    if isinstance(tensor, Stored) and tensor.owned and tensor.level == em.depth and em.uses.get(tensor) == 1:
+        return Stored(tensor.kind, tensor.dims, tensor.name, tensor.level, owned=True, made=tensor.made)
+    buffer = em.buffer(tensor.kind, tensor.dims)
+    em.write([(tensor, element_of(buffer))])
+    return buffer
+
+
+def _placed(attrs: Attributes) -> Callable[[Emitter, str, Atom], None]:
+    """How an update changes an element: replaces it, or is joined with it."""
+    operator = {"none": "", "add": "Add", "mul": "Mul", "max": "Max", "min": "Min"}[attrs.string("reduction", "none")]
+
+    def place(em: Emitter, target: str, update: Atom) -> None:
+        if operator:
+            update = apply(em, operator, None, [em.let(target, update.kind), update])
+        em.block.line(f"{target} = {update.code}")
+
+    return place
+
+
+def _whole(em: Emitter, tensor: Tensor) -> Tensor:
+    """The tensor in a form that can be read inside a loop nest."""
+    return em.spill(tensor) if isinstance(tensor, Small) else em.ready(tensor)
+
+
+def scatter_nd(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tensor:
+    """ScatterND."""
+    data, indices, updates = given(inputs)
+    *outer, width = indices.dims
+    if not isinstance(width, int) or not data.dims or width == 0:
+        raise Decline("index tuples of unknown width")
+    inner = data.dims[width:]
+    for a, b in zip((*outer, *inner), updates.dims, strict=True):
+        em.same(a, b)
+    place = _placed(attrs)
+    single = fixed_size(tuple(outer)) == 1
+    indices = em.settle(indices) if single else _whole(em, indices)
+    updates = em.settle(updates) if single else _whole(em, updates)
+    if isinstance(updates, Small) and len(updates.atoms) > 1:
+        updates = em.spill(updates)
+    result = overwritable(em, data)
+    with em.nest(tuple(outer)) as at:
+        chosen = [em.read(indices, (*at, str(k))) for k in range(width)]
+        places = [position(normal_index(em, atom, data.dims[k])) for k, atom in enumerate(chosen)]
+        with em.nest(inner) as rest:
+            place(em, element_of(result)((*places, *rest)), em.read(updates, (*at, *rest)))
+    return result
+
+
+def scatter_elements(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tensor:
+    """ScatterElements."""
+    data, indices, updates = given(inputs)
+    axis = normal_axis(attrs.int("axis"), len(data.dims))
+    for a, b in zip(indices.dims, updates.dims, strict=True):
+        em.same(a, b)
+    _fits(em, indices.dims, data.dims, axis)
+    place = _placed(attrs)
+    single = fixed_size(indices.dims) == 1
+    indices = em.settle(indices) if single else _whole(em, indices)
+    updates = em.settle(updates) if single else _whole(em, updates)
+    result = overwritable(em, data)
+    with em.nest(indices.dims) as at:
+        chosen = position(normal_index(em, em.read(indices, at), data.dims[axis]))
+        place(em, element_of(result)((*at[:axis], chosen, *at[axis + 1 :])), em.read(updates, at))
+    return result
+
+
+def gather_elements(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tensor:
+    """GatherElements."""
+    tensor, indices = given(inputs)
+    axis = normal_axis(attrs.int("axis"), len(tensor.dims))
+    _fits(em, indices.dims, tensor.dims, axis)
+    tensor, indices = _whole(em, tensor), _whole(em, indices)
+    buffer = em.buffer(tensor.kind, indices.dims)
+    with em.nest(indices.dims) as at:
+        chosen = position(normal_index(em, em.read(indices, at), tensor.dims[axis]))
+        found = em.read(tensor, (*at[:axis], chosen, *at[axis + 1 :]))
+        em.block.line(f"{element_of(buffer)(at)} = {found.code}")
+    return em.settle(buffer)
+
+
+def _fits(em: Emitter, inner: Dims, outer: Dims, axis: int) -> None:
+    """No axis but one may be longer in `inner`."""
+    for place, (a, b) in enumerate(zip(inner, outer, strict=True)):
+        if place == axis or a == b:
+            continue
+        if isinstance(a, Sym) or isinstance(b, Sym):
+            em.refuse_if(f"{a} > {b}", "indices reach beyond the data")
+        elif a > b:
+            raise Decline("indices reach beyond the data")
+
+
+OPERATORS: dict[str, Emit] = {
+    "Gather": gather,
+    "Slice": slice_,
+    "Concat": concat,
+    "Split": split,
+    "ScatterND": scatter_nd,
+    "ScatterElements": scatter_elements,
+    "GatherElements": gather_elements,
+}
