@@ -24,6 +24,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -133,35 +134,42 @@ def _nothing(node: Node, op: Builder, loop: Loop) -> list[Value]:
 
 
 @dataclass
+class _Port:
+    """A Parameter of the body, and the value outside that feeds it (None: the iteration number)."""
+
+    parameter: Value
+    outside: Value | None
+    slices: dict[str, Any] = field(default_factory=dict)
+    result: int | None = None  # what is fed back to it
+
+
+@dataclass
 class _Assembly:
     op: Builder
     body: Builder
-    inputs: list[Value]  # trip count, condition, then what feeds the ports
-    input_maps: list[InputMap] = field(default_factory=list)
+    trip: Value
+    start: Value
+    ports: list[_Port] = field(default_factory=list)
     output_maps: list[OutputMap] = field(default_factory=list)
-    back_edges: list[BackEdge] = field(default_factory=list)
     types: list[Type | None] = field(default_factory=list)
     count: Value | None = None  # the body's own iteration number
 
     def parameter(self, name: str, type: Type | None, known: bool) -> Value:
-        value = self.body.graph.add_input(self.body.claim(name), type)
+        value = Value(self.body.claim(name), type)
         foldable(self.op).note(value, known)
         return value
 
     def port(self, outside: Value, type: Type | None, name: str, carried: bool, parts: Parts | None = None) -> Value:
         """A Parameter and the input port that feeds it."""
         value = self.parameter(name, type, not carried and foldable(self.op)(outside))
-        slices = {} if parts is None else parts.attributes
-        self.input_maps.append(InputMap(len(self.inputs), len(self.body.graph.inputs) - 1, **slices))
-        self.inputs.append(outside)
+        self.ports.append(_Port(value, outside, {} if parts is None else parts.attributes))
         return value
 
     def iteration(self, name: str = "iteration") -> Value:
         """The Parameter that counts the passes; a body has at most one."""
         if self.count is None:
             self.count = self.parameter(name, tensor(DType.INT64), False)
-            at = len(self.body.graph.inputs) - 1
-            self.input_maps.append(InputMap(-1, at, purpose="current_iteration"))
+            self.ports.append(_Port(self.count, None))
         return self.count
 
     def counting(self) -> Value:
@@ -180,18 +188,33 @@ class _Assembly:
         return len(self.types) - 1
 
     def feed_back(self, parameter: Value, result: int) -> None:
-        self.back_edges.append(BackEdge(result, self.body.graph.inputs.index(parameter)))
+        next(port for port in self.ports if port.parameter is parameter).result = result
 
     def place(self) -> list[Value]:
+        """The Loop node; Parameters that nothing uses are left out."""
+        body = self.body.graph
+        used = [
+            port
+            for port in self.ports
+            if port.result is not None or body.uses(port.parameter) or port.parameter in body.outputs
+        ]
+        body.inputs = [port.parameter for port in used]
+        inputs, maps = [self.trip, self.start], []
+        for index, port in enumerate(used):
+            if port.outside is None:
+                maps.append(InputMap(-1, index, purpose="current_iteration"))
+            else:
+                maps.append(InputMap(len(inputs), index, **port.slices))
+                inputs.append(port.outside)
         domain, version = self.op.rewriter.dialect.resolve("Loop")
         node = Node(domain, "Loop", version)
-        node.regions["body"] = self.body.graph
+        node.regions["body"] = body
         attributes = {
-            INPUT_MAPS: tuple(self.input_maps),
+            INPUT_MAPS: tuple(maps),
             OUTPUT_MAPS: tuple(self.output_maps),
-            BACK_EDGES: tuple(self.back_edges),
+            BACK_EDGES: tuple(BackEdge(port.result, at) for at, port in enumerate(used) if port.result is not None),
         }
-        made = self.op.place(node, self.inputs, attributes, len(self.types), self.types)
+        made = self.op.place(node, inputs, attributes, len(self.types), self.types)
         return [made] if len(self.types) == 1 else list(made)
 
 
@@ -262,13 +285,54 @@ def _leave_stacked(
     return port, finish
 
 
-def _only_from_inside(assembly: _Assembly, value: Value, entered: Value) -> Value:
-    """`value`, so that OpenVINO doesn't see that it is known outside: it would then give it after no pass as well."""
+def _lose_their_start(assembly: _Assembly, carried: dict[Value, Value]) -> set[Value]:
+    """The carried Parameters that don't reach their own value, not even over several passes.
+
+    OpenVINO takes such a Parameter away, and its initial value with it; after no pass the result is then wrong.
+    `carried`: Parameter -> value that is fed back.
+    """
+    bit = {parameter: 1 << index for index, parameter in enumerate(carried)}
+    reached = dict(bit)
+    for node in assembly.body.graph.topological():
+        found = 0
+        for value in node.inputs if node.op_type != "ShapeOf" else ():
+            found |= reached.get(value, 0) if value is not None else 0
+        reached.update(dict.fromkeys(node.outputs, found))
+    next_ = {parameter: reached.get(value, 0) for parameter, value in carried.items()}
+    changed = True
+    while changed:
+        changed = False
+        for parameter, mask in next_.items():
+            more = mask
+            for other, its_bit in bit.items():
+                more |= next_[other] if mask & its_bit else 0
+            changed |= more != mask
+            next_[parameter] = more
+    return {parameter for parameter, mask in next_.items() if not mask & bit[parameter]}
+
+
+def _held(assembly: _Assembly, value: Value, entered: Value, outside: Value, losing: bool) -> Value:
+    """A carried value so that after no pass OpenVINO gives the initial one.
+
+    For that the Parameter `entered` must have a part in it, and OpenVINO must not know a size that differs from
+    the initial one: it would be the size of the result.
+    """
     body = assembly.body
-    if value.tensor.static_shape is not None and value.tensor.shape == entered.tensor.shape:
+    sizes, first = value.tensor.shape, outside.tensor.shape
+    if sizes is None or first is None or len(sizes) != len(first):
+        raise Unsupported(body.graph.name, f"the rank of the carried value {entered.name!r} changes or isn't known")
+    differing = [axis for axis, size in enumerate(sizes) if isinstance(size, int) and size != first[axis]]
+    if losing and not differing and value.tensor.static_shape is not None:
         return body.Select(assembly.counting(), value, entered)
-    nothing = body.Minimum(assembly.iteration(), i64(body, 0))
-    return body.Reshape(value, body.Add(shape_of(body, value), nothing), special_zero=False)
+    axes = list(range(len(sizes))) if losing else differing
+    if not axes:
+        return value
+    flat = vector(body, entered)
+    same = body.Convert(body.Equal(flat, flat), destination_type="i64")
+    nothing = body.Minimum(body.ReduceSum(same, i64(body, [0]), keep_dims=False), i64(body, 0))
+    chosen = body.Gather(shape_of(body, value), i64(body, axes), i64(body, 0), batch_dims=0)
+    ones = [1] * len(axes)
+    return body.Slice(value, i64(body, [0] * len(axes)), body.Add(chosen, nothing), i64(body, ones), i64(body, axes))
 
 
 def _ending(assembly: _Assembly, condition: Value | None, hidden: bool) -> Value:
@@ -306,7 +370,7 @@ def loop(op: Builder, node: Node) -> list[Value]:
     if entered is not True and foldable(op)(start):
         count, start, hidden = op.Select(start, count, i64(op, 0)), op.const(True), True
 
-    assembly = _Assembly(op, op.region("body"), [count, start])
+    assembly = _Assembly(op, op.region("body"), count, start)
     arguments: list[Value] = []
     condition = view.condition
     seen: Value | None = None
@@ -320,7 +384,6 @@ def loop(op: Builder, node: Node) -> list[Value]:
             arguments.append(seen)
         else:
             arguments.append(_enter(assembly, node, entry, pieces.get(entry.place.enter)))
-    invariant = {arguments[entry.place.enter] for entry in view.of(Captured)}
     outs = assembly.body.inline(view.body, arguments)
     left = None if condition is None else outs[condition.place.leave]
     assembly.result(_ending(assembly, left if trips.condition else None, hidden))
@@ -335,6 +398,8 @@ def loop(op: Builder, node: Node) -> list[Value]:
         counter = assembly.output(following, tensor(DType.INT64))
         assembly.feed_back(number, assembly.output_maps[-1].result)
 
+    carried = {arguments[entry.place.enter]: outs[entry.place.leave] for entry in view.of(Carried)}
+    losing = set() if trips.certain else _lose_their_start(assembly, carried)
     finishing: list[tuple[int, Finish | None]] = []
     for entry in view.entries:
         if entry.result is None:
@@ -343,8 +408,9 @@ def loop(op: Builder, node: Node) -> list[Value]:
         if isinstance(entry.slot, Stacked):
             finishing.append(_leave_stacked(assembly, node, entry.slot, value, entry.result.type))
         else:
-            if not trips.certain and (foldable(op)(value) or value in invariant):
-                value = _only_from_inside(assembly, value, arguments[entry.place.enter])
+            if not trips.certain and entry.outside is not None:
+                entered_as = arguments[entry.place.enter]
+                value = _held(assembly, value, entered_as, entry.outside, entered_as in losing)
             port = assembly.output(value, entry.result.type)
             assembly.feed_back(arguments[entry.place.enter], assembly.output_maps[-1].result)
             finishing.append((port, None))
@@ -365,23 +431,24 @@ def _branch(
 ) -> tuple[Graph, tuple[InputMap, ...]]:
     """A branch with a Parameter for each captured value that it uses; `inputs` grows by what feeds them."""
     body = op.region(name)
-    maps: list[InputMap] = []
     arguments: list[Value] = []
+    fed: list[tuple[Value, Value]] = []
     for old, outside in zip(region.inputs, node.captures, strict=True):
         assert outside is not None
         if outside.data is not None:
             arguments.append(_copied(body, outside))
             continue
-        if not region.uses(old) and old not in region.outputs:
-            arguments.append(outside)
-            continue
-        value = body.graph.add_input(body.claim(old.name), merge(old.type, outside.type))
+        value = Value(body.claim(old.name), merge(old.type, outside.type))
         foldable(op).note(value, foldable(op)(outside))
-        maps.append(InputMap(len(inputs), len(maps)))
-        inputs.append(outside)
         arguments.append(value)
-    body.graph.outputs = body.inline(region, arguments)
-    return body.graph, tuple(maps)
+        fed.append((value, outside))
+    graph = body.graph
+    graph.outputs = body.inline(region, arguments)
+    fed = [(value, outside) for value, outside in fed if graph.uses(value) or value in graph.outputs]
+    graph.inputs = [value for value, _ in fed]
+    maps = tuple(InputMap(len(inputs) + index, index) for index in range(len(fed)))
+    inputs.extend(outside for _, outside in fed)
+    return graph, maps
 
 
 @rule(HUB, "If")

@@ -182,15 +182,16 @@ def test_swapped_passed_through_and_constant(openvino: Runner) -> None:
     check(openvino, m.graph, [{"m": i64(n), "x": f32([0, 1]), "y": f32([1, 2])} for n in (6, 0, 1, 2)], formula)
 
 
-@pytest.mark.parametrize("captured", [True, False])
-def test_a_carried_value_of_another_size(openvino: Runner, captured: bool) -> None:
-    """Each pass replaces it by a longer one, always the same; without a pass it stays."""
+@pytest.mark.parametrize("becomes", ["constant", "captured", "computed"])
+def test_a_carried_value_of_another_size(openvino: Runner, becomes: str) -> None:
+    """Each pass replaces it by a longer one; without a pass it stays."""
     m = Model()
     trip, x, y = m.input("m", I64), m.input("x", F32, 2), m.input("y", F32, 3)
     b = m.op.region("body")
-    b.input("a", x.type)
+    a = b.input("a", x.type)
     long = b.input("y", y.type)
-    b.graph.outputs = [long if captured else b.const([4.0, 5.0, 6.0])]
+    computed = b.Add(long, b.Mul(b.ReduceSum(a, keepdims=0), b.const(0.0)))
+    b.graph.outputs = [{"constant": b.const([4.0, 5.0, 6.0]), "captured": long, "computed": computed}[becomes]]
     m.output(*m.op.loop(trip, None, [Carried(), Captured()], [x, y], b.graph))
     feeds = [{"m": i64(n), "x": f32([1, 2]), "y": f32([4, 5, 6])} for n in (1, 0, 2)]
     check(openvino, m.graph, feeds, lambda m, x, y: [y if m > 0 else x])
