@@ -127,7 +127,7 @@ def linear_attention(
     decay: Array | None = None,
     beta: Array | None = None,
 ) -> tuple[Array, Array]:
-    """A recurrence over the tokens: a (key, value) state that decays, is corrected, written, and read by the queries."""
+    """A (key, value) state that decays, is corrected, written and read by the queries, token by token."""
     rule = attrs.string("update_rule")
     if rule not in ("linear", "gated", "delta", "gated_delta"):
         raise ValueError(f"unknown update rule {rule!r}")

@@ -16,19 +16,17 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import onnx
-from onnx import TensorProto
 
 from ...passes.errors import BackedgeError, InvalidModel
 from ...passes.graph import Node
+from ...passes.protos import dtype_of
+from ...passes.schemas import HUB_OPSETS, schema, since_version
 from ...passes.tensor import TensorData
 from ...passes.types import DType
 
 Array = np.ndarray[Any, Any]
 Kernel = Callable[..., Any]
 Region = Callable[[list[Any]], list[Any]]
-
-HUB_OPSET = 28
-"""The ai.onnx opset whose semantics the kernels have; older versions differ where a kernel looks at `attrs.version`."""
 
 
 class ExecutionError(BackedgeError):
@@ -37,39 +35,22 @@ class ExecutionError(BackedgeError):
     exit_code = 1
 
 
-ONNX_DTYPES: dict[int, DType] = {
-    number: DType({"FLOAT": "float32", "DOUBLE": "float64"}.get(name, name.lower()))
-    for name, number in TensorProto.DataType.items()
-    if name != "UNDEFINED"
-}
-"""TensorProto.DataType number -> element type."""
-
-
-@cache
-def _schema(domain: str, op_type: str, version: int) -> onnx.defs.OpSchema | None:
-    try:
-        return onnx.defs.get_schema(op_type, version, domain)
-    except onnx.defs.SchemaError:
-        return None
-
-
 @cache
 def _defaults(domain: str, op_type: str, version: int) -> dict[str, Any]:
-    schema = _schema(domain, op_type, version)
-    if schema is None:
+    known = schema(domain, op_type, version)
+    if known is None:
         return {}
     found: dict[str, Any] = {}
-    for name, attribute in schema.attributes.items():
+    for name, attribute in known.attributes.items():
         if attribute.default_value.name:
             value = onnx.helper.get_attribute_value(attribute.default_value)
             found[name] = value.decode() if isinstance(value, bytes) else value
     return found
 
 
-def since_version(node: Node) -> int:
-    """The version in which the operator of `node` came to be what it is (0 in the node: the hub's)."""
-    schema = _schema(node.domain, node.op_type, node.version or HUB_OPSET)
-    return schema.since_version if schema else node.version
+def _opset(node: Node) -> int:
+    """The opset the node is read by: its own version, else the hub's."""
+    return node.version or HUB_OPSETS.get(node.domain, 1)
 
 
 class Attributes:
@@ -88,8 +69,8 @@ class Attributes:
 
     def __init__(self, node: Node, regions: Mapping[str, Region] | None = None) -> None:
         self.node = node
-        self.version = since_version(node)
-        self._values = {**_defaults(node.domain, node.op_type, node.version or HUB_OPSET), **node.attributes}
+        self.version = since_version(node.domain, node.op_type, _opset(node)) or node.version
+        self._values = {**_defaults(node.domain, node.op_type, _opset(node)), **node.attributes}
         self.outputs = len(node.outputs)
         self.wanted = tuple(bool(value.name) for value in node.outputs)
         self.captured = node.captured
@@ -138,8 +119,6 @@ class Attributes:
         value = self._need(name, None)
         if isinstance(value, TensorData):
             return value.numpy()
-        if isinstance(value, TensorProto):
-            return onnx.numpy_helper.to_array(value)
         return np.asarray(value)
 
     def dtype(self, name: builtins.str, default: DType | None = None) -> DType:
@@ -147,9 +126,9 @@ class Attributes:
         value = self._values.get(name)
         if not value and default is not None:
             return default
-        found = ONNX_DTYPES.get(builtins.int(self._need(name, None)))
+        found = dtype_of(self.int(name), f"{self.node}: attribute {name!r}")
         if found is None:
-            raise InvalidModel(f"{self.node}: attribute {name!r} names no element type ({value})")
+            raise InvalidModel(f"{self.node}: attribute {name!r} names no element type")
         return found
 
 
@@ -235,5 +214,5 @@ def in_float32(kernel: Kernel) -> Kernel:
 def filled(shape: Sequence[int], dtype: np.dtype[Any], value: Any = None) -> Array:
     """An array of one value, by default zero (false, the empty string)."""
     if value is None:
-        return np.full(shape, "", dtype) if dtype == object else np.zeros(shape, dtype)
+        return np.full(shape, "", dtype) if dtype.kind == "O" else np.zeros(shape, dtype)
     return np.full(shape, value, dtype)

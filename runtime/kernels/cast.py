@@ -99,7 +99,9 @@ def cast(attrs: Attributes, x: Array) -> Array:
 
 def cast_1(attrs: Attributes, x: Array) -> Array:
     """Before version 6 `to` is a string."""
-    return convert(x, DType({"FLOAT": "float32", "DOUBLE": "float64"}.get(attrs.string("to"), attrs.string("to").lower())))
+    return convert(
+        x, DType({"FLOAT": "float32", "DOUBLE": "float64"}.get(attrs.string("to"), attrs.string("to").lower()))
+    )
 
 
 def cast_like(attrs: Attributes, x: Array, like: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Convolutions and what undoes them: Conv, ConvInteger, QLinearConv, ConvTranspose, DeformConv, Col2Im, CausalConvWithState."""
+"""Convolutions of all kinds, and what undoes them."""
 
 from __future__ import annotations
 
@@ -40,10 +40,8 @@ def conv(attrs: Attributes, x: Array, w: Array, bias: Array | None = None) -> Ar
     return result.astype(x.dtype, copy=False)
 
 
-def _accumulated(
-    attrs: Attributes, x: Array, w: Array, x_zero: Array | None, w_zero: Array | None
-) -> Array:
-    """The exact integer convolution after the zero points are taken off, as int64 (by way of float64, which holds it)."""
+def _accumulated(attrs: Attributes, x: Array, w: Array, x_zero: Array | None, w_zero: Array | None) -> Array:
+    """The exact integer convolution without the zero points, by way of float64, which holds it."""
     left, right = x.astype(np.float64), w.astype(np.float64)
     if x_zero is not None:
         left = left - x_zero.astype(np.float64)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-import onnx
 
+from ...passes.protos import SparseData, sparse_to_dense
 from ...passes.types import DType
-from .base import Array, Attributes, Kernel, filled, is_float, is_small_float, strings, to_ints
+from .base import Array, Attributes, Kernel, is_float, is_small_float, strings, to_ints
 
 
 def constant(attrs: Attributes) -> Array:
@@ -27,21 +26,10 @@ def constant(attrs: Attributes) -> Array:
         return strings([attrs.string("value_string")], ())
     if attrs.has("value_strings"):
         return strings(attrs.strings("value_strings"))
-    return dense(attrs.get("sparse_value"))
-
-
-def dense(sparse: Any) -> Array:
-    """The full tensor of a SparseTensorProto, whose indices are linear or one row per element."""
-    if not isinstance(sparse, onnx.SparseTensorProto):
-        raise ValueError("no value is given")
-    values = onnx.numpy_helper.to_array(sparse.values)
-    indices = onnx.numpy_helper.to_array(sparse.indices)
-    result = filled(tuple(sparse.dims), values.dtype)
-    if indices.ndim == 1:
-        result.reshape(-1)[indices] = values
-    else:
-        result[tuple(indices.T)] = values
-    return result
+    sparse = attrs.get("sparse_value")
+    if isinstance(sparse, SparseData):
+        return sparse_to_dense(sparse)
+    raise ValueError("no value is given")
 
 
 def constant_of_shape(attrs: Attributes, shape: Array) -> Array:
@@ -53,7 +41,7 @@ def constant_of_shape(attrs: Attributes, shape: Array) -> Array:
 
 
 def range_(attrs: Attributes, start: Array, limit: Array, delta: Array) -> Array:
-    """start + i * delta below (above, for a negative delta) limit; 16-bit floats in float32 unless stash_type says not."""
+    """start + i * delta up to limit, which is left out; 16-bit floats in float32 unless stash_type says not."""
     dtype = start.dtype
     work = np.dtype(np.float32) if is_small_float(dtype) and attrs.int("stash_type", 1) == 1 else dtype
     first, last, step = (value.reshape(()).astype(work) for value in (start, limit, delta))

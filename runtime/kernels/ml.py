@@ -64,7 +64,9 @@ def feature_vectorizer(attrs: Attributes, *inputs: Array) -> Array:
     """Side by side, each cut or filled up with zeros to its declared width; vectors are one row."""
     rows = [x.reshape(1, -1) if x.ndim == 1 else x for x in inputs]
     widths = attrs.ints("inputdimensions", [x.shape[1] for x in rows])
-    fitted = [np.pad(x[:, :width], [(0, 0), (0, max(width - x.shape[1], 0))]) for x, width in zip(rows, widths, strict=True)]
+    fitted = [
+        np.pad(x[:, :width], [(0, 0), (0, max(width - x.shape[1], 0))]) for x, width in zip(rows, widths, strict=True)
+    ]
     return np.concatenate(fitted, axis=1).astype(np.float32)
 
 
@@ -89,7 +91,7 @@ def _keys(attrs: Attributes, role: str) -> Array:
 def _default(attrs: Attributes, dtype: np.dtype[Any]) -> Any:
     if attrs.has("default_tensor"):
         return attrs.tensor("default_tensor").reshape(-1)[0]
-    if dtype == object:
+    if dtype.kind == "O":
         return attrs.string("default_string", "_Unused")
     return attrs.int("default_int64", -1) if dtype.kind in "iu" else attrs.float("default_float", -0.0)
 

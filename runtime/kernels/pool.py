@@ -82,7 +82,7 @@ def global_lp_pool(attrs: Attributes, x: Array) -> Array:
 
 
 def max_unpool(attrs: Attributes, x: Array, indices: Array, output_shape: Array | None = None) -> Array:
-    """Elements put back at their indices into the shape that the attributes give; a larger `output_shape` adds zeros."""
+    """Elements back at their indices in the shape that the attributes give; `output_shape` adds zeros to that."""
     kernel = attrs.ints("kernel_shape")
     rank = len(kernel)
     strides, pads = attrs.ints("strides", (1,) * rank), attrs.ints("pads", (0,) * (2 * rank))

@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 
 from ...passes.types import DType
-from .base import ONNX_DTYPES, Array, Attributes, Kernel, is_float, normal_axis
+from .base import Array, Attributes, Kernel, is_float, normal_axis
 from .cast import convert
 
 
@@ -19,7 +19,7 @@ def saturate(values: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def spread(value: Array, shape: tuple[int, ...], axis: int, block: int) -> Array:
-    """A scale or zero point ready to broadcast to a tensor: one for all, one per place on `axis`, or per block of it."""
+    """A scale or zero point ready to broadcast: one for all, one per place on `axis`, or per block of it."""
     if value.size == 1:
         return value.reshape(())
     axis = 0 if len(shape) == 1 else normal_axis(axis, len(shape))
@@ -37,7 +37,7 @@ def quantize(attrs: Attributes, x: Array, scale: Array, zero: Array | None = Non
     """round(x / scale) + zero, saturated. The division is done in `precision`, by default the scale's type."""
     to = DType.of(zero.dtype) if zero is not None else attrs.dtype("output_dtype", DType.UINT8)
     axis, block = attrs.int("axis", 1), attrs.int("block_size", 0)
-    wide = ONNX_DTYPES[attrs.int("precision", 0)] if attrs.int("precision", 0) else DType.of(scale.dtype)
+    wide = attrs.dtype("precision", DType.of(scale.dtype))
     dtype = wide.numpy if wide.is_float and wide.bits >= 16 else np.dtype(np.float32)
     ratio = x.astype(dtype) / spread(scale.astype(dtype), x.shape, axis, block)
     offset = None if zero is None else spread(zero, x.shape, axis, block)

@@ -32,7 +32,7 @@ _ACTIVATIONS: dict[str, tuple[Callable[..., Array], float | None, float | None]]
 
 
 def _activations(attrs: Attributes, defaults: Sequence[str], directions: int) -> list[list[Function]]:
-    """The functions of each direction, with the threshold of `clip` before them; alphas and betas are used up in order."""
+    """The functions of each direction, `clip` in front of them; alphas and betas are used up in order."""
     count = len(defaults)
     names = attrs.strings("activations", list(defaults) * directions)
     if attrs.has("activations") and len(names) == 2 * count and directions == 1:

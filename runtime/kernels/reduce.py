@@ -64,13 +64,13 @@ def average(x: Array, axes: tuple[int, ...], keep: bool) -> Any:
 
 
 def _lowest(dtype: np.dtype[Any]) -> Any:
-    if dtype == bool:
+    if dtype.kind == "b":
         return False
     return -np.inf if is_float(dtype) else ml_dtypes.iinfo(dtype).min
 
 
 def _highest(dtype: np.dtype[Any]) -> Any:
-    if dtype == bool:
+    if dtype.kind == "b":
         return True
     return np.inf if is_float(dtype) else ml_dtypes.iinfo(dtype).max
 

@@ -174,7 +174,9 @@ def resize(
     if scales is not None and scales.size:
         plan = [_scaled(x.shape[axis], scale) for axis, scale in zip(axes, scales.tolist(), strict=True)]
     elif sizes is not None:
-        plan = _sized([x.shape[axis] for axis in axes], to_ints(sizes), attrs.string("keep_aspect_ratio_policy", "stretch"))
+        plan = _sized(
+            [x.shape[axis] for axis in axes], to_ints(sizes), attrs.string("keep_aspect_ratio_policy", "stretch")
+        )
     else:
         raise ValueError("neither scales nor sizes are given")
     placed = [Axis(axis.length, axis.output, axis.scale, region) for axis, region in zip(plan, regions, strict=True)]

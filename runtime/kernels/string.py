@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,7 @@ def tf_idf_vectorizer(attrs: Attributes, x: Array) -> Array:
     weights, mode = attrs.floats("weights", [1.0] * len(columns)), attrs.string("mode")
     places: dict[tuple[Any, ...], tuple[int, float]] = {}
     number = 0
-    for length, (first, last) in enumerate(zip(starts, starts[1:], strict=False), start=1):
+    for length, (first, last) in enumerate(pairwise(starts), start=1):
         for start in range(first, last, length):
             places[tuple(pool[start : start + length])] = (columns[number], weights[number])
             number += 1

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+import io
 import itertools
 import math
 
 import numpy as np
 
+from ...passes.errors import Unsupported
 from .base import Array, Attributes, Kernel, is_float, scalar, to_ints, widened
 from .resize import cubic, triangle
 
@@ -174,9 +177,31 @@ def non_max_suppression(
     return np.array(found, np.int64).reshape(-1, 3)
 
 
+_IMAGE_MODES = {"RGB": "RGB", "BGR": "RGB", "Grayscale": "L"}
+
+
+def image_decoder(attrs: Attributes, encoded: Array) -> Array:
+    """Pixels (height, width, channels) as uint8, by Pillow.
+
+    Raises:
+        Unsupported: Pillow isn't installed.
+    """
+    try:
+        image_module = importlib.import_module("PIL.Image")
+    except ImportError:
+        raise Unsupported(attrs.node, "decoding images needs the package pillow") from None
+    form = attrs.string("pixel_format")
+    if form not in _IMAGE_MODES:
+        raise ValueError(f"unknown pixel format {form!r}")
+    image = image_module.open(io.BytesIO(encoded.astype(np.uint8).tobytes())).convert(_IMAGE_MODES[form])
+    pixels = np.array(image, np.uint8).reshape(image.height, image.width, -1)
+    return pixels[:, :, ::-1] if form == "BGR" else pixels
+
+
 TABLE: dict[str, Kernel] = {
     "AffineGrid": affine_grid,
     "GridSample": grid_sample,
     "RoiAlign": roi_align,
+    "ImageDecoder": image_decoder,
     "NonMaxSuppression": non_max_suppression,
 }

@@ -1,0 +1,179 @@
+"""The canonical Loop and If, run pass by pass on NumPy values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..passes.errors import InvalidModel
+from ..passes.graph import Node
+from ..passes.loop import Captured, Carried, Condition, Iteration, Loop, Place, Sliced, Stacked, part_range
+from ..passes.types import Dim, merge_dims
+from .kernels.base import Array, ExecutionError, normal_axis, scalar
+from .plan import Call, Context, Plan
+
+Compiled = Callable[[list[Any]], "list[Any] | None"]
+"""A loop compiled as a whole: the node's inputs -> its outputs, or None where these inputs are none for it."""
+
+Compiler = Callable[[Node], "Compiled | None"]
+
+COMPILE_AFTER = 10_000
+"""How many passes of a loop, done or certain to come, make compiling it worth asking for."""
+
+_MOST_DECLINED = 3
+
+
+class LoopCall:
+    """One Loop node: interpreted, and handed to the compiler once it has proved long."""
+
+    def __init__(self, node: Node, context: Context, compiler: Compiler) -> None:
+        view = Loop(node)
+        self.node = node
+        self.body = Plan(view.body, context)
+        self.carried, self.sliced, self.captured = (_of(view, kind) for kind in (Carried, Sliced, Captured))
+        self.stacked, self.iteration, self.condition = (_of(view, kind) for kind in (Stacked, Iteration, Condition))
+        if view.trip is None and not self.sliced and not self.condition:
+            raise InvalidModel(f"{node}: nothing ends this loop")
+        if view.initial_condition is not None and not self.condition:
+            raise InvalidModel(f"{node}: an initial condition without a condition slot")
+        self.results = len(node.outputs)
+        self.compiler: Compiler | None = compiler
+        self.compiled: Compiled | None = None
+        self.passes = 0
+        self.declined = 0
+
+    def __call__(self, *inputs: Any) -> tuple[Any, ...]:
+        slices = [_Slices(place, inputs[place.outside]) for place in self.sliced]
+        most = self._most_passes(inputs, slices)
+        certain = 0 if self.condition or most is None else most
+        if self.passes + certain >= COMPILE_AFTER:
+            finished = self._compiled(inputs)
+            if finished is not None:
+                return finished
+        return self._interpret(inputs, slices, most)
+
+    def _most_passes(self, inputs: Sequence[Any], slices: Sequence[_Slices]) -> int | None:
+        """The bound that the trip count and the slices set; None: there is none."""
+        bounds = [part.count for part in slices]
+        if inputs[0] is not None:
+            bounds.append(max(int(scalar(inputs[0])), 0))
+        return min(bounds, default=None)
+
+    def _compiled(self, inputs: Sequence[Any]) -> tuple[Any, ...] | None:
+        """The outputs from the compiled loop; None where it isn't compiled, or not for these inputs."""
+        if self.compiler is not None:
+            self.compiled, self.compiler = self.compiler(self.node), None
+        if self.compiled is None:
+            return None
+        results = self.compiled(list(inputs))
+        if results is not None:
+            return tuple(results)
+        self.declined += 1
+        if self.declined == _MOST_DECLINED:
+            self.compiled = None
+        return None
+
+    def _interpret(self, inputs: Sequence[Any], slices: Sequence[_Slices], most: int | None) -> tuple[Any, ...]:
+        arguments: list[Any] = [None] * len(self.body.graph.inputs)
+        for place in self.carried + self.captured:
+            arguments[place.enter] = inputs[place.outside]
+        going: Any = np.array(True) if inputs[1] is None else inputs[1]
+        seen_condition = [place.enter for place in self.condition if place.enter >= 0]
+        stacks: list[list[Array]] = [[] for _ in self.stacked]
+        count = 0
+        while (most is None or count < most) and (not self.condition or bool(scalar(going))):
+            if self.passes == COMPILE_AFTER and self.compiler is not None:
+                finished = self._compiled(inputs)
+                if finished is not None:
+                    return finished
+            for part in slices:
+                arguments[part.enter] = part.take(count)
+            for place in self.iteration:
+                arguments[place.enter] = np.array(count, np.int64)
+            for index in seen_condition:
+                arguments[index] = going
+            produced = self.body.run(arguments)
+            for place in self.carried:
+                arguments[place.enter] = produced[place.leave]
+            for stack, place in zip(stacks, self.stacked, strict=True):
+                stack.append(produced[place.leave])
+            for place in self.condition:
+                going = produced[place.leave]
+            count += 1
+            self.passes += 1
+        results: list[Any] = [None] * self.results
+        for place in self.carried:
+            results[place.result] = arguments[place.enter]
+        for stack, place in zip(stacks, self.stacked, strict=True):
+            results[place.result] = self._joined(stack, place)
+        return tuple(results)
+
+    def _joined(self, stack: list[Array], place: Place) -> Array:
+        slot = place.slot
+        assert isinstance(slot, Stacked)
+        if not stack:
+            return self._empty(slot, place)
+        parts = stack[::-1] if slot.reverse else stack
+        first = stack[0]
+        if slot.part is None:
+            if any(part.shape != first.shape for part in parts):
+                shapes = sorted({str(list(part.shape)) for part in parts})
+                raise ExecutionError(f"{self.node}: elements of different shapes can't be stacked: {', '.join(shapes)}")
+            return np.stack(parts, axis=normal_axis(slot.axis, first.ndim + 1))
+        return np.concatenate(parts, axis=normal_axis(slot.axis, first.ndim))
+
+    def _empty(self, slot: Stacked, place: Place) -> Array:
+        """What no pass at all stacks up: 0 along the axis, the declared sizes elsewhere, 0 where they aren't known."""
+        element = self.body.graph.outputs[place.leave].tensor
+        whole = self.node.outputs[place.result].tensor
+        dtype = element.dtype or whole.dtype
+        if dtype is None:
+            raise ExecutionError(f"{self.node}: no pass was made, and the type of what it stacks isn't declared")
+        dims: list[Dim] | None = None if element.shape is None else list(element.shape)
+        if dims is not None and slot.part is None:
+            dims.insert(normal_axis(slot.axis, len(dims) + 1), 0)
+        if whole.shape is not None and (dims is None or len(dims) == len(whole.shape)):
+            dims = [merge_dims(a, b) for a, b in zip(dims or whole.shape, whole.shape, strict=True)]
+        if dims is None:
+            dims = [0]
+        dims[normal_axis(slot.axis, len(dims))] = 0
+        return np.zeros([dim if isinstance(dim, int) else 0 for dim in dims], dtype.numpy)
+
+
+class _Slices:
+    """The parts of one sequence."""
+
+    __slots__ = ("_before", "_first", "_sequence", "_slot", "_stride", "count", "enter")
+
+    def __init__(self, place: Place, sequence: Array) -> None:
+        slot = place.slot
+        assert isinstance(slot, Sliced)
+        axis = normal_axis(slot.axis, sequence.ndim)
+        self._first, self.count = part_range(slot, sequence.shape[axis])
+        self._slot, self._stride, self.enter = slot, slot.stride, place.enter
+        self._before = (slice(None),) * axis
+        self._sequence = sequence
+
+    def take(self, number: int) -> Array:
+        start, part = self._first + number * self._stride, self._slot.part
+        if part is None:
+            return self._sequence[(*self._before, start, ...)]
+        if self._slot.reversed:
+            start -= part - 1
+        return self._sequence[(*self._before, slice(start, start + part))]
+
+
+def _of(view: Loop, kind: type) -> list[Place]:
+    return [place for place in view.places if isinstance(place.slot, kind)]
+
+
+def if_call(node: Node, context: Context) -> Call:
+    """One If node: the condition chooses the region that is run on the captured values."""
+    then, otherwise = (Plan(node.regions[name], context) for name in ("then", "else"))
+
+    def call(condition: Array, *captured: Any) -> tuple[Any, ...]:
+        return tuple((then if scalar(condition) else otherwise).run(captured))
+
+    return call

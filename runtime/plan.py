@@ -1,0 +1,158 @@
+"""A graph flattened into steps on numbered slots, and how they are run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..passes.errors import BackedgeError, InvalidModel, Unsupported
+from ..passes.graph import Graph, Node, Value
+from ..passes.loop import is_if, is_loop
+from .kernels import lookup
+from .kernels.base import Attributes, ExecutionError
+
+Call = Callable[..., Any]
+Control = Callable[[Node, "Context"], Call]
+
+_NOTHING = 0  # the slot of inputs that are left out
+_UNWANTED = 1  # the slot of outputs that nobody reads
+_FIRST_INPUT = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What all plans of one executor share: how loops and branches are called."""
+
+    loop: Control
+    branch: Control
+
+
+@dataclass(slots=True)
+class Step:
+    """One node: what to call, on which slots, where the results go, which slots are done with afterwards."""
+
+    call: Call
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    release: tuple[int, ...]
+    node: Node
+
+
+def normal(value: Any) -> Any:
+    """A kernel's result as a value: NumPy scalars and strings become 0-d arrays."""
+    if isinstance(value, np.ndarray) or value is None or isinstance(value, list | dict):
+        return value
+    if isinstance(value, str):
+        array = np.empty((), dtype=object)
+        array[()] = value
+        return array
+    return np.asarray(value)
+
+
+class Plan:
+    """The steps of one graph (or region), made once, run any number of times.
+
+    Raises:
+        Unsupported: a node that has no kernel.
+        InvalidModel: the graph has a cycle, or a node uses a value from outside without capturing it.
+    """
+
+    __slots__ = ("_outputs", "_steps", "_template", "graph")
+
+    def __init__(self, graph: Graph, context: Context) -> None:
+        self.graph = graph
+        slots: dict[Value, int] = {value: index for index, value in enumerate(graph.inputs, _FIRST_INPUT)}
+        self._template: list[Any] = [None] * (_FIRST_INPUT + len(graph.inputs))
+        nodes = graph.topological()
+        read = {value for node in nodes for value in node.inputs if value is not None} | set(graph.outputs)
+        for value in read:
+            if value.producer is None and value not in slots and value.data is not None:
+                slots[value] = len(self._template)
+                self._template.append(value.data.numpy())
+        fixed = set(slots.values()) - set(range(_FIRST_INPUT, _FIRST_INPUT + len(graph.inputs)))
+        self._steps = [self._step(node, slots, read, context) for node in nodes]
+        self._outputs = tuple(self._slot(value, slots) for value in graph.outputs)
+        self._release(fixed | set(self._outputs) | {_NOTHING, _UNWANTED})
+
+    @property
+    def constants(self) -> list[Any]:
+        """The constants' arrays, which belong to the graph."""
+        return [value for value in self._template if value is not None]
+
+    @staticmethod
+    def _slot(value: Value | None, slots: dict[Value, int]) -> int:
+        if value is None:
+            return _NOTHING
+        if value not in slots:
+            raise InvalidModel(f"{value.name!r} is used, but nothing in its graph produces it")
+        return slots[value]
+
+    def _step(self, node: Node, slots: dict[Value, int], read: set[Value], context: Context) -> Step:
+        inputs = tuple(self._slot(value, slots) for value in node.inputs)
+        outputs: list[int] = []
+        for value in node.outputs:
+            if value in read:
+                slots[value] = len(self._template)
+                self._template.append(None)
+            outputs.append(slots.get(value, _UNWANTED))
+        while len(outputs) > 1 and outputs[-1] == _UNWANTED:
+            outputs.pop()
+        return Step(_callable(node, context), inputs, tuple(outputs) or (_UNWANTED,), (), node)
+
+    def _release(self, kept: set[int]) -> None:
+        """Let each slot go after the last step that uses it."""
+        done = set(kept)
+        for step in reversed(self._steps):
+            last = {slot for slot in (*step.inputs, *step.outputs) if slot not in done}
+            step.release = tuple(sorted(last))
+            done |= last
+
+    def run(self, arguments: Sequence[Any]) -> list[Any]:
+        """The outputs for these inputs, one value for each input of the graph, in order.
+
+        Raises:
+            ExecutionError: a kernel failed; the node is named.
+        """
+        slots = self._template.copy()
+        slots[_FIRST_INPUT : _FIRST_INPUT + len(arguments)] = arguments
+        step = None
+        try:
+            for step in self._steps:
+                result = step.call(*[slots[index] for index in step.inputs])
+                outputs = step.outputs
+                if type(result) is tuple:
+                    if len(result) < len(outputs):
+                        raise ExecutionError(f"{step.node}: {len(outputs)} outputs asked for, {len(result)} made")
+                    for index, value in zip(outputs, result, strict=False):
+                        slots[index] = value if type(value) is np.ndarray else normal(value)
+                elif len(outputs) == 1:
+                    slots[outputs[0]] = result if type(result) is np.ndarray else normal(result)
+                else:
+                    raise ExecutionError(f"{step.node}: {len(outputs)} outputs asked for, one made")
+                for index in step.release:
+                    slots[index] = None
+        except BackedgeError:
+            raise
+        except Exception as error:
+            reason = str(error).strip().splitlines() or [type(error).__name__]
+            raise ExecutionError(f"{step.node if step else self.graph.name}: {reason[0]}") from error
+        return [slots[index] for index in self._outputs]
+
+
+def _callable(node: Node, context: Context) -> Call:
+    if is_loop(node):
+        return context.loop(node, context)
+    if is_if(node):
+        return context.branch(node, context)
+    if node.op in (("", "Loop"), ("", "Scan"), ("", "If")):
+        raise Unsupported(node, "the executor takes control flow in the hub's form only")
+    try:
+        kernel = lookup(node.domain, node.op_type, node.version)
+    except Unsupported as error:
+        raise Unsupported(node, error.reason) from None
+    regions = {name: Plan(region, context).run for name, region in node.regions.items()}
+    return partial(kernel, Attributes(node, regions))
