@@ -1,6 +1,7 @@
 """Newton's method for the square root, as a while loop.
 
-y' = (y + x / y) / 2 until the step is small. No trip count: only the condition ends the loop.
+y' = (y + x / y) / 2 until the step is small. No trip count: only the condition ends the loop. For what
+isn't positive it is false from the start, and x comes out as it went in.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from _common import build, write
 
 TEXT = """
 newton_sqrt (float x) => (float root, int64 iterations)
-    <float half = {0.5}, float tolerance = {0.0001}, int64 none = {0}, int64 one = {1}, bool yes = {1}> {
-  root, iterations = Loop ("", yes, x, none) <
+    <float half = {0.5}, float tolerance = {0.0001}, float zero = {0}, int64 none = {0}, int64 one = {1}> {
+  positive = Greater (x, zero)
+  root, iterations = Loop ("", positive, x, none) <
     body = step (int64 i, bool go, float y, int64 done) => (bool go_on, float y_next, int64 done_next) {
       quotient = Div (x, y)
       total = Add (y, quotient)

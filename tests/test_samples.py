@@ -89,7 +89,7 @@ def gru(weights: Arrays, encoded: np.ndarray, start_token: np.ndarray, max_lengt
 
 
 def newton(weights: Arrays, x: np.ndarray) -> Arrays:
-    y, steps, go = x, 0, True
+    y, steps, go = x, 0, x > 0
     while go:
         y_next = (y + x / y) * np.float32(0.5)
         go = abs(y_next - y) > y_next * np.float32(1e-4)
@@ -195,7 +195,7 @@ TABLE = [
     Sample("rnn_scan_reverse.onnx", rnn_reverse, rnn_inputs()),
     Sample("rnn_scan_both.onnx", rnn_both, rnn_inputs()),
     Sample("gru_decoder.onnx", gru, gru_inputs()),
-    Sample("newton_sqrt.onnx", newton, [{"x": f32(x)} for x in (1, 2, 1e6, 0.01)]),
+    Sample("newton_sqrt.onnx", newton, [{"x": f32(x)} for x in (1, 2, 1e6, 0.01, 0, -4)]),
     Sample(
         "mandelbrot.onnx",
         mandelbrot,
@@ -345,9 +345,6 @@ def test_samples_are_small() -> None:
 
 
 def test_api_sample(tmp_path: Path) -> None:
-    convert, runtime = (pytest.importorskip(f"backedge.{name}") for name in ("convert", "runtime"))
-    if not (hasattr(convert, "verify") and hasattr(runtime, "run")):
-        pytest.skip("the interface is not complete yet")
     done = subprocess.run(
         [sys.executable, str(SAMPLES / "api.py"), str(tmp_path)], capture_output=True, text=True, timeout=200
     )
