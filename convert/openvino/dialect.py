@@ -115,11 +115,14 @@ class Result:
     input_ports: dict[int, Port] = field(default_factory=dict)
 
 
+NO_RT_INFO: Tree = ("rt_info", {}, ())
+
+
 @dataclass(slots=True)
 class Net:
     """What a net has: `graph.meta["openvino"]`."""
 
     version: int = 11
     results: list[Result] = field(default_factory=list)
-    rt_info: Tree | None = None  # the net's <rt_info>
+    rt_info: Tree | None = NO_RT_INFO  # the net's <rt_info>; None: the file has none, which OpenVINO tells apart
     legacy: list[Tree] = field(default_factory=list)  # <meta_data> and <quantization_parameters> of old files

@@ -134,12 +134,12 @@ def read_port_maps(
     wanted = {PORT_MAPS[tag][0] for tag in maps}
     if bodies.keys() != wanted:
         odd = sorted(bodies.keys() ^ wanted)[0]
-        raise InvalidModel(f"it has no <{odd}>" if odd in wanted else f"a {node.op_type} can't have a <{odd}>")
+        raise InvalidModel(f"it has no <{odd}>" if odd in wanted else f"it can't have a <{odd}>")
     attributes: dict[str, Any] = {}
     outs = {port: value.index for port, value in output_ports.items()}
     fixed = {"Loop": 2, "If": 1}.get(node.op_type, 0)
     if len(node.inputs) < fixed:
-        raise InvalidModel(f"a {node.op_type} needs {fixed} inputs, it has {len(node.inputs)}")
+        raise InvalidModel(f"it needs {fixed} inputs or more, it has {len(node.inputs)}")
     for tag in maps:
         body_name, input_name, output_name = PORT_MAPS[tag]
         body = bodies[body_name]
@@ -161,6 +161,28 @@ def read_port_maps(
     return attributes
 
 
+Spelled = list[tuple[str, list[tuple[str, str]]]]
+"""Elements without children: tag and attributes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ids:
+    """The layer ids of a body: Parameters begin at 0, Results at `first_result`."""
+
+    parameters: int
+    first_result: int
+    results: int
+
+    def check(self, node: Node, entry: InputMap | OutputMap | BackEdge) -> None:
+        """That what an entry names is there."""
+        parameter = -1 if isinstance(entry, OutputMap) else entry.parameter
+        result = -1 if isinstance(entry, InputMap) else entry.result
+        ports = len(node.outputs) if isinstance(entry, OutputMap) else len(node.inputs)
+        external = -1 if isinstance(entry, BackEdge) else entry.external
+        if parameter >= self.parameters or result >= self.results or external >= ports:
+            raise Unsupported(node, f"{entry} doesn't fit its body")
+
+
 def _spelled(entry: InputMap | OutputMap, port: int, layer: int) -> list[tuple[str, str]]:
     given = [("external_port_id", str(port)), ("internal_layer_id", str(layer))]
     if entry.axis is not None:
@@ -169,46 +191,49 @@ def _spelled(entry: InputMap | OutputMap, port: int, layer: int) -> list[tuple[s
     return [*given, ("purpose", entry.purpose)] if entry.purpose else given
 
 
-def spelled_port_maps(
-    node: Node, inputs: int, ids: dict[str, tuple[int, int]]
-) -> list[tuple[str, list[tuple[str, list[tuple[str, str]]]]]]:
-    """The port map elements of a node with regions, in file order: tag and entries.
-
-    `inputs` is the number of its inputs, `ids` gives for each region the number of Parameters (whose layer ids
-    begin at 0) and the layer id of its first Result.
+def spelled_port_maps(node: Node, ids: dict[str, Ids]) -> list[tuple[str, Spelled]]:
+    """The port map elements of a node with regions, in file order: tag and entries. `ids` of each region.
 
     Raises:
         Unsupported: a region has no port maps, or they don't fit it.
     """
-    found = []
+    found: list[tuple[str, Spelled]] = []
     for tag, (body, input_name, output_name) in PORT_MAPS.items():
         if body not in node.regions:
             continue
-        parameters, first_result = ids[body]
-        last = first_result + len(node.regions[body].outputs)
-        entries: list[tuple[bool, str, list[tuple[str, str]]]] = []
-        try:
-            for entry in node.attributes[input_name]:
-                if not (entry.parameter < parameters and entry.external < inputs):
-                    raise Unsupported(node, f"{entry} doesn't fit its {body}")
-                port = entry.external if entry.external >= 0 else -1
-                entries.append((port < 0, "input", _spelled(entry, port, entry.parameter)))
-            for entry in node.attributes[output_name]:
-                if not (first_result + entry.result < last and entry.external < len(node.outputs)):
-                    raise Unsupported(node, f"{entry} doesn't fit its {body}")
-                port = inputs + entry.external if entry.external >= 0 else -1
-                entries.append((port < 0, "output", _spelled(entry, port, first_result + entry.result)))
-        except KeyError as missing:
-            raise Unsupported(node, f"its attribute {missing.args[0]} is missing") from None
-        entries.sort(key=lambda entry: entry[0])  # what has no port comes last
-        found.append((tag, [(kind, given) for _, kind, given in entries]))
+        for name in (input_name, output_name):
+            if name not in node.attributes:
+                raise Unsupported(node, f"its attribute {name} is missing")
+        inputs: tuple[InputMap, ...] = node.attributes[input_name]
+        outputs: tuple[OutputMap, ...] = node.attributes[output_name]
+        used: set[int] = set()
+        connected: Spelled = []
+        special: Spelled = []
+        for entry in (*inputs, *outputs):
+            ids[body].check(node, entry)
+            there = special if entry.external < 0 else connected
+            if isinstance(entry, InputMap):
+                if entry.external in used:
+                    raise Unsupported(node, f"input {entry.external} feeds two Parameters of its {body}")
+                used |= {entry.external} - {-1}
+                there.append(("input", _spelled(entry, entry.external, entry.parameter)))
+            else:
+                port = -1 if entry.external < 0 else len(node.inputs) + entry.external
+                there.append(("output", _spelled(entry, port, ids[body].first_result + entry.result)))
+        found.append((tag, connected + special))
     return found
 
 
-def spelled_back_edges(node: Node, ids: dict[str, tuple[int, int]]) -> list[tuple[str, list[tuple[str, str]]]]:
-    """The entries of `<back_edges>`; see `spelled_port_maps`."""
-    _, first_result = ids["body"]
+def spelled_back_edges(node: Node, ids: Ids) -> Spelled:
+    """The entries of the `<back_edges>` of a Loop or TensorIterator.
+
+    Raises:
+        Unsupported: one doesn't fit the body.
+    """
     edges: tuple[BackEdge, ...] = node.attributes.get(BACK_EDGES, ())
+    for edge in edges:
+        ids.check(node, edge)
     return [
-        ("edge", [("from-layer", str(first_result + edge.result)), ("to-layer", str(edge.parameter))]) for edge in edges
+        ("edge", [("from-layer", str(ids.first_result + edge.result)), ("to-layer", str(edge.parameter))])
+        for edge in edges
     ]

@@ -19,7 +19,7 @@ from .dialect import DOMAIN, META, Layer, Net, Port, Result, Tree
 from .markup import escaped
 from .names import join_names, layer_of, port_of
 from .order import file_order
-from .portmaps import MAP_ATTRIBUTES, spelled_back_edges, spelled_port_maps
+from .portmaps import MAP_ATTRIBUTES, Ids, spelled_back_edges, spelled_port_maps
 from .types import DYNAMIC_PRECISION, DYNAMIC_TYPE, ELEMENT_TYPES, PRECISIONS, format_shape
 from .weights import WeightsWriter
 
@@ -62,6 +62,7 @@ class _Layout:
         body, sinks = file_order(graph)
         self.layers: list[Node | Value] = [*graph.inputs, *body, *sinks]
         self.first_result = len(self.layers)
+        self.ids = Ids(len(graph.inputs), self.first_result, len(graph.outputs))
         self.places: dict[Value, tuple[int, int]] = {}
         for number, layer in enumerate(self.layers):
             if isinstance(layer, Value):
@@ -136,11 +137,14 @@ class _Writer:
         type_, port = value.type, port_of(value)
         if not isinstance(type_, TensorType):
             raise Unsupported(f"value {value.name!r}", f"IR has no values of type {type_ or 'unknown'}")
-        if type_.dtype is None and not (port is not None and port.dynamic):
-            raise Unsupported(f"value {value.name!r}", "its element type isn't known")
-        precision = DYNAMIC_PRECISION if type_.dtype is None else PRECISIONS.get(type_.dtype)
-        if precision is None:
-            raise Unsupported(f"value {value.name!r}", f"IR has no element type {type_.dtype}")
+        if type_.dtype is None:
+            if port is None or not port.dynamic:
+                raise Unsupported(f"value {value.name!r}", "its element type isn't known")
+            precision = DYNAMIC_PRECISION
+        elif type_.dtype in PRECISIONS:
+            precision = PRECISIONS[type_.dtype]
+        else:
+            raise Unsupported(f"value {value.name!r}", f"IR has no element type {type_.dtype.value}")
         given = [("id", str(number)), ("precision", precision), *given]
         with_rt_info = meta is not None and (meta.rt_info or meta.user_data)
         if not type_.shape and not with_rt_info:
@@ -208,14 +212,14 @@ class _Writer:
         data = [(key, spell(value)) for key, value in node.attributes.items() if key not in MAP_ATTRIBUTES]
         layouts = {name: _Layout(region) for name, region in node.regions.items()}
         looping = "body" in layouts
-        ids = {name: (len(layout.graph.inputs), layout.first_result) for name, layout in layouts.items()}
+        ids = {name: layout.ids for name, layout in layouts.items()}
         self._open("layer", _head(number, name, node.op_type, version))
         if data:
             self._put("data", data)
-        for tag, entries in spelled_port_maps(node, len(inputs), ids):
+        for tag, entries in spelled_port_maps(node, ids):
             self._block(tag, entries)
         if looping:
-            self._block("back_edges", spelled_back_edges(node, ids))
+            self._block("back_edges", spelled_back_edges(node, ids["body"]))
         else:
             self._rt_info(meta)
         self._inputs(inputs, meta.input_ports if meta is not None else {})
@@ -267,8 +271,8 @@ class _Writer:
         self._edges(layout)
         for tree in net.legacy:
             self._tree(tree)
-        if net.rt_info is not None or not net.legacy:
-            self._tree(net.rt_info or ("rt_info", {}, ()))
+        if net.rt_info is not None:
+            self._tree(net.rt_info)
 
     def _edges(self, layout: _Layout) -> None:
         edges: list[tuple[int, int, int, int]] = []

@@ -50,7 +50,8 @@ def main() -> None:
     request = json.loads(sys.stdin.readline())
     directory = Path(request["directory"])
     try:
-        module = importlib.import_module(f".{sys.argv[1]}", __package__)
+        name = sys.argv[1]  # of this package, or in full
+        module = importlib.import_module(name if "." in name else f".{name}", __package__)
         session = module.open_session(Path(request["path"]), request["options"])
     except Exception as error:
         answer(error=_describe(error))

@@ -1,0 +1,139 @@
+"""convert: one file into another, and the proof that it means the same."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..passes.errors import InvalidModel
+from ..passes.graph import Graph
+from ..runtime.compare.record import Report
+from .files import load, set_shapes, to_dialect
+from .format import format_of
+from .verification import TIMEOUT
+from .verification import verify as verify_files
+
+TRIALS = 16
+"""Sets of inputs with which `convert` checks its own result."""
+
+
+@dataclass(slots=True)
+class ConversionReport:
+    """What a conversion did.
+
+    Attributes:
+        source, target: the files.
+        source_format, target_format: their formats.
+        opset: the opset of the written file (ONNX), else None.
+        nodes: number of operators before and after, regions included.
+        operators: operators of the written file and how often each occurs.
+        verification: the comparison of both files; None if it was turned off.
+        written: whether the target file was written (not if the verdict is "different").
+    """
+
+    source: str
+    target: str
+    source_format: str
+    target_format: str
+    opset: int | None
+    nodes: tuple[int, int]
+    operators: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    verification: Report | None = None
+    written: bool = True
+
+    @property
+    def verdict(self) -> str:
+        """The verification's verdict, "unverified" where there was none."""
+        return "unverified" if self.verification is None else self.verification.verdict
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {
+            "schema": 1,
+            "source": {"path": self.source, "format": self.source_format, "nodes": self.nodes[0]},
+            "target": {
+                "path": self.target,
+                "format": self.target_format,
+                "opset": self.opset,
+                "nodes": self.nodes[1],
+                "operators": self.operators,
+            },
+            "notes": self.notes,
+            "written": self.written,
+            "verdict": self.verdict,
+            "verification": None if self.verification is None else self.verification.to_json(),
+        }
+
+
+def convert(
+    source: str | Path,
+    target: str | Path,
+    *,
+    from_format: str | None = None,
+    to_format: str | None = None,
+    opset: int | None = None,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    verify: int = TRIALS,
+    timeout: float = TIMEOUT,
+) -> ConversionReport:
+    """Convert a file, and check the result by running both.
+
+    The target is written under a temporary name and renamed once the check didn't find a difference.
+
+    Args:
+        opset: for ONNX targets: the source's own if it is ONNX too, else 21 where left out.
+        shapes: static shapes of inputs, where the source leaves them open.
+        verify: sets of designed inputs for the check; 0 turns it off.
+        timeout: seconds a runtime may take for one set of inputs.
+
+    Raises:
+        InvalidModel: the source can't be read, or the target can't be written.
+        Unsupported: what the target can't express.
+    """
+    source, target = Path(source), Path(target)
+    wanted = format_of(target, to_format)
+    if not target.parent.is_dir():
+        raise InvalidModel(f"{target}: no such folder")
+    graph = load(source, from_format)
+    if shapes:
+        set_shapes(graph, shapes)
+    made = to_dialect(graph, wanted, opset)
+    report = ConversionReport(
+        str(source),
+        str(target),
+        graph.dialect,
+        wanted.name,
+        made.opsets.get("") if wanted.name == "onnx" else None,
+        (_count(graph), _count(made)),
+        dict(sorted(Counter(node.op_type for _, node in made.walk()).items())),
+        list(made.meta.get("notes", ())),
+    )
+    with tempfile.TemporaryDirectory(prefix=".backedge-", dir=target.parent) as folder:
+        draft = Path(folder) / target.name
+        wanted.write(made, draft)
+        if verify:
+            report.verification = verify_files(
+                source,
+                draft,
+                trials=verify,
+                shapes=shapes,
+                timeout=timeout,
+                formats=(from_format, to_format),
+                names=(str(source), str(target)),
+            )
+            report.written = report.verification.verdict != "different"
+        if report.written:
+            files = sorted(Path(folder).iterdir(), key=lambda file: file.name == target.name)  # the model itself last
+            for file in files:
+                os.replace(file, target.parent / file.name)
+    return report
+
+
+def _count(graph: Graph) -> int:
+    return sum(1 for _ in graph.walk())

@@ -1,0 +1,103 @@
+"""What the command prints: progress that appears when work takes long, errors in one line, values as a table."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from ..passes.errors import InvalidModel
+
+_PATIENCE = 2.0  # seconds before progress shows
+
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
+
+
+@contextlib.contextmanager
+def working(what: str) -> Iterator[None]:
+    """Show a spinner if the work takes more than two seconds and somebody watches."""
+    if not err.is_terminal:
+        yield
+        return
+    status = err.status(escape(what))
+    timer = threading.Timer(_PATIENCE, status.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        status.stop()
+
+
+def fail(error: object) -> None:
+    """One line on stderr."""
+    err.print(f"[bold red]backedge:[/] {escape(' '.join(str(error).split()))}", soft_wrap=True)
+
+
+def write_json(content: Any, target: str) -> None:
+    """JSON to a file, or to stdout for "-"."""
+    text = json.dumps(content, indent=2)
+    if target == "-":
+        sys.stdout.write(text + "\n")
+        return
+    try:
+        Path(target).write_text(text + "\n")
+    except OSError as error:
+        raise InvalidModel(f"{target}: {error.strerror or error}") from None
+
+
+def values_table(values: Mapping[str, Any], title: str) -> Table:
+    """Names, types and the first entries of values."""
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for heading in ("name", "type", "value"):
+        table.add_column(heading, style="cyan" if heading == "name" else None)
+    for name, value in values.items():
+        table.add_row(escape(name), escape(_type(value)), escape(_shown(value)))
+    return table
+
+
+def _type(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    if isinstance(value, list):
+        return f"seq of {len(value)}"
+    array = np.asarray(value)
+    return f"{'string' if array.dtype.kind in 'OUS' else array.dtype}{list(array.shape)}"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(_shown(item) for item in value[:3]) + (", ..." if len(value) > 3 else "")
+    if value is None:
+        return ""
+    return " ".join(np.array2string(np.asarray(value), threshold=8, edgeitems=3, precision=6, separator=", ").split())
+
+
+def save_npz(values: Mapping[str, Any], target: str) -> None:
+    """Outputs as a .npz file.
+
+    Raises:
+        InvalidModel: a value is no plain array, or the file can't be written.
+    """
+    arrays: dict[str, np.ndarray[Any, Any]] = {}
+    for name, value in values.items():
+        if value is None or isinstance(value, list):
+            raise InvalidModel(f"{target}: output {name!r} is {_type(value)}, which a .npz file can't hold")
+        array = np.asarray(value)
+        arrays[name] = array.astype(str) if array.dtype.kind == "O" else array
+    try:
+        with open(target, "wb") as file:
+            np.savez(file, **arrays)  # type: ignore[arg-type]
+    except OSError as error:
+        raise InvalidModel(f"{target}: {error.strerror or error}") from None

@@ -1,0 +1,217 @@
+"""verify: two files of any formats, run on the executor and on their own runtimes, and compared."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..passes.errors import BackedgeError, InvalidModel
+from ..passes.graph import Graph
+from ..runtime.compare.inputs import design
+from ..runtime.compare.iterations import stackings
+from ..runtime.compare.record import Report
+from ..runtime.compare.roles import signature_of
+from ..runtime.compare.runnables import Run, Runnable, on_file
+from ..runtime.compare.verdict import Side, compare_sides
+from ..runtime.executor import Executor
+from ..runtime.oracles import Outcome, Values, run_file, why_unavailable
+from ..runtime.oracles.driver import drive
+from .files import load, set_shapes, to_hub
+from .format import FORMATS, format_of
+from .onnx.write import write as write_onnx
+
+TRIALS = 64
+"""Sets of inputs for `verify`: faults that few inputs reveal need about so many."""
+
+
+TIMEOUT = 20.0
+"""Seconds that a runtime may take for one set of inputs."""
+
+_EXECUTOR = f"{__package__}.executor_session"
+_PATIENCE = 5.0  # seconds for one run of A on our executor; what takes longer is taken for endless
+_SPARE = 1.5  # so many more inputs are designed as are wanted, for those on which A doesn't end
+
+
+def _executor(path: Path, format: str | None, timeout: float) -> Runnable:
+    """The executor in a process of its own: compiled loops can't be interrupted any other way."""
+
+    def run(batches: Sequence[Mapping[str, Values]]) -> Iterator[Outcome]:
+        return drive(_EXECUTOR, path.absolute(), batches, timeout, 10 * timeout, {"format": format})
+
+    return Runnable("executor", run, own=False)
+
+
+def _runtimes(path: Path, graph: Graph, folder: Path, timeout: float) -> list[Runnable]:
+    """The file's own runtime; onnx's reference evaluator where ONNX Runtime can't load the file."""
+    found = FORMATS[graph.dialect]
+    if why_unavailable(found.runtime):
+        return []
+    if path.suffix == ".onnxtxt":  # runtimes read the binary form only
+        path = folder / f"{path.stem}.onnx"
+        write_onnx(graph, path)
+    runnables = [on_file(found.runtime, path, timeout)]
+    if found.name == "onnx":
+        (probe,) = run_file(found.runtime, path, [{}], timeout)
+        if probe.stage == "load":
+            runnables.append(on_file("reference", path, timeout))
+    return runnables
+
+
+def _side(path: Path, format: str | None, folder: Path, timeout: float, shown: str) -> tuple[Side, Graph | None, Graph]:
+    """All that can run a file; its hub graph where it has one; its own graph."""
+    graph = load(path, format)
+    hub: Graph | None = None
+    with contextlib.suppress(BackedgeError):  # the executor's process says why
+        hub = to_hub(graph)
+    interface = hub or graph
+    side = Side(
+        shown,
+        [_executor(path, format, timeout), *_runtimes(path, graph, folder, timeout)],
+        inputs=[value.name for value in interface.inputs],
+        outputs=[value.name for value in interface.outputs],
+        stackings={} if hub is None else stackings(hub),
+    )
+    return side, hub, graph
+
+
+def _ending(side: Side, batches: list[dict[str, Values]], wanted: int) -> tuple[list[dict[str, Values]], int]:
+    """The inputs on which A ends, as far as the first of its runnables that answers can tell; how many were dropped."""
+    for runnable in side.runnables:
+        outcomes = list(runnable.run(batches))
+        if all(outcome.stage == "load" for outcome in outcomes):
+            continue
+        pairs = list(zip(batches, outcomes, strict=True))
+        kept = [pair for pair in pairs if pair[1].stage not in ("timeout", "skipped")][:wanted]
+        if not kept:
+            return batches[:wanted], 0
+        side.runnables = [
+            Runnable(one.name, _recorded([outcome for _, outcome in kept]), one.own) if one is runnable else one
+            for one in side.runnables
+        ]
+        return [batch for batch, _ in kept], sum(outcome.stage == "timeout" for _, outcome in pairs)
+    return batches[:wanted], 0
+
+
+def _recorded(outcomes: list[Outcome]) -> Run:
+    return lambda batches: outcomes
+
+
+def verify(
+    a: str | Path,
+    b: str | Path,
+    *,
+    trials: int = TRIALS,
+    seed: int = 0,
+    rtol: float | None = None,
+    atol: float | None = None,
+    inputs: Sequence[Mapping[str, Any]] | None = None,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    timeout: float = TIMEOUT,
+    formats: tuple[str | None, str | None] = (None, None),
+    names: tuple[str, str] | None = None,
+) -> Report:
+    """Whether two files compute the same.
+
+    Each side runs on the executor and in its own runtime, in a process with a time limit.
+
+    Args:
+        a, b: the original and what is held against it.
+        trials, seed: how many sets of designed inputs, and which.
+        rtol, atol: instead of each element type's own tolerance.
+        inputs: these sets of inputs instead of designed ones, by the names of `a`.
+        shapes: static shapes of inputs of `a`, where the file leaves them open.
+        timeout: seconds a runtime may take for one set of inputs.
+        names: what the report calls the two.
+
+    Returns:
+        A report; `report.verdict` is "equal", "different" or "incomparable".
+
+    Raises:
+        InvalidModel: a file can't be read, or is nothing that inputs can be designed for.
+    """
+    paths = Path(a), Path(b)
+    shown = names or (str(a), str(b))
+    with tempfile.TemporaryDirectory(prefix="backedge-") as scratch:
+        folders = [Path(scratch) / "a", Path(scratch) / "b"]
+        for folder in folders:
+            folder.mkdir()
+        side_a, hub_a, graph_a = _side(paths[0], formats[0], folders[0], min(timeout, _PATIENCE), shown[0])
+        side_b, hub_b, _ = _side(paths[1], formats[1], folders[1], timeout, shown[1])
+        if inputs is not None:
+            return compare_sides(side_a, side_b, list(inputs), rtol, atol)
+        batches = _designed(hub_a, hub_b, graph_a, shapes or {}, math.ceil(trials * _SPARE), seed)
+        kept, endless = _ending(side_a, batches, trials)
+        report = compare_sides(side_a, side_b, kept, rtol, atol)
+        if endless:
+            report.reasons.append(f"{endless} more designed inputs were left out: {shown[0]} doesn't end on them")
+        return report
+
+
+def _designed(
+    a: Graph | None, b: Graph | None, source: Graph, shapes: Mapping[str, tuple[int, ...]], trials: int, seed: int
+) -> list[dict[str, Values]]:
+    known = (a or source).copy() if shapes else (a or source)
+    if shapes:
+        set_shapes(known, shapes)
+    if a is None and b is not None and len(b.inputs) == len(known.inputs):
+        # our reading of A failed, but B tells what its inputs are used for
+        renamed = b.copy()
+        for value, original in zip(renamed.inputs, known.inputs, strict=True):
+            value.name, value.type = original.name, original.type
+        known = renamed
+    return list(design(signature_of(known), trials, seed))
+
+
+def read_inputs(path: str | Path) -> dict[str, np.ndarray[Any, Any]]:
+    """Inputs from a .npz file: one array for each input name.
+
+    Raises:
+        InvalidModel: no such file, or not a .npz of plain arrays.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            if not hasattr(archive, "files"):
+                raise InvalidModel(f"{path}: no .npz file")
+            return {name: archive[name] for name in archive.files}
+    except OSError as error:
+        raise InvalidModel(f"{path}: {error.strerror or 'no .npz file'}") from None
+    except (ValueError, KeyError, EOFError) as error:
+        raise InvalidModel(f"{path}: no .npz file of plain arrays ({str(error).splitlines()[0]})") from None
+
+
+def run_on(path: str | Path, inputs: Mapping[str, Any], on: str, format: str | None = None) -> dict[str, Values]:
+    """Run a file on the executor ("executor") or on a runtime.
+
+    Raises:
+        InvalidModel: the file, the inputs or the runtime can't be used.
+        BackedgeError: the run failed; the runtime's own words.
+    """
+    path = Path(path)
+    if on == "executor":
+        return dict(Executor(to_hub(load(path, format))).run(inputs))
+    reason = why_unavailable(on)
+    if reason:
+        raise InvalidModel(reason)
+    format_of(path, format)
+    (outcome,) = _outcomes(path, [inputs], on)
+    if outcome.outputs is None:
+        if outcome.stage == "load":
+            raise InvalidModel(f"{on}: {outcome.error}")
+        raise BackedgeError(f"{on}: {outcome.error}")
+    return dict(outcome.outputs)
+
+
+def _outcomes(path: Path, batches: Iterable[Mapping[str, Any]], on: str) -> list[Outcome]:
+    return list(on_file(on, path).run([dict(batch) for batch in batches]))
+
+
+def designed_inputs(path: str | Path, seed: int = 0, format: str | None = None) -> dict[str, Values]:
+    """One set of plain inputs for a file: sizes 2 and 3, three trips, conditions true, normal data."""
+    (batch,) = design(signature_of(to_hub(load(path, format))), 1, seed)
+    return batch
