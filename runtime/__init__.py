@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..passes.graph import Graph
+if TYPE_CHECKING:  # the oracles' processes import this package, and each would wait for networkx
+    from ..passes.graph import Graph
 
 
 def run(graph: Graph, inputs: Mapping[str, Any]) -> dict[str, Any]:

@@ -48,7 +48,8 @@ class Fill:
         if dtype.is_complex:
             return (real + 1j * self.random.standard_normal(shape)).astype(dtype.numpy)
         if dtype.is_float and dtype is not DType.NF4:
-            real = np.abs(real) if dtype is DType.FLOAT8E8M0 else real
+            if dtype is DType.FLOAT8E8M0:  # powers of two, no zero
+                real = np.maximum(np.abs(real), 2.0**-10)
             return _into_range(real, dtype)
         if kind in ("normal", "large"):  # spread integers out, the narrow ones over their whole range
             real = self._integers(dtype, shape) if kind == "large" else np.rint(real * 3)

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from ...passes.errors import Unsupported
-from ...passes.types import Dim, Interval, OptionalType, SequenceType, TensorType, Type
+from ...passes.types import Dim, DType, Interval, OptionalType, SequenceType, TensorType, Type
 from ..oracles import Values
 from .fill import KINDS, Fill
-from .signature import InputSpec, Signature
+from .signature import InputSpec, Role, Signature
 
 _DEEP_TRIPS = (3, 3, 2, 4)
 _WALK = (0, 1, 3, 2, 6, 4, 1, 9)
@@ -92,14 +92,15 @@ class _Trial:
         if not isinstance(kind, TensorType) or kind.dtype is None:
             raise Unsupported(f"input {spec.name!r}", f"no values can be made up for the type {kind or '?'}")
         shape = self._shape(kind.shape)
-        if spec.role == "trip" and (kind.dtype.is_integer or not shape or np.prod(shape) == 1):
+        role = spec.role if _can_be(spec.role, kind.dtype) else "data"
+        if role == "trip" and (kind.dtype.is_integer or not shape or np.prod(shape) == 1):
             return self._bounded(spec, self.fill.up_to(kind.dtype, shape, self._trip(spec, turn)))
-        if spec.role == "condition":
+        if role == "condition":
             return self.fill.condition(kind.dtype, shape, self._condition(spec, turn))
-        if spec.role == "shape":
+        if role == "shape":
             rest = spec.lower is None and (self.number == 0 or self.random.random() < 0.6)
             return self._bounded(spec, self.fill.sizes(kind.dtype, shape, rest))
-        if spec.role == "index":
+        if role == "index":
             return self.fill.index(kind.dtype, shape, self._limit(spec), spec.wrap and not self.deep)
         mode = "normal" if self.number == 0 else str(self.random.choice(KINDS))
         return self._bounded(spec, self.fill.data(kind.dtype, shape, mode, spec.constants))
@@ -167,6 +168,13 @@ class _Trial:
         if spec.nonzero:
             array = np.where(array == np.zeros((), array.dtype), np.ones((), array.dtype), array)
         return array
+
+
+def _can_be(role: Role, dtype: DType) -> bool:
+    """Whether a value of this type can play the role directly (a string doesn't count trips, say)."""
+    if dtype is DType.BOOL:
+        return role == "condition"
+    return dtype.is_integer or (dtype.is_float and dtype.is_signed and dtype is not DType.FLOAT8E8M0)
 
 
 def _tensor_types(kind: Type | None) -> Iterator[TensorType]:

@@ -1,0 +1,227 @@
+"""Roles found in hub graphs that are built by hand."""
+
+import numpy as np
+import pytest
+from backedge.passes.graph import Graph, Value
+from backedge.passes.loop import Captured, Carried, Condition, Iteration, Sliced, Stacked
+from backedge.passes.types import tensor
+from backedge.runtime.compare.iterations import Stacking, stackings
+from backedge.runtime.compare.roles import signature_of
+
+BOOL, INT, FLOAT = tensor("bool"), tensor("int64"), tensor("float32")
+
+
+def node(graph, op, *inputs, type=None, **attributes):
+    return graph.add_node(op, list(inputs), [(f"{op}_{len(graph)}_{id(graph)}", type)], attributes).outputs[0]
+
+
+def loop(graph, slots, trip, condition, outside, build):
+    """A canonical Loop: `build(body, values) -> body outputs`."""
+    body = Graph("hub", "body")
+    kinds = {Iteration: INT, Condition: BOOL}
+    entering = [slot for slot in slots if not isinstance(slot, Stacked) and slot != Condition(body_input=False)]
+    sources = iter(outside)
+    values = []
+    for k, slot in enumerate(entering):
+        kind = kinds.get(type(slot)) or next(sources).type
+        values.append(body.add_input(f"in{k}_{id(body)}", kind))
+    body.outputs = list(build(body, *values))
+    results = [slot for slot in slots if isinstance(slot, Carried | Stacked)]
+    made = graph.add_node(
+        "Loop",
+        [trip, condition, *outside],
+        [(f"out{k}_{id(body)}", None) for k in range(len(results))],
+        {"slots": tuple(slots)},
+        domain="backedge",
+        regions={"body": body},
+    )
+    return made.outputs
+
+
+def branch(graph, condition, captured, then, other):
+    regions = {}
+    for name, build in (("then", then), ("else", other)):
+        region = Graph("hub", name)
+        inner = [region.add_input(f"{name}{k}_{id(region)}", value.type) for k, value in enumerate(captured)]
+        region.outputs = [build(region, *inner)]
+        regions[name] = region
+    made = graph.add_node(
+        "If", [condition, *captured], [("chosen", None)], domain="backedge", regions=regions, captured=len(captured)
+    )
+    return made.outputs[0]
+
+
+def roles(graph, *outputs: Value):
+    graph.outputs.extend(outputs)
+    return {spec.name: spec for spec in signature_of(graph).inputs}
+
+
+def test_trip_and_condition_of_a_loop():
+    g = Graph("hub")
+    m, go, x = g.add_input("m", tensor("int32")), g.add_input("go", BOOL), g.add_input("x", FLOAT)
+    trip = node(g, "Cast", node(g, "Add", m, g.add_constant(np.int64(2)), type=INT), type=INT)
+    slots = [Condition(True), Carried()]
+    out = loop(g, slots, trip, node(g, "Not", go), [x], lambda b, c, a: (c, node(b, "Neg", a)))
+    found = roles(g, out[0])
+    assert (found["m"].role, found["m"].lower) == ("trip", -1)
+    assert (found["go"].role, found["go"].gate) == ("condition", True)
+    assert found["x"].role == "data"
+
+
+def test_a_threshold_inside_a_body_reaches_the_captured_and_the_carried_value():
+    g = Graph("hub")
+    x, y = g.add_input("x", FLOAT), g.add_input("y", FLOAT)
+    limit = g.add_constant(np.float32(7))
+
+    def body(b, a, outer, lim):
+        twice = node(b, "Mul", a, b.add_constant(np.float32(2)))
+        go = node(b, "And", node(b, "Less", twice, lim), node(b, "Greater", outer, b.add_constant(np.float32(1))))
+        return node(b, "Neg", a), go
+
+    out = loop(g, [Carried(), Captured(), Captured(), Condition()], None, None, [x, y, limit], body)
+    found = roles(g, out[0])
+    assert found["x"].role == found["y"].role == "data"
+    assert 3.5 in found["x"].constants and 7.0 not in found["x"].constants
+    assert 1.0 in found["y"].constants
+
+
+def test_an_integer_that_ends_a_while_loop_is_a_trip_count():
+    g = Graph("hub")
+    n, x = g.add_input("n", INT), g.add_input("x", FLOAT)
+
+    def body(b, i, a, last):
+        return node(b, "Neg", a), node(b, "Less", i, last)
+
+    out = loop(g, [Iteration(), Carried(), Captured(), Condition()], None, None, [x, n], body)
+    found = roles(g, out[0])
+    assert found["n"].role == "trip"
+    assert found["x"].role == "data"
+
+
+def test_sliced_values_are_followed():
+    g = Graph("hub")
+    flags = g.add_input("flags", tensor("bool", 5))
+    x = g.add_input("x", FLOAT)
+    slots = [Sliced(), Carried(), Condition()]
+    out = loop(g, slots, None, None, [flags, x], lambda b, flag, a: (node(b, "Neg", a), node(b, "Identity", flag)))
+    assert roles(g, out[0])["flags"].role == "condition"
+
+
+def test_conditions_of_an_if_and_what_an_if_hands_on():
+    g = Graph("hub")
+    p, k, m, x = (g.add_input(name, kind) for name, kind in (("p", BOOL), ("k", INT), ("m", INT), ("x", FLOAT)))
+    chosen = branch(g, p, [m, k], lambda r, a, b: a, lambda r, a, b: node(r, "Sub", b, r.add_constant(np.int64(1))))
+    equal = node(g, "Equal", k, g.add_constant(np.int64(4)), type=BOOL)
+    branch(g, equal, [], lambda r: r.add_constant(1.0), lambda r: r.add_constant(2.0))
+    out = loop(g, [Carried()], chosen, None, [x], lambda b, a: (node(b, "Neg", a),))
+    found = roles(g, out[0])
+    assert (found["p"].role, found["p"].gate) == ("condition", False)
+    assert found["m"].role == "trip"
+    assert found["k"].role == "trip" and 4.0 in found["k"].constants
+
+
+@pytest.mark.parametrize(
+    ("op", "data", "attributes", "bound"),
+    [
+        ("Gather", tensor("float32", 7, "N"), {}, 7),
+        ("Gather", tensor("float32", 7, "N"), {"axis": 1}, "N"),
+        ("Gather", tensor("float32", 7, "N"), {"axis": -2}, 7),
+        ("Gather", tensor("float32", None), {}, None),
+        ("GatherElements", tensor("float32", 2, 5), {"axis": 1}, 5),
+        ("GatherND", tensor("float32", 4, 3, 9), {}, 3),
+        ("GatherND", tensor("float32", 4, 3, 9), {"batch_dims": 1}, 3),
+        ("GatherND", tensor("float32", 9, 3, 6), {"batch_dims": 0}, 3),
+    ],
+)
+def test_indices_are_bounded_by_what_they_index(op, data, attributes, bound):
+    g = Graph("hub")
+    x, i = g.add_input("x", data), g.add_input("i", tensor("int64", 4, 2))
+    found = roles(g, node(g, op, x, node(g, "Cast", i, type=tensor("int64", 4, 2)), **attributes))
+    assert (found["i"].role, found["i"].bound, found["i"].wrap) == ("index", bound, True)
+
+
+def test_the_tightest_of_two_bounds_counts():
+    g = Graph("hub")
+    i = g.add_input("i", tensor("int64", 4))
+    tables = [g.add_constant(np.zeros((rows, 2), np.float32)) for rows in (9, 4)]
+    found = roles(g, *(node(g, "Gather", table, i) for table in tables))
+    assert found["i"].bound == 4
+
+
+def test_shapes_counts_and_axes():
+    g = Graph("hub")
+    x = g.add_input("x", tensor("float32", "N", 3))
+    s, e, k, n, axis = (g.add_input(name, tensor("int64", 1)) for name in ("s", "e", "k", "n", "axis"))
+    made = [
+        node(g, "Reshape", x, s),
+        node(g, "Expand", x, e),
+        node(g, "TopK", x, k),
+        node(g, "ReduceSum", x, axis),
+        node(g, "Range", g.add_constant(np.int64(0)), node(g, "Squeeze", n), g.add_constant(np.int64(1))),
+    ]
+    found = roles(g, *made)
+    assert (found["s"].role, found["s"].lower) == ("shape", None)
+    assert (found["e"].role, found["e"].lower) == ("shape", 1)
+    assert (found["k"].role, found["k"].lower) == ("trip", 0)
+    assert (found["axis"].role, found["axis"].bound) == ("index", 2)
+    assert found["n"].role == "trip"
+
+
+def test_integer_divisors_must_not_be_zero():
+    g = Graph("hub")
+    a, b, c, d = (g.add_input(name, INT if name < "c" else FLOAT) for name in "abcd")
+    found = roles(g, node(g, "Div", a, b), node(g, "Div", c, d))
+    assert [found[name].nonzero for name in "abcd"] == [False, True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("op", "first", "expected"),
+    [("Add", True, 8.0), ("Sub", True, 12.0), ("Sub", False, -8.0), ("Mul", True, 5.0), ("Div", True, 20.0)],
+)
+def test_thresholds_are_turned_back_through_arithmetic(op, first, expected):
+    g = Graph("hub")
+    x, two = g.add_input("x", FLOAT), g.add_constant(np.float32(2))
+    value = node(g, op, x, two) if first else node(g, op, two, x)
+    found = roles(g, node(g, "Greater", value, g.add_constant(np.float32(10))))
+    assert found["x"].constants == (expected,)
+
+
+def test_strings_clips_and_tables():
+    g = Graph("hub")
+    s, x = g.add_input("s", tensor("string", 2)), g.add_input("x", FLOAT)
+    equal = node(g, "Equal", s, g.add_constant(np.array(["stop"], object)))
+    clip = node(g, "Clip", x, g.add_constant(np.float32(-1.5)), g.add_constant(np.float32(6)))
+    table = node(g, "Max", x, g.add_constant(np.arange(100.0)))
+    found = roles(g, equal, clip, table)
+    assert found["s"].constants == ("stop",)
+    assert found["x"].constants == (-1.5, 6.0)
+
+
+def test_infinite_constants_are_no_thresholds():
+    g = Graph("hub")
+    x = g.add_input("x", FLOAT)
+    assert roles(g, node(g, "Less", x, g.add_constant(np.float32(np.inf))))["x"].constants == ()
+
+
+def test_an_input_with_a_default():
+    g = Graph("hub")
+    w = g.add_input("w", FLOAT)
+    w.data = g.add_constant(np.float32(3)).data
+    assert roles(g, node(g, "Neg", w))["w"].default == 3
+
+
+def test_which_outputs_are_stacked():
+    g = Graph("hub")
+    m, x = g.add_input("m", INT), g.add_input("x", FLOAT)
+    slots = [Carried(), Stacked(axis=1, reverse=True), Stacked(part=2), Stacked(part=-1)]
+    outs = loop(g, slots, m, None, [x], lambda b, a: (node(b, "Neg", a), a, a, a))
+    g.outputs = [*outs[:3], node(g, "Identity", outs[3]), x]
+    found = stackings(g)
+    assert [found.get(value.name) for value in g.outputs] == [
+        None,
+        Stacking(1, True, 1),
+        Stacking(0, False, 2),
+        Stacking(0, False, -1),
+        None,
+    ]
+    assert Stacking(0, False, -1).iteration(3, 5) is None

@@ -1,0 +1,401 @@
+"""The policy, with runnables made up for each case, and a few real ones."""
+
+import json
+import math
+import time
+
+import numpy as np
+import pytest
+from backedge.passes.errors import Unsupported
+from backedge.runtime.compare.iterations import Stacking
+from backedge.runtime.compare.matching import match_names
+from backedge.runtime.compare.runnables import Runnable, in_process, on_file
+from backedge.runtime.compare.verdict import Side, compare_sides
+from backedge.runtime.oracles import Outcome
+
+TRIALS = [{"x": np.array(float(k))} for k in range(8)]
+
+
+def right(batch):
+    return {"y": batch["x"] * 2}
+
+
+def wrong_from(first):
+    """Like `right`, but from input `first` on the answer is off by one."""
+    return lambda batch: {"y": batch["x"] * 2 + (batch["x"] >= first)}
+
+
+BOOM = ValueError("boom")
+
+
+def fails_from(first, error=BOOM):
+    def call(batch):
+        if batch["x"] >= first:
+            raise error
+        return right(batch)
+
+    return call
+
+
+def executor(call):
+    return in_process("executor", call)
+
+
+def own(call, name="native", **fields):
+    """An own runtime whose outcomes have these fields besides."""
+
+    def run(batches):
+        for batch in batches:
+            outcome = next(iter(in_process(name, call).run([batch])))
+            for key, value in fields.items():
+                setattr(outcome, key, value(batch) if callable(value) else value)
+            yield outcome
+
+    return Runnable(name, run)
+
+
+def refused(name="native", **fields):
+    return Runnable(name, lambda batches: [Outcome(error="no such operator", stage="load", **fields) for _ in batches])
+
+
+def judge(a, b, trials=TRIALS, **settings):
+    sides = [side if isinstance(side, Side) else Side(name, side) for name, side in (("A", a), ("B", b))]
+    return compare_sides(*sides, trials, **settings)
+
+
+def nonzero(report):
+    return {status: count for status, count in report.counts.items() if count}
+
+
+# equal and different -------------------------------------------------------------------------------------
+
+
+def test_equal_when_executors_and_runtimes_agree():
+    report = judge([executor(right), own(right)], [executor(right), own(right, "other")])
+    assert report.verdict == "equal"
+    assert nonzero(report) == {"equal": 8}
+    assert report.first is None and not report.disagreements
+    assert report.reasons == ["they agree on all 8 of 8 trials that could be compared"]
+
+
+def test_the_first_difference_says_where_and_who():
+    report = judge([executor(right), own(right)], [executor(wrong_from(5)), own(wrong_from(5), "other")])
+    assert report.verdict == "different"
+    assert nonzero(report) == {"equal": 5, "different": 3}
+    assert (report.first.trial, report.first.a, report.first.b) == (5, "native", "other")
+    assert (report.first.difference.expected, report.first.difference.actual) == (10.0, 11.0)
+    assert report.first.inputs["x"] == 5.0
+    assert "trial 5" in report.reasons[0]
+
+
+def test_own_runtimes_that_differ_make_a_difference_though_executors_agree():
+    report = judge([executor(right), own(right)], [executor(right), own(wrong_from(3), "other")])
+    assert report.verdict == "different"
+    assert (report.first.trial, report.first.b) == (3, "other")
+    [inner] = report.disagreements
+    assert (inner.side, inner.one, inner.other, inner.first, inner.trials) == ("b", "executor", "other", 3, 5)
+    assert any("can't be told" in reason for reason in report.reasons)
+
+
+def test_a_runtime_wrong_in_the_same_way_on_both_sides_is_said_but_no_difference():
+    report = judge([executor(right), own(wrong_from(2))], [executor(right), own(wrong_from(2))])
+    assert report.verdict == "equal"
+    assert {one.side for one in report.disagreements} == {"a", "b"}
+
+
+def test_a_lone_runtime_is_judged_by_the_other_sides_executor():
+    assert judge([executor(right)], [executor(right), own(wrong_from(0))]).verdict == "different"
+    assert judge([executor(right), refused()], [refused("executor"), own(right)]).verdict == "equal"
+
+
+def test_the_same_runtime_is_held_against_itself_first():
+    a = [own(right, "ort"), own(wrong_from(0), "reference")]
+    report = judge(a, [own(right, "ort"), own(wrong_from(0), "reference")])
+    assert report.verdict == "equal"
+
+
+# failures ------------------------------------------------------------------------------------------------
+
+
+def test_a_named_fault_counts_for_nothing():
+    spoilt = own(wrong_from(0), "other", fault="known to be wrong")
+    report = judge([executor(right), own(right)], [executor(right), spoilt])
+    assert report.verdict == "equal"
+    assert not report.disagreements
+    assert any("known to be wrong" in reason for reason in report.reasons)
+    assert judge([own(right)], [spoilt]).verdict == "incomparable"
+
+
+def test_another_runnable_speaks_where_a_runtime_fails():
+    report = judge([executor(right), own(right)], [executor(right), own(fails_from(4))])
+    assert report.verdict == "equal"
+    assert any(reason.startswith("native on B (4 trials): boom") for reason in report.reasons)
+
+
+def test_b_failing_where_a_answers_is_a_difference():
+    report = judge([executor(right)], [executor(fails_from(6))])
+    assert report.verdict == "different"
+    assert nonzero(report) == {"equal": 6, "only-a": 2}
+    assert report.first is None
+    assert report.reasons[0] == "B fails on 2 of 8 inputs on which A answers"
+    assert "boom" in report.reasons[1]
+
+
+def test_a_refusing_inputs_leaves_b_free():
+    report = judge([executor(fails_from(6))], [executor(right)])
+    assert report.verdict == "equal"
+    assert nonzero(report) == {"equal": 6, "only-b": 2}
+
+
+def test_both_refusing_is_counted_but_never_equal():
+    report = judge([executor(fails_from(5))], [executor(fails_from(5))])
+    assert report.verdict == "equal" and nonzero(report) == {"equal": 5, "neither": 3}
+    report = judge([executor(fails_from(0))], [executor(fails_from(0))])
+    assert report.verdict == "incomparable" and nonzero(report) == {"neither": 8}
+    assert any("boom" in reason for reason in report.reasons)
+
+
+def test_too_few_comparisons_are_none():
+    report = judge([executor(fails_from(1))], [executor(fails_from(1))])
+    assert report.verdict == "incomparable"
+    assert report.reasons[0] == "only 1 of 8 trials could be compared"
+    assert judge([executor(fails_from(2))], [executor(fails_from(2))]).verdict == "equal"
+
+
+def test_a_side_that_never_answers_is_incomparable():
+    for broken in (refused(), executor(fails_from(0)), executor(fails_from(0, Unsupported("Foo", "no kernel")))):
+        report = judge([executor(right)], [broken])
+        assert report.verdict == "incomparable"
+        assert any(broken.name + " on B" in reason for reason in report.reasons)
+
+
+def test_a_missing_kernel_is_no_failure_of_the_model():
+    report = judge([executor(right)], [executor(fails_from(6, Unsupported("Foo", "no kernel")))])
+    assert report.verdict == "equal"
+    assert nonzero(report) == {"equal": 6, "unknown": 2}
+
+
+def test_a_crash_is_the_runtimes_fault():
+    report = judge([executor(right)], [own(fails_from(6), stage=lambda b: "crash" if b["x"] >= 6 else "", fault=_died)])
+    assert report.verdict == "equal"
+    assert nonzero(report) == {"equal": 6, "unknown": 2}
+
+
+def _died(batch):
+    return "the process died of SIGSEGV" if batch["x"] >= 6 else ""
+
+
+def test_a_runnable_that_raises_or_stops_early_is_reported():
+    def raises(batches):
+        raise RuntimeError("no licence")
+
+    def stops(batches):
+        yield Outcome({"y": np.array(0.0)})
+
+    report = judge([executor(right)], [Runnable("raises", raises), Runnable("stops", stops)])
+    assert report.verdict == "incomparable"
+    assert nonzero(report) == {"equal": 1, "unknown": 7}
+    assert any("no licence" in reason for reason in report.reasons)
+
+
+def test_nothing_to_compare_is_not_equal():
+    for value in (np.zeros((0, 3)), np.full(3, math.nan), None):
+        report = judge([executor(lambda b, v=value: {"y": v})], [executor(lambda b, v=value: {"y": v})])
+        assert report.verdict == "incomparable"
+        assert "empty or NaN" in report.reasons[0]
+    assert judge([executor(right)], [executor(right)], trials=[]).verdict == "incomparable"
+    assert judge([], []).verdict == "incomparable"
+
+
+# 64 bits in 32 -------------------------------------------------------------------------------------------
+
+
+def big(batch):
+    return {"y": np.array([2**31 - 4 + int(batch["x"])])}
+
+
+def narrow(batch):
+    return {"y": big(batch)["y"].astype(np.int32).astype(np.int64)}
+
+
+def test_integers_that_a_32_bit_runtime_cannot_have_right():
+    report = judge([executor(big)], [executor(big), own(narrow, "other", coarse=True)])
+    assert report.verdict == "equal"
+    assert sum(run.fault != "" for trial in report.trials for run in trial.b) == 4  # 2**31 and above
+    report = judge([executor(big)], [executor(big), own(narrow, "other")])
+    assert report.verdict == "different"
+
+
+def test_float64_computed_in_float32_gets_its_tolerance():
+    def single(batch):
+        return {"y": np.array([0.1 + batch["x"]]).astype(np.float32).astype(np.float64)}
+
+    def double(batch):
+        return {"y": np.array([0.1 + batch["x"]])}
+
+    assert judge([executor(double)], [own(single, coarse=True)]).verdict == "equal"
+    assert judge([executor(double)], [own(single)]).verdict == "different"
+
+
+# names ---------------------------------------------------------------------------------------------------
+
+
+def test_outputs_with_other_names_match_by_position_and_that_is_said():
+    report = judge(
+        [executor(lambda b: {"y": b["x"], "z": -b["x"]})], [executor(lambda b: {"out0": b["x"], "out1": -b["x"]})]
+    )
+    assert report.verdict == "equal"
+    assert report.outputs.by == "position" and report.outputs.pairs == {"y": "out0", "z": "out1"}
+    assert any("matched by position" in reason for reason in report.reasons)
+
+
+def test_equal_names_match_whatever_their_order():
+    report = judge([executor(lambda b: {"y": b["x"], "z": -b["x"]})], [executor(lambda b: {"z": -b["x"], "y": b["x"]})])
+    assert report.verdict == "equal" and report.outputs.by == "name"
+
+
+def test_an_output_that_b_lacks_is_a_difference_one_more_is_not():
+    two, one = executor(lambda b: {"y": b["x"], "z": -b["x"]}), executor(lambda b: {"y": b["x"]})
+    report = judge([two], [one])
+    assert report.verdict == "different"
+    assert (report.first.difference.kind, report.first.difference.output) == ("missing", "z")
+    report = judge([one], [two])
+    assert report.verdict == "equal" and report.outputs.extra == ("z",)
+
+
+def test_inputs_are_renamed_for_b():
+    b = Side("B", [executor(lambda batch: {"y": batch["in"] * 2})], inputs=["in"], outputs=["y"])
+    report = judge(Side("A", [executor(right)], inputs=["x"], outputs=["y"]), b)
+    assert report.verdict == "equal"
+    assert report.inputs.pairs == {"x": "in"}
+    assert any("inputs have different names" in reason for reason in report.reasons)
+
+
+def test_a_runtime_with_its_own_names_within_a_side():
+    a = Side("A", [executor(right), own(lambda b: {"Result_7": b["x"] * 2})], outputs=["y"])
+    report = judge(a, [executor(right)])
+    assert report.verdict == "equal" and not report.disagreements
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "pairs", "by", "missing", "extra"),
+    [
+        (["a", "b"], ["b", "a"], {"a": "a", "b": "b"}, "name", (), ()),
+        (["a", "b"], ["b", "c"], {"a": "c", "b": "b"}, "position", (), ()),
+        (["a", "b"], ["c", "d"], {"a": "c", "b": "d"}, "position", (), ()),
+        (["a"], ["a", "b"], {"a": "a"}, "name", (), ("b",)),
+        (["a", "b", "c"], ["a", "d"], {"a": "a"}, "name", ("b", "c"), ("d",)),
+        ([], [], {}, "name", (), ()),
+    ],
+)
+def test_matching_of_names(first, second, pairs, by, missing, extra):
+    found = match_names(first, second)
+    assert (found.pairs, found.by, found.missing, found.extra) == (pairs, by, missing, extra)
+    assert list(found.pairs) == [name for name in first if name in pairs]
+
+
+# what comes along ----------------------------------------------------------------------------------------
+
+
+def test_a_difference_in_a_stacked_output_names_its_iteration():
+    def steps(first):
+        return lambda batch: {"z": np.array(1.0), "ys": np.arange(4.0) + (np.arange(4) >= first)}
+
+    a = Side("A", [executor(steps(9))], stackings={"ys": Stacking()})
+    report = judge(a, [executor(steps(2))])
+    assert report.first.difference.iteration == 2
+    assert [unit > 1 for unit in report.first.profile] == [False, False, True, True]
+
+
+def test_shapes_are_told_before_values():
+    report = judge(
+        [executor(lambda b: {"y": np.zeros(2), "ys": np.zeros(3)})],
+        [executor(lambda b: {"y": np.ones(2), "ys": np.zeros(4)})],
+    )
+    assert (report.first.difference.kind, report.first.difference.output) == ("shape", "ys")
+
+
+def test_given_tolerances_are_used_and_recorded():
+    report = judge([executor(right)], [executor(wrong_from(0))], atol=1.5)
+    assert report.verdict == "equal" and report.atol == 1.5
+    assert report.trials[0].units == pytest.approx(1 / 1.5)
+
+
+def test_runs_are_made_trial_by_trial():
+    """Outputs of all trials are never held together: each runnable is one trial ahead at most."""
+    made = []
+
+    def run(name):
+        def outcomes(batches):
+            for k, batch in enumerate(batches):
+                made.append((name, k))
+                yield Outcome(right(batch))
+
+        return Runnable(name, outcomes)
+
+    judge([run("a")], [run("b")])
+    assert made == [(name, k) for k in range(8) for name in "ab"]
+
+
+def test_an_endless_run_in_this_process_is_broken_off():
+    def endless(batch):
+        while True:
+            time.sleep(0.01)
+
+    [outcome] = in_process("executor", endless, timeout=0.2).run([{}])
+    assert outcome.stage == "timeout" and outcome.error == "no answer within 0.2 s"
+    [after] = in_process("executor", right, timeout=0.2).run([{"x": np.array(1.0)}])
+    time.sleep(0.25)  # no alarm may be left over
+    assert after.outputs == {"y": 2.0}
+
+
+def test_running_out_of_memory_is_no_answer_of_the_model():
+    report = judge([executor(right)], [executor(fails_from(6, MemoryError()))])
+    assert report.verdict == "equal" and nonzero(report) == {"equal": 6, "unknown": 2}
+
+
+def test_the_report_as_json():
+    report = judge([executor(right)], [executor(lambda b: {"y": b["x"] * math.nan})])
+    data = json.loads(json.dumps(report.to_json(), allow_nan=False))
+    assert data["schema"] == 1 and data["verdict"] == "different"
+    assert data["counts"] == {
+        "trials": 8,
+        "equal": 0,
+        "different": 8,
+        "only-a": 0,
+        "only-b": 0,
+        "neither": 0,
+        "unknown": 0,
+    }
+    first = data["first"]
+    assert (first["trial"], first["a"], first["b"]) == (0, "executor", "executor")
+    assert first["difference"]["kind"] == "value"
+    assert (first["difference"]["expected"], first["difference"]["actual"]) == (0.0, "nan")
+    assert first["difference"]["max_units"] == "inf"
+    assert data["trials"][3]["inputs"] == {"x": "float64 3.0"}
+    assert data["trials"][0]["a"][0]["runnable"] == "executor"
+    assert data["outputs"]["pairs"] == {"y": "y"}
+
+
+# real runtimes -------------------------------------------------------------------------------------------
+
+
+def test_onnxruntime_against_openvino(tmp_path):
+    onnx = pytest.importorskip("onnx")
+    ov = pytest.importorskip("openvino")
+    from openvino import opset13 as op
+
+    text = '<ir_version: 10, opset_import: ["" : 21]> g (float[N] x, int64 k) => (float[N] y, int64 j) '
+    onnx.save(onnx.parser.parse_model(text + "{ y = Exp(x) j = Add(k, k) }"), tmp_path / "a.onnx")
+    x, k = op.parameter([-1], ov.Type.f32, name="x"), op.parameter([], ov.Type.i64, name="k")
+    model = ov.Model([op.result(op.exp(x)), op.result(op.add(k, k))], [x, k], "m")
+    ov.save_model(model, tmp_path / "b.xml", compress_to_fp16=False)
+    trials = [{"x": np.arange(n, dtype=np.float32) - 1, "k": np.array(2**n)} for n in (1, 2, 3, 30, 31)]
+    report = compare_sides(
+        Side("a", [on_file("onnxruntime", tmp_path / "a.onnx")], outputs=["y", "j"]),
+        Side("b", [on_file("openvino", tmp_path / "b.xml")]),
+        trials,
+    )
+    assert report.verdict == "equal", report.reasons
+    assert nonzero(report) == {"equal": 3, "unknown": 2}  # 2**30 + 2**30 and above don't fit
+    assert any("OpenVINO computes 64-bit" in reason or "in 32 bits" in reason for reason in report.reasons)
