@@ -1,0 +1,68 @@
+"""The builder that adapters get: it builds at the opset of their step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from ..graph import Node, Value
+from ..infer import infer_node
+from ..rewrite import Builder
+from ..types import Type, merge
+
+
+class Walker(Protocol):
+    """What a builder needs of the walk."""
+
+    targets: dict[str, int]
+
+    def in_force(self, node: Node, opset: int) -> int: ...
+
+    def adapt(self, op: Builder, node: Node, built: bool = False) -> Sequence[Value]: ...
+
+
+class StepBuilder(Builder):
+    """Builds at the opset of one step; what it builds goes on to the target."""
+
+    def __init__(self, walk: Walker, base: Builder, opsets: Mapping[str, int]) -> None:
+        super().__init__(base.rewriter, base.graph)
+        self.walk = walk
+        self.base = base
+        self.opsets = opsets
+
+    def at(self, opset: int) -> StepBuilder:
+        """The same, building at another opset of ai.onnx."""
+        return StepBuilder(self.walk, self.base, {**self.opsets, "": opset})
+
+    @property
+    def target(self) -> int:
+        """The opset of ai.onnx at which the walk ends."""
+        return self.walk.targets.get("", self.opsets[""])
+
+    def call(self, op_type: str, *inputs: Value | None, _domain: str | None = None, **options: Any) -> Any:
+        domain = _domain or ""
+        if not options.get("_version"):
+            options["_version"] = self.walk.in_force(Node(domain, op_type, 0), self.opsets[domain])
+        return super().call(op_type, *inputs, _domain=domain, **options)
+
+    def place(
+        self,
+        node: Node,
+        inputs: Sequence[Value | None],
+        attributes: dict[str, Any],
+        outputs: int,
+        types: Sequence[Type | None] | None = None,
+    ) -> Any:
+        node.inputs, node.attributes = list(inputs), attributes
+        node.outputs = [Value(node.op_type.lower(), None, node, index) for index in range(outputs)]
+        for value, known in zip(node.outputs, types or (), strict=False):
+            value.type = known
+        give_types(node)
+        made = self.walk.adapt(self.base, node, built=True)
+        return made[0] if outputs == 1 else tuple(made)
+
+
+def give_types(node: Node) -> None:
+    """Types for outputs that have none yet, as far as they can be told from the inputs."""
+    for value, found in zip(node.outputs, infer_node(node), strict=False):
+        value.type = merge(value.type, found)

@@ -1,0 +1,95 @@
+"""A whole graph to other opsets: one walk with the Rewriter, every node by its own version."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import onnx
+from onnx import FunctionProto
+
+from ..errors import InvalidModel, Unsupported
+from ..graph import Graph, Node, Value, bulk
+from ..infer import infer_node
+from ..rewrite import Builder, Rewriter
+from ..schemas import HUB_OPSETS, since_version
+from ..types import Type
+from .walk import Walk
+
+_TO_HUB = Walk(HUB_OPSETS)
+
+
+def adapt_node(op: Builder, node: Node) -> Sequence[Value]:
+    """A node of any version at the hub's version; a fallback for Rewriters that build the hub.
+
+    Raises:
+        Unsupported: a step that can't be done.
+        InvalidModel: the operator didn't exist at its version.
+    """
+    return _TO_HUB(op, node)
+
+
+@dataclass
+class OpsetDialect:
+    """ONNX at given opsets, under the name of the graph's dialect."""
+
+    name: str
+    opsets: Mapping[str, int]
+
+    def resolve(self, op_type: str) -> tuple[str, int]:
+        for domain, opset in self.opsets.items():
+            version = since_version(domain, op_type, opset)
+            if version is not None:
+                return domain, version
+        raise Unsupported(op_type, f"opset {self.opsets.get('', 0)} has no such operator")
+
+    def infer(self, node: Node) -> Sequence[Type | None]:
+        return infer_node(node)
+
+
+def convert_opset(graph: Graph, target: Mapping[str, int]) -> Graph:
+    """The same model with every operator at the version that the target opsets have; the graph itself stays.
+
+    Args:
+        graph: of dialect "onnx" or "hub"; nodes count by their own `version`, which may be mixed.
+        target: domain ("" is ai.onnx) -> opset. Other domains pass untouched, their regions don't.
+
+    Raises:
+        InvalidModel: there is no such opset, or an operator doesn't exist at its version.
+        Unsupported: an operator, an attribute or a type can't be said at the target.
+    """
+    for domain, opset in target.items():
+        newest = HUB_OPSETS.get(domain, opset)
+        if not 1 <= opset <= newest:
+            raise InvalidModel(f"there is no opset {opset} of {domain or 'ai.onnx'}; 1 to {newest} exist")
+    dialect = OpsetDialect(graph.dialect, dict(target))
+    walk = Walk(target)
+    with bulk():
+        new = Rewriter(dialect, {}, fallback=walk).run(graph)
+        new.functions = {key: _function(function, dialect, walk) for key, function in graph.functions.items()}
+    new.opsets = _opsets(graph.opsets, target)
+    return new
+
+
+def _opsets(old: Mapping[str, int], target: Mapping[str, int]) -> dict[str, int]:
+    return {domain: target.get(domain, opset) for domain, opset in old.items()}
+
+
+def _function(function: Any, dialect: OpsetDialect, walk: Walk) -> Any:
+    """A model-local function (a dataclass with `graph` and its proto without nodes) at the target.
+
+    A function has no initializers: constants stand in nodes.
+    """
+    body: Graph = Rewriter(dialect, {}, fallback=walk).run(function.graph)
+    body.opsets = _opsets(function.graph.opsets, dialect.opsets)
+    for value in body.constants:
+        version = since_version("", "Constant", body.opsets.get("", dialect.opsets[""]))
+        made = body.add_node("Constant", [], [(value.name, value.type)], {"value": value.data}, version=version or 1)
+        body.replace_uses(value, made.output)
+    body.constants = []
+    proto = FunctionProto()
+    proto.CopyFrom(function.proto)
+    del proto.opset_import[:]
+    proto.opset_import.extend(onnx.helper.make_opsetid(domain, opset) for domain, opset in body.opsets.items())
+    return replace(function, graph=body, proto=proto)

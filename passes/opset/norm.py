@@ -1,0 +1,192 @@
+"""BatchNormalization, Dropout, GroupNormalization: what they do in training, and for what a scale stands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..errors import Unsupported
+from ..graph import Node, Value
+from ..protos import ENUMS
+from ..types import DType
+from .build import StepBuilder
+from .steps import (
+    Made,
+    Step,
+    attribute,
+    changed,
+    constant,
+    dropped,
+    dtype,
+    numbers,
+    put,
+    rank,
+    required,
+    same,
+    tensor_type,
+    wanted,
+)
+
+# BatchNormalization ------------------------------------------------------------------------------
+
+
+def _is_training(node: Node) -> bool:
+    """Versions 7 to 13: the outputs besides Y exist in training only."""
+    return any(wanted(node, index) for index in range(1, 5))
+
+
+def _by_outputs(op: StepBuilder, node: Node) -> Made:
+    """`is_test` (default 0: training) is gone; from version 7 on the outputs tell."""
+    testing, training = attribute(node, "is_test", 0), _is_training(node)
+    if testing and training:
+        raise Unsupported(node, "is_test=1 with outputs of training")
+    if not testing and not training:
+        raise Unsupported(node, "is_test=0 with the output Y alone, which version 6 calls both training and test")
+    return changed(node, without=("is_test",))
+
+
+def _stated_test(op: StepBuilder, node: Node) -> Made:
+    return changed(node, is_test=int(not _is_training(node)))
+
+
+def _spatial(op: StepBuilder, node: Node) -> Made:
+    """spatial=0 had statistics for each feature: the features become channels of a flat input."""
+    plain = changed(node, without=("spatial",))
+    if attribute(node, "spatial", 1):
+        return plain
+    x = required(node, 0)
+    flat = [op.Flatten(x, axis=1)]
+    flat += [op.Reshape(required(node, index), numbers(op, -1)) for index in range(1, 5)]
+    count = max([0, *(index for index in range(len(node.outputs)) if wanted(node, index))]) + 1
+    made = op.BatchNormalization(*flat, _outputs=count, **plain.attributes)
+    values: Sequence[Value] = [made] if isinstance(made, Value) else made
+    shapes = [op.Shape(x)] + [op.Shape(required(node, 3))] * (count - 1)
+    return [op.Reshape(value, shape) for value, shape in zip(values, shapes, strict=True)]
+
+
+def _training_mode(op: StepBuilder, node: Node) -> Made:
+    """In training the statistics that were saved for the gradient are computed apart."""
+    if not _is_training(node):
+        return changed(node, outputs=1)
+    made = op.BatchNormalization(*node.inputs, _outputs=3, training_mode=1, **node.attributes)
+    if not (wanted(node, 3) or wanted(node, 4)):
+        return list(made)
+    x = required(node, 0)
+    axes = [axis for axis in range(rank(node, x)) if axis != 1]
+    mean = op.ReduceMean(x, axes=axes, keepdims=1)
+    apart = op.Sub(x, mean)
+    variance = op.ReduceMean(op.Mul(apart, apart), axes=axes, keepdims=0)
+    saved = [op.Reshape(mean, numbers(op, -1)), variance]
+    return [*made, *saved][: len(node.outputs)]
+
+
+def _no_training(op: StepBuilder, node: Node) -> Made:
+    plain = changed(node, without=("training_mode",), outputs=1)
+    if not attribute(node, "training_mode", 0):
+        return plain
+    if not (wanted(node, 1) and wanted(node, 2)):
+        raise Unsupported(node, "training without its outputs can't be said before version 14")
+    values = op.BatchNormalization(*node.inputs, _outputs=5, **plain.attributes)
+    return list(values[:3])
+
+
+# Dropout -----------------------------------------------------------------------------------------
+
+
+def _random(op: StepBuilder, node: Node) -> Made:
+    """is_test=0 (the default) dropped at random; versions 7 to 11 leave that to whoever runs them."""
+    if attribute(node, "is_test", 0):
+        return changed(node, without=("is_test",))
+    if op.target < 12:
+        raise Unsupported(node, "is_test=0 drops at random, which can't be said in versions 7 to 11")
+    ratio = op.const(np.float32(attribute(node, "ratio", 0.5)))
+    x = required(node, 0)
+    made = op.at(12).Dropout(x, ratio, op.const(True, DType.BOOL), _outputs=2 if wanted(node, 1) else 1)
+    return made if isinstance(made, Value) else [made[0], _as_type(op, made[1], dtype(node, x))]
+
+
+def _as_type(op: StepBuilder, value: Value, kind: DType) -> Value:
+    return op.Cast(value, to=ENUMS[kind], _types=[tensor_type(value, kind)])
+
+
+def _mask(op: StepBuilder, node: Node) -> Made:
+    """The mask was of the data's type and is of bool."""
+    if not wanted(node, 1):
+        return None
+    x = required(node, 0)
+    data, mask = op.Dropout(*node.inputs, _outputs=2, **node.attributes)
+    return [data, _as_type(op, mask, dtype(node, x))]
+
+
+def _mask_bool(op: StepBuilder, node: Node) -> Made:
+    if not wanted(node, 1):
+        return None
+    data, mask = op.Dropout(*node.inputs, _outputs=2, **node.attributes)
+    return [data, _as_type(op, mask, DType.BOOL)]
+
+
+def _ratio_input(op: StepBuilder, node: Node) -> Made:
+    ratio = attribute(node, "ratio")
+    if ratio is None:
+        return None
+    return changed(node, inputs=[required(node, 0), op.const(np.float32(ratio))], without=("ratio",))
+
+
+def _ratio_attribute(op: StepBuilder, node: Node) -> Made:
+    """Nothing is dropped outside training, whatever the ratio."""
+    mode, ratio = constant(node, 2), constant(node, 1)
+    if node.input(2) is not None and (mode is None or mode.any()):
+        raise Unsupported(node, "training_mode can't be said before version 12")
+    known = None if ratio is None else float(ratio.reshape(-1)[0])
+    return changed(node, inputs=node.inputs[:1], without=("seed",), ratio=known)
+
+
+# GroupNormalization ------------------------------------------------------------------------------
+
+
+def _per_channel(op: StepBuilder, node: Node) -> Made:
+    """Scale and bias were for a group each and are for a channel; float64 was computed as such."""
+    x, groups = required(node, 0), attribute(node, "num_groups")
+    shape = x.tensor.shape
+    channels = shape[1] if shape is not None and len(shape) > 1 else None
+    inputs = node.formal_inputs
+    for index in (1, 2):
+        value = constant(node, index)
+        if value is not None and isinstance(channels, int):
+            made = op.const(np.repeat(value, channels // groups), dtype(node, inputs[index]))
+        else:
+            size = op.Div(op.Shape(x, start=1, end=2), numbers(op, groups))
+            column = op.Reshape(required(node, index), numbers(op, [groups, 1]))
+            made = op.Reshape(op.Expand(column, op.Concat(numbers(op, groups), size, axis=0)), numbers(op, -1))
+        inputs = put(inputs, index, made)
+    precision = ENUMS[DType.FLOAT64] if x.tensor.dtype is DType.FLOAT64 else None
+    return changed(node, inputs=inputs, stash_type=precision)
+
+
+def _per_group(op: StepBuilder, node: Node) -> Made:
+    groups = attribute(node, "num_groups")
+    inputs = node.formal_inputs
+    for index in (1, 2):
+        value = constant(node, index)
+        if value is None:
+            raise Unsupported(node, "scale and bias by channel, not constant, can't be said before version 21")
+        parts = value.reshape(groups, -1)
+        if (parts != parts[:, :1]).any():
+            raise Unsupported(node, "scale and bias differ within a group, which came with version 21")
+        inputs = put(inputs, index, op.const(parts[:, 0], dtype(node, inputs[index])))
+    return changed(node, inputs=inputs, without=("stash_type",))
+
+
+ROWS = {
+    ("BatchNormalization", 6): Step(
+        dropped("consumed_inputs").up, lambda op, node: changed(node, consumed_inputs=[0, 0, 0, 1, 1])
+    ),
+    ("BatchNormalization", 7): Step(_by_outputs, _stated_test),
+    ("BatchNormalization", 9): Step(_spatial, same),
+    ("BatchNormalization", 14): Step(_training_mode, _no_training),
+    ("Dropout", 7): Step(_random, lambda op, node: changed(node, is_test=1)),
+    ("Dropout", 10): Step(_mask, _mask_bool),
+    ("Dropout", 12): Step(_ratio_input, _ratio_attribute),
+    ("GroupNormalization", 21): Step(_per_channel, _per_group),
+}

@@ -1,0 +1,132 @@
+"""Control flow, constants, attention, sampling; operators that stand alone."""
+
+from __future__ import annotations
+
+from ..errors import Unsupported
+from ..graph import Node
+from ..infer import constant_node_data
+from ..protos import SparseData, sparse_to_dense
+from ..tensor import TensorData
+from .build import StepBuilder
+from .steps import (
+    Made,
+    Step,
+    added,
+    attribute,
+    changed,
+    fixed,
+    rank,
+    required,
+    same,
+)
+
+_VALUES = ("value_float", "value_floats", "value_int", "value_ints", "value_string", "value_strings", "sparse_value")
+
+
+def _one_tensor(op: StepBuilder, node: Node) -> Made:
+    """A Constant's other ways of saying its value, as a tensor."""
+    if "value" in node.attributes:
+        return None
+    sparse = node.attributes.get("sparse_value")
+    data = TensorData.of(sparse_to_dense(sparse)) if isinstance(sparse, SparseData) else constant_node_data(node)
+    if data is None:
+        raise Unsupported(node, "its value is given by the function around it; inline the function first")
+    return changed(node, without=_VALUES, value=data)
+
+
+def _same_shapes(op: StepBuilder, node: Node) -> Made:
+    """If-1: both branches give the same shapes."""
+    branches = [[fixed(node, value) for value in region.outputs] for region in node.regions.values()]
+    if any(branch != branches[0] for branch in branches):
+        raise Unsupported(node, "branches with different shapes came with version 11")
+    return None
+
+
+def _some_state(op: StepBuilder, node: Node) -> Made:
+    """Loop-1 takes at least one state variable."""
+    if len(node.formal_inputs) < 3:
+        raise Unsupported(node, "a loop without state came with version 11")
+    return None
+
+
+def _axes_from_front(op: StepBuilder, node: Node) -> Made:
+    for name in ("scan_input_axes", "scan_output_axes"):
+        if any(axis < 0 for axis in attribute(node, name, ())):
+            raise Unsupported(node, f"{name} that count from the back came with version 11")
+    return None
+
+
+_SAMPLED = {"bilinear": "linear", "bicubic": "cubic"}
+_SAMPLED_BEFORE = {"linear": "bilinear", "cubic": "bicubic"}
+
+
+def _sampling(op: StepBuilder, node: Node) -> Made:
+    mode = attribute(node, "mode", "bilinear")
+    return changed(node, mode=_SAMPLED.get(mode, mode))
+
+
+def _sampling_images(op: StepBuilder, node: Node) -> Made:
+    if rank(node, node.input(0)) != 4:
+        raise Unsupported(node, "GridSample of other than images came with version 20")
+    mode = attribute(node, "mode", "linear")
+    return changed(node, mode=_SAMPLED_BEFORE.get(mode, mode))
+
+
+def _unshifted(op: StepBuilder, node: Node) -> Made:
+    """RoiAlign-10 didn't shift by half a pixel."""
+    if attribute(node, "coordinate_transformation_mode", "half_pixel") != "output_half_pixel":
+        raise Unsupported(node, "coordinate_transformation_mode=half_pixel came with version 16")
+    return changed(node, without=("coordinate_transformation_mode",))
+
+
+def _no_bias(op: StepBuilder, node: Node) -> Made:
+    """Gemm: C could not be left out."""
+    if node.input(2) is not None:
+        return None
+    a = required(node, 0)
+    if a.tensor.dtype is None:
+        raise Unsupported(node, "the element type of A isn't known")
+    return changed(node, inputs=[*node.formal_inputs[:2], op.const(0, a.tensor.dtype)])
+
+
+def _mask_of_all(op: StepBuilder, node: Node) -> Made:
+    """Attention-23: the mask covers all keys, and all of them are valid."""
+    if node.input(6) is not None:
+        raise Unsupported(node, "its input nonpad_kv_seqlen came with version 24")
+    if node.input(3) is None:
+        return None
+    mask, keys, past = (required(node, 3).tensor.shape, required(node, 1).tensor.shape, node.input(4))
+    length = past.tensor.shape[-2] if past is not None and past.tensor.shape is not None else None
+    total = None if mask is None or keys is None else keys[-2]
+    if past is not None:
+        total = total + length if isinstance(total, int) and isinstance(length, int) else None
+    if mask is None or total is None or mask[-1] != total:
+        raise Unsupported(node, "a mask that may be shorter than the keys came with version 24")
+    return None
+
+
+def _given_optional(op: StepBuilder, node: Node) -> Made:
+    if node.input(0) is None:
+        raise Unsupported(node, "an optional that is left out came with version 18")
+    return None
+
+
+ROWS = {
+    ("Constant", 11): Step(same, _one_tensor),
+    ("Constant", 12): Step(same, _one_tensor),
+    ("If", 11): Step(same, _same_shapes),
+    ("Loop", 11): Step(same, _some_state),
+    ("Scan", 9): Step(
+        "Scan-8 has a batch around it; it is taken apart when it becomes a loop of the hub",
+        "Scan-8 has a batch around it; it is made from a loop of the hub",
+    ),
+    ("Scan", 11): Step(same, _axes_from_front),
+    ("GridSample", 20): Step(_sampling, _sampling_images),
+    ("Gemm", 11): Step(same, _no_bias),
+    ("RoiAlign", 16): Step(
+        lambda op, node: changed(node, coordinate_transformation_mode="output_half_pixel"), _unshifted
+    ),
+    ("OptionalHasElement", 18): Step(same, _given_optional),
+    ("Attention", 24): Step(same, _mask_of_all),
+    ("Attention", 25): added(left_window_size=-1, right_window_size=-1),
+}

@@ -1,0 +1,303 @@
+"""Operators that arrange elements: attributes that became inputs, axes, Pad, Split, Slice, Tile, gathering."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import Unsupported
+from ..graph import Node, Value
+from ..protos import ENUMS
+from ..types import DType, TensorType
+from .build import StepBuilder
+from .steps import (
+    Made,
+    Step,
+    added,
+    attribute,
+    both,
+    changed,
+    constant,
+    defaults,
+    dropped,
+    dtype,
+    given,
+    limited,
+    moved,
+    numbers,
+    positive,
+    put,
+    rank,
+    renamed,
+    required,
+    rows,
+    same,
+)
+
+_INT64_MAX, _INT64_MIN = np.iinfo(np.int64).max, np.iinfo(np.int64).min
+
+
+def _positive_axes(op: StepBuilder, node: Node) -> Made:
+    """Unsqueeze: axes from the back count in the result."""
+    axes = given(node, "axes")
+    if all(axis >= 0 for axis in axes):
+        return None
+    size = rank(node, node.input(0)) + len(axes)
+    return changed(node, axes=[axis % size for axis in axes])
+
+
+# Reshape, Shape ----------------------------------------------------------------------------------
+
+
+def _copied_zeros(op: StepBuilder, node: Node) -> Made:
+    """Reshape: allowzero=1 where no zero stands, or where zeros leave nothing to reshape."""
+    plain = changed(node, without=("allowzero",))
+    if not attribute(node, "allowzero", 0):
+        return plain
+    shape = constant(node, 1)
+    if shape is None:
+        raise Unsupported(node, "allowzero=1 with a shape that isn't constant")
+    if shape.all():
+        return plain
+    return op.const(np.zeros(shape, dtype(node, node.input(0)).numpy))
+
+
+def _whole_shape(op: StepBuilder, node: Node) -> Made:
+    """Shape: a part of it is cut out of the whole."""
+    start, end = attribute(node, "start", 0), attribute(node, "end")
+    plain = changed(node, without=("start", "end"))
+    if not start and end is None:
+        return plain
+    whole = op.Shape(required(node, 0))
+    return op.Slice(whole, numbers(op, start), numbers(op, _INT64_MAX if end is None else end), numbers(op, 0))
+
+
+# Pad ---------------------------------------------------------------------------------------------
+
+
+def _pad_inputs(op: StepBuilder, node: Node) -> Made:
+    """The value became an input of the data's type."""
+    data, value = required(node, 0), attribute(node, "value", 0.0)
+    filling = op.const(np.asarray(value), dtype(node, data)) if value else None
+    pads = numbers(op, given(node, "pads"))
+    return changed(node, inputs=[data, pads, filling], without=("pads", "value"))
+
+
+def _pad_attributes(op: StepBuilder, node: Node) -> Made:
+    pads, value = constant(node, 1), constant(node, 2)
+    if pads is None or (value is None and node.input(2) is not None):
+        raise Unsupported(node, "pads and constant_value must be constant before version 11")
+    filling = None if value is None else float(value.reshape(-1)[0])
+    if filling is not None and not np.isnan(filling) and float(np.float32(filling)) != filling:
+        raise Unsupported(node, f"value={filling} is no float32, as it must be before version 11")
+    return changed(node, inputs=node.inputs[:1], pads=[int(pad) for pad in pads.reshape(-1)], value=filling)
+
+
+def _pad_all_axes(op: StepBuilder, node: Node) -> Made:
+    """Padding of some axes as padding of all, the others by nothing."""
+    if node.input(3) is None:
+        return None
+    axes, pads = constant(node, 3), constant(node, 1)
+    if axes is None:
+        raise Unsupported(node, "axes isn't constant, as it must be before version 18")
+    size = rank(node, node.input(0))
+    places = [int(axis) % size for axis in axes.reshape(-1)]
+    if pads is not None:
+        whole = np.zeros((2, size), np.int64)
+        whole[:, places] = pads.reshape(2, -1)
+        made = numbers(op, whole)
+    else:
+        indices = numbers(op, [*places, *(size + place for place in places)])
+        made = op.ScatterElements(numbers(op, [0] * (2 * size)), indices, required(node, 1), axis=0)
+    return changed(node, inputs=[required(node, 0), made, node.input(2)])
+
+
+# Split -------------------------------------------------------------------------------------------
+
+
+def _split_attribute(op: StepBuilder, node: Node) -> Made:
+    """The lengths could be an input of the data's type; then they must be constant, or the input comes back."""
+    lengths = constant(node, 1)
+    if node.input(1) is None:
+        return None
+    if lengths is not None:
+        return changed(node, inputs=node.inputs[:1], split=[int(length) for length in lengths.reshape(-1)])
+    if op.target < 13:
+        raise Unsupported(node, "lengths that aren't constant can't be said in versions 2 to 12")
+    later = op.at(13)
+    made = later.Cast(required(node, 1), to=ENUMS[DType.INT64])
+    axis = attribute(node, "axis", 0)
+    return later.Split(required(node, 0), made, axis=axis, _outputs=len(node.outputs))
+
+
+def _split_count(op: StepBuilder, node: Node) -> Made:
+    """Equal parts had no number but that of the outputs."""
+    return None if node.input(1) is not None else changed(node, num_outputs=len(node.outputs))
+
+
+def _split_lengths(op: StepBuilder, node: Node) -> Made:
+    """`num_outputs` may leave a smaller last part: the lengths are written out unless all are equal."""
+    count = attribute(node, "num_outputs")
+    if count is None:
+        return None
+    data = required(node, 0)
+    axis = attribute(node, "axis", 0)
+    size = data.tensor.shape[axis] if data.tensor.shape is not None else None
+    if not isinstance(size, int):
+        raise Unsupported(node, "num_outputs before version 18 needs a size that is known")
+    plain = changed(node, without=("num_outputs",))
+    if size % count:
+        part = -(-size // count)
+        plain.inputs = [data, numbers(op, [part] * (count - 1) + [size - part * (count - 1)])]
+    return plain
+
+
+# Slice, Tile -------------------------------------------------------------------------------------
+
+
+def _no_steps(op: StepBuilder, node: Node) -> Made:
+    """Slice: steps came with version 10."""
+    steps = constant(node, 4)
+    if node.input(4) is not None and (steps is None or (steps != 1).any()):
+        raise Unsupported(node, "steps other than 1 can't be said before version 10")
+    return changed(node, inputs=node.formal_inputs[:4])
+
+
+def _positive_slices(op: StepBuilder, node: Node) -> Made:
+    axes = constant(node, 3)
+    if node.input(3) is None or (axes is not None and (axes >= 0).all()):
+        return None
+    if axes is None:
+        raise Unsupported(node, "axes that aren't constant may count from the back, which came with version 11")
+    size = rank(node, node.input(0))
+    return changed(node, inputs=put(node.formal_inputs, 3, op.const(axes % size)))
+
+
+def _repeats(op: StepBuilder, node: Node) -> Made:
+    """Tile: one axis and a number of copies, both of the data's type, became a number for each axis."""
+    data, tiles = required(node, 0), required(node, 1)
+    axis = constant(node, 2)
+    if axis is None:
+        raise Unsupported(node, "an axis that isn't constant can't be said after version 1")
+    size = rank(node, data)
+    place = int(axis.reshape(-1)[0]) % size
+    copies = constant(node, 1)
+    if copies is not None:
+        counts = [1] * size
+        counts[place] = int(copies.reshape(-1)[0])
+        return changed(node, inputs=[data, numbers(op, counts)])
+    count = op.Reshape(op.Cast(tiles, to=ENUMS[DType.INT64]), numbers(op, 1), _types=[TensorType(DType.INT64, (1,))])
+    parts = [numbers(op, [1] * place), count, numbers(op, [1] * (size - place - 1))]
+    made = op.Concat(*(part for part in parts if part.tensor.shape != (0,)), axis=0)
+    return changed(node, inputs=[data, made])
+
+
+# indices -----------------------------------------------------------------------------------------
+
+
+def _nonnegative(node: Node, index: int) -> bool:
+    """Whether an input can hold no negative number."""
+    array = constant(node, index)
+    kind = dtype(node, node.input(index))
+    return not kind.is_signed or (array is not None and bool((array >= 0).all()))
+
+
+def _integers(op: StepBuilder, node: Node, index: int) -> Value:
+    value = required(node, index)
+    return value if dtype(node, value) is DType.INT64 else op.Cast(value, to=ENUMS[DType.INT64])
+
+
+def _all_off(op: StepBuilder, node: Node) -> Made:
+    """OneHot: negative indices were out of range, where now they count from the back."""
+    if _nonnegative(node, 0):
+        return None
+    indices = _integers(op, node, 0)
+    nowhere = op.Where(op.Less(indices, op.const(0)), op.const(_INT64_MIN), indices)
+    return changed(node, inputs=put(node.formal_inputs, 0, nowhere))
+
+
+def _from_front(op: StepBuilder, node: Node) -> Made:
+    axis = attribute(node, "axis", -1)
+    plain = changed(node, axis=axis % (rank(node, node.input(0)) + 1)) if axis < -1 else changed(node)
+    if not _nonnegative(node, 0):
+        indices = _integers(op, node, 0)
+        depth = op.Reshape(_integers(op, node, 1), numbers(op, []))
+        made = op.Where(op.Less(indices, op.const(0)), op.Add(indices, depth), indices)
+        plain.inputs = put(plain.formal_inputs, 0, made)
+    return plain
+
+
+def _gather_from_front(op: StepBuilder, node: Node) -> Made:
+    """Gather: indices that count from the back, as far as they can't be excluded, are counted from the front."""
+    if _nonnegative(node, 1):
+        return None
+    indices, axis = required(node, 1), attribute(node, "axis", 0)
+    sizes = op.Shape(required(node, 0))
+    size = op.Gather(sizes, op.const(axis if axis >= 0 else axis + rank(node, node.input(0))))
+    if dtype(node, indices) is not DType.INT64:
+        size = op.Cast(size, to=ENUMS[dtype(node, indices)])
+    negative = op.Less(indices, op.const(0, dtype(node, indices)))
+    return changed(node, inputs=[required(node, 0), op.Where(negative, op.Add(indices, size), indices)])
+
+
+def _to_scatter_elements(op: StepBuilder, node: Node) -> Made:
+    return changed(node, op_type="ScatterElements")
+
+
+def _to_scatter(op: StepBuilder, node: Node) -> Made:
+    if not _nonnegative(node, 1):
+        raise Unsupported(node, "indices that may count from the back came with version 11")
+    return changed(node, op_type="Scatter")
+
+
+# DFT ---------------------------------------------------------------------------------------------
+
+
+def _dft_input(op: StepBuilder, node: Node) -> Made:
+    axis = op.const(attribute(node, "axis", 1), DType.INT64)
+    return changed(node, inputs=put(node.formal_inputs, 2, axis), without=("axis",))
+
+
+def _dft_attribute(op: StepBuilder, node: Node) -> Made:
+    axis = constant(node, 2)
+    if axis is None and node.input(2) is not None:
+        raise Unsupported(node, "axis isn't constant, as it must be before version 20")
+    return changed(node, inputs=node.formal_inputs[:2], axis=-2 if axis is None else int(axis.reshape(-1)[0]))
+
+
+ROWS = {
+    ("Reshape", 5): both(dropped("consumed_inputs"), moved(("shape", 1), empty=True)),
+    ("Reshape", 14): Step(same, _copied_zeros),
+    ("Shape", 15): Step(same, _whole_shape),
+    ("Squeeze", 11): positive("axes"),
+    ("Squeeze", 13): moved(("axes", 1)),
+    ("Unsqueeze", 11): Step(same, _positive_axes),
+    ("Unsqueeze", 13): moved(("axes", 1), empty=True),
+    **rows("ArgMax ArgMin Compress Concat Flatten", 11, positive("axis")),
+    **rows("ArgMax ArgMin", 12, added(select_last_index=0)),
+    ("Concat", 4): defaults({"axis": 1}, {}),
+    ("DepthToSpace", 11): added(mode="DCR"),
+    ("SpaceToDepth", 28): added(mode="DCR"),
+    ("Pad", 2): renamed("paddings", "pads"),
+    ("Pad", 11): Step(_pad_inputs, _pad_attributes),
+    ("Pad", 18): Step(same, _pad_all_axes),
+    ("Pad", 19): limited("mode", "constant", "reflect", "edge"),
+    ("Split", 2): Step(_split_attribute, same),
+    ("Split", 11): positive("axis"),
+    ("Split", 13): moved(("split", 1)),
+    ("Split", 18): Step(_split_count, _split_lengths),
+    ("Slice", 10): both(moved(("starts", 1), ("ends", 2), ("axes", 3), empty=True), Step(same, _no_steps)),
+    ("Slice", 11): Step(same, _positive_slices),
+    ("Tile", 6): Step(_repeats, "one number for each axis can't be said in version 1"),
+    ("TopK", 10): moved(("k", 1), kind="one"),
+    ("TopK", 11): both(
+        added(largest=1), Step(same, lambda op, node: changed(node, without=("sorted",))), positive("axis")
+    ),
+    ("OneHot", 11): Step(_all_off, _from_front),
+    ("Gather", 11): Step(same, _gather_from_front),
+    ("GatherND", 12): added(batch_dims=0),
+    ("Scatter", 11): Step(_to_scatter_elements, "there is no Scatter-11"),
+    ("ScatterElements", 11): Step("ScatterElements came with version 11", _to_scatter),
+    **rows("ScatterElements ScatterND", 16, added(reduction="none")),
+    **rows("ScatterElements ScatterND", 18, limited("reduction", "none", "add", "mul")),
+    ("DFT", 20): Step(_dft_input, _dft_attribute),
+}

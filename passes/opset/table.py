@@ -1,0 +1,44 @@
+"""All version steps: where each operator's way up and down is found."""
+
+from __future__ import annotations
+
+from . import elementwise, ml, norm, others, pool, quant, recurrent, reduce, resize, same, shapes, softmax
+from .steps import Key, Rows, Step
+
+_FAMILIES: tuple[Rows, ...] = (
+    same.ROWS,
+    elementwise.ROWS,
+    shapes.ROWS,
+    softmax.ROWS,
+    reduce.ROWS,
+    pool.ROWS,
+    norm.ROWS,
+    recurrent.ROWS,
+    resize.ROWS,
+    quant.ROWS,
+    others.ROWS,
+    ml.ROWS,
+)
+
+
+def _joined(families: tuple[Rows, ...]) -> dict[Key, Step]:
+    found: dict[Key, Step] = {}
+    for family in families:
+        twice = found.keys() & family.keys()
+        assert not twice, f"two rows for {sorted(twice)}"
+        found.update(family)
+    return found
+
+
+STEPS = _joined(_FAMILIES)
+
+
+def find(domain: str, op_type: str, version: int, *, first: bool = False) -> Step:
+    """The step of an operator to or from its version `version`; without a row, one that refuses both ways."""
+    name = f"{domain}.{op_type}" if domain else op_type
+    if (name, version) in STEPS:
+        return STEPS[name, version]
+    if first:
+        reason = f"{op_type} came with version {version}"
+        return Step(reason, reason)
+    return Step(f"no adapter to {op_type}-{version} is known", f"no adapter from {op_type}-{version} down is known")

@@ -1,0 +1,211 @@
+"""The walk of one node from its version to the one in force at the target opset, step by step.
+
+    walk = Walk({"": 13})
+    Rewriter(dialect, {}, fallback=walk).run(graph)
+
+Most nodes need nothing but another version number; which ones, is worked out once per operator and version.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import onnx.defs
+
+from ..errors import InvalidModel, Unsupported
+from ..graph import Graph, Node, Value
+from ..loop import DOMAIN as CONTROL
+from ..rewrite import Builder
+from ..schemas import schema
+from ..types import TensorType, Type, merge
+from .allowed import check, narrowed
+from .build import StepBuilder, give_types
+from .steps import Adapter, Made, same
+from .table import find
+
+
+@cache
+def histories() -> dict[tuple[str, str], tuple[int, ...]]:
+    """(domain, operator) -> every version that ONNX's own domains have of it, oldest first."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for entry in onnx.defs.get_all_schemas_with_history():
+        found.setdefault((entry.domain, entry.name), []).append(entry.since_version)
+    return {key: tuple(sorted(versions)) for key, versions in found.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One step of a walk: where it starts, what it needs, and the opsets at which its adapter builds."""
+
+    version: int
+    adapter: Adapter
+    opsets: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A walk: its first and its last version, and its stages that are more than another number.
+
+    `checked`: the last version doesn't take every type that the first one took.
+    """
+
+    start: int
+    version: int
+    stages: Sequence[Stage]
+    checked: bool
+
+
+class Walk:
+    """Brings nodes to target opsets (domain -> version); a fallback of a Rewriter.
+
+    Operators of other domains, and the canonical Loop and If, pass; their regions are walked.
+    """
+
+    def __init__(self, targets: Mapping[str, int]) -> None:
+        self.targets = dict(targets)
+        self._plans: dict[tuple[str, str, int], Plan] = {}
+
+    def __call__(self, op: Builder, node: Node) -> Sequence[Value]:
+        return self.adapt(op, node)
+
+    def adapt(self, op: Builder, node: Node, built: bool = False) -> Sequence[Value]:
+        """The values that stand for a node's outputs at the target.
+
+        Args:
+            built: an adapter made this node, so that its outputs have no names to keep.
+
+        Raises:
+            Unsupported: a step that can't be done, or a type that the target doesn't have.
+        """
+        if node.domain not in self.targets or node.domain == CONTROL:
+            return _keep(op, node, node.version)
+        plan = self.plan(node)
+        current = node
+        for stage in plan.stages:
+            current = _at(current, stage.version)
+            made: Made = stage.adapter(StepBuilder(self, op, stage.opsets), current)
+            if made is None:
+                continue
+            if isinstance(made, Node):
+                if made.op != current.op:
+                    made.version = self.in_force(made, stage.opsets[made.domain])
+                    return self.adapt(op, made, built)
+                current = made
+                continue
+            return [made] if isinstance(made, Value) else made
+        if built:
+            check(current, plan.version, node, None)
+            return _place(op, current, plan.version)
+        if plan.checked:
+            check(current, plan.version, node, plan.start)
+        return _keep(op, current, plan.version)
+
+    def in_force(self, node: Node, opset: int) -> int:
+        """The operator's version under an opset."""
+        versions = histories().get(node.op, ())
+        index = bisect_right(versions, opset)
+        if not index:
+            raise Unsupported(node, f"opset {opset} of {node.domain or 'ai.onnx'} has no {node.op_type}")
+        return versions[index - 1]
+
+    def plan(self, node: Node) -> Plan:
+        """How this node comes to its target."""
+        key = (node.domain, node.op_type, node.version)
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._plans[key] = self._plan(node)
+        return plan
+
+    def _plan(self, node: Node) -> Plan:
+        target = self.targets[node.domain]
+        versions = histories().get(node.op, ())
+        start = bisect_right(versions, node.version or target) - 1
+        end = bisect_right(versions, target) - 1
+        if start < 0 or (start == len(versions) - 1 and _is_gone(node, versions[start])):
+            raise InvalidModel(f"{node!r}: opset {node.version} of {node.domain or 'ai.onnx'} has no such operator")
+        stages: list[Stage] = []
+        for lower, upper in self._pairs(versions, start, end):
+            up = end > start
+            step = find(node.domain, node.op_type, upper, first=not lower)
+            adapter = step.up if up else step.down
+            if adapter is same:
+                continue
+            if isinstance(adapter, str):
+                adapter = _refusal(adapter)
+            opsets = {**self.targets, node.domain: upper if up else upper - 1}
+            stages.append(Stage(lower if up else upper, adapter, opsets))
+        version = versions[max(end, 0)]
+        checked = version != versions[start] and narrowed(node.domain, node.op_type, versions[start], version)
+        return Plan(versions[start], version, stages, checked)
+
+    @staticmethod
+    def _pairs(versions: Sequence[int], start: int, end: int) -> Iterator[tuple[int, int]]:
+        """(earlier, later) version of each step from the one to the other; 0 is before there was any."""
+        if end > start:
+            yield from zip(versions[start:end], versions[start + 1 : end + 1], strict=True)
+        for index in range(start, end, -1):
+            yield (versions[index - 1] if index else 0), versions[index]
+
+
+def _keep(op: Builder, node: Node, version: int) -> Sequence[Value]:
+    """The node itself at another version, its regions walked, its names kept."""
+    regions = {name: _region(op, node, region) for name, region in node.regions.items()} if node.regions else {}
+    made = op.copy(node, regions)
+    if made and made[0].producer is not None:
+        made[0].producer.version = version
+        if not node.regions and any(not _is_known(value.type) for value in made):
+            give_types(made[0].producer)
+    return made
+
+
+def _place(op: Builder, node: Node, version: int) -> Sequence[Value]:
+    twin = Node(node.domain, node.op_type, version, node.name)
+    types = [value.type for value in node.outputs]
+    made = op.place(twin, node.inputs, node.attributes, len(node.outputs), types)
+    return [made] if isinstance(made, Value) else made
+
+
+def _region(op: Builder, node: Node, region: Graph) -> Graph:
+    """A region walked; what it captures has the types that are known outside."""
+    inner = op.region(region.name)
+    seen = region.inputs[len(region.inputs) - node.captured :]
+    outside = dict(zip(seen, node.captures, strict=True))
+    for value in region.inputs:
+        captured = outside.get(value)
+        twin = inner.graph.add_input(inner.claim(value.name), merge(value.type, captured.type if captured else None))
+        twin.meta = value.meta
+    inner.graph.outputs = inner.inline(region, inner.graph.inputs)
+    inner.graph.meta = dict(region.meta)
+    return inner.graph
+
+
+def _at(node: Node, version: int) -> Node:
+    """The node under a version it passes on its way."""
+    twin = Node(node.domain, node.op_type, version, node.name)
+    twin.attributes, twin.inputs, twin.outputs = node.attributes, node.inputs, node.outputs
+    twin.regions, twin.captured, twin.meta = node.regions, node.captured, node.meta
+    return twin
+
+
+def _refusal(reason: str) -> Adapter:
+    def refuse(op: Builder, node: Node) -> Made:
+        raise Unsupported(node, reason)
+
+    return refuse
+
+
+# types -------------------------------------------------------------------------------------------
+
+
+def _is_known(type: Type | None) -> bool:
+    if isinstance(type, TensorType):
+        return type.dtype is not None and type.shape is not None
+    return type is not None
+
+
+def _is_gone(node: Node, version: int) -> bool:
+    """Whether the last version only says that there is no such operator any more."""
+    return schema(node.domain, node.op_type, version) is None
