@@ -56,8 +56,8 @@ class Row:
 def columns(report: Report) -> list[str]:
     """Headings of `Row.texts`."""
     trial = report.trials[0]
-    names = [f"{side} {run.runnable}" for side, runs in (("A", trial.a), ("B", trial.b)) for run in runs]
-    return ["trials", "first", *names, "largest error"]
+    names = [f"{side}\n{run.runnable}" for side, runs in (("A", trial.a), ("B", trial.b)) for run in runs]
+    return ["trials", "first", *names, "largest\nerror"]
 
 
 def rows(report: Report) -> list[Row]:

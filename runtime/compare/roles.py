@@ -170,6 +170,8 @@ class _Walk:
             yield node.input(place), Use("trip", lower=0, nonzero=place == 2)
         if name in _COMPARISONS or name in _LIMITS:
             yield from self._compared(node, Use("data"))
+        if name == "Where":
+            yield node.input(0), Use("condition")
         if name in ("Div", "Mod"):
             divisor = node.input(1)
             if divisor is not None and divisor.tensor.dtype is not None and divisor.tensor.dtype.is_integer:

@@ -56,7 +56,15 @@ def test_trials_that_went_alike_share_a_row(report):
 def test_the_terminal_shows_verdict_rows_and_the_first_difference(report):
     text = printed(report)
     assert text.startswith("different")
-    for part in ("a<1>.onnx", "B native", "first difference", "trial 5, output ys[2]", "iteration", "no <op>"):
+    for part in (
+        "a<1>.onnx",
+        "B         ",
+        "native",
+        "first difference",
+        "trial 5, output ys[2]",
+        "iteration",
+        "no <op>",
+    ):
         assert part in text
     assert re.search(r"A \(executor\)\s+2\.0", text) and re.search(r"B \(executor\)\s+3\.0", text)
     assert max(map(len, text.splitlines())) <= 100
