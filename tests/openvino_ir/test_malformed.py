@@ -1,0 +1,358 @@
+"""Files that aren't IR: one clear line each, never a traceback, never memory by the gigabyte."""
+
+from __future__ import annotations
+
+import random
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from backedge.convert.openvino.read import read
+from backedge.convert.openvino.write import write
+from backedge.passes.errors import InvalidModel, Unsupported
+
+from .helpers import load_everything
+from .models import MODELS, saved
+from .texts import ADD, IF, LOOP, WEIGHTS, add, changed, constant, edges, net, parameter, placed, port, result
+
+Edit = Callable[[str], str]
+
+
+def swap(old: str, new: str) -> Edit:
+    return lambda text: changed(text, old, new)
+
+
+def every(old: str, new: str) -> Edit:
+    return lambda text: changed(text, old, new, -1)
+
+
+def without(start: str, end: str) -> Edit:
+    """Take out what stands from `start` to the next `end`, both included."""
+
+    def edit(text: str) -> str:
+        begin = text.index(start)
+        return text[:begin] + text[text.index(end, begin) + len(end) :]
+
+    return edit
+
+
+ENTITY = '<?xml version="1.0"?>\n<!DOCTYPE net [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;">]>'
+EXTERNAL = '<?xml version="1.0"?>\n<!DOCTYPE net SYSTEM "file:///etc/passwd">'
+DEEP = net("<a>" * 100_000 + "</a>" * 100_000, "")
+
+BROKEN: dict[str, tuple[str, Edit, str]] = {
+    "nothing": (ADD, lambda text: "", "isn't well-formed XML: no element found"),
+    "no XML": (ADD, lambda text: "ONNX or so", "isn't well-formed XML: syntax error"),
+    "cut off": (ADD, lambda text: text[: len(text) // 2], "isn't well-formed XML"),
+    "more behind": (ADD, lambda text: text + text, "isn't well-formed XML"),
+    "undeclared entity": (ADD, swap('name="sum"', 'name="&b;"'), "isn't well-formed XML: undefined entity"),
+    "entities": (ADD, swap('<?xml version="1.0"?>', ENTITY), "declares a document type or entities"),
+    "external entity": (ADD, swap('<?xml version="1.0"?>', EXTERNAL), "declares a document type or entities"),
+    "character 0": (ADD, swap('name="sum"', 'name="\0"'), "isn't well-formed XML"),
+    "reference to character 0": (ADD, swap('name="sum"', 'name="&#0;"'), "isn't well-formed XML"),
+    "too deep": (ADD, lambda text: DEEP, "elements nest more than 300 deep"),
+    "another root": (ADD, every("net", "mesh"), "isn't OpenVINO IR: its root is <mesh>, not <net>"),
+    "version 9": (ADD, swap('version="11"', 'version="9"'), "is IR of version 9; versions 10 and 11 can be read"),
+    "version 12": (ADD, swap('version="11"', 'version="12"'), "is IR of version 12"),
+    "no version": (ADD, swap(' version="11"', ""), "<net> has no version"),
+    "version eleven": (ADD, swap('version="11"', 'version="eleven"'), "version eleven isn't a whole number"),
+    "id twice": (ADD, swap('<layer id="3"', '<layer id="2"'), "layer 2 y (Result): an earlier layer has the same id"),
+    "id missing": (ADD, swap('<layer id="2"', "<layer"), "layer '?' sum (Add): <layer> has no id"),
+    "id no number": (ADD, swap('<layer id="2"', '<layer id="two"'), "layer two sum (Add): layer id two isn't a whole"),
+    "id negative": (ADD, swap('<layer id="2"', '<layer id="-2"'), "layer id '-2' is out of range"),
+    "id of other digits": (ADD, swap('<layer id="2"', '<layer id="²"'), "isn't a whole number"),
+    "type missing": (ADD, swap(' type="Add"', ""), "layer 2 sum ('?'): <layer> has no type"),
+    "opset missing": (
+        ADD,
+        swap('type="Add" version="opset1"', 'type="Add"'),
+        "layer 2 sum (Add): <layer> has no version",
+    ),
+    "from nowhere": (ADD, swap('from-layer="1"', 'from-layer="7"'), "edge from 7:0 to 2:1: there is no layer 7"),
+    "to nowhere": (ADD, swap('to-layer="3"', 'to-layer="7"'), "edge from 2:2 to 7:0: there is no layer 7"),
+    "from no port": (ADD, swap('from-port="2"', 'from-port="3"'), "layer 2 sum (Add) has no output port 3"),
+    "to no port": (ADD, swap('to-layer="2" to-port="1"', 'to-layer="2" to-port="2"'), "sum (Add) has no input port 2"),
+    "from a Result": (ADD, swap('from-layer="1"', 'from-layer="3"'), "layer 3 y (Result) has no output port 0"),
+    "to a Parameter": (ADD, swap('to-layer="3"', 'to-layer="0"'), "layer 0 x (Parameter) has no input port 0"),
+    "two into one": (
+        ADD,
+        swap('to-port="1"', 'to-port="0"'),
+        "another edge leads to the same port of layer 2 sum (Add)",
+    ),
+    "no edge": (ADD, without('<edge from-layer="1"', "/>"), "layer 2 sum (Add): no edge leads to its input port 1"),
+    "no edges": (ADD, without("<edges>", "</edges>"), "no edge leads to its input port 0"),
+    "half an edge": (ADD, swap(' to-port="1"', ""), "<edge> has no to-port"),
+    "edge without from-port": (ADD, swap(' from-port="2"', ""), "an edge without from-port"),
+    "cycle": (ADD, swap('from-layer="1" from-port="0"', 'from-layer="2" from-port="2"'), "cycle in graph"),
+    "ports of one id": (ADD, swap('port id="1"', 'port id="0"'), "two of its ports have the same id"),
+    "port without id": (ADD, swap('<port id="1"', "<port"), "layer 2 sum (Add): <port> has no id"),
+    "unknown precision": (ADD, swap('id="2" precision="FP32"', 'id="2" precision="FP99"'), "unknown element type FP99"),
+    "no precision": (ADD, swap('id="2" precision="FP32"', 'id="2"'), "its output port 2 has no precision"),
+    "dimension -2": (ADD, swap("<dim>2</dim>", "<dim>-2</dim>"), "dimension '-2' is out of range"),
+    "dimension too long": (ADD, swap("<dim>2</dim>", f"<dim>{'9' * 5000}</dim>"), "longer than 100 characters"),
+    "dimension too big": (ADD, swap("<dim>2</dim>", f"<dim>{2**63}</dim>"), "is out of range"),
+    "dimension of words": (ADD, swap("<dim>2</dim>", "<dim>two</dim>"), "dimension two isn't a whole number"),
+    "no dimension": (ADD, swap("<dim>2</dim>", "<dim/>"), "dimension '' isn't a whole number"),
+    "Parameter of no type": (
+        ADD,
+        swap(' element_type="f32"', ""),
+        "layer 0 x (Parameter): its <data> has no element_type",
+    ),
+    "Parameter without data": (ADD, without("<data ", "/>"), "layer 0 x (Parameter): its <data> has no element_type"),
+    "Parameter of odd shape": (ADD, swap('data shape="2"', 'data shape="2;3"'), "dimension '2;3' isn't a whole number"),
+    "Parameter of two ports": (ADD, swap("</output>", port(1) + "</output>"), "has no input port and one output port"),
+    "Result of two ports": (
+        ADD,
+        swap("</input></layer></layers>", port(1) + "</input></layer></layers>"),
+        "a Result has one",
+    ),
+    "attribute of odd kind": (ADD, swap('auto_broadcast="numpy"', 'axis="one"'), "axis is one, not a whole number"),
+    "attribute too long": (ADD, swap('auto_broadcast="numpy"', f'axis="{"1" * 9999}"'), "not a whole number"),
+    "truth of odd kind": (ADD, swap('auto_broadcast="numpy"', 'keep_dims="2"'), "keep_dims is 2, not true or false"),
+    "list of odd kind": (ADD, swap('auto_broadcast="numpy"', 'strides="1,,2"'), "not a list of whole numbers"),
+    "constant behind the end": (ADD, swap('offset="0"', 'offset="10"'), "bytes 10 to 18 aren't in"),
+    "constant far behind": (ADD, swap('offset="0"', f'offset="{2**63 - 1}"'), "aren't in"),
+    "constant at -1": (ADD, swap('offset="0"', 'offset="-1"'), "offset '-1' is out of range"),
+    "constant too small": (ADD, swap('size="8"', 'size="4"'), "4 bytes where float32[2] takes 8"),
+    "constant too large": (ADD, swap('size="8"', 'size="12"'), "12 bytes where float32[2] takes 8"),
+    "constant of negative size": (ADD, swap('size="8"', 'size="-8"'), "size '-8' is out of range"),
+    "constant without offset": (ADD, swap(' offset="0"', ""), "layer 1 c (Const): its <data> has no offset"),
+    "constant of odd type": (
+        ADD,
+        swap('element_type="f32" shape', 'element_type="f33" shape'),
+        "unknown element type f33",
+    ),
+    "constant of no type": (
+        ADD,
+        swap('element_type="f32" shape', 'element_type="dynamic" shape'),
+        "unknown type or shape",
+    ),
+    "constant of no shape": (ADD, swap('shape="2" offset', 'shape="?" offset'), "unknown type or shape"),
+    "constant of 10**18": (ADD, swap('shape="2" offset', f'shape="{10**18}" offset'), "8 bytes where float32[1000000"),
+    "constant of 10**54": (
+        ADD,
+        swap('shape="2" offset', f'shape="{",".join([str(10**18)] * 3)}" offset'),
+        "no array can",
+    ),
+    "constant of no rows": (ADD, swap('shape="2" offset', f'shape="0,{2**62},{2**62}" offset'), "no array can have"),
+    "constant of 65 axes": (ADD, swap('shape="2" offset', f'shape="{",".join("1" * 65)}" offset'), "no array can have"),
+    "string constant": (
+        ADD,
+        swap('element_type="f32" shape', 'element_type="string" shape'),
+        "2 strings need a header",
+    ),
+    "no back edge source": (
+        LOOP,
+        swap('from-layer="5" to-layer="1"', 'from-layer="9" to-layer="1"'),
+        "back edge from 9 to 1",
+    ),
+    "no back edge target": (
+        LOOP,
+        swap('from-layer="5" to-layer="1"', 'from-layer="5" to-layer="9"'),
+        "back edge from 5 to 9",
+    ),
+    "back edge to a Result": (
+        LOOP,
+        swap('from-layer="5" to-layer="1"', 'from-layer="5" to-layer="4"'),
+        "from a Result to a",
+    ),
+    "back edge from a node": (
+        LOOP,
+        swap('from-layer="5" to-layer="1"', 'from-layer="3" to-layer="1"'),
+        "from a Result to a",
+    ),
+    "back edge to the counter": (
+        LOOP,
+        swap('from-layer="5" to-layer="1"', 'from-layer="5" to-layer="0"'),
+        "sliced or counts",
+    ),
+    "back edge to nothing": (LOOP, swap(' to-layer="1"/></back_edges>', "/></back_edges>"), "<edge> has no to-layer"),
+    "map of no layer": (
+        LOOP,
+        swap('id="2" internal_layer_id="1"', 'id="2" internal_layer_id="7"'),
+        "no Parameter of its",
+    ),
+    "map of a node": (
+        LOOP,
+        swap('id="2" internal_layer_id="1"', 'id="2" internal_layer_id="3"'),
+        "no Parameter of its",
+    ),
+    "map of no Result": (
+        LOOP,
+        swap('id="3" internal_layer_id="5"', 'id="3" internal_layer_id="3"'),
+        "no Result of its body",
+    ),
+    "map of no port": (
+        LOOP,
+        swap('external_port_id="2"', 'external_port_id="9"'),
+        "port 9, which isn't among its input ports",
+    ),
+    "map of port -2": (
+        LOOP,
+        swap('external_port_id="2"', 'external_port_id="-2"'),
+        "port -2, which isn't among its input",
+    ),
+    "map without a port": (LOOP, swap(' external_port_id="2"', ""), "<input> has no external_port_id"),
+    "map of an odd axis": (LOOP, swap('axis="0"', 'axis="first"'), "axis first isn't a whole number"),
+    "no condition": (LOOP, without('<output external_port_id="-1"', "/>"), "its port map has no execution_condition"),
+    "odd purpose": (LOOP, swap("current_iteration", "counting"), "no port, but the purpose 'counting'"),
+    "no counter": (
+        LOOP,
+        without('<input external_port_id="-1"', "/>"),
+        "its body has 2 Parameters, its port map feeds 1",
+    ),
+    "Parameter fed twice": (
+        LOOP,
+        swap('id="-1" internal_layer_id="0"', 'id="-1" internal_layer_id="1"'),
+        "Parameter twice",
+    ),
+    "output made twice": (
+        LOOP,
+        swap('external_port_id="4"', 'external_port_id="3"'),
+        "names the same output port twice",
+    ),
+    "output not made": (LOOP, without('<output external_port_id="3"', "/>"), "it has 2 outputs, its port map makes 1"),
+    "input not used": (
+        LOOP,
+        lambda text: changed(without('<input external_port_id="2"', "/>")(text), "x", "x"),
+        "its body",
+    ),
+    "no body": (LOOP, without("<body>", "</body>"), "layer 3 loop (Loop): it has no <body>"),
+    "two bodies": (LOOP, swap("</body>", "</body><body><layers/></body>"), "it has two elements <body>"),
+    "broken body": (
+        LOOP,
+        swap('<layer id="5" name="next"', '<layer id="4" name="next"'),
+        "layer 3 loop (Loop): layer 4 next",
+    ),
+    "Add with a body": (LOOP, swap('type="Loop"', 'type="Add"'), "it can't have a <body>"),
+    "TensorIterator with purposes": (LOOP, swap('type="Loop"', 'type="TensorIterator"'), "no port, but the purpose"),
+    "no else body": (IF, without("<else_body>", "</else_body>"), "layer 2 choice (If): it has no <else_body>"),
+    "no then body": (IF, without("<then_body>", "</then_body>"), "it has no <then_body>"),
+    "If with a body": (IF, every("else_body", "body"), "it can't have a <body>"),
+    "no else map": (
+        IF,
+        without("<else_port_map>", "</else_port_map>"),
+        "its body has 1 Parameters, its port map feeds 0",
+    ),
+}
+
+
+def refused(path: Path) -> str:
+    """The message with which a file is refused."""
+    with pytest.raises(InvalidModel) as caught:
+        read(path)
+    message = str(caught.value)
+    assert message.startswith(f"{path}: ")
+    assert len(message.splitlines()) == 1
+    assert len(message) < 500
+    return message
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_refused(name: str, tmp_path: Path) -> None:
+    text, edit, message = BROKEN[name]
+    assert message in refused(placed(edit(text), tmp_path))
+
+
+def test_the_texts_themselves_are_fine(tmp_path: Path) -> None:
+    for text in (ADD, LOOP, IF):
+        read(placed(text, tmp_path))
+
+
+def test_no_such_files(tmp_path: Path) -> None:
+    assert "can't be read: No such file or directory" in refused(tmp_path / "model.xml")
+    assert "can't be read: Is a directory" in refused(tmp_path)
+    assert "model.bin, can't be read: No such file or directory" in refused(placed(ADD, tmp_path, weights=None))
+    assert "bytes 0 to 8 aren't in" in refused(placed(ADD, tmp_path, weights=b""))
+
+
+def test_invalid_utf8(tmp_path: Path) -> None:
+    assert "isn't well-formed XML" in refused(
+        placed(changed(ADD, "sum", "@@").encode().replace(b"@@", b"\xff\xfe"), tmp_path)
+    )
+    assert "isn't well-formed XML" in refused(placed(ADD.replace("?>", ' encoding="klingon"?>', 1).encode(), tmp_path))
+
+
+def test_long_names_make_no_long_messages(tmp_path: Path) -> None:
+    text = changed(ADD, 'name="sum"', f'name="{"n" * 10_000}&#10;"')
+    assert "nnn..." in refused(placed(changed(text, 'port id="1"', 'port id="0"'), tmp_path))
+
+
+def test_long_cycles_are_one_line(tmp_path: Path) -> None:
+    count = 5000
+    layers = "".join(add(k, f"a\n{k}") for k in range(count))
+    ends = [((k - 1) % count, 2, k, slot) for k in range(count) for slot in (0, 1)]
+    assert "cycle" in refused(placed(net(layers, edges(*ends)), tmp_path))
+
+
+def test_nothing_absurd_is_allocated(tmp_path: Path) -> None:
+    """Sizes are held against the file before anything is made of them."""
+    sizes = [f"{10**18}", "4294967296", f"{2**31},{2**31}", "1000000000"]
+    tracemalloc.start()
+    try:
+        for kind in ("f32", "i4", "u1", "string", "boolean"):
+            for shape in sizes:
+                layers = parameter(0, "x") + constant(1, "c", shape, 0, 8, kind) + result(2, "y")
+                refused(placed(net(layers, edges((1, 0, 2, 0))), tmp_path))
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def survives(path: Path, target: Path) -> bool:
+    """Whether a damaged model can be read; loads and writes all of it then. Anything but a clear refusal fails."""
+    try:
+        graph = read(path)
+        load_everything(graph)
+        write(graph, target)
+    except (InvalidModel, Unsupported):
+        return False
+    return True
+
+
+@pytest.mark.parametrize("name", ["nested_loops", "branches", "tensor_iterator", "strings", "info", "attributes"])
+def test_random_damage(name: str, tmp_path: Path) -> None:
+    """Cut off, bits turned, pieces taken out or doubled, lines swapped: read, or refused, and nothing else."""
+    source = saved(MODELS[name](), tmp_path / "source.xml")
+    xml, weights = source.read_bytes(), source.with_suffix(".bin").read_bytes()
+    chance = random.Random(name)
+    outcomes = {True: 0, False: 0}
+    for number in range(250):
+        damaged, damaged_weights = bytearray(xml), bytearray(weights)
+        place = chance.randrange(len(xml))
+        kind = number % 6
+        if kind == 0:
+            del damaged[place:]
+        elif kind == 1:
+            for _ in range(chance.randrange(1, 4)):
+                damaged[chance.randrange(len(xml))] ^= 1 << chance.randrange(8)
+        elif kind == 2:
+            del damaged[place : place + chance.randrange(1, 200)]
+        elif kind == 3:
+            lines = xml.splitlines(keepends=True)
+            first, second = chance.randrange(len(lines)), chance.randrange(len(lines))
+            lines[first], lines[second] = lines[second], lines[first]
+            damaged = bytearray(b"".join(lines))
+        elif kind == 4:
+            digits = [index for index, byte in enumerate(xml) if 48 <= byte <= 57]
+            damaged[chance.choice(digits)] = chance.choice(b"0123456789-")
+        elif damaged_weights:
+            spot = chance.randrange(len(damaged_weights))
+            if chance.random() < 0.3:
+                del damaged_weights[spot:]
+            else:
+                damaged_weights[spot] ^= 1 << chance.randrange(8)
+        path = placed(bytes(damaged), tmp_path, bytes(damaged_weights))
+        outcomes[survives(path, tmp_path / "ours.xml")] += 1
+    assert min(outcomes.values()) > 10, outcomes
+
+
+def test_weights_are_not_read_as_text(tmp_path: Path) -> None:
+    """Any bytes are numbers of some kind."""
+    for kind, precision, size in (("boolean", "BOOL", 2), ("f8e4m3", "F8E4M3", 2), ("u3", "U3", 3), ("u6", "U6", 3)):
+        layers = constant(0, "c", "2", 0, size, kind, precision) + result(1, "y", 2)
+        path = placed(net(layers, edges((0, 0, 1, 0))), tmp_path, b"\xff\x80\x7f")
+        (array,) = load_everything(read(path))
+        assert array.shape == (2,)
+        assert survives(path, tmp_path / "ours.xml")
+    assert len(WEIGHTS) == 17
