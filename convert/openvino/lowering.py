@@ -2,21 +2,69 @@
 
 from __future__ import annotations
 
-from ...passes.graph import Graph
+from ...passes.errors import Unsupported
+from ...passes.graph import Graph, Node, Value
 from ...passes.infer import infer
 from ...passes.rewrite import Rewriter, combine
-from . import lowering_elementwise, lowering_loops, lowering_reduce, lowering_shape
+from ...passes.types import DType, TensorType
+from . import (
+    lowering_elementwise,
+    lowering_image,
+    lowering_index,
+    lowering_loops,
+    lowering_nn,
+    lowering_norm,
+    lowering_quantize,
+    lowering_recurrent,
+    lowering_reduce,
+    lowering_shape,
+)
 from .build import OPENVINO
+from .lowering_functions import by_function
+from .types import ELEMENT_TYPES
 
 RULES = combine(
-    lowering_loops.RULES,
     lowering_elementwise.RULES,
+    lowering_image.RULES,
+    lowering_index.RULES,
+    lowering_loops.RULES,
+    lowering_nn.RULES,
+    lowering_norm.RULES,
+    lowering_quantize.RULES,
+    lowering_recurrent.RULES,
     lowering_reduce.RULES,
     lowering_shape.RULES,
 )
+"""The rules by operator. What has none goes through its function body, where ONNX defines one."""
 
 
 def lower_graph(graph: Graph) -> Graph:
+    """A graph of dialect "openvino" that computes what a hub graph computes; the old one stays as it was.
+
+    An input that has a value is a constant afterwards: IR has no defaults.
+
+    Raises:
+        Unsupported: OpenVINO, or its CPU, can't express a node or a type; nothing is approximated.
+    """
     source = graph.copy()
     infer(source)
-    return Rewriter(OPENVINO, RULES).run(source)
+    for inner in source.graphs():
+        for node in inner.nodes:
+            for value in (*node.inputs, *node.outputs):
+                if value is not None:
+                    _check_type(node, value)
+    lowered = Rewriter(OPENVINO, RULES, fallback=by_function).run(source)
+    lowered.inputs = [value for value in lowered.inputs if value.data is None]
+    return lowered
+
+
+def _check_type(node: Node, value: Value) -> None:
+    found = value.type
+    if found is None:
+        return
+    if not isinstance(found, TensorType):
+        raise Unsupported(node, f"{value.name!r} is {found}; OpenVINO has tensors only")
+    if found.dtype is DType.STRING:
+        raise Unsupported(node, f"{value.name!r} is text, which OpenVINO's CPU doesn't compute with")
+    if found.dtype is not None and found.dtype not in ELEMENT_TYPES:
+        raise Unsupported(node, f"OpenVINO has no element type {found.dtype.value}")

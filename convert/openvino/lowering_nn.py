@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from ...passes.errors import Unsupported
 from ...passes.graph import Node, Value
@@ -53,7 +54,7 @@ def _window(node: Node, spatial: int, defaults: Sequence[str]) -> dict[str, list
     return {name: list(node.attributes.get(name) or [1] * spatial) for name in defaults}
 
 
-def _pads(node: Node, spatial: int) -> dict[str, object]:
+def _pads(node: Node, spatial: int) -> dict[str, Any]:
     auto = node.attributes.get("auto_pad", "NOTSET")
     if auto not in _AUTO_PADS:
         raise Unsupported(node, f"auto_pad={auto!r} has no OpenVINO form")
@@ -87,10 +88,10 @@ def _biased(op: Builder, node: Node, result: Value, bias: Value | None, spatial:
 @rule("", "Conv")
 def conv(op: Builder, node: Node) -> Value:
     x, weights = required(node, 0), required(node, 1)
-    return _biased(op, node, _convolved(op, node, x, weights), node.input(2), _spatial(node, x))
+    return _biased(op, node, convolved(op, node, x, weights), node.input(2), _spatial(node, x))
 
 
-def _convolved(op: Builder, node: Node, x: Value, weights: Value) -> Value:
+def convolved(op: Builder, node: Node, x: Value, weights: Value) -> Value:
     spatial, groups = _spatial(node, x), node.attributes.get("group", 1)
     attributes = _window(node, spatial, ("strides", "dilations")) | _pads(node, spatial)
     if groups == 1:
@@ -100,26 +101,15 @@ def _convolved(op: Builder, node: Node, x: Value, weights: Value) -> Value:
 
 @rule("", "ConvTranspose")
 def conv_transpose(op: Builder, node: Node) -> Value:
-    """With `output_shape`, ONNX puts the odd one of an odd padding at the end but for SAME_UPPER, as OpenVINO does."""
     x, weights = required(node, 0), required(node, 1)
     spatial, groups = _spatial(node, x), node.attributes.get("group", 1)
     attributes = _window(node, spatial, ("strides", "dilations")) | _pads(node, spatial)
     attributes["output_padding"] = list(node.attributes.get("output_padding") or [0] * spatial)
-    size = node.attributes.get("output_shape")
-    strides, auto = attributes["strides"], attributes["auto_pad"]
-    shape: Value | None = None
-    if size:
-        shape = i64(op, list(size)[-spatial:])
-    elif auto in ("same_upper", "same_lower"):
-        known = [static_dim(x, axis + 2) for axis in range(spatial)]
-        lengths = shape_of(op, x)
-        assert isinstance(strides, list)
-        if None not in known:
-            shape = i64(op, [dim * step for dim, step in zip(known, strides, strict=True) if dim is not None])
-        else:
-            shape = op.Multiply(cut(op, lengths, 2, 2 + spatial), i64(op, strides))
-    if shape is not None:
-        attributes |= _explicit(op, node, x, weights, shape, attributes, spatial)
+    wanted: list[int] = list(node.attributes.get("output_shape") or [])[-spatial:]
+    if not wanted and attributes["auto_pad"] in ("same_upper", "same_lower"):
+        wanted = [length * step for length, step in zip(_lengths(node, x, spatial), attributes["strides"], strict=True)]
+    if wanted:
+        attributes |= _padded_to(node, wanted, _lengths(node, x, spatial), _lengths(node, weights, spatial), attributes)
     if groups == 1:
         result = op.ConvolutionBackpropData(x, weights, **attributes)
     else:
@@ -127,28 +117,30 @@ def conv_transpose(op: Builder, node: Node) -> Value:
     return _biased(op, node, result, node.input(2), spatial)
 
 
-def _explicit(
-    op: Builder, node: Node, x: Value, weights: Value, shape: Value, attributes: dict[str, object], spatial: int
-) -> dict[str, object]:
-    """The pads and output padding that make a transposed convolution's result of the wanted size."""
-    wanted = shape.array()
-    strides, dilations, extra = (attributes[name] for name in ("strides", "dilations", "output_padding"))
-    assert isinstance(strides, list) and isinstance(dilations, list) and isinstance(extra, list)
-    begins, ends, more = [], [], []
-    for axis in range(spatial):
-        length, kernel = static_dim(x, axis + 2), static_dim(weights, axis + 2)
-        if wanted is None or length is None or kernel is None:
-            raise Unsupported(node, "the size wanted is known, the sizes it is made from at run time only")
-        full = strides[axis] * (length - 1) + extra[axis] + (kernel - 1) * dilations[axis] + 1
-        total = full - int(wanted[axis])
-        added = max(-total, 0)
-        total = max(total, 0)
-        small, large = total // 2, total - total // 2
-        first, last = (small, large) if node.attributes.get("auto_pad") == "SAME_UPPER" else (large, small)
+def _lengths(node: Node, value: Value, spatial: int) -> list[int]:
+    """The sizes of the spatial axes."""
+    found = [static_dim(value, axis + 2) for axis in range(spatial)]
+    sizes = [size for size in found if size is not None]
+    if len(sizes) < spatial:
+        raise Unsupported(node, f"padding that follows from the sizes of {value.name!r}, known at run time only")
+    return sizes
+
+
+def _padded_to(
+    node: Node, wanted: list[int], lengths: list[int], kernel: list[int], attributes: dict[str, Any]
+) -> dict[str, Any]:
+    """The padding that makes a transposed convolution's result of the wanted size, as ONNX shares it out."""
+    begins, ends, added = [], [], []
+    for axis, size in enumerate(wanted):
+        reach = (kernel[axis] - 1) * attributes["dilations"][axis] + 1
+        extra = attributes["output_padding"][axis]
+        total = attributes["strides"][axis] * (lengths[axis] - 1) + extra + reach - size
+        halves = [max(total, 0) // 2, max(total, 0) - max(total, 0) // 2]
+        first, last = halves if node.attributes.get("auto_pad") == "SAME_UPPER" else halves[::-1]
         begins.append(first)
         ends.append(last)
-        more.append(extra[axis] + added)
-    return {"pads_begin": begins, "pads_end": ends, "auto_pad": "explicit", "output_padding": more}
+        added.append(extra + max(-total, 0))
+    return {"pads_begin": begins, "pads_end": ends, "auto_pad": "explicit", "output_padding": added}
 
 
 @rule("", "DeformConv")
@@ -175,7 +167,7 @@ def deform_conv(op: Builder, node: Node) -> Value:
 # pools -------------------------------------------------------------------------------------------
 
 
-def _pool(node: Node, spatial: int) -> dict[str, object]:
+def _pool(node: Node, spatial: int) -> dict[str, Any]:
     rounding = "ceil_torch" if flag(node, "ceil_mode") else "floor"
     kernel = {"kernel": list(node.attributes["kernel_shape"]), "rounding_type": rounding}
     return _window(node, spatial, ("strides", "dilations")) | _pads(node, spatial) | kernel
