@@ -17,6 +17,7 @@ from .steps import (
     attribute,
     changed,
     constant,
+    defaults,
     dropped,
     dtype,
     numbers,
@@ -188,5 +189,6 @@ ROWS = {
     ("Dropout", 7): Step(_random, lambda op, node: changed(node, is_test=1)),
     ("Dropout", 10): Step(_mask, _mask_bool),
     ("Dropout", 12): Step(_ratio_input, _ratio_attribute),
+    ("MeanVarianceNormalization", 13): Step(defaults({"axes": [0, 2, 3]}, {}).up, same),
     ("GroupNormalization", 21): Step(_per_channel, _per_group),
 }

@@ -51,14 +51,25 @@ def _to_upsample(op: StepBuilder, node: Node) -> Made:
 
 
 def _coordinates(op: StepBuilder, node: Node) -> Made:
-    """Version 10 took the element at or below output position / scale; no regions of interest."""
+    """Version 10 looked at output position / scale, and took the element below where it enlarged, above elsewhere.
+
+    What enlarges some axes and makes others smaller does one after the other.
+    """
+    data, scales = required(node, 0), required(node, 1)
     region = op.const(np.zeros(0), DType.FLOAT32)
-    return changed(
-        node,
-        inputs=[required(node, 0), region, required(node, 1)],
-        coordinate_transformation_mode="asymmetric",
-        nearest_mode="floor",
-    )
+    mode = attribute(node, "mode", "nearest")
+    known = constant(node, 1)
+    if mode != "nearest" or (known is not None and ((known >= 1).all() or (known <= 1).all())):
+        rounding = "floor" if mode != "nearest" or known is None or (known >= 1).all() else "ceil"
+        inputs = [data, region, scales]
+        return changed(node, inputs=inputs, coordinate_transformation_mode="asymmetric", nearest_mode=rounding)
+    one = op.const(np.float32(1))
+    made = data
+    for part, rounding in ((op.Max(scales, one), "floor"), (op.Min(scales, one), "ceil")):
+        made = op.Resize(
+            made, region, part, mode=mode, coordinate_transformation_mode="asymmetric", nearest_mode=rounding
+        )
+    return made
 
 
 def _no_coordinates(op: StepBuilder, node: Node) -> Made:

@@ -26,7 +26,7 @@ _VERSIONS: dict[str, tuple[int, ...]] = {
     "Pow": (12, 13, 15),
     "ReduceMax ReduceMin": (12, 13, 20),
     "Abs ArgMax ArgMin Ceil Concat Exp Expand Floor Gather GatherElements GatherND": (13,),
-    "LRN Log Mean MeanVarianceNormalization Mod Neg NonZero Reciprocal": (13,),
+    "LRN Log Mean Mod Neg NonZero Reciprocal": (13,),
     "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMean ReduceProd ReduceSumSquare": (13,),
     "ScatterElements ScatterND Sigmoid Sign Slice SoftmaxCrossEntropyLoss SpaceToDepth": (13,),
     "Sqrt Sum Tanh Tile": (13,),

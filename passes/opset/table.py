@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import elementwise, ml, norm, others, pool, quant, recurrent, reduce, resize, same, shapes, softmax
+from . import elementwise, experimental, ml, norm, others, pool, quant, recurrent, reduce, resize, same, shapes, softmax
 from .steps import Key, Rows, Step
 
 _FAMILIES: tuple[Rows, ...] = (
@@ -18,6 +18,7 @@ _FAMILIES: tuple[Rows, ...] = (
     quant.ROWS,
     others.ROWS,
     ml.ROWS,
+    experimental.ROWS,
 )
 
 
@@ -42,3 +43,8 @@ def find(domain: str, op_type: str, version: int, *, first: bool = False) -> Ste
         reason = f"{op_type} came with version {version}"
         return Step(reason, reason)
     return Step(f"no adapter to {op_type}-{version} is known", f"no adapter from {op_type}-{version} down is known")
+
+
+def is_experimental(domain: str, op_type: str, first: int) -> bool:
+    """Whether an operator was used before its first version (0: it never got one), and is still understood."""
+    return not isinstance(find(domain, op_type, first, first=True).up, str)

@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 
 import onnx.defs
 
@@ -24,7 +25,7 @@ from ..types import TensorType, Type, merge
 from .allowed import check, narrowed
 from .build import StepBuilder, give_types
 from .steps import Adapter, Made, same
-from .table import find
+from .table import find, is_experimental
 
 
 @cache
@@ -124,30 +125,34 @@ class Walk:
         versions = histories().get(node.op, ())
         start = bisect_right(versions, node.version or target) - 1
         end = bisect_right(versions, target) - 1
-        if start < 0 or (start == len(versions) - 1 and _is_gone(node, versions[start])):
+        if start >= 0 and start == len(versions) - 1 and _is_gone(node, versions[start]):
+            raise InvalidModel(f"{node!r}: opset {node.version} of {node.domain or 'ai.onnx'} has this no more")
+        if start < 0 and not is_experimental(node.domain, node.op_type, versions[0] if versions else 0):
             raise InvalidModel(f"{node!r}: opset {node.version} of {node.domain or 'ai.onnx'} has no such operator")
+        up = end > start or not versions
         stages: list[Stage] = []
-        for lower, upper in self._pairs(versions, start, end):
-            up = end > start
+        for lower, upper in _pairs(versions, start, end) if versions else [(0, 0)]:
             step = find(node.domain, node.op_type, upper, first=not lower)
             adapter = step.up if up else step.down
             if adapter is same:
                 continue
             if isinstance(adapter, str):
                 adapter = _refusal(adapter)
-            opsets = {**self.targets, node.domain: upper if up else upper - 1}
+            opsets = {**self.targets, node.domain: (upper or target) if up else upper - 1}
             stages.append(Stage(lower if up else upper, adapter, opsets))
-        version = versions[max(end, 0)]
-        checked = version != versions[start] and narrowed(node.domain, node.op_type, versions[start], version)
-        return Plan(versions[start], version, stages, checked)
+        first = versions[start] if start >= 0 else node.version
+        version = versions[end] if end >= 0 else first
+        checked = 0 <= end < start and narrowed(node.domain, node.op_type, first, version)
+        return Plan(first, version, stages, checked)
 
-    @staticmethod
-    def _pairs(versions: Sequence[int], start: int, end: int) -> Iterator[tuple[int, int]]:
-        """(earlier, later) version of each step from the one to the other; 0 is before there was any."""
-        if end > start:
-            yield from zip(versions[start:end], versions[start + 1 : end + 1], strict=True)
-        for index in range(start, end, -1):
-            yield (versions[index - 1] if index else 0), versions[index]
+
+def _pairs(versions: Sequence[int], start: int, end: int) -> Iterator[tuple[int, int]]:
+    """(earlier, later) version of each step between two places in a history; 0 is before there was any."""
+    places = (0, *versions)
+    if end > start:
+        yield from pairwise(places[start + 1 : end + 2])
+    for index in range(start, end, -1):
+        yield places[index], places[index + 1]
 
 
 def _keep(op: Builder, node: Node, version: int) -> Sequence[Value]:

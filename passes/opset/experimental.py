@@ -1,0 +1,83 @@
+"""Operators that were used before they had a version, as far as their meaning is on record.
+
+The rows stand under the operator's first version, 0 where it never got one; they lead up only.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import Unsupported
+from ..graph import Node, Value
+from .build import StepBuilder
+from .steps import Adapter, Made, Step, attribute, changed, dtype, given, numbers, rank, required
+
+
+def _number(op: StepBuilder, node: Node, value: float) -> Value:
+    return op.const(np.asarray(value), dtype(node, node.input(0)))
+
+
+def _scaled(op: StepBuilder, node: Node, x: Value, factor: float) -> Value:
+    return x if factor == 1 else op.Mul(x, _number(op, node, factor))
+
+
+def _affine(op: StepBuilder, node: Node) -> Made:
+    made = _scaled(op, node, required(node, 0), attribute(node, "alpha", 1.0))
+    return op.Add(made, _number(op, node, attribute(node, "beta", 0.0)))
+
+
+def _scale(op: StepBuilder, node: Node) -> Made:
+    return op.Mul(required(node, 0), _number(op, node, attribute(node, "scale", 1.0)))
+
+
+def _around(op_type: str) -> Adapter:
+    """alpha * f(beta * x)."""
+
+    def adapt(op: StepBuilder, node: Node) -> Made:
+        inner = op.call(op_type, _scaled(op, node, required(node, 0), given(node, "beta")))
+        return op.Mul(inner, _number(op, node, given(node, "alpha")))
+
+    return adapt
+
+
+def _image_scaler(op: StepBuilder, node: Node) -> Made:
+    """Images [N, C, H, W] times a number, plus one for each channel."""
+    x = required(node, 0)
+    bias = np.asarray(given(node, "bias")).reshape(-1, 1, 1)
+    return op.Add(_scaled(op, node, x, attribute(node, "scale", 1.0)), op.const(bias, dtype(node, x)))
+
+
+def _crop(op: StepBuilder, node: Node) -> Made:
+    """Images without a border [left, top, right, bottom], or from its corner on in the size `scale`."""
+    left, top, right, bottom = given(node, "border")
+    size = attribute(node, "scale")
+    height, width = (top + size[0], left + size[1]) if size else (-bottom, -right)
+    ends = [end or np.iinfo(np.int64).max for end in (height, width)]
+    return op.at(10).Slice(required(node, 0), numbers(op, [top, left]), numbers(op, ends), numbers(op, [2, 3]))
+
+
+def _by_default(op: StepBuilder, node: Node) -> Made:
+    """MeanVarianceNormalization by channels, the default of both."""
+    if attribute(node, "across_channels", 0) or not attribute(node, "normalize_variance", 1):
+        raise Unsupported(node, "other than by channels and variance")
+    if rank(node, node.input(0)) != 4:
+        raise Unsupported(node, "of other than images")
+    return changed(node, without=("across_channels", "normalize_variance"), axes=[0, 2, 3])
+
+
+def _kept(op: StepBuilder, node: Node) -> Made:
+    return changed(node)
+
+
+_NEVER = "it never had a version"
+
+ROWS = {
+    ("ThresholdedRelu", 10): Step(_kept, "ThresholdedRelu came with version 10"),
+    ("MeanVarianceNormalization", 9): Step(_by_default, "MeanVarianceNormalization came with version 9"),
+    ("Affine", 0): Step(_affine, _NEVER),
+    ("Scale", 0): Step(_scale, _NEVER),
+    ("ScaledTanh", 0): Step(_around("Tanh"), _NEVER),
+    ("ParametricSoftplus", 0): Step(_around("Softplus"), _NEVER),
+    ("ImageScaler", 0): Step(_image_scaler, _NEVER),
+    ("Crop", 0): Step(_crop, _NEVER),
+}
