@@ -34,8 +34,6 @@ class LoopCall:
         self.body = Plan(view.body, context)
         self.carried, self.sliced, self.captured = (_of(view, kind) for kind in (Carried, Sliced, Captured))
         self.stacked, self.iteration, self.condition = (_of(view, kind) for kind in (Stacked, Iteration, Condition))
-        if view.trip is None and not self.sliced and not self.condition:
-            raise InvalidModel(f"{node}: nothing ends this loop")
         if view.initial_condition is not None and not self.condition:
             raise InvalidModel(f"{node}: an initial condition without a condition slot")
         self.results = len(node.outputs)
@@ -47,6 +45,8 @@ class LoopCall:
     def __call__(self, *inputs: Any) -> tuple[Any, ...]:
         slices = [_Slices(place, inputs[place.outside]) for place in self.sliced]
         most = self._most_passes(inputs, slices)
+        if most is None and not self.condition:
+            raise InvalidModel(f"{self.node}: nothing ends this loop")
         certain = 0 if self.condition or most is None else most
         if self.passes + certain >= COMPILE_AFTER:
             finished = self._compiled(inputs)
