@@ -51,7 +51,8 @@ class Writer:
             results = self.branch(node, inputs)
         else:
             found = self.table[node.op_type](self.em, Attributes(node), inputs)
-            results = [found] if isinstance(found, Small | Stored) or not isinstance(found, Sequence) else list(found)
+            results = found if isinstance(found, list) else [found]
+        results = [self.em.settle(tensor) for tensor in results]
         for value, tensor in zip(node.outputs, results, strict=False):
             self.bind(graph, environment, value, tensor)
         if all(isinstance(tensor, Small) or (isinstance(tensor, Stored) and tensor.owned) for tensor in results):

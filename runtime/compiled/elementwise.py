@@ -24,7 +24,7 @@ from .tensors import (
     literal,
 )
 
-Emit = Callable[[Emitter, Attributes, "list[Tensor | None]"], "Tensor | Sequence[Tensor]"]
+Emit = Callable[[Emitter, Attributes, "list[Tensor | None]"], "Tensor | list[Tensor]"]
 """Writes an operator for its inputs (None where left out); gives its outputs."""
 
 

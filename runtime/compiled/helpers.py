@@ -242,33 +242,59 @@ def part_count(start, end, step, length):
 
 
 @kernel
-def pairwise_sum(a, low, count):
-    """The sum of `count` elements of a vector from `low` on, added up in NumPy's order."""
+def _block_sum(a, low, count):
+    """The sum of at most 128 elements of a vector from `low` on, in NumPy's order: eight sums side by side."""
     if count < 8:
         total = a[low] if count > 0 else a.dtype.type(0)
-        for i in range(1, count):
-            total += a[low + i]
-        return total
-    if count <= 128:
-        r0, r1, r2, r3 = a[low], a[low + 1], a[low + 2], a[low + 3]
-        r4, r5, r6, r7 = a[low + 4], a[low + 5], a[low + 6], a[low + 7]
-        whole = count - count % 8
-        for i in range(low + 8, low + whole, 8):
-            r0 += a[i]
-            r1 += a[i + 1]
-            r2 += a[i + 2]
-            r3 += a[i + 3]
-            r4 += a[i + 4]
-            r5 += a[i + 5]
-            r6 += a[i + 6]
-            r7 += a[i + 7]
-        total = ((r0 + r1) + (r2 + r3)) + ((r4 + r5) + (r6 + r7))
-        for i in range(low + whole, low + count):
+        for i in range(low + 1, low + count):
             total += a[i]
         return total
-    half = count // 2
-    half -= half % 8
-    return pairwise_sum(a, low, half) + pairwise_sum(a, low + half, count - half)
+    r0, r1, r2, r3 = a[low], a[low + 1], a[low + 2], a[low + 3]
+    r4, r5, r6, r7 = a[low + 4], a[low + 5], a[low + 6], a[low + 7]
+    whole = count - count % 8
+    for i in range(low + 8, low + whole, 8):
+        r0 += a[i]
+        r1 += a[i + 1]
+        r2 += a[i + 2]
+        r3 += a[i + 3]
+        r4 += a[i + 4]
+        r5 += a[i + 5]
+        r6 += a[i + 6]
+        r7 += a[i + 7]
+    total = ((r0 + r1) + (r2 + r3)) + ((r4 + r5) + (r6 + r7))
+    for i in range(low + whole, low + count):
+        total += a[i]
+    return total
+
+
+@kernel
+def pairwise_sum(a, low, count):
+    """The sum of `count` elements of a vector from `low` on, in NumPy's order: halves, halved again.
+
+    No recursion: Numba's cached code of a function that calls itself crashes when it is loaded.
+    """
+    if count <= 128:
+        return _block_sum(a, low, count)
+    left = np.empty(64, a.dtype)  # sums of left halves
+    right = np.empty(64, np.int64)  # lengths of right halves still to come, -1 once begun
+    depth = 0
+    while True:
+        while count > 128:
+            half = count // 2
+            half -= half % 8
+            right[depth] = count - half
+            depth += 1
+            count = half
+        total = _block_sum(a, low, count)
+        low += count
+        while depth > 0 and right[depth - 1] < 0:
+            depth -= 1
+            total = left[depth] + total
+        if depth == 0:
+            return total
+        left[depth - 1] = total
+        count = right[depth - 1]
+        right[depth - 1] = -1
 
 
 @kernel

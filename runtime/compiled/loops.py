@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from ...passes.graph import Node
 from ...passes.loop import Captured, Carried, Condition, Entry, Iteration, Loop, Sliced, Stacked
+from ...passes.types import merge_dims
 from ..kernels.base import normal_axis
 from .branches import Environment, Writer, present
 from .elementwise import reshaped_scalar
@@ -26,14 +27,17 @@ from .tensors import (
     Atom,
     Decline,
     Dim,
+    Dims,
     Lazy,
     Small,
     Stored,
     Sym,
     Tensor,
+    fixed,
     fixed_size,
     level_of,
     literal,
+    row_major,
 )
 
 _ENDLESS = 2**63 - 1
@@ -142,7 +146,8 @@ class LoopWriter:
         for entry in self.loop.of(Sliced):
             slot = entry.slot
             assert isinstance(slot, Sliced)
-            length = self._given(entry).dims[slot.axis]
+            sequence = self._given(entry)
+            length = sequence.dims[normal_axis(slot.axis, len(sequence.dims))]
             if not slot.stride:
                 raise Decline("a sliced slot that doesn't move")
             if (slot.start, slot.end, slot.stride) in ((0, -1, 1), (-1, 0, -1)):
@@ -227,7 +232,8 @@ class LoopWriter:
     def _part(self, entry: Entry, slot: Sliced, counter: Atom) -> Tensor:
         """The part of a sequence that a pass sees."""
         sequence = self._given(entry)
-        length = sequence.dims[slot.axis]
+        axis = normal_axis(slot.axis, len(sequence.dims))
+        length = sequence.dims[axis]
         if (slot.start, slot.end, slot.stride) == (0, -1, 1):
             index = counter
         elif (slot.start, slot.end, slot.stride) == (-1, 0, -1):
@@ -237,8 +243,8 @@ class LoopWriter:
             first = f"part_first({slot.start}, {length}, {slot.reversed})"
             index = self.em.let(f"{first} + {self.counter} * {slot.stride} - {back}", "int64")
         if slot.part is None:
-            return element_at(self.em, sequence, slot.axis, index)
-        return sliced(self.em, sequence, slot.axis, index, slot.part, 1)
+            return element_at(self.em, sequence, axis, index)
+        return sliced(self.em, sequence, axis, index, slot.part, 1)
 
     def _check(self, outputs: Sequence[Tensor]) -> None:
         """Types must not change from pass to pass; changing sizes start a new attempt."""
@@ -263,7 +269,7 @@ class LoopWriter:
         em, counter = self.em, self.counter
         for entry in self.loop.of(Stacked):
             element = outputs[entry.place.leave]
-            sizes = (len(element.atoms),) if isinstance(element, Small) else element.dims
+            sizes = _rows(element)
             pile = Pile(entry, em.name("s"), element)
             self.piles.append(pile)
             room = self.bound if counted else f"min({self.bound}, {_FIRST_ROOM})"
@@ -277,8 +283,8 @@ class LoopWriter:
             if not counted:
                 em.block.sub(f"if {counter} >= {pile.name}.shape[0]:").line(f"{pile.name} = grown({pile.name})")
             if isinstance(element, Small):
-                for place, atom in enumerate(element.atoms):
-                    em.block.line(f"{pile.name}[{counter}, {place}] = {atom.code}")
+                for index, atom in zip(row_major(fixed(sizes)), element.atoms, strict=True):
+                    em.block.line(f"{self._place_in(pile.name)(index)} = {atom.code}")
             else:
                 self.jobs.append((element, self._place_in(pile.name)))
 
@@ -376,12 +382,11 @@ class LoopWriter:
         em, slot, dims = self.em, pile.entry.slot, pile.element.dims
         assert isinstance(slot, Stacked)
         if fixed_size(dims) is None:
-            em.refuse_if(f"{count} == 0", "no pass, so elements of unknown size")
             dims = tuple(
                 em.size(f"{pile.name}.shape[{axis + 1}]") if isinstance(dim, Sym) and dim.level > em.depth else dim
                 for axis, dim in enumerate(dims)
             )
-        sizes = (len(pile.element.atoms),) if isinstance(pile.element, Small) else dims
+        sizes = _rows(pile.element) if isinstance(pile.element, Small) else dims
         whole = pile.name if isinstance(count, int) or count.name == self.bound else f"{pile.name}[:{count}].copy()"
         name = em.let(whole, pile.element.kind).code
         tensor: Tensor = Stored(pile.element.kind, (count, *sizes), name, em.depth, owned=True, made=em.depth)
@@ -395,4 +400,28 @@ class LoopWriter:
         if slot.part is not None:
             length = em.product((count, dims[axis]))
             tensor = regrouped(em, tensor, (*dims[:axis], length, *dims[axis + 1 :]))
+        if self._empty_dims(pile.entry, axis) != [0 if place == axis else dim for place, dim in enumerate(tensor.dims)]:
+            if count == 0:
+                raise Decline("no pass, so elements of unknown size")
+            if isinstance(count, Sym):
+                em.refuse_if(f"{count} == 0", "no pass, so elements of unknown size")
         return tensor
+
+    def _empty_dims(self, entry: Entry, axis: int) -> list[int]:
+        """What a stacked result without any pass has for sizes: the declared ones, 0 where none is declared."""
+        element, whole = (None if value is None else value.tensor.shape for value in (entry.leave, entry.result))
+        dims = None if element is None else list(element)
+        assert isinstance(entry.slot, Stacked)
+        if dims is not None and entry.slot.part is None:
+            dims.insert(axis, 0)
+        if whole is not None and (dims is None or len(dims) == len(whole)):
+            dims = [merge_dims(a, b) for a, b in zip(dims or whole, whole, strict=True)]
+        known = [dim if isinstance(dim, int) else 0 for dim in (dims or [0])]
+        return [0 if place == axis else dim for place, dim in enumerate(known)]
+
+
+def _rows(element: Tensor) -> Dims:
+    """The dimensions in which an element lies in its pile."""
+    if not isinstance(element, Small):
+        return element.dims
+    return () if len(element.atoms) == 1 else (len(element.atoms),)
