@@ -9,7 +9,6 @@ from . import (
     cast,
     conv,
     elementwise,
-    fallback,
     generate,
     index,
     linalg,
@@ -26,6 +25,9 @@ from . import (
     shape,
     signal,
     string,
+    svm,
+    training,
+    trees,
     vision,
 )
 from .base import Attributes, ExecutionError, Kernel
@@ -55,15 +57,17 @@ _FAMILIES = (
 )
 _DOMAINS = (
     ("ai.onnx.ml", ml.TABLE),
+    ("ai.onnx.ml", svm.TABLE),
+    ("ai.onnx.ml", trees.TABLE),
     ("ai.onnx.ml", index.ML_TABLE),
     ("ai.onnx.preview", attention.PREVIEW_TABLE),
+    ("ai.onnx.preview.training", training.TABLE),
 )
 
 
 def _merged() -> dict[tuple[str, str], Kernel]:
     rows = [(("", name), kernel) for family in _FAMILIES for name, kernel in family.TABLE.items()]
     rows += [((domain, name), kernel) for domain, table in _DOMAINS for name, kernel in table.items()]
-    rows += list(fallback.TABLE.items())
     merged = dict(rows)
     if len(merged) != len(rows):
         names = [op for op, _ in rows]

@@ -191,13 +191,19 @@ def linear_regressor(attrs: Attributes, x: Array) -> Array:
 
 
 def linear_classifier(attrs: Attributes, x: Array) -> tuple[Array, Array]:
-    """The best class of each row and all scores; one model for two classes scores the first one with the negative."""
-    labels = _labels(attrs, "classlabels_strings", "classlabels_ints")
+    """The best class of each row and all scores.
+
+    One model for two classes scores the second; the first one's score is one minus that, or the negative
+    where a post transform follows.
+    """
+    labels, kind = _labels(attrs, "classlabels_strings", "classlabels_ints"), attrs.string("post_transform")
     scores = _linear(attrs, x)
     if scores.shape[1] == 1 and len(labels) == 2:
-        scores = np.concatenate([-scores, scores], axis=1)
-    best = np.argmax(scores, axis=1) if scores.shape[1] > 1 else (scores[:, 0] > 0).astype(np.int64)
-    return _named(labels, best), post_transform(scores, attrs.string("post_transform")).astype(np.float32)
+        best = (scores[:, 0] > 0).astype(np.int64)
+        scores = np.concatenate([1 - scores if kind == "NONE" else -scores, scores], axis=1)
+    else:
+        best = np.argmax(scores, axis=1)
+    return _named(labels, best), post_transform(scores, kind).astype(np.float32)
 
 
 def _named(labels: Sequence[Any], chosen: Array) -> Array:

@@ -35,7 +35,7 @@ def _places(seen: Array, top: Array, view: Windows, column_major: bool) -> Array
     rank = len(view.kernel)
     goal = top.reshape(top.shape + (1,) * rank)
     hit = ((seen == goal) | ((seen != seen) & (goal != goal))) & coverage(view, padding=False)
-    inside = np.unravel_index(np.argmax(hit.reshape(*top.shape, -1), axis=-1), view.kernel)
+    inside = np.unravel_index(np.argmax(hit.reshape(*top.shape, math.prod(view.kernel)), axis=-1), view.kernel)
     index = np.zeros(top.shape, np.int64)
     order = range(rank - 1, -1, -1) if column_major else range(rank)
     for axis in order:

@@ -42,13 +42,14 @@ def _activations(attrs: Attributes, defaults: Sequence[str], directions: int) ->
     alphas, betas = iter(attrs.floats("activation_alpha", ())), iter(attrs.floats("activation_beta", ()))
     limit = attrs.float("clip") if attrs.has("clip") else None
     found = []
-    for name in names:
+    for number, name in enumerate(names):
         if name.lower() not in _ACTIVATIONS:
             raise ValueError(f"unknown activation {name!r}")
         function, alpha, beta = _ACTIVATIONS[name.lower()]
         alpha = alpha if alpha is None else next(alphas, alpha)
         beta = beta if beta is None else next(betas, beta)
-        found.append(_clipped(function, alpha, beta, limit))
+        of_cell = number % count == 2  # LSTM's h, whose input is the cell state
+        found.append(_clipped(function, alpha, beta, None if of_cell else limit))
     return [found[first : first + count] for first in range(0, len(found), count)]
 
 

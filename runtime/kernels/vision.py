@@ -41,17 +41,20 @@ def _bounds(length: int, align: bool) -> tuple[float, float]:
 
 
 def _sampling(points: Array, length: int, mode: str, padding: str, align: bool) -> list[tuple[Array, Array]]:
-    """The elements of one axis that make up each sampled point: (index, weight) for each tap, weight 0 outside."""
+    """The elements of one axis that make up each sampled point: (index, weight) for each tap, weight 0 outside.
+
+    With a border, cubic taps are held inside one by one (as ONNX Runtime and PyTorch do it), other points as a whole.
+    """
     scaled = (points + 1) / 2 * (length - 1) if align else ((points + 1) * length - 1) / 2
     if mode == "nearest":
         scaled = np.rint(scaled)
     low, high = _bounds(length, align)
     outside = (scaled < low) | (scaled > high)
-    if padding == "border":
+    if padding == "border" and mode != "cubic":
         scaled = np.where(outside, np.clip(scaled, 0, length - 1), scaled)
     elif padding == "reflection":
         scaled = np.where(outside, _reflect(scaled, low, high), scaled)
-    elif padding != "zeros":
+    elif padding not in ("zeros", "border"):
         raise ValueError(f"unknown padding mode {padding!r}")
     base = np.floor(scaled)
     taps = []
