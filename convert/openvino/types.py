@@ -79,11 +79,13 @@ def shown(text: str) -> str:
 
 
 def parse_int(text: str, what: str, least: int = 0) -> int:
-    """A whole number between `least` and 2**63 - 1, in plain decimal digits.
+    """A whole number between `least` (0 or less) and 2**63 - 1, in plain decimal digits.
 
     Raises:
         InvalidModel: anything else.
     """
+    if len(text) < 19 and text.isascii() and text.isdigit():  # nearly all there are
+        return int(text)
     text = text.strip()
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdigit()):

@@ -16,7 +16,7 @@ from ...passes.graph import Graph, Node, Value
 from ...passes.types import TensorType
 from .attributes import spell
 from .dialect import DOMAIN, META, Layer, Net, Port, Result, Tree
-from .markup import escaped
+from .markup import DEEPEST, escaped
 from .names import join_names, layer_of, port_of
 from .order import file_order
 from .portmaps import MAP_ATTRIBUTES, Ids, spelled_back_edges, spelled_port_maps
@@ -97,6 +97,8 @@ class _Writer:
     # elements ------------------------------------------------------------------------------------
 
     def _put(self, tag: str, given: Iterable[tuple[str, str]] = (), end: str = " /") -> None:
+        if self._depth >= DEEPEST:
+            raise ValueError(f"elements would nest more than {DEEPEST} deep")
         text = "".join(f' {name}="{escaped(value)}"' for name, value in given)
         self._lines.append(f"{_TAB * self._depth}<{tag}{text}{end}>\n")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import openvino as ov
 import pytest
 from backedge.convert.openvino.dialect import META
 from backedge.convert.openvino.read import read
@@ -73,6 +74,16 @@ def test_a_change_is_seen(tmp_path: Path) -> None:
     pairs = [(source, target), (source, other), (source, source)]
     assert verdicts(pairs, "model") == ["xml differs", "bin differs", "same"]
     assert verdicts(pairs, "outputs") == ["outputs differ", "outputs differ", "same"]
+
+
+def test_compressed_weights(tmp_path: Path) -> None:
+    """Constants that OpenVINO stored as f16, marked as such, stay so."""
+    source, target = tmp_path / "source.xml", tmp_path / "ours.xml"
+    ov.save_model(MODELS["loop"](), source, compress_to_fp16=True)
+    write(read(source), target)
+    assert 'name="decompression"' in source.read_text()
+    assert text_of(target) == text_of(source)
+    assert target.with_suffix(".bin").read_bytes() == source.with_suffix(".bin").read_bytes()
 
 
 def test_over_itself(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ PAIR = tensor("float32", 2)
 NAMES = {"domain": "openvino", "version": 1}
 
 
-def new(**made: Any) -> Graph:
+def new() -> Graph:
     graph = Graph("openvino", "made")
     graph.add_input("x", PAIR)
     return graph
@@ -52,20 +52,22 @@ def adding() -> Graph:
     return graph
 
 
-def doubling(trips: int = 3) -> Graph:
-    """A Loop that doubles x, without any meta."""
+def loop_over(graph: Graph, x: Value, trips: int, depth: int = 1) -> Node:
+    """Add a Loop that doubles x in each pass, or that many loops inside each other."""
     body = Graph("openvino", "body")
     body.add_input("i", tensor("int64"))
     acc = body.add_input("acc", PAIR)
     go_on = body.add_constant(np.array(True), "go_on")
-    twice = body.add_node("Add", [acc, acc], [("twice", PAIR)], {"auto_broadcast": "numpy"}, **NAMES).output
+    if depth > 1:
+        twice = loop_over(body, acc, trips, depth - 1).outputs[0]
+    else:
+        twice = body.add_node("Add", [acc, acc], [("twice", PAIR)], {"auto_broadcast": "numpy"}, **NAMES).output
     body.outputs += [go_on, twice]
-    graph = new()
     trip = graph.add_constant(np.array(trips, np.int64), "trip")
     start = graph.add_constant(np.array(True), "start")
-    loop = graph.add_node(
+    return graph.add_node(
         "Loop",
-        [trip, start, graph.inputs[0]],
+        [trip, start, x],
         [("last", PAIR), ("every", tensor("float32", 2 * trips))],
         {
             INPUT_MAPS: (InputMap(-1, 0, purpose="current_iteration"), InputMap(2, 1)),
@@ -80,7 +82,12 @@ def doubling(trips: int = 3) -> Graph:
         version=5,
         regions={"body": body},
     )
-    graph.outputs += loop.outputs
+
+
+def doubling(depth: int = 1) -> Graph:
+    """A Loop that doubles x three times, without any meta."""
+    graph = new()
+    graph.outputs += loop_over(graph, graph.inputs[0], 3, depth).outputs
     return graph
 
 
@@ -289,6 +296,14 @@ def test_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(InvalidModel, match=r"the \.bin beside it would have the same name"):
         write(adding(), tmp_path / "model.bin")
     assert os.listdir(tmp_path) == []
+
+
+def test_deep_nesting(tmp_path: Path) -> None:
+    """What can be written can be read, and the other way round."""
+    write(doubling(depth=90), tmp_path / "model.xml")
+    assert len(list(read(tmp_path / "model.xml").graphs())) == 91
+    with pytest.raises(Unsupported, match="elements would nest more than 300 deep"):
+        write(doubling(depth=110), tmp_path / "deeper.xml")
 
 
 def test_failure_while_writing_leaves_the_old_model(tmp_path: Path) -> None:
