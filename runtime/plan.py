@@ -44,13 +44,13 @@ class Step:
 
 def normal(value: Any) -> Any:
     """A kernel's result as a value: NumPy scalars and strings become 0-d arrays."""
-    if isinstance(value, np.ndarray) or value is None or isinstance(value, list | dict):
-        return value
+    if isinstance(value, np.generic):
+        return np.asarray(value)
     if isinstance(value, str):
         array = np.empty((), dtype=object)
         array[()] = value
         return array
-    return np.asarray(value)
+    return value
 
 
 class Plan:
@@ -61,14 +61,13 @@ class Plan:
         InvalidModel: the graph has a cycle, or a node uses a value from outside without capturing it.
     """
 
-    __slots__ = ("_outputs", "_steps", "_template", "graph")
+    __slots__ = ("_flat", "_outputs", "_steps", "_template", "graph")
 
     def __init__(self, graph: Graph, context: Context) -> None:
         self.graph = graph
         slots: dict[Value, int] = {value: index for index, value in enumerate(graph.inputs, _FIRST_INPUT)}
         self._template: list[Any] = [None] * (_FIRST_INPUT + len(graph.inputs))
-        nodes = graph.topological()
-        read = {value for node in nodes for value in node.inputs if value is not None} | set(graph.outputs)
+        nodes, read = _needed(graph)
         for value in read:
             if value.producer is None and value not in slots and value.data is not None:
                 slots[value] = len(self._template)
@@ -77,6 +76,7 @@ class Plan:
         self._steps = [self._step(node, slots, read, context) for node in nodes]
         self._outputs = tuple(self._slot(value, slots) for value in graph.outputs)
         self._release(fixed | set(self._outputs) | {_NOTHING, _UNWANTED})
+        self._flat = [(step.call, step.inputs, step.outputs, step.release, step.node) for step in self._steps]
 
     @property
     def constants(self) -> list[Any]:
@@ -119,28 +119,42 @@ class Plan:
         """
         slots = self._template.copy()
         slots[_FIRST_INPUT : _FIRST_INPUT + len(arguments)] = arguments
-        step = None
+        node: Node | None = None
         try:
-            for step in self._steps:
-                result = step.call(*[slots[index] for index in step.inputs])
-                outputs = step.outputs
-                if type(result) is tuple:
-                    if len(result) < len(outputs):
-                        raise ExecutionError(f"{step.node}: {len(outputs)} outputs asked for, {len(result)} made")
-                    for index, value in zip(outputs, result, strict=False):
-                        slots[index] = value if type(value) is np.ndarray else normal(value)
-                elif len(outputs) == 1:
-                    slots[outputs[0]] = result if type(result) is np.ndarray else normal(result)
+            for call, inputs, outputs, release, node in self._flat:
+                result = call(*[slots[index] for index in inputs])
+                if type(result) is np.ndarray and len(outputs) == 1:
+                    slots[outputs[0]] = result
                 else:
-                    raise ExecutionError(f"{step.node}: {len(outputs)} outputs asked for, one made")
-                for index in step.release:
+                    _spread(result, slots, outputs)
+                for index in release:
                     slots[index] = None
         except BackedgeError:
             raise
         except Exception as error:
             reason = str(error).strip().splitlines() or [type(error).__name__]
-            raise ExecutionError(f"{step.node if step else self.graph.name}: {reason[0]}") from error
+            raise ExecutionError(f"{node or self.graph.name}: {reason[0]}") from error
         return [slots[index] for index in self._outputs]
+
+
+def _needed(graph: Graph) -> tuple[list[Node], set[Value]]:
+    """The nodes that the outputs depend on, producers first, and the values they (and the graph's caller) read."""
+    read = set(graph.outputs)
+    nodes: list[Node] = []
+    for node in reversed(graph.topological()):
+        if any(value in read for value in node.outputs):
+            nodes.append(node)
+            read.update(value for value in node.inputs if value is not None)
+    return nodes[::-1], read
+
+
+def _spread(result: Any, slots: list[Any], outputs: tuple[int, ...]) -> None:
+    """Put what a kernel gave into its slots."""
+    values = result if type(result) is tuple else (result,)
+    if len(values) < len(outputs):
+        raise ValueError(f"{len(outputs)} outputs are asked for, {len(values)} made")
+    for index, value in zip(outputs, values, strict=False):
+        slots[index] = value if type(value) is np.ndarray else normal(value)
 
 
 def _callable(node: Node, context: Context) -> Call:

@@ -178,8 +178,9 @@ def element(value: Array) -> Any:
 
 def scalar(value: Array) -> Any:
     """The one element of a tensor as a Python value."""
-    found = element(value)
-    return found if isinstance(found, str) else found.item()
+    if value.size != 1:
+        raise ValueError(f"expected one element, got shape {list(value.shape)}")
+    return value.item()
 
 
 HALVES = (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
