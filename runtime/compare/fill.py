@@ -13,8 +13,8 @@ from ...passes.types import DType
 
 Array = np.ndarray[Any, Any]
 
-KINDS = ("normal", "large", "constant", "grid", "sparse", "negative", "thresholds", "thresholds")
-"""What data may look like. A model without thresholds gets a grid in their place."""
+KINDS = ("normal", "large", "constant", "grid", "grid", "sparse", "negative")
+"""What data may look like, beside "thresholds"."""
 
 _TEXTS = ("", "a", "b", "ab", "Ab", "1", "é", "two words")
 
@@ -34,7 +34,7 @@ class Fill:
         }
 
     def data(self, dtype: DType, shape: tuple[int, ...], kind: str, constants: Sequence[float | str] = ()) -> Array:
-        """Data of one of the `KINDS`; "thresholds" are the model's own `constants` and their neighbours."""
+        """Data of one of the `KINDS`, or "thresholds": the model's own `constants` and their neighbours."""
         if dtype is DType.STRING:
             return self._texts(shape, [text for text in constants if isinstance(text, str)])
         if dtype is DType.BOOL:
@@ -52,7 +52,7 @@ class Fill:
                 real = np.maximum(np.abs(real), 2.0**-10)
             return _into_range(real, dtype)
         if kind in ("normal", "large"):  # spread integers out, the narrow ones over their whole range
-            real = self._integers(dtype, shape) if kind == "large" else np.rint(real * 3)
+            real = self._integers(dtype, shape) if kind == "large" else np.rint(real * self.random.choice([2, 5, 20]))
         return _into_range(np.rint(real), dtype)
 
     def _integers(self, dtype: DType, shape: tuple[int, ...]) -> Array:
@@ -61,22 +61,25 @@ class Fill:
             low, high = max(low, -100), 100
         return self.random.integers(int(low), int(high) + 1, shape).astype(np.float64)
 
+    def beside(self, dtype: DType, shape: tuple[int, ...], number: float, side: int) -> Array:
+        """A number everywhere (`side` 0), or what is just below (-1) or above it (1)."""
+        return _into_range(np.full(shape, number + side * _step(number, dtype)), dtype)
+
     def _near(self, shape: tuple[int, ...], numbers: list[float], dtype: DType) -> Array:
         """The numbers themselves half the time, else just beside them, or anything.
 
-        In every other tensor all elements are one number over a small count (or over the tensor's size), because
-        loops and reductions add up before they compare.
+        In every other tensor all elements are one number (floats: over a small count or the tensor's size,
+        because loops and reductions add up before they compare).
         """
-        step = 2.0**-7 if dtype.is_float else 1.0
         if self.random.random() < 0.5:
-            number = self.random.choice(numbers) / self.random.choice([1, 1, 2, 3, 4, max(1, math.prod(shape))])
-            side = self.random.choice([-1, 0, 0, 1])
-            return np.full(shape, number + side * step * max(abs(number), 1))
+            parts = [1, 1, 2, 3, 4, max(1, math.prod(shape))] if dtype.is_float else [1]
+            number = self.random.choice(numbers) / self.random.choice(parts)
+            return np.full(shape, number + self.random.choice([-1, 0, 0, 1]) * _step(number, dtype))
         chosen = self.random.choice(numbers, shape)
-        beside = chosen + step * np.maximum(np.abs(chosen), 1) * self.random.integers(-1, 2, shape)
+        near = chosen + _step(chosen, dtype) * self.random.integers(-1, 2, shape)
         anything = self.random.standard_normal(shape) * 2
         pick = self.random.random(shape)
-        return np.where(pick < 0.5, chosen, np.where(pick < 0.8, beside, anything))
+        return np.where(pick < 0.5, chosen, np.where(pick < 0.8, near, anything))
 
     def _texts(self, shape: tuple[int, ...], own: list[str]) -> Array:
         choices = [*_TEXTS, *own, *own]
@@ -116,6 +119,11 @@ class Fill:
         if wrap and dtype.is_signed and self.random.random() < 0.25:
             positions = positions - limit
         return positions.astype(dtype.numpy)
+
+
+def _step(number: Any, dtype: DType) -> Any:
+    """A small step, but one that bfloat16 still sees."""
+    return np.maximum(np.abs(number), 1) * 2.0**-7 if dtype.is_float else 1.0
 
 
 def _range(dtype: DType) -> tuple[float, float]:

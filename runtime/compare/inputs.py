@@ -8,6 +8,7 @@ condition true) with varied data only; data vary in kind per input; dynamic size
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -71,14 +72,13 @@ class _Trial:
 
     def values(self) -> dict[str, Values]:
         found: dict[str, Values] = {}
-        turn = {"trip": 0, "condition": 0}
+        turns: Counter[Role] = Counter()
         for spec in self.specs:
             if spec.default is not None and (self.number == 0 or self.random.random() < 0.25):
                 found[spec.name] = spec.default
                 continue
-            if spec.role in turn:
-                turn[spec.role] += 1
-            found[spec.name] = self._value(spec, spec.type, turn.get(spec.role, 1) - 1)
+            found[spec.name] = self._value(spec, spec.type, turns[spec.role])
+            turns[spec.role] += 1
         return found
 
     def _value(self, spec: InputSpec, kind: Type | None, turn: int) -> Values:
@@ -102,8 +102,24 @@ class _Trial:
             return self._bounded(spec, self.fill.sizes(kind.dtype, shape, rest))
         if role == "index":
             return self.fill.index(kind.dtype, shape, self._limit(spec), spec.wrap and not self.deep)
-        mode = "normal" if self.number == 0 else str(self.random.choice(KINDS))
-        return self._bounded(spec, self.fill.data(kind.dtype, shape, mode, spec.constants))
+        return self._bounded(spec, self._data(spec, kind.dtype, shape, turn))
+
+    def _data(self, spec: InputSpec, dtype: DType, shape: tuple[int, ...], turn: int) -> np.ndarray[Any, Any]:
+        """Data of some kind: plain in trial 0, in a third of the others the model's own constants if it has any.
+
+        A single number mostly is below, at or above one of them in turn, crossed with all conditions.
+        """
+        numbers = [number for number in spec.constants if not isinstance(number, str)] if _can_be("trip", dtype) else []
+        if self.number == 0:
+            kind = "normal"
+        elif numbers and np.prod(shape) == 1 and not self.deep and self.random.random() < 2 / 3:
+            step = self.walked // 4 + turn
+            return self.fill.beside(dtype, shape, numbers[step // 3 % len(numbers)], step % 3 - 1)
+        elif spec.constants and self.random.random() < 1 / 3:
+            kind = "thresholds"
+        else:
+            kind = str(self.random.choice(KINDS))
+        return self.fill.data(dtype, shape, kind, spec.constants)
 
     def _trip(self, spec: InputSpec, turn: int) -> int:
         """The trip count of the `turn`-th trip input."""

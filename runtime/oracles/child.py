@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 from typing import IO, Any
 
+from ...passes.errors import Unsupported
 from .outcome import one_line
 from .transport import read_values, write_values
 
@@ -66,7 +67,7 @@ def main() -> None:
             seconds = time.perf_counter() - start
             write_values(directory / f"out.{k}", outputs)
         except Exception as error:
-            answer(error=_describe(error))
+            answer(error=_describe(error), unsupported=isinstance(error, Unsupported))
         else:
             answer(error="", seconds=seconds, fault=fault)
 

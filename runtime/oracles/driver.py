@@ -182,7 +182,7 @@ class _Runner:
             assert self._child is not None
             answer = self._child.ask(k, self._timeout)
             if answer["error"]:
-                return Outcome(error=answer["error"], stage="run")
+                return Outcome(error=answer["error"], stage="load" if answer["unsupported"] else "run")
             return Outcome(read_values(out), "", answer["seconds"], answer["fault"], coarse=self._coarse)
         except Timeout:
             self._child = None

@@ -142,7 +142,8 @@ F32 = np.float32
 @pytest.mark.parametrize("role", ["data", "trip", "condition", "shape", "index"])
 def test_every_type_in_every_role(dtype, role):
     kind = TensorType(dtype, (2, "N"))
-    specs = [InputSpec("x", kind, role), InputSpec("s", TensorType(dtype, ()), role)]
+    constants = ("a",) if dtype is DType.STRING else (1.0,)
+    specs = [InputSpec("x", kind, role), InputSpec("s", TensorType(dtype, ()), role, constants=constants)]
     for trial in draw(*specs, trials=24):
         assert trial["x"].dtype == dtype.numpy and trial["x"].ndim == 2
         assert trial["s"].shape == ()
