@@ -104,6 +104,17 @@ class Walk:
             check(current, plan.version, node, plan.start)
         return _keep(op, current, plan.version)
 
+    def stamp(self, node: Node) -> int | None:
+        """The version a node ends at where it may otherwise stay as it is; None where it may not."""
+        if node.domain not in self.targets or node.domain == CONTROL:
+            return node.version
+        plan = self.plan(node)
+        if plan.stages:
+            return None
+        if plan.checked:
+            check(node, plan.version, node, plan.start)
+        return plan.version
+
     def in_force(self, node: Node, opset: int) -> int:
         """The operator's version under an opset."""
         versions = histories().get(node.op, ())
