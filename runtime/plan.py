@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,8 +31,7 @@ class Context:
     branch: Control
 
 
-@dataclass(slots=True)
-class Step:
+class Step(NamedTuple):
     """One node: what to call, on which slots, where the results go, which slots are done with afterwards."""
 
     call: Call
@@ -61,7 +60,7 @@ class Plan:
         InvalidModel: the graph has a cycle, or a node uses a value from outside without capturing it.
     """
 
-    __slots__ = ("_flat", "_outputs", "_steps", "_template", "graph")
+    __slots__ = ("_outputs", "_steps", "_template", "graph")
 
     def __init__(self, graph: Graph, context: Context) -> None:
         self.graph = graph
@@ -76,7 +75,6 @@ class Plan:
         self._steps = [self._step(node, slots, read, context) for node in nodes]
         self._outputs = tuple(self._slot(value, slots) for value in graph.outputs)
         self._release(fixed | set(self._outputs) | {_NOTHING, _UNWANTED})
-        self._flat = [(step.call, step.inputs, step.outputs, step.release, step.node) for step in self._steps]
 
     @property
     def constants(self) -> list[Any]:
@@ -106,9 +104,10 @@ class Plan:
     def _release(self, kept: set[int]) -> None:
         """Let each slot go after the last step that uses it."""
         done = set(kept)
-        for step in reversed(self._steps):
+        for number in range(len(self._steps) - 1, -1, -1):
+            step = self._steps[number]
             last = {slot for slot in (*step.inputs, *step.outputs) if slot not in done}
-            step.release = tuple(sorted(last))
+            self._steps[number] = step._replace(release=tuple(sorted(last)))
             done |= last
 
     def run(self, arguments: Sequence[Any]) -> list[Any]:
@@ -119,9 +118,10 @@ class Plan:
         """
         slots = self._template.copy()
         slots[_FIRST_INPUT : _FIRST_INPUT + len(arguments)] = arguments
-        node: Node | None = None
+        step: Step | None = None
         try:
-            for call, inputs, outputs, release, node in self._flat:
+            for step in self._steps:
+                call, inputs, outputs, release, _ = step
                 result = call(*[slots[index] for index in inputs])
                 if type(result) is np.ndarray and len(outputs) == 1:
                     slots[outputs[0]] = result
@@ -133,7 +133,7 @@ class Plan:
             raise
         except Exception as error:
             reason = str(error).strip().splitlines() or [type(error).__name__]
-            raise ExecutionError(f"{node or self.graph.name}: {reason[0]}") from error
+            raise ExecutionError(f"{step.node if step else self.graph.name}: {reason[0]}") from error
         return [slots[index] for index in self._outputs]
 
 
