@@ -148,7 +148,19 @@ class Graph:
         functions: (domain, name, overload) -> the format's function object (root graphs).
     """
 
-    __slots__ = ("_nx", "_uses", "constants", "dialect", "functions", "inputs", "meta", "name", "opsets", "outputs")
+    __slots__ = (
+        "_net",
+        "_new",
+        "_uses",
+        "constants",
+        "dialect",
+        "functions",
+        "inputs",
+        "meta",
+        "name",
+        "opsets",
+        "outputs",
+    )
 
     def __init__(self, dialect: str, name: str = "main") -> None:
         self.dialect = dialect
@@ -159,7 +171,8 @@ class Graph:
         self.opsets: dict[str, int] = {}
         self.functions: dict[tuple[str, str, str], Any] = {}
         self.meta: dict[str, Any] = {}
-        self._nx: nx.MultiDiGraph[Node] = nx.MultiDiGraph()
+        self._net: nx.MultiDiGraph[Node] = nx.MultiDiGraph()
+        self._new: list[Node] = []  # added since the last question, not in the networkx graph yet
         self._uses: dict[Value, dict[tuple[Node, int], None]] = {}
 
     # building ------------------------------------------------------------------------------------
@@ -204,37 +217,44 @@ class Graph:
             else:
                 value_name, value_type = (spec, None) if isinstance(spec, str) else spec
                 node.outputs.append(Value(value_name, value_type, node, index))
-        self._nx.add_node(node)
         node.inputs = list(inputs)
-        for index, value in enumerate(node.inputs):
-            if value is not None:
-                self._add_use(value, node, index)
+        self._new.append(node)
         return node
 
-    def add_nodes(self, nodes: Sequence[Node]) -> None:
-        """Append many nodes whose `inputs` and `outputs` are filled in already (what readers do)."""
-        self._nx.add_nodes_from(nodes)
-        uses = self._uses
-        edges: list[Any] = []  # networkx types the third entry as an attribute dict, and takes a key
-        for node in nodes:
-            for index, value in enumerate(node.inputs):
-                if value is None:
-                    continue
-                if value.producer is not None:
-                    edges.append((value.producer, node, (value.index, index)))
-                else:
-                    uses.setdefault(value, {})[node, index] = None
-        self._nx.add_edges_from(edges)
+    def add_nodes(self, nodes: Iterable[Node]) -> None:
+        """Append nodes whose `inputs` and `outputs` are filled in already (what readers and builders do)."""
+        self._new.extend(nodes)
+
+    @property
+    def _nx(self) -> nx.MultiDiGraph[Node]:
+        """The networkx graph with all nodes in it. They are added in bulk, when somebody asks: much cheaper."""
+        if self._new:
+            nodes, self._new = self._new, []
+            self._net.add_nodes_from(nodes)
+            uses = self._uses
+            edges: list[Any] = []  # networkx types the third entry as an attribute dict, and takes a key
+            for node in nodes:
+                for index, value in enumerate(node.inputs):
+                    if value is None:
+                        continue
+                    if value.producer is not None:
+                        edges.append((value.producer, node, (value.index, index)))
+                    else:
+                        uses.setdefault(value, {})[node, index] = None
+            self._net.add_edges_from(edges)
+        return self._net
 
     def _add_use(self, value: Value, node: Node, index: int) -> None:
+        net = self._nx
         if value.producer is not None:
-            self._nx.add_edge(value.producer, node, (value.index, index))
+            net.add_edge(value.producer, node, (value.index, index))
         else:
             self._uses.setdefault(value, {})[node, index] = None
 
     def _remove_use(self, value: Value, node: Node, index: int) -> None:
+        net = self._nx
         if value.producer is not None:
-            self._nx.remove_edge(value.producer, node, (value.index, index))
+            net.remove_edge(value.producer, node, (value.index, index))
         else:
             del self._uses[value][node, index]
 
@@ -284,10 +304,11 @@ class Graph:
 
     def remove_node(self, node: Node) -> None:
         """Take a node out. Its outputs must not be used any more."""
+        net = self._nx
         for index, value in enumerate(node.inputs):
             if value is not None and value.producer is None:
                 del self._uses[value][node, index]
-        self._nx.remove_node(node)
+        net.remove_node(node)
 
     # asking --------------------------------------------------------------------------------------
 
@@ -301,13 +322,12 @@ class Graph:
 
     def uses(self, value: Value) -> list[tuple[Node, int]]:
         """(node, input index) of each use of `value` inside this graph."""
+        net = self._nx
         if value.producer is None:
             return list(self._uses.get(value, ()))
-        if value.producer not in self._nx:
+        if value.producer not in net:
             return []
-        return [
-            (node, key[1]) for _, node, key in self._nx.out_edges(value.producer, keys=True) if key[0] == value.index
-        ]
+        return [(node, key[1]) for _, node, key in net.out_edges(value.producer, keys=True) if key[0] == value.index]
 
     def topological(self) -> list[Node]:
         """The nodes, producers first; the order in which they were added wherever that is possible.

@@ -27,6 +27,9 @@ def infer_node(node: Node) -> Sequence[Type | None]:
     """
     if node.domain == loops.DOMAIN:
         return _infer_loop(node) if node.op_type == "Loop" else _infer_if(node)
+    quick = _elementwise(node)
+    if quick is not None:
+        return [quick]
     found = schema(node.domain, node.op_type, node.version)
     if found is None or node.regions or not found.has_type_and_shape_inference_function:
         return [None] * len(node.outputs)
@@ -61,6 +64,44 @@ def infer_node(node: Node) -> Sequence[Type | None]:
     ]
 
 
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Elementwise operators, by far the most frequent, need no protos where their operands have one type or shape.
+_SAME = _words(
+    "Abs Neg Exp Log Sqrt Relu Sigmoid Tanh Sin Cos Tan Floor Ceil Round Sign Reciprocal Erf "
+    "Identity Not Softplus Softsign Elu Selu LeakyRelu HardSigmoid HardSwish Mish Gelu Clip Dropout "
+    "Softmax LogSoftmax"
+)
+_BROADCAST = _words("Add Sub Mul Div Max Min Mod And Or Xor Sum Mean BitwiseAnd BitwiseOr BitwiseXor")
+_COMPARE = _words("Equal Less Greater LessOrEqual GreaterOrEqual")
+
+
+def _elementwise(node: Node) -> TensorType | None:
+    """The type of an elementwise operator's one output where it is plain to see."""
+    if node.domain or node.version < 7 or len(node.outputs) != 1 or not node.inputs:
+        return None
+    name = node.op_type
+    first = node.inputs[0].type if node.inputs[0] is not None else None
+    if not isinstance(first, TensorType) or first.dtype is None or first.shape is None:
+        return None
+    if name in _SAME:
+        return first
+    if name not in _BROADCAST and name not in _COMPARE:
+        return None
+    shape = first.shape
+    for value in node.inputs[1:]:
+        other = value.type if value is not None else None
+        if not isinstance(other, TensorType) or other.dtype is not first.dtype or other.shape is None:
+            return None
+        if not shape:
+            shape = other.shape
+        elif other.shape and other.shape != shape:
+            return None
+    return TensorType(DType.BOOL, shape) if name in _COMPARE else TensorType(first.dtype, shape)
+
+
 def _opset(node: Node) -> int:
     return max(node.version, 1) if node.domain not in HUB_OPSETS else max(node.version, min(HUB_OPSET, node.version))
 
@@ -69,18 +110,24 @@ def infer(graph: Graph, *, known: bool = False) -> None:
     """Give every value of a hub (or ONNX) graph the type that inference finds, merged with what it had.
 
     Args:
-        known: also visit nodes whose outputs all have a static type already.
+        known: also visit nodes whose outputs all have a settled type already.
     """
     for node in graph.topological():
-        if not known and not node.regions and all(_is_static(value.type) for value in node.outputs):
+        if not known and not node.regions and all(_is_settled(value.type) for value in node.outputs):
             continue
         for value, found in zip(node.outputs, infer_node(node), strict=False):
             if found is not None:
                 value.type = merge(value.type, found)
 
 
-def _is_static(type: Type | None) -> bool:
-    return isinstance(type, TensorType) and type.dtype is not None and type.static_shape is not None
+def _is_settled(type: Type | None) -> bool:
+    """Whether inference has nothing to add: every dimension is a size or a symbol."""
+    return (
+        isinstance(type, TensorType)
+        and type.dtype is not None
+        and type.shape is not None
+        and all(isinstance(dim, int | str) for dim in type.shape)
+    )
 
 
 # loops -------------------------------------------------------------------------------------------

@@ -8,9 +8,10 @@ from onnx import ModelProto, TensorProto
 from ...passes.errors import InvalidModel, Unsupported
 from ...passes.graph import Graph, bulk
 from ...passes.hub import HUB
+from ...passes.loop import DOMAIN as CONTROL
 from ...passes.opset import convert_opset
 from ...passes.protos import DTYPES, enum_of
-from ...passes.rewrite import Rewriter
+from ...passes.rewrite import Builder, Rewriter
 from ...passes.schemas import HUB_OPSET, since_version
 from ...passes.structure.simplify import RemoveDead
 from ...passes.tensor import TensorData
@@ -36,9 +37,10 @@ def lower_graph(graph: Graph, opset: int = DEFAULT_OPSET) -> Graph:
         raise InvalidModel(f"there is no opset {opset}; 1 to {HUB_OPSET} exist")
     targets: dict[str, int] = {"": opset, "ai.onnx.ml": next(ml for least, ml in _ML_OF_OPSET if opset >= least)}
     with bulk():
-        looped = Rewriter(HUB, rules(opset), fallback=lambda op, node: op.copy(node)).run(graph)
-        RemoveDead()(looped)
-        new = convert_opset(looped, targets)
+        if any(node.domain == CONTROL for _, node in graph.walk()):
+            graph = Rewriter(HUB, rules(opset), fallback=Builder.copy).run(graph)
+            RemoveDead()(graph)
+        new = convert_opset(graph, targets)
     new.dialect = "onnx"
     for inner in new.graphs():
         inner.dialect = "onnx"
