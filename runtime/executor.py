@@ -9,7 +9,6 @@ one machine-coded function of it; Numba is imported only then.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,8 +24,9 @@ from .plan import Context, Plan, normal
 
 def compile_when_long(node: Node) -> Compiled | None:
     """The project's own loop compiler, imported when it is first asked for."""
-    module = importlib.import_module(".compiled", __package__)
-    return module.compile_loop(node)
+    from .compiled import compile_loop
+
+    return compile_loop(node)
 
 
 def never_compile(_: Node) -> Compiled | None:

@@ -19,8 +19,11 @@ Compiled = Callable[[list[Any]], "list[Any] | None"]
 
 Compiler = Callable[[Node], "Compiled | None"]
 
-COMPILE_AFTER = 10_000
-"""How many passes of a loop, done or certain to come, make compiling it worth asking for."""
+COMPILE_AFTER = 300_000
+"""How many operators run in a loop's passes, done or certain to come, make compiling it worth asking for.
+
+About half a second's work; importing Numba and compiling cost one to four.
+"""
 
 _MOST_DECLINED = 3
 
@@ -39,6 +42,7 @@ class LoopCall:
         self.results = len(node.outputs)
         self.compiler: Compiler | None = compiler
         self.compiled: Compiled | None = None
+        self.weight = max(len(self.body), 1)
         self.passes = 0
         self.declined = 0
 
@@ -48,7 +52,7 @@ class LoopCall:
         if most is None and not self.condition:
             raise InvalidModel(f"{self.node}: nothing ends this loop")
         certain = 0 if self.condition or most is None else most
-        if self.passes + certain >= COMPILE_AFTER:
+        if (self.passes + certain) * self.weight >= COMPILE_AFTER:
             finished = self._compiled(inputs)
             if finished is not None:
                 return finished
@@ -84,7 +88,7 @@ class LoopCall:
         stacks: list[list[Array]] = [[] for _ in self.stacked]
         count = 0
         while (most is None or count < most) and (not self.condition or bool(scalar(going))):
-            if self.passes == COMPILE_AFTER and self.compiler is not None:
+            if self.compiler is not None and self.passes * self.weight >= COMPILE_AFTER:
                 finished = self._compiled(inputs)
                 if finished is not None:
                     return finished
