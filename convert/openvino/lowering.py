@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...passes.errors import Unsupported
 from ...passes.graph import Graph, Node, Value
 from ...passes.infer import infer
-from ...passes.rewrite import Rewriter, combine
+from ...passes.rewrite import Builder, Rewriter, combine
 from ...passes.types import DType, TensorType
 from . import (
     lowering_elementwise,
@@ -20,10 +20,12 @@ from . import (
     lowering_shape,
 )
 from .build import OPENVINO
+from .lowering_context import Context
+from .lowering_fold import folded
 from .lowering_functions import by_function
 from .types import ELEMENT_TYPES
 
-RULES = combine(
+_RULES = combine(
     lowering_elementwise.RULES,
     lowering_image.RULES,
     lowering_index.RULES,
@@ -35,7 +37,13 @@ RULES = combine(
     lowering_reduce.RULES,
     lowering_shape.RULES,
 )
+RULES = {key: [folded, *rules] for key, rules in _RULES.items()}
 """The rules by operator. What has none goes through its function body, where ONNX defines one."""
+
+
+def _without_rule(op: Builder, node: Node) -> list[Value]:
+    made = folded(op, node)
+    return by_function(op, node) if made is None else made
 
 
 def lower_graph(graph: Graph) -> Graph:
@@ -53,7 +61,9 @@ def lower_graph(graph: Graph) -> Graph:
             for value in (*node.inputs, *node.outputs):
                 if value is not None:
                     _check_type(node, value)
-    lowered = Rewriter(OPENVINO, RULES, fallback=by_function).run(source)
+    context = Context()
+    context.look_at(source)
+    lowered = Rewriter(OPENVINO, RULES, fallback=_without_rule, context=context).run(source)
     lowered.inputs = [value for value in lowered.inputs if value.data is None]
     return lowered
 
@@ -66,5 +76,7 @@ def _check_type(node: Node, value: Value) -> None:
         raise Unsupported(node, f"{value.name!r} is {found}; OpenVINO has tensors only")
     if found.dtype is DType.STRING:
         raise Unsupported(node, f"{value.name!r} is text, which OpenVINO's CPU doesn't compute with")
+    if found.dtype is DType.UINT2 and value.data is None:
+        raise Unsupported(node, f"{value.name!r} is of uint2, which OpenVINO's CPU doesn't compute with")
     if found.dtype is not None and found.dtype not in ELEMENT_TYPES:
         raise Unsupported(node, f"OpenVINO has no element type {found.dtype.value}")

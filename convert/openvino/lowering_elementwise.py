@@ -11,7 +11,7 @@ from ...passes.graph import Node, Value
 from ...passes.protos import DTYPES
 from ...passes.rewrite import Builder, collect, combine, renamed, rule
 from ...passes.types import DType
-from .lowering_tools import convert, dtype_of, element_type, flag, number, refuse_others, required
+from .lowering_tools import convert, dtype_of, element_type, flag, number, required
 
 _SAME = """
     Abs Acos Acosh Add And Asin Asinh Atan Atanh BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Ceil Cos Cosh Equal Erf
@@ -126,6 +126,9 @@ def cast_like(op: Builder, node: Node) -> Value:
     return _cast(op, node, x, like.tensor.dtype)
 
 
+_LARGEST = {DType.FLOAT8E4M3FN: 448.0, DType.FLOAT8E5M2: 57344.0}  # OpenVINO doesn't saturate
+
+
 def _cast(op: Builder, node: Node, x: Value, target: DType) -> Value:
     """Convert; to bool it is `x != 0`, which a conversion of 0.5 isn't everywhere."""
     source = dtype_of(node, x)
@@ -133,8 +136,12 @@ def _cast(op: Builder, node: Node, x: Value, target: DType) -> Value:
         return x
     if target is DType.BOOL:
         return op.NotEqual(x, number(op, node, 0, x))
-    if target.value.startswith("float8"):
-        refuse_others(node, saturate=1)
+    if target is DType.FLOAT8E8M0:
+        raise Unsupported(node, "OpenVINO rounds to float8e8m0 in another way")
+    if target in _LARGEST and flag(node, "saturate", 1):
+        most = _LARGEST[target]
+        bounded = op.Clamp(x, min=-most, max=most)
+        x = op.Select(op.IsNaN(x), x, bounded) if source.is_float else bounded
     return op.Convert(x, destination_type=element_type(node, target))
 
 
@@ -149,8 +156,20 @@ def is_inf(op: Builder, node: Node) -> Value:
 
 @rule("", "BitShift")
 def bit_shift(op: Builder, node: Node) -> Value:
+    """By a negative amount, or by the width and more, ONNX shifts everything out; a processor counts modulo."""
+    x, amount = required(node, 0), required(node, 1)
     left = node.attributes["direction"] == "LEFT"
-    return op.BitwiseLeftShift(*node.inputs) if left else op.BitwiseRightShift(*node.inputs)
+    shifted = op.BitwiseLeftShift(x, amount) if left else op.BitwiseRightShift(x, amount)
+    width, known = dtype_of(node, x).bits, amount.array()
+    if known is not None and ((known >= 0) & (known < width)).all():
+        return shifted
+    zero = number(op, node, 0, x)
+    outside = op.GreaterEqual(amount, number(op, node, width, amount))
+    out = zero
+    if dtype_of(node, x).is_signed:
+        outside = op.LogicalOr(outside, op.Less(amount, number(op, node, 0, amount)))
+        out = zero if left else op.Select(op.Less(x, zero), number(op, node, -1, x), zero)
+    return op.Select(outside, out, shifted)
 
 
 # activations -------------------------------------------------------------------------------------

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-import onnx
-from onnx import FunctionProto, ModelProto, helper
+from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, ValueInfoProto
 
 from ...passes.errors import Unsupported
 from ...passes.graph import Graph, Node, Value
@@ -16,11 +15,12 @@ from ...passes.rewrite import Builder
 from ...passes.schemas import schema
 from ..onnx.raising import raise_graph
 from ..onnx.read import read_model
+from .lowering_context import context_of
 
 _SMALL = 1024  # elements of a constant that the body is specialised for
 
 
-def _function(node: Node, types: Sequence[bytes], proto: onnx.NodeProto) -> FunctionProto | None:
+def _function(node: Node, types: Sequence[bytes], proto: NodeProto) -> FunctionProto | None:
     """The newest function body of the operator, made for this node where it depends on it."""
     found: Any = schema(node.domain, node.op_type, node.version)  # its stubs lack everything about functions
     if found is None:
@@ -38,37 +38,54 @@ def _function(node: Node, types: Sequence[bytes], proto: onnx.NodeProto) -> Func
     return function if function.node else None
 
 
+def _bound(nodes: Iterable[NodeProto], given: dict[str, AttributeProto], absent: set[str]) -> None:
+    """Put the values of the attributes where the body refers to them; leave out what isn't given."""
+    for node in nodes:
+        node.input[:] = ["" if name in absent else name for name in node.input]
+        kept = []
+        for attribute in node.attribute:
+            if attribute.ref_attr_name:
+                if attribute.ref_attr_name not in given:
+                    continue
+                value = AttributeProto()
+                value.CopyFrom(given[attribute.ref_attr_name])
+                value.name = attribute.name
+                attribute = value
+            for graph in (attribute.g, *attribute.graphs):
+                _bound(graph.node, given, absent)
+            kept.append(attribute)
+        copies = [AttributeProto.FromString(attribute.SerializeToString()) for attribute in kept]
+        del node.attribute[:]
+        node.attribute.extend(copies)
+
+
 def expanded(node: Node) -> Graph | None:
     """A hub graph of the function body, its inputs the node's inputs that are there; None where there is none."""
-    names = {value: f"in{index}" for index, value in enumerate(node.inputs) if value is not None}
-    outputs = {value: f"out{index}" for index, value in enumerate(node.outputs)}
-    proto = node_to_proto(node, lambda value: names.get(value) or outputs[value])
+    proto = node_to_proto(node, lambda value: value.name or "unnamed")
     types = [b"" if value is None else type_to_proto(value.type, node).SerializeToString() for value in node.inputs]
     function = _function(node, types, proto)
     if function is None:
         return None
+    found: Any = schema(node.domain, node.op_type, node.version)
+    given = {name: entry.default_value for name, entry in found.attributes.items() if entry.default_value.name}
+    given |= {entry.name: entry for entry in function.attribute_proto}
+    given |= {entry.name: entry for entry in proto.attribute}
+    inputs = dict(zip(function.input, node.inputs, strict=False))
+    absent = {name for name in function.input if inputs.get(name) is None}
+    _bound(function.node, given, absent)
     model = ModelProto(ir_version=10)
     model.opset_import.extend(function.opset_import)
-    if all(entry.domain != node.domain for entry in model.opset_import):
-        model.opset_import.append(helper.make_opsetid(node.domain, max(node.version, 1)))
-    function.domain, function.name = "backedge.expanded", node.op_type
-    model.opset_import.append(helper.make_opsetid(function.domain, 1))
-    model.functions.append(function)
-    call = model.graph.node.add()
-    call.CopyFrom(proto)
-    call.domain = function.domain
-    known = set(function.attribute) | {entry.name for entry in function.attribute_proto}
-    kept = [attribute for attribute in proto.attribute if attribute.name in known]
-    del call.attribute[:]
-    call.attribute.extend(kept)
     model.graph.name = node.op_type
-    for value, name in names.items():
-        model.graph.input.append(onnx.ValueInfoProto(name=name, type=type_to_proto(value.type, node)))
+    model.graph.node.extend(function.node)
+    for name, value in inputs.items():
+        if value is None:
+            continue
+        model.graph.input.append(ValueInfoProto(name=name, type=type_to_proto(value.type, node)))
         if value.data is not None and value.data.size <= _SMALL:
             model.graph.initializer.append(tensor_to_proto(value.data, name))
-    for value, name in outputs.items():
+    for name, value in zip(function.output, node.outputs, strict=False):
         if value.name:
-            model.graph.output.append(onnx.ValueInfoProto(name=name))
+            model.graph.output.append(ValueInfoProto(name=name))
     graph = raise_graph(read_model(model))
     infer(graph)
     return graph
@@ -84,6 +101,6 @@ def by_function(op: Builder, node: Node) -> list[Value]:
     if graph is None:
         name = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
         raise Unsupported(node, f"{name} has no OpenVINO form")
-    given: dict[Value, None] = dict.fromkeys(value for value in node.inputs if value is not None)
-    made = iter(op.inline(graph, list(given)))
+    context_of(op).look_at(graph)
+    made = iter(op.inline(graph, [value for value in node.inputs if value is not None]))
     return [next(made) if value.name else Value("") for value in node.outputs]

@@ -48,7 +48,7 @@ from .dialect import (
     InputMap,
     OutputMap,
 )
-from .lowering_foldable import foldable, is_natural
+from .lowering_context import context_of, is_natural
 from .lowering_slices import Parts, parts_of
 from .lowering_tools import axis_of, cut, i64, rank_of, scalar, shape_of, static_dim, vector
 
@@ -156,12 +156,12 @@ class _Assembly:
 
     def parameter(self, name: str, type: Type | None, known: bool) -> Value:
         value = Value(self.body.claim(name), type)
-        foldable(self.op).note(value, known)
+        context_of(self.op).note(value, known)
         return value
 
     def port(self, outside: Value, type: Type | None, name: str, carried: bool, parts: Parts | None = None) -> Value:
         """A Parameter and the input port that feeds it."""
-        value = self.parameter(name, type, not carried and foldable(self.op)(outside))
+        value = self.parameter(name, type, not carried and context_of(self.op).is_known(outside))
         self.ports.append(_Port(value, outside, {} if parts is None else parts.attributes))
         return value
 
@@ -341,7 +341,9 @@ def _ending(assembly: _Assembly, condition: Value | None, hidden: bool) -> Value
     It takes a Parameter for what feeds it before the first pass, whatever is fed back.
     """
     body = assembly.body
-    opaque = hidden or (condition is not None and (condition.producer is None or foldable(assembly.op)(condition)))
+    opaque = hidden or (
+        condition is not None and (condition.producer is None or context_of(assembly.op).is_known(condition))
+    )
     if not opaque:
         return body.const(True) if condition is None else condition
     counting = assembly.counting()
@@ -366,8 +368,8 @@ def loop(op: Builder, node: Node) -> list[Value]:
     count = i64(op, -1 if limit is None else limit) if not isinstance(limit, Value) else limit
     start = op.const(True) if entered is True else entered
     assert isinstance(start, Value)
-    hidden = isinstance(limit, Value) and foldable(op)(limit)
-    if entered is not True and foldable(op)(start):
+    hidden = isinstance(limit, Value) and context_of(op).is_known(limit)
+    if entered is not True and context_of(op).is_known(start):
         count, start, hidden = op.Select(start, count, i64(op, 0)), op.const(True), True
 
     assembly = _Assembly(op, op.region("body"), count, start)
@@ -439,7 +441,7 @@ def _branch(
             arguments.append(_copied(body, outside))
             continue
         value = Value(body.claim(old.name), merge(old.type, outside.type))
-        foldable(op).note(value, foldable(op)(outside))
+        context_of(op).note(value, context_of(op).is_known(outside))
         arguments.append(value)
         fed.append((value, outside))
     graph = body.graph

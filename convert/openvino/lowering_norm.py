@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 from ...passes.graph import Node, Value
 from ...passes.rewrite import Builder, collect, rule
 from ...passes.types import DType
-from .lowering_tools import axis_of, convert, dtype_of, flag, i64, number, rank_of, required, reshape
+from .lowering_tools import axis_of, convert, dtype_of, flag, i64, number, rank_of, required, reshape, static_dim
 
 
 def _along(op: Builder, values: Value, rank: int, axis: int = 1) -> Value:
@@ -89,35 +91,30 @@ def lrn(op: Builder, node: Node) -> Value:
     )
 
 
+_PLAIN = {"softcap": 0.0, "qk_matmul_output_mode": 0, "left_window_size": -1, "right_window_size": -1}
+
+
 @rule("", "Attention")
 def attention(op: Builder, node: Node) -> Value | None:
-    """ScaledDotProductAttention for four axes and as many key heads as query heads; the function body else."""
-    query, key, value, mask = (node.input(index) for index in range(4))
-    assert query is not None and key is not None and value is not None
-    wanted = [output for output in node.outputs[1:] if output.name]
-    plain = all(not node.attributes.get(name) for name in ("softcap", "qk_matmul_output_mode", "softmax_precision"))
-    windows = [node.attributes.get(name, -1) for name in ("left_window_size", "right_window_size")]
-    causal = flag(node, "is_causal")
-    if wanted or not plain or windows != [-1, -1] or any(extra is not None for extra in node.inputs[4:]):
+    """ScaledDotProductAttention in its plainest form; the function body else.
+
+    Not with a mask: of a row that is masked altogether OpenVINO makes NaN, ONNX zeros.
+    """
+    query, key, value = (required(node, index) for index in range(3))
+    extras = [item for item in (*node.inputs[3:], *node.outputs[1:]) if item is not None and item.name]
+    if extras or any(node.attributes.get(name, usual) != usual for name, usual in _PLAIN.items()):
         return None
     shapes = [item.tensor.shape for item in (query, key, value)]
-    if any(shape is None or len(shape) != 4 for shape in shapes) or (mask is not None and (causal or mask.rank == 1)):
+    known = [shape for shape in shapes if shape is not None and len(shape) == 4 and isinstance(shape[1], int)]
+    width = static_dim(query, -1)
+    if len(known) < 3 or len({shape[1] for shape in known}) > 1 or width is None:
         return None
-    heads = [shape[1] for shape in shapes if shape is not None]
-    if not all(isinstance(count, int) and count == heads[0] for count in heads):
+    causal, scale = flag(node, "is_causal"), node.attributes.get("scale")
+    if scale is not None and not math.isclose(scale, width**-0.5, rel_tol=1e-6):
         return None
-    if causal and [shape[2] for shape in shapes if shape is not None][:2] != [shapes[0][2]] * 2:  # type: ignore[index]
+    if dtype_of(node, query) is not DType.FLOAT32 or (causal and known[0][2] != known[1][2]):
         return None
-    width, scale = shapes[0][3] if shapes[0] is not None else None, node.attributes.get("scale")
-    if not isinstance(width, int) or dtype_of(node, query) is not DType.FLOAT32:
-        return None
-    factor = number(op, node, scale if scale else width**-0.5, query)
-    if mask is None:
-        mask = None if causal else number(op, node, 0, query)
-    inputs = [query, key, value] if mask is None else [query, key, value, mask, factor]
-    if mask is None and scale and abs(scale - width**-0.5) > 1e-7:
-        return None
-    return op.ScaledDotProductAttention(*inputs, causal=causal)
+    return op.ScaledDotProductAttention(query, key, value, causal=causal)
 
 
 RULES = collect(globals())

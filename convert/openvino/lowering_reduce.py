@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -10,6 +11,7 @@ from ...passes.errors import Unsupported
 from ...passes.graph import Node, Value
 from ...passes.rewrite import Builder, collect, rule
 from ...passes.types import DType
+from .lowering_context import context_of
 from .lowering_tools import (
     axis_of,
     convert,
@@ -58,6 +60,7 @@ _REDUCTIONS: dict[str, tuple[str, Step, Step, Step]] = {
     "ReduceSum": ("ReduceSum", _as_is, _as_is, _as_is),
     "ReduceSumSquare": ("ReduceSum", _square, _as_is, _square),
 }
+_INFINITE = {"ReduceMax": -math.inf, "ReduceMin": math.inf}
 _OF_BOOLEANS = {"ReduceMax": "ReduceLogicalOr", "ReduceMin": "ReduceLogicalAnd"}
 
 
@@ -90,7 +93,13 @@ def reduce_(op: Builder, node: Node) -> Value:
         return without(op, data)
     if dtype_of(node, data) is DType.BOOL:
         target = _OF_BOOLEANS[target]
-    return after(op, op.call(target, before(op, data), axes, keep_dims=flag(node, "keepdims", 1)))
+    keep = flag(node, "keepdims", 1)
+    result = op.call(target, before(op, data), axes, keep_dims=keep)
+    if target in _INFINITE and dtype_of(node, data).is_float and context_of(op).infinities:
+        worst = number(op, node, _INFINITE[target], data)
+        only = op.ReduceLogicalAnd(op.Equal(data, worst), axes, keep_dims=keep)
+        result = op.Select(only, worst, result)
+    return after(op, result)
 
 
 @rule("", "ReduceLogSumExp")

@@ -244,7 +244,15 @@ def _pad_ends(op: Builder, node: Node, pads: Value, axes: Value | None, rank: in
     """What is added before and after each axis, i64 [rank] each."""
     known, chosen = ints(pads), ints(axes)
     if axes is not None and chosen is None:
-        raise Unsupported(node, "the axes to pad are known at run time only")
+        count = size_of(op, node, axes, 0)
+        places = op.FloorMod(convert(op, node, axes, DType.INT64), i64(op, rank))
+        zeros = i64(op, [0] * rank)
+        halves = (cut(op, pads, 0, count), cut(op, pads, count, _LAST))
+        first, second = (
+            op.ScatterElementsUpdate(zeros, places, half, i64(op, 0), reduction="none", use_init_val=True)
+            for half in halves
+        )
+        return first, second
     places = list(range(rank)) if chosen is None else [axis_of(node, axis, rank) for axis in chosen]
     if known is not None:
         both = []
