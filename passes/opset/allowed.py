@@ -69,11 +69,11 @@ def narrowed(domain: str, op_type: str, before: int, after: int) -> bool:
     )
 
 
-def check(node: Node, version: int, origin: Node, before: int | None) -> None:
-    """Every value of a node must be of a type that a version takes.
+def check(node: Node, origin: Node, before: int | None) -> None:
+    """Every value of a node must be of a type that its version takes.
 
     Args:
-        node: the node as it will stand there.
+        node: the node as it stands there.
         origin: the node it comes from, to be named.
         before: the version it comes from, whose types it has; None: it was built for this one, and
             types not known may be any.
@@ -81,11 +81,12 @@ def check(node: Node, version: int, origin: Node, before: int | None) -> None:
     Raises:
         Unsupported: a value of another type, or of an unknown one where that version takes less than `before`.
     """
-    places = allowed(node.domain, node.op_type, version)
-    earlier = allowed(node.domain, node.op_type, before) if before is not None else ((), ())
-    shared = alike(node.domain, node.op_type, version)
+    key = node.domain, node.op_type, node.version
+    earlier = allowed(*key[:2], before) if before is not None else ((), ())
     seen: dict[str, str] = {}
-    for values, taken, had, same in zip((node.formal_inputs, node.outputs), places, earlier, shared, strict=True):
+    for values, taken, had, same in zip(
+        (node.formal_inputs, node.outputs), allowed(*key), earlier, alike(*key), strict=True
+    ):
         for index, value in enumerate(values):
             if value is None or not value.name or not taken:
                 continue
@@ -94,11 +95,10 @@ def check(node: Node, version: int, origin: Node, before: int | None) -> None:
             if name in types:
                 other = seen.setdefault(same[place], name) if same[place] else name
                 if other != name:
-                    raise Unsupported(origin, f"{node.op_type}-{version} wants one type, not {other} and {name}")
+                    raise Unsupported(origin, f"{node.op_type}-{node.version} wants one type, not {other} and {name}")
                 continue
+            what = f"{node.op_type}-{node.version}"
             if name is not None:
-                raise Unsupported(origin, f"{node.op_type}-{version} takes no {value.type} ({value.name!r})")
+                raise Unsupported(origin, f"{what} takes no {value.type} ({value.name!r})")
             if before is not None and (not had or had[min(index, len(had) - 1)] - types):
-                raise Unsupported(
-                    origin, f"the type of {value.name!r}, which {node.op_type}-{version} limits, isn't known"
-                )
+                raise Unsupported(origin, f"the type of {value.name!r}, which {what} limits, isn't known")

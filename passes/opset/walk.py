@@ -22,7 +22,9 @@ from ..loop import DOMAIN as CONTROL
 from ..rewrite import Builder
 from ..schemas import schema
 from ..types import TensorType, Type, merge
+from . import control
 from .allowed import check, narrowed
+from .bodies import body
 from .build import StepBuilder, give_types
 from .steps import Adapter, Made, same
 from .table import find, is_experimental
@@ -83,6 +85,14 @@ class Walk:
         """
         if node.domain not in self.targets or node.domain == CONTROL:
             return _keep(op, node, node.version)
+        try:
+            return self._steps(op, node, built)
+        except Unsupported as refusal:
+            if node.version <= self.targets[node.domain]:
+                raise
+            return self._by_body(op, node, refusal)
+
+    def _steps(self, op: Builder, node: Node, built: bool) -> Sequence[Value]:
         plan = self.plan(node)
         current = node
         for stage in plan.stages:
@@ -98,22 +108,33 @@ class Walk:
                 continue
             return [made] if isinstance(made, Value) else made
         if built:
-            check(current, plan.version, node, None)
+            check(_at(current, plan.version), node, None)
             return _place(op, current, plan.version)
-        if plan.checked:
-            check(current, plan.version, node, plan.start)
-        return _keep(op, current, plan.version)
+        if plan.checked and not current.regions:
+            check(_typed(current, plan.version), node, plan.start)
+        values = _keep(op, current, plan.version)
+        if plan.checked and current.regions and values[0].producer is not None:
+            check(values[0].producer, node, plan.start)
+        return values
+
+    def _by_body(self, op: Builder, node: Node, refusal: Unsupported) -> Sequence[Value]:
+        """What an operator that can't go down is made of, down instead of it."""
+        graph = body(node)
+        if graph is None or any(inner.op == node.op for _, inner in graph.walk()):
+            raise refusal
+        given = [*node.formal_inputs, *[None] * (len(graph.inputs) - len(node.formal_inputs))]
+        try:
+            made = iter(op.inline(graph, given))
+        except Unsupported as inner:
+            raise Unsupported(node, f"{refusal.reason}; of what it is made, {inner}") from None
+        return [next(made) if value.name else Value("") for value in node.outputs]
 
     def stamp(self, node: Node) -> int | None:
         """The version a node ends at where it may otherwise stay as it is; None where it may not."""
         if node.domain not in self.targets or node.domain == CONTROL:
             return node.version
         plan = self.plan(node)
-        if plan.stages:
-            return None
-        if plan.checked:
-            check(node, plan.version, node, plan.start)
-        return plan.version
+        return None if plan.stages or plan.checked else plan.version
 
     def in_force(self, node: Node, opset: int) -> int:
         """The operator's version under an opset."""
@@ -170,10 +191,13 @@ def _keep(op: Builder, node: Node, version: int) -> Sequence[Value]:
     """The node itself at another version, its regions walked, its names kept."""
     regions = {name: _region(op, node, region) for name, region in node.regions.items()} if node.regions else {}
     made = op.copy(node, regions)
-    if made and made[0].producer is not None:
-        made[0].producer.version = version
-        if not node.regions and any(not _is_known(value.type) for value in made):
-            give_types(made[0].producer)
+    twin = made[0].producer if made else None
+    if twin is not None:
+        if regions:
+            control.give_types(twin)
+        elif any(not _is_known(value.type) for value in made):
+            give_types(twin)
+        twin.version = version
     return made
 
 
@@ -185,13 +209,10 @@ def _place(op: Builder, node: Node, version: int) -> Sequence[Value]:
 
 
 def _region(op: Builder, node: Node, region: Graph) -> Graph:
-    """A region walked; what it captures has the types that are known outside."""
+    """A region walked; what enters it has the types that are known outside."""
     inner = op.region(region.name)
-    seen = region.inputs[len(region.inputs) - node.captured :]
-    outside = dict(zip(seen, node.captures, strict=True))
-    for value in region.inputs:
-        captured = outside.get(value)
-        twin = inner.graph.add_input(inner.claim(value.name), merge(value.type, captured.type if captured else None))
+    for value, known in zip(region.inputs, control.entering(node, region), strict=True):
+        twin = inner.graph.add_input(inner.claim(value.name), merge(value.type, known))
         twin.meta = value.meta
     inner.graph.outputs = inner.inline(region, inner.graph.inputs)
     inner.graph.meta = dict(region.meta)
@@ -203,6 +224,17 @@ def _at(node: Node, version: int) -> Node:
     twin = Node(node.domain, node.op_type, version, node.name)
     twin.attributes, twin.inputs, twin.outputs = node.attributes, node.inputs, node.outputs
     twin.regions, twin.captured, twin.meta = node.regions, node.captured, node.meta
+    return twin
+
+
+def _typed(node: Node, version: int) -> Node:
+    """The node at a version, to be looked at before it is placed: the types of its outputs told from its inputs."""
+    twin = _at(node, version)
+    if any(not _is_known(value.type) for value in node.outputs):
+        twin.outputs = [Value(value.name, value.type, twin, value.index) for value in node.outputs]
+        twin.version = node.version
+        give_types(twin)
+        twin.version = version
     return twin
 
 

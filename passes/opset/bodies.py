@@ -1,0 +1,127 @@
+"""Operators that ONNX defines as functions of others: their official bodies as graphs.
+
+That is how a new operator, or a new feature of an old one, goes down to where there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import onnx.defs
+from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TypeProto
+
+from ..graph import Graph, Node, Value
+from ..protos import (
+    AttributeRef,
+    attribute_from_proto,
+    node_to_proto,
+    tensor_from_proto,
+    type_from_proto,
+    type_to_proto,
+)
+from ..schemas import since_version
+
+
+def body(node: Node) -> Graph | None:
+    """The body of an operator at the node's version and with its attributes; None where it has none.
+
+    Its inputs are the node's formal ones, its outputs those of the node that have names, under these names.
+    """
+    proto = _function(node)
+    if proto is None:
+        return None
+    opsets = {entry.domain: entry.version for entry in proto.opset_import}
+    given = {**_defaults(node), **node.attributes}
+    names = {inner: outer.name for inner, outer in zip(proto.output, node.outputs, strict=False) if outer.name}
+    graph = Graph("onnx", proto.name)
+    scope = _Scope(opsets, given, names, f"{node.op_type}_")
+    for name in proto.input:
+        scope.values[name] = graph.add_input(scope.prefix + name)
+    scope.nodes(graph, proto.node)
+    graph.outputs = [scope.values[name] for name in proto.output if name in names]
+    return graph
+
+
+def _function(node: Node) -> FunctionProto | None:
+    found: Any = onnx.defs.get_schema(node.op_type, node.version, node.domain)  # its stub lacks what follows
+    if found.has_function:
+        return FunctionProto.FromString(found.get_function_with_opset_version(min(found.function_opset_versions)))
+    if not found.has_context_dependent_function:
+        return None
+    proto = node_to_proto(node, lambda value: value.name or "v")
+    types = [(TypeProto() if value is None else type_to_proto(value.type)) for value in node.formal_inputs]
+    text = found.get_context_dependent_function_with_opset_version(
+        min(found.context_dependent_function_opset_versions),
+        proto.SerializeToString(),
+        [entry.SerializeToString() for entry in types],
+    )
+    return FunctionProto.FromString(text) if text else None
+
+
+def _defaults(node: Node) -> dict[str, Any]:
+    schema = onnx.defs.get_schema(node.op_type, node.version, node.domain)
+    entries = {name: entry.default_value for name, entry in schema.attributes.items()}
+    return {name: attribute_from_proto(proto) for name, proto in entries.items() if proto.type}
+
+
+@dataclass
+class _Scope:
+    """The names of one graph of a body; those of the graph around it are captured on first use."""
+
+    opsets: Mapping[str, int]
+    given: Mapping[str, Any]
+    names: Mapping[str, str]
+    prefix: str
+    parent: _Scope | None = None
+    values: dict[str, Value] = field(default_factory=dict)
+    captured: dict[str, Value] = field(default_factory=dict)
+
+    def find(self, name: str) -> Value:
+        """The value of a name as this graph sees it."""
+        if name in self.values or self.parent is None:
+            return self.values[name]
+        if name not in self.captured:
+            self.captured[name] = Value(f"{self.prefix}{name}_seen", self.parent.find(name).type)
+        return self.captured[name]
+
+    def nodes(self, graph: Graph, protos: Iterable[NodeProto]) -> None:
+        for proto in protos:
+            version = since_version(proto.domain, proto.op_type, self.opsets[proto.domain])
+            node = Node(proto.domain, proto.op_type, version or 0)
+            node.inputs = [self.find(name) if name else None for name in proto.input]
+            scopes: list[_Scope] = []
+            for attribute in proto.attribute:
+                if attribute.type == AttributeProto.GRAPH:
+                    scopes.append(_Scope(self.opsets, self.given, {}, self.prefix, self))
+                    node.regions[attribute.name] = scopes[-1].graph(attribute.g)
+                    continue
+                value = attribute_from_proto(attribute)
+                if isinstance(value, AttributeRef):
+                    value = self.given.get(value.name)
+                if value is not None:
+                    node.attributes[attribute.name] = value
+            seen = {name: None for scope in scopes for name in scope.captured}
+            for scope, region in zip(scopes, node.regions.values(), strict=True):
+                for name in seen:
+                    scope.find(name)
+                    region.inputs.append(scope.captured[name])
+            node.inputs += [self.find(name) for name in seen]
+            node.captured = len(seen)
+            for index, name in enumerate(proto.output):
+                value = Value(self.names.get(name, self.prefix + name) if name else "", None, node, index)
+                node.outputs.append(value)
+                self.values[name] = value
+            graph.add_nodes([node])
+
+    def graph(self, proto: GraphProto) -> Graph:
+        """A region; its captured values still have to be made its last inputs."""
+        region = Graph("onnx", proto.name)
+        for info in proto.input:
+            self.values[info.name] = region.add_input(self.prefix + info.name, type_from_proto(info.type))
+        for tensor in proto.initializer:
+            self.values[tensor.name] = region.add_constant(tensor_from_proto(tensor), self.prefix + tensor.name)
+        self.nodes(region, proto.node)
+        region.outputs = [self.find(info.name) for info in proto.output]
+        return region
