@@ -20,7 +20,7 @@ import onnx
 from ...passes.errors import BackedgeError, InvalidModel
 from ...passes.graph import Node
 from ...passes.protos import dtype_of
-from ...passes.schemas import HUB_OPSETS, schema, since_version
+from ...passes.schemas import HUB_OPSETS
 from ...passes.tensor import TensorData
 from ...passes.types import DType
 
@@ -36,8 +36,17 @@ class ExecutionError(BackedgeError):
 
 
 @cache
+def _schema(domain: str, op_type: str, opset: int) -> onnx.defs.OpSchema | None:
+    """The operator's schema, a deprecated one too: old models run as they are."""
+    try:
+        return onnx.defs.get_schema(op_type, opset, domain)
+    except onnx.defs.SchemaError:
+        return None
+
+
+@cache
 def _defaults(domain: str, op_type: str, version: int) -> dict[str, Any]:
-    known = schema(domain, op_type, version)
+    known = _schema(domain, op_type, version)
     if known is None:
         return {}
     found: dict[str, Any] = {}
@@ -69,7 +78,8 @@ class Attributes:
 
     def __init__(self, node: Node, regions: Mapping[str, Region] | None = None) -> None:
         self.node = node
-        self.version = since_version(node.domain, node.op_type, _opset(node)) or node.version
+        known = _schema(node.domain, node.op_type, _opset(node))
+        self.version = known.since_version if known else node.version
         self._values = {**_defaults(node.domain, node.op_type, _opset(node)), **node.attributes}
         self.outputs = len(node.outputs)
         self.wanted = tuple(bool(value.name) for value in node.outputs)

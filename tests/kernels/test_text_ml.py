@@ -1,0 +1,137 @@
+"""Strings, and the classical models of ai.onnx.ml."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from backedge.runtime.executor import ExecutionError
+
+from kernels.one import f32, i64, run_op, same
+
+ML = "ai.onnx.ml"
+
+
+def words(*values: str) -> np.ndarray:
+    return np.array(values, object)
+
+
+def test_join_broadcasts() -> None:
+    got = run_op("StringConcat", words("a", "b").reshape(2, 1), words("x", "yz"))
+    assert got.tolist() == [["ax", "ayz"], ["bx", "byz"]]
+
+
+def test_split_fills_up() -> None:
+    parts, counts = run_op("StringSplit", words("a,b,c", "", "d"), outputs=2, delimiter=",")
+    assert parts.tolist() == [["a", "b", "c"], ["", "", ""], ["d", "", ""]]
+    same(counts, i64(3, 1, 1))
+    parts, counts = run_op("StringSplit", words(" a  b ", ""), outputs=2, maxsplit=1)
+    assert parts.tolist() == [["a", "b "], ["", ""]]
+    same(counts, i64(2, 0))
+
+
+def test_stop_words_are_whole_elements() -> None:
+    got = run_op("StringNormalizer", words("Mon", "mon day", "tue"), stopwords=["MON"], case_change_action="UPPER")
+    assert got.tolist() == ["MON DAY", "TUE"]
+    assert run_op("StringNormalizer", words("x").reshape(1, 1), stopwords=["x"]).tolist() == [[""]]
+
+
+def test_pattern_matches_the_whole() -> None:
+    same(run_op("RegexFullMatch", words("ab1", "ab1\n", "²"), pattern=r"\w+"), np.array([True, False, False]))
+
+
+def test_counted_pairs_of_words() -> None:
+    attributes = {"mode": "TF", "min_gram_length": 2, "max_gram_length": 2, "max_skip_count": 1}
+    pool = {"ngram_counts": [0, 2], "ngram_indexes": [0, 1, 2, 3], "pool_int64s": [7, 8, 7, 8, 8, 9]}
+    got = run_op("TfIdfVectorizer", i64(7, 8, 8, 9), **attributes, **pool)
+    same(got, f32(0, 0, 2, 2))
+
+
+def test_labels_with_nan_and_default() -> None:
+    got = run_op(
+        "LabelEncoder",
+        f32(np.nan, 1, 5),
+        domain=ML,
+        keys_floats=[1.0, float("nan")],
+        values_strings=["one", "none"],
+        default_string="?",
+    )
+    assert got.tolist() == ["none", "one", "?"]
+
+
+def test_maps_to_rows() -> None:
+    values = {3: 0.5, 1: 2.0}
+    same(run_op("CastMap", values, domain=ML), f32([[2.0, 0.5]]))
+    same(run_op("CastMap", values, domain=ML, map_form="SPARSE", max_map=4), f32([[0, 2.0, 0, 0.5]]))
+    same(run_op("DictVectorizer", {"b": 2.5}, domain=ML, string_vocabulary=["a", "b"]), np.array([[0, 2.5]]))
+    with pytest.raises(ExecutionError, match="vocabulary"):
+        run_op("DictVectorizer", {"z": 1.0}, domain=ML, string_vocabulary=["a"])
+
+
+def test_rows_to_maps() -> None:
+    got = run_op("ZipMap", f32([[0.25, 0.75]]), domain=ML, classlabels_strings=["no", "yes"])
+    assert got == [{"no": np.float32(0.25), "yes": np.float32(0.75)}]
+
+
+def test_normalizer_leaves_zero_rows() -> None:
+    same(run_op("Normalizer", f32([[0, 0], [-3, 4]]), domain=ML, norm="L2"), f32([[0, 0], [-0.6, 0.8]]))
+
+
+STUMP = {
+    "nodes_treeids": [0, 0, 0],
+    "nodes_nodeids": [0, 1, 2],
+    "nodes_featureids": [0, 0, 0],
+    "nodes_modes": ["BRANCH_LEQ", "LEAF", "LEAF"],
+    "nodes_values": [0.5, 0.0, 0.0],
+    "nodes_truenodeids": [1, 0, 0],
+    "nodes_falsenodeids": [2, 0, 0],
+}
+LEAVES = {"treeids": [0, 0], "nodeids": [1, 2], "ids": [0, 0]}
+
+
+def test_tree_regression_with_a_missing_value() -> None:
+    leaves = {f"target_{name}": value for name, value in LEAVES.items()}
+    given = {**STUMP, **leaves, "target_weights": [10.0, 20.0], "n_targets": 1, "base_values": [1.0]}
+    x = f32([[0.5], [0.6], [np.nan]])
+    same(run_op("TreeEnsembleRegressor", x, domain=ML, **given), f32([[11], [21], [21]]))
+    got = run_op("TreeEnsembleRegressor", x, domain=ML, nodes_missing_value_tracks_true=[1, 0, 0], **given)
+    same(got, f32([[11], [21], [11]]))
+
+
+def test_two_classes_from_one_score() -> None:
+    leaves = {f"class_{name}": value for name, value in LEAVES.items()}
+    given = {**STUMP, **leaves, "classlabels_int64s": [4, 5]}
+    x = f32([[0], [1]])
+    labels, scores = run_op("TreeEnsembleClassifier", x, outputs=2, domain=ML, class_weights=[0.2, 0.9], **given)
+    same(labels, i64(4, 5))
+    np.testing.assert_allclose(scores, [[0.8, 0.2], [0.1, 0.9]], rtol=1e-6)
+    labels, scores = run_op("TreeEnsembleClassifier", x, outputs=2, domain=ML, class_weights=[-0.5, 0.25], **given)
+    same(labels, i64(4, 5))
+    same(scores, f32([[0.5, -0.5], [-0.25, 0.25]]))
+
+
+def test_pairwise_machines_vote() -> None:
+    """Three vectors on a line, one for each class; the pairwise scores are written out."""
+    labels, scores = run_op(
+        "SVMClassifier",
+        f32([[1]]),
+        outputs=2,
+        domain=ML,
+        kernel_type="LINEAR",
+        kernel_params=[1.0, 0.0, 1.0],
+        support_vectors=[1.0, -1.0, 2.0],
+        coefficients=[1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
+        rho=[0.5, -20.0, 0.0],
+        vectors_per_class=[1, 1, 1],
+        classlabels_strings=["a", "b", "c"],
+    )
+    ab, ac, bc = 1 * 1 + 2 * -1 + 0.5, 4 * 1 + 3 * 2 - 20.0, 5 * -1 + 6 * 2
+    same(scores, f32([[ab, ac, bc]]))
+    assert labels.tolist() == ["b"]
+
+
+def test_nesterov_looks_ahead() -> None:
+    attributes = {"alpha": 0.5, "beta": 1.0, "norm_coefficient": 0.0}
+    given = (f32(0.1), i64(1), f32([1]), f32([2]), f32([4]))
+    domain = "ai.onnx.preview.training"
+    x, v = run_op("Momentum", *given, outputs=2, domain=domain, mode="nesterov", **attributes)
+    np.testing.assert_allclose([x[0], v[0]], [1 - 0.1 * (2 + 0.5 * 4), 4], rtol=1e-6)

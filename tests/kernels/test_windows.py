@@ -1,0 +1,107 @@
+"""Convolution and pooling at their edges, against sums written out."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from kernels.one import f32, i64, run_op, same
+
+RNG = np.random.default_rng(3)
+
+
+def convolved(x: np.ndarray, w: np.ndarray, stride: int, dilation: int, before: int, after: int) -> np.ndarray:
+    """One channel of one image along one axis, by the definition."""
+    padded = [0.0] * before + x.tolist() + [0.0] * after
+    reach = (len(w) - 1) * dilation + 1
+    starts = range(0, len(padded) - reach + 1, stride)
+    return np.array([sum(padded[s + k * dilation] * w[k] for k in range(len(w))) for s in starts])
+
+
+@pytest.mark.parametrize("stride, dilation, pads", list(itertools.product((1, 2), (1, 2), ((0, 0), (2, 1)))))
+def test_convolution(stride: int, dilation: int, pads: tuple[int, int]) -> None:
+    x, w = RNG.normal(size=9).astype(np.float32), RNG.normal(size=3).astype(np.float32)
+    attributes = {"strides": [stride], "dilations": [dilation], "pads": list(pads)}
+    got = run_op("Conv", x.reshape(1, 1, -1), w.reshape(1, 1, -1), **attributes)
+    np.testing.assert_allclose(got[0, 0], convolved(x, w, stride, dilation, *pads), rtol=1e-5, atol=1e-6)
+
+
+def test_groups_see_their_own_channels() -> None:
+    x, w = f32([[[1], [10]]]), f32([[[2]], [[3]]])
+    same(run_op("Conv", x, w, f32(0.5, 0.5), group=2), f32([[[2.5], [30.5]]]))
+
+
+def test_transposed_convolution_undoes_the_shape() -> None:
+    x, w = f32([[[1, 2]]]), f32([[[1, 10, 100]]])
+    same(run_op("ConvTranspose", x, w, strides=[2]), f32([[[1, 10, 102, 20, 200]]]))
+    same(run_op("ConvTranspose", x, w, strides=[2], pads=[1, 1], output_padding=[1]), f32([[[10, 102, 20, 200]]]))
+    same(run_op("ConvTranspose", x, w, strides=[2], output_shape=[4]), f32([[[10, 102, 20, 200]]]))
+    same(run_op("ConvTranspose", x, w, strides=[2], auto_pad="SAME_UPPER"), f32([[[1, 10, 102, 20]]]))
+
+
+def test_padding_never_wins_the_maximum() -> None:
+    x = f32([[[-5, -3]]])
+    y, places = run_op("MaxPool", x, outputs=2, kernel_shape=[3], pads=[1, 1])
+    same(y, f32([[[-3, -3]]]))
+    same(places, i64([[[1, 1]]]))
+    lowest = np.full((1, 1, 2), -np.inf, np.float32)
+    y, places = run_op("MaxPool", lowest, outputs=2, kernel_shape=[2], pads=[1, 0])
+    assert places.tolist() == [[[0, 0]]]
+
+
+def test_last_window_may_hang_over() -> None:
+    x = f32([[[1, 2, 3, 4, 5]]])
+    same(run_op("MaxPool", x, kernel_shape=[2], strides=[2], ceil_mode=1), f32([[[2, 4, 5]]]))
+    same(run_op("AveragePool", x, kernel_shape=[2], strides=[2], ceil_mode=1), f32([[[1.5, 3.5, 5]]]))
+    same(
+        run_op("AveragePool", x, kernel_shape=[2], strides=[2], ceil_mode=1, count_include_pad=1),
+        f32([[[1.5, 3.5, 5]]]),
+    )
+    same(run_op("MaxPool", x, kernel_shape=[1], strides=[3], pads=[0, 1], ceil_mode=1), f32([[[1, 4]]]))
+
+
+def test_averages_with_and_without_padding() -> None:
+    x = f32([[[2, 4]]])
+    same(run_op("AveragePool", x, kernel_shape=[2], pads=[1, 1]), f32([[[2, 3, 4]]]))
+    same(run_op("AveragePool", x, kernel_shape=[2], pads=[1, 1], count_include_pad=1), f32([[[1, 3, 2]]]))
+
+
+def test_column_major_places() -> None:
+    x = np.zeros((1, 1, 2, 3), np.float32)
+    x[0, 0, 0, 2] = 1
+    _, rows = run_op("MaxPool", x, outputs=2, kernel_shape=[2, 3])
+    _, columns = run_op("MaxPool", x, outputs=2, kernel_shape=[2, 3], storage_order=1)
+    assert (rows.item(), columns.item()) == (2, 4)
+
+
+def test_unpooling_puts_back() -> None:
+    x, places = f32([[[3, 4]]]), i64([[[1, 2]]])
+    same(run_op("MaxUnpool", x, places, kernel_shape=[2], strides=[2]), f32([[[0, 3, 4, 0]]]))
+
+
+def test_blocks_added_up() -> None:
+    columns = f32([[[1, 2], [3, 4]]])
+    same(run_op("Col2Im", columns, i64(1, 3), i64(1, 2)), f32([[[[1, 5, 4]]]]))
+
+
+def test_state_of_a_causal_convolution() -> None:
+    x, w = f32([[[1, 2]]]), f32([[[100, 10, 1]]])
+    y, state = run_op("CausalConvWithState", x, w, None, f32([[[8, 9]]]), outputs=2)
+    same(y, f32([[[891, 912]]]))
+    same(state, f32([[[1, 2]]]))
+
+
+@pytest.mark.parametrize("mode, expected", [("nearest", [1, 1, 2, 2]), ("linear", [1, 1.25, 1.75, 2]), ("cubic", None)])
+def test_resize_doubles(mode: str, expected: list[float] | None) -> None:
+    got = run_op("Resize", f32(1, 2), None, None, i64([4]), mode=mode)
+    if expected is None:
+        assert got[0] + got[3] == pytest.approx(3) and got[0] < 1
+    else:
+        same(got, f32(expected))
+
+
+def test_resize_of_version_10_rounds_down_growing_and_up_shrinking() -> None:
+    same(run_op("Resize", f32(1, 2, 3, 4), f32([0.6]), version=10), f32(1, 3))
+    same(run_op("Resize", f32(1, 2), f32([2]), version=10), f32(1, 1, 2, 2))
