@@ -1,0 +1,252 @@
+"""The canonical Loop and If on NumPy values, form by form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from backedge.passes.errors import InvalidModel
+from backedge.passes.graph import Graph, Node, Value
+from backedge.passes.loop import DOMAIN, Captured, Carried, Condition, Iteration, Sliced, Slot, Stacked, places
+from backedge.passes.types import TensorType, tensor
+from backedge.runtime import loops
+from backedge.runtime.executor import ExecutionError, Executor, never_compile
+
+I64 = tensor("int64")
+BOOL = tensor("bool")
+
+
+class LoopGraph:
+    """A graph of one Loop: an input for each outside value, an output for each result."""
+
+    def __init__(self, slots: Sequence[Slot], build: Callable[[Graph, list[Value]], list[Value]]) -> None:
+        self.graph = Graph("hub")
+        body = Graph("hub", "body")
+        spots = places(slots)
+        entering = [body.add_input(f"b{place.enter}") for place in spots if place.enter >= 0]
+        body.outputs.extend(build(body, entering))
+        self.trip = self.graph.add_input("trip", I64)
+        self.go = self.graph.add_input("go", BOOL)
+        outside = [self.graph.add_input(f"in{place.outside}") for place in spots if place.outside >= 0]
+        results = [(f"out{place.result}", None) for place in spots if place.result >= 0]
+        has_condition = any(isinstance(slot, Condition) for slot in slots)
+        self.node: Node = self.graph.add_node(
+            "Loop",
+            [self.trip, self.go if has_condition else None, *outside],
+            results,
+            {"slots": tuple(slots)},
+            domain=DOMAIN,
+            regions={"body": body},
+        )
+        self.graph.outputs.extend(self.node.outputs)
+
+    def run(self, *outside: Any, trip: int = 99, go: bool = True) -> list[np.ndarray]:
+        given = {f"in{index + 2}": np.asarray(value) for index, value in enumerate(outside)}
+        results = Executor(self.graph, never_compile).run({"trip": np.array(trip), "go": np.array(go), **given})
+        return list(results.values())
+
+
+def plus_one(body: Graph, values: list[Value]) -> list[Value]:
+    return [body.add_node("Add", [values[0], body.add_constant(np.array(1))], [("s", I64)]).output]
+
+
+def through(body: Graph, values: list[Value]) -> list[Value]:
+    """The body that hands out what it gets."""
+    return values
+
+
+@pytest.mark.parametrize("trip, expected", [(-5, 10), (0, 10), (1, 11), (4, 14)])
+def test_trip_count(trip: int, expected: int) -> None:
+    assert LoopGraph([Carried()], plus_one).run(10, trip=trip)[0] == expected
+
+
+def test_condition_is_asked_before_each_pass() -> None:
+    def build(body: Graph, values: list[Value]) -> list[Value]:
+        more = plus_one(body, values)[0]
+        return [more, body.add_node("Less", [more, body.add_constant(np.array(3))], ["c"]).output]
+
+    loop = LoopGraph([Carried(), Condition()], build)
+    assert loop.run(0)[0] == 3
+    assert loop.run(7)[0] == 8
+    assert loop.run(7, go=False)[0] == 7
+    assert loop.run(0, trip=2)[0] == 2
+
+
+def test_body_sees_the_condition_and_the_pass() -> None:
+    def build(body: Graph, values: list[Value]) -> list[Value]:
+        number, going = values
+        return [number, going, body.add_node("Less", [number, body.add_constant(np.array(1))], ["c"]).output]
+
+    numbers, seen = LoopGraph([Iteration(), Stacked(), Stacked(), Condition(body_input=True)], build).run()
+    assert numbers.tolist() == [0, 1] and seen.tolist() == [True, True]
+    assert numbers.dtype == np.int64
+
+
+X = np.arange(10).reshape(2, 5)
+
+
+@pytest.mark.parametrize(
+    "slot, expected",
+    [
+        (Sliced(1), [[0, 5], [1, 6], [2, 7], [3, 8], [4, 9]]),
+        (Sliced(-1), [[0, 5], [1, 6], [2, 7], [3, 8], [4, 9]]),
+        (Sliced(1, -1, 0, -1), [[4, 9], [3, 8], [2, 7], [1, 6], [0, 5]]),
+        (Sliced(1, 1, -2, 2), [[1, 6]]),
+        (Sliced(1, -2, 1, -1), [[3, 8], [2, 7], [1, 6]]),
+        (Sliced(1, 0, -1, 2, part=2), [[[0, 1], [5, 6]], [[2, 3], [7, 8]]]),
+        (Sliced(1, -1, 0, -2, part=2), [[[3, 4], [8, 9]], [[1, 2], [6, 7]]]),
+    ],
+)
+def test_parts_of_a_sequence(slot: Sliced, expected: list) -> None:
+    assert LoopGraph([slot, Stacked()], through).run(X)[0].tolist() == expected
+
+
+def test_shortest_sequence_ends_the_loop() -> None:
+    loop = LoopGraph([Sliced(), Sliced(), Stacked(), Stacked()], through)
+    a, b = loop.run([1, 2, 3], [7, 8])
+    assert (a.tolist(), b.tolist()) == ([1, 2], [7, 8])
+    assert loop.run([1, 2, 3], [7, 8], trip=1)[0].tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    "slot, expected",
+    [
+        (Stacked(0), [[0, 5], [1, 6], [2, 7]]),
+        (Stacked(1), [[0, 1, 2], [5, 6, 7]]),
+        (Stacked(-1, reverse=True), [[2, 1, 0], [7, 6, 5]]),
+        (Stacked(0, part=2), [0, 5, 1, 6, 2, 7]),
+        (Stacked(-1, reverse=True, part=-1), [2, 7, 1, 6, 0, 5]),
+    ],
+)
+def test_stacking(slot: Stacked, expected: list) -> None:
+    assert LoopGraph([Sliced(1), slot], through).run(X, trip=3)[0].tolist() == expected
+
+
+def test_scalars_stack_to_a_vector() -> None:
+    assert LoopGraph([Sliced(), Stacked()], through).run([1.5, 2.5])[0].tolist() == [1.5, 2.5]
+    words = np.array(["a", "b"], object)
+    assert LoopGraph([Sliced(), Stacked(reverse=True)], through).run(words)[0].tolist() == ["b", "a"]
+
+
+def test_unequal_elements_cannot_be_stacked() -> None:
+    def build(body: Graph, values: list[Value]) -> list[Value]:
+        return [body.add_node("Expand", [values[0], values[0]], ["e"]).output]
+
+    with pytest.raises(ExecutionError, match="different shapes"):
+        LoopGraph([Sliced(part=1, stride=1), Stacked()], build).run([1, 2])
+
+
+@pytest.mark.parametrize(
+    "slot, element, result, expected",
+    [
+        (Stacked(0), tensor("float16", 3, "N"), None, (0, 3, 0)),
+        (Stacked(-1), tensor("float16", 3, "N"), None, (3, 0, 0)),
+        (Stacked(1, part=2), tensor("float16", 3, 2), None, (3, 0)),
+        (Stacked(0), TensorType(), tensor("float16", "K", 4), (0, 4)),
+        (Stacked(0), tensor("float16", None), tensor("float16", "K", 4), (0, 4)),
+        (Stacked(0), TensorType(tensor("float16").dtype), None, (0,)),
+    ],
+)
+def test_no_pass_stacks_up_to_nothing(slot: Stacked, element: Any, result: Any, expected: tuple) -> None:
+    loop = LoopGraph([Captured(), slot], through)
+    loop.node.regions["body"].outputs[0].type = element
+    loop.node.outputs[0].type = result
+    got = loop.run(np.zeros((3, 2), np.float16), trip=0)[0]
+    assert got.shape == expected and got.dtype == np.float16
+
+
+def test_no_pass_of_an_unknown_type() -> None:
+    with pytest.raises(ExecutionError, match="isn't declared"):
+        LoopGraph([Captured(), Stacked()], through).run(1.0, trip=0)
+
+
+def test_loops_without_an_end() -> None:
+    loop = LoopGraph([Carried()], plus_one)
+    loop.graph.set_input(loop.node, 0, None)
+    with pytest.raises(InvalidModel, match="nothing ends"):
+        loop.run(1)
+
+
+def test_condition_without_a_slot() -> None:
+    loop = LoopGraph([Carried()], plus_one)
+    loop.graph.set_input(loop.node, 1, loop.go)
+    with pytest.raises(InvalidModel, match="condition slot"):
+        loop.run(1)
+
+
+def test_failures_inside_name_the_inner_node() -> None:
+    def build(body: Graph, values: list[Value]) -> list[Value]:
+        return [body.add_node("Reshape", [values[0], body.add_constant(np.array([7]))], ["r"], name="deep").output]
+
+    with pytest.raises(ExecutionError, match="'deep'"):
+        LoopGraph([Carried()], build).run([1, 2])
+
+
+@pytest.mark.parametrize("condition, expected", [(True, 5), (False, -5)])
+def test_branches(condition: bool, expected: int) -> None:
+    graph = Graph("hub")
+    c, x = graph.add_input("c", BOOL), graph.add_input("x", I64)
+    regions = {}
+    for name, op_type in (("then", "Identity"), ("else", "Neg")):
+        region = regions[name] = Graph("hub", name)
+        region.outputs.append(region.add_node(op_type, [region.add_input(f"x_{name}")], [f"y_{name}"]).output)
+    node = graph.add_node("If", [c, x], ["y"], domain=DOMAIN, regions=regions, captured=1)
+    graph.outputs.append(node.output)
+    assert Executor(graph).run({"c": np.array(condition), "x": np.array(5)})["y"] == expected
+
+
+class Recorder:
+    """A compiler that notes what it is asked, and hands out what it is told."""
+
+    def __init__(self, *answers: list[Any] | None) -> None:
+        self.asked: list[Node] = []
+        self.inputs: list[list[Any]] = []
+        self.answers = list(answers)
+
+    def __call__(self, node: Node) -> loops.Compiled:
+        self.asked.append(node)
+        return self.answer
+
+    def answer(self, inputs: list[Any]) -> list[Any] | None:
+        self.inputs.append(inputs)
+        return self.answers.pop(0)
+
+
+def compiled_run(loop: LoopGraph, compiler: Any, trips: Sequence[int]) -> list[int]:
+    executor = Executor(loop.graph, compiler)
+    return [int(executor.run({"trip": np.array(n), "go": np.array(True), "in2": np.array(0)})["out0"]) for n in trips]
+
+
+def test_short_loops_are_not_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loops, "COMPILE_AFTER", 5)
+    recorder = Recorder()
+    assert compiled_run(LoopGraph([Carried()], plus_one), recorder, [4]) == [4]
+    assert recorder.asked == []
+
+
+def test_long_loops_are_compiled_at_once_or_when_they_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loops, "COMPILE_AFTER", 5)
+    loop, recorder = LoopGraph([Carried()], plus_one), Recorder([np.array(100)], [np.array(200)])
+    assert compiled_run(loop, recorder, [3, 2, 9]) == [3, 100, 200]
+    assert recorder.asked == [loop.node]
+    assert [int(value) for value in recorder.inputs[0] if value is not None] == [2, 0]
+
+
+def test_loops_of_unknown_length_are_handed_over_midway(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loops, "COMPILE_AFTER", 4)
+
+    def build(body: Graph, values: list[Value]) -> list[Value]:
+        return [*plus_one(body, values), body.add_constant(np.array(True))]
+
+    recorder = Recorder([np.array(77)])
+    assert compiled_run(LoopGraph([Carried(), Condition()], build), recorder, [50]) == [77]
+    assert int(recorder.inputs[0][2]) == 0  # from the beginning, not from where the interpreter stood
+
+
+def test_declined_inputs_are_interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loops, "COMPILE_AFTER", 0)
+    recorder = Recorder(None, None, None)
+    assert compiled_run(LoopGraph([Carried()], plus_one), recorder, [1, 2, 3, 4]) == [1, 2, 3, 4]
+    assert len(recorder.inputs) == 3
