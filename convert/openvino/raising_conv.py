@@ -120,7 +120,10 @@ def _pads_for(x: Value, weights: Value, shape: list[int], window: dict[str, Any]
 
 @rule(DOMAIN, "DeformableConvolution")
 def deformable_convolution(op: Builder, node: Node) -> Results:
-    """DeformableConvolution-1, -8 (with a mask): ONNX's has no pads by `auto_pad`."""
+    """DeformableConvolution-8 with `bilinear_interpolation_pad`: ONNX's samples between the edge and the zeros around
+    it too, and has no pads by `auto_pad`."""
+    if not node.attributes.get("bilinear_interpolation_pad", False):
+        raise Unsupported(node, "samples outside the image count as zero, whatever lies next to them")
     x, offset, weights, mask = given(node, 0), given(node, 1), given(node, 2), node.input(3)
     window = _window(node, rank_of(node, x) - 2, "strides", "dilations")
     if window.get("auto_pad", "VALID") != "VALID":

@@ -1,8 +1,4 @@
-"""Element by element: arithmetic, comparison, logic, bits, conversions, rounding.
-
-`auto_broadcast` needs no translation: "none" wants equal shapes, "numpy" is ONNX's rule, and "pdpd" as IR
-writes it (without an axis) aligns the second input at its end, which is NumPy's rule where it is valid.
-"""
+"""Element by element: arithmetic, comparison, logic, bits, conversions, rounding."""
 
 from __future__ import annotations
 
@@ -17,7 +13,7 @@ from ...passes.protos import ENUMS, enum_of
 from ...passes.rewrite import Builder, collect, combine, rule
 from ...passes.types import DType, TensorType
 from .dialect import DOMAIN
-from .raising_support import Results, call, cast, constant, dtype_of, element_type, given, number, rows
+from .raising_support import Results, aligned, call, cast, constant, dtype_of, element_type, given, number, rows
 
 _ROWS = {
     "Abs": "Abs",
@@ -71,13 +67,13 @@ _BITWISE = {
 def bitwise(op: Builder, node: Node) -> Results:
     """Bitwise*-13: on booleans the logical operator."""
     target, logical = _BITWISE[node.op_type]
-    return op.call(logical if given(node).tensor.dtype is DType.BOOL else target, *node.inputs)
+    return op.call(logical if given(node).tensor.dtype is DType.BOOL else target, *aligned(op, node))
 
 
 @rule(DOMAIN, "BitwiseLeftShift", "BitwiseRightShift")
 def shift(op: Builder, node: Node) -> Results:
     """BitwiseLeftShift-15, BitwiseRightShift-15: signed ones shift left as unsigned, right with their sign."""
-    a, b = given(node, 0), given(node, 1)
+    a, b = aligned(op, node)
     dtype = dtype_of(node, a)
     left = node.op_type == "BitwiseLeftShift"
     if not dtype.is_signed:
@@ -102,11 +98,12 @@ def _disagrees(op: Builder, remainder: Value, divisor: Value) -> Value:
 @rule(DOMAIN, "Divide")
 def divide(op: Builder, node: Node) -> Results:
     """Divide-1: of integers the floor, unless `m_pythondiv` is false; ONNX's Div truncates."""
-    a, b = given(node, 0), given(node, 1)
+    a, b = aligned(op, node)
     dtype = dtype_of(node, a)
     quotient = call(op, "Div", a, b)
     if not dtype.is_integer or not dtype.is_signed or not node.attributes.get("m_pythondiv", True):
         return quotient
+    op.rewriter.notes.append(f"{node!r}: rounds down, as m_pythondiv says; OpenVINO's CPU runtime rounds towards zero")
     wrong = _disagrees(op, op.Mod(a, b, fmod=1), b)
     return op.Sub(quotient, cast(op, wrong, dtype))
 
@@ -114,13 +111,13 @@ def divide(op: Builder, node: Node) -> Results:
 @rule(DOMAIN, "Mod")
 def mod(op: Builder, node: Node) -> Results:
     """Mod-1: the sign of the dividend."""
-    return call(op, "Mod", given(node, 0), given(node, 1), fmod=1)
+    return call(op, "Mod", *aligned(op, node), fmod=1)
 
 
 @rule(DOMAIN, "FloorMod")
 def floor_mod(op: Builder, node: Node) -> Results:
     """FloorMod-1: the sign of the divisor. ONNX's Mod does that for integers only."""
-    a, b = given(node, 0), given(node, 1)
+    a, b = aligned(op, node)
     if not dtype_of(node, a).is_float:
         return call(op, "Mod", a, b)
     remainder = call(op, "Mod", a, b, fmod=1)
@@ -130,20 +127,21 @@ def floor_mod(op: Builder, node: Node) -> Results:
 @rule(DOMAIN, "SquaredDifference")
 def squared_difference(op: Builder, node: Node) -> Results:
     """SquaredDifference-1."""
-    difference = call(op, "Sub", given(node, 0), given(node, 1))
+    difference = call(op, "Sub", *aligned(op, node))
     return call(op, "Mul", difference, difference)
 
 
 @rule(DOMAIN, "NotEqual")
 def not_equal(op: Builder, node: Node) -> Results:
     """NotEqual-1."""
-    return op.Not(call(op, "Equal", given(node, 0), given(node, 1)))
+    return op.Not(call(op, "Equal", *aligned(op, node)))
 
 
 @rule(DOMAIN, "Select")
 def select(op: Builder, node: Node) -> Results:
-    """Select-1."""
-    return op.Where(cast(op, given(node, 0), DType.BOOL), given(node, 1), given(node, 2))
+    """Select-1: "pdpd" aligns with the second input."""
+    condition, chosen, other = aligned(op, node, base=1)
+    return op.Where(cast(op, condition, DType.BOOL), chosen, other)
 
 
 @rule(DOMAIN, "IsInf")
@@ -194,6 +192,8 @@ def clamp(op: Builder, node: Node) -> Results:
     return call(op, "Clip", x, number(op, bounds[0], x), number(op, bounds[1], x))
 
 
+_UNSATURATED = (DType.FLOAT8E4M3FN, DType.FLOAT8E5M2)  # what is too large becomes NaN, infinity
+
 # conversions ---------------------------------------------------------------------------------------
 
 
@@ -201,7 +201,8 @@ def _converted(op: Builder, node: Node, value: Value, dtype: DType) -> Value:
     source = dtype_of(node, value)
     enum_of(dtype, node)
     if source in ENUMS:
-        return op.Cast(value, to=enum_of(dtype, node), _types=[TensorType(dtype, value.tensor.shape)])
+        types = [TensorType(dtype, value.tensor.shape)]
+        return op.Cast(value, to=enum_of(dtype, node), saturate=0 if dtype in _UNSATURATED else None, _types=types)
     array = constant(value)
     if array is None or not source.is_integer:
         raise Unsupported(node, f"ONNX has no element type {source.value}")

@@ -25,6 +25,7 @@ from .raising_support import (
     number,
     rank_of,
     size,
+    sizes,
     vector,
 )
 
@@ -41,6 +42,7 @@ class _Resize:
     antialias: bool
     cubic: float
     by_scales: bool
+    pillow: bool = False
 
 
 _MODES = {
@@ -68,7 +70,8 @@ def _wish(node: Node) -> _Resize:
         return _Resize(mode, "align_corners" if aligned else "asymmetric", "floor", antialias, -0.75, False)
     coordinates = choice(node, "coordinate_transformation_mode", "half_pixel", _COORDINATES)
     cubic = float(attributes.get("cube_coeff", -0.75))
-    if str(attributes["mode"]).lower().endswith("_pillow"):
+    pillow = str(attributes["mode"]).lower().endswith("_pillow")
+    if pillow:
         antialias, coordinates = True, "half_pixel"
     return _Resize(
         mode,
@@ -77,6 +80,7 @@ def _wish(node: Node) -> _Resize:
         antialias,
         cubic,
         choice(node, "shape_calculation_mode", "sizes", {"sizes": False, "scales": True}),
+        pillow,
     )
 
 
@@ -98,6 +102,7 @@ def interpolate(op: Builder, node: Node) -> Results:
         return _by_index(op, node, x, axes, wanted, wish)
     if wish.coordinates == "tf_half_pixel_for_nn":
         raise Unsupported(node, "tf_half_pixel_for_nn of a mode other than nearest")
+    smooth = wish.antialias and wish.mode != "nearest" and (wish.pillow or _smooths(node, x, axes, wanted, wish))
     goal = (vector(op, wanted, DType.FLOAT32), None) if wish.by_scales else (None, vector(op, wanted))
     return call(
         op,
@@ -110,8 +115,26 @@ def interpolate(op: Builder, node: Node) -> Results:
         coordinate_transformation_mode=wish.coordinates,
         nearest_mode=wish.nearest if wish.mode == "nearest" else None,
         cubic_coeff_a=wish.cubic if wish.mode == "cubic" else None,
-        antialias=1 if wish.antialias and wish.mode != "nearest" else None,
+        antialias=1 if smooth else None,
+        exclude_outside=1 if smooth or wish.pillow else None,
     )
+
+
+def _smooths(node: Node, x: Value, axes: list[int], wanted: Value, wish: _Resize) -> bool:
+    """Whether the antialiasing of "linear" changes anything: not where nothing shrinks.
+
+    Raises:
+        Unsupported: one axis shrinks and another grows (whose filter would become narrower), or that isn't known.
+    """
+    goals, extents = constant(wanted), sizes(x, axes)
+    if wish.mode != "linear":
+        return False
+    if goals is None or extents is None:
+        raise Unsupported(node, "antialias between sizes that aren't known")
+    scales = [goal if wish.by_scales else goal / size for goal, size in zip(goals.reshape(-1), extents, strict=True)]
+    if any(scale < 1 for scale in scales) and any(scale > 1 for scale in scales):
+        raise Unsupported(node, "antialias where one axis shrinks and another grows")
+    return any(scale < 1 for scale in scales)
 
 
 def _padded(op: Builder, node: Node, x: Value) -> Value:
@@ -175,24 +198,43 @@ def grid_sample(op: Builder, node: Node) -> Results:
     )
 
 
+_ALIGNED = {"asymmetric": "output_half_pixel", "half_pixel_for_nn": "half_pixel", "half_pixel": "half_pixel"}
+
+
 @rule(DOMAIN, "ROIAlign")
 def roi_align(op: Builder, node: Node) -> Results:
-    """ROIAlign-3, -9 (`aligned_mode`)."""
-    x, boxes, batches = given(node, 0), given(node, 1), given(node, 2)
-    mode = choice(node, "aligned_mode", "asymmetric", {"asymmetric": "output_half_pixel", "half_pixel": "half_pixel"})
-    return call(
+    """ROIAlign-3, -9 (`aligned_mode`; "half_pixel" also moves the boxes by half a pixel of the image).
+
+    "max" is the greatest of the sampled values and 0, while ONNX's compares what each corner contributes: so the
+    samples are taken singly, as bins of one sample each, and pooled.
+    """
+    x, boxes, batches = given(node, 0), given(node, 1), cast(op, given(node, 2), DType.INT64)
+    mode = choice(node, "aligned_mode", "asymmetric", _ALIGNED)
+    if str(node.attributes.get("aligned_mode", "")).lower() == "half_pixel":
+        boxes = op.Add(boxes, number(op, 0.5, boxes))
+    height, width = int(node.attributes["pooled_h"]), int(node.attributes["pooled_w"])
+    samples = int(node.attributes.get("sampling_ratio", 0))
+    greatest = choice(node, "mode", "avg", {"avg": False, "max": True})
+    if greatest and not samples:
+        raise Unsupported(node, "the greatest of a number of samples that depends on the box")
+    fine = samples if greatest else 1
+    found = call(
         op,
         "RoiAlign",
         x,
         boxes,
-        cast(op, batches, DType.INT64),
-        mode=choice(node, "mode", "avg", {"avg": "avg", "max": "max"}),
-        output_height=int(node.attributes["pooled_h"]),
-        output_width=int(node.attributes["pooled_w"]),
-        sampling_ratio=int(node.attributes.get("sampling_ratio", 0)),
+        batches,
+        mode="avg",
+        output_height=height * fine,
+        output_width=width * fine,
+        sampling_ratio=1 if greatest else samples,
         spatial_scale=float(node.attributes.get("spatial_scale", 1.0)),
         coordinate_transformation_mode=mode,
     )
+    if not greatest:
+        return found
+    pooled = op.MaxPool(found, kernel_shape=[fine, fine], strides=[fine, fine])
+    return op.Max(pooled, number(op, 0, pooled))
 
 
 @rule(DOMAIN, "Col2Im")

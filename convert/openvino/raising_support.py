@@ -240,12 +240,29 @@ def normal_axes(node: Node, axes: Sequence[int], rank: int) -> list[int]:
     return [axis % rank for axis in axes]
 
 
-def same_shape(value: Value, shape: Sequence[int]) -> bool:
-    return value.tensor.static_shape == tuple(shape)
-
-
 def volume(shape: Sequence[int]) -> int:
     return math.prod(shape)
+
+
+def aligned(op: Builder, node: Node, base: int = 0) -> list[Value]:
+    """All inputs of an elementwise operator so that NumPy's broadcasting does what `auto_broadcast` says.
+
+    "none" wants equal shapes, "numpy" is ONNX's rule. "pdpd" puts the dimensions of the others at an axis of
+    input `base`: the one the file names, else 0 as OpenVINO's reader has it; -1 is the end.
+    """
+    inputs = [given(node, index) for index in range(len(node.formal_inputs))]
+    if str(node.attributes.get("auto_broadcast", "numpy")).lower() != "pdpd":
+        return inputs
+    axis = int(node.attributes.get("auto_broadcast.auto_broadcast_axis", 0))
+    rank = rank_of(node, inputs[base])
+    for index, value in enumerate(inputs):
+        behind = 0 if axis == -1 else rank - axis - rank_of(node, value)
+        if index == base or not behind:
+            continue
+        if behind < 0:
+            raise Unsupported(node, f"input {index} has more dimensions than there are from axis {axis} on")
+        inputs[index] = op.Unsqueeze(value, op.const(list(range(-behind, 0)), DType.INT64))
+    return inputs
 
 
 # operators beyond ONNX's types ---------------------------------------------------------------------
@@ -321,6 +338,6 @@ def rows(table: Mapping[str, str]) -> dict[Key, list[Rule]]:
     """Rules for operators that differ in name only: same inputs, no attributes."""
 
     def make(target: str) -> Rule:
-        return lambda op, node: call(op, target, *node.inputs)
+        return lambda op, node: call(op, target, *aligned(op, node))
 
     return {(DOMAIN, source): [make(target)] for source, target in table.items()}
