@@ -56,9 +56,9 @@ def product(x: Array, axes: tuple[int, ...], keep: bool) -> Any:
 
 def average(x: Array, axes: tuple[int, ...], keep: bool) -> Any:
     """The mean; of integers truncated toward zero."""
-    if is_float(x.dtype):
-        return np.mean(x, axis=axes, keepdims=keep)
     count = math.prod(x.shape[axis] for axis in axes)
+    if is_float(x.dtype):
+        return np.sum(x, axis=axes, keepdims=keep) / x.dtype.type(count)
     added = np.sum(x, axis=axes, keepdims=keep, dtype=np.uint64 if x.dtype.kind == "u" else np.int64)
     return (added - np.fmod(added, count)) // max(count, 1)
 

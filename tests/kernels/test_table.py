@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import onnx.defs
 import pytest
-
 from backedge.passes.errors import Unsupported
 from backedge.runtime.kernels import KERNELS, lookup
 
