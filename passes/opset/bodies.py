@@ -48,7 +48,7 @@ def _function(node: Node) -> FunctionProto | None:
     found: Any = onnx.defs.get_schema(node.op_type, node.version, node.domain)  # its stub lacks what follows
     if found.has_function:
         return FunctionProto.FromString(found.get_function_with_opset_version(min(found.function_opset_versions)))
-    if not found.has_context_dependent_function:
+    if not found.has_context_dependent_function or node.regions:  # it would need the regions as protos
         return None
     proto = node_to_proto(node, lambda value: value.name or "v")
     types = [(TypeProto() if value is None else type_to_proto(value.type)) for value in node.formal_inputs]

@@ -39,6 +39,12 @@ class StepBuilder(Builder):
         """The opset of ai.onnx at which the walk ends."""
         return self.walk.targets.get("", self.opsets[""])
 
+    def reshape(self, value: Value, shape: Value, type: Type | None = None) -> Value:
+        """Reshape to sizes that aren't known here: 0 is a size like any other from opset 14 on, copied before."""
+        if self.target < 14:
+            return self.Reshape(value, shape, _types=[type])
+        return self.at(14).Reshape(value, shape, allowzero=1, _types=[type])
+
     def call(self, op_type: str, *inputs: Value | None, _domain: str | None = None, **options: Any) -> Any:
         domain = _domain or ""
         if not options.get("_version"):

@@ -7,31 +7,43 @@ from ..graph import Node, Value
 from ..protos import ENUMS
 from ..types import DType
 from .build import StepBuilder
+from .runtime_axes import is_constant, reduction
 from .steps import (
     Made,
     Step,
     attribute,
-    both,
     changed,
     constant,
     dtype,
-    moved,
     positive,
     required,
     rows,
     same,
     tensor_type,
+    to_attributes,
+    to_inputs,
 )
 
 _LATER = "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSumSquare"
 
+# without axes, those that leave an element as it is; and those that may go over one axis after the other
+_IDENTITIES = frozenset({"ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"})
+_STEPWISE = _IDENTITIES | {"ReduceL1", "ReduceL2", "ReduceLogSumExp"}
 
-def _some_axes(op: StepBuilder, node: Node) -> Made:
-    """noop_with_empty_axes=1 matters where there are no axes, or may be none."""
+
+def _axes_attribute(op: StepBuilder, node: Node) -> Made:
+    """Axes that are given at run time, or that may be none, are said by other operators."""
     axes = constant(node, 1)
-    if attribute(node, "noop_with_empty_axes", 0) and (axes is None or not axes.size):
+    plain = changed(node, without=("noop_with_empty_axes",))
+    if attribute(node, "noop_with_empty_axes", 0) and (node.input(1) is None or (axes is not None and not axes.size)):
+        if node.op_type in _IDENTITIES:
+            return required(node, 0)
         raise Unsupported(node, f"noop_with_empty_axes=1 can't be said before version {node.version}")
-    return changed(node, without=("noop_with_empty_axes",))
+    if is_constant(node):
+        return to_attributes(("axes", 1))(op, plain)
+    if node.op_type not in _STEPWISE:
+        raise Unsupported(node, f"axes isn't constant, as it must be before version {node.version}")
+    return reduction(op, node)
 
 
 def _floating(op: StepBuilder, value: Value) -> Value:
@@ -56,7 +68,7 @@ def _log_of_exponentials(op: StepBuilder, node: Node) -> Made:
     return op.Cast(made, to=ENUMS[kind])
 
 
-_AXES = both(moved(("axes", 1)), Step(same, _some_axes))
+_AXES = Step(to_inputs(("axes", 1)), _axes_attribute)
 
 ROWS = {
     **rows(f"{_LATER} ReduceSum", 11, positive("axes")),

@@ -9,6 +9,7 @@ from ..graph import Node, Value
 from ..protos import ENUMS
 from ..types import DType, TensorType
 from .build import StepBuilder
+from .runtime_axes import squeeze, unsqueeze
 from .steps import (
     Made,
     Step,
@@ -31,6 +32,7 @@ from .steps import (
     required,
     rows,
     same,
+    to_inputs,
 )
 
 _INT64_MAX, _INT64_MIN = np.iinfo(np.int64).max, np.iinfo(np.int64).min
@@ -269,9 +271,9 @@ ROWS = {
     ("Reshape", 14): Step(same, _copied_zeros),
     ("Shape", 15): Step(same, _whole_shape),
     ("Squeeze", 11): positive("axes"),
-    ("Squeeze", 13): moved(("axes", 1)),
+    ("Squeeze", 13): Step(to_inputs(("axes", 1)), squeeze),
     ("Unsqueeze", 11): Step(same, _positive_axes),
-    ("Unsqueeze", 13): moved(("axes", 1), empty=True),
+    ("Unsqueeze", 13): Step(to_inputs(("axes", 1), empty=True), unsqueeze),
     **rows("ArgMax ArgMin Compress Concat Flatten", 11, positive("axis")),
     **rows("ArgMax ArgMin", 12, added(select_last_index=0)),
     ("Concat", 4): defaults({"axis": 1}, {}),

@@ -14,9 +14,7 @@ def _reshaped(op: StepBuilder, value: Value, like: Value) -> Value:
     shape = like.tensor.static_shape
     if shape is not None and all(shape):
         return op.Reshape(value, numbers(op, shape), _types=[like.type])
-    if op.target < 14:
-        return op.Reshape(value, op.Shape(like), _types=[like.type])
-    return op.at(14).Reshape(value, op.Shape(like), allowzero=1, _types=[like.type])
+    return op.reshape(value, op.Shape(like), like.type)
 
 
 def _one_axis(op: StepBuilder, node: Node) -> Made:

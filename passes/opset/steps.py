@@ -197,13 +197,8 @@ def defaults(old: Mapping[str, Any], new: Mapping[str, Any]) -> Step:
     return Step(stating(old), stating(new))
 
 
-def moved(*places: tuple[str, int], kind: str = "list", empty: bool = False) -> Step:
-    """Integer attributes became int64 inputs.
-
-    Args:
-        kind: "list" as a vector, "one" number as a vector of one, "one" as a "scalar".
-        empty: an empty list means what it says; otherwise it is one not given.
-    """
+def to_inputs(*places: tuple[str, int], kind: str = "list", empty: bool = False) -> Adapter:
+    """Integer attributes become int64 inputs; see `moved`."""
 
     def up(op: Builder, node: Node) -> Made:
         inputs: list[Value | None] = node.formal_inputs
@@ -213,6 +208,12 @@ def moved(*places: tuple[str, int], kind: str = "list", empty: bool = False) -> 
                 made = op.const(value, DType.INT64) if kind == "scalar" else numbers(op, value)
                 inputs = put(inputs, index, made)
         return changed(node, inputs=inputs, without=[name for name, _ in places])
+
+    return up
+
+
+def to_attributes(*places: tuple[str, int], kind: str = "list", empty: bool = False) -> Adapter:
+    """Constant int64 inputs become attributes; see `moved`."""
 
     def down(op: Builder, node: Node) -> Made:
         inputs = node.formal_inputs
@@ -229,7 +230,17 @@ def moved(*places: tuple[str, int], kind: str = "list", empty: bool = False) -> 
                 values[name] = TypedList(AttributeProto.INTS, items) if kind == "list" else items[0]
         return changed(node, inputs=inputs, **values)
 
-    return Step(up, down)
+    return down
+
+
+def moved(*places: tuple[str, int], kind: str = "list", empty: bool = False) -> Step:
+    """Integer attributes became int64 inputs.
+
+    Args:
+        kind: "list" as a vector, "one" number as a vector of one, "one" as a "scalar".
+        empty: an empty list means what it says; otherwise it is one not given.
+    """
+    return Step(to_inputs(*places, kind=kind, empty=empty), to_attributes(*places, kind=kind, empty=empty))
 
 
 def added_input(name: str, index: int) -> Step:

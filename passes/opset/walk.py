@@ -107,6 +107,8 @@ class Walk:
                 current = made
                 continue
             return [made] if isinstance(made, Value) else made
+        if current is not node:
+            current = _at(current, plan.version)
         if built:
             check(_at(current, plan.version), node, None)
             return _place(op, current, plan.version)

@@ -1,0 +1,75 @@
+"""Axes that are known at run time only, where a version wants them as an attribute.
+
+They are turned into a mask over the axes of a tensor whose rank is known.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import Unsupported
+from ..graph import Node, Value
+from ..protos import ENUMS
+from ..types import DType, TensorType
+from .build import StepBuilder
+from .steps import Made, attribute, constant, numbers, rank, required, to_attributes
+
+_BY_ATTRIBUTE = to_attributes(("axes", 1))
+_NOWHERE = 1 << 20  # an axis that no tensor has
+
+
+def _mask(op: StepBuilder, axes: Value, size: int) -> Value:
+    """bool [size]: which of the axes are named."""
+    column = op.Concat(op.Reshape(axes, numbers(op, [-1, 1])), op.const([[_NOWHERE]], DType.INT64), axis=0)
+    found = op.Or(op.Equal(column, numbers(op, np.arange(size))), op.Equal(column, numbers(op, np.arange(-size, 0))))
+    number = op.Cast(found, to=ENUMS[DType.INT32], _types=[TensorType(DType.INT32, (None, size))])
+    return op.Cast(op.ReduceMax(number, axes=[0], keepdims=0), to=ENUMS[DType.BOOL])
+
+
+def is_constant(node: Node) -> bool:
+    """Whether the axes are known, or left out."""
+    return node.input(1) is None or constant(node, 1) is not None
+
+
+def reduction(op: StepBuilder, node: Node) -> Value:
+    """A reduction over axes given at run time, for those that may go over one axis after the other.
+
+    Each axis is reduced; of the elements along it and the reduced one behind them the mask takes either.
+    """
+    data, axes = required(node, 0), required(node, 1)
+    size = rank(node, data)
+    mask = _mask(op, axes, size)
+    if not attribute(node, "noop_with_empty_axes", 0):
+        mask = op.Or(mask, op.Equal(op.Size(axes), op.const(0)))
+    made = op.Abs(data) if node.op_type in ("ReduceL1", "ReduceL2") else data
+    shape, one = op.Shape(data), numbers(op, 1)
+    for axis in range(size):
+        taken, length = (op.Slice(value, numbers(op, axis), numbers(op, axis + 1)) for value in (mask, shape))
+        both = op.Concat(made, op.call(node.op_type, made, axes=[axis], keepdims=1), axis=axis)
+        start = op.Where(taken, length, numbers(op, 0))
+        made = op.Slice(both, start, op.Where(taken, op.Add(length, one), length), numbers(op, axis))
+    return made if attribute(node, "keepdims", 1) else op.reshape(made, op.Compress(shape, op.Not(mask), axis=0))
+
+
+def squeeze(op: StepBuilder, node: Node) -> Made:
+    """The sizes of the axes that stay, as a shape."""
+    if is_constant(node):
+        return _BY_ATTRIBUTE(op, node)
+    data = required(node, 0)
+    mask = _mask(op, required(node, 1), rank(node, data))
+    return op.reshape(data, op.Compress(op.Shape(data), op.Not(mask), axis=0))
+
+
+def unsqueeze(op: StepBuilder, node: Node) -> Made:
+    """The sizes in order with ones between them: a place takes the size that as many unmasked ones stand before."""
+    if is_constant(node):
+        return to_attributes(("axes", 1), empty=True)(op, node)
+    data, axes = required(node, 0), required(node, 1)
+    count = axes.tensor.static_shape
+    if count is None:
+        raise Unsupported(node, "axes neither constant nor of a number that is known")
+    size = rank(node, data)
+    mask = _mask(op, axes, size + (count[0] if count else 1))
+    order = op.CumSum(op.Cast(op.Not(mask), to=ENUMS[DType.INT64]), op.const(0))
+    sizes = op.Concat(op.Shape(data), numbers(op, 1), axis=0)
+    return op.reshape(data, op.Gather(sizes, op.Where(mask, op.const(size), op.Sub(order, op.const(1)))))
