@@ -127,11 +127,9 @@ def generate(node: Node, arguments: Sequence[Argument | None]) -> Function:
             outputs.append(Output(tensor.kind, first=len(returned)))
             array = em.stored(tensor)
             returned.append(array.name if array.owned or array.level else f"{array.name}.copy()")
-    if not returned:
-        raise Decline("nothing to compute")
     names = [f"a{k}" for k, argument in enumerate(arguments) if argument is not None]
     names += [name for name, _ in em.constants]
-    lines = [f"def loop({', '.join(names)}):", *em.root.lines("    "), f"    return ({', '.join(returned)},)"]
+    lines = [f"def loop({', '.join(names)}):", *em.root.lines("    "), f"    return ({', '.join(returned) or '0'},)"]
     constants = tuple(data.numpy() for _, data in em.constants)
     return Function("\n".join(lines) + "\n", tuple(arguments), constants, tuple(outputs))
 

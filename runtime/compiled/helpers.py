@@ -14,6 +14,7 @@ from numba.extending import intrinsic
 
 _LOG2E = 1.4426950408889634
 _LN2 = 0.6931471805599453
+_HALF_ROOT_BITS = 4604544271217802189  # the float64 sqrt(0.5): from there to its double the exponent counts as 0
 _ROUND = 6755399441055744.0  # 1.5 * 2**52: adding it rounds to an integer, which its low bits then hold
 
 
@@ -175,6 +176,28 @@ def sigmoid32(x):
 
 
 @kernel
+def log32(x):
+    """log of a float32: the exponent, and a series for the rest between 0.7 and 1.4."""
+    if not x > 0:
+        return np.float32(-np.inf) if x == 0 else np.float32(np.nan)
+    if x == np.inf:
+        return x
+    bits = np.float64(x).view(np.int64)
+    exponent = (bits - _HALF_ROOT_BITS) >> 52
+    rest = np.int64(bits - (exponent << 52)).view(np.float64)
+    s = (rest - 1.0) / (rest + 1.0)
+    q = s * s
+    p = 1.0 / 13.0
+    p = 1.0 / 11.0 + q * p
+    p = 1.0 / 9.0 + q * p
+    p = 1.0 / 7.0 + q * p
+    p = 1.0 / 5.0 + q * p
+    p = 1.0 / 3.0 + q * p
+    p = 1.0 + q * p
+    return np.float32(exponent * _LN2 + 2.0 * s * p)
+
+
+@kernel
 def tanh32(x):
     """tanh of a float32."""
     wide = np.float64(x)
@@ -327,6 +350,23 @@ def multiply(a, b, out):
             x0 = a[i, p]
             for j in range(n):
                 out[i, j] += x0 * b[p, j]
+
+
+@kernel
+def multiply_row(a, b, out):
+    """out = a @ b for an `a` of one row: four steps at a time."""
+    k, n = b.shape
+    whole = k - k % 4
+    for j in range(n):
+        out[0, j] = 0
+    for p in range(0, whole, 4):
+        x0, x1, x2, x3 = a[0, p], a[0, p + 1], a[0, p + 2], a[0, p + 3]
+        for j in range(n):
+            out[0, j] = out[0, j] + x0 * b[p, j] + x1 * b[p + 1, j] + x2 * b[p + 2, j] + x3 * b[p + 3, j]
+    for p in range(whole, k):
+        x0 = a[0, p]
+        for j in range(n):
+            out[0, j] += x0 * b[p, j]
 
 
 @njit(error_model="numpy", fastmath={"reassoc", "nsz"})

@@ -22,7 +22,7 @@ def product(em: Emitter, a: Tensor, b: Tensor) -> Tensor:
         return Small(a.kind, fixed((m, n)), tuple(_element(em, a, b, at, k) for at in row_major(fixed((m, n)))))
     left, right = em.stored(a), em.stored(b)
     result = em.buffer(a.kind, (m, n))
-    helper = "multiply_column" if n == 1 else "multiply"
+    helper = "multiply_row" if m == 1 else "multiply_column" if n == 1 else "multiply"
     em.block.line(f"{helper}({left.name}, {right.name}, {result.name})")
     return em.settle(result)
 

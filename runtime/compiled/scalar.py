@@ -61,7 +61,6 @@ def wide(function: str, *operands: str) -> str:
 
 
 _NAN_FIRST = "({0} if {0} %s {1} or {0} != {0} else {1})"
-_EXPM1 = "math.expm1({0} if {0} < {zero} else {zero})"
 _SOFTPLUS = "(({0} if {0} > {zero} else {zero}) + math.log1p(math.exp(-abs({0}))))"
 
 ROWS: dict[str, Row] = {
@@ -100,17 +99,18 @@ ROWS: dict[str, Row] = {
     "Round": Row("np.rint({0})"),
     "IsNaN": Row("{0} != {0}", result="bool"),
     "Exp": Row("math.exp({0})", single="exp32({0})"),
+    "Log": Row("math.log({0})", single="log32({0})"),
     "Tanh": Row("math.tanh({0})", single="tanh32({0})"),
     "Sigmoid": Row("{one} / ({one} + math.exp(-{0}))", single="sigmoid32({0})"),
     "Erf": Row("math.erf({0})", single="np.float32(math.erf(np.float64({0})))"),
     "Relu": Row("({0} if {0} >= {zero} or {0} != {0} else {zero})", "{0} if {0} >= {zero} else {zero}", unsigned="{0}"),
     "LeakyRelu": Row("{alpha} * {0} if {0} < {zero} else {0}", attributes=("alpha",)),
     "ThresholdedRelu": Row("{0} if {0} > {alpha} else {zero}", attributes=("alpha",)),
-    "Elu": Row("{alpha} * " + _EXPM1 + " if {0} < {zero} else {0}", attributes=("alpha",)),
-    "Selu": Row("{gamma} * ({0} if {0} > {zero} else {alpha} * " + _EXPM1 + ")", attributes=("alpha", "gamma")),
+    "Elu": Row("{alpha} * math.expm1({0}) if {0} < {zero} else {0}", attributes=("alpha",)),
+    "Selu": Row("{gamma} * ({0} if {0} > {zero} else {alpha} * math.expm1({0}))", attributes=("alpha", "gamma")),
     "Softplus": Row(_SOFTPLUS),
     "Softsign": Row("{0} / ({one} + abs({0}))"),
-    **{name: Row(f"math.{name.lower()}({{0}})") for name in ("Log", "Sin", "Cos", "Tan", "Sinh", "Cosh")},
+    **{name: Row(f"math.{name.lower()}({{0}})") for name in ("Sin", "Cos", "Tan", "Sinh", "Cosh")},
     **{name: Row(f"math.{name.lower()}({{0}})") for name in ("Asin", "Acos", "Atan", "Asinh", "Acosh", "Atanh")},
 }
 """Operators whose operands are all of one kind."""
