@@ -12,7 +12,7 @@ from .inputs import design
 from .iterations import Stacking, stackings
 from .record import Finding, Report, SideRun, Trial
 from .report import print_report, rendered, write_html, write_json
-from .roles import signature_of
+from .roles import random_operators, signature_of
 from .runnables import Runnable, in_process, on_file
 from .signature import InputSpec, Signature
 from .tolerance import Difference, compare_values
@@ -35,6 +35,7 @@ __all__ = [
     "in_process",
     "on_file",
     "print_report",
+    "random_operators",
     "rendered",
     "signature_of",
     "stackings",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from .record import Report, Status
 
@@ -12,18 +12,22 @@ ENOUGH = 0.25
 """A verdict "equal" needs at least this share of the trials to have been compared."""
 
 
-def conclude(report: Report, telling: int) -> Report:
+def conclude(report: Report, telling: int, random: Sequence[str] = ()) -> Report:
     """Fill in verdict and reasons.
 
     Args:
         report: with its trials.
         telling: equal trials in which there was something to compare (an element that isn't NaN).
+        random: operators of the models that draw random numbers.
     """
     counts = report.counts
     total = len(report.trials)
     compared = counts["equal"] + counts["different"]
     needed = max(1, math.ceil(total * ENOUGH))
-    if counts["different"]:
+    if random and report.first is not None and report.first.difference.kind == "value":
+        names = ", ".join(dict.fromkeys(random))
+        report.reasons = [f"the values differ, but the inputs don't determine them: {names} draws random numbers"]
+    elif counts["different"]:
         report.verdict = "different"
         report.reasons = [_first(report), f"they differ on {counts['different']} of {compared} trials compared"]
     elif counts["only-a"] and compared:

@@ -101,7 +101,8 @@ class _Trial:
             rest = spec.lower is None and (self.number == 0 or self.random.random() < 0.6)
             return self._bounded(spec, self.fill.sizes(kind.dtype, shape, rest))
         if role == "index":
-            return self.fill.index(kind.dtype, shape, self._limit(spec), spec.wrap and not self.deep)
+            positions = self.fill.index(kind.dtype, shape, self._limit(spec), spec.wrap and not self.deep)
+            return (positions + int(spec.lower or 0)).astype(kind.dtype.numpy)
         return self._bounded(spec, self._data(spec, kind.dtype, shape, turn))
 
     def _data(self, spec: InputSpec, dtype: DType, shape: tuple[int, ...], turn: int) -> np.ndarray[Any, Any]:
@@ -176,6 +177,8 @@ class _Trial:
 
     def _bounded(self, spec: InputSpec, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Within the bounds, and without zeros where the model divides."""
+        if array.dtype.kind == "b" and spec.upper == 0:
+            return np.zeros_like(array)
         if array.dtype.kind in "OUSbc":
             return array
         if spec.lower is not None or spec.upper is not None:

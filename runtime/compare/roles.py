@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from ...passes.graph import Graph, Node, Value
 from ...passes.loop import Carried, Condition, Loop, Stacked, is_if, is_loop
 from ...passes.types import Dim
+from .operands import AXES, INDICES, LAST_AXIS, LENGTHS, OPERANDS, RANDOM, Number, Use
 from .signature import ROLES, InputSpec, Role, Signature
 
 _MAX_CONSTANTS = 8
@@ -24,22 +25,6 @@ _MAX_CONSTANTS = 8
 
 _MAX_STEPS = 2000
 """Values that one walk looks at."""
-
-Number = float | str
-
-
-@dataclass(frozen=True, slots=True)
-class Use:
-    """What a value is used for."""
-
-    role: Role
-    constants: tuple[Number, ...] = ()
-    bound: Dim = None
-    wrap: bool = False
-    lower: float | None = None
-    nonzero: bool = False
-    in_loop: bool = False  # it decides whether a loop goes on
-
 
 _ALL = -1
 # Operators that hand an operand on: which inputs (`_ALL`: every one).
@@ -61,31 +46,6 @@ _UNDO: dict[str, tuple[Callable[[float, float], float], Callable[[float, float],
 _COMPARISONS = ("Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal")
 _LIMITS = ("Max", "Min", "Clip")
 
-# Positions along an axis: operator -> (index operand, data operand).
-_INDICES = {"Gather": 1, "GatherElements": 1, "ScatterElements": 1, "Scatter": 1, "GatherND": 1, "ScatterND": 1}
-_AXES = {
-    **{f"Reduce{kind}": 1 for kind in ("Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "SumSquare", "LogSum")},
-    "ReduceLogSumExp": 1,
-    "Squeeze": 1,
-    "Unsqueeze": 1,
-    "CumSum": 1,
-    "CumProd": 1,
-    "Slice": 3,
-}
-_POSITIONS = {"SequenceAt": 1, "SequenceErase": 1, "SequenceInsert": 2, "OneHot": 0}
-# Shapes and the like: operator -> operands, and the smallest value that is always good.
-_SHAPES: dict[str, tuple[tuple[int, ...], float | None]] = {
-    "Reshape": ((1,), None),
-    "Slice": ((1, 2, 4), None),
-    "Expand": ((1,), 1),
-    "Tile": ((1,), 1),
-    "ConstantOfShape": ((0,), 1),
-    "Pad": ((1,), 0),
-    "Resize": ((3,), 1),
-    "CenterCropPad": ((1,), 1),
-}
-_COUNTS = {"Range": (0, 1, 2), "TopK": (1,)}
-
 
 def signature_of(graph: Graph, *, allow_empty: bool = False) -> Signature:
     """The inputs of a hub graph, each with its role, bounds and the constants it is compared with.
@@ -102,6 +62,16 @@ def signature_of(graph: Graph, *, allow_empty: bool = False) -> Signature:
     return Signature([_spec(value, uses) for value, uses in found.items()], allow_empty)
 
 
+def random_operators(graph: Graph) -> list[str]:
+    """The operators whose results the inputs don't determine (a Dropout only where it surely drops)."""
+    found = dict.fromkeys(node.op_type for _, node in graph.walk() if node.domain == "" and node.op_type in RANDOM)
+    walk = _Walk(graph)
+    for _, node in graph.walk():
+        if node.op == ("", "Dropout") and walk.constant(node.input(2)) == (1.0,):
+            found["Dropout"] = None
+    return sorted(found)
+
+
 def _spec(value: Value, uses: list[Use]) -> InputSpec:
     strongest: Role = "data"
     for role in ROLES:
@@ -110,12 +80,14 @@ def _spec(value: Value, uses: list[Use]) -> InputSpec:
     deciding = [use for use in uses if use.role == strongest]
     constants = dict.fromkeys(number for use in uses for number in use.constants)
     lowers = [use.lower for use in deciding if use.lower is not None]
+    uppers = [use.upper for use in deciding if use.upper is not None]
     return InputSpec(
         value.name,
         value.type,
         strongest,
         gate=bool(deciding) and all(use.in_loop for use in deciding),
         lower=max(lowers, default=None),
+        upper=min(uppers, default=None),
         bound=_tightest([use.bound for use in deciding]),
         wrap=bool(deciding) and all(use.wrap for use in deciding),
         nonzero=any(use.nonzero for use in uses),
@@ -157,25 +129,23 @@ class _Walk:
 
     def _operator_seeds(self, node: Node) -> Iterator[tuple[Value | None, Use]]:
         name = node.op_type
-        if name in _INDICES:
-            yield node.input(_INDICES[name]), Use("index", bound=_indexed(node), wrap=True)
-        if name in _AXES:
+        for table, lower, wrap in ((INDICES, None, True), (LENGTHS, 1, False)):
+            if name in table:
+                place, data, axis = table[name]
+                yield node.input(place), Use("index", bound=_bound(node, data, axis), wrap=wrap, lower=lower)
+        if name in AXES:
             data = node.input(0)
-            yield node.input(_AXES[name]), Use("index", bound=data.rank if data else None, wrap=True)
-        if name in _POSITIONS:
-            yield node.input(_POSITIONS[name]), Use("index", bound=1)
-        for place in _SHAPES[name][0] if name in _SHAPES else ():
-            yield node.input(place), Use("shape", lower=_SHAPES[name][1])
-        for place in _COUNTS.get(name, ()):
-            yield node.input(place), Use("trip", lower=0, nonzero=place == 2)
+            yield node.input(AXES[name]), Use("index", bound=data.rank if data else None, wrap=True)
+        for place, use in OPERANDS.get(name, {}).items():
+            yield node.input(place), use
         if name in _COMPARISONS or name in _LIMITS:
             yield from self._compared(node, Use("data"))
         if name == "Where":
             yield node.input(0), Use("condition")
-        if name in ("Div", "Mod"):
-            divisor = node.input(1)
-            if divisor is not None and divisor.tensor.dtype is not None and divisor.tensor.dtype.is_integer:
-                yield divisor, Use("data", nonzero=True)
+        if name in ("Div", "Mod") and _is_integer(node.input(1)):
+            yield node.input(1), Use("data", nonzero=True)
+        if name == "Pow" and _is_integer(node.input(0)) and _is_integer(node.input(1)):
+            yield node.input(1), Use("data", lower=0, upper=5)
 
     def _compared(self, node: Node, use: Use) -> Iterator[tuple[Value | None, Use]]:
         """Each operand of a comparison with what it is compared with."""
@@ -278,18 +248,22 @@ def _loop_seeds(loop: Loop) -> Iterator[tuple[Value | None, Use]]:
         yield loop.condition.leave, Use("condition", in_loop=True)
 
 
-def _indexed(node: Node) -> Dim:
-    """The dimension that bounds the indices, None if it isn't known."""
-    data, indices = node.input(0), node.input(1)
+def _bound(node: Node, operand: int, named: int | str) -> Dim:
+    """The dimension that bounds an operator's indices or lengths, None if it isn't known."""
+    data, indices = node.input(operand), node.input(1)
     shape = data.tensor.shape if data is not None else None
     if not shape:
         return None
-    if node.op_type in ("GatherND", "ScatterND"):
-        skipped = node.attributes.get("batch_dims", 0)
+    default = -1 if node.op_type in LAST_AXIS else 0
+    axis = node.attributes.get(named, default) if isinstance(named, str) else named
+    if named == "batch_dims":
         width = indices.tensor.shape[-1] if indices is not None and indices.tensor.shape else None
-        return _tightest(list(shape[skipped : skipped + width])) if isinstance(width, int) else None
-    axis = node.attributes.get("axis", 0)
+        return _tightest(list(shape[axis : axis + width])) if isinstance(width, int) else None
     return shape[axis] if -len(shape) <= axis < len(shape) else None
+
+
+def _is_integer(value: Value | None) -> bool:
+    return value is not None and value.tensor.dtype is not None and value.tensor.dtype.is_integer
 
 
 def _is_count(value: Value) -> bool:

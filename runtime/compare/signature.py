@@ -24,7 +24,8 @@ class InputSpec:
         role: what it is used for.
         gate: a condition that is false keeps a whole loop from running, so that it is true more often.
         lower, upper: bounds of its values, both included.
-        bound: an index is smaller than this dimension (a size, or a symbol of the inputs).
+        bound: an index is smaller than this dimension (a size, or a symbol of the inputs); with `lower` 1 it is a
+            length instead, from 1 to the whole dimension.
         wrap: a negative index is allowed and counts from the end.
         nonzero: no integer 0, the model divides by it.
         constants: what the model compares it with.

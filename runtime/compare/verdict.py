@@ -37,6 +37,7 @@ class Side:
         runnables: all that can run it.
         inputs, outputs: the model's names in order; None: as the trials have them, as the first answer has them.
         stackings: output -> how a loop stacked it, if the graph says so.
+        random: operators that draw random numbers, if there are any: then values that differ say nothing.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Side:
     inputs: Sequence[str] | None = None
     outputs: Sequence[str] | None = None
     stackings: Mapping[str, Stacking] = field(default_factory=dict)
+    random: Sequence[str] = ()
 
 
 @dataclass(slots=True)
@@ -107,6 +109,7 @@ class _Comparison:
                 atol=self.atol,
             ),
             self.told,
+            [*self.a.random, *self.b.random],
         )
 
     # one trial -----------------------------------------------------------------------------------------

@@ -47,13 +47,19 @@ class Outcome:
 
 
 _NOISE = re.compile(r"^(Exception from |Check '.*' failed at |Traceback |File \"|\s*$)")
-_TAGS = re.compile(r"^\[ONNXRuntimeError\] : \d+ : ([A-Z_]+) : ")
+_TAGS = re.compile(
+    r"^\[ONNXRuntimeError\] : \d+ : [A-Z_]+ : |Load model from .*? failed:"  # codes and what is known
+    r"|/onnxruntime_src/\S+ [^()]*\((?:[^()]|\([^()]*\))*\) (?:const )?"  # C++ functions
+)
 
 
 def one_line(text: str, limit: int = 300) -> str:
-    """The useful part of a runtime's message: no source positions, no wrapping, at most `limit` characters."""
+    """The useful part of a runtime's message: no source positions, no wrapping, its middle cut out beyond `limit`."""
     lines = [line.strip() for line in text.splitlines() if not _NOISE.match(line.strip())]
     telling = [line for line in lines if not line.endswith(":")] or lines
     line = " ".join(" ".join(telling[:3]).split())
     line = _TAGS.sub("", line)
-    return line if len(line) <= limit else line[: limit - 1] + "…"
+    if len(line) <= limit:
+        return line
+    head = limit * 2 // 3
+    return f"{line[:head]}…{line[head + 1 - limit :]}"

@@ -172,6 +172,16 @@ def test_indices_fit_their_dimension(wrap):
         assert t["i"].max() <= 9
 
 
+def test_lengths_reach_the_whole_dimension():
+    trials = draw(X, InputSpec("n", tensor("int32", 4), "index", bound="N", lower=1))
+    assert all(t["n"].min() >= 1 and t["n"].max() <= t["x"].shape[0] for t in trials)
+    assert any(t["n"].max() == t["x"].shape[0] > 1 for t in trials) and any(t["n"].min() == 1 for t in trials)
+
+
+def test_a_flag_that_must_stay_off():
+    assert not any(t["b"] for t in draw(InputSpec("b", tensor("bool"), upper=0)))
+
+
 def test_bounds_and_divisors():
     specs = [
         InputSpec("x", tensor("float32", 30), lower=-1, upper=0.5),

@@ -6,7 +6,7 @@ from backedge.passes.graph import Graph, Value
 from backedge.passes.loop import Captured, Carried, Condition, Iteration, Sliced, Stacked
 from backedge.passes.types import tensor
 from backedge.runtime.compare.iterations import Stacking, stackings
-from backedge.runtime.compare.roles import signature_of
+from backedge.runtime.compare.roles import random_operators, signature_of
 
 BOOL, INT, FLOAT = tensor("bool"), tensor("int64"), tensor("float32")
 
@@ -162,9 +162,35 @@ def test_shapes_counts_and_axes():
     found = roles(g, *made)
     assert (found["s"].role, found["s"].lower) == ("shape", None)
     assert (found["e"].role, found["e"].lower) == ("shape", 1)
-    assert (found["k"].role, found["k"].lower) == ("trip", 0)
+    assert (found["k"].role, found["k"].lower, found["k"].bound) == ("index", 1, 3)  # 1 to 3
     assert (found["axis"].role, found["axis"].bound) == ("index", 2)
     assert found["n"].role == "trip"
+
+
+def test_operands_that_only_some_values_make_sense_for():
+    g = Graph("hub")
+    x, w = g.add_input("x", tensor("float32", "T", "B", 4)), g.add_constant(np.zeros((1, 8, 4), np.float32))
+    lengths, scales = g.add_input("lens", tensor("int32", "B")), g.add_input("scales", tensor("float32", 3))
+    training, shift = g.add_input("training", BOOL), g.add_input("shift", tensor("uint8", 3))
+    base, power = g.add_input("base", INT), g.add_input("power", INT)
+    made = [
+        node(g, "LSTM", x, w, w, None, lengths, hidden_size=2),
+        node(g, "Resize", x, None, scales),
+        node(g, "Dropout", x, None, training),
+        node(g, "BitShift", shift, shift),
+        node(g, "Pow", base, power),
+    ]
+    found = roles(g, *made)
+    assert (found["lens"].role, found["lens"].lower, found["lens"].bound, found["lens"].wrap) == (
+        "index",
+        1,
+        "T",
+        False,
+    )
+    assert (found["scales"].role, found["scales"].lower, found["scales"].upper) == ("data", 0.5, 3)
+    assert found["training"].upper == 0
+    assert (found["shift"].lower, found["shift"].upper) == (0, 7)
+    assert (found["power"].lower, found["base"].lower) == (0, None)
 
 
 def test_integer_divisors_must_not_be_zero():
@@ -225,3 +251,15 @@ def test_which_outputs_are_stacked():
         None,
     ]
     assert Stacking(0, False, -1).iteration(3, 5) is None
+
+
+def test_operators_that_draw_random_numbers():
+    g = Graph("hub")
+    p, x = g.add_input("p", BOOL), g.add_input("x", tensor("float32", 3))
+    on, off = g.add_constant(np.True_), g.add_constant(np.False_)
+    node(g, "Dropout", x, None, off)
+    node(g, "Dropout", x)
+    assert random_operators(g) == []
+    node(g, "Dropout", x, None, on)
+    branch(g, p, [x], lambda r, v: node(r, "RandomNormalLike", v), lambda r, v: node(r, "Neg", v))
+    assert random_operators(g) == ["Dropout", "RandomNormalLike"]

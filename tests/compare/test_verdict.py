@@ -207,6 +207,16 @@ def test_nothing_to_compare_is_not_equal():
     assert judge([], []).verdict == "incomparable"
 
 
+def test_random_numbers_may_differ_but_not_their_shapes():
+    def side(call):
+        return Side("A", [executor(call)], random=["RandomNormal"])
+
+    report = judge(side(right), [executor(wrong_from(3))])
+    assert report.verdict == "incomparable" and "RandomNormal" in report.reasons[0]
+    assert judge(side(right), [executor(right)]).verdict == "equal"
+    assert judge(side(right), [executor(lambda b: {"y": b["x"].astype(np.float32)})]).verdict == "different"
+
+
 # 64 bits in 32 -------------------------------------------------------------------------------------------
 
 
