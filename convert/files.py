@@ -8,9 +8,16 @@ from pathlib import Path
 from ..passes.errors import InvalidModel
 from ..passes.graph import Graph
 from ..passes.infer import infer
+from ..passes.pipeline import Pipeline
+from ..passes.structure.elements import PartsToElements
+from ..passes.structure.simplify import RemoveDead, Simplify
+from ..passes.structure.slots import PruneSlots
 from ..passes.types import TensorType, merge_dims
+from ..runtime import RAISER
 from .format import FORMATS, Format, format_of
 from .onnx.opset import change_opset
+
+_CANONICAL = Pipeline([PartsToElements(), Simplify(), PruneSlots(), RemoveDead()])
 
 
 def load(path: str | Path, format: str | None = None) -> Graph:
@@ -27,7 +34,9 @@ def load(path: str | Path, format: str | None = None) -> Graph:
     if not path.is_file():
         raise InvalidModel(f"{path}: no such file")
     try:
-        return found.read(path)
+        graph = found.read(path)
+        graph.meta[RAISER] = to_hub  # so that `runtime.run`, which knows no format, can run it
+        return graph
     except RecursionError:
         raise InvalidModel(f"{path}: nested too deeply") from None
     except MemoryError:
@@ -44,6 +53,9 @@ def to_hub(graph: Graph) -> Graph:
         return graph
     raised = FORMATS[graph.dialect].raise_graph(graph)
     infer(raised)
+    if any(node.regions for node in raised.nodes):
+        _CANONICAL(raised)
+        infer(raised)
     return raised
 
 

@@ -125,6 +125,7 @@ class Rewriter:
     context: Any = None
     root: Graph | None = None
     claimed: set[Value] = field(default_factory=set)
+    node_names: Names = field(default_factory=Names)
 
     def run(self, graph: Graph) -> Graph:
         """The whole graph in the new dialect; the old one stays as it was."""
@@ -320,10 +321,14 @@ class Builder:
         if len(results) < len(node.outputs) and all(not old.name for old in node.outputs[len(results) :]):
             results += [Value("")] * (len(node.outputs) - len(results))
         for old, new in zip(node.outputs, results, strict=True):
-            self._carry(node, old, new)
+            self._carry(old, new)
+        maker = results[0].producer if results else None
+        if node.name and maker is not None and not maker.name:
+            maker.name = self.rewriter.node_names.claim(node.name)
+            maker.meta = maker.meta or node.meta
         return results
 
-    def _carry(self, node: Node, old: Value, new: Value) -> None:
+    def _carry(self, old: Value, new: Value) -> None:
         if old is new or new.producer is None or new.data is not None:
             return
         new.type = merge(new.type, old.type)
@@ -331,13 +336,11 @@ class Builder:
             self.rewriter.claimed.add(new)
             new.name = self.claim(old.name)
             new.meta = new.meta or old.meta
-        if not new.producer.name and node.name:
-            new.producer.name = node.name
-            new.producer.meta = node.meta
 
     def copy(self, node: Node, regions: Mapping[str, Graph] | None = None) -> Sequence[Value]:
         """The same operator in the new graph (a `view` of an old node), its regions rewritten."""
-        twin = Node(node.domain, node.op_type, node.version, node.name)
+        name = self.rewriter.node_names.claim(node.name) if node.name else ""
+        twin = Node(node.domain, node.op_type, node.version, name)
         twin.captured = node.captured
         twin.meta = node.meta
         if regions is not None:

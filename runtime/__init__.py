@@ -1,16 +1,44 @@
-"""Running and comparing."""
+"""Running and comparing.
+
+>>> from backedge.convert import load
+>>> from backedge.runtime import run
+>>> run(load("m.onnx"), {"x": np.ones(2, np.float32)})
+{'y': array([2., 2.], dtype=float32)}
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:  # the oracles' processes import this package, and each would wait for networkx
-    from ..passes.graph import Graph
+from ..passes.errors import InvalidModel
+from ..passes.graph import Graph
+
+RAISER = "raise"
+"""Where the graph of a loaded file keeps (in `graph.meta`) the function that raises a copy of it to the hub."""
 
 
 def run(graph: Graph, inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """The outputs of a hub graph by name. See `Executor.run`."""
+    """Run a graph on the executor.
+
+    Args:
+        graph: as `load` gave it, or of the hub's dialect; it stays as it is.
+        inputs: input name -> array of the declared dtype and shape (a list for a sequence, None for an empty optional).
+
+    Returns:
+        Output name -> array (or list, or None), in the order of the graph's outputs.
+
+    Raises:
+        InvalidModel: inputs that are missing, unknown or of another dtype or shape.
+        Unsupported: an operator that the executor can't run.
+    """
     from .executor import Executor
 
+    if graph.dialect != "hub":
+        if RAISER not in graph.meta:
+            raise InvalidModel(f"a graph of dialect {graph.dialect} must be raised to the hub before it can run")
+        graph = graph.meta[RAISER](graph)
     return Executor(graph).run(inputs)
+
+
+__all__ = ["RAISER", "run"]

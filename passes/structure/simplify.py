@@ -1,4 +1,4 @@
-"""What raising leaves behind and nobody needs: identities, scalars reshaped to scalars, dead nodes."""
+"""What raising leaves behind and nobody needs: identities, scalars reshaped to scalars, axes put in and taken away."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from ..infer import constant_array
 from ..pipeline import PassResult
 from ..protos import ENUMS
 from ..types import TensorType
+from .elements import cancels
 
 
 def _same(node: Node) -> Value | None:
@@ -18,6 +19,8 @@ def _same(node: Node) -> Value | None:
         return None
     if node.op_type == "Identity":
         return value
+    if node.op_type in ("Squeeze", "Unsqueeze"):
+        return cancels(node)
     if node.op_type == "Reshape" and value.rank == 0 and len(node.inputs) > 1:
         shape = constant_array(node.inputs[1])
         return value if shape is not None and not shape.size else None
