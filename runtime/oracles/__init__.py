@@ -118,7 +118,7 @@ def run_file(
         path: the model's file; what belongs to it (external data, weights) is found beside it.
         batches: sets of inputs, name -> value. Values are arrays, lists (sequences) or None (an empty
             optional). If the names aren't the model's, the order counts.
-        timeout: seconds that loading may take, and each set of inputs.
+        timeout: seconds that each set of inputs may take; loading may too, but it has 30 at least.
         total: seconds for everything together, 10 timeouts if left out; what is left is then skipped.
         options: settings of the runtime, see its module.
 

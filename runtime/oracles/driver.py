@@ -26,6 +26,10 @@ MAX_TIMEOUTS = 3
 """So many inputs may hang before the remaining ones are given up."""
 
 
+LOADING = 30.0
+"""Seconds that loading may take at least: a runtime's import alone takes several on a busy machine."""
+
+
 class Timeout(Exception):
     """The child didn't answer in time and was killed."""
 
@@ -204,9 +208,9 @@ class _Runner:
         """A new child with the model loaded. If that fails, no further input is tried."""
         child = self._make()
         try:
-            answer = child.receive(self._timeout)
+            answer = child.receive(limit := max(self._timeout, LOADING))
         except Timeout:
-            self._refused = Outcome(error=f"not loaded within {self._timeout:g} s", stage="load")
+            self._refused = Outcome(error=f"not loaded within {limit:g} s", stage="load")
         except Died as death:
             self._refused = Outcome(error=f"while loading, {death}", stage="load", fault=str(death))
         else:
