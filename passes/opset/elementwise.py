@@ -31,6 +31,7 @@ from .steps import (
     rows,
     same,
     tensor_type,
+    through,
 )
 
 # broadcasting ------------------------------------------------------------------------------------
@@ -177,6 +178,38 @@ def _shift(op: StepBuilder, node: Node) -> Made:
     return op.Where(small, shifted, zero)
 
 
+def _by_comparison(op: StepBuilder, node: Node) -> Made:
+    """Max, Min of integers, which came with version 12."""
+    if dtype(node, required(node, 0)).is_float:
+        return None
+    made, *others = [value for value in node.formal_inputs if value is not None]
+    for other in others:
+        keep = op.Greater(made, other) if node.op_type == "Max" else op.Less(made, other)
+        made = op.Where(keep, made, other)
+    return made if others else changed(node, op_type="Identity")
+
+
+def _clip_integers(op: StepBuilder, node: Node) -> Made:
+    """Clip of integers, which came with version 12."""
+    made = required(node, 0)
+    if dtype(node, made).is_float:
+        return None
+    later, low, high = op.at(12), node.input(1), node.input(2)
+    made = made if low is None else later.Max(made, low)
+    made = made if high is None else later.Min(made, high)
+    return made if low is not None or high is not None else changed(node, op_type="Identity")
+
+
+def _neither_way(op: StepBuilder, node: Node) -> Made:
+    """Equal of floats, which came with version 11: neither is less, and both are numbers."""
+    a, b = required(node, 0), required(node, 1)
+    if not dtype(node, a).is_float:
+        return None
+    apart = op.Or(op.Less(a, b), op.Greater(a, b))
+    return op.Not(op.Or(apart, op.Or(op.IsNaN(a), op.IsNaN(b))))
+
+
+_SMALL = (DType.INT8, DType.INT16, DType.UINT8, DType.UINT16)
 _CONSUMED = dropped("consumed_inputs")
 
 ROWS = {
@@ -196,6 +229,12 @@ ROWS = {
     **rows("Add Div Mul Sub And Equal Greater Less Or Pow Xor", 7, Step(_aligned, _along)),
     ("Gemm", 7): Step(lambda op, node: changed(node, without=("broadcast",)), _along),
     ("PRelu", 7): Step(_per_channel, "slopes before version 7 were for one channel each, or a single one"),
+    **rows("Add Div Mul Sub", 14, through(DType.INT64, *_SMALL)),
+    ("Relu", 14): through(DType.FLOAT64, *_SMALL, DType.INT32),
+    ("Equal", 11): Step(same, _neither_way),
+    ("IsInf", 20): through(DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16),
+    **rows("Max Min", 12, Step(same, _by_comparison)),
+    ("Clip", 12): Step(same, _clip_integers),
     **rows("Max Mean Min Sum", 8, Step(same, _equal_shapes)),
     ("Clip", 11): Step(_clip_inputs, _clip_attributes),
     ("Cast", 6): Step(_cast_number, _cast_name),

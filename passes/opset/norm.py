@@ -63,7 +63,7 @@ def _spatial(op: StepBuilder, node: Node) -> Made:
     made = op.BatchNormalization(*flat, _outputs=count, **plain.attributes)
     values: Sequence[Value] = [made] if isinstance(made, Value) else made
     shapes = [op.Shape(x)] + [op.Shape(required(node, 3))] * (count - 1)
-    return [op.Reshape(value, shape) for value, shape in zip(values, shapes, strict=True)]
+    return [op.reshape(value, shape) for value, shape in zip(values, shapes, strict=True)]
 
 
 def _training_mode(op: StepBuilder, node: Node) -> Made:

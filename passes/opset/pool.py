@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ..errors import InvalidModel, Unsupported
 from ..graph import Node
+from ..types import DType
 from .build import StepBuilder
-from .steps import Made, Step, added, added_output, attribute, both, changed, rows, same
+from .steps import Made, Step, added, added_output, attribute, both, changed, given, required, rows, same, through
 
 
 def _whole_power(op: StepBuilder, node: Node) -> Made:
@@ -27,7 +28,38 @@ def _no_order(op: StepBuilder, node: Node) -> Made:
     return changed(node, without=("storage_order",))
 
 
+def _no_window_on_pads(op: StepBuilder, node: Node) -> Made:
+    """ceil_mode leaves out a window that starts behind the data.
+
+    It always ran so, but the older shape inference counts that window: where one is known to be left out, the
+    pads before it are cut, or the sizes rounded down.
+    """
+    shape = required(node, 0).tensor.static_shape
+    if not attribute(node, "ceil_mode", 0) or attribute(node, "auto_pad", "NOTSET") != "NOTSET" or shape is None:
+        return None
+    sizes, kernel = shape[2:], given(node, "kernel_shape")
+    count = len(sizes)
+    strides, dilations = (attribute(node, name) or [1] * count for name in ("strides", "dilations"))
+    pads = list(attribute(node, "pads") or [0] * 2 * count)
+    rounded_up = left_out = False
+    for axis in range(count):
+        reach = (kernel[axis] - 1) * dilations[axis] + 1
+        data = pads[axis] + sizes[axis]
+        steps, rest = divmod(data + pads[count + axis] - reach, strides[axis])
+        if rest and (steps + 1) * strides[axis] >= data:
+            left_out = True
+            pads[count + axis] = max(0, steps * strides[axis] + reach - data)
+        elif rest:
+            rounded_up = True
+    if not left_out:
+        return None
+    return changed(node, pads=pads) if rounded_up else changed(node, ceil_mode=0)
+
+
 ROWS = {
+    ("AveragePool", 22): Step(same, _no_window_on_pads),
+    ("MaxPool", 22): Step(same, _no_window_on_pads),
+    ("MaxPool", 12): through(DType.FLOAT32, DType.INT8, DType.UINT8),
     ("AveragePool", 7): added(count_include_pad=0),
     ("AveragePool", 10): added(ceil_mode=0),
     ("AveragePool", 19): added(dilations=1),

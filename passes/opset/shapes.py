@@ -32,6 +32,7 @@ from .steps import (
     required,
     rows,
     same,
+    to_attributes,
     to_inputs,
 )
 
@@ -57,10 +58,22 @@ def _copied_zeros(op: StepBuilder, node: Node) -> Made:
         return plain
     shape = constant(node, 1)
     if shape is None:
-        raise Unsupported(node, "allowzero=1 with a shape that isn't constant")
-    if shape.all():
-        return plain
-    return op.const(np.zeros(shape, dtype(node, node.input(0)).numpy))
+        return _honest_zeros(op, node)
+    return plain if shape.all() else op.const(np.zeros(shape, dtype(node, node.input(0)).numpy))
+
+
+def _honest_zeros(op: StepBuilder, node: Node) -> Value:
+    """Where zeros stand, as many elements as ones in their place would need are put in, and cut off afterwards."""
+    data, shape = required(node, 0), required(node, 1)
+    zero, one = op.const(0), op.const(1)
+    missing = op.Equal(shape, zero)
+    filled = op.Where(missing, one, shape)
+    any_missing = op.Cast(op.ReduceMax(op.Cast(missing, to=ENUMS[DType.INT32]), axes=[0]), to=ENUMS[DType.BOOL])
+    count = op.Where(any_missing, op.ReduceProd(filled, axes=[0]), zero)
+    filling = op.Expand(op.const(np.zeros(1), dtype(node, data)), count)
+    whole = op.Concat(op.Reshape(data, numbers(op, -1)), filling, axis=0)
+    ends = op.Where(missing, zero, op.const(_INT64_MAX))
+    return op.Slice(op.Reshape(whole, filled), op.Mul(filled, zero), ends)
 
 
 def _whole_shape(op: StepBuilder, node: Node) -> Made:
@@ -144,13 +157,29 @@ def _split_lengths(op: StepBuilder, node: Node) -> Made:
     data = required(node, 0)
     axis = attribute(node, "axis", 0)
     size = data.tensor.shape[axis] if data.tensor.shape is not None else None
-    if not isinstance(size, int):
-        raise Unsupported(node, "num_outputs before version 18 needs a size that is known")
     plain = changed(node, without=("num_outputs",))
-    if size % count:
+    if isinstance(size, int):
         part = -(-size // count)
-        plain.inputs = [data, numbers(op, [part] * (count - 1) + [size - part * (count - 1)])]
-    return plain
+        lengths = numbers(op, [part] * (count - 1) + [size - part * (count - 1)])
+        return changed(plain, inputs=[data, lengths]) if size % count else plain
+    whole = op.Gather(op.Shape(data), numbers(op, axis))
+    each = op.Div(op.Add(whole, op.const(count - 1)), op.const(count))
+    last = op.Sub(whole, op.Mul(each, op.const(count - 1)))
+    return changed(plain, inputs=[data, op.Concat(*[each] * (count - 1), last, axis=0)])
+
+
+def _split_constant(op: StepBuilder, node: Node) -> Made:
+    """Lengths given at run time: each part is cut out by itself."""
+    if node.input(1) is None or constant(node, 1) is not None:
+        return to_attributes(("split", 1))(op, node)
+    data, lengths, axis = required(node, 0), required(node, 1), numbers(op, attribute(node, "axis", 0))
+    ends = op.CumSum(lengths, op.const(0))
+    starts = op.Sub(ends, lengths)
+    parts: list[Value] = []
+    for index in range(len(node.outputs)):
+        start, end = (op.Slice(value, numbers(op, index), numbers(op, index + 1)) for value in (starts, ends))
+        parts.append(op.Slice(data, start, end, axis))
+    return parts
 
 
 # Slice, Tile -------------------------------------------------------------------------------------
@@ -251,6 +280,34 @@ def _to_scatter(op: StepBuilder, node: Node) -> Made:
     return changed(node, op_type="Scatter")
 
 
+def _last_of_equals(op: StepBuilder, node: Node) -> Made:
+    """ArgMax, ArgMin: the last of equal elements is the first from the back."""
+    plain = changed(node, without=("select_last_index",))
+    if not attribute(node, "select_last_index", 0):
+        return plain
+    x, axis = required(node, 0), attribute(node, "axis", 0)
+    backwards = op.Slice(x, numbers(op, -1), numbers(op, _INT64_MIN), numbers(op, axis), numbers(op, -1))
+    index = op.call(node.op_type, backwards, **plain.attributes)
+    last = op.Sub(op.Gather(op.Shape(x), op.const(axis)), op.const(1))
+    return op.Sub(last, index)
+
+
+def _triangle(op: StepBuilder, node: Node) -> Made:
+    """Trilu by comparing each element's column with its row."""
+    x = required(node, 0)
+    sizes = op.Shape(x)
+
+    def positions(axis: int, shape: list[int]) -> Value:
+        counted = op.Range(op.const(0), op.Gather(sizes, op.const(axis)), op.const(1))
+        return op.Reshape(counted, numbers(op, shape))
+
+    shift = node.input(1)
+    offset = op.const(0) if shift is None else op.Reshape(shift, numbers(op, []))
+    above = op.Sub(positions(-1, [1, -1]), positions(-2, [-1, 1]))
+    outside = op.Less(above, offset) if attribute(node, "upper", 1) else op.Greater(above, offset)
+    return op.Where(outside, op.const(0, dtype(node, x)), x)
+
+
 # DFT ---------------------------------------------------------------------------------------------
 
 
@@ -275,7 +332,8 @@ ROWS = {
     ("Unsqueeze", 11): Step(same, _positive_axes),
     ("Unsqueeze", 13): Step(to_inputs(("axes", 1), empty=True), unsqueeze),
     **rows("ArgMax ArgMin Compress Concat Flatten", 11, positive("axis")),
-    **rows("ArgMax ArgMin", 12, added(select_last_index=0)),
+    **rows("ArgMax ArgMin", 12, Step(same, _last_of_equals)),
+    ("Trilu", 14): Step("Trilu came with version 14", _triangle),
     ("Concat", 4): defaults({"axis": 1}, {}),
     ("DepthToSpace", 11): added(mode="DCR"),
     ("SpaceToDepth", 28): added(mode="DCR"),
@@ -285,7 +343,7 @@ ROWS = {
     ("Pad", 19): limited("mode", "constant", "reflect", "edge"),
     ("Split", 2): Step(_split_attribute, same),
     ("Split", 11): positive("axis"),
-    ("Split", 13): moved(("split", 1)),
+    ("Split", 13): Step(to_inputs(("split", 1)), _split_constant),
     ("Split", 18): Step(_split_count, _split_lengths),
     ("Slice", 10): both(moved(("starts", 1), ("ends", 2), ("axes", 3), empty=True), Step(same, _no_steps)),
     ("Slice", 11): Step(same, _positive_slices),

@@ -25,7 +25,7 @@ from onnx import AttributeProto
 from ..errors import InvalidModel, Unsupported
 from ..graph import Node, Value
 from ..infer import constant_array
-from ..protos import AttributeRef, TypedList
+from ..protos import ENUMS, AttributeRef, TypedList
 from ..rewrite import Builder
 from ..types import DType, TensorType
 
@@ -328,3 +328,28 @@ def both(*parts: Step) -> Step:
 def tensor_type(value: Value, dtype: DType) -> TensorType:
     """The type of a value with another element type."""
     return TensorType(dtype, value.tensor.shape)
+
+
+def through(work: DType, *kinds: DType) -> Step:
+    """More element types: going down these are computed in another one, which holds every result exactly enough.
+
+    The first output is cast back, unless it was of yet another type.
+    """
+
+    def down(op: Builder, node: Node) -> Made:
+        kind = node.inputs[0].tensor.dtype if node.inputs and node.inputs[0] else None
+        if kind not in kinds:
+            return None
+        inputs = [
+            op.Cast(value, to=ENUMS[work], _types=[tensor_type(value, work)])
+            if value is not None and value.tensor.dtype is kind
+            else value
+            for value in node.formal_inputs
+        ]
+        made = op.call(node.op_type, *inputs, _outputs=len(node.outputs), **node.attributes)
+        first, *others = [made] if isinstance(made, Value) else made
+        if first.tensor.dtype is work:
+            first = op.Cast(first, to=ENUMS[kind], _types=[tensor_type(first, kind)])
+        return [first, *others]
+
+    return Step(same, down)

@@ -216,7 +216,12 @@ def _region(op: Builder, node: Node, region: Graph) -> Graph:
     for value, known in zip(region.inputs, control.entering(node, region), strict=True):
         twin = inner.graph.add_input(inner.claim(value.name), merge(value.type, known))
         twin.meta = value.meta
+    seen = inner.graph.inputs[len(region.inputs) - node.captured :]
+    for twin, outer in zip(seen, node.captures, strict=True):
+        twin.data = control.small_constant(outer)  # adapters inside may ask for it
     inner.graph.outputs = inner.inline(region, inner.graph.inputs)
+    for twin in seen:
+        twin.data = None
     inner.graph.meta = dict(region.meta)
     return inner.graph
 
