@@ -207,8 +207,9 @@ class _Runner:
     def _start(self) -> bool:
         """A new child with the model loaded. If that fails, no further input is tried."""
         child = self._make()
+        limit = max(self._timeout, LOADING)
         try:
-            answer = child.receive(limit := max(self._timeout, LOADING))
+            answer = child.receive(limit)
         except Timeout:
             self._refused = Outcome(error=f"not loaded within {limit:g} s", stage="load")
         except Died as death:
