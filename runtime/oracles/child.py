@@ -12,6 +12,7 @@ import contextlib
 import importlib
 import json
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -34,6 +35,14 @@ def _limit_resources() -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (memory * 3 // 4, resource.getrlimit(resource.RLIMIT_DATA)[1]))
 
 
+def _die_with_parent() -> None:
+    """A parent that is killed can't end its children itself, and an endless model would run on for ever."""
+    with contextlib.suppress(OSError, AttributeError):  # Linux only
+        import ctypes
+
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
 def _describe(error: BaseException) -> str:
     text = one_line(str(error))
     return text or type(error).__name__
@@ -43,6 +52,7 @@ def main() -> None:
     answers: IO[str] = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     _limit_resources()
+    _die_with_parent()
 
     def answer(**fields: Any) -> None:
         answers.write(json.dumps(fields) + "\n")
