@@ -1,0 +1,42 @@
+"""Pictures of graphs: what people would rather look at than read."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from pathlib import Path
+
+from ...passes.errors import InvalidModel
+from ...passes.graph import Graph
+from .drawing import svg
+from .graphs import Painter
+
+__all__ = ["svg_text", "write_svg"]
+
+
+def svg_text(graph: Graph) -> str:
+    """An SVG picture of a hub graph: operators in layers, loops and branches as frames, back edges round them.
+
+    Of a very large graph, the loops and what stands around them are drawn; the rest is counted.
+    """
+    painter = Painter(graph)
+    return svg(painter.root(), graph.name, painter.total[graph])
+
+
+def write_svg(graph: Graph, path: Path) -> None:
+    """Write the picture of a hub graph to a file, whole or not at all.
+
+    Raises:
+        InvalidModel: the file can't be written.
+    """
+    text = svg_text(graph)
+    temporary = path.with_name(f".{path.name[:40]}.{secrets.token_hex(6)}.tmp")
+    try:
+        with open(temporary, "x", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(temporary, path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise InvalidModel(f"{path}: can't be written: {error.strerror or error}") from None
