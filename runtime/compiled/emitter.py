@@ -8,6 +8,7 @@ that a pass allocates nothing.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -37,6 +38,9 @@ from .tensors import (
 
 _HEAVY = 100
 """Operators per element after which a waiting expression is computed: longer ones only spill registers."""
+
+_PLAIN = re.compile(r"\d+|i\d+")
+"""Indices that need no computing: literals and loop variables."""
 
 Target = Callable[[Index], str]
 """The code of the place an element goes to."""
@@ -280,7 +284,7 @@ class Emitter:
             elif isinstance(tensor, Lazy):
                 found = tensor.element(self, index)
             else:
-                found = self.let(f"{tensor.name}[{', '.join(index)}]", tensor.kind)
+                found = self.let(element_of(tensor)(index), tensor.kind)
             self.keep(key, found)
         return found
 
@@ -380,5 +384,12 @@ def empty(kind: str, dims: Sequence[object]) -> str:
 
 
 def element_of(array: Stored) -> Target:
-    """The place of an element in an array."""
-    return lambda index: f"{array.name}[{', '.join(index)}]"
+    """The place of an element in an array.
+
+    Computed indices (which are never negative) are made unsigned, so that Numba doesn't look for negative ones.
+    """
+
+    def place(index: Index) -> str:
+        return f"{array.name}[{', '.join(part if _PLAIN.fullmatch(part) else f'np.uint64({part})' for part in index)}]"
+
+    return place

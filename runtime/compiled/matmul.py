@@ -8,7 +8,7 @@ from .emitter import Emitter
 from .reduction import calculated, number
 from .scalar import apply
 from .shapes import regrouped, transposed
-from .tensors import SMALL, Atom, Decline, Dim, Small, Tensor, fixed, fixed_size, row_major
+from .tensors import FLOATS, SMALL, Atom, Decline, Dim, Small, Tensor, fixed, fixed_size, row_major
 
 _UNROLLED = 64
 """Up to this many multiplications of fixed number are written out one by one."""
@@ -66,6 +66,8 @@ def gemm(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tensor:
 
 
 def _scaled(em: Emitter, tensor: Tensor, factor: float) -> Tensor:
+    if factor != 1 and tensor.kind not in FLOATS:
+        raise Decline("a factor on integers")
     return tensor if factor == 1 else calculated(em, "Mul", tensor, number(tensor.kind, factor))
 
 

@@ -100,7 +100,7 @@ def _row(em: Emitter, op_type: str, tensor: Tensor, tail: int) -> tuple[Callable
     def joined(a: Atom, b: Atom) -> Atom:
         return apply(em, op_type, None, [a, b])
 
-    if isinstance(length, int) and length <= SMALL:
+    if isinstance(length, int) and length <= SMALL and fixed_size(run) is not None:
         tensor = tensor if isinstance(tensor, Small) else em.ready(tensor)
 
         def few(at: Index) -> Atom:

@@ -44,25 +44,23 @@ def normal_index(em: Emitter, index: Atom, length: Dim) -> Atom:
     return found
 
 
-def position(index: Atom) -> str:
-    """An index as part of an element's address; unsigned, so that Numba doesn't look for negative ones."""
-    return str(index.value) if index.value is not None else f"np.uint64({index.code})"
+def place_of(index: Atom) -> str:
+    """An index as part of an address."""
+    return index.code if index.value is None else str(index.value)
 
 
-def moved(part: str, first: Dim | Atom, step: int = 1) -> str:
+def moved(part: str, first: Atom, step: int = 1) -> str:
     """The address `first + part * step`."""
-    start = first.value if isinstance(first, Atom) and first.value is not None else first
-    if isinstance(start, int | float) and part.isdigit():
-        return str(int(start) + int(part) * step)
-    code = start.code if isinstance(start, Atom) else str(start)
-    if code == "0" and step == 1:
+    if first.value is not None and part.isdigit():
+        return str(int(first.value) + int(part) * step)
+    if first.value == 0 and step == 1:
         return part
-    return f"np.uint64({code} + {part} * {step})" if step != 1 else f"np.uint64({code} + {part})"
+    return f"({first.code} + {part})" if step == 1 else f"({first.code} + {part} * {step})"
 
 
 def element_at(em: Emitter, tensor: Tensor, axis: int, index: Atom) -> Tensor:
     """The slice at one (checked) index, the axis taken away."""
-    place = position(index)
+    place = place_of(index)
     dims = tensor.dims[:axis] + tensor.dims[axis + 1 :]
     alias = None
     if axis == 0 and not isinstance(tensor, Small) and dims:
@@ -97,7 +95,7 @@ def gather(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tenso
     end = axis + len(checked.dims)
 
     def element(reader: Reader, index: Index) -> Atom:
-        chosen = position(reader.read(checked, index[axis:end]))
+        chosen = place_of(reader.read(checked, index[axis:end]))
         return reader.read(tensor, (*index[:axis], chosen, *index[end:]))
 
     return em.lazy(Lazy(tensor.kind, dims, element, view=True))
@@ -158,11 +156,11 @@ def join(em: Emitter, tensors: Sequence[Tensor], axis: int) -> Tensor:
         return Small(tensors[0].kind, sizes, tuple(atoms))
     buffer = em.buffer(tensors[0].kind, dims)
 
-    def place_of(start: Dim) -> Target:
-        whole = element_of(buffer)
-        return lambda at: whole((*at[:axis], moved(at[axis], start), *at[axis + 1 :]))
+    def behind(start: Dim) -> Target:
+        whole, first = element_of(buffer), em.dim_atom(start)
+        return lambda at: whole((*at[:axis], moved(at[axis], first), *at[axis + 1 :]))
 
-    jobs = [(tensor, place_of(start)) for tensor, start in zip(tensors, starts, strict=False)]
+    jobs = [(tensor, behind(start)) for tensor, start in zip(tensors, starts, strict=False)]
     em.write([(em.spill(tensor) if isinstance(tensor, Small) else tensor, target) for tensor, target in jobs])
     return buffer
 
@@ -184,23 +182,29 @@ def concat(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tenso
 
 
 def split(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> list[Tensor]:
-    """Split of an axis of fixed length."""
-    tensor = given(inputs[:1])[0]
+    """Split: into parts of constant sizes, or a number of equal ones, of which the last ones may be shorter."""
+    tensor = em.ready(given(inputs[:1])[0])
     axis = normal_axis(attrs.int("axis"), len(tensor.dims))
     length = tensor.dims[axis]
-    if not isinstance(length, int):
-        raise Decline("Split of a size only known at run time")
-    sizes_given = inputs[1] if len(inputs) > 1 else None
-    if sizes_given is not None:
-        sizes = numbers(em, sizes_given)
-    else:
-        count = attrs.int("num_outputs", attrs.outputs)
-        size = -(-length // count)
-        sizes = [min(size, max(length - k * size, 0)) for k in range(count)]
-    if sum(sizes) != length or any(size < 0 for size in sizes):
-        raise Decline("parts don't fill the axis")
-    tensor = em.ready(tensor)
-    return [sliced(em, tensor, axis, em.dim_atom(sum(sizes[:k])), size, 1) for k, size in enumerate(sizes)]
+    wanted = inputs[1] if len(inputs) > 1 else None
+    if wanted is not None:
+        sizes = numbers(em, wanted)
+        if any(size < 0 for size in sizes):
+            raise Decline("parts of less than nothing")
+        em.same(sum(sizes), length)
+        return [sliced(em, tensor, axis, em.dim_atom(sum(sizes[:k])), size, 1) for k, size in enumerate(sizes)]
+    count = attrs.int("num_outputs", attrs.outputs)
+    size = -(-length // count) if isinstance(length, int) else em.size(f"({length} + {count - 1}) // {count}")
+    parts: list[Tensor] = []
+    for k in range(count):
+        if isinstance(length, int) and isinstance(size, int):
+            start: Dim = min(k * size, length)
+            part: Dim = min(size, length - k * size if k * size < length else 0)
+        else:
+            start = em.size(f"min({k} * {size}, {length})")
+            part = em.size(f"min({size}, {length} - {start})")
+        parts.append(sliced(em, tensor, axis, em.dim_atom(start), part, 1))
+    return parts
 
 
 # placing -----------------------------------------------------------------------------------------
@@ -250,7 +254,7 @@ def scatter_nd(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> T
     result = overwritable(em, data)
     with em.nest(tuple(outer)) as at:
         chosen = [em.read(indices, (*at, str(k))) for k in range(width)]
-        places = [position(normal_index(em, atom, data.dims[k])) for k, atom in enumerate(chosen)]
+        places = [place_of(normal_index(em, atom, data.dims[k])) for k, atom in enumerate(chosen)]
         with em.nest(inner) as rest:
             place(em, element_of(result)((*places, *rest)), em.read(updates, (*at, *rest)))
     return result
@@ -269,7 +273,7 @@ def scatter_elements(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]
     updates = em.settle(updates) if single else _whole(em, updates)
     result = overwritable(em, data)
     with em.nest(indices.dims) as at:
-        chosen = position(normal_index(em, em.read(indices, at), data.dims[axis]))
+        chosen = place_of(normal_index(em, em.read(indices, at), data.dims[axis]))
         place(em, element_of(result)((*at[:axis], chosen, *at[axis + 1 :])), em.read(updates, at))
     return result
 
@@ -282,7 +286,7 @@ def gather_elements(em: Emitter, attrs: Attributes, inputs: list[Tensor | None])
     tensor, indices = _whole(em, tensor), _whole(em, indices)
     buffer = em.buffer(tensor.kind, indices.dims)
     with em.nest(indices.dims) as at:
-        chosen = position(normal_index(em, em.read(indices, at), tensor.dims[axis]))
+        chosen = place_of(normal_index(em, em.read(indices, at), tensor.dims[axis]))
         found = em.read(tensor, (*at[:axis], chosen, *at[axis + 1 :]))
         em.block.line(f"{element_of(buffer)(at)} = {found.code}")
     return em.settle(buffer)

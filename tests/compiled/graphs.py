@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-
 from backedge.passes.graph import Graph, Node, Value
 from backedge.passes.loop import DOMAIN, Carried, Slot, Stacked
 from backedge.passes.types import TensorType, tensor

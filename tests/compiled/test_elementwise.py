@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from compiled.graphs import Body, compiled, loop
-
 from backedge.passes.graph import Value
 from backedge.passes.loop import Sliced, Stacked
 from backedge.passes.types import tensor
+
+from compiled.graphs import Body, compiled, loop
 
 Array = np.ndarray[Any, Any]
 FLOATS = ("float32", "float64")

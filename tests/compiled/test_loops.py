@@ -6,12 +6,12 @@ import sys
 
 import numpy as np
 import pytest
-from compiled.graphs import BOOL, FLOAT, INT, Body, compiled, f32, i64, loop, same
-
 from backedge.passes.graph import Graph
 from backedge.passes.loop import Captured, Carried, Condition, Iteration, Sliced, Stacked
 from backedge.passes.types import SequenceType, tensor
 from backedge.runtime.compiled import compile_loop
+
+from compiled.graphs import BOOL, FLOAT, INT, Body, compiled, f32, i64, loop, same
 
 MIN64 = -(2**63)
 
@@ -417,7 +417,8 @@ def test_declines_other_nodes() -> None:
 
 def test_deciding_needs_no_numba() -> None:
     code = (
-        "import sys; from compiled.graphs import *; from backedge.passes.loop import Carried; b = Body(); x = b.input();"
+        "import sys; from compiled.graphs import *; from backedge.passes.loop import Carried;"
+        "b = Body(); x = b.input();"
         "run = compile_loop(loop((Carried(),), b.give(b.Add(x, x)), [INT, None, None]));"
         "assert run is not None and 'def loop' in run.source([i64(2), None, f32(1)]);"
         "assert 'numba' not in sys.modules"
