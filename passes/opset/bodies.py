@@ -34,13 +34,13 @@ def body(node: Node) -> Graph | None:
         return None
     opsets = {entry.domain: entry.version for entry in proto.opset_import}
     given = {**_defaults(node), **node.attributes}
-    names = {inner: outer.name for inner, outer in zip(proto.output, node.outputs, strict=False) if outer.name}
+    known = {inner: outer for inner, outer in zip(proto.output, node.outputs, strict=False) if outer.name}
     graph = Graph("onnx", proto.name)
-    scope = _Scope(opsets, given, names, f"{node.op_type}_")
+    scope = _Scope(opsets, given, known, f"{node.op_type}_")
     for name in proto.input:
         scope.values[name] = graph.add_input(scope.prefix + name)
     scope.nodes(graph, proto.node)
-    graph.outputs = [scope.values[name] for name in proto.output if name in names]
+    graph.outputs = [scope.values[name] for name in proto.output if name in known]
     return graph
 
 
@@ -72,7 +72,7 @@ class _Scope:
 
     opsets: Mapping[str, int]
     given: Mapping[str, Any]
-    names: Mapping[str, str]
+    known: Mapping[str, Value]
     prefix: str
     parent: _Scope | None = None
     values: dict[str, Value] = field(default_factory=dict)
@@ -110,7 +110,9 @@ class _Scope:
             node.inputs += [self.find(name) for name in seen]
             node.captured = len(seen)
             for index, name in enumerate(proto.output):
-                value = Value(self.names.get(name, self.prefix + name) if name else "", None, node, index)
+                outer = self.known.get(name)
+                title, type = (outer.name, outer.type) if outer else (self.prefix + name if name else "", None)
+                value = Value(title, type, node, index)
                 node.outputs.append(value)
                 self.values[name] = value
             graph.add_nodes([node])

@@ -17,7 +17,7 @@ from ..schemas import HUB_OPSETS, since_version
 from ..types import Type
 from .walk import Walk
 
-_TO_HUB = Walk(HUB_OPSETS)
+_TO_HUB = Walk(HUB_OPSETS, keep_dropped=True)
 
 
 def adapt_node(op: Builder, node: Node) -> Sequence[Value]:

@@ -50,12 +50,16 @@ def _no_tensors(*names: str) -> Step:
 
 
 _TREES = ("base_values_as_tensor", "nodes_hitrates_as_tensor", "nodes_values_as_tensor")
+_DROPPED = Step(
+    "version 5 of ai.onnx.ml dropped it; a leaf of TreeEnsemble has one vote, and no base value",
+    "there is no version 5",
+)
 
 ROWS = {
     ("ai.onnx.ml.LabelEncoder", 2): Step(_pairs, _one_list),
     ("ai.onnx.ml.LabelEncoder", 4): _no_tensors("keys_tensor", "values_tensor", "default_tensor"),
     ("ai.onnx.ml.TreeEnsembleClassifier", 3): _no_tensors(*_TREES, "class_weights_as_tensor"),
     ("ai.onnx.ml.TreeEnsembleRegressor", 3): _no_tensors(*_TREES, "target_weights_as_tensor"),
-    ("ai.onnx.ml.TreeEnsembleClassifier", 5): Step("its form as TreeEnsemble-5 isn't written", "there is no version 5"),
-    ("ai.onnx.ml.TreeEnsembleRegressor", 5): Step("its form as TreeEnsemble-5 isn't written", "there is no version 5"),
+    ("ai.onnx.ml.TreeEnsembleClassifier", 5): _DROPPED,
+    ("ai.onnx.ml.TreeEnsembleRegressor", 5): _DROPPED,
 }

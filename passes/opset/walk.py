@@ -65,10 +65,15 @@ class Walk:
     """Brings nodes to target opsets (domain -> version); a fallback of a Rewriter.
 
     Operators of other domains, and the canonical Loop and If, pass; their regions are walked.
+
+    Args:
+        keep_dropped: an operator that was taken out of ONNX, and that no other says, stays at its last version
+            (in the hub, where it still runs); otherwise it is refused.
     """
 
-    def __init__(self, targets: Mapping[str, int]) -> None:
+    def __init__(self, targets: Mapping[str, int], keep_dropped: bool = False) -> None:
         self.targets = dict(targets)
+        self.keep_dropped = keep_dropped
         self._plans: dict[tuple[str, str, int], Plan] = {}
 
     def __call__(self, op: Builder, node: Node) -> Sequence[Value]:
@@ -171,6 +176,9 @@ class Walk:
             if adapter is same:
                 continue
             if isinstance(adapter, str):
+                if up and self.keep_dropped and _is_gone(node, upper):
+                    end -= 1
+                    break
                 adapter = _refusal(adapter)
             opsets = {**self.targets, node.domain: (upper or target) if up else upper - 1}
             stages.append(Stage(lower if up else upper, adapter, opsets))

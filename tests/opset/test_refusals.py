@@ -1,0 +1,98 @@
+"""What can't be said at an older opset is refused, with the node and the reason."""
+
+from __future__ import annotations
+
+import pytest
+from backedge.passes.errors import InvalidModel, Unsupported
+from backedge.passes.opset import convert_opset
+
+from .harness import converted, parse
+
+REFUSED = [
+    (
+        "(bfloat16[2] a) => (bfloat16[2] y) { y = Add (a, a) }",
+        13,
+        7,
+        r"Add-13 'y': Add-7 takes no bfloat16\[2\] \('a'\)",
+    ),
+    ("(string[2] a) => (bool[2] y) { y = Equal (a, a) }", 19, 13, r"Equal-13 takes no string\[2\]"),
+    (
+        "(float[2] a, int32[2] b) => (float[2] y) { y = Pow (a, b) }",
+        12,
+        11,
+        r"Pow-7 takes no int32\[2\]",
+    ),
+    (
+        "(float[2] a, double[2] b) => (float[2] y) { y = Pow (a, b) }",
+        12,
+        11,
+        r"Pow-7 wants one type, not tensor\(float\) and tensor\(double\)",
+    ),
+    ("(string[1] a) => (string[1] y) { y = StringConcat (a, a) }", 20, 19, "StringConcat came with version 20"),
+    (
+        "(float[1, 1, 3] x) => (float[1, 1, 1] y) { y = AveragePool <kernel_shape = [2], dilations = [2]> (x) }",
+        19,
+        11,
+        r"dilations=\[2\] can't be said before version 19",
+    ),
+    (
+        "(float[1, 1, 3] x) => (float[1, 1, 2] y, int64[1, 1, 2] i) { y, i = MaxPool <kernel_shape = [2]> (x) }",
+        8,
+        7,
+        "its output Indices came with version 8",
+    ),
+    ('(float[2] x, int64[2] p) => (float[n] y) { y = Pad <mode = "wrap"> (x, p) }', 19, 18, "mode=wrap came with"),
+    ("(float[2] x, int64[2] p) => (float[n] y) { y = Pad (x, p) }", 11, 2, "must be constant before version 11"),
+    (
+        '(float[2] x, int64[1] i, float[1] u) => (float[2] y) { y = ScatterElements <reduction = "max"> (x, i, u) }',
+        18,
+        17,
+        "reduction=max came with version 18",
+    ),
+    ("(float[3] x) => (float[2] y) { y = Slice <starts = [0], ends = [2]> (x) }", 1, 0, "there is no opset 0"),
+    (
+        "(float[2] x) => (float[2] y, bool[2] m) <float r = {0.5}, bool t = {1}> { y, m = Dropout (x, r, t) }",
+        12,
+        11,
+        "training_mode can't be said before version 12",
+    ),
+    ("(float[4] x, int64[1] k) => (float[n] v, int64[n] i) { v, i = TopK (x, k) }", 10, 9, "k isn't constant"),
+    (
+        "(int32[2] x) => (int32[2] y) { y = Mod (x, x) }",
+        10,
+        9,
+        "Mod came with version 10",
+    ),
+    ("(float[2] x) => (float[2] y) { y = Mod (x, x) }", 28, 27, "fmod=0 for floats"),
+    (
+        "(float[2, 1] a, float[1, 3] b) => (float[2, 3] y) { y = Add (a, b) }",
+        7,
+        6,
+        "is broadcast to",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "opset", "target", "reason"), REFUSED)
+def test_refused_by_name(text: str, opset: int, target: int, reason: str) -> None:
+    with pytest.raises((Unsupported, InvalidModel), match=reason):
+        converted(parse(text, opset), target)
+
+
+def test_a_type_that_is_not_known_is_not_guessed() -> None:
+    text = "(float[2] x) => (float[2] y) { a = other.Make (x) y = Add (a, a) }"
+    with pytest.raises(Unsupported, match="the type of 'a', which Add-7 limits, isn't known"):
+        convert_opset(parse(text, 14, {"other": 1}), {"": 7})
+
+
+def test_an_opset_of_the_future() -> None:
+    with pytest.raises(InvalidModel, match="there is no opset 29"):
+        converted(parse("(float[2] x) => (float[2] y) { y = Neg (x) }", 13), 29)
+
+
+def test_a_failing_body_says_both_reasons() -> None:
+    text = "(float8e4m3fn[2] t, float[2] x) => (float8e4m3fn[2] y) { y = CastLike (x, t) }"
+    with pytest.raises(
+        Unsupported, match=r"CastLike came with version 15; of what it is made, Cast-19 .*Cast-13 takes no"
+    ):
+        converted(parse(text, 19), 13)
