@@ -16,7 +16,7 @@ from ..passes.graph import Graph
 from ..runtime.compare.inputs import design
 from ..runtime.compare.iterations import stackings
 from ..runtime.compare.record import Report
-from ..runtime.compare.roles import signature_of
+from ..runtime.compare.roles import random_operators, signature_of
 from ..runtime.compare.runnables import Run, Runnable, on_file
 from ..runtime.compare.verdict import Side, compare_sides
 from ..runtime.executor import Executor
@@ -76,6 +76,7 @@ def _side(path: Path, format: str | None, folder: Path, timeout: float, shown: s
         inputs=[value.name for value in interface.inputs],
         outputs=[value.name for value in interface.outputs],
         stackings={} if hub is None else stackings(hub),
+        random=[] if hub is None else random_operators(hub),
     )
     return side, hub, graph
 

@@ -9,10 +9,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..passes.errors import InvalidModel
-from ..passes.graph import Graph
+
+if TYPE_CHECKING:  # the runtimes' processes start without networkx
+    from ..passes.graph import Graph
 
 RAISER = "raise"
 """Where the graph of a loaded file keeps (in `graph.meta`) the function that raises a copy of it to the hub."""

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from backedge.convert import convert, load, save, to_hub, verify
+from backedge.convert import convert, load, save, verify
 from backedge.runtime import run
 
 SOURCE = Path(__file__).with_name("newton_sqrt.onnx")
@@ -20,7 +20,7 @@ SOURCE = Path(__file__).with_name("newton_sqrt.onnx")
 
 def main(folder: Path) -> None:
     graph = load(SOURCE)
-    outputs = run(to_hub(graph), {"x": np.array(2, np.float32)})
+    outputs = run(graph, {"x": np.array(2, np.float32)})
     print(f"sqrt(2) = {outputs['root'].item():.6f} after {outputs['iterations'].item()} iterations")
 
     copy, target = folder / "copy.onnx", folder / "newton_sqrt.xml"

@@ -43,13 +43,13 @@ class Simplify:
 
         y: float32[] = Neg(x)
 
-    What a graph hands out stays the output of a node of its own.
+    What the model hands out stays the output of a node of its own; what a region hands out need not be.
     """
 
     def __call__(self, graph: Graph) -> PassResult:
         modified = False
         for inner in graph.graphs():
-            handed_out = set(inner.outputs)
+            handed_out = set(inner.outputs) if inner is graph else set[Value]()
             for node in inner.topological():
                 value = _same(node)
                 if value is None or node.output in handed_out:

@@ -90,7 +90,8 @@ def _prune(graph: Graph, node: Node) -> bool:
             if entry.result is not None:
                 graph.replace_uses(entry.result, entry.outside)
             changed = True
-            late.append((entry.outside, entry.enter))
+            if body.uses(entry.enter) or leaving[entry.enter] > 1:
+                late.append((entry.outside, entry.enter))
             continue
         slots.append(slot)
         if entry.outside is not None:

@@ -43,7 +43,7 @@ def conclude(report: Report, telling: int, random: Sequence[str] = ()) -> Report
     else:
         report.verdict = "equal"
         report.reasons = [f"they agree on all {compared} of {total} trials that could be compared"]
-    report.reasons += _remarks(report)
+    report.reasons = list(dict.fromkeys([*report.reasons, *_remarks(report)]))
     return report
 
 

@@ -99,10 +99,12 @@ def finding_lines(found: Finding) -> Iterator[tuple[str, str]]:
 
 def print_report(report: Report, console: Console | None = None) -> None:
     """Print the report as tables."""
-    (console or Console()).print(rendered(report))
+    console = console or Console()
+    for part in rendered(report).renderables:
+        console.print(part)
 
 
-def rendered(report: Report) -> RenderableType:
+def rendered(report: Report) -> Group:
     """The report as something rich can print."""
     colour = _COLOURS[report.verdict]
     head = Text.assemble((report.verdict, f"bold {colour}"), f"   A {report.a}   B {report.b}", overflow="fold")

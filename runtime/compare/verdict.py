@@ -291,7 +291,8 @@ def _unanswered(a_runs: list[_Answer], b_runs: list[_Answer]) -> Status:
 
     a_answered, b_answered = any(one.usable for one in a_runs), any(one.usable for one in b_runs)
     if a_answered and refused(b_runs):
-        return "only-a"
+        # where our executor finds A's own inputs out of its domain, a lenient runtime's answer binds nobody
+        return "neither" if refused([one for one in a_runs if not one.runnable.own]) else "only-a"
     if b_answered and refused(a_runs):
         return "only-b"
     return "neither" if refused(a_runs) and refused(b_runs) else "unknown"
