@@ -45,7 +45,6 @@ _ROWS = {
     "Minimum": "Min",
     "Multiply": "Mul",
     "Negative": "Neg",
-    "Power": "Pow",
     "Sign": "Sign",
     "Sin": "Sin",
     "Sinh": "Sinh",
@@ -106,6 +105,15 @@ def divide(op: Builder, node: Node) -> Results:
     op.rewriter.notes.append(f"{node!r}: rounds down, as m_pythondiv says; OpenVINO's CPU runtime rounds towards zero")
     wrong = _disagrees(op, op.Mod(a, b, fmod=1), b)
     return op.Sub(quotient, cast(op, wrong, dtype))
+
+
+@rule(DOMAIN, "Power")
+def power(op: Builder, node: Node) -> Results:
+    """Power-1: of uint64, which ONNX's Pow doesn't take, as int64, which has the same bits."""
+    a, b = aligned(op, node)
+    if a.tensor.dtype is DType.UINT64:
+        return cast(op, op.Pow(cast(op, a, DType.INT64), b), DType.UINT64)
+    return call(op, "Pow", a, b)
 
 
 @rule(DOMAIN, "Mod")

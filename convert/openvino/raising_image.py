@@ -39,7 +39,7 @@ class _Resize:
     mode: str  # nearest, linear, cubic
     coordinates: str
     nearest: str
-    antialias: bool
+    antialias: bool  # only "linear" obeys it
     cubic: float
     by_scales: bool
     pillow: bool = False
@@ -64,7 +64,7 @@ _TF_NEAREST = {"floor": "round_prefer_ceil", "round_prefer_floor": "ceil"}
 def _wish(node: Node) -> _Resize:
     attributes = node.attributes
     mode = choice(node, "mode", "nearest", _MODES)
-    antialias = bool(attributes.get("antialias", False))
+    antialias = bool(attributes.get("antialias", False)) and str(attributes.get("mode")).lower() == "linear"
     if node.version < 4:
         aligned = bool(attributes.get("align_corners", True))
         return _Resize(mode, "align_corners" if aligned else "asymmetric", "floor", antialias, -0.75, False)
@@ -72,7 +72,7 @@ def _wish(node: Node) -> _Resize:
     cubic = float(attributes.get("cube_coeff", -0.75))
     pillow = str(attributes["mode"]).lower().endswith("_pillow")
     if pillow:
-        antialias, coordinates = True, "half_pixel"
+        coordinates = "half_pixel"
     return _Resize(
         mode,
         coordinates,
@@ -102,7 +102,7 @@ def interpolate(op: Builder, node: Node) -> Results:
         return _by_index(op, node, x, axes, wanted, wish)
     if wish.coordinates == "tf_half_pixel_for_nn":
         raise Unsupported(node, "tf_half_pixel_for_nn of a mode other than nearest")
-    smooth = wish.antialias and wish.mode != "nearest" and (wish.pillow or _smooths(node, x, axes, wanted, wish))
+    smooth = wish.pillow or (wish.antialias and _smooths(node, x, axes, wanted, wish))
     goal = (vector(op, wanted, DType.FLOAT32), None) if wish.by_scales else (None, vector(op, wanted))
     return call(
         op,
@@ -116,7 +116,7 @@ def interpolate(op: Builder, node: Node) -> Results:
         nearest_mode=wish.nearest if wish.mode == "nearest" else None,
         cubic_coeff_a=wish.cubic if wish.mode == "cubic" else None,
         antialias=1 if smooth else None,
-        exclude_outside=1 if smooth or wish.pillow else None,
+        exclude_outside=1 if smooth else None,
     )
 
 
@@ -127,8 +127,6 @@ def _smooths(node: Node, x: Value, axes: list[int], wanted: Value, wish: _Resize
         Unsupported: one axis shrinks and another grows (whose filter would become narrower), or that isn't known.
     """
     goals, extents = constant(wanted), sizes(x, axes)
-    if wish.mode != "linear":
-        return False
     if goals is None or extents is None:
         raise Unsupported(node, "antialias between sizes that aren't known")
     scales = [goal if wish.by_scales else goal / size for goal, size in zip(goals.reshape(-1), extents, strict=True)]

@@ -271,6 +271,8 @@ def tensor_iterator(op: Builder, node: Node) -> Results:
 @rule(DOMAIN, "If")
 def branch(op: Builder, node: Node) -> Results:
     """If-8: each branch has ports of its own for what it captures."""
+    if given(node, 0).tensor.dtype not in (DType.BOOL, None):
+        raise InvalidModel(f"{node!r}: its condition is {given(node, 0).type}, not boolean")
     condition = scalar(op, given(node, 0), DType.BOOL)
     maps: list[tuple[str, Sequence[InputMap], Sequence[OutputMap]]] = [
         ("then_body", node.attributes[THEN_INPUTS], node.attributes[THEN_OUTPUTS]),

@@ -20,7 +20,7 @@ from ...passes.errors import InvalidModel, Unsupported
 from ...passes.graph import Graph, Node, Value
 from ...passes.rewrite import Builder, collect, rule
 from ...passes.tensor import TensorData
-from ...passes.types import DType, TensorType, merge
+from ...passes.types import DType, TensorType
 from ...runtime.oracles.states import state_input_name, state_output_name
 from .dialect import DOMAIN
 from .raising_support import Results, element_type, given
@@ -54,14 +54,16 @@ def _variable(node: Node) -> str:
 
 
 def _type(node: Node) -> TensorType:
-    """The variable's type: declared, else that of its initial value."""
-    found = merge(node.output.type, node.input(0).type if node.input(0) is not None else None)  # type: ignore[union-attr]
-    known = found if isinstance(found, TensorType) else TensorType()
+    """The variable's type: declared (ReadValue-6), else that of its initial value. Only a declared size is fixed."""
+    initial = node.input(0)
+    known = initial.tensor if initial is not None else node.output.tensor
     if "variable_shape" not in node.attributes:
         return known
-    declared = TensorType(element_type(node, "variable_type"), parse_shape(str(node.attributes["variable_shape"])))
-    made = merge(declared, known)
-    return made if isinstance(made, TensorType) else declared
+    dtype = element_type(node, "variable_type") or known.dtype
+    shape = parse_shape(str(node.attributes["variable_shape"]))
+    if shape is None and known.rank is not None:
+        shape = (None,) * known.rank
+    return TensorType(dtype, shape)
 
 
 def _default(root: Graph, value: Value, data: TensorData) -> None:

@@ -1,7 +1,7 @@
 """Convolutions, pooling, images."""
 
 import numpy as np
-from building import f32, floats, i32, i64, node, table
+from .building import f32, floats, i32, i64, node, table
 
 
 def outs(made):

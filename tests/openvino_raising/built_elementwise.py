@@ -1,7 +1,7 @@
 """Element by element, and activations."""
 
 import numpy as np
-from building import f32, floats, i32, i64, node, positive, table, whole
+from .building import f32, floats, i32, i64, node, positive, table, whole
 
 TIES = f32([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 0.4999, -0.4999, 1e10, -0.0])
 SIGNS_A = i32([-7, 7, -7, 7, 6, -6, 0, 1])

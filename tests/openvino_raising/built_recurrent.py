@@ -1,6 +1,6 @@
 """Recurrent layers and Fourier transforms."""
 
-from building import floats, i32, i64, node, table
+from .building import floats, i32, i64, node, table
 
 HIDDEN, INPUT = 3, 2
 ACTIVATIONS = {"LSTM": ["sigmoid", "tanh", "tanh"], "GRU": ["sigmoid", "tanh"], "RNN": ["tanh"]}

@@ -1,7 +1,7 @@
 """Reductions, normalizations, products, quantization."""
 
 import numpy as np
-from building import f32, floats, i32, i64, node, positive, table, whole
+from .building import f32, floats, i32, i64, node, positive, table, whole
 
 
 def outs(made):

@@ -1,7 +1,7 @@
 """Shapes, slices, pads, splits."""
 
 import numpy as np
-from building import f32, floats, i32, i64, node, table, whole
+from .building import f32, floats, i32, i64, node, table, whole
 
 
 def strided(name, shape, begin, end, strides, **masks):

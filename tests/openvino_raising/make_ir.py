@@ -1,6 +1,7 @@
 """Run in a process of its own, which OpenVINO now and then kills: IR made by OpenVINO, and what OpenVINO computes.
 
     python make_ir.py FOLDER nodes FIRST        onnx's node cases, converted
+    python make_ir.py FOLDER catalogue FIRST    the control-flow catalogue, converted, a case for each of its runs
     python make_ir.py FOLDER MODULE FIRST       the table CASES of a module of this folder
 
 prints one line "number name" before each case and "= name reason" after it (reason empty when all went well).
@@ -37,14 +38,30 @@ def node_cases(folder: Path) -> Iterator[tuple[str, Callable[[], Made]]]:
             yield name, lambda case=case: make(case)
 
 
+def catalogue_cases(folder: Path) -> Iterator[tuple[str, Callable[[], Made]]]:
+    """The catalogue in tests/control_flow, by name and number of the run."""
+    cases = importlib.import_module("control_flow.cases").CASES
+
+    def make(case: Any, run: Any) -> Made:
+        source = folder / "source.onnx"
+        model = case.model()
+        source.write_bytes(model.SerializeToString())
+        outer = {value.name for value in model.graph.initializer}
+        names = [value.name for value in model.graph.input if value.name in run.inputs or value.name not in outer]
+        return ov.convert_model(source), [np.asarray(run.inputs[name]) for name in names], list(run.expected)
+
+    for case in cases:
+        for number, run in enumerate(case.runs):
+            yield f"{case.name}@{number}", lambda case=case, run=run: make(case, run)
+
+
 def built_cases(module: str) -> Iterator[tuple[str, Callable[[], Made]]]:
     """The cases of a module: name -> function that gives a model and its inputs."""
-    sys.path.insert(0, str(Path(__file__).parent))
-    for name, build in importlib.import_module(module).CASES.items():
+    for name, build in importlib.import_module(f"openvino_raising.{module}").CASES.items():
 
         def make(build: Any = build) -> Made:
-            model, inputs = build()
-            return model, inputs, []
+            model, inputs, *expected = build()
+            return model, inputs, expected[0] if expected else []
 
         yield name, make
 
@@ -69,8 +86,13 @@ def plain(found: ov.Tensor) -> np.ndarray:
     return found.str_data if found.element_type == ov.Type.string else found.data
 
 
+TESTS = str(Path(__file__).parent.parent)
+
+
 def main(folder: Path, source: str, first: int) -> None:
-    cases = node_cases(folder) if source == "nodes" else built_cases(source)
+    sys.path[0] = TESTS
+    makers = {"nodes": node_cases, "catalogue": catalogue_cases}
+    cases = makers[source](folder) if source in makers else built_cases(source)
     for number, (name, make) in enumerate(cases):
         if number < first:
             continue

@@ -1,6 +1,6 @@
 """How much of what OpenVINO writes raises, and computes the same: a report.
 
-    python tests/openvino_raising/sweep.py [FOLDER] [SOURCE ...]
+    cd tests; python -m openvino_raising.sweep [FOLDER] [SOURCE ...]
 
 SOURCE is "nodes" (onnx's node cases as OpenVINO converts them, the default) or a module of this folder with CASES.
 """
@@ -13,7 +13,7 @@ import tempfile
 import warnings
 from pathlib import Path
 
-from corpus import check, make
+from .corpus import check, make
 
 
 def sweep(folder: Path, source: str, show: bool = True) -> tuple[int, int, dict[str, str]]:
