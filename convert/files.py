@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ..passes.errors import InvalidModel
-from ..passes.graph import Graph
+from ..passes.graph import Graph, Value
 from ..passes.infer import infer
 from ..passes.pipeline import Pipeline
 from ..passes.structure.elements import PartsToElements
+from ..passes.structure.sequences import SequencesToStacks
 from ..passes.structure.simplify import RemoveDead, Simplify
 from ..passes.structure.slots import PruneSlots
-from ..passes.types import TensorType, merge_dims
+from ..passes.types import SequenceType, TensorType, merge_dims
 from ..runtime import RAISER
 from .format import FORMATS, Format, format_of
 from .onnx.opset import change_opset
@@ -69,7 +70,17 @@ def to_dialect(graph: Graph, target: Format, opset: int | None = None) -> Graph:
         return graph if opset in (None, graph.opsets.get("")) else change_opset(graph, opset or 0)
     if graph.dialect == target.name and opset is None:
         return graph
-    return target.lower_graph(to_hub(graph), opset)
+    hub = to_hub(graph)
+    if target.name != "onnx" and any(isinstance(value.type, SequenceType) for value in _all_values(hub)):
+        hub = hub.copy()  # a hub graph is the caller's own
+        Pipeline([SequencesToStacks(), RemoveDead()])(hub)
+        infer(hub)
+    return target.lower_graph(hub, opset)
+
+
+def _all_values(graph: Graph) -> Iterator[Value]:
+    for inner in graph.graphs():
+        yield from inner.values()
 
 
 def save(graph: Graph, path: str | Path, *, format: str | None = None, opset: int | None = None) -> None:

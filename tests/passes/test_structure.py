@@ -6,17 +6,21 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from backedge.convert import to_hub
+from backedge.convert.onnx.read import read_model
 from backedge.passes.graph import Graph, Value
 from backedge.passes.hub import HUB
 from backedge.passes.loop import Captured, Carried, Condition, Iteration, Sliced, Slot, Stacked
 from backedge.passes.pipeline import Pass, Pipeline
 from backedge.passes.rewrite import Builder, Rewriter
 from backedge.passes.structure.elements import PartsToElements
+from backedge.passes.structure.sequences import SequencesToStacks
 from backedge.passes.structure.simplify import RemoveDead, Simplify
 from backedge.passes.structure.slots import PruneSlots
 from backedge.passes.types import tensor
 from backedge.passes.verify import BrokenInvariant, verify
 from backedge.runtime.executor import Executor
+from control_flow.cases import BY_NAME
 
 
 def builder() -> Builder:
@@ -170,3 +174,23 @@ def test_broken_invariant(damage: object) -> None:
         return  # it couldn't even be built
     with pytest.raises(BrokenInvariant):
         verify(op.graph)
+
+
+@pytest.mark.parametrize(
+    "name", ["seq_insert_concat", "seq_insert_stack", "seq_insert_early_stop", "seq_insert_front", "seq_lengths_differ"]
+)
+def test_built_sequence_becomes_stacked(name: str) -> None:
+    """No sequence is left, and the numbers are the catalogue's."""
+    case = BY_NAME[name]
+    graph = to_hub(read_model(case.model()))
+    assert apply(graph, SequencesToStacks(), RemoveDead())
+    assert not [node for _, node in graph.walk() if "Sequence" in node.op_type]
+    executor = Executor(graph)
+    for run in case.runs:
+        for expected, actual in zip(run.expected, executor.run(run.inputs).values(), strict=True):
+            np.testing.assert_array_equal(actual, expected, strict=True)
+
+
+def test_sequence_that_is_looked_into_stays() -> None:
+    graph = to_hub(read_model(BY_NAME["seq_erased"].model()))
+    assert not SequencesToStacks()(graph).modified
