@@ -238,6 +238,7 @@ ROWS = {
     **rows("Max Mean Min Sum", 8, Step(same, _equal_shapes)),
     ("Clip", 11): Step(_clip_inputs, _clip_attributes),
     ("Cast", 6): Step(_cast_number, _cast_name),
+    ("Cast", 9): Step(_cast_number, same),  # models of opset 6 went on spelling for a while
     **rows("Cast CastLike", 19, _irrelevant("saturate")),
     **rows("Cast CastLike", 24, _irrelevant("round_mode")),
     ("Erf", 13): Step(_through_float, same),
