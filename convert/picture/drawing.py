@@ -50,10 +50,10 @@ _FRAMES = {"loop": ("#f3f1ea", "#c3bba6"), "branches": ("#f1eff5", "#b8b0c9"), "
 _COUNTS = "trip count, number of the pass"
 _LEGEND = {
     "carried": "carried: handed from pass to pass",
-    "condition": "condition: whether to go on",
+    "condition": "condition of a loop or branch",
     "sliced": "sliced: a part for each pass",
     "stacked": "stacked: collected over all passes",
-    "captured": "captured: the same in every pass",
+    "captured": "captured: a value from outside",
     "iteration": _COUNTS,
     "trip": _COUNTS,
     "input": "input",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 from ...passes.graph import Graph, Node, Value
 from ...passes.loop import Loop, is_if, is_loop
@@ -20,6 +21,7 @@ _MOST_INPUTS = 24  # wires into it
 _MOST_DEPTH = 8  # of frames
 _MOST_NOTE = 34  # characters; longer attributes are only in the tooltip
 _TOLD_BY_TYPE = ("to", "dtype")
+_T = TypeVar("_T")
 _SYMMETRIC = frozenset(
     ("Add", "And", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Equal", "Max", "Mean", "Min", "Mul", "Or", "Sum", "Xor")
 )
@@ -35,13 +37,13 @@ class Painter:
     def root(self) -> Drawing:
         """The whole graph, with its inputs at the top and its outputs at the bottom."""
         level = Level()
-        shown, rest = divided(self.graph.inputs)
+        shown, rest = _divided(self.graph.inputs)
         for value in shown:
             level.add(simple(_end("input", value), [], [value]), end=-1)
         if rest:
             level.add(_bundle(more("input", len(rest), "input"), gives=rest), end=-1)
-        self._fill(level, self.graph, max(MOST_OPERATORS, 1), 0)
-        shown, rest = divided(self.graph.outputs)
+        self._fill(level, self.graph, MOST_OPERATORS, 0)
+        shown, rest = _divided(self.graph.outputs)
         for value in shown:
             level.add(simple(_end("output", value), [value], []), end=1)
         if rest:
@@ -99,7 +101,7 @@ class Painter:
         handed_out = set(graph.outputs)
         for node in nodes:
             for value in node.inputs:
-                if value is not None and value.data is None and (not value.producer or value.producer not in inside):
+                if value is not None and (not value.producer or value.producer not in inside):
                     takes[value] = None
             gives += [
                 value
@@ -113,15 +115,11 @@ class Painter:
     # frames ----------------------------------------------------------------------------------------
 
     def _loop(self, loop: Loop, allowed: dict[Graph, int], depth: int) -> Box:
-        entries, rest = divided(loop.entries)
+        entries, rest = _divided(loop.entries)
         tops, bottoms, backs = slot_ports(loop, entries)
         if rest:
-            inner = [entry.enter for entry in rest if entry.enter is not None]
-            outer = [entry.outside for entry in rest if entry.outside is not None]
-            leave = [entry.leave for entry in rest if entry.leave is not None]
-            results = [entry.result for entry in rest if entry.result is not None]
-            tops.append(Port(more("more", len(rest), "slot"), list(inner), list(outer)))
-            bottoms.append(Port(more("more", len(rest), "slot"), list(leave), list(results)))
+            tops.append(_others(len(rest), "slot", (x.enter for x in rest), (x.outside for x in rest)))
+            bottoms.append(_others(len(rest), "slot", (x.leave for x in rest), (x.result for x in rest)))
         level = Level()
         level.head(tops, title("Loop", loop.node, how(loop)))
         self._fill(level, loop.body, allowed.get(loop.body, 0), depth)
@@ -138,6 +136,7 @@ class Painter:
                 kind = "condition" if condition else "captured" if index >= len(node.formal_inputs) else "value"
                 inner: Sequence[Key] = [] if condition else [Way("", index)]
                 tops.append(filled_port(kind, kind, value, value, inner, -1.0 if condition else 0.0))
+        tops = _gathered(tops)
         level.head(tops, title(title_of(node), node, ""))
         for name, region in node.regions.items():
             level.add(self._region(node, name, region, allowed, depth))
@@ -145,6 +144,7 @@ class Painter:
         for index, value in enumerate(node.outputs):
             inner = [Way(name, index) for name in node.regions]
             bottoms.append(Port(port("value", "result", value), inner, [value]))
+        bottoms = _gathered(bottoms)
         level.foot(bottoms)
         return level.frame("branches", f"{title_of(node)} {long(node.name)}".strip(), tops, bottoms)
 
@@ -158,25 +158,45 @@ class Painter:
             if region.uses(value) or value in handed_out:
                 kind = "captured" if index >= formal else "value"
                 tops.append(Port(port(kind, kind, value), [value], [Way("", index)]))
-        level.head(tops, Item("title", f"region {name}", [Line(short(name), "op")]))
+        tops = _gathered(tops)
+        level.head(tops, Item("title", f"region {long(name)}", [Line(short(name), "op")]))
         self._fill(level, region, allowed.get(region, 0), depth)
         bottoms = [
             Port(port("value", "gives", value), [value], [Way(name, index)])
             for index, value in enumerate(region.outputs)
         ]
+        bottoms = _gathered(bottoms)
         level.foot(bottoms)
-        return level.frame("region", f"region {name}", tops, bottoms)
+        return level.frame("region", f"region {long(name)}", tops, bottoms)
 
 
-def divided(found: Sequence) -> tuple[Sequence, Sequence]:
+def _divided(found: Sequence[_T]) -> tuple[Sequence[_T], Sequence[_T]]:
     """What has room in one row, and the rest."""
     return (found, []) if len(found) <= _MOST_ENDS else (found[: _MOST_ENDS - 1], found[_MOST_ENDS - 1 :])
+
+
+def _others(count: int, what: str, inner: Iterable[Key | None], outer: Iterable[Key | None]) -> Port:
+    """One port in place of so many."""
+    return Port(more("more", count, what), _variable(inner), _variable(outer))
+
+
+def _gathered(ports: Sequence[Port]) -> list[Port]:
+    """As many ports as have room, the last one for all the others."""
+    shown, rest = _divided(ports)
+    inner = (key for other in rest for key in other.inner)
+    outer = (key for other in rest for key in other.outer)
+    return [*shown, _others(len(rest), "port", inner, outer)] if rest else [*ports]
+
+
+def _variable(keys: Iterable[Key | None]) -> list[Key]:
+    """Without what is left out, and without constants, of which each would be a pill."""
+    return [key for key in keys if key is not None and not (isinstance(key, Value) and key.data is not None)]
 
 
 def _bundle(item: Item, takes: Iterable[Key] = (), gives: Iterable[Key] = ()) -> Box:
     """A box with one anchor for everything."""
     middle = [item.width / 2]
-    return Box(item, [(key, 0) for key in takes], [(key, 0) for key in gives], middle, middle)
+    return Box(item, [(key, 0) for key in _variable(takes)], [(key, 0) for key in gives], middle, middle)
 
 
 def _taken(values: Sequence[Value]) -> list[Key]:

@@ -228,11 +228,13 @@ class Level:
         most = max(len(found) for found in lanes.values())
         lift = 6.0 + _RISE * most if most else 0.0
         left = _MARGIN + gutter["left"]
-        foot = foot or -_MARGIN
+        below = 0.0 if foot else _MARGIN
         inner = drawing.width + 2 * _MARGIN
-        item = Item(kind, text, width=inner + gutter["left"] + gutter["right"], height=drawing.height + 2 * lift)
+        item = Item(
+            kind, text, width=inner + gutter["left"] + gutter["right"], height=drawing.height + 2 * lift + below
+        )
         item.inside, item.origin = drawing, (left, lift)
-        item.border = (gutter["left"], lift + top, inner, drawing.height - top - foot)
+        item.border = (gutter["left"], lift + top, inner, drawing.height - top - foot + below)
         for found in lanes.values():
             for place, back in enumerate(found):
                 drawing.back_edges.append(_back_edge(back, place, drawing))

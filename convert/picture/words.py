@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Container
 from functools import lru_cache
@@ -21,7 +22,7 @@ _ABOUT_CHARACTERS = 400
 _MONOSPACE = 0.605
 _SANS = {
     **dict.fromkeys("ijl.,:;'|! ()[]", 0.46),
-    **dict.fromkeys("frtI-\"/\\", 0.54),
+    **dict.fromkeys('frtI-"/\\', 0.54),
     **dict.fromkeys("#&+<=>^~OQ", 0.88),
     **dict.fromkeys("mwMW@%", 1.12),
 }
@@ -82,7 +83,9 @@ def is_small(value: Value) -> bool:
 def array_text(data: TensorData) -> str:
     """A small constant's value, in one line."""
     text = np.array2string(data.numpy(), separator=", ", precision=5, max_line_width=10_000)
-    return short(" ".join(text.split()).replace("[ ", "["))
+    if data.dtype.bits:  # no padding between numbers
+        text = re.sub(r"\s+(?=[,\]])|(?<=\[)\s+", "", text)
+    return short(" ".join(text.split()))
 
 
 def title_of(node: Node) -> str:
