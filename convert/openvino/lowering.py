@@ -5,9 +5,14 @@ from __future__ import annotations
 from ...passes.errors import Unsupported
 from ...passes.graph import Graph, Node, Value
 from ...passes.infer import infer
+from ...passes.loop import is_if
+from ...passes.pipeline import Pipeline
 from ...passes.rewrite import Builder, Rewriter, combine
+from ...passes.structure.simplify import RemoveDead
+from ...passes.structure.slots import PruneSlots
 from ...passes.types import DType, TensorType
 from . import (
+    lowering_branches,
     lowering_elementwise,
     lowering_image,
     lowering_index,
@@ -25,7 +30,10 @@ from .lowering_fold import folded
 from .lowering_functions import by_function
 from .types import ELEMENT_TYPES
 
+NOTES = "notes"
+
 _RULES = combine(
+    lowering_branches.RULES,
     lowering_elementwise.RULES,
     lowering_image.RULES,
     lowering_index.RULES,
@@ -49,12 +57,14 @@ def _without_rule(op: Builder, node: Node) -> list[Value]:
 def lower_graph(graph: Graph) -> Graph:
     """A graph of dialect "openvino" that computes what a hub graph computes; the old one stays as it was.
 
-    An input that has a value is a constant afterwards: IR has no defaults.
+    An input that has a value is a constant afterwards: IR has no defaults. `meta["notes"]` says so, and whatever
+    else the report should say.
 
     Raises:
         Unsupported: OpenVINO, or its CPU, can't express a node or a type; nothing is approximated.
     """
     source = graph.copy()
+    _prune(source)
     infer(source)
     for inner in source.graphs():
         for node in inner.nodes:
@@ -63,9 +73,36 @@ def lower_graph(graph: Graph) -> Graph:
                     _check_type(node, value)
     context = Context()
     context.look_at(source)
-    lowered = Rewriter(OPENVINO, RULES, fallback=_without_rule, context=context).run(source)
+    rewriter = Rewriter(OPENVINO, RULES, fallback=_without_rule, context=context)
+    lowered = rewriter.run(source)
+    lowered.meta[NOTES] = [*lowered.meta.get(NOTES, ()), *rewriter.notes]
+    fixed = [value.name for value in lowered.inputs if value.data is not None]
+    if fixed:
+        lowered.meta[NOTES].append(f"inputs with a default are constants: {', '.join(fixed)}")
     lowered.inputs = [value for value in lowered.inputs if value.data is None]
     return lowered
+
+
+def _prune(graph: Graph) -> None:
+    """Leave out what nobody needs: OpenVINO fails on stacks, and on results of branches, that aren't used."""
+    steps = Pipeline((RemoveDead(), PruneSlots()))
+    while steps(graph).modified | _prune_branches(graph):
+        pass
+
+
+def _prune_branches(graph: Graph) -> bool:
+    """Take the outputs of If nodes away that nobody uses."""
+    modified = False
+    for inner, node in list(graph.walk()):
+        kept = [value in inner.outputs or bool(inner.uses(value)) for value in node.outputs]
+        if not is_if(node) or all(kept):
+            continue
+        for region in node.regions.values():
+            region.outputs = [value for value, keep in zip(region.outputs, kept, strict=True) if keep]
+        outputs = [value for value, keep in zip(node.outputs, kept, strict=True) if keep]
+        inner.replace_node(node, node.inputs, outputs)
+        modified = True
+    return modified
 
 
 def _check_type(node: Node, value: Value) -> None:

@@ -6,12 +6,23 @@ import functools
 import math
 from collections.abc import Callable
 
+import numpy as np
+
 from ...passes.errors import Unsupported
 from ...passes.graph import Node, Value
 from ...passes.protos import DTYPES
 from ...passes.rewrite import Builder, collect, combine, renamed, rule
 from ...passes.types import DType
-from .lowering_tools import convert, dtype_of, element_type, flag, number, required
+from .lowering_tools import (
+    LARGEST,
+    convert,
+    dtype_of,
+    element_type,
+    flag,
+    number,
+    required,
+    saturated,
+)
 
 _SAME = """
     Abs Acos Acosh Add And Asin Asinh Atan Atanh BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Ceil Cos Cosh Equal Erf
@@ -62,6 +73,16 @@ def dropout(op: Builder, node: Node) -> list[Value]:
     return [data, op.Broadcast(kept, shape, mode="numpy")]
 
 
+@rule("", "Add", "Mul", "Neg", "Sub")
+def narrow(op: Builder, node: Node) -> Value | None:
+    """8-bit integers in int32: OpenVINO's CPU stops at 255 where ONNX begins again at 0."""
+    dtype = required(node, 0).tensor.dtype
+    if dtype not in (DType.INT8, DType.UINT8):
+        return None
+    wide = [convert(op, node, value, DType.INT32) for value in node.inputs if value is not None]
+    return convert(op, node, op.call(_RENAMED[node.op_type], *wide), dtype)
+
+
 @rule("", "Round")
 def round_(op: Builder, node: Node) -> Value:
     return op.Round(*node.inputs, mode="half_to_even")
@@ -76,7 +97,18 @@ def divide(op: Builder, node: Node) -> Value:
 
 @rule("", "Mod")
 def modulo(op: Builder, node: Node) -> Value:
-    return op.Mod(*node.inputs) if flag(node, "fmod") else op.FloorMod(*node.inputs)
+    if flag(node, "fmod"):
+        return op.Mod(*node.inputs)
+    a, b = required(node, 0), required(node, 1)
+    found = op.FloorMod(a, b)
+    divisor = b.array()
+    if not dtype_of(node, a).is_float or (divisor is not None and np.isfinite(divisor.astype(np.float64)).all()):
+        return found
+    # of a finite number and an infinite one OpenVINO makes NaN
+    zero = number(op, node, 0, a)
+    alike = op.Equal(op.Less(a, zero), op.Less(b, zero))
+    left = op.Select(op.LogicalOr(alike, op.Equal(a, zero)), a, b)
+    return op.Select(op.LogicalAnd(_is_infinite(op, b), op.IsFinite(a)), left, found)
 
 
 @rule("", "Pow")
@@ -126,9 +158,6 @@ def cast_like(op: Builder, node: Node) -> Value:
     return _cast(op, node, x, like.tensor.dtype)
 
 
-_LARGEST = {DType.FLOAT8E4M3FN: 448.0, DType.FLOAT8E5M2: 57344.0}  # OpenVINO doesn't saturate
-
-
 def _cast(op: Builder, node: Node, x: Value, target: DType) -> Value:
     """Convert; to bool it is `x != 0`, which a conversion of 0.5 isn't everywhere."""
     source = dtype_of(node, x)
@@ -138,11 +167,13 @@ def _cast(op: Builder, node: Node, x: Value, target: DType) -> Value:
         return op.NotEqual(x, number(op, node, 0, x))
     if target is DType.FLOAT8E8M0:
         raise Unsupported(node, "OpenVINO rounds to float8e8m0 in another way")
-    if target in _LARGEST and flag(node, "saturate", 1):
-        most = _LARGEST[target]
-        bounded = op.Clamp(x, min=-most, max=most)
-        x = op.Select(op.IsNaN(x), x, bounded) if source.is_float else bounded
+    if target in LARGEST and source.is_float and flag(node, "saturate", 1):
+        x = saturated(op, x, LARGEST[target])
     return op.Convert(x, destination_type=element_type(node, target))
+
+
+def _is_infinite(op: Builder, x: Value) -> Value:
+    return op.IsInf(x, detect_negative=True, detect_positive=True)
 
 
 @rule("", "IsInf")
@@ -262,4 +293,4 @@ def gelu(op: Builder, node: Node) -> Value:
     return op.Gelu(*node.inputs, approximation_mode=mode)
 
 
-RULES = combine(renamed("", _RENAMED), _CONSTANT_INPUTS, collect(globals()))
+RULES = combine(collect(globals()), renamed("", _RENAMED), _CONSTANT_INPUTS)

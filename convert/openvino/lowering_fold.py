@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ...passes.errors import BackedgeError
 from ...passes.graph import Graph, Node, Value
 from ...passes.infer import infer_node
@@ -30,9 +32,27 @@ def _refine(node: Node) -> None:
         value.type = merge(value.type, found)
 
 
+def _empty(op: Builder, node: Node) -> list[Value] | None:
+    """The outputs where they are certain to have no elements: OpenVINO doesn't always survive computing them."""
+    found: list[Value] = []
+    for value in node.outputs:
+        dtype, shape = value.tensor.dtype, value.tensor.static_shape
+        if value.name and (dtype is None or shape is None or 0 not in shape):
+            return None
+        found.append(Value("") if dtype is None or shape is None else op.const(_nothing(dtype, shape)))
+    return found
+
+
+def _nothing(dtype: DType, shape: tuple[int, ...]) -> TensorData:
+    return TensorData(dtype, shape, np.zeros(shape, dtype.numpy))
+
+
 def folded(op: Builder, node: Node) -> list[Value] | None:
     """The outputs as constants where all inputs are small constants; None otherwise. Tried before any other rule."""
     _refine(node)
+    empty = _empty(op, node)
+    if empty is not None:
+        return empty
     inputs = [value for value in node.inputs if value is not None]
     if not inputs or node.regions or node.op_type in _KEPT or not all(map(_is_small, inputs)):
         return None

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, ValueInfoProto
+from onnx.helper import make_opsetid
 
 from ...passes.errors import Unsupported
 from ...passes.graph import Graph, Node, Value
 from ...passes.infer import infer
 from ...passes.protos import node_to_proto, tensor_to_proto, type_to_proto
 from ...passes.rewrite import Builder
-from ...passes.schemas import schema
+from ...passes.schemas import HUB_OPSET, schema
 from ..onnx.raising import raise_graph
 from ..onnx.read import read_model
 from .lowering_context import context_of
@@ -75,6 +76,8 @@ def expanded(node: Node) -> Graph | None:
     _bound(function.node, given, absent)
     model = ModelProto(ir_version=10)
     model.opset_import.extend(function.opset_import)
+    if all(entry.domain for entry in model.opset_import):
+        model.opset_import.append(make_opsetid("", HUB_OPSET))
     model.graph.name = node.op_type
     model.graph.node.extend(function.node)
     for name, value in inputs.items():

@@ -17,11 +17,13 @@ from .lowering_tools import (
     flag,
     i64,
     ints,
+    join,
     number,
     range_of,
     rank_of,
     refuse_others,
     required,
+    reshape,
     scalar,
     shape_of,
     size_of,
@@ -49,6 +51,8 @@ def resize(op: Builder, node: Node) -> Value:
         assert scales is not None
         known = None if scales.data is None else [float(scale) for scale in scales.data.numpy()]
         chosen = [at for at in range(len(axes)) if known is None or known[at] != 1]
+        if transform == "align_corners" and not _whole(x, known, axes):
+            raise Unsupported(node, "corners aligned to a size that isn't whole")
         extent = scales if known is None else op.const(np.array([known[at] for at in chosen], np.float32))
     else:
         assert sizes is not None
@@ -76,6 +80,15 @@ def resize(op: Builder, node: Node) -> Value:
     )
 
 
+def _whole(x: Value, scales: list[float] | None, axes: list[int]) -> bool:
+    """Whether the scales surely make whole sizes; OpenVINO rounds them before it aligns, ONNX after."""
+    for scale, axis in zip(scales or [], axes, strict=False):
+        length = static_dim(x, axis)
+        if scale != 1 and (length is None or abs(scale * length - round(scale * length)) > 1e-4):
+            return False
+    return scales is not None
+
+
 def _sizes(op: Builder, node: Node, x: Value, sizes: Value, axes: list[int]) -> Value:
     """The sizes of these axes after the policy about the aspect ratio."""
     policy = node.attributes.get("keep_aspect_ratio_policy", "stretch")
@@ -83,12 +96,16 @@ def _sizes(op: Builder, node: Node, x: Value, sizes: Value, axes: list[int]) -> 
         return sizes
     if policy not in ("not_larger", "not_smaller"):
         raise Unsupported(node, f"keep_aspect_ratio_policy={policy!r} has no OpenVINO form")
-    wanted, lengths = ints(sizes), [static_dim(x, axis) for axis in axes]
-    if wanted is None or None in lengths:
-        raise Unsupported(node, "keeping the aspect ratio of sizes that are known at run time only")
-    old = [length for length in lengths if length is not None]
-    factor = (min if policy == "not_larger" else max)(new / length for new, length in zip(wanted, old, strict=True))
-    return i64(op, [math.floor(factor * length + 0.5) for length in old])
+    lengths = join(op, [size_of(op, node, x, axis) for axis in axes])
+    wanted, old = ints(sizes), ints(lengths)
+    if wanted is not None and old is not None:
+        factor = (min if policy == "not_larger" else max)(new / length for new, length in zip(wanted, old, strict=True))
+        return i64(op, [math.floor(factor * length + 0.5) for length in old])
+    floats = convert(op, node, lengths, DType.FLOAT32)
+    factors = op.Divide(convert(op, node, sizes, DType.FLOAT32), floats)
+    extreme = op.ReduceMin if policy == "not_larger" else op.ReduceMax
+    exact = op.Multiply(extreme(factors, i64(op, [0]), keep_dims=True), floats)
+    return convert(op, node, op.Floor(op.Add(exact, op.const(0.5))), DType.INT64)
 
 
 @rule("", "GridSample")
@@ -108,6 +125,7 @@ def grid_sample(op: Builder, node: Node) -> Value:
 
 @rule("", "RoiAlign")
 def roi_align(op: Builder, node: Node) -> Value:
+    refuse_others(node, mode="avg")  # OpenVINO takes the largest of other things
     mode = node.attributes.get("coordinate_transformation_mode", "half_pixel")
     return op.ROIAlign(
         *node.inputs,
@@ -115,20 +133,50 @@ def roi_align(op: Builder, node: Node) -> Value:
         pooled_w=int(node.attributes.get("output_width", 1)),
         sampling_ratio=int(node.attributes.get("sampling_ratio", 0)),
         spatial_scale=float(node.attributes.get("spatial_scale", 1.0)),
-        mode=node.attributes.get("mode", "avg"),
+        mode="avg",
         aligned_mode="asymmetric" if mode == "output_half_pixel" else "half_pixel_for_nn",
     )
+
+
+@rule("", "AffineGrid")
+def affine_grid(op: Builder, node: Node) -> Value:
+    """The corners of a grid from -1 to 1 (or the middles of its cells), a 1 behind, times theta."""
+    theta, size = required(node, 0), convert(op, node, required(node, 1), DType.INT64)
+    spatial = (static_dim(size, 0) or 0) - 2
+    if spatial not in (2, 3):
+        raise Unsupported(node, f"a grid of {spatial} axes")
+    one, two = number(op, node, 1, theta), number(op, node, 2, theta)
+    grid_shape = cut(op, size, 2, 2 + spatial)
+    columns = []
+    for axis in range(spatial)[::-1]:
+        length = cut(op, size, 2 + axis, 3 + axis)
+        steps = op.ConvertLike(range_of(op, length), theta)
+        cells = op.ConvertLike(length, theta)
+        if flag(node, "align_corners"):
+            places = op.Subtract(op.Divide(op.Multiply(steps, two), op.Maximum(op.Subtract(cells, one), one)), one)
+        else:
+            places = op.Subtract(op.Divide(op.Add(op.Multiply(steps, two), one), cells), one)
+        shape = [1] * spatial
+        shape[axis] = -1
+        along = op.Reshape(places, i64(op, shape), special_zero=False)
+        columns.append(reshape(op, op.Broadcast(along, grid_shape, mode="bidirectional"), [-1, 1]))
+    columns.append(op.Add(op.Multiply(columns[0], number(op, node, 0, theta)), one))
+    product = op.MatMul(op.Concat(*columns, axis=1), theta, transpose_a=False, transpose_b=True)
+    target = op.Concat(cut(op, size, 0, 1), grid_shape, i64(op, [spatial]), axis=0)
+    return op.Reshape(product, target, special_zero=False)
 
 
 # Fourier transforms ------------------------------------------------------------------------------
 
 
-def _fourier_axis(node: Node, x: Value) -> int:
-    stated = node.input(2)
-    axis = -2 if stated is None else ints(stated)
-    if axis is None:
-        raise Unsupported(node, "an axis that is known at run time only")
-    return axis_of(node, axis if isinstance(axis, int) else axis[0], rank_of(node, x))
+def _fourier_axis(op: Builder, node: Node, x: Value) -> int | Value:
+    """The axis from the front, i64 [1] where it is known at run time only."""
+    stated, rank = node.input(2), rank_of(node, x)
+    known = [-2] if stated is None else ints(stated)
+    if known is not None:
+        return axis_of(node, known[0], rank)
+    assert stated is not None
+    return op.FloorMod(vector(op, convert(op, node, stated, DType.INT64)), i64(op, rank))
 
 
 def _lengthened(op: Builder, node: Node, x: Value, axis: int, length: Value) -> Value:
@@ -144,14 +192,16 @@ def _lengthened(op: Builder, node: Node, x: Value, axis: int, length: Value) -> 
 @rule("", "DFT")
 def dft(op: Builder, node: Node) -> Value:
     x, length = required(node, 0), node.input(1)
-    axis = _fourier_axis(node, x)
+    axis = _fourier_axis(op, node, x)
     inverse, onesided = flag(node, "inverse"), flag(node, "onesided")
     parts = static_dim(x, -1)
     if parts is None:
         raise Unsupported(node, "whether the input is complex is known at run time only")
-    axes = i64(op, [axis])
+    axes = axis if isinstance(axis, Value) else i64(op, [axis])
     size = None if length is None else vector(op, convert(op, node, length, DType.INT64))
-    if inverse and onesided:
+    if onesided and isinstance(axis, Value):
+        raise Unsupported(node, "an axis that is known at run time only")
+    if inverse and isinstance(axis, int) and onesided:
         return _inverse_onesided(op, node, x, axis, size)
     if onesided:
         real = x if parts == 1 else cut(op, x, 0, 1, axis=rank_of(node, x) - 1)

@@ -148,6 +148,16 @@ def unique(op: Builder, node: Node) -> tuple[Value, ...]:
     )[: len(node.outputs)]
 
 
+def _just_above(op: Builder, overlap: Value | None) -> Value:
+    """The next larger float: OpenVINO's CPU drops boxes that overlap by the threshold, ONNX those by more than it."""
+    if overlap is None or overlap.data is not None:
+        known = np.float32(0) if overlap is None or overlap.data is None else overlap.data.numpy().reshape(())
+        return op.const(np.nextafter(known.astype(np.float32), np.float32(math.inf)))
+    threshold = scalar(op, overlap)
+    more = op.Multiply(threshold, op.const(np.float32(0.6 * 2**-23)))
+    return op.Maximum(op.Add(threshold, more), op.const(np.finfo(np.float32).smallest_normal))
+
+
 @rule("", "NonMaxSuppression")
 def non_max_suppression(op: Builder, node: Node) -> Value:
     boxes, scores = required(node, 0), required(node, 1)
@@ -156,13 +166,23 @@ def non_max_suppression(op: Builder, node: Node) -> Value:
         boxes,
         scores,
         i64(op, 0) if most is None else scalar(op, most),
-        op.const(0.0) if overlap is None else scalar(op, overlap),
+        _just_above(op, overlap),
         op.const(np.float32(-math.inf)) if least is None else scalar(op, least),
         box_encoding="center" if flag(node, "center_point_box") else "corner",
         sort_result_descending=False,
         output_type="i64",
         _outputs=3,
     )[0]
+
+
+@rule("", "OptionalHasElement")
+def optional_has_element(op: Builder, node: Node) -> Value:
+    return op.const(node.input(0) is not None)
+
+
+@rule("", "OptionalGetElement")
+def optional_get_element(op: Builder, node: Node) -> Value:
+    return required(node, 0)
 
 
 @rule("", "Einsum")

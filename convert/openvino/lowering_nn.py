@@ -239,30 +239,22 @@ def max_unpool(op: Builder, node: Node) -> Value:
         length = lengths[axis + 2]
         assert length is not None
         natural.append((length - 1) * strides[axis] + kernel[axis] - pads[axis] - pads[axis + spatial])
-    shape = natural
-    if size is not None:
-        array = size.array()
-        if array is None:
-            raise Unsupported(node, "an output shape that is known at run time only")
-        shape = [int(dim) for dim in array]
-        # positions count in the natural size
-        coordinates, rest = [], convert(op, node, places, DType.INT64)
-        for dim in natural[::-1]:
-            coordinates.append(op.FloorMod(rest, i64(op, dim)))
-            rest = op.Divide(rest, i64(op, dim), m_pythondiv=False)
-        places = i64(op, 0)
-        for dim, coordinate in zip(shape, coordinates[::-1], strict=True):
-            places = op.Add(op.Multiply(places, i64(op, dim)), coordinate)
-    zeros = op.Broadcast(number(op, node, 0, x), i64(op, [math.prod(shape)]), mode="numpy")
+    shape = i64(op, natural)
+    if size is not None:  # positions count in the natural size
+        shape = convert(op, node, size, DType.INT64)
+        rest, place = convert(op, node, places, DType.INT64), i64(op, 0)
+        step = i64(op, [1])
+        for axis in range(len(natural))[::-1]:
+            dim = i64(op, natural[axis])
+            place = op.Add(place, op.Multiply(op.FloorMod(rest, dim), step))
+            rest = op.Divide(rest, dim, m_pythondiv=False)
+            step = op.Multiply(step, cut(op, shape, axis, axis + 1))
+        places = place
+    zeros = op.Broadcast(number(op, node, 0, x), op.ReduceProd(shape, i64(op, [0]), keep_dims=True), mode="numpy")
     flat = op.ScatterElementsUpdate(
-        zeros,
-        reshape(op, places, [-1]),
-        reshape(op, x, [-1]),
-        i64(op, 0),
-        reduction="none",
-        use_init_val=True,
+        zeros, reshape(op, places, [-1]), reshape(op, x, [-1]), i64(op, 0), reduction="none", use_init_val=True
     )
-    return reshape(op, flat, shape)
+    return op.Reshape(flat, shape, special_zero=False)
 
 
 @rule("", "Col2Im")

@@ -11,15 +11,18 @@ from ...passes.rewrite import Builder, collect, rule
 from ...passes.types import DType
 from .lowering_nn import convolved
 from .lowering_tools import (
+    LARGEST,
     axis_of,
     convert,
     dtype_of,
     element_type,
+    flag,
     i64,
     range_of,
     rank_of,
     required,
     reshape,
+    saturated,
     size_of,
     static_dim,
 )
@@ -66,8 +69,8 @@ def quantize_linear(op: Builder, node: Node) -> Value:
     working = DTYPES[precision] if precision else dtype_of(node, scale)
     divided = op.Divide(convert(op, node, x, working), convert(op, node, _spread(op, node, scale, x), working))
     if dtype.is_float:
-        if not node.attributes.get("saturate", 1):
-            raise Unsupported(node, "quantizing to floats without saturation has no OpenVINO form")
+        if dtype in LARGEST and flag(node, "saturate", 1):
+            divided = saturated(op, divided, LARGEST[dtype])
         return op.Convert(divided, destination_type=element_type(node, dtype))
     rounded = convert(op, node, op.Round(divided, mode="half_to_even"), DType.FLOAT32)
     if zero is not None:

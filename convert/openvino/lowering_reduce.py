@@ -13,6 +13,7 @@ from ...passes.rewrite import Builder, collect, rule
 from ...passes.types import DType
 from .lowering_context import context_of
 from .lowering_tools import (
+    all_but,
     axis_of,
     convert,
     cut,
@@ -26,6 +27,7 @@ from .lowering_tools import (
     rank_value,
     required,
     scalar,
+    shape_of,
     size_of,
 )
 
@@ -60,14 +62,14 @@ _REDUCTIONS: dict[str, tuple[str, Step, Step, Step]] = {
     "ReduceSum": ("ReduceSum", _as_is, _as_is, _as_is),
     "ReduceSumSquare": ("ReduceSum", _square, _as_is, _square),
 }
-_INFINITE = {"ReduceMax": -math.inf, "ReduceMin": math.inf}
+_WORST = {"ReduceMax": -math.inf, "ReduceMin": math.inf}
 _OF_BOOLEANS = {"ReduceMax": "ReduceLogicalOr", "ReduceMin": "ReduceLogicalAnd"}
 
 
 def _axes(op: Builder, node: Node, data: Value) -> Value | None:
     """The axes to reduce over; None where there are none and nothing is to be reduced."""
     stated = node.input(1)
-    known = ints(stated)
+    known = [] if stated is not None and stated.tensor.static_shape == (0,) else ints(stated)
     noop = flag(node, "noop_with_empty_axes")
     if known or (stated is not None and known is None):
         assert stated is not None
@@ -91,15 +93,34 @@ def reduce_(op: Builder, node: Node) -> Value:
     axes = _axes(op, node, data)
     if axes is None or data.rank == 0:
         return without(op, data)
-    if dtype_of(node, data) is DType.BOOL:
-        target = _OF_BOOLEANS[target]
-    keep = flag(node, "keepdims", 1)
+    dtype, keep = dtype_of(node, data), flag(node, "keepdims", 1)
+    known = ints(axes)
+    if known is None and not keep:
+        return _at_run_time(op, node, data, axes)
+    if dtype is DType.BOOL:
+        if known is not None:
+            return op.call(_OF_BOOLEANS[target], data, axes, keep_dims=keep)
+        counted = op.call(target, convert(op, node, data, DType.INT32), axes, keep_dims=keep)
+        return convert(op, node, counted, DType.BOOL)
     result = op.call(target, before(op, data), axes, keep_dims=keep)
-    if target in _INFINITE and dtype_of(node, data).is_float and context_of(op).infinities:
-        worst = number(op, node, _INFINITE[target], data)
-        only = op.ReduceLogicalAnd(op.Equal(data, worst), axes, keep_dims=keep)
-        result = op.Select(only, worst, result)
+    if target in _WORST and dtype.is_float:
+        worst = number(op, node, _WORST[target], data)
+        shape = node.output.tensor.static_shape
+        if 0 in (data.tensor.shape or ()) and shape is not None:
+            return op.Broadcast(worst, i64(op, list(shape)), mode="numpy")
+        if context_of(op).infinities:
+            only = op.ReduceLogicalAnd(op.Equal(data, worst), axes, keep_dims=keep)
+            result = op.Select(only, worst, result)
     return after(op, result)
+
+
+def _at_run_time(op: Builder, node: Node, data: Value, axes: Value) -> Value:
+    """The axes go with a Reshape: OpenVINO couldn't tell the rank."""
+    rank = rank_of(node, data)
+    kept = Node(node.domain, node.op_type, node.version)
+    kept.attributes = {**node.attributes, "keepdims": 1}
+    kept.inputs, kept.outputs = node.inputs, node.outputs
+    return op.Reshape(reduce_(op, kept), all_but(op, node, shape_of(op, data), axes, rank), special_zero=False)
 
 
 @rule("", "ReduceLogSumExp")

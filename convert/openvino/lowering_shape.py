@@ -13,6 +13,7 @@ from ...passes.rewrite import Builder, collect, rule
 from ...passes.tensor import TensorData
 from ...passes.types import DType
 from .lowering_tools import (
+    all_but,
     axis_of,
     convert,
     cut,
@@ -22,16 +23,17 @@ from .lowering_tools import (
     i64,
     ints,
     join,
+    marked,
     number,
     range_of,
     rank_of,
-    refuse_others,
     required,
     scalar,
     shape_of,
     size_of,
     static_dim,
     transpose,
+    vector,
 )
 
 _LAST = np.iinfo(np.int64).max
@@ -89,13 +91,28 @@ def squeeze(op: Builder, node: Node) -> Value:
         axes = i64(op, [axis for axis, size in enumerate(data.tensor.static_shape) if size == 1])
     if axes is not None and ints(axes) == []:
         return data
+    if axes is not None and axes.data is None:
+        return op.Reshape(data, all_but(op, node, shape_of(op, data), axes, rank_of(node, data)), special_zero=False)
     return op.Squeeze(data, axes)
 
 
 @rule("", "Unsqueeze")
 def unsqueeze(op: Builder, node: Node) -> Value:
-    axes = required(node, 1)
-    return required(node, 0) if ints(axes) == [] else op.Unsqueeze(required(node, 0), axes)
+    data, axes = required(node, 0), required(node, 1)
+    if ints(axes) == []:
+        return data
+    if axes.data is not None:
+        return op.Unsqueeze(data, axes)
+    count = static_dim(axes, 0)
+    if count is None:
+        raise Unsupported(node, "how many axes are new is known at run time only")
+    rank = rank_of(node, data) + count
+    new = op.Equal(marked(op, node, axes, rank), i64(op, 1))
+    old = op.Convert(op.LogicalNot(new), destination_type="i64")
+    place = op.Subtract(op.CumSum(old, i64(op, 0), exclusive=False, reverse=False), old)
+    sizes = op.Concat(shape_of(op, data), i64(op, [1]), axis=0)
+    target = op.Select(new, i64(op, 1), op.Gather(sizes, place, i64(op, 0), batch_dims=0))
+    return op.Reshape(data, target, special_zero=False)
 
 
 @rule("", "Transpose")
@@ -114,7 +131,19 @@ def expand(op: Builder, node: Node) -> Value:
 
 @rule("", "Tile")
 def tile(op: Builder, node: Node) -> Value:
-    return op.Tile(required(node, 0), required(node, 1))
+    """Repeats that are known at run time only make OpenVINO's Tile write beside its memory: Broadcast does it then."""
+    data, repeats = required(node, 0), required(node, 1)
+    rank = rank_of(node, data)
+    if repeats.data is not None or not rank:
+        return op.Tile(data, repeats)
+    repeats = convert(op, node, repeats, DType.INT64)
+    sizes = shape_of(op, data)
+    columns = [op.Unsqueeze(value, i64(op, [1])) for value in (i64(op, [1] * rank), sizes)]
+    single = vector(op, op.Concat(*columns, axis=1))  # 1, size, 1, size ...
+    columns[0] = op.Unsqueeze(repeats, i64(op, [1]))
+    full = vector(op, op.Concat(*columns, axis=1))  # repeats, size, repeats, size ...
+    spread = op.Broadcast(op.Reshape(data, single, special_zero=False), full, mode="numpy")
+    return op.Reshape(spread, op.Multiply(sizes, repeats), special_zero=False)
 
 
 @rule("", "ConstantOfShape")
@@ -231,7 +260,7 @@ def pad(op: Builder, node: Node) -> Value:
     rank = rank_of(node, data)
     begins, ends = _pad_ends(op, node, pads, axes, rank)
     if mode == "wrap":
-        return _wrapped(op, node, data, ints(begins), ints(ends))
+        return _wrapped(op, node, data, begins, ends, rank)
     if mode not in _PAD_MODES:
         raise Unsupported(node, f"mode={mode!r} has no OpenVINO form")
     value = None
@@ -273,30 +302,33 @@ def _pad_ends(op: Builder, node: Node, pads: Value, axes: Value | None, rank: in
     return begins, ends
 
 
-def _wrapped(op: Builder, node: Node, data: Value, begins: list[int] | None, ends: list[int] | None) -> Value:
+def _wrapped(op: Builder, node: Node, data: Value, begins: Value, ends: Value, rank: int) -> Value:
     """Each axis gathered at its positions modulo its size."""
-    if begins is None or ends is None:
-        raise Unsupported(node, "padding that wraps, by amounts known at run time only")
-    for axis, (before, after) in enumerate(zip(begins, ends, strict=True)):
-        if not (before or after):
+    for axis in range(rank):
+        before, after = cut(op, begins, axis, axis + 1), cut(op, ends, axis, axis + 1)
+        amounts = [(ints(value) or [1] * rank)[axis] for value in (begins, ends)]
+        if amounts == [0, 0]:
             continue
         length = size_of(op, node, data, axis)
-        stop = op.Add(length, i64(op, [after]))
-        places = op.Range(i64(op, -before), scalar(op, stop), i64(op, 1), output_type="i64")
+        start, stop = op.Subtract(i64(op, [0]), before), op.Add(length, after)
+        places = op.Range(scalar(op, start), scalar(op, stop), i64(op, 1), output_type="i64")
         data = op.Gather(data, op.FloorMod(places, length), i64(op, axis), batch_dims=0)
     return data
 
 
+_BLOCK_MODES = {"DCR": "blocks_first", "CRD": "depth_first"}
+
+
 @rule("", "DepthToSpace")
 def depth_to_space(op: Builder, node: Node) -> Value:
-    mode = {"DCR": "blocks_first", "CRD": "depth_first"}[node.attributes.get("mode", "DCR")]
+    mode = _BLOCK_MODES[node.attributes.get("mode", "DCR")]
     return op.DepthToSpace(required(node, 0), block_size=node.attributes["blocksize"], mode=mode)
 
 
 @rule("", "SpaceToDepth")
 def space_to_depth(op: Builder, node: Node) -> Value:
-    refuse_others(node, mode="DCR")
-    return op.SpaceToDepth(required(node, 0), block_size=node.attributes["blocksize"], mode="blocks_first")
+    mode = _BLOCK_MODES[node.attributes.get("mode", "DCR")]
+    return op.SpaceToDepth(required(node, 0), block_size=node.attributes["blocksize"], mode=mode)
 
 
 RULES = collect(globals())

@@ -90,6 +90,12 @@ def convert(op: Builder, node: Node, value: Value, dtype: DType) -> Value:
     return op.Convert(value, destination_type=element_type(node, dtype))
 
 
+def copied(body: Builder, outside: Value) -> Value:
+    """A constant from outside as a constant of the body."""
+    assert outside.data is not None
+    return body.graph.add_constant(outside.data, body.rewriter.names.fresh(outside.name or "const"))
+
+
 def shape_of(op: Builder, value: Value) -> Value:
     """The shape as i64 [rank]: a constant where it is known."""
     static = value.tensor.static_shape
@@ -152,7 +158,36 @@ def join(op: Builder, values: Sequence[Value], axis: int = 0) -> Value:
 
 def range_of(op: Builder, count: Value) -> Value:
     """0, 1, 2 ... as i64 [count]; `count` is i64 with one element."""
+    known = ints(count)
+    if known is not None and known[0] <= 1024:
+        return i64(op, list(range(known[0])))
     return op.Range(i64(op, 0), scalar(op, count), i64(op, 1), output_type="i64")
+
+
+def all_but(op: Builder, node: Node, values: Value, axes: Value, rank: int) -> Value:
+    """The entries of `values` (i64 [rank]) whose positions aren't among `axes`, known at run time; their number is."""
+    count = static_dim(axes, 0)
+    if count is None:
+        raise Unsupported(node, "how many axes there are is known at run time only")
+    gone = marked(op, node, axes, rank)
+    left = op.NonZero(op.Equal(gone, i64(op, 0)), output_type="i64")
+    return op.Gather(values, reshape(op, left, [rank - count]), i64(op, 0), batch_dims=0)
+
+
+def marked(op: Builder, node: Node, axes: Value, rank: int) -> Value:
+    """1 at the positions that are among `axes`, 0 elsewhere, as i64 [rank]."""
+    places = op.FloorMod(vector(op, convert(op, node, axes, DType.INT64)), i64(op, rank))
+    ones = op.Broadcast(i64(op, 1), shape_of(op, places), mode="numpy")
+    return op.ScatterElementsUpdate(i64(op, [0] * rank), places, ones, i64(op, 0), reduction="none", use_init_val=True)
+
+
+def saturated(op: Builder, value: Value, most: float) -> Value:
+    """A float within [-most, most]; NaN stays NaN."""
+    return op.Select(op.IsNaN(value), value, op.Clamp(value, min=-most, max=most))
+
+
+LARGEST = {DType.FLOAT8E4M3FN: 448.0, DType.FLOAT8E5M2: 57344.0}
+"""The largest numbers of the types to which OpenVINO converts without saturation."""
 
 
 def flag(node: Node, name: str, default: int = 0) -> bool:

@@ -67,7 +67,8 @@ def difference(found: Any, wanted: Any, rtol: float, atol: float) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         limit = max(rtol, TOLERANCES.get(str(wanted.dtype), 0))
-        same = a == b if exact else np.isclose(a, b, limit, atol, equal_nan=True)
+        scale = 0 if exact else np.abs(b[np.isfinite(b)]).max(initial=0)
+        same = a == b if exact else np.isclose(a, b, limit, max(atol, limit * 1e-3 * scale), equal_nan=True)
     if same.all():
         return ""
     return f"{(~same).sum()} of {same.size}: {a[~same][:3]}, not {b[~same][:3]}"
