@@ -164,6 +164,7 @@ def _item(item: Item, ground: str) -> Iterator[str]:
         yield from _lines(item)
     else:
         fill, stroke = _FRAMES[item.kind]
+        fill = _PAPER if fill == ground else fill  # a loop in a loop stands out
         x, y, width, height = item.border
         yield (
             f'<rect x="{_n(item.x + x)}" y="{_n(item.y + y)}" width="{_n(width)}" height="{_n(height)}" '

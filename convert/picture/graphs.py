@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from ...passes.graph import Graph, Node, Value
-from ...passes.loop import Loop, is_if, is_loop
+from ...passes.loop import Captured, Loop, is_if, is_loop
 from .items import Drawing, Item, Line
 from .level import Box, Key, Level, Others, Port, Way, more, simple
 from .slots import filled_port, how, port, slot_ports, title
@@ -115,7 +115,8 @@ class Painter:
     # frames ----------------------------------------------------------------------------------------
 
     def _loop(self, loop: Loop, allowed: dict[Graph, int], depth: int) -> Box:
-        entries, rest = _divided(loop.entries)
+        wiring_first = sorted(loop.entries, key=lambda entry: isinstance(entry.slot, Captured))
+        entries, rest = _divided(wiring_first)
         tops, bottoms, backs = slot_ports(loop, entries)
         if rest:
             tops.append(_others(len(rest), "slot", (x.enter for x in rest), (x.outside for x in rest)))

@@ -258,6 +258,13 @@ def test_many_slots_share_a_port():
     assert texts(root).count("… 53 more slots") == 2
 
 
+def test_captured_slots_give_way_to_the_wiring():
+    """Of a loop with 200 captured slots before a stacked one, the stacked one is drawn."""
+    assert [title.split("\n")[0] for title in titles(drawn(GRAPHS["many_captured"]()), "stacked")] == [
+        "stacked axis 0 s: float32[2]"
+    ]
+
+
 def test_write(tmp_path):
     path = tmp_path / "picture.svg"
     path.write_text("old")
