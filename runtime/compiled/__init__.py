@@ -78,7 +78,7 @@ class CompiledLoop:
             if array is not None and argument is not None
         ]
         try:
-            found = code.call(*arguments, *map(_read_only, function.constants))
+            found = code.call(*arguments, *map(_lent, function.constants))
         except _AT_RUN_TIME as error:
             self.reason = str(error)
             return None
@@ -150,14 +150,25 @@ class CompiledLoop:
 
 
 def _handed(array: Array, argument: Argument) -> Any:
-    """An input as the function takes it: a number, or a contiguous read-only array."""
+    """An input as the function takes it: a number, or a contiguous array."""
     if argument.is_scalar:
         return array.reshape(-1)[0]
-    return _read_only(array.reshape(-1) if argument.is_small else array)
+    return _lent(array.reshape(-1) if argument.is_small else array)
 
 
-def _read_only(array: Array) -> Array:
-    """A contiguous, aligned view that can't be written to: one type for all inputs, and inputs stay as they are."""
-    array = np.require(array, requirements=("C", "A")).view()
-    array.flags.writeable = False
-    return array
+class _Loan:
+    """An array's memory under another flag."""
+
+    def __init__(self, array: Array) -> None:
+        self.array = array
+        self.__array_interface__ = {**array.__array_interface__, "data": (array.ctypes.data, False)}
+
+
+def _lent(array: Array) -> Array:
+    """The array, contiguous and aligned, and never marked read-only.
+
+    For Numba read-only arrays are another type, so that each helper would be compiled for every mixture. No
+    generated code writes to what it was handed.
+    """
+    array = np.require(array, requirements=("C", "A"))
+    return array if array.flags.writeable else np.asarray(_Loan(array))

@@ -106,9 +106,7 @@ def _compile(function: Function, source: str, key: str) -> Compiled:
     sys.modules[module.__name__] = module
     exec(compile(source, str(path or f"<{module.__name__}>"), "exec"), module.__dict__)
     signature = tuple(_numba_type(argument) for argument in function.arguments if argument is not None)
-    constants = tuple(
-        numba.types.Array(numba.from_dtype(array.dtype), array.ndim, "C", readonly=True) for array in function.constants
-    )
+    constants = tuple(numba.types.Array(numba.from_dtype(array.dtype), array.ndim, "C") for array in function.constants)
     dispatcher = numba.njit(cache=path is not None, **_OPTIONS)(module.__dict__["loop"])
     dispatcher.compile((*signature, *constants))
     hits = sum(dispatcher.stats.cache_hits.values())
@@ -120,7 +118,7 @@ def _numba_type(argument: Argument) -> Any:
     import numpy as np
 
     element = numba.from_dtype(np.dtype(argument.kind))
-    return numba.types.Array(element, argument.rank, "C", readonly=True) if argument.rank else element
+    return numba.types.Array(element, argument.rank, "C") if argument.rank else element
 
 
 def _kept(source: str, key: str) -> Path | None:

@@ -260,7 +260,7 @@ class Emitter:
         """Elements of `source`, which is computed first, found through an index."""
         if not isinstance(source, Small):
             source = self.ready(source)
-        elif (fixed_size(dims) or SMALL + 1) > SMALL:
+        elif len(source.atoms) != 1 and (fixed_size(dims) or SMALL + 1) > SMALL:
             source = self.spill(source)
         return self.lazy(
             Lazy(source.kind, dims, lambda reader, at: reader.read(source, index(at)), view=True, alias=alias)

@@ -1,0 +1,312 @@
+"""Operators that move, choose, place, join and sum up elements, on short tensors and on long ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from backedge.passes.loop import Captured, Carried, Iteration, Sliced, Stacked
+from backedge.passes.types import tensor
+
+from compiled.graphs import INT, Body, compiled, f32, i64, loop, same
+
+Array = np.ndarray[Any, Any]
+FAR = 2**62
+
+
+def each_pass(build: Callable[..., Any], *arrays: Array, declared: bool, trips: int = 3) -> list[Array]:
+    """What `build(b, i, *elements)` makes of the iteration number and the parts of some sequences, one row per pass."""
+    b = Body()
+    inputs = [b.input(INT), *(b.input() for _ in arrays)]
+    made = build(b, *inputs)
+    b.give(*(made if isinstance(made, list | tuple) else [made]))
+    slots = [Iteration(), *[Sliced()] * len(arrays), *[Stacked()] * len(b.graph.outputs)]
+    types = [tensor(a.dtype.name, *(a.shape if declared else [None] * a.ndim)) for a in arrays]
+    run = compiled(loop(slots, b, [INT, None, *types]))
+    found = run([i64(trips), None, *arrays])
+    assert found is not None, run.reason
+    return found
+
+
+MOVES: list[tuple[Callable[..., Any], Callable[[int, Array], Array]]] = [
+    (lambda b, i, x: b.Transpose(x), lambda i, x: x.T),
+    (lambda b, i, x: b.Transpose(x, perm=[1, 0]), lambda i, x: x.T),
+    (lambda b, i, x: b.Reshape(x, [-1]), lambda i, x: x.reshape(-1)),
+    (lambda b, i, x: b.Reshape(x, [0, 1, -1]), lambda i, x: x.reshape(x.shape[0], 1, -1)),
+    (lambda b, i, x: b.Reshape(b.Transpose(x), [2, -1]), lambda i, x: x.T.reshape(2, -1)),
+    (lambda b, i, x: b.Reshape(x, b.Concat([2], b.Unsqueeze(b.Size(b.Gather(x, 0, axis=0)), [0]), axis=0)),
+     lambda i, x: x.reshape(2, -1)),
+    (lambda b, i, x: b.Flatten(x, axis=1), lambda i, x: x),
+    (lambda b, i, x: b.Flatten(x, axis=-2), lambda i, x: x.reshape(1, -1)),
+    (lambda b, i, x: b.Unsqueeze(x, [0, -1]), lambda i, x: x[None, :, :, None]),
+    (lambda b, i, x: b.Squeeze(b.Unsqueeze(b.Neg(x), [1]), [1]), lambda i, x: -x),
+    (lambda b, i, x: b.Expand(x, [2, 1, 1]), lambda i, x: np.broadcast_to(x, (2, *x.shape))),
+    (lambda b, i, x: b.Expand(i, b.Shape(x)), lambda i, x: np.full(x.shape, i)),
+    (lambda b, i, x: b.Shape(x, start=1), lambda i, x: np.array(x.shape[1:])),
+    (lambda b, i, x: b.Size(x), lambda i, x: np.array(x.size)),
+    (lambda b, i, x: b.Slice(x, [1], [FAR], [1]), lambda i, x: x[:, 1:]),
+    (lambda b, i, x: b.Slice(x, [-1], [-FAR], [0], [-1]), lambda i, x: x[::-1]),
+    (lambda b, i, x: b.Slice(x, [-FAR, 0], [-1, FAR], [1, 0], [2, 1]), lambda i, x: x[:, :-1:2]),
+    (lambda b, i, x: b.Slice(x, [FAR], [0], [-1], [-2]), lambda i, x: x[:, :0:-2]),
+    (lambda b, i, x: b.Concat(x, b.Neg(x), x, axis=1), lambda i, x: np.concatenate([x, -x, x], 1)),
+    (lambda b, i, x: b.Concat(b.Slice(x, [0], [1], [0]), x, axis=-2), lambda i, x: np.concatenate([x[:1], x])),
+    (lambda b, i, x: b.Split(x, axis=1, num_outputs=2, outputs=2)[1], lambda i, x: x[:, (x.shape[1] + 1) // 2 :]),
+    (lambda b, i, x: b.Split(x, [1, 1], axis=0, outputs=2)[1], lambda i, x: x[1:]),
+    (lambda b, i, x: b.Gather(x, b.Mod(i, 2), axis=0), lambda i, x: x[i % 2]),
+    (lambda b, i, x: b.Gather(x, b.Neg(b.Add(b.Mod(i, 2), 1)), axis=1), lambda i, x: x[:, -(i % 2 + 1)]),
+    (lambda b, i, x: b.Gather(x, [[1, -2], [0, 0]], axis=0), lambda i, x: x[[[1, -2], [0, 0]]]),
+    (lambda b, i, x: b.Gather(x, np.arange(20) % 2, axis=1), lambda i, x: x[:, np.arange(20) % 2]),
+    (lambda b, i, x: b.GatherElements(x, [[1, 0], [-1, 0]], axis=1), lambda i, x: np.take_along_axis(x[:2], np.array([[1, 0], [-1, 0]]), 1)),
+    (lambda b, i, x: b.ConstantOfShape(b.Shape(x)), lambda i, x: np.zeros(x.shape, np.float32)),
+    (lambda b, i, x: b.Range(2, b.Add(b.ReduceMax(b.Shape(x), keepdims=0), 3), 2), lambda i, x: np.arange(2, max(x.shape) + 3, 2)),
+    (lambda b, i, x: b.Add(x, b.Range(b.Sub(b.Gather(b.Shape(x), 1, axis=0), 1), -1, -1)), lambda i, x: x + np.arange(x.shape[1])[::-1]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("columns", "declared"), [(3, True), (11, True), (11, False)])
+def test_moves(columns: int, declared: bool) -> None:
+    """Local variables, fixed sizes, sizes that only the running program knows."""
+    x = np.random.default_rng(5).integers(-50, 50, (3, 2, columns))
+    found = each_pass(lambda b, i, e: [build(b, i, e) for build, _ in MOVES], x, declared=declared)
+    for number, (result, (_, formula)) in enumerate(zip(found, MOVES, strict=True)):
+        expected = np.stack([formula(i, x[i]) for i in range(3)])
+        assert (result.dtype, result.shape) == (expected.dtype, expected.shape), number
+        np.testing.assert_array_equal(result, expected, err_msg=str(number))
+
+
+REDUCTIONS: list[tuple[Callable[..., Any], Callable[[Array], Any]]] = [
+    (lambda b, x: b.ReduceSum(x), lambda x: np.sum(x, keepdims=True)),
+    (lambda b, x: b.ReduceSum(x, keepdims=0), np.sum),
+    (lambda b, x: b.ReduceSum(x, [0]), lambda x: np.sum(x, 0, keepdims=True)),
+    (lambda b, x: b.ReduceSum(x, [-1], keepdims=0), lambda x: np.sum(x, -1)),
+    (lambda b, x: b.ReduceSum(x, [1], keepdims=0), lambda x: np.sum(x, 1)),
+    (lambda b, x: b.ReduceSum(x, [0, 2], keepdims=0), lambda x: np.sum(x, (0, 2))),
+    (lambda b, x: b.ReduceSum(b.Transpose(x), [0]), lambda x: np.sum(np.ascontiguousarray(x.T), 0, keepdims=True)),
+    (lambda b, x: b.ReduceSum(x, noop_with_empty_axes=1), lambda x: x),
+    (lambda b, x: b.ReduceMax(x, [1], keepdims=0), lambda x: np.max(x, 1)),
+    (lambda b, x: b.ReduceMin(x, [-1, 0]), lambda x: np.min(x, (0, 2), keepdims=True)),
+    (lambda b, x: b.ReduceMax(b.Sqrt(x), keepdims=0), lambda x: np.max(np.sqrt(x))),
+    (lambda b, x: b.ReduceMean(x, [2], keepdims=0), lambda x: np.mean(x, 2)),
+    (lambda b, x: b.ReduceMean(x, keepdims=0), np.mean),
+    (lambda b, x: b.ReduceL1(x, [2]), lambda x: np.sum(np.abs(x), 2, keepdims=True)),
+    (lambda b, x: b.ReduceL2(x, [2]), lambda x: np.sqrt(np.sum(x * x, 2, keepdims=True))),
+    (lambda b, x: b.ReduceSumSquare(x, [0]), lambda x: np.sum(x * x, 0, keepdims=True)),
+    (lambda b, x: b.ArgMax(x, axis=2), lambda x: np.argmax(x, 2)[:, :, None]),
+    (lambda b, x: b.ArgMin(x, axis=0, keepdims=0), lambda x: np.argmin(x, 0)),
+    (lambda b, x: b.ArgMax(b.Sign(x), axis=1, keepdims=0, select_last_index=1),
+     lambda x: x.shape[1] - 1 - np.argmax(np.sign(x)[:, ::-1], 1)),
+    (lambda b, x: b.ArgMin(b.Sqrt(x), axis=2, keepdims=0), lambda x: np.argmin(np.sqrt(x), 2)),
+    (lambda b, x: b.CumSum(x, 1), lambda x: np.cumsum(x, 1)),
+    (lambda b, x: b.CumSum(x, -1, reverse=1), lambda x: np.cumsum(x[:, :, ::-1], 2)[:, :, ::-1]),
+    (lambda b, x: b.CumSum(x, 0, exclusive=1), lambda x: np.cumsum(x, 0) - x),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("shape", "declared"), [((2, 1, 3), True), ((2, 3, 8), True), ((3, 4, 300), False)])
+def test_reductions(shape: tuple[int, ...], declared: bool) -> None:
+    """Sums of quarters are exact in any order; NaN wins; the first (or last) of equal extremes."""
+    x = (np.random.default_rng(6).integers(-9, 9, (2, *shape)) / 4).astype(np.float32)
+    found = each_pass(lambda b, i, e: [build(b, e) for build, _ in REDUCTIONS], x, declared=declared, trips=2)
+    with np.errstate(invalid="ignore"):
+        for number, (result, (_, formula)) in enumerate(zip(found, REDUCTIONS, strict=True)):
+            expected = np.stack([np.asarray(formula(part)) for part in x])
+            assert (result.dtype, result.shape) == (expected.dtype, expected.shape), number
+            np.testing.assert_array_equal(result, expected, err_msg=str(number))
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_sums_are_added_in_numpys_order(kind: str) -> None:
+    """Bit for bit, along the last axis, along others, over both."""
+    x = np.random.default_rng(7).standard_normal((2, 9, 1000)).astype(kind)
+
+    def build(b: Body, i: object, e: object) -> list[Any]:
+        return [b.ReduceSum(e, [1], keepdims=0), b.ReduceSum(e, [0], keepdims=0), b.ReduceSum(e, keepdims=0)]
+
+    found = each_pass(build, x, declared=False, trips=2)
+    same(found, np.sum(x, 2), np.sum(x, 1), np.stack([np.sum(part) for part in x]))
+
+
+def test_integer_sums_wrap_and_nothing_adds_up_to_nothing() -> None:
+    x = np.array([[100, 100], [100, 27]], np.int8)
+    found = each_pass(lambda b, i, e: [b.ReduceSum(e), b.ReduceProd(e), b.ReduceMax(e)], x, declared=True, trips=2)
+    same(found, np.array([[-56], [127]], np.int8), np.array([[16], [-116]], np.int8), np.array([[100], [100]], np.int8))
+    empty = np.zeros((2, 3, 0), np.float32)
+    found = each_pass(lambda b, i, e: [b.ReduceSum(e, [1]), b.ReduceMax(e, [1])], empty, declared=False, trips=2)
+    same(found, np.zeros((2, 3, 1), np.float32), np.full((2, 3, 1), -np.inf, np.float32))
+
+
+@pytest.mark.parametrize("shape", [(2, 4), (3, 70)])
+def test_softmax(shape: tuple[int, ...]) -> None:
+    x = np.random.default_rng(8).standard_normal((2, *shape)) * 50
+    found = each_pass(lambda b, i, e: [b.Softmax(e, axis=1), b.LogSoftmax(e, axis=0)], x, declared=False, trips=2)
+    shifted = np.exp(x - x.max(2, keepdims=True))
+    logs = x - x.max(1, keepdims=True)
+    np.testing.assert_allclose(found[0], shifted / shifted.sum(2, keepdims=True), rtol=1e-12)
+    np.testing.assert_allclose(found[1], logs - np.log(np.exp(logs).sum(1, keepdims=True)), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [((2, 3), (3, 2)), ((4, 4), (4,)), ((4,), (4, 4)), ((4,), (4,)), ((1, 33), (33, 20)), ((7, 131), (131, 5)),
+     ((6, 9), (9, 1)), ((9,), (9, 40)), ((40, 9), (9,)), ((50,), (50,)), ((2, 0), (0, 30)), ((3, 4, 5), (5, 2))],
+)  # fmt: skip
+def test_matmul(a: tuple[int, ...], b: tuple[int, ...]) -> None:
+    """Written out, by rows, by columns, in blocks; whole numbers, so exact. More than two axes are declined."""
+    rng = np.random.default_rng(9)
+    x, y = (rng.integers(-9, 9, (2, *shape)).astype(np.float32) for shape in (a, b))
+    body = Body()
+    first, second = body.input(), body.input()
+    body.give(body.MatMul(first, second))
+    run = compiled(
+        loop(
+            [Sliced(), Sliced(), Stacked()],
+            body,
+            [None, None, tensor("float32", *x.shape), tensor("float32", *y.shape)],
+        )
+    )
+    found = run([None, None, x, y])
+    if len(a) > 2:
+        assert found is None
+    else:
+        same(found, np.stack([p @ q for p, q in zip(x, y, strict=True)]))
+
+
+@pytest.mark.parametrize("kind", ["int32", "float64"])
+def test_gemm(kind: str) -> None:
+    rng = np.random.default_rng(10)
+    x, w, v, c = (rng.integers(-9, 9, s).astype(kind) for s in ((2, 3, 20), (30, 20), (20, 3), (30,)))
+
+    def build(b: Body, i: object, e: Any) -> list[Any]:
+        made = [b.Gemm(e, w, c, transB=1), b.Gemm(v, w, None, transA=1, transB=1)]
+        return made + ([b.Gemm(e, v, np.array(2, kind), alpha=0.5, beta=3.0)] if kind == "float64" else [])
+
+    found = each_pass(build, x, declared=False, trips=2)
+    expected = [np.stack([e @ w.T + c for e in x]), np.stack([v.T @ w.T] * 2)]
+    same(found, *expected, *([np.stack([e @ v / 2 + 6 for e in x])] if kind == "float64" else []))
+
+
+# placing -----------------------------------------------------------------------------------------
+
+
+def test_scatter_into_a_carried_vector() -> None:
+    """x[i] = f(x[i - 1]): what is read first was there before; nobody sees the buffer changed under him."""
+    b = Body()
+    i, x = b.input(INT), b.input()
+    last = b.Gather(x, b.Sub(i, 1), axis=0)
+    y = b.ScatterND(x, b.Reshape(i, [1, 1]), b.Unsqueeze(b.Add(last, 2.0), [0]))
+    b.give(y, b.ReduceSum(x, keepdims=0))
+    run = compiled(loop((Iteration(), Carried(), Stacked()), b, [INT, None, tensor("float32", "N")]))
+    x0 = np.zeros(12, np.float32)
+    rows = [x0.copy()]
+    for k in range(5):
+        rows.append(rows[-1].copy())
+        rows[-1][k] = rows[-2][k - 1] + 2
+    same(run([i64(5), None, x0]), rows[-1], np.array([row.sum() for row in rows[:-1]]))
+    assert not x0.any()
+
+
+def test_scatter_without_a_copy_where_nobody_else_reads() -> None:
+    b = Body()
+    i, x = b.input(INT), b.input()
+    v = b.Gather(x, i, axis=0)
+    b.give(b.ScatterElements(x, b.Unsqueeze(i, [0]), b.Unsqueeze(b.Mul(v, v), [0]), axis=0))
+    run = compiled(loop((Iteration(), Carried()), b, [INT, None, tensor("float32", "N")]))
+    x0 = np.arange(20, dtype=np.float32)
+    expected = x0.copy()
+    expected[:7] **= 2
+    given = [i64(7), None, x0]
+    same(run(given), expected)
+    assert (run.source(given) or "").count("np.empty") == 1  # the carried buffer, no second one
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_scatter_forms(declared: bool) -> None:
+    rng = np.random.default_rng(11)
+    x = rng.integers(-9, 9, (2, 5, 7))
+    updates = rng.integers(-9, 9, (3, 7))
+    points = np.array([[0, 1], [4, 6], [-1, -7], [0, 1]])
+    columns = rng.permuted(np.tile(np.arange(7), (5, 1)), axis=1)[:, :3]
+
+    def build(b: Body, i: object, e: Any) -> list[Any]:
+        return [
+            b.ScatterND(e, [[1], [-1], [0]], updates),
+            b.ScatterND(e, points, [5, 6, 7, 8], reduction="add"),
+            b.ScatterND(e, points, [5, 6, 7, 8], reduction="max"),
+            b.ScatterElements(e, columns, columns * 3, axis=1),
+            b.ScatterElements(e, columns - 7, columns, axis=-1, reduction="mul"),
+        ]
+
+    found = each_pass(build, x, declared=declared, trips=2)
+    for k in range(2):
+        expected = [x[k].copy() for _ in range(5)]
+        expected[0][[1, -1, 0]] = updates
+        np.add.at(expected[1], tuple(points.T), [5, 6, 7, 8])
+        np.maximum.at(expected[2], tuple(points.T), [5, 6, 7, 8])
+        np.put_along_axis(expected[3], columns, columns * 3, 1)
+        for r in range(5):
+            expected[4][r, columns[r]] *= columns[r]
+        same([result[k] for result in found], *expected)
+
+
+def test_scatter_into_what_a_branch_may_hand_on() -> None:
+    """The captured vector stays as it is for the other branch, and for whoever comes after."""
+    then, otherwise = Body("then"), Body("else")
+    x, i = then.input(), then.input()
+    then.give(then.ScatterND(x, then.Reshape(i, [1, 1]), then.value(f32(9).reshape(1))))
+    x, i = otherwise.input(), otherwise.input()
+    otherwise.give(x)
+    b = Body()
+    i, x = b.input(INT), b.input()
+    (y,) = b.branch(b.Equal(b.Mod(i, 2), 0), [x, i], then, otherwise)
+    b.give(y, b.Sub(y, x))
+    run = compiled(loop((Iteration(), Carried(), Stacked()), b, [INT, None, tensor("float32", 10)]))
+    x0 = np.ones(10, np.float32)
+    steps = np.zeros((4, 10), np.float32)
+    steps[0, 0] = steps[2, 2] = 8
+    same(run([i64(4), None, x0]), x0 + steps.sum(0), steps)
+
+
+# many readers ------------------------------------------------------------------------------------
+
+
+def test_an_expression_with_several_readers() -> None:
+    """Read element-wise, summed up, stretched and multiplied, inside a branch too: always the same values."""
+    inner = Body("inner")
+    e, k = inner.input(), inner.input()
+    inner.give(inner.Add(e, k))
+    b = Body()
+    x, w = b.input(), b.input()
+    e = b.Mul(b.Add(x, 1.0), 2.0)
+    total = b.ReduceSum(e, keepdims=0)
+    (looped,) = b.loop((Carried(), Captured()), 2, None, [e, e], inner)
+    b.give(b.Sub(e, b.Mul(x, 0.5)), total, b.Add(e, b.Unsqueeze(e, [1])), b.MatMul(e, w), looped)
+    run = compiled(
+        loop(
+            (Carried(), Captured(), *[Stacked()] * 4),
+            b,
+            [INT, None, tensor("float32", "N"), tensor("float32", "N", "M")],
+        )
+    )
+    x0, w0 = np.arange(9, dtype=np.float32), np.ones((9, 10), np.float32)
+    expected: list[list[Array]] = [[], [], [], []]
+    for _ in range(2):
+        e0 = (x0 + 1) * 2
+        for place, value in enumerate((np.sum(e0), e0 + e0[:, None], e0 @ w0, e0 * 3)):
+            expected[place].append(np.asarray(value, np.float32))
+        x0 = e0 - x0 / 2
+    found = run([i64(2), None, np.arange(9, dtype=np.float32), w0])
+    same(found, x0, *map(np.stack, expected))
+
+
+def test_a_long_chain_of_operators() -> None:
+    """More than is computed in one go."""
+    b = Body()
+    x = b.input()
+    y = x
+    for _ in range(150):
+        y = b.Sub(b.Mul(y, 3.0), b.Add(y, y))
+    b.give(b.Add(y, 1.0))
+    run = compiled(loop((Carried(),), b, [INT, None, tensor("float32", "N")]))
+    same(run([i64(3), None, np.arange(33, dtype=np.float32)]), np.arange(33, dtype=np.float32) + 3)
