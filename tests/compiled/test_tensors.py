@@ -58,16 +58,19 @@ MOVES: list[tuple[Callable[..., Any], Callable[[int, Array], Array]]] = [
     (lambda b, i, x: b.Gather(x, b.Neg(b.Add(b.Mod(i, 2), 1)), axis=1), lambda i, x: x[:, -(i % 2 + 1)]),
     (lambda b, i, x: b.Gather(x, [[1, -2], [0, 0]], axis=0), lambda i, x: x[[[1, -2], [0, 0]]]),
     (lambda b, i, x: b.Gather(x, np.arange(20) % 2, axis=1), lambda i, x: x[:, np.arange(20) % 2]),
-    (lambda b, i, x: b.GatherElements(x, [[1, 0], [-1, 0]], axis=1), lambda i, x: np.take_along_axis(x[:2], np.array([[1, 0], [-1, 0]]), 1)),
+    (lambda b, i, x: b.GatherElements(x, [[1, 0], [-1, 0]], axis=1),
+     lambda i, x: np.array([[x[0, 1], x[0, 0]], [x[1, -1], x[1, 0]]])),
     (lambda b, i, x: b.ConstantOfShape(b.Shape(x)), lambda i, x: np.zeros(x.shape, np.float32)),
-    (lambda b, i, x: b.Range(2, b.Add(b.ReduceMax(b.Shape(x), keepdims=0), 3), 2), lambda i, x: np.arange(2, max(x.shape) + 3, 2)),
-    (lambda b, i, x: b.Add(x, b.Range(b.Sub(b.Gather(b.Shape(x), 1, axis=0), 1), -1, -1)), lambda i, x: x + np.arange(x.shape[1])[::-1]),
+    (lambda b, i, x: b.Range(2, b.Add(b.ReduceMax(b.Shape(x), keepdims=0), 3), 2),
+     lambda i, x: np.arange(2, max(x.shape) + 3, 2)),
+    (lambda b, i, x: b.Add(x, b.Range(b.Sub(b.Gather(b.Shape(x), 1, axis=0), 1), -1, -1)),
+     lambda i, x: x + np.arange(x.shape[1])[::-1]),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("columns", "declared"), [(3, True), (11, True), (11, False)])
+@pytest.mark.parametrize(("columns", "declared"), [(3, True), (11, False)])
 def test_moves(columns: int, declared: bool) -> None:
-    """Local variables, fixed sizes, sizes that only the running program knows."""
+    """Local variables, and arrays of sizes that only the running program knows."""
     x = np.random.default_rng(5).integers(-50, 50, (3, 2, columns))
     found = each_pass(lambda b, i, e: [build(b, i, e) for build, _ in MOVES], x, declared=declared)
     for number, (result, (_, formula)) in enumerate(zip(found, MOVES, strict=True)):
@@ -104,7 +107,7 @@ REDUCTIONS: list[tuple[Callable[..., Any], Callable[[Array], Any]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("shape", "declared"), [((2, 1, 3), True), ((2, 3, 8), True), ((3, 4, 300), False)])
+@pytest.mark.parametrize(("shape", "declared"), [((2, 1, 3), True), ((3, 8, 200), False)])
 def test_reductions(shape: tuple[int, ...], declared: bool) -> None:
     """Sums of quarters are exact in any order; NaN wins; the first (or last) of equal extremes."""
     x = (np.random.default_rng(6).integers(-9, 9, (2, *shape)) / 4).astype(np.float32)
