@@ -95,7 +95,7 @@ def _function(function: Any, dialect: OpsetDialect, walk: Walk) -> Any:
     body: Graph = Rewriter(dialect, {}, fallback=walk).run(function.graph)
     body.opsets = _opsets(function.graph.opsets, dialect.opsets)
     for value in body.constants:
-        version = since_version("", "Constant", body.opsets.get("", dialect.opsets[""]))
+        version = since_version("", "Constant", body.opsets.get("", HUB_OPSETS[""]))
         made = body.add_node("Constant", [], [(value.name, value.type)], {"value": value.data}, version=version or 1)
         body.replace_uses(value, made.output)
     body.constants = []

@@ -15,6 +15,7 @@ from .steps import (
     attribute,
     changed,
     fixed,
+    put,
     rank,
     required,
     same,
@@ -89,18 +90,36 @@ def _no_bias(op: StepBuilder, node: Node) -> Made:
     return changed(node, inputs=[*node.formal_inputs[:2], op.const(0, a.tensor.dtype)])
 
 
+def _keys(node: Node) -> object:
+    """The number of keys of an Attention, past ones included; None where it isn't known."""
+    shapes = [value.tensor.shape for value in (node.input(1), node.input(4)) if value is not None]
+    lengths = [None if shape is None or len(shape) < 2 else shape[-2] for shape in shapes]
+    if len(lengths) == 1:
+        return lengths[0]
+    sizes = [length for length in lengths if isinstance(length, int)]
+    return sum(sizes) if len(sizes) == len(lengths) else None
+
+
+def _covers_all(node: Node) -> bool:
+    """Whether the mask certainly has an entry for each key."""
+    mask, keys = required(node, 3).tensor.shape, _keys(node)
+    return bool(mask) and keys is not None and mask is not None and mask[-1] == keys
+
+
+def _whole_mask(op: StepBuilder, node: Node) -> Made:
+    """Attention-23: one entry was for all keys, where version 24 fills a mask that is too short up."""
+    if node.input(3) is None or _covers_all(node):
+        return None
+    lengths = [op.Shape(value, start=-2, end=-1) for value in (node.input(1), node.input(4)) if value is not None]
+    total = lengths[0] if len(lengths) == 1 else op.Add(*lengths)
+    return changed(node, inputs=put(node.formal_inputs, 3, op.Expand(required(node, 3), total)))
+
+
 def _mask_of_all(op: StepBuilder, node: Node) -> Made:
     """Attention-23: the mask covers all keys, and all of them are valid."""
     if node.input(6) is not None:
         raise Unsupported(node, "its input nonpad_kv_seqlen came with version 24")
-    if node.input(3) is None:
-        return None
-    mask, keys, past = (required(node, 3).tensor.shape, required(node, 1).tensor.shape, node.input(4))
-    length = past.tensor.shape[-2] if past is not None and past.tensor.shape is not None else None
-    total = None if mask is None or keys is None else keys[-2]
-    if past is not None:
-        total = total + length if isinstance(total, int) and isinstance(length, int) else None
-    if mask is None or total is None or mask[-1] != total:
+    if node.input(3) is not None and not _covers_all(node):
         raise Unsupported(node, "a mask that may be shorter than the keys came with version 24")
     return None
 
@@ -127,6 +146,6 @@ ROWS = {
         lambda op, node: changed(node, coordinate_transformation_mode="output_half_pixel"), _unshifted
     ),
     ("OptionalHasElement", 18): Step(same, _given_optional),
-    ("Attention", 24): Step(same, _mask_of_all),
+    ("Attention", 24): Step(_whole_mask, _mask_of_all),
     ("Attention", 25): added(left_window_size=-1, right_window_size=-1),
 }

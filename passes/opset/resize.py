@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..errors import Unsupported
 from ..graph import Node
+from ..infer import constant_array
 from ..types import DType
 from .build import StepBuilder
 from .steps import Made, Step, added, attribute, both, changed, constant, given, limited, rank, required, same
@@ -72,12 +75,20 @@ def _coordinates(op: StepBuilder, node: Node) -> Made:
     return made
 
 
+def _rounds_by_direction(node: Node, scales: np.ndarray[Any, Any] | None) -> bool:
+    """Whether nearest rounds as version 10 did: down where it enlarges, up where it makes smaller."""
+    rounding = attribute(node, "nearest_mode", "round_prefer_floor")
+    if scales is None:
+        return False
+    return (rounding == "floor" and bool((scales >= 1).all())) or (rounding == "ceil" and bool((scales <= 1).all()))
+
+
 def _no_coordinates(op: StepBuilder, node: Node) -> Made:
     mode = attribute(node, "mode", "nearest")
     if attribute(node, "coordinate_transformation_mode", "half_pixel") != "asymmetric":
         raise Unsupported(node, "before version 11 coordinates are asymmetric")
-    if mode == "cubic" or (mode == "nearest" and attribute(node, "nearest_mode", "round_prefer_floor") != "floor"):
-        raise Unsupported(node, "before version 11 there are linear, and nearest with nearest_mode=floor")
+    if mode == "cubic":
+        raise Unsupported(node, "mode=cubic came with version 11")
     if attribute(node, "exclude_outside", 0):
         raise Unsupported(node, "exclude_outside came with version 11")
     scales = node.input(2)
@@ -91,6 +102,8 @@ def _no_coordinates(op: StepBuilder, node: Node) -> Made:
         if (np.floor(found.astype(np.float64) * known) != sizes).any() or (found != ratios).any():
             raise Unsupported(node, f"sizes {sizes.tolist()} are no exact scales of {known}")
         scales = op.const(found, DType.FLOAT32)
+    if mode == "nearest" and not _rounds_by_direction(node, constant_array(scales)):
+        raise Unsupported(node, "before version 11 nearest rounds down where it enlarges and up elsewhere")
     attributes = ("coordinate_transformation_mode", "cubic_coeff_a", "exclude_outside", "extrapolation_value")
     return changed(node, inputs=[required(node, 0), scales], without=(*attributes, "nearest_mode"))
 

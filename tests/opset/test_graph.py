@@ -10,6 +10,7 @@ import onnx.parser
 import pytest
 from backedge.convert.onnx.read import read_model
 from backedge.convert.onnx.write import to_model
+from backedge.passes.errors import Unsupported
 from backedge.passes.graph import Graph, bulk
 from backedge.passes.hub import HUB
 from backedge.passes.opset import adapt_node, convert_opset
@@ -165,6 +166,23 @@ def test_as_the_fallback_of_a_rewriter() -> None:
     hub = verify(Rewriter(HUB, {}, fallback=adapt_node).run(graph))
     assert hub.dialect == "hub"
     assert operators(hub)[0] == ("Relu", 14)
+
+
+def test_an_operator_dropped_without_another_stays_in_the_hub() -> None:
+    text = """(float[2, 1] x) => (float[2, 1] y) {
+        y = ai.onnx.ml.TreeEnsembleRegressor <
+            n_targets = 1, nodes_treeids = [0, 0, 0], nodes_nodeids = [0, 1, 2], nodes_featureids = [0, 0, 0],
+            nodes_values = [1.0, 0.0, 0.0], nodes_modes = ["BRANCH_LEQ", "LEAF", "LEAF"],
+            nodes_truenodeids = [1, 0, 0], nodes_falsenodeids = [2, 0, 0], target_treeids = [0, 0],
+            target_nodeids = [1, 2], target_ids = [0, 0], target_weights = [5.0, 7.0]
+        > (x)
+    }"""
+    graph = parse(text, 13, {"ai.onnx.ml": 1})
+    hub = Rewriter(HUB, {}, fallback=adapt_node).run(graph)
+    assert operators(hub) == [("TreeEnsembleRegressor", 3)]
+    assert Executor(hub).run({"x": f32([0], [3])})["y"].tolist() == [[5], [7]]
+    with pytest.raises(Unsupported, match="dropped it"):
+        convert_opset(graph, {"": 21, "ai.onnx.ml": 5})
 
 
 def _chain(length: int) -> Graph:

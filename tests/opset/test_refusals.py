@@ -72,6 +72,22 @@ REFUSED = [
     ),
 ]
 
+NEAREST = """(float[1, 1, 4] x) => (float[1, 1, n] y) <float[0] r = {{}}, float[3] s = {{1, 1, {scale}}}> {{
+    y = Resize <coordinate_transformation_mode = "asymmetric", nearest_mode = "{rounding}"> (x, r, s)
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("scale", "rounding", "works"), [(2, "floor", 1), (2, "ceil", 0), (0.5, "ceil", 1), (0.5, "floor", 0)]
+)
+def test_nearest_rounded_by_direction_before_11(scale: float, rounding: str, works: int) -> None:
+    graph = parse(NEAREST.format(scale=scale, rounding=rounding), 11)
+    if works:
+        assert converted(graph, 10).nodes[0].attributes == {}
+    else:
+        with pytest.raises(Unsupported, match="rounds down where it enlarges"):
+            converted(graph, 10)
+
 
 @pytest.mark.parametrize(("text", "opset", "target", "reason"), REFUSED)
 def test_refused_by_name(text: str, opset: int, target: int, reason: str) -> None:

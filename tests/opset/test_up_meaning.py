@@ -205,6 +205,18 @@ def test_mean_variance_normalization_states_its_axes() -> None:
     assert converted(parse(text, 9), NEWEST).nodes[0].attributes == {"axes": [0, 2, 3]}
 
 
+def test_an_attention_mask_of_one_entry_is_for_all_keys() -> None:
+    """Equal scores over two keys of values 0 and 2; the mask takes both or none."""
+    text = """(float[1, 1, 1, 1] q, float[1, 1, 2, 1] k, float[1, 1, 2, 1] v, bool[1, 1] m) => (float[1, 1, 1, 1] y) {
+        y = Attention (q, k, v, m)
+    }"""
+    zeros = np.zeros((1, 1, 2, 1), np.float32)
+    values = f32([[[0], [2]]])
+    assert up(text, 23, zeros[:, :, :1], zeros, values, np.array([[True]]))[0].tolist() == [[[[1]]]]
+    whole = text.replace("bool[1, 1]", "bool[1, 2]")
+    assert operators(converted(parse(whole, 23), NEWEST)) == [("Attention", 25)]
+
+
 def test_scan_8_goes_through_the_loops() -> None:
     text = """(float[1, 2] a, float[1, 3, 2] x) => (float[1, 2] z) {
         z = Scan ("", a, x) <
