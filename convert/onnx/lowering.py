@@ -22,8 +22,9 @@ from .write import IR_OF_OPSET
 DEFAULT_OPSET = 21
 """What a model gets that doesn't come from ONNX: the runtimes in the field take it."""
 
-# the newest ai.onnx.ml that came no later than an opset of ai.onnx
-_ML_OF_OPSET = ((21, 5), (19, 4), (13, 3), (9, 2), (1, 1))
+# the newest ai.onnx.ml that came no later than an opset of ai.onnx; 5 dropped operators that 4 has
+_ML_OF_OPSET = ((19, 4), (13, 3), (9, 2), (1, 1))
+_ML_5 = frozenset({"TreeEnsemble"})
 
 
 def lower_graph(graph: Graph, opset: int = DEFAULT_OPSET) -> Graph:
@@ -36,6 +37,8 @@ def lower_graph(graph: Graph, opset: int = DEFAULT_OPSET) -> Graph:
     if not 1 <= opset <= HUB_OPSET:
         raise InvalidModel(f"there is no opset {opset}; 1 to {HUB_OPSET} exist")
     targets: dict[str, int] = {"": opset, "ai.onnx.ml": next(ml for least, ml in _ML_OF_OPSET if opset >= least)}
+    if opset >= 21 and any(node.domain == "ai.onnx.ml" and node.op_type in _ML_5 for _, node in graph.walk()):
+        targets["ai.onnx.ml"] = 5
     with bulk():
         if any(node.domain == CONTROL for _, node in graph.walk()):
             graph = Rewriter(HUB, rules(opset), fallback=Builder.copy).run(graph)
