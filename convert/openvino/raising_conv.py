@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ...passes.errors import Unsupported
@@ -15,9 +17,12 @@ from .raising_support import (
     call,
     cast,
     choice,
+    dtype_of,
     element_type,
     fixed,
     given,
+    lowest,
+    number,
     rank_of,
     reshaped,
     size,
@@ -141,61 +146,87 @@ def _reach(window: dict[str, Any], kernel: Sequence[int]) -> list[int]:
     return [(width - 1) * dilation + 1 for width, dilation in zip(kernel, dilations, strict=True)]
 
 
-def _rounded(node: Node, x: Value, window: dict[str, Any], kernel: list[int]) -> dict[str, Any]:
-    """`window` with `rounding_type`: "ceil_torch" is ONNX's ceil_mode, where no window starts in the pad behind.
+@dataclass(frozen=True, slots=True)
+class _Pool:
+    """A pooling's attributes, and how many windows follow on each axis that see nothing but pad."""
 
-    "ceil" lets it start there, so where that can happen the pad is made as large as the last window needs.
+    window: dict[str, Any]
+    empty: list[int]
+
+    def finish(self, op: Builder, value: Value, filler: float | int) -> Value:
+        """`value` with the empty windows behind the others."""
+        if not any(self.empty):
+            return value
+        count = len(self.empty) + 2
+        pads = op.const([0] * (count + 2) + self.empty, DType.INT64)
+        return op.Pad(value, pads, number(op, filler, value))
+
+
+def _rounded(node: Node, x: Value, window: dict[str, Any], kernel: list[int]) -> _Pool:
+    """A pooling with its `rounding_type`: "ceil_torch" is ONNX's ceil_mode, where no window starts in the pad behind.
+
+    With "ceil" one may, and sees pad only.
     """
     kind = choice(node, "rounding_type", "floor", {"floor": 0, "ceil": 1, "ceil_torch": 2})
-    if not kind or window.get("auto_pad", "NOTSET").startswith("SAME"):
-        return window
     count = len(kernel)
+    if not kind or window.get("auto_pad", "NOTSET").startswith("SAME"):
+        return _Pool(window, [0] * count)
+    ceiled = {**window, "ceil_mode": 1}
     pads = window.get("pads") or [0] * (2 * count)
     strides, reach = window["strides"], _reach(window, kernel)
     apart = any(after + stride > width for after, stride, width in zip(pads[count:], strides, reach, strict=True))
     if kind == 2 or not apart:
-        return {**window, "ceil_mode": 1}
+        return _Pool(ceiled, [0] * count)
     extents = sizes(x, range(2, count + 2))
     if extents is None:
         raise Unsupported(node, "rounding_type 'ceil' of a size that isn't known, with windows inside the pad")
-    torch, grown = True, list(pads)
+    empty = []
     for axis, extent in enumerate(extents):
-        start = extent + pads[axis]
-        last = -(-(start + pads[count + axis] - reach[axis]) // strides[axis]) * strides[axis]
-        torch = torch and last < start
-        grown[count + axis] = last + reach[axis] - start
-    if torch:
-        return {**window, "ceil_mode": 1}
-    return {**{name: value for name, value in window.items() if name != "auto_pad"}, "pads": grown}
+        begin = extent + pads[axis]
+        last = -(-(begin + pads[count + axis] - reach[axis]) // strides[axis]) * strides[axis]
+        empty.append(int(last >= begin))
+    return _Pool(ceiled, empty)
 
 
 @rule(DOMAIN, "AvgPool")
 def avg_pool(op: Builder, node: Node) -> Results:
-    """AvgPool-1, -14 ("ceil_torch"), -16 (dilations)."""
+    """AvgPool-1, -14 ("ceil_torch"), -16 (dilations). A window of pad is 0 / 0 where pad doesn't count."""
     x = given(node)
     kernel = _list(node, "kernel", 1, rank_of(node, x) - 2)
-    window = _window(node, len(kernel), "strides", "dilations")
-    rounded = _rounded(node, x, window, kernel)
+    pool = _rounded(node, x, _window(node, len(kernel), "strides", "dilations"), kernel)
     include = not node.attributes.get("exclude-pad", True)
-    if include and rounded.get("pads") != window.get("pads"):
-        raise Unsupported(node, "rounding_type 'ceil' with a window inside a pad that counts")
-    return call(op, "AveragePool", x, kernel_shape=kernel, count_include_pad=int(include), **rounded)
+    made = call(op, "AveragePool", x, kernel_shape=kernel, count_include_pad=int(include), **pool.window)
+    return pool.finish(op, made, 0 if include or not dtype_of(node, x).is_float else math.nan)
 
 
 @rule(DOMAIN, "MaxPool")
 def max_pool(op: Builder, node: Node) -> Results:
-    """MaxPool-1, -8, -14: the indices count within the dimensions from `axis` on, ONNX's over all of them."""
+    """MaxPool-1, -8, -14: the indices count within the dimensions from `axis` on, ONNX's over all of them.
+
+    A window of pad gives the lowest number, at its channel's first index.
+    """
     x = given(node)
     rank = rank_of(node, x)
     kernel = _list(node, "kernel", 1, rank - 2)
-    window = _rounded(node, x, _window(node, len(kernel), "strides", "dilations"), kernel)
-    if len(node.outputs) < 2:
-        return call(op, "MaxPool", x, kernel_shape=kernel, **window)
-    values, indices = call(op, "MaxPool", x, _outputs=2, kernel_shape=kernel, **window)
+    pool = _rounded(node, x, _window(node, len(kernel), "strides", "dilations"), kernel)
+    count = min(len(node.outputs), 2)
+    made = call(op, "MaxPool", x, _outputs=count, kernel_shape=kernel, **pool.window)
+    values = pool.finish(op, made if count == 1 else made[0], lowest(dtype_of(node, x)))
+    if count == 1:
+        return values
+    indices = pool.finish(op, made[1], 0)
+    if any(pool.empty):
+        planes = op.ReduceProd(op.Shape(x, end=2), keepdims=0)
+        each = op.Mul(op.Range(op.const(0), planes, op.const(1)), op.ReduceProd(op.Shape(x, start=2), keepdims=0))
+        ones = op.const([1] * (rank - 2), DType.INT64)
+        indices = op.Max(indices, op.Reshape(each, op.Concat(op.Shape(x, end=2), ones, axis=0)))
     axis = int(node.attributes.get("axis", 0)) % rank
     if axis:
         within = sizes(x, range(axis, rank))
-        span = op.const(volume(within)) if within is not None else op.ReduceProd(op.Shape(x, start=axis), keepdims=0)
+        if within is not None:
+            span = op.const(volume(within))
+        else:
+            span = op.ReduceProd(op.Shape(x, start=axis), keepdims=0)
         indices = op.Mod(indices, span)
     return values, cast(op, indices, element_type(node, "index_element_type", "i64") or DType.INT64)
 

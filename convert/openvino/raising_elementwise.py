@@ -109,11 +109,12 @@ def divide(op: Builder, node: Node) -> Results:
 
 @rule(DOMAIN, "Power")
 def power(op: Builder, node: Node) -> Results:
-    """Power-1: of uint64, which ONNX's Pow doesn't take, as int64, which has the same bits."""
+    """Power-1: of integers as int64, which has the same low bits; ONNX's Pow takes few integers."""
     a, b = aligned(op, node)
-    if a.tensor.dtype is DType.UINT64:
-        return cast(op, op.Pow(cast(op, a, DType.INT64), b), DType.UINT64)
-    return call(op, "Pow", a, b)
+    dtype = dtype_of(node, a)
+    if not dtype.is_integer or dtype in (DType.INT32, DType.INT64):
+        return call(op, "Pow", a, b)
+    return cast(op, op.Pow(cast(op, a, DType.INT64), cast(op, b, DType.INT64)), dtype)
 
 
 @rule(DOMAIN, "Mod")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ...passes.errors import InvalidModel, Unsupported
@@ -32,6 +34,7 @@ from .raising_support import (
     vector,
 )
 
+_NARROW = (DType.BOOL, DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT32, DType.UINT32)
 _INDEX_TYPES = (DType.INT32, DType.INT64)
 
 
@@ -90,7 +93,7 @@ def _least(dtype: DType, reduction: str) -> float | int:
     if reduction in ("add", "mul"):
         return 0 if reduction == "add" else 1
     if dtype.is_float:
-        return float("inf") if reduction == "min" else float("-inf")
+        return math.inf if reduction == "min" else -math.inf
     if dtype is DType.BOOL:
         return int(reduction == "min")
     info = np.iinfo(dtype.numpy)
@@ -188,8 +191,10 @@ def one_hot(op: Builder, node: Node) -> Results:
     indices = cast(op, indices, DType.INT64)
     if not mode:
         indices = op.Where(op.Less(indices, op.const(0)), depth, indices)
-    values = joined(op, [vector(op, value, dtype_of(node, value)) for value in (off, on)])
-    return op.OneHot(indices, depth, values, axis=int(node.attributes.get("axis", -1)))
+    dtype = dtype_of(node, on)
+    wide = DType.INT64 if dtype in _NARROW else dtype  # runtimes have few of the types
+    values = joined(op, [vector(op, value, wide) for value in (off, on)])
+    return cast(op, op.OneHot(indices, depth, values, axis=int(node.attributes.get("axis", -1))), dtype)
 
 
 @rule(DOMAIN, "NonZero")
@@ -203,10 +208,19 @@ def non_zero(op: Builder, node: Node) -> Results:
 def unique(op: Builder, node: Node) -> Results:
     """Unique-10."""
     axis = None if node.input(1) is None else fixed(node, 1, "the axis")[0]
-    made = call(op, "Unique", given(node), _outputs=4, axis=axis, sorted=int(node.attributes.get("sorted", True)))
+    x = given(node)
+    dtype = dtype_of(node, x)
+    made = call(
+        op,
+        "Unique",
+        cast(op, x, DType.INT64) if dtype in _NARROW else x,  # runtimes have few of the types
+        _outputs=4,
+        axis=axis,
+        sorted=int(node.attributes.get("sorted", True)),
+    )
     index = element_type(node, "index_element_type", "i64") or DType.INT64
     counts = element_type(node, "count_element_type", "i64") or DType.INT64
-    return made[0], cast(op, made[1], index), cast(op, made[2], index), cast(op, made[3], counts)
+    return cast(op, made[0], dtype), cast(op, made[1], index), cast(op, made[2], index), cast(op, made[3], counts)
 
 
 @rule(DOMAIN, "Bucketize")

@@ -132,7 +132,7 @@ class _Assembly:
         if entry.start not in (0, -1):
             self.op.rewriter.notes.append(
                 f"{self.node!r}: input {entry.external} is sliced from {entry.start}, as the specification says;"
-                " OpenVINO's CPU runtime starts at the sequence's end all the same"
+                " OpenVINO's CPU runtime takes as many parts, but from the first on"
             )
         axis = entry.axis or 0
         if abs(stride) == part:

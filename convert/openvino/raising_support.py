@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx.defs
 
@@ -238,6 +239,13 @@ def normal_axes(node: Node, axes: Sequence[int], rank: int) -> list[int]:
         if not -rank <= axis < rank:
             raise InvalidModel(f"{node!r}: axis {axis} of a value with {rank} dimensions")
     return [axis % rank for axis in axes]
+
+
+def lowest(dtype: DType) -> float | int:
+    """The lowest finite number of a type."""
+    if dtype.is_float:
+        return float(ml_dtypes.finfo(dtype.numpy).min)
+    return int(ml_dtypes.iinfo(dtype.numpy).min)
 
 
 def volume(shape: Sequence[int]) -> int:

@@ -50,7 +50,9 @@ def table(rows: Sequence[tuple[Any, ...]]) -> Cases:
     cases: Cases = {}
     for name, arrays, build, *shapes in rows:
         assert name not in cases, name
-        cases[name] = lambda arrays=arrays, build=build, shapes=shapes: model(arrays, build, shapes[0] if shapes else None)
+        cases[name] = lambda arrays=arrays, build=build, shapes=shapes: model(
+            arrays, build, shapes[0] if shapes else None
+        )
     return cases
 
 

@@ -1,6 +1,7 @@
 """Element by element, and activations."""
 
 import numpy as np
+
 from .building import f32, floats, i32, i64, node, positive, table, whole
 
 TIES = f32([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 0.4999, -0.4999, 1e10, -0.0])
@@ -11,9 +12,29 @@ CASES = table(
     [
         *[
             (f"unary_{name.lower()}", [floats(3, 4)], lambda x, name=name: node(name, 1, x))
-            for name in "Abs Ceiling Cos Cosh Exp Erf Floor Negative Sign Sin Sinh Tan Tanh Atan Relu Sigmoid".split()
+            for name in [
+                "Abs",
+                "Ceiling",
+                "Cos",
+                "Cosh",
+                "Exp",
+                "Erf",
+                "Floor",
+                "Negative",
+                "Sign",
+                "Sin",
+                "Sinh",
+                "Tan",
+                "Tanh",
+                "Atan",
+                "Relu",
+                "Sigmoid",
+            ]
         ],
-        *[(f"unary_{name.lower()}_pos", [positive(3, 4)], lambda x, name=name: node(name, 1, x)) for name in ("Sqrt", "Log")],
+        *[
+            (f"unary_{name.lower()}_pos", [positive(3, 4)], lambda x, name=name: node(name, 1, x))
+            for name in ("Sqrt", "Log")
+        ],
         *[
             (f"unary_{name.lower()}_4", [floats(3, 4, scale=0.4)], lambda x, name=name: node(name, 4, x))
             for name in ("Asinh", "Atanh", "Mish", "SoftPlus", "HSwish", "Swish")
@@ -26,20 +47,55 @@ CASES = table(
         *[
             (f"binary_{name.lower()}", [floats(3, 4), floats(4, seed=1)], lambda a, b, name=name: node(name, 1, a, b))
             for name in (
-                "Add Subtract Multiply Divide Maximum Minimum SquaredDifference Mod FloorMod"
-                " Equal NotEqual Less LessEqual Greater GreaterEqual".split()
+                [
+                    "Add",
+                    "Subtract",
+                    "Multiply",
+                    "Divide",
+                    "Maximum",
+                    "Minimum",
+                    "SquaredDifference",
+                    "Mod",
+                    "FloorMod",
+                    "Equal",
+                    "NotEqual",
+                    "Less",
+                    "LessEqual",
+                    "Greater",
+                    "GreaterEqual",
+                ]
             )
         ],
-        ("equal_ties", [i32([1, 2, 3]), i32([1, 0, 3])], lambda a, b: [node(n, 1, a, b).output(0) for n in ("Equal", "NotEqual", "LessEqual")]),
+        (
+            "equal_ties",
+            [i32([1, 2, 3]), i32([1, 0, 3])],
+            lambda a, b: [node(n, 1, a, b).output(0) for n in ("Equal", "NotEqual", "LessEqual")],
+        ),
         ("power", [positive(3, 4), floats(4, seed=1)], lambda a, b: node("Power", 1, a, b)),
         ("power_i32", [i32([2, -3, 4]), i32([3, 2, 0])], lambda a, b: node("Power", 1, a, b)),
-        ("divide_floor", [i32([6, -6, 7, -8]), i32([3, 3, 2, 4])], lambda a, b: node("Divide", 1, a, b, m_pythondiv=True)),
+        (
+            "divide_floor",
+            [i32([6, -6, 7, -8]), i32([3, 3, 2, 4])],
+            lambda a, b: node("Divide", 1, a, b, m_pythondiv=True),
+        ),
         ("divide_trunc", [SIGNS_A, SIGNS_B], lambda a, b: node("Divide", 1, a, b, m_pythondiv=False)),
-        ("divide_u8", [whole(5, low=0, high=200, dtype=np.uint8), whole(5, low=1, dtype=np.uint8)], lambda a, b: node("Divide", 1, a, b)),
+        (
+            "divide_u8",
+            [whole(5, low=0, high=200, dtype=np.uint8), whole(5, low=1, dtype=np.uint8)],
+            lambda a, b: node("Divide", 1, a, b),
+        ),
         ("floormod_i32", [SIGNS_A, SIGNS_B], lambda a, b: node("FloorMod", 1, a, b)),
         ("mod_i32", [SIGNS_A, SIGNS_B], lambda a, b: node("Mod", 1, a, b)),
-        ("floormod_f32", [f32([-7, 7, -7, 7, 5.5, -5.5, 0]), f32([2, -2, -2, 2, 2, 2, 3])], lambda a, b: node("FloorMod", 1, a, b)),
-        ("mod_f32", [f32([-7, 7, -7, 7, 5.5, -5.5, 0]), f32([2, -2, -2, 2, 2, 2, 3])], lambda a, b: node("Mod", 1, a, b)),
+        (
+            "floormod_f32",
+            [f32([-7, 7, -7, 7, 5.5, -5.5, 0]), f32([2, -2, -2, 2, 2, 2, 3])],
+            lambda a, b: node("FloorMod", 1, a, b),
+        ),
+        (
+            "mod_f32",
+            [f32([-7, 7, -7, 7, 5.5, -5.5, 0]), f32([2, -2, -2, 2, 2, 2, 3])],
+            lambda a, b: node("Mod", 1, a, b),
+        ),
         ("add_pdpd", [floats(2, 3, 4), floats(2, 3)], lambda a, b: node("Add", 1, a, b, auto_broadcast="pdpd")),
         ("add_pdpd_ones", [floats(2, 3, 4), floats(1, 3)], lambda a, b: node("Add", 1, a, b, auto_broadcast="pdpd")),
         ("add_none", [floats(2, 3), floats(2, 3)], lambda a, b: node("Add", 1, a, b, auto_broadcast="none")),
@@ -49,27 +105,87 @@ CASES = table(
         ("clamp", [floats(9)], lambda x: node("Clamp", 1, x, min=-0.5, max=1.25)),
         ("clamp_i32", [i32([-9, -1, 0, 1, 2, 9])], lambda x: node("Clamp", 1, x, min=-1.5, max=1.5)),
         ("clamp_u8", [np.array([0, 1, 5, 255], np.uint8)], lambda x: node("Clamp", 1, x, min=-3.0, max=300.0)),
-        ("select", [np.array([True, False, True]), floats(2, 3), floats(3, seed=1)], lambda c, a, b: node("Select", 1, c, a, b)),
-        ("logical", [np.array([True, True, False, False]), np.array([True, False, True, False])], lambda a, b: [
-            *(node(n, 1, a, b).output(0) for n in ("LogicalAnd", "LogicalOr", "LogicalXor", "Xor")), node("LogicalNot", 1, a).output(0)]),
-        ("bitwise", [whole(6, low=-100, high=100), whole(6, low=-100, high=100, seed=3)], lambda a, b: [
-            *(node(n, 13, a, b).output(0) for n in ("BitwiseAnd", "BitwiseOr", "BitwiseXor")), node("BitwiseNot", 13, a).output(0)]),
-        ("bitwise_bool", [np.array([True, True, False]), np.array([True, False, False])], lambda a, b: [
-            *(node(n, 13, a, b).output(0) for n in ("BitwiseAnd", "BitwiseOr", "BitwiseXor")), node("BitwiseNot", 13, a).output(0)]),
-        ("shift_i32", [i32([-9, 9, 1, -1]), i32([1, 2, 3, 0])], lambda a, b: [node(n, 15, a, b).output(0) for n in ("BitwiseLeftShift", "BitwiseRightShift")]),
-        ("shift_u8", [np.array([9, 255], np.uint8), np.array([1, 2], np.uint8)], lambda a, b: [node(n, 15, a, b).output(0) for n in ("BitwiseLeftShift", "BitwiseRightShift")]),
-        ("is", [f32([np.nan, np.inf, -np.inf, 0])], lambda x: [
-            node("IsNaN", 10, x).output(0), node("IsFinite", 10, x).output(0), node("IsInf", 10, x).output(0),
-            node("IsInf", 10, x, detect_negative=False).output(0), node("IsInf", 10, x, detect_positive=False).output(0)]),
+        (
+            "select",
+            [np.array([True, False, True]), floats(2, 3), floats(3, seed=1)],
+            lambda c, a, b: node("Select", 1, c, a, b),
+        ),
+        (
+            "logical",
+            [np.array([True, True, False, False]), np.array([True, False, True, False])],
+            lambda a, b: [
+                *(node(n, 1, a, b).output(0) for n in ("LogicalAnd", "LogicalOr", "LogicalXor", "Xor")),
+                node("LogicalNot", 1, a).output(0),
+            ],
+        ),
+        (
+            "bitwise",
+            [whole(6, low=-100, high=100), whole(6, low=-100, high=100, seed=3)],
+            lambda a, b: [
+                *(node(n, 13, a, b).output(0) for n in ("BitwiseAnd", "BitwiseOr", "BitwiseXor")),
+                node("BitwiseNot", 13, a).output(0),
+            ],
+        ),
+        (
+            "bitwise_bool",
+            [np.array([True, True, False]), np.array([True, False, False])],
+            lambda a, b: [
+                *(node(n, 13, a, b).output(0) for n in ("BitwiseAnd", "BitwiseOr", "BitwiseXor")),
+                node("BitwiseNot", 13, a).output(0),
+            ],
+        ),
+        (
+            "shift_i32",
+            [i32([-9, 9, 1, -1]), i32([1, 2, 3, 0])],
+            lambda a, b: [node(n, 15, a, b).output(0) for n in ("BitwiseLeftShift", "BitwiseRightShift")],
+        ),
+        (
+            "shift_u8",
+            [np.array([9, 255], np.uint8), np.array([1, 2], np.uint8)],
+            lambda a, b: [node(n, 15, a, b).output(0) for n in ("BitwiseLeftShift", "BitwiseRightShift")],
+        ),
+        (
+            "is",
+            [f32([np.nan, np.inf, -np.inf, 0])],
+            lambda x: [
+                node("IsNaN", 10, x).output(0),
+                node("IsFinite", 10, x).output(0),
+                node("IsInf", 10, x).output(0),
+                node("IsInf", 10, x, detect_negative=False).output(0),
+                node("IsInf", 10, x, detect_positive=False).output(0),
+            ],
+        ),
         *[
-            (f"convert_{to}", [f32([-2.7, -0.4, 0.0, 0.3, 1.9, 100.5])], lambda x, to=to: node("Convert", 1, x, destination_type=to))
+            (
+                f"convert_{to}",
+                [f32([-2.7, -0.4, 0.0, 0.3, 1.9, 100.5])],
+                lambda x, to=to: node("Convert", 1, x, destination_type=to),
+            )
             for to in ("i32", "i64", "i8", "u8", "boolean", "f16", "f64")
         ],
-        ("convert_f8_large", [f32([448, 464, 465, 480, 500, 1e9, -1e9, np.inf, np.nan, 1e-9])], lambda x: [
-            node("Convert", 1, node("Convert", 1, x, destination_type=to), destination_type="f32").output(0) for to in ("f8e4m3", "f8e5m2")]),
-        ("convert_from_i64", [i64([-3, 300])], lambda x: [node("Convert", 1, x, destination_type=to).output(0) for to in ("i32", "f32", "boolean")]),
-        ("convert_from_bool", [np.array([True, False])], lambda x: [node("Convert", 1, x, destination_type=to).output(0) for to in ("i32", "f32", "u8")]),
-        ("convert_bf16", [floats(9)], lambda x: node("Convert", 1, node("Convert", 1, x, destination_type="bf16"), destination_type="f32")),
+        (
+            "convert_f8_large",
+            [f32([448, 464, 465, 480, 500, 1e9, -1e9, np.inf, np.nan, 1e-9])],
+            lambda x: [
+                node("Convert", 1, node("Convert", 1, x, destination_type=to), destination_type="f32").output(0)
+                for to in ("f8e4m3", "f8e5m2")
+            ],
+        ),
+        (
+            "convert_from_i64",
+            [i64([-3, 300])],
+            lambda x: [node("Convert", 1, x, destination_type=to).output(0) for to in ("i32", "f32", "boolean")],
+        ),
+        (
+            "convert_from_bool",
+            [np.array([True, False])],
+            lambda x: [node("Convert", 1, x, destination_type=to).output(0) for to in ("i32", "f32", "u8")],
+        ),
+        (
+            "convert_bf16",
+            [floats(9)],
+            lambda x: node("Convert", 1, node("Convert", 1, x, destination_type="bf16"), destination_type="f32"),
+        ),
         ("convert_like", [floats(3), i32([1])], lambda x, y: node("ConvertLike", 1, x, y)),
         ("prelu_channel", [floats(2, 3, 4), floats(3, seed=2)], lambda x, s: node("PRelu", 1, x, s)),
         ("prelu_square", [floats(2, 3, 3), floats(3, seed=2)], lambda x, s: node("PRelu", 1, x, s)),

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import openvino.opset8 as op
+
 from .building import f32, floats, i32, i64
 from .looping import BACKWARD, Looping, branch, model
 
@@ -18,7 +19,9 @@ CHUNKS_BACK = (-1, -2, 2, 0)
 CASES: dict[str, Callable[[], Any]] = {}
 
 
-def case(name: str, arrays: Sequence[np.ndarray], build: Callable[..., Any], formula: Callable[..., Any], shapes: Any = None) -> None:
+def case(
+    name: str, arrays: Sequence[np.ndarray], build: Callable[..., Any], formula: Callable[..., Any], shapes: Any = None
+) -> None:
     assert name not in CASES, name
     expected = [np.asarray(value) for value in formula(*arrays)]
     CASES[name] = lambda: (model(arrays, build, shapes), list(arrays), expected)
@@ -102,7 +105,9 @@ def summing(part: Any, axis: int, shape: Any, trip: Any = None, out: Any = (0,))
         loop = Looping(trip)
         piece = loop.sliced(x, shape, axis, part)
         acc = loop.carried(f32([0.5]))
-        total = loop.result(op.add(op.multiply(acc, f32([2.0])), op.reshape(op.reduce_sum(piece, i64([0, 1]), False), i64([1]), False)))
+        total = loop.result(
+            op.add(op.multiply(acc, f32([2.0])), op.reshape(op.reduce_sum(piece, i64([0, 1]), False), i64([1]), False))
+        )
         doubled = loop.result(op.multiply(piece, f32(2.0)))
         loop.back(acc, total)
         return loop.close((total,), (doubled, *out))
@@ -128,18 +133,42 @@ for kind, trips in (("ti", (None, None)), ("loop", (6, 3))):
     if kind == "ti":  # the API lets a Loop concatenate forwards, one by one, only
         case(f"{kind}_chunks", [X], summing(CHUNKS, 0, (2, 2), n_chunks, (0, CHUNKS)), lambda x: summed(x, 0, 2, False))
     if kind == "ti":  # the API lets a Loop concatenate forwards, one by one, only
-        case(f"{kind}_chunks_backward", [X], summing(CHUNKS_BACK, 0, (2, 2), n_chunks, (0, CHUNKS)), lambda x: summed(x, 0, 2, True))
+        case(
+            f"{kind}_chunks_backward",
+            [X],
+            summing(CHUNKS_BACK, 0, (2, 2), n_chunks, (0, CHUNKS)),
+            lambda x: summed(x, 0, 2, True),
+        )
     case(f"{kind}_axis_1", [Y], summing((0, 1, 1, -1), 1, (2, 1), n, (1,)), lambda y: summed(y, 1, 1, False))
     if kind == "ti":  # the API lets a Loop concatenate forwards, one by one, only
-        case(f"{kind}_output_backward", [X], summing((0, 1, 1, -1), 0, (1, 2), n, (0, BACKWARD)), lambda x: summed(x, 0, 1, False, True))
+        case(
+            f"{kind}_output_backward",
+            [X],
+            summing((0, 1, 1, -1), 0, (1, 2), n, (0, BACKWARD)),
+            lambda x: summed(x, 0, 1, False, True),
+        )
     if kind == "ti":  # the API lets a Loop concatenate forwards, one by one, only
-        case(f"{kind}_both_backward", [X], summing(BACKWARD, 0, (1, 2), n, (0, BACKWARD)), lambda x: summed(x, 0, 1, True, True))
+        case(
+            f"{kind}_both_backward",
+            [X],
+            summing(BACKWARD, 0, (1, 2), n, (0, BACKWARD)),
+            lambda x: summed(x, 0, 1, True, True),
+        )
     if kind == "ti":  # the API lets a Loop concatenate forwards, one by one, only
-        case(f"{kind}_chunks_output_backward", [Y], summing(CHUNKS, 1, (2, 2), n_chunks, (1, CHUNKS_BACK)), lambda y: summed(y, 1, 2, False, True))
-case("ti_end_given", [X], summing((0, 1, 1, 4), 0, (1, 2), None, (0, (0, 1, 1, 4))), lambda x: summed(x[:4], 0, 1, False))
+        case(
+            f"{kind}_chunks_output_backward",
+            [Y],
+            summing(CHUNKS, 1, (2, 2), n_chunks, (1, CHUNKS_BACK)),
+            lambda y: summed(y, 1, 2, False, True),
+        )
+case(
+    "ti_end_given", [X], summing((0, 1, 1, 4), 0, (1, 2), None, (0, (0, 1, 1, 4))), lambda x: summed(x[:4], 0, 1, False)
+)
 case("ti_start_given", [X], summing((2, 1, 1, -1), 0, (1, 2)), lambda x: summed(x, 0, 1, False, start=2))
 case("ti_dynamic_length", [X], summing((0, 1, 1, -1), 0, (1, 2)), lambda x: summed(x, 0, 1, False), [(-1, 2)])
-case("loop_fewer_trips_than_parts", [X], summing((0, 1, 1, -1), 0, (1, 2), i64(4)), lambda x: summed(x[:4], 0, 1, False))
+case(
+    "loop_fewer_trips_than_parts", [X], summing((0, 1, 1, -1), 0, (1, 2), i64(4)), lambda x: summed(x[:4], 0, 1, False)
+)
 
 
 def ti_unsliced(x: Any) -> Any:
@@ -194,7 +223,12 @@ def loose_ends(x: Any) -> Any:
     return loop.close((last,), (last, 0), (fixed,))
 
 
-case("loose_ends", [f32([2.0])], loose_ends, lambda x: [x * 9 + 1, np.concatenate([x + 1, x * 3 + 1, x * 9 + 1]), f32([10.0])])
+case(
+    "loose_ends",
+    [f32([2.0])],
+    loose_ends,
+    lambda x: [x * 9 + 1, np.concatenate([x + 1, x * 3 + 1, x * 9 + 1]), f32([10.0])],
+)
 
 
 def captures(x: Any, w: Any) -> Any:
@@ -300,7 +334,9 @@ def if_in_loop(x: Any) -> Any:
     i = loop.iteration()
     value = loop.carried(x)
     even = op.equal(op.mod(i, i64(2)), i64(0))
-    (chosen,) = branch(even, [value, i], lambda v, n: [op.multiply(v, f32([3.0]))], lambda v, n: [op.add(v, op.convert(n, "f32"))])
+    (chosen,) = branch(
+        even, [value, i], lambda v, n: [op.multiply(v, f32([3.0]))], lambda v, n: [op.add(v, op.convert(n, "f32"))]
+    )
     out = loop.result(chosen)
     loop.back(value, out)
     return loop.close((out,), (out, 0))
@@ -346,10 +382,30 @@ def nested_branches(c: Any, d: Any, x: Any) -> Any:
 
 for flag in (True, False):
     truth = np.array(flag)
-    case(f"if_{flag}", [truth, floats(3), floats(3, seed=1)], two_outputs, lambda c, x, y: [x + y, x * 2] if c else [x - y, y])
-    case(f"if_1d_{flag}", [np.array([flag]), floats(3), floats(3, seed=1)], two_outputs, lambda c, x, y: [x + y, x * 2] if c[0] else [x - y, y])
-    case(f"if_constants_{flag}", [truth], lambda c: branch(c, [], lambda: [f32([1.0, 2.0])], lambda: [f32([3.0, 4.0])]), lambda c: [f32([1, 2]) if c else f32([3, 4])])
-    case(f"if_shapes_{flag}", [truth, floats(3)], lambda c, x: branch(c, [x], lambda a: [op.concat([a, a], 0)], lambda a: [a]), lambda c, x: [np.tile(x, 2) if c else x])
+    case(
+        f"if_{flag}",
+        [truth, floats(3), floats(3, seed=1)],
+        two_outputs,
+        lambda c, x, y: [x + y, x * 2] if c else [x - y, y],
+    )
+    case(
+        f"if_1d_{flag}",
+        [np.array([flag]), floats(3), floats(3, seed=1)],
+        two_outputs,
+        lambda c, x, y: [x + y, x * 2] if c[0] else [x - y, y],
+    )
+    case(
+        f"if_constants_{flag}",
+        [truth],
+        lambda c: branch(c, [], lambda: [f32([1.0, 2.0])], lambda: [f32([3.0, 4.0])]),
+        lambda c: [f32([1, 2]) if c else f32([3, 4])],
+    )
+    case(
+        f"if_shapes_{flag}",
+        [truth, floats(3)],
+        lambda c, x: branch(c, [x], lambda a: [op.concat([a, a], 0)], lambda a: [a]),
+        lambda c, x: [np.tile(x, 2) if c else x],
+    )
     case(f"if_loop_{flag}", [truth, floats(3)], loop_in_branch, lambda c, x: [x * 8 if c else x])
     for other in (True, False):
         case(

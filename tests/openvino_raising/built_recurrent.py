@@ -17,13 +17,27 @@ def sequence(name, kind, direction="forward", lengths=(4, 4), gates=None, bias=N
     attributes.setdefault("activations", ACTIVATIONS[kind])
 
     def build(x, *given):
-        return outs(node(
-            f"{kind}Sequence", 5, x, *given, i32(list(lengths)),
-            floats(ways, gates * HIDDEN, INPUT, seed=5, scale=0.5), floats(ways, gates * HIDDEN, HIDDEN, seed=6, scale=0.5),
-            floats(ways, (bias or gates) * HIDDEN, seed=7, scale=0.5), hidden_size=HIDDEN, direction=direction, **attributes,
-        ))
+        return outs(
+            node(
+                f"{kind}Sequence",
+                5,
+                x,
+                *given,
+                i32(list(lengths)),
+                floats(ways, gates * HIDDEN, INPUT, seed=5, scale=0.5),
+                floats(ways, gates * HIDDEN, HIDDEN, seed=6, scale=0.5),
+                floats(ways, (bias or gates) * HIDDEN, seed=7, scale=0.5),
+                hidden_size=HIDDEN,
+                direction=direction,
+                **attributes,
+            )
+        )
 
-    return (f"{kind.lower()}_sequence_{name}", [floats(2, 4, INPUT), *(floats(2, ways, HIDDEN, seed=1 + place) for place in range(states))], build)
+    return (
+        f"{kind.lower()}_sequence_{name}",
+        [floats(2, 4, INPUT), *(floats(2, ways, HIDDEN, seed=1 + place) for place in range(states))],
+        build,
+    )
 
 
 def cell(name, kind, opset, bias=None, gates=None, **attributes):
@@ -31,19 +45,39 @@ def cell(name, kind, opset, bias=None, gates=None, **attributes):
     states = 2 if kind == "LSTM" else 1
 
     def build(x, *given):
-        return outs(node(
-            f"{kind}Cell", opset, x, *given, floats(gates * HIDDEN, INPUT, seed=5, scale=0.5),
-            floats(gates * HIDDEN, HIDDEN, seed=6, scale=0.5), floats((bias or gates) * HIDDEN, seed=7, scale=0.5),
-            hidden_size=HIDDEN, **attributes,
-        ))
+        return outs(
+            node(
+                f"{kind}Cell",
+                opset,
+                x,
+                *given,
+                floats(gates * HIDDEN, INPUT, seed=5, scale=0.5),
+                floats(gates * HIDDEN, HIDDEN, seed=6, scale=0.5),
+                floats((bias or gates) * HIDDEN, seed=7, scale=0.5),
+                hidden_size=HIDDEN,
+                **attributes,
+            )
+        )
 
-    return (f"{kind.lower()}_cell_{name}", [floats(2, INPUT), *(floats(2, HIDDEN, seed=1 + place) for place in range(states))], build)
+    return (
+        f"{kind.lower()}_cell_{name}",
+        [floats(2, INPUT), *(floats(2, HIDDEN, seed=1 + place) for place in range(states))],
+        build,
+    )
 
 
 CASES = table(
     [
-        *[sequence(f"{way}", kind, way) for kind in ("LSTM", "GRU", "RNN") for way in ("forward", "reverse", "bidirectional")],
-        *[sequence(f"{way}_lengths", kind, way, lengths=(2, 4)) for kind in ("LSTM", "GRU", "RNN") for way in ("forward", "reverse", "bidirectional")],
+        *[
+            sequence(f"{way}", kind, way)
+            for kind in ("LSTM", "GRU", "RNN")
+            for way in ("forward", "reverse", "bidirectional")
+        ],
+        *[
+            sequence(f"{way}_lengths", kind, way, lengths=(2, 4))
+            for kind in ("LSTM", "GRU", "RNN")
+            for way in ("forward", "reverse", "bidirectional")
+        ],
         sequence("linear_before_reset", "GRU", linear_before_reset=True, bias=4),
         sequence("linear_before_reset_bidirectional", "GRU", "bidirectional", linear_before_reset=True, bias=4),
         sequence("relu", "RNN", activations=["relu"]),

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import openvino as ov
 import openvino.opset6 as op
+
 from .building import constant, f32, floats, parameters
 
 

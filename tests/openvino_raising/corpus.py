@@ -47,7 +47,7 @@ def make(folder: Path, source: str, timeout: float = 60.0) -> Making:
                 begun = (head, rest)
         if lines and lines[-1] == "done":
             return making
-        if not begun[0] or begun[1] in making.reasons and int(begun[0]) + 1 <= first:
+        if not begun[0] or (begun[1] in making.reasons and int(begun[0]) + 1 <= first):
             raise RuntimeError(f"{source}: the maker doesn't get on: {errors.read_text()[-500:]}")
         making.reasons.setdefault(begun[1], "OpenVINO died or hung")
         first = int(begun[0]) + 1
@@ -91,7 +91,7 @@ def run(graph: Graph, inputs: list[np.ndarray]) -> list[np.ndarray]:
 
 
 def difference(found: list[np.ndarray], wanted: list[np.ndarray], rtol: float = 1e-4, atol: float = 1e-5) -> str:
-    """"" if equal, else what differs first."""
+    """ "" if equal, else what differs first."""
     if len(found) != len(wanted):
         return f"{len(found)} outputs, not {len(wanted)}"
     for place, (one, other) in enumerate(zip(found, wanted, strict=True)):
@@ -118,7 +118,7 @@ def difference(found: list[np.ndarray], wanted: list[np.ndarray], rtol: float = 
 
 
 def check(path: Path) -> str:
-    """"" if a raised file computes what OpenVINO does, else the stage and what went wrong."""
+    """ "" if a raised file computes what OpenVINO does, else the stage and what went wrong."""
     held = numbers(path)
     try:
         graph = raised(path)

@@ -29,11 +29,19 @@ class Hand:
     def const(self, array: Any, dtype: DType | None = None) -> Value:
         return self.graph.add_constant(TensorData.of(np.asarray(array), dtype), f"c{len(self.graph.constants)}")
 
-    def layer(self, op_type: str, version: int, *inputs: Value, outputs: int = 1, type: Type | None = None, **attributes: Any) -> Any:
+    def layer(
+        self, op_type: str, version: int, *inputs: Value, outputs: int = 1, type: Type | None = None, **attributes: Any
+    ) -> Any:
         known = [type] if type is not None else [None] * outputs
         names = [f"{op_type}{len(self.graph)}_{index}" for index in range(outputs)]
         made = self.graph.add_node(
-            op_type, inputs, list(zip(names, known, strict=True)), attributes, domain="openvino", version=version, name=f"a {op_type}"
+            op_type,
+            inputs,
+            list(zip(names, known, strict=True)),
+            attributes,
+            domain="openvino",
+            version=version,
+            name=f"a {op_type}",
         )
         return made.output if outputs == 1 else made.outputs
 

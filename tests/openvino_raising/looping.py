@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import openvino as ov
 import openvino.opset8 as opset
+
 from .building import constant, parameters
 
 Slice = tuple[int, int, int, int]  # start, stride, part_size, end
@@ -20,7 +21,11 @@ class Looping:
 
     def __init__(self, trip: Any = None, condition: Any = True) -> None:
         self.is_loop = trip is not None
-        self._node = opset.loop(_outside(trip), _outside(np.array(condition) if isinstance(condition, bool) else condition)) if self.is_loop else opset.tensor_iterator()
+        self._node = (
+            opset.loop(_outside(trip), _outside(np.array(condition) if isinstance(condition, bool) else condition))
+            if self.is_loop
+            else opset.tensor_iterator()
+        )
         self._parameters: list[Any] = []
         self._results: list[Any] = []
         self._ports: list[Callable[[], Any]] = []
@@ -101,12 +106,16 @@ def _port(value: Any) -> Any:
     return value if isinstance(value, ov.Output) else value.output(0)
 
 
-def branch(condition: Any, captured: Sequence[Any], then: Callable[..., Sequence[Any]], other: Callable[..., Sequence[Any]]) -> list[Any]:
+def branch(
+    condition: Any, captured: Sequence[Any], then: Callable[..., Sequence[Any]], other: Callable[..., Sequence[Any]]
+) -> list[Any]:
     """An If: each branch gets Parameters for all captured values and gives its results."""
     node = opset.if_op(_port(condition))
     bodies = []
     for build in (then, other):
-        given = [opset.parameter(_port(value).get_partial_shape(), _port(value).get_element_type()) for value in captured]
+        given = [
+            opset.parameter(_port(value).get_partial_shape(), _port(value).get_element_type()) for value in captured
+        ]
         results = [opset.result(_outside(value)) for value in build(*given)]
         bodies.append((given, results, ov.Model(results, given, "branch")))
     node.set_then_body(bodies[0][2])
@@ -116,6 +125,8 @@ def branch(condition: Any, captured: Sequence[Any], then: Callable[..., Sequence
     return [node.set_output(a, b) for a, b in zip(bodies[0][1], bodies[1][1], strict=True)]
 
 
-def model(arrays: Sequence[np.ndarray], build: Callable[..., Sequence[Any]], shapes: Sequence[Any] | None = None) -> ov.Model:
+def model(
+    arrays: Sequence[np.ndarray], build: Callable[..., Sequence[Any]], shapes: Sequence[Any] | None = None
+) -> ov.Model:
     given = parameters(arrays, shapes)
     return ov.Model([opset.result(value) for value in build(*given)], given, "case")

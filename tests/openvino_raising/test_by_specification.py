@@ -46,7 +46,9 @@ def test_half_away_from_zero_just_below_a_half():
 def test_integer_mean_of_a_scatter_rounds_down():
     hand = Hand()
     x, index, update = hand.input(i32(9, 9)), hand.input(i32(0, 0)), hand.input(i32(-4, -3))
-    layer = hand.layer("ScatterElementsUpdate", 12, x, index, update, hand.const(0), reduction="mean", use_init_val=False)
+    layer = hand.layer(
+        "ScatterElementsUpdate", 12, x, index, update, hand.const(0), reduction="mean", use_init_val=False
+    )
     assert [value.tolist() for value in hand.run(layer)] == [[-4, 9]]
 
 
@@ -92,7 +94,10 @@ def test_squeeze_skips_axes_that_it_learns_of_at_run_time():
 def test_pdpd_broadcast_at_an_axis(axis):
     hand = Hand()
     shape = (2, 3) if axis is None else (3, 4)
-    x, y = hand.input(np.ones((2, 3, 4), np.float32)), hand.input(np.arange(np.prod(shape), dtype=np.float32).reshape(shape))
+    x, y = (
+        hand.input(np.ones((2, 3, 4), np.float32)),
+        hand.input(np.arange(np.prod(shape), dtype=np.float32).reshape(shape)),
+    )
     named = {} if axis is None else {"auto_broadcast.auto_broadcast_axis": axis}
     layer = hand.layer("Multiply", 1, x, y, auto_broadcast="pdpd", **named)
     placed = hand.feeds["x1"].reshape(2, 3, 1) if axis is None else hand.feeds["x1"]
