@@ -220,11 +220,14 @@ def grown(buffer):
 
 
 @kernel
-def clamp(index, length):
-    """An index where it stands within 0 .. length, counted from the end when negative."""
-    if index < 0:
-        index += length
-    return min(max(index, 0), length)
+def flipped(matrix):
+    """The transposed matrix, contiguous."""
+    rows, columns = matrix.shape
+    result = np.empty((columns, rows), matrix.dtype)
+    for i in range(columns):
+        for j in range(rows):
+            result[i, j] = matrix[j, i]
+    return result
 
 
 @kernel

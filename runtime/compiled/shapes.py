@@ -159,10 +159,10 @@ def transposed(em: Emitter, tensor: Tensor, order: Sequence[int]) -> Tensor:
         return tensor
     where = {axis: place for place, axis in enumerate(order)}
     dims = tuple(tensor.dims[axis] for axis in order)
-    if isinstance(tensor, Stored) and max(tensor.level, level_of(dims)) < em.depth:  # once, before the loop
-        level, name = max(tensor.level, level_of(dims)), em.name("t")
-        em.at(level).line(f"{name} = np.ascontiguousarray(np.transpose({tensor.name}, {tuple_code(order)}))")
-        return em.settle(Stored(tensor.kind, dims, name, level))
+    if isinstance(tensor, Stored) and len(order) == 2 and tensor.level < em.depth:  # once, before the loop
+        name = em.name("t")
+        em.at(tensor.level).line(f"{name} = flipped({tensor.name})")
+        return em.settle(Stored(tensor.kind, dims, name, tensor.level))
     return em.view(tensor, dims, lambda at: tuple(at[where[axis]] for axis in range(len(order))))
 
 

@@ -1,0 +1,151 @@
+"""Where machine code is kept, and that it is found again."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from backedge.passes.graph import Node
+from backedge.passes.loop import Captured, Carried, Iteration, Sliced, Stacked
+from backedge.passes.types import tensor
+from backedge.runtime.compiled import CompiledLoop, cache
+
+from compiled.graphs import INT, Body, compiled, f32, i64, loop, same
+
+
+def adding(step: float) -> Node:
+    b = Body()
+    x = b.input()
+    return loop((Carried(),), b.give(b.Add(x, step)), [INT, None, tensor("float32")])
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache folder, and nothing loaded."""
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "kept"))
+    monkeypatch.setattr(cache, "_loaded", {})
+    return tmp_path / "kept"
+
+
+def contents(place: Path) -> dict[str, tuple[int, bytes]]:
+    return {str(p.relative_to(place)): (p.stat().st_mtime_ns, p.read_bytes()) for p in place.rglob("*") if p.is_file()}
+
+
+def test_made_once_then_loaded(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs = [i64(3), None, f32(1)]
+    first = compiled(adding(2.0))
+    assert not first.is_ready(inputs)
+    assert first.prepare(inputs)
+    assert first.is_ready(inputs)
+    assert first.seconds > 0
+    before = contents(place)
+    assert sorted(Path(name).suffix for name in before) == [".nbc", ".nbi", ".py"]
+    same(first(inputs), f32(7))
+
+    monkeypatch.setattr(cache, "_loaded", {})
+    again = compiled(adding(2.0))
+    assert again.is_ready(inputs)
+    same(again(inputs), f32(7))
+    (code,) = cache._loaded.values()
+    assert code.from_disk
+    assert contents(place) == before
+
+    same(compiled(adding(5.0))(inputs), f32(16))
+    assert before.items() <= contents(place).items()
+
+
+def test_found_by_another_process(place: Path) -> None:
+    """Helpers that call one another, and array results, survive the way through the disk."""
+    code = (
+        "import numpy as np; from compiled.test_cache import *; from compiled.graphs import *\n"
+        "b = Body(); x, w = b.input(), b.input(); y = b.Tanh(b.MatMul(x, w))\n"
+        "b.give(y, b.ReduceSum(y, keepdims=0))\n"
+        "node = loop((Carried(), Captured(), Stacked()), b, [INT, None] + [tensor('float32', None, None)] * 2)\n"
+        "given = [i64(200), None, np.ones((3, 300), np.float32), np.eye(300, dtype=np.float32)]\n"
+        "found = compiled(node)(given)\n"
+        "(code,) = cache._loaded.values(); print(code.from_disk, found[0].sum(dtype=float), found[1].sum(dtype=float))"
+    )
+    lines = [
+        subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=Path(__file__).parents[1],
+            check=True,
+            timeout=240,
+            capture_output=True,
+            text=True,
+        ).stdout.split()
+        for _ in range(2)
+    ]
+    assert [line[0] for line in lines] == ["False", "True"]
+    assert lines[0][1:] == lines[1][1:]
+    assert place.is_dir()
+
+
+@pytest.mark.parametrize("folder", ["", "occupied"])
+def test_works_without_a_folder(folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Caching turned off, and a folder that can't be made."""
+    (tmp_path / "occupied").write_text("a file")
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "occupied" / "loops") if folder else "")
+    monkeypatch.setattr(cache, "_loaded", {})
+    run = compiled(adding(3.0))
+    same(run([i64(2), None, f32(1)]), f32(7))
+    assert [path.name for path in tmp_path.iterdir()] == ["occupied"]
+    monkeypatch.setattr(cache, "_loaded", {})
+    assert not compiled(adding(3.0)).is_ready([i64(2), None, f32(1)])
+
+
+def test_a_file_that_isnt_ours_is_left_alone(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A source that was tampered with, or cut off, is neither run nor repaired."""
+    inputs = [i64(2), None, f32(1)]
+    assert compiled(adding(4.0)).prepare(inputs)
+    (path,) = place.glob("*.py")
+    path.write_text("raise SystemExit")
+    monkeypatch.setattr(cache, "_loaded", {})
+    same(compiled(adding(4.0))(inputs), f32(9))
+    assert path.read_text() == "raise SystemExit"
+
+
+def test_where_the_folder_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv(cache.VARIABLE, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache.folder() == tmp_path / "backedge" / "loops"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert cache.folder() == tmp_path / ".cache" / "backedge" / "loops"
+    monkeypatch.setenv(cache.VARIABLE, os.fspath(tmp_path / "here"))
+    assert cache.folder() == tmp_path / "here"
+    monkeypatch.setenv(cache.VARIABLE, "")
+    assert cache.folder() is None
+
+
+def test_the_same_loop_gives_the_same_source() -> None:
+    """Else nothing would ever be found again."""
+
+    def source() -> str | None:
+        b = Body()
+        i, x, w = b.input(INT), b.input(), b.input()
+        e = b.Mul(x, 2.0)
+        b.give(b.MatMul(e, w), b.Add(e, b.Cast(i, to=1)))
+        node = loop((Iteration(), Carried(), Captured(), Stacked()), b, [INT, None, *[tensor("float32", "N", "N")] * 2])
+        return CompiledLoop(node).source([i64(1), None, *[np.ones((9, 9), np.float32)] * 2])
+
+    assert source() == source() is not None
+
+
+def test_constants_are_no_part_of_the_source() -> None:
+    """Weights are handed over, so that the same loop with other weights is the same function."""
+    sources = []
+    for seed in range(2):
+        weights = np.random.default_rng(seed).standard_normal((20, 20))
+        b = Body()
+        x = b.input()
+        node = loop((Sliced(), Stacked()), b.give(b.Mul(x, weights)), [None, None, tensor("float64", None, 20, 20)])
+        run = compiled(node)
+        x0 = np.arange(800.0).reshape(2, 20, 20)
+        sources.append(run.source([None, None, x0]))
+        same(run([None, None, x0]), x0 * weights)
+    assert sources[0] == sources[1]
