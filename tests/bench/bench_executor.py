@@ -20,7 +20,6 @@ import onnx
 import onnx.parser
 import onnxruntime
 import pytest
-
 from backedge.convert.files import load, to_hub
 from backedge.passes.loop import is_loop
 from backedge.runtime import loops

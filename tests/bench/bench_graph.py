@@ -86,7 +86,10 @@ def test_graph_work_is_linear() -> None:
 
 
 def main(nodes: int) -> None:
-    print(f"{'nodes':>8} " + " ".join(f"{name:>7}" for name in ("load", "raise", "lower", "save", "total", "peer", "ratio")))
+    print(
+        f"{'nodes':>8} "
+        + " ".join(f"{name:>7}" for name in ("load", "raise", "lower", "save", "total", "peer", "ratio"))
+    )
     for count in (nodes // 4, nodes // 2, nodes):
         row = measure(count)
         print(f"{count:8d} " + " ".join(f"{value:7.2f}" for value in row.values()) + f"   {peak_memory(count):6.0f} MB")
