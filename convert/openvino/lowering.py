@@ -5,7 +5,6 @@ from __future__ import annotations
 from ...passes.errors import Unsupported
 from ...passes.graph import Graph, Node, Value
 from ...passes.infer import infer
-from ...passes.loop import is_if
 from ...passes.pipeline import Pipeline
 from ...passes.rewrite import Builder, Rewriter, combine
 from ...passes.structure.simplify import RemoveDead
@@ -28,6 +27,7 @@ from .build import OPENVINO
 from .lowering_context import Context
 from .lowering_fold import folded
 from .lowering_functions import by_function
+from .lowering_prune import prune
 from .types import ELEMENT_TYPES
 
 NOTES = "notes"
@@ -64,7 +64,9 @@ def lower_graph(graph: Graph) -> Graph:
         Unsupported: OpenVINO, or its CPU, can't express a node or a type; nothing is approximated.
     """
     source = graph.copy()
-    _prune(source)
+    steps = Pipeline((RemoveDead(), PruneSlots()))
+    while steps(source).modified:
+        pass
     infer(source)
     for inner in source.graphs():
         for node in inner.nodes:
@@ -75,34 +77,13 @@ def lower_graph(graph: Graph) -> Graph:
     context.look_at(source)
     rewriter = Rewriter(OPENVINO, RULES, fallback=_without_rule, context=context)
     lowered = rewriter.run(source)
+    prune(lowered)
     lowered.meta[NOTES] = [*lowered.meta.get(NOTES, ()), *rewriter.notes]
     fixed = [value.name for value in lowered.inputs if value.data is not None]
     if fixed:
         lowered.meta[NOTES].append(f"inputs with a default are constants: {', '.join(fixed)}")
     lowered.inputs = [value for value in lowered.inputs if value.data is None]
     return lowered
-
-
-def _prune(graph: Graph) -> None:
-    """Leave out what nobody needs: OpenVINO fails on stacks, and on results of branches, that aren't used."""
-    steps = Pipeline((RemoveDead(), PruneSlots()))
-    while steps(graph).modified | _prune_branches(graph):
-        pass
-
-
-def _prune_branches(graph: Graph) -> bool:
-    """Take the outputs of If nodes away that nobody uses."""
-    modified = False
-    for inner, node in list(graph.walk()):
-        kept = [value in inner.outputs or bool(inner.uses(value)) for value in node.outputs]
-        if not is_if(node) or all(kept):
-            continue
-        for region in node.regions.values():
-            region.outputs = [value for value, keep in zip(region.outputs, kept, strict=True) if keep]
-        outputs = [value for value, keep in zip(node.outputs, kept, strict=True) if keep]
-        inner.replace_node(node, node.inputs, outputs)
-        modified = True
-    return modified
 
 
 def _check_type(node: Node, value: Value) -> None:

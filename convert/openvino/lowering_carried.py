@@ -5,6 +5,7 @@
 3. Before a pass it first fills the Parameters of slices, then one back edge after the other. A value that stands in
    the memory of a Parameter is gone by then: one that is a Parameter, and one that was computed in place.
    Elementwise operators work in place on a reshaped Parameter (though not on a Parameter).
+4. It fails to compile some loops that hand a Parameter on as it is.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ def lose_their_start(assembly: Assembly, carried: dict[Value, Value]) -> set[Val
     bit = {parameter: 1 << index for index, parameter in enumerate(carried)}
     reached = dict(bit)
     for node in assembly.body.graph.topological():
-        found = 0
-        for value in node.inputs if node.op_type != "ShapeOf" else ():
+        found = 0  # what happens inside of other loops, and to sizes, OpenVINO may find out not to matter
+        for value in node.inputs if node.op_type != "ShapeOf" and not node.regions else ():
             found |= reached.get(value, 0) if value is not None else 0
         reached.update(dict.fromkeys(node.outputs, found))
     next_ = {parameter: reached.get(value, 0) for parameter, value in carried.items()}
@@ -78,12 +79,9 @@ def _apart(assembly: Assembly, value: Value) -> Value:
     return body.Gather(body.Unsqueeze(value, i64(body, [0])), assembly.nought(), i64(body, 0), batch_dims=0)
 
 
-def own_memory(assembly: Assembly, value: Value, entered: Value) -> Value:
-    """A carried value that isn't another Parameter that is filled anew before each pass."""
-    if value.producer is not None or value.data is not None or value is entered:
-        return value
-    filled = any(port.parameter is value and (port.slices or port.carried) for port in assembly.ports)
-    return _apart(assembly, value) if filled else value
+def own_memory(assembly: Assembly, value: Value) -> Value:
+    """A carried value that is computed in the body: Parameters and constants are copied."""
+    return value if value.producer is not None else _apart(assembly, value)
 
 
 def protect(assembly: Assembly) -> None:

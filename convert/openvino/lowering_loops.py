@@ -26,7 +26,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ...passes.errors import Unsupported
-from ...passes.graph import Node, Value
+from ...passes.graph import Graph, Node, Value
 from ...passes.loop import DOMAIN as HUB
 from ...passes.loop import Captured, Carried, Entry, Iteration, Loop, Sliced, Stacked
 from ...passes.rewrite import Builder, collect, rule
@@ -130,6 +130,10 @@ def _ending(assembly: Assembly, condition: Value | None, hidden: bool) -> Value:
     return counting if condition is None else body.LogicalAnd(condition, counting)
 
 
+def _is_used(graph: Graph, value: Value) -> bool:
+    return bool(graph.uses(value)) or value in graph.outputs
+
+
 @rule(HUB, "Loop")
 def loop(op: Builder, node: Node) -> list[Value]:
     """One Loop-5; see the table above."""
@@ -160,6 +164,9 @@ def loop(op: Builder, node: Node) -> list[Value]:
             continue
         if condition is not None and entry.place == condition.place:
             arguments.append(assembly.body.const(True))  # else the body wouldn't run
+        elif isinstance(entry.slot, Captured | Sliced) and not _is_used(view.body, entry.enter):
+            assert entry.outside is not None
+            arguments.append(entry.outside)  # nobody asks for it
         else:
             arguments.append(_enter(assembly, node, entry, pieces.get(entry.place.enter)))
     outs = assembly.body.inline(view.body, arguments)
@@ -174,26 +181,32 @@ def loop(op: Builder, node: Node) -> list[Value]:
         counter = assembly.output(following, tensor(DType.INT64))
         assembly.feed_back(number, assembly.output_maps[-1].result)
 
-    carried = {arguments[entry.place.enter]: outs[entry.place.leave] for entry in view.of(Carried)}
+    pairs = [(arguments[entry.place.enter], outs[entry.place.leave]) for entry in view.of(Carried)]
+    carried = {entered_as: value for entered_as, value in pairs if entered_as is not value}
     for entered_as, value in carried.items():
         if value.rank is None or value.rank != entered_as.rank:
             raise Unsupported(node, f"the rank of the carried value {entered_as.name!r} changes or isn't known")
     losing = set() if trips.certain else lose_their_start(assembly, carried)
-    finishing: list[tuple[int, Finish | None]] = []
+    finishing: list[tuple[int | Value, Finish | None]] = []
     for entry in view.entries:
         if entry.result is None:
             continue
         value = outs[entry.place.leave]
         if isinstance(entry.slot, Stacked):
             finishing.append(_leave_stacked(assembly, node, entry.slot, value, entry.result.type))
-        else:
-            entered_as = arguments[entry.place.enter]
-            if not trips.certain and entry.outside is not None:
-                value = held(assembly, value, entered_as, entry.outside, entered_as in losing)
-            value = own_memory(assembly, value, entered_as)
-            port = assembly.output(value, entry.result.type)
+            continue
+        entered_as = arguments[entry.place.enter]
+        assert entry.outside is not None
+        if value is entered_as:
+            finishing.append((entry.outside, None))
+            continue
+        needed = bool(assembly.body.graph.uses(entered_as)) or entered_as in outs
+        if not trips.certain:
+            value = held(assembly, value, entered_as, entry.outside, entered_as in losing)
+        port = assembly.output(own_memory(assembly, value), entry.result.type)
+        if needed or not trips.certain:
             assembly.feed_back(entered_as, assembly.output_maps[-1].result)
-            finishing.append((port, None))
+        finishing.append((port, None))
     protect(assembly)
     made = assembly.place()
     done: Value | None = None
@@ -201,7 +214,8 @@ def loop(op: Builder, node: Node) -> list[Value]:
         done = made[counter] if counter is not None else count
         if counter is None and start.data is None:
             done = op.Select(start, count, i64(op, 0))
-    return [made[port] if finish is None else finish(made[port], done) for port, finish in finishing]
+    results = [(made[port] if isinstance(port, int) else port, finish) for port, finish in finishing]
+    return [value if finish is None else finish(value, done) for value, finish in results]
 
 
 RULES = collect(globals())

@@ -18,7 +18,6 @@ from .lowering_context import is_natural
 from .lowering_slices import Parts
 from .lowering_tools import i64, scalar
 
-
 _MOST_TRIPS = 2**31 - 1  # OpenVINO's CPU counts in int32; with a condition, a larger count is none
 
 
