@@ -74,9 +74,17 @@ def held(assembly: Assembly, value: Value, entered: Value, outside: Value, losin
 
 
 def _apart(assembly: Assembly, value: Value) -> Value:
-    """A copy in memory of its own: a Gather at a position that OpenVINO doesn't know."""
+    """A copy in memory of its own."""
+    return _first_of_two(assembly, assembly.body.Unsqueeze(value, i64(assembly.body, [0])), 0)
+
+
+def _first_of_two(assembly: Assembly, value: Value, axis: int) -> Value:
+    """`value` without its axis of size 1: the first of two copies, but OpenVINO can't know that.
+
+    Of one copy it would know that it is the only one, and take it in place.
+    """
     body = assembly.body
-    return body.Gather(body.Unsqueeze(value, i64(body, [0])), assembly.nought(), i64(body, 0), batch_dims=0)
+    return body.Gather(body.Concat(value, value, axis=axis), assembly.nought(), i64(body, axis), batch_dims=0)
 
 
 def own_memory(assembly: Assembly, value: Value) -> Value:
@@ -93,9 +101,7 @@ def protect(assembly: Assembly) -> None:
             continue
         if port.slices and len(exposed) == 1 and exposed[0][0].op_type == "Squeeze":
             old = exposed[0][0].output
-            axis = i64(assembly.body, port.slices["axis"])
-            new = assembly.body.Gather(port.parameter, assembly.nought(), axis, batch_dims=0, _types=[old.type])
-            graph.replace_uses(old, new)
+            graph.replace_uses(old, _first_of_two(assembly, port.parameter, port.slices["axis"]))
             graph.remove_node(exposed[0][0])
             continue
         copy = _apart(assembly, port.parameter)
