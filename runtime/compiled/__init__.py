@@ -13,20 +13,21 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from ...passes.errors import BackedgeError
 from ...passes.graph import Node
 from ...passes.loop import is_loop
-from .cache import Compiled, compiled, on_hand
+from .cache import compiled, on_hand
+from .call import AT_RUN_TIME, Ready
 from .function import Argument, Array, Function, describe, generate
 from .operators import refusal
 from .tensors import Decline
 
 log = logging.getLogger(__name__)
 
-_AT_RUN_TIME = (ValueError, IndexError, MemoryError, OverflowError)
-"""How a compiled function says that it can't go on."""
+_MOST_SHAPES = 1000
+"""For how many shapes of inputs a loop remembers its function at once."""
+
+Key = tuple[Argument | None, ...]
 
 __all__ = ["CompiledLoop", "compile_loop"]
 
@@ -52,7 +53,7 @@ class CompiledLoop:
     these inputs can't be handled (a type that changes from pass to pass, an index out of range ...).
 
     Attributes:
-        seconds: time spent on writing, compiling and loading so far.
+        seconds: time spent on compiling and loading so far.
         reason: why the last call was declined, else "".
     """
 
@@ -60,53 +61,38 @@ class CompiledLoop:
         self.node = node
         self.seconds = 0.0
         self.reason = ""
-        self._functions: dict[tuple[Argument | None, ...], Function | None] = {}
-        self._code: dict[tuple[Argument | None, ...], Compiled | None] = {}
+        self._functions: dict[Key, Function | None] = {}
+        self._ready: dict[Key, Ready | None] = {}
+        self._by_shape: dict[Any, Ready | None] = {}
 
     def __call__(self, inputs: Sequence[Array | None]) -> list[Array] | None:
-        self.reason = ""
-        key = self._key(inputs)
-        if key is None:
-            return None
-        function, code = self._written(key), self._machine_code(key)
-        if function is None or code is None:
+        shapes = tuple([None if array is None else (array.dtype, array.shape) for array in inputs])
+        try:
+            ready = self._by_shape[shapes]
+        except KeyError:
+            if len(self._by_shape) == _MOST_SHAPES:
+                self._by_shape.clear()
+            ready = self._by_shape[shapes] = self._prepared(inputs)
+        if ready is None:
             self.reason = self.reason or "declined before"
             return None
-        arguments = [
-            _handed(array, argument)
-            for array, argument in zip(inputs, key, strict=True)
-            if array is not None and argument is not None
-        ]
+        self.reason = ""
         try:
-            found = code.call(*arguments, *map(_lent, function.constants))
-        except _AT_RUN_TIME as error:
-            self.reason = str(error)
+            return ready(inputs)
+        except AT_RUN_TIME as error:
+            self.reason = str(error) or type(error).__name__
             return None
-        outputs: list[Array] = []
-        for output in function.outputs:
-            if output.given >= 0:
-                given = inputs[output.given]
-                assert given is not None
-                outputs.append(given)
-            elif output.shape is None:
-                outputs.append(found[output.first])
-            else:
-                count = int(np.prod(output.shape, dtype=np.int64))
-                numbers = found[output.first : output.first + count]
-                outputs.append(np.array(numbers, output.kind).reshape(output.shape))
-        return outputs
 
     def prepare(self, inputs: Sequence[Array | None]) -> bool:
         """Compile (or load) what a call with such inputs needs; whether it then won't be declined at once."""
-        key = self._key(inputs)
-        return key is not None and self._machine_code(key) is not None
+        return self._prepared(inputs) is not None
 
     def is_ready(self, inputs: Sequence[Array | None]) -> bool:
         """Whether a call with such inputs needs no compiling: machine code is loaded or on disk."""
         key = self._key(inputs)
         if key is None or (function := self._written(key)) is None:
             return False
-        return self._code.get(key) is not None or on_hand(function)
+        return self._ready.get(key) is not None or on_hand(function)
 
     def source(self, inputs: Sequence[Array | None]) -> str | None:
         """The Python function that stands for the loop with such inputs."""
@@ -114,28 +100,30 @@ class CompiledLoop:
         function = None if key is None else self._written(key)
         return None if function is None else function.source
 
-    def _key(self, inputs: Sequence[Array | None]) -> tuple[Argument | None, ...] | None:
+    def _key(self, inputs: Sequence[Array | None]) -> Key | None:
         try:
             return describe(inputs, self.node.inputs)
         except Decline as error:
             self.reason = str(error)
             return None
 
-    def _written(self, key: tuple[Argument | None, ...]) -> Function | None:
+    def _written(self, key: Key) -> Function | None:
         if key not in self._functions:
             self._functions[key] = self._attempt(lambda: generate(self.node, key))
         return self._functions[key]
 
-    def _machine_code(self, key: tuple[Argument | None, ...]) -> Compiled | None:
-        function = self._written(key)
-        if function is None:
+    def _prepared(self, inputs: Sequence[Array | None]) -> Ready | None:
+        key = self._key(inputs)
+        function = None if key is None else self._written(key)
+        if key is None or function is None:
             return None
-        if key not in self._code:
-            found = self._code[key] = self._attempt(lambda: compiled(function))
-            if found is not None:
-                self.seconds += found.seconds
-                log.info("%r: %s in %.3f s", self.node, "loaded" if found.from_disk else "compiled", found.seconds)
-        return self._code[key]
+        if key not in self._ready:
+            code = self._attempt(lambda: compiled(function))
+            self._ready[key] = None if code is None else Ready(function, code.call)
+            if code is not None:
+                self.seconds += code.seconds
+                log.info("%r: %s in %.3f s", self.node, "loaded" if code.from_disk else "compiled", code.seconds)
+        return self._ready[key]
 
     def _attempt(self, make: Callable[[], Any]) -> Any:
         """The result of `make`, or None with the reason why there is none."""
@@ -143,32 +131,7 @@ class CompiledLoop:
             return make()
         except (Decline, BackedgeError) as error:
             self.reason = str(error)
-        except Exception as error:  # a gap in this module must not cost an answer that the NumPy tier has
+        except Exception as error:  # a gap in this package must not cost an answer that the NumPy tier has
             self.reason = f"{type(error).__name__}: {error}"
             log.warning("%r is left to the NumPy tier: %s", self.node, self.reason)
         return None
-
-
-def _handed(array: Array, argument: Argument) -> Any:
-    """An input as the function takes it: a number, or a contiguous array."""
-    if argument.is_scalar:
-        return array.reshape(-1)[0]
-    return _lent(array.reshape(-1) if argument.is_small else array)
-
-
-class _Loan:
-    """An array's memory under another flag."""
-
-    def __init__(self, array: Array) -> None:
-        self.array = array
-        self.__array_interface__ = {**array.__array_interface__, "data": (array.ctypes.data, False)}
-
-
-def _lent(array: Array) -> Array:
-    """The array, contiguous and aligned, and never marked read-only.
-
-    For Numba read-only arrays are another type, so that each helper would be compiled for every mixture. No
-    generated code writes to what it was handed.
-    """
-    array = np.require(array, requirements=("C", "A"))
-    return array if array.flags.writeable else np.asarray(_Loan(array))

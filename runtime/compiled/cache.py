@@ -109,6 +109,7 @@ def _compile(function: Function, source: str, key: str) -> Compiled:
     constants = tuple(numba.types.Array(numba.from_dtype(array.dtype), array.ndim, "C") for array in function.constants)
     dispatcher = numba.njit(cache=path is not None, **_OPTIONS)(module.__dict__["loop"])
     dispatcher.compile((*signature, *constants))
+    dispatcher.disable_compile()
     hits = sum(dispatcher.stats.cache_hits.values())
     return Compiled(dispatcher, time.perf_counter() - begin, from_disk=hits > 0)
 

@@ -284,7 +284,7 @@ class Emitter:
             elif isinstance(tensor, Lazy):
                 found = tensor.element(self, index)
             else:
-                found = self.let(element_of(tensor)(index), tensor.kind)
+                found = self.let(element_of(tensor.name)(index), tensor.kind)
             self.keep(key, found)
         return found
 
@@ -314,7 +314,7 @@ class Emitter:
                 found = Stored(tensor.kind, tensor.dims, self.let(tensor.alias, tensor.kind).code, self.depth)
             else:
                 found = self.buffer(tensor.kind, tensor.dims)
-                self.write([(tensor, element_of(found))])
+                self.write([(tensor, element_of(found.name))])
             self.keep(tensor, found)
         return found
 
@@ -350,7 +350,7 @@ class Emitter:
         for dims, group in groups.items():
             kept = self._wanted_elsewhere([tensor for tensor, _ in group])
             buffers = [(tensor, self.buffer(tensor.kind, dims)) for tensor in kept]
-            group = [(tensor, element_of(buffer)) for tensor, buffer in buffers] + group
+            group = [(tensor, element_of(buffer.name)) for tensor, buffer in buffers] + group
             with self.nest(dims) as index:
                 atoms = [(self.read(tensor, index), target(index)) for tensor, target in group]
                 for atom, target in atoms:
@@ -383,13 +383,13 @@ def empty(kind: str, dims: Sequence[object]) -> str:
     return f"np.empty({tuple_code(dims)}, np.{'bool_' if kind == 'bool' else kind})"
 
 
-def element_of(array: Stored) -> Target:
-    """The place of an element in an array.
+def element_of(array: str) -> Target:
+    """The place of an element in the array of that name.
 
     Computed indices (which are never negative) are made unsigned, so that Numba doesn't look for negative ones.
     """
 
     def place(index: Index) -> str:
-        return f"{array.name}[{', '.join(part if _PLAIN.fullmatch(part) else f'np.uint64({part})' for part in index)}]"
+        return f"{array}[{', '.join(part if _PLAIN.fullmatch(part) else f'np.uint64({part})' for part in index)}]"
 
     return place

@@ -18,6 +18,8 @@ from .tensors import KINDS, SMALL, Atom, Decline, Dim, Small, Stored, Sym, Tenso
 Array = np.ndarray[Any, Any]
 
 _KIND_OF = {np.dtype("bool" if kind == "bool" else kind): kind for kind in KINDS}
+_LONGEST = 20_000
+"""Lines of source up to which a function is compiled: that takes about 2.5 ms a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,8 @@ def generate(node: Node, arguments: Sequence[Argument | None]) -> Function:
     names = [f"a{k}" for k, argument in enumerate(arguments) if argument is not None]
     names += [name for name, _ in em.constants]
     lines = [f"def loop({', '.join(names)}):", *em.root.lines("    "), f"    return ({', '.join(returned) or '0'},)"]
+    if len(lines) > _LONGEST:
+        raise Decline(f"{len(lines)} lines take too long to compile")
     constants = tuple(data.numpy() for _, data in em.constants)
     return Function("\n".join(lines) + "\n", tuple(arguments), constants, tuple(outputs))
 

@@ -16,33 +16,25 @@ from dataclasses import dataclass, field
 
 from ...passes.graph import Node
 from ...passes.loop import Captured, Carried, Condition, Entry, Iteration, Loop, Sliced, Stacked
-from ...passes.types import merge_dims
 from ..kernels.base import normal_axis
 from .branches import Environment, Writer, present
 from .elementwise import reshaped_scalar
-from .emitter import Block, Target, element_of, empty
+from .emitter import Block, Target, element_of
+from .piles import Pile
 from .selection import element_at, sliced
-from .shapes import regrouped, transposed
 from .tensors import (
     Atom,
     Decline,
     Dim,
-    Dims,
     Lazy,
     Small,
     Stored,
     Sym,
     Tensor,
-    fixed,
-    fixed_size,
-    level_of,
     literal,
-    row_major,
 )
 
 _ENDLESS = 2**63 - 1
-_FIRST_ROOM = 1024
-"""Room for stacked elements at first, where the loop may stop early."""
 
 
 class Loosen(Exception):
@@ -75,15 +67,6 @@ class State:
     entry: Entry
     inside: Tensor
     changing: set[int] = field(default_factory=set)
-
-
-@dataclass
-class Pile:
-    """A stacked value: the buffer of its elements."""
-
-    entry: Entry
-    name: str
-    element: Tensor
 
 
 class LoopWriter:
@@ -122,7 +105,10 @@ class LoopWriter:
             self._check(outputs)
             condition = self._next_condition(outputs)
             counted = condition is None or condition.value is not None
-            self._stack(outputs, before, counted)
+            for entry in self.loop.of(Stacked):
+                element = outputs[entry.place.leave]
+                self.piles.append(Pile(em, entry, element, self.counter, self.bound, counted))
+                self.jobs += self.piles[-1].write(before)
             if condition is not None and not counted:
                 em.block.line(f"{self.going} = {condition.code}")
             self._carry(outputs)
@@ -202,7 +188,7 @@ class LoopWriter:
                     em.block.line(f"{atom.code} = {source.code}")
             else:
                 buffer = em.buffer(initial.kind, initial.dims)
-                em.write([(initial, element_of(buffer))])
+                em.write([(initial, element_of(buffer.name))])
                 inside = Stored(initial.kind, initial.dims, buffer.name, level, owned=True, made=buffer.made)
             self.states.append(State(entry, inside, changing))
 
@@ -264,33 +250,6 @@ class LoopWriter:
         entry = self.loop.condition
         return None if entry is None else reshaped_scalar(self.em, outputs[entry.place.leave]).atoms[0]
 
-    def _stack(self, outputs: Sequence[Tensor], before: Block, counted: bool) -> None:
-        """Put the elements of this pass where they belong."""
-        em, counter = self.em, self.counter
-        for entry in self.loop.of(Stacked):
-            element = outputs[entry.place.leave]
-            sizes = _rows(element)
-            pile = Pile(entry, em.name("s"), element)
-            self.piles.append(pile)
-            room = self.bound if counted else f"min({self.bound}, {_FIRST_ROOM})"
-            if level_of(sizes) < em.depth:
-                before.line(f"{pile.name} = {empty(element.kind, (room, *sizes))}")
-            else:
-                before.line(f"{pile.name} = {empty(element.kind, [0] * (1 + len(sizes)))}")
-                em.block.sub(f"if {counter} == 0:").line(f"{pile.name} = {empty(element.kind, (room, *sizes))}")
-                for axis, size in enumerate(sizes):
-                    em.refuse_if(f"{pile.name}.shape[{axis + 1}] != {size}", "stacked elements differ in size")
-            if not counted:
-                em.block.sub(f"if {counter} >= {pile.name}.shape[0]:").line(f"{pile.name} = grown({pile.name})")
-            if isinstance(element, Small):
-                for index, atom in zip(row_major(fixed(sizes)), element.atoms, strict=True):
-                    em.block.line(f"{self._place_in(pile.name)(index)} = {atom.code}")
-            else:
-                self.jobs.append((element, self._place_in(pile.name)))
-
-    def _place_in(self, pile: str) -> Target:
-        return lambda at: f"{pile}[{', '.join((self.counter, *at))}]"
-
     def _carry(self, outputs: Sequence[Tensor]) -> None:
         """Hand the carried values over to the next pass, all at once."""
         em = self.em
@@ -311,7 +270,7 @@ class LoopWriter:
             if not self._movable(kept, buffers, bool(state.changing)):
                 source = em.spill(kept) if isinstance(kept, Small) else kept
                 kept = em.buffer(tensor.kind, tensor.dims, fresh=bool(state.changing))
-                self.jobs.append((source, element_of(kept)))
+                self.jobs.append((source, element_of(kept.name)))
             assert isinstance(kept, Stored)
             buffers.add(kept.name)
             old += [inside.name] if state.changing else [inside.name, kept.name]
@@ -374,54 +333,5 @@ class LoopWriter:
                 tensor = Stored(inside.kind, dims, inside.name, depth, owned=not state.changing, made=inside.made)
             found[state.entry.place.result] = tensor
         for pile in self.piles:
-            found[pile.entry.place.result] = self._stacked(pile, count)
+            found[pile.entry.place.result] = pile.result(count)
         return [found[place] for place in range(len(found))]
-
-    def _stacked(self, pile: Pile, count: Dim) -> Tensor:
-        """All elements of a pile as the slot wants them."""
-        em, slot, dims = self.em, pile.entry.slot, pile.element.dims
-        assert isinstance(slot, Stacked)
-        if fixed_size(dims) is None:
-            dims = tuple(
-                em.size(f"{pile.name}.shape[{axis + 1}]") if isinstance(dim, Sym) and dim.level > em.depth else dim
-                for axis, dim in enumerate(dims)
-            )
-        sizes = _rows(pile.element) if isinstance(pile.element, Small) else dims
-        whole = pile.name if isinstance(count, int) or count.name == self.bound else f"{pile.name}[:{count}].copy()"
-        name = em.let(whole, pile.element.kind).code
-        tensor: Tensor = Stored(pile.element.kind, (count, *sizes), name, em.depth, owned=True, made=em.depth)
-        tensor = regrouped(em, tensor, (count, *dims))
-        if slot.reverse:
-            last = em.let(f"{count} - 1", "int64")
-            tensor = sliced(em, tensor, 0, last, count, -1)
-        rank = len(dims)
-        axis = normal_axis(slot.axis, rank if slot.part is not None else rank + 1)
-        tensor = transposed(em, tensor, [*range(1, axis + 1), 0, *range(axis + 1, rank + 1)])
-        if slot.part is not None:
-            length = em.product((count, dims[axis]))
-            tensor = regrouped(em, tensor, (*dims[:axis], length, *dims[axis + 1 :]))
-        if self._empty_dims(pile.entry, axis) != [0 if place == axis else dim for place, dim in enumerate(tensor.dims)]:
-            if count == 0:
-                raise Decline("no pass, so elements of unknown size")
-            if isinstance(count, Sym):
-                em.refuse_if(f"{count} == 0", "no pass, so elements of unknown size")
-        return tensor
-
-    def _empty_dims(self, entry: Entry, axis: int) -> list[int]:
-        """What a stacked result without any pass has for sizes: the declared ones, 0 where none is declared."""
-        element, whole = (None if value is None else value.tensor.shape for value in (entry.leave, entry.result))
-        dims = None if element is None else list(element)
-        assert isinstance(entry.slot, Stacked)
-        if dims is not None and entry.slot.part is None:
-            dims.insert(axis, 0)
-        if whole is not None and (dims is None or len(dims) == len(whole)):
-            dims = [merge_dims(a, b) for a, b in zip(dims or whole, whole, strict=True)]
-        known = [dim if isinstance(dim, int) else 0 for dim in (dims or [0])]
-        return [0 if place == axis else dim for place, dim in enumerate(known)]
-
-
-def _rows(element: Tensor) -> Dims:
-    """The dimensions in which an element lies in its pile."""
-    if not isinstance(element, Small):
-        return element.dims
-    return () if len(element.atoms) == 1 else (len(element.atoms),)

@@ -79,7 +79,7 @@ def reduced(em: Emitter, op_type: str, tensor: Tensor, axes: Sequence[int]) -> T
         nothing = _first(op_type, tensor.kind)
         return Small(tensor.kind, fixed(result), tuple(found.get(key, nothing) for key in row_major(fixed(result))))
     buffer = em.buffer(tensor.kind, result)
-    target = element_of(buffer)
+    target = element_of(buffer.name)
     if all(axis >= tail for axis in over):
         with em.nest(dims[:tail]) as at:
             em.block.line(f"{target(place(at))} = {row(at).code}")
@@ -236,7 +236,7 @@ def extreme(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tens
             then = em.block.sub(f"if {better}:")
             then.line(f"{best.code} = {value.code}")
             then.line(f"{place.code} = np.int64({k})")
-        em.block.line(f"{element_of(result)(at)} = {place.code}")
+        em.block.line(f"{element_of(result.name)(at)} = {place.code}")
     return _dropped(em, em.settle(result), [axis], attrs.int("keepdims", 1) != 0)
 
 
@@ -250,9 +250,9 @@ def running(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tens
     with em.nest((*tensor.dims[:axis], 1, *tensor.dims[axis + 1 :])) as at:
         total = em.let(literal(tensor.kind, 0).code, tensor.kind)
         with em.nest((length,)) as (k,):
-            step = f"{length} - 1 - {k}" if attrs.flag("reverse") else k
+            step = f"({length} - 1 - {k})" if attrs.flag("reverse") else k
             place = (*at[:axis], step, *at[axis + 1 :])
-            target = element_of(result)(place)
+            target = element_of(result.name)(place)
             if attrs.flag("exclusive"):
                 em.block.line(f"{target} = {total.code}")
             value = apply(em, "Add", None, [total, em.read(tensor, place)])

@@ -82,7 +82,7 @@ def gather(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tenso
     else:
         indices, buffer = em.ready(indices), em.buffer("int64", indices.dims)
         with em.nest(indices.dims) as at:
-            em.block.line(f"{element_of(buffer)(at)} = {normal_index(em, em.read(indices, at), length).code}")
+            em.block.line(f"{element_of(buffer.name)(at)} = {normal_index(em, em.read(indices, at), length).code}")
         checked = buffer
     dims = tensor.dims[:axis] + checked.dims + tensor.dims[axis + 1 :]
     if not isinstance(tensor, Small):
@@ -157,7 +157,7 @@ def join(em: Emitter, tensors: Sequence[Tensor], axis: int) -> Tensor:
     buffer = em.buffer(tensors[0].kind, dims)
 
     def behind(start: Dim) -> Target:
-        whole, first = element_of(buffer), em.dim_atom(start)
+        whole, first = element_of(buffer.name), em.dim_atom(start)
         return lambda at: whole((*at[:axis], moved(at[axis], first), *at[axis + 1 :]))
 
     jobs = [(tensor, behind(start)) for tensor, start in zip(tensors, starts, strict=False)]
@@ -215,7 +215,7 @@ def overwritable(em: Emitter, tensor: Tensor) -> Stored:
     if isinstance(tensor, Stored) and tensor.owned and tensor.level == em.depth and em.uses.get(tensor) == 1:
         return Stored(tensor.kind, tensor.dims, tensor.name, tensor.level, owned=True, made=tensor.made)
     buffer = em.buffer(tensor.kind, tensor.dims)
-    em.write([(tensor, element_of(buffer))])
+    em.write([(tensor, element_of(buffer.name))])
     return buffer
 
 
@@ -256,7 +256,7 @@ def scatter_nd(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> T
         chosen = [em.read(indices, (*at, str(k))) for k in range(width)]
         places = [place_of(normal_index(em, atom, data.dims[k])) for k, atom in enumerate(chosen)]
         with em.nest(inner) as rest:
-            place(em, element_of(result)((*places, *rest)), em.read(updates, (*at, *rest)))
+            place(em, element_of(result.name)((*places, *rest)), em.read(updates, (*at, *rest)))
     return result
 
 
@@ -274,7 +274,7 @@ def scatter_elements(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]
     result = overwritable(em, data)
     with em.nest(indices.dims) as at:
         chosen = place_of(normal_index(em, em.read(indices, at), data.dims[axis]))
-        place(em, element_of(result)((*at[:axis], chosen, *at[axis + 1 :])), em.read(updates, at))
+        place(em, element_of(result.name)((*at[:axis], chosen, *at[axis + 1 :])), em.read(updates, at))
     return result
 
 
@@ -288,7 +288,7 @@ def gather_elements(em: Emitter, attrs: Attributes, inputs: list[Tensor | None])
     with em.nest(indices.dims) as at:
         chosen = place_of(normal_index(em, em.read(indices, at), tensor.dims[axis]))
         found = em.read(tensor, (*at[:axis], chosen, *at[axis + 1 :]))
-        em.block.line(f"{element_of(buffer)(at)} = {found.code}")
+        em.block.line(f"{element_of(buffer.name)(at)} = {found.code}")
     return em.settle(buffer)
 
 

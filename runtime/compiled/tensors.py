@@ -46,6 +46,7 @@ class Sym:
 Dim = int | Sym
 Dims = tuple[Dim, ...]
 Index = tuple[str, ...]
+"""An index, each part a name, a literal, or an expression in parentheses."""
 
 
 @dataclass(frozen=True, slots=True)

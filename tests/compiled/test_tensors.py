@@ -104,6 +104,8 @@ REDUCTIONS: list[tuple[Callable[..., Any], Callable[[Array], Any]]] = [
     (lambda b, x: b.CumSum(x, 1), lambda x: np.cumsum(x, 1)),
     (lambda b, x: b.CumSum(x, -1, reverse=1), lambda x: np.cumsum(x[:, :, ::-1], 2)[:, :, ::-1]),
     (lambda b, x: b.CumSum(x, 0, exclusive=1), lambda x: np.cumsum(x, 0) - x),
+    (lambda b, x: b.CumSum(b.Slice(x, [-1], [-FAR], [1], [-1]), 1, reverse=1),
+     lambda x: np.cumsum(x, 1)[:, ::-1]),
 ]  # fmt: skip
 
 
