@@ -2,7 +2,8 @@
 
 Where the number of passes is known before the first one, that array is the result itself, and each
 element goes to its final place. Else the elements lie one after the other in a buffer that grows, and are
-put in order after the last pass.
+put in order after the last pass; so do arrays stacked along a new last axis, which would be written
+to places far apart.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ class Pile:
         self.bound = bound
         self.counted = counted
         self.axis = normal_axis(self.slot.axis, len(element.dims) + (self.slot.part is None))
+        scattered = self.axis == len(element.dims) > 0 and not isinstance(element, Small)
+        self.final = counted and not scattered
         self.name = em.name("s")
 
     def write(self, before: Block) -> list[tuple[Tensor, Target]]:
@@ -54,7 +57,7 @@ class Pile:
             before.line(f"{name} = {empty(kind, [0] * len(layout))}")
             em.block.sub(f"if {self.counter} == 0:").line(f"{name} = {empty(kind, layout)}")
             for place, size in enumerate(layout):
-                if size in dims or (self.counted and self.slot.part is not None):
+                if size in dims or (self.final and self.slot.part is not None):
                     em.refuse_if(f"{name}.shape[{place}] != {size}", "stacked elements differ in size")
         if not self.counted:
             em.block.sub(f"if {self.counter} >= {name}.shape[0]:").line(f"{name} = grown({name})")
@@ -68,7 +71,7 @@ class Pile:
     def _layout(self, room: str) -> list[Dim | str]:
         """The sizes of the array."""
         dims: list[Dim | str] = list(self.element.dims)
-        if not self.counted:
+        if not self.final:
             return [room, *dims]
         if self.slot.part is None:
             return [*dims[: self.axis], room, *dims[self.axis :]]
@@ -78,7 +81,7 @@ class Pile:
     def _target(self) -> Target:
         """Where the element of this pass goes."""
         whole = element_of(self.name)
-        if not self.counted:
+        if not self.final:
             return lambda at: whole((self.counter, *at))
         row, axis = self.counter, self.axis
         if self.slot.reverse:
@@ -92,7 +95,7 @@ class Pile:
         """The stacked value, after `count` passes. Written after the loop."""
         em, axis, element = self.em, self.axis, self.element
         dims: list[Dim] = [self._size(place, dim) for place, dim in enumerate(element.dims)]
-        if not self.counted:
+        if not self.final:
             tensor = self._ordered(tuple(dims), count)
         else:
             if self.slot.part is None:
@@ -107,13 +110,15 @@ class Pile:
         """A size of the elements as it is known after the loop: the array's own where only passes knew it."""
         if isinstance(dim, int) or dim.level <= self.em.depth:
             return dim
-        inserted = not self.counted or (self.slot.part is None and axis >= self.axis)
+        inserted = not self.final or (self.slot.part is None and axis >= self.axis)
         return self.em.size(f"{self.name}.shape[{axis + inserted}]")
 
     def _ordered(self, dims: tuple[Dim, ...], count: Dim) -> Tensor:
         """The elements from the buffer in their final order."""
         em, axis, rank = self.em, self.axis, len(dims)
-        name = em.let(f"{self.name}[:{count}].copy()", self.element.kind).code  # the room to grow isn't kept
+        name = self.name
+        if not self.counted:  # the room to grow isn't kept
+            name = em.let(f"{self.name}[:{count}].copy()", self.element.kind).code
         tensor: Tensor = Stored(self.element.kind, (count, *dims), name, em.depth, owned=True, made=em.depth)
         if self.slot.reverse:
             tensor = sliced(em, tensor, 0, em.let(f"{count} - 1", "int64"), count, -1)
