@@ -7,6 +7,7 @@ from ...passes.graph import Graph, Node, Value
 from ...passes.infer import infer
 from ...passes.pipeline import Pipeline
 from ...passes.rewrite import Builder, Rewriter, combine
+from ...passes.structure.sequences import SequencesToStacks
 from ...passes.structure.simplify import RemoveDead
 from ...passes.structure.slots import PruneSlots
 from ...passes.types import DType, TensorType
@@ -64,10 +65,10 @@ def lower_graph(graph: Graph) -> Graph:
         Unsupported: OpenVINO, or its CPU, can't express a node or a type; nothing is approximated.
     """
     source = graph.copy()
-    steps = Pipeline((RemoveDead(), PruneSlots()))
-    while steps(source).modified:
-        pass
     infer(source)
+    steps = Pipeline((SequencesToStacks(), RemoveDead(), PruneSlots()))
+    while steps(source).modified:
+        infer(source)
     for inner in source.graphs():
         for node in inner.nodes:
             for value in (*node.inputs, *node.outputs):

@@ -26,9 +26,13 @@ class Context:
         """Take note of the constants of a hub graph that is about to be lowered."""
         for inner in graph.graphs():
             for value in inner.constants:
-                if value.data is not None and value.data.dtype.is_float and value.data.size <= _MOST_DATA:
-                    with np.errstate(all="ignore"):
-                        self.infinities |= bool(np.isinf(value.data.numpy().astype(np.float32)).any())
+                self.look_at_constant(value)
+
+    def look_at_constant(self, value: Value) -> None:
+        data = value.data
+        if data is not None and data.dtype.is_float and data.size <= _MOST_DATA:
+            with np.errstate(all="ignore"):
+                self.infinities |= bool(np.isinf(data.numpy().astype(np.float32)).any())
 
     def note(self, parameter: Value, known: bool) -> None:
         """Whether a body's Parameter is known while compiling; those that nobody spoke of are inputs of the model.

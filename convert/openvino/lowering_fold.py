@@ -11,6 +11,7 @@ from ...passes.rewrite import Builder
 from ...passes.tensor import TensorData
 from ...passes.types import DType, merge
 from ...runtime.executor import Executor, never_compile
+from .lowering_context import context_of
 
 _MOST_DATA = 1024  # elements of an input or output; weights stay what they are
 _RANDOM = frozenset(
@@ -83,4 +84,5 @@ def folded(op: Builder, node: Node) -> list[Value] | None:
             found.append(Value(""))
         else:
             found.append(op.const(TensorData.of(results[new.name], dtype), name=old.name))
+            context_of(op).look_at_constant(found[-1])
     return found

@@ -17,8 +17,8 @@ from backedge.passes.rewrite import Builder
 from backedge.passes.types import DType, Shape, TensorType, tensor
 from backedge.runtime.executor import Executor, never_compile
 
-from openvino_lowering.hub import Model
-from openvino_lowering.runner import Runner
+from .hub import Model
+from .runner import Runner
 
 F32, I64, BOOL = DType.FLOAT32, DType.INT64, DType.BOOL
 SHAPES: list[Shape] = [(), (2,), (1, 2), (2, 2), (1,)]

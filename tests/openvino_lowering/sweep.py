@@ -22,7 +22,7 @@ from backedge.convert.openvino.lowering import lower_graph
 from backedge.convert.openvino.write import write
 from backedge.passes.errors import BackedgeError
 
-from openvino_lowering.runner import Runner
+from .runner import Runner
 
 RAISED, LOWERED, RAN, RIGHT = "not raised", "refused", "not run", "right"
 WRONG = "wrong"

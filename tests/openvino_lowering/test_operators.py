@@ -1,0 +1,461 @@
+"""Operators that need more than another name in OpenVINO, and where its CPU differs from ONNX.
+
+Expected values are NumPy's or counted by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from backedge.convert.onnx.raising import raise_graph
+from backedge.convert.onnx.read import read_model
+from backedge.convert.openvino.lowering import lower_graph
+from backedge.passes.errors import Unsupported
+from backedge.passes.graph import Graph
+from onnx import parser
+
+from .hub import boolean, f32, i64
+from .runner import Runner
+from .sweep import difference
+
+NAN, INF = np.nan, np.inf
+
+
+def graph_of(text: str, opset: int = 28) -> Graph:
+    header = f'<ir_version: 14, opset_import: ["": {opset}]>\n'
+    return raise_graph(read_model(parser.parse_model(header + text)))
+
+
+@dataclass(frozen=True)
+class Row:
+    """A graph in ONNX's text form, its inputs in order, what it must give."""
+
+    name: str
+    text: str
+    inputs: Sequence[Any]
+    expected: Sequence[Any]
+
+
+def u8(value: Any) -> np.ndarray:
+    return np.array(value, np.uint8)
+
+
+def i8(value: Any) -> np.ndarray:
+    return np.array(value, np.int8)
+
+
+def i32(value: Any) -> np.ndarray:
+    return np.array(value, np.int32)
+
+
+GRID = np.arange(6, dtype=np.float32).reshape(2, 3)
+CUBE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+SOME = f32([[-2.5, -0.5, 0], [0.5, 1.5, 2.5]])
+
+ROWS = [
+    # elementwise
+    Row(
+        "integer division truncates",
+        "g (int64[6] x, int64[6] y) => (int64[6] z) { z = Div (x, y) }",
+        [i64([7, -7, 7, -7, 6, 0]), i64([2, 2, -2, -2, 3, 5])],
+        [i64([3, -3, -3, 3, 2, 0])],
+    ),
+    Row(
+        "integer modulo has the divisor's sign",
+        "g (int64[4] x, int64[4] y) => (int64[4] z, int64[4] w) { z = Mod (x, y) w = Mod <fmod = 1> (x, y) }",
+        [i64([7, -7, 7, -7]), i64([3, 3, -3, -3])],
+        [i64([1, 2, -2, -1]), i64([1, -1, 1, -1])],
+    ),
+    Row(
+        "modulo of infinity",
+        "g (float[4] x, float[4] y) => (float[4] z) { z = Mod (x, y) }",
+        [f32([3, -1, 3, 0]), f32([INF, INF, -INF, INF])],
+        [f32([3, INF, -INF, 0])],
+    ),
+    Row(
+        "8-bit integers wrap",
+        "g (uint8[3] x, int8[3] y) => (uint8[3] a, uint8[3] b, uint8[3] c, int8[3] d, int8[3] e) "
+        "{ a = Add (x, x) b = Mul (x, x) c = Sub (a, x) d = Add (y, y) e = Neg (y) }",
+        [u8([200, 20, 1]), i8([100, -100, -128])],
+        [u8([144, 40, 2]), u8([64, 144, 1]), u8([200, 20, 1]), i8([-56, 56, 0]), i8([-100, 100, -128])],
+    ),
+    Row(
+        "power of mixed types",
+        "g (float[3] x, int64[3] n, int32[3] k) => (float[3] a, int32[3] b, int32[3] c) "
+        "{ a = Pow (x, n) b = Pow (k, n) c = Pow (k, x) }",
+        [f32([2, 3, 0.5]), i64([3, 2, 2]), i32([2, -3, 4])],
+        [f32([8, 9, 0.25]), i32([8, 9, 16]), i32([4, -27, 2])],
+    ),
+    Row(
+        "shifts past the width",
+        "g (int32[4] x, int32[4] n) => (int32[4] a, int32[4] b) "
+        '{ a = BitShift <direction = "LEFT"> (x, n) b = BitShift <direction = "RIGHT"> (x, n) }',
+        [i32([5, -5, 5, -5]), i32([1, 1, 32, 40])],
+        [i32([10, -10, 0, 0]), i32([2, -3, 0, -1])],
+    ),
+    Row(
+        "to bool anything but 0 is true",
+        "g (float[4] x, bool[2] p) => (bool[4] y, float[2] z) { y = Cast <to = 9> (x) z = Cast <to = 1> (p) }",
+        [f32([0.5, 0, -0.1, NAN]), boolean([True, False])],
+        [boolean([True, False, True, True]), f32([1, 0])],
+    ),
+    Row(
+        "to float8 it saturates, or not",
+        "g (float[3] x) => (float[3] a, float[3] b, float[3] c) { p = Cast <to = 17> (x) a = Cast <to = 1> (p) "
+        "q = Cast <to = 17, saturate = 0> (x) b = Cast <to = 1> (q) r = Cast <to = 19> (x) c = Cast <to = 1> (r) }",
+        [f32([1e6, 1.5, -INF])],
+        [f32([448, 1.5, -448]), f32([NAN, 1.5, NAN]), f32([57344, 1.5, -57344])],
+    ),
+    Row(
+        "clip by constants, by values, by one bound, the wrong way round",
+        "g (float[4] x, float lo) => (float[4] a, float[4] b, float[4] c) <float one = {1}, float two = {2}> "
+        '{ a = Clip (x, lo, one) b = Clip (x, "", two) c = Clip (x, two, one) }',
+        [f32([-1, 0.5, 1.5, 9]), f32(0)],
+        [f32([0, 0.5, 1, 1]), f32([-1, 0.5, 1.5, 2]), f32([1, 1, 1, 1])],
+    ),
+    Row(
+        "slopes broadcast as in NumPy",
+        "g (float[2, 3] x, float[3] s) => (float[2, 3] a, float[2, 3] b) <float half = {0.5}> "
+        "{ a = PRelu (x, s) b = PRelu (x, half) }",
+        [SOME, f32([1, 2, 3])],
+        [f32([[-2.5, -1, 0], [0.5, 1.5, 2.5]]), f32([[-1.25, -0.25, 0], [0.5, 1.5, 2.5]])],
+    ),
+    Row(
+        "activations",
+        "g (float[2, 3] x) => (float[2, 3] a, float[2, 3] b, float[2, 3] c, float[2, 3] d, float[2, 3] e) { "
+        "a = ThresholdedRelu <alpha = 1.0> (x) b = Shrink <bias = 0.5, lambd = 1.0> (x) "
+        "c = LeakyRelu <alpha = 0.1> (x) d = HardSigmoid <alpha = 0.5, beta = 0.5> (x) e = Celu <alpha = 2.0> (x) }",
+        [SOME],
+        [
+            f32([[0, 0, 0], [0, 1.5, 2.5]]),
+            f32([[-2, 0, 0], [0, 1, 2]]),
+            f32([[-0.25, -0.05, 0], [0.5, 1.5, 2.5]]),
+            f32([[0, 0.25, 0.5], [0.75, 1, 1]]),
+            np.where(SOME > 0, SOME, 2 * np.expm1(SOME / 2)),
+        ],
+    ),
+    # reductions
+    Row(
+        "reductions without axes",
+        "g (float[2, 3] x) => (float a, float[1, 1] b, float[2, 3] c, float[2, 3] d, float[2, 3] e) "
+        "<int64[0] none = {}> { a = ReduceSum <keepdims = 0> (x) b = ReduceMax (x) "
+        "c = ReduceMean <noop_with_empty_axes = 1> (x) d = ReduceSumSquare <noop_with_empty_axes = 1> (x, none) "
+        "e = ReduceL2 <noop_with_empty_axes = 1> (x) }",
+        [SOME],
+        [f32(SOME.sum()), f32([[2.5]]), SOME, SOME * SOME, np.abs(SOME)],
+    ),
+    Row(
+        "axes known at run time",
+        "g (float[2, 3, 4] x, int64[2] axes) => (float[3] a, float[1, 3, 1] b, float[3] c, float[2, 1, 3, 1, 4] d) "
+        "<int64[1] one = {1}> { a = ReduceSum <keepdims = 0> (x, axes) b = ReduceSum (x, axes) c = Squeeze (b, axes) "
+        "n = Add (axes, one) d = Unsqueeze (x, n) }",
+        [CUBE, i64([0, 2])],
+        [CUBE.sum((0, 2)), CUBE.sum((0, 2), keepdims=True), CUBE.sum((0, 2)), CUBE[:, None, :, None]],
+    ),
+    Row(
+        "of bools, and of nothing",
+        "g (bool[2, 2] p, float[2, N] x) => (bool[2] a, bool[2] b, float[2] c) <int64[1] k = {1}> { "
+        "a = ReduceMax <keepdims = 0> (p, k) b = ReduceMin <keepdims = 0> (p, k) c = ReduceSum <keepdims = 0> (x, k) }",
+        [boolean([[True, False], [True, True]]), np.zeros((2, 0), np.float32)],
+        [boolean([True, True]), boolean([False, True]), f32([0, 0])],
+    ),
+    Row(
+        "the largest of -inf",
+        "g (float[2, 2] x) => (float[2] a, float[2] b) <float zero = {0}, int64[1] k = {1}> { low = Log (zero) "
+        "y = Max (x, low) a = ReduceMax <keepdims = 0> (y, k) b = ReduceLogSumExp <keepdims = 0> (y, k) }",
+        [f32([[-INF, -INF], [1, -INF]])],
+        [f32([-INF, 1]), f32([-INF, 1])],
+    ),
+    Row(
+        "where the largest is",
+        "g (float[2, 3] x) => (int64[2, 1] a, int64[2] b, int64[1, 3] c, float[2, 3] d) { "
+        "a = ArgMax <axis = 1> (x) b = ArgMax <axis = 1, keepdims = 0, select_last_index = 1> (x) "
+        "c = ArgMin <axis = 0> (x) d = Hardmax (x) }",
+        [f32([[3, 1, 3], [2, 2, 0]])],
+        [i64([[0], [0]]), i64([2, 1]), i64([[1, 0, 1]]), f32([[1, 0, 0], [1, 0, 0]])],
+    ),
+    Row(
+        "the k largest, ties by position",
+        "g (float[5] x, int64[1] k) => (float[P] v, int64[P] i, float[P] w, int64[P] j) "
+        "{ v, i = TopK (x, k) w, j = TopK <largest = 0> (x, k) }",
+        [f32([1, 3, 3, 0, 1]), i64([3])],
+        [f32([3, 3, 1]), i64([1, 2, 0]), f32([0, 1, 1]), i64([3, 0, 4])],
+    ),
+    Row(
+        "norms of zero",
+        "g (float[2, 2] x) => (float[2, 2] a, float[2, 2] b) "
+        "{ a = LpNormalization (x) b = LpNormalization <p = 1> (x) }",
+        [f32([[3, 4], [0, 0]])],
+        [f32([[0.6, 0.8], [0, 0]]), f32([[3 / 7, 4 / 7], [0, 0]])],
+    ),
+    # shapes
+    Row(
+        "slices from behind, past the ends, of all axes",
+        "g (float[6] x, int64[1] s, int64[1] e, int64[1] t) => (float[P] a, float[Q] b, float[R] c) "
+        "<int64[1] zero = {0}, int64[1] far = {-9223372036854775808}, int64[1] end = {9223372036854775807}, "
+        "int64[1] back = {-2}, int64[1] last = {-1}> "
+        "{ a = Slice (x, s, e, zero, t) b = Slice (x, last, far, zero, back) c = Slice (x, back, end) }",
+        [np.arange(6, dtype=np.float32), i64([-3]), i64([-100]), i64([-1])],
+        [f32([3, 2, 1, 0]), f32([5, 3, 1]), f32([4, 5])],
+    ),
+    Row(
+        "splits that don't come out even",
+        "g (float[5, 2] x, float[N, 2] z, int64[2] sizes) => (float[2, 2] a, float[2, 2] b, float[1, 2] c, "
+        "float[P, 2] d, float[Q, 2] e, float[R, 2] f, float[S, 2] g) { a, b, c = Split <num_outputs = 3> (x) "
+        "d, e = Split <num_outputs = 2> (z) f, g = Split (z, sizes) }",
+        [np.arange(10, dtype=np.float32).reshape(5, 2), f32([[1, 2], [3, 4], [5, 6]]), i64([1, 2])],
+        [
+            f32([[0, 1], [2, 3]]),
+            f32([[4, 5], [6, 7]]),
+            f32([[8, 9]]),
+            f32([[1, 2], [3, 4]]),
+            f32([[5, 6]]),
+            f32([[1, 2]]),
+            f32([[3, 4], [5, 6]]),
+        ],
+    ),
+    Row(
+        "tiles known at run time",
+        "g (float[2, 3] x, int64[2] n) => (float[P, Q] a) { a = Tile (x, n) }",
+        [GRID, i64([2, 3])],
+        [np.tile(GRID, (2, 3))],
+    ),
+    Row(
+        "padding: axes and amounts known at run time, cut, wrapped",
+        "g (float[2, 3] x, int64[2] n, int64[1] axis) => (float[2, P] a, float[1, 4] b, float[4, 7] c) "
+        "<int64[4] cut = {0, 1, -1, 0}, int64[4] round = {1, 2, 1, 2}, float v = {9}> "
+        '{ a = Pad (x, n, v, axis) b = Pad (x, cut) c = Pad <mode = "wrap"> (x, round) }',
+        [GRID, i64([1, 2]), i64([-1])],
+        [
+            np.pad(GRID, ((0, 0), (1, 2)), constant_values=9),
+            f32([[0, 0, 1, 2]]),
+            np.pad(GRID, ((1, 1), (2, 2)), mode="wrap"),
+        ],
+    ),
+    Row(
+        "shapes of what is open",
+        "g (float[N, 3, M] x) => (int64[2] a, int64 b, float[P, Q] c, float[R, S] d) "
+        "{ a = Shape <start = 1> (x) b = Size (x) c = Flatten (x) d = Flatten <axis = -1> (x) }",
+        [CUBE],
+        [i64([3, 4]), i64(24), CUBE.reshape(2, 12), CUBE.reshape(6, 4)],
+    ),
+    Row(
+        "triangles",
+        "g (float[2, N] x, int64 k) => (float[2, N] a, float[2, N] b) { a = Trilu (x, k) b = Trilu <upper = 0> (x) }",
+        [GRID, i64(1)],
+        [np.triu(GRID, 1), np.tril(GRID)],
+    ),
+    Row(
+        "identity matrices",
+        "g (float[3, 2] x) => (float[3, 2] a, int32[3, 2] b) { a = EyeLike (x) b = EyeLike <dtype = 6, k = -1> (x) }",
+        [np.zeros((3, 2), np.float32)],
+        [np.eye(3, 2, dtype=np.float32), np.eye(3, 2, -1, np.int32)],
+    ),
+    # positions
+    Row(
+        "positions from behind",
+        "g (float[2, 3] x, int64[2] i, int64[2, 1] j, int64[1, 2] k) => (float[2, 2] a, float[2, 1] b, float[1] c) "
+        "{ a = Gather <axis = 1> (x, i) b = GatherElements <axis = 1> (x, j) c = GatherND (x, k) }",
+        [GRID, i64([-1, 0]), i64([[-1], [1]]), i64([[-1, -2]])],
+        [f32([[2, 0], [5, 3]]), f32([[2], [4]]), f32([4])],
+    ),
+    Row(
+        "scattered, replaced and added",
+        "g (float[4] x, int64[3] i, float[3] u, int64[2, 1] k, float[2] w) => (float[4] a, float[4] b, float[4] c) { "
+        'a = ScatterElements (x, i, u) b = ScatterElements <reduction = "add"> (x, i, u) '
+        'c = ScatterND <reduction = "mul"> (x, k, w) }',
+        [f32([1, 2, 3, 4]), i64([0, -1, 2]), f32([10, 20, 30]), i64([[1], [-1]]), f32([5, 6])],
+        [f32([10, 2, 30, 20]), f32([11, 2, 33, 24]), f32([1, 10, 3, 24])],
+    ),
+    Row(
+        "one hot, positions out of range",
+        "g (int64[4] i, int64 depth, float[2] v) => (float[4, 3] a, float[3, 4] b) "
+        "{ a = OneHot (i, depth, v) b = OneHot <axis = 0> (i, depth, v) }",
+        [i64([0, -1, 3, -4]), i64(3), f32([0, 5])],
+        [
+            f32([[5, 0, 0], [0, 0, 5], [0, 0, 0], [0, 0, 0]]),
+            f32([[5, 0, 0], [0, 0, 5], [0, 0, 0], [0, 0, 0]]).T,
+        ],
+    ),
+    Row(
+        "chosen by a condition",
+        "g (float[3, 2] x, bool[3] p) => (float[P, 2] a, float[Q] b, int64[2, R] c) "
+        "{ a = Compress <axis = 0> (x, p) b = Compress (x, p) c = NonZero (x) }",
+        [f32([[0, 1], [2, 0], [0, 3]]), boolean([True, False, True])],
+        [f32([[0, 1], [0, 3]]), f32([0, 2]), i64([[0, 1, 2], [1, 0, 1]])],
+    ),
+    Row(
+        "boxes that overlap by just the threshold stay",
+        "g (float[1, 3, 4] boxes, float[1, 1, 3] scores, float limit) => (int64[P, 3] a, int64[Q, 3] b) "
+        "<int64 n = {5}, float half = {0.5}> "
+        "{ a = NonMaxSuppression (boxes, scores, n, half) b = NonMaxSuppression (boxes, scores, n, limit) }",
+        [f32([[[0, 0, 2, 2], [0, 0, 2, 1], [0, 0, 2, 1.9]]]), f32([[[0.9, 0.8, 0.7]]]), f32(0.5)],
+        [i64([[0, 0, 0], [0, 0, 1]])] * 2,
+    ),
+    # layers
+    Row(
+        "grouped convolution with bias, and its transpose",
+        "g (float[1, 2, 3] x, float[2, 1, 2] w, float[2] b) => (float[1, 2, 2] y, float[1, 2, 4] z) "
+        "{ y = Conv <group = 2> (x, w, b) z = ConvTranspose <group = 2> (x, w, b) }",
+        [f32([[[1, 2, 3], [4, 5, 6]]]), f32([[[1, 10]], [[2, 1]]]), f32([100, 200])],
+        [f32([[[121, 132], [213, 216]]]), f32([[[101, 112, 123, 130], [208, 214, 217, 206]]])],
+    ),
+    Row(
+        "pools that round up, with and without the padding",
+        "g (float[1, 1, 4] x) => (float[1, 1, 3] a, float[1, 1, 3] b, float[1, 1, 2] c, int64[1, 1, 2] d) { "
+        "a = AveragePool <kernel_shape = [2], strides = [2], pads = [1, 1], ceil_mode = 1> (x) "
+        "b = AveragePool <kernel_shape = [2], strides = [2], pads = [1, 1], count_include_pad = 1> (x) "
+        "c, d = MaxPool <kernel_shape = [3], strides = [2], ceil_mode = 1> (x) }",
+        [f32([[[1, 5, 3, 2]]])],
+        [f32([[[1, 4, 2]]]), f32([[[0.5, 4, 1]]]), f32([[[5, 3]]]), i64([[[1, 2]]])],
+    ),
+    Row(
+        "normalizations",
+        "g (float[1, 2, 2] x, float[2] s, float[2] b) => (float[1, 2, 2] y, float[1, 2, 2] z, float[1, 2, 1] mean, "
+        "float[1, 2, 1] inverse) { y = InstanceNormalization <epsilon = 1.0> (x, s, b) "
+        "z, mean, inverse = LayerNormalization <epsilon = 1.0> (x, s, b) }",
+        [f32([[[1, 3], [0, 4]]]), f32([1, 2]), f32([0, 1])],
+        [
+            f32([[[-1 / 2**0.5, 1 / 2**0.5], [1 - 4 / 5**0.5, 1 + 4 / 5**0.5]]]),
+            f32([[[-1 / 2**0.5, 1 + 2 / 2**0.5], [-2 / 5**0.5, 1 + 4 / 5**0.5]]]),
+            f32([[[2], [2]]]),
+            f32([[[1 / 2**0.5], [1 / 5**0.5]]]),
+        ],
+    ),
+    Row(
+        "quantized and back, by axis and by block",
+        "g (float[2, 2] x, float[2] s, int8[2] z, float[2, 1] t) => (int8[2, 2] q, float[2, 2] r, uint8[2, 2] u) { "
+        "q = QuantizeLinear <axis = 0> (x, s, z) r = DequantizeLinear <axis = 0> (q, s, z) "
+        "u = QuantizeLinear <axis = 1, block_size = 2> (x, t) }",
+        [f32([[1, 2.5], [-3, 500]]), f32([0.5, 1]), i8([0, 3]), f32([[1], [2]])],
+        [i8([[2, 5], [0, 127]]), f32([[1, 2.5], [-3, 124]]), u8([[1, 2], [0, 250]])],
+    ),
+    Row(
+        "products of integers",
+        "g (uint8[2, 2] a, int8[2, 2] b, uint8 za) => (int32[2, 2] y) { y = MatMulInteger (a, b, za) }",
+        [u8([[1, 2], [3, 255]]), i8([[1, -1], [127, -128]]), u8(1)],
+        [i32([[127, -128], [2 + 254 * 127, -2 - 254 * 128]])],
+    ),
+    Row(
+        "a function without a rule",
+        "g (float[2, 3] x, int64[2] t, float[3] w) => (float loss) { loss = NegativeLogLikelihoodLoss (x, t, w) }",
+        [f32([[1, 2, 3], [4, 5, 6]]), i64([2, 0]), f32([1, 2, 3])],
+        [f32(-(3 * 3 + 4 * 1) / 4)],
+    ),
+    Row(
+        "attention with a row that sees nothing",
+        "g (float[1, 1, 2, 1] q, float[1, 1, 2, 1] v, bool[2, 2] mask) => (float[1, 1, 2, 1] y, float[1, 1, 2, 1] z) "
+        "{ y = Attention (q, q, v, mask) z = Attention <is_causal = 1> (q, q, v) }",
+        [f32([[[[0], [0]]]]), f32([[[[1], [3]]]]), boolean([[True, True], [False, False]])],
+        [f32([[[[2], [0]]]]), f32([[[[1], [2]]]])],
+    ),
+]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_row(openvino: Runner, row: Row) -> None:
+    graph = graph_of(row.text)
+    feeds = {value.name: np.asarray(given) for value, given in zip(graph.inputs, row.inputs, strict=True)}
+    (found,) = openvino.lowered(graph, [feeds])
+    assert len(found) == len(row.expected)
+    for index, (output, expected) in enumerate(zip(found, row.expected, strict=True)):
+        assert not difference(output, np.asarray(expected), 1e-5, 1e-6), f"output {index}"
+
+
+def sigmoid(x: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-x))
+
+
+@pytest.mark.parametrize("layout", [0, 1])
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+def test_lstm(openvino: Runner, direction: str, layout: int) -> None:
+    """Against the equations: gates i, o, f, c; rows stop at their own length."""
+    ways = 2 if direction == "bidirectional" else 1
+    random = np.random.default_rng(0)
+    x = random.normal(size=(4, 2, 3)).astype(np.float32)
+    w, r, b = (random.normal(size=(ways, 8, *more)).astype(np.float32) for more in ((3,), (2,), ()))
+    b = np.concatenate([b, random.normal(size=(ways, 8)).astype(np.float32)], 1)
+    h0, c0 = (random.normal(size=(ways, 2, 2)).astype(np.float32) for _ in range(2))
+    lengths = np.int32([4, 2])
+    y, hs, cs = np.zeros((4, ways, 2, 2), np.float32), h0.copy(), c0.copy()
+    for way in range(ways):
+        backwards = direction == "reverse" or way == 1
+        for row in range(2):
+            h, c = h0[way, row], c0[way, row]
+            steps = range(lengths[row])[::-1] if backwards else range(lengths[row])
+            for step in steps:
+                gates = w[way] @ x[step, row] + r[way] @ h + b[way, :8] + b[way, 8:]
+                i, o, f, g = gates[:2], gates[2:4], gates[4:6], gates[6:]
+                c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+                h = sigmoid(o) * np.tanh(c)
+                y[step, way, row] = h
+            hs[way, row], cs[way, row] = h, c
+    graph = graph_of(
+        "g (float[A, B, 3] x, float[W, 8, 3] w, float[W, 8, 2] r, float[W, 16] b, int32[P] n, float[Q, R, 2] h, "
+        "float[Q, R, 2] c) => (float[E, F, G, H] y, float[Q, R, 2] yh, float[Q, R, 2] yc) "
+        f'{{ y, yh, yc = LSTM <hidden_size = 2, direction = "{direction}", layout = {layout}> (x, w, r, b, n, h, c) }}'
+    )
+    arrays = [x, w, r, b, lengths, h0, c0]
+    wanted = [y, hs, cs]
+    if layout:
+        arrays = [x.swapaxes(0, 1), w, r, b, lengths, h0.swapaxes(0, 1), c0.swapaxes(0, 1)]
+        wanted = [y.transpose(2, 0, 1, 3), hs.swapaxes(0, 1), cs.swapaxes(0, 1)]
+    feeds = {value.name: array for value, array in zip(graph.inputs, arrays, strict=True)}
+    for found, expected in zip(openvino.lowered(graph, [feeds])[0], wanted, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("linear", [0, 1])
+def test_gru(openvino: Runner, linear: int) -> None:
+    """Against the equations: gates z, r, h, with the reset before or after the product."""
+    random = np.random.default_rng(1)
+    x = random.normal(size=(3, 1, 2)).astype(np.float32)
+    w, r = (random.normal(size=(1, 6, 2)).astype(np.float32) for _ in range(2))
+    b = random.normal(size=(1, 12)).astype(np.float32)
+    h = np.zeros(2, np.float32)
+    for step in range(3):
+        ours, theirs = w[0] @ x[step, 0] + b[0, :6], r[0] @ h
+        z = sigmoid(ours[:2] + theirs[:2] + b[0, 6:8])
+        reset = sigmoid(ours[2:4] + theirs[2:4] + b[0, 8:10])
+        inner = reset * (theirs[4:] + b[0, 10:]) if linear else r[0, 4:] @ (reset * h) + b[0, 10:]
+        h = (1 - z) * np.tanh(ours[4:] + inner) + z * h
+    graph = graph_of(
+        "g (float[3, 1, 2] x, float[1, 6, 2] w, float[1, 6, 2] r, float[1, 12] b) => (float[1, 1, 2] y) "
+        f"{{ _y, y = GRU <hidden_size = 2, linear_before_reset = {linear}> (x, w, r, b) }}"
+    )
+    ((found,),) = openvino.lowered(graph, [{"x": x, "w": w, "r": r, "b": b}])
+    np.testing.assert_allclose(found, h.reshape(1, 1, 2), rtol=1e-4, atol=1e-5)
+
+
+REFUSED = [
+    ("g (string[2] x) => (bool[2] y) { y = Equal (x, x) }", "is text"),
+    ("g (seq(float[2]) x) => (int64 y) { y = SequenceLength (x) }", "tensors only"),
+    ("g (float[2, 2] x) => (float y) { y = Det (x) }", "Det has no OpenVINO form"),
+    ("g (float[2] x, bool p) => (float[2] y) <float r = {0.5}> { y = Dropout (x, r, p) }", "at run time"),
+    ("g (float[1, 1, 4] x) => (float[1, 1, 2] y, int64[1, 1, 2] i) { y, i = MaxPool <kernel_shape = [3], "
+     "storage_order = 1> (x) }", "storage_order=1"),
+    ("g (uint8[2, 900] a, uint8[900, 2] b) => (int32[2, 2] y) { y = MatMulInteger (a, b) }", "more than float32"),
+    ("g (float[1, 1, 2, 2] x) => (float[1, 1, 4, 4] y) <float[4] s = {1, 1, 2, 2}> "
+     '{ y = Resize <mode = "cubic", exclude_outside = 1> (x, "", s) }', "exclude_outside=1"),
+    ("g (float[1, 1, 2] x, float[1, 4, 2] w, float[1, 4, 1] r, float[1, 3] p) => (float[1, 1, 1, 1] y) "
+     '{ y = LSTM <hidden_size = 1> (x, w, r, "", "", "", "", p) }', "peepholes"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "reason"), REFUSED, ids=[reason for _, reason in REFUSED])
+def test_refused(text: str, reason: str) -> None:
+    with pytest.raises(Unsupported, match=reason):
+        lower_graph(graph_of(text))
+
+
+def test_defaults_become_constants() -> None:
+    """IR has no defaults; the report says so."""
+    graph = graph_of("g (float[1] x, float[1] w = {2}) => (float[1] y) { y = Add (x, w) }")
+    lowered = lower_graph(graph)
+    assert [value.name for value in lowered.inputs] == ["x"]
+    assert lowered.meta["notes"] == ["inputs with a default are constants: w"]
+    assert [value.name for value in graph.inputs] == ["x", "w"]
