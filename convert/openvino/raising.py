@@ -10,11 +10,13 @@ What the report should say stands in `graph.meta["notes"]`.
 
 from __future__ import annotations
 
-from ...passes.errors import Unsupported
-from ...passes.graph import Graph, Value, bulk
+from collections.abc import Sequence
+
+from ...passes.errors import InvalidModel, Unsupported
+from ...passes.graph import Graph, Node, Value, bulk
 from ...passes.hub import HUB
 from ...passes.protos import ENUMS
-from ...passes.rewrite import Builder, Rewriter, combine
+from ...passes.rewrite import Builder, Rewriter, Rule, combine
 from . import (
     raising_activation,
     raising_conv,
@@ -35,7 +37,21 @@ from .raising_state import States, interface
 
 NOTES = "notes"
 
-RULES = combine(
+
+def _checked(rule: Rule) -> Rule:
+    """A rule whose results are counted: a file may give a layer any number of outputs."""
+
+    def check(op: Builder, node: Node) -> Value | Sequence[Value] | None:
+        made = rule(op, node)
+        count = 1 if isinstance(made, Value) else len(made or ())
+        if made is not None and count != len(node.outputs):
+            raise InvalidModel(f"{node!r}: it has {len(node.outputs)} outputs, not {count}")
+        return made
+
+    return check
+
+
+_TABLES = combine(
     raising_activation.RULES,
     raising_conv.RULES,
     raising_elementwise.RULES,
@@ -50,6 +66,7 @@ RULES = combine(
     raising_slice.RULES,
     raising_state.RULES,
 )
+RULES = {key: [_checked(rule) for rule in rules] for key, rules in _TABLES.items()}
 
 
 def raise_graph(graph: Graph) -> Graph:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...passes.errors import Unsupported
+from ...passes.errors import InvalidModel, Unsupported
 from ...passes.graph import Node, Value
 from ...passes.rewrite import Builder, collect, rule
 from ...passes.types import DType
@@ -21,7 +21,7 @@ from .raising_support import (
     element_type,
     fixed,
     given,
-    lowest,
+    limits,
     number,
     rank_of,
     reshaped,
@@ -43,7 +43,17 @@ _AUTO_PAD = {
 def _list(node: Node, name: str, default: int, count: int) -> list[int]:
     """A list attribute, one entry for each spatial axis."""
     found = [int(item) for item in node.attributes.get(name) or []]
+    if found and len(found) != count:
+        raise InvalidModel(f"{node!r}: {name} has {len(found)} entries for {count} axes")
     return found if found else [default] * count
+
+
+def _spatial(node: Node, x: Value) -> int:
+    """The number of spatial axes."""
+    rank = rank_of(node, x)
+    if rank < 3:
+        raise InvalidModel(f"{node!r}: an image of {rank} dimensions")
+    return rank - 2
 
 
 def _window(node: Node, count: int, *names: str) -> dict[str, Any]:
@@ -75,7 +85,7 @@ def _merged_groups(op: Builder, node: Node, weights: Value) -> tuple[Value, int]
 def convolution(op: Builder, node: Node) -> Results:
     """Convolution-1, GroupConvolution-1 (whose weights have the groups in a dimension of their own)."""
     x, weights, groups = given(node, 0), given(node, 1), 1
-    count = rank_of(node, x) - 2
+    count = _spatial(node, x)
     if node.op_type == "GroupConvolution":
         weights, groups = _merged_groups(op, node, weights)
     return call(op, "Conv", x, weights, group=groups, **_window(node, count, "strides", "dilations"))
@@ -89,7 +99,7 @@ def transposed_convolution(op: Builder, node: Node) -> Results:
     and for "same_upper" the larger part of an odd pad comes first, the other way round than in ONNX.
     """
     x, weights, groups = given(node, 0), given(node, 1), 1
-    count = rank_of(node, x) - 2
+    count = _spatial(node, x)
     if node.op_type == "GroupConvolutionBackpropData":
         weights, groups = _merged_groups(op, node, weights)
     auto = choice(node, "auto_pad", "explicit", _AUTO_PAD)
@@ -130,7 +140,7 @@ def deformable_convolution(op: Builder, node: Node) -> Results:
     if not node.attributes.get("bilinear_interpolation_pad", False):
         raise Unsupported(node, "samples outside the image count as zero, whatever lies next to them")
     x, offset, weights, mask = given(node, 0), given(node, 1), given(node, 2), node.input(3)
-    window = _window(node, rank_of(node, x) - 2, "strides", "dilations")
+    window = _window(node, _spatial(node, x), "strides", "dilations")
     if window.get("auto_pad", "VALID") != "VALID":
         raise Unsupported(node, f"auto_pad is {node.attributes.get('auto_pad')!r}")
     window.pop("auto_pad", None)
@@ -192,7 +202,7 @@ def _rounded(node: Node, x: Value, window: dict[str, Any], kernel: list[int]) ->
 def avg_pool(op: Builder, node: Node) -> Results:
     """AvgPool-1, -14 ("ceil_torch"), -16 (dilations). A window of pad is 0 / 0 where pad doesn't count."""
     x = given(node)
-    kernel = _list(node, "kernel", 1, rank_of(node, x) - 2)
+    kernel = _list(node, "kernel", 1, _spatial(node, x))
     pool = _rounded(node, x, _window(node, len(kernel), "strides", "dilations"), kernel)
     include = not node.attributes.get("exclude-pad", True)
     made = call(op, "AveragePool", x, kernel_shape=kernel, count_include_pad=int(include), **pool.window)
@@ -206,12 +216,12 @@ def max_pool(op: Builder, node: Node) -> Results:
     A window of pad gives the lowest number, at its channel's first index.
     """
     x = given(node)
-    rank = rank_of(node, x)
+    rank = _spatial(node, x) + 2
     kernel = _list(node, "kernel", 1, rank - 2)
     pool = _rounded(node, x, _window(node, len(kernel), "strides", "dilations"), kernel)
     count = min(len(node.outputs), 2)
     made = call(op, "MaxPool", x, _outputs=count, kernel_shape=kernel, **pool.window)
-    values = pool.finish(op, made if count == 1 else made[0], lowest(dtype_of(node, x)))
+    values = pool.finish(op, made if count == 1 else made[0], limits(dtype_of(node, x))[0])
     if count == 1:
         return values
     indices = pool.finish(op, made[1], 0)

@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from ...passes.errors import Unsupported
 from ...passes.graph import Node, Value
 from ...passes.protos import ENUMS, enum_of
 from ...passes.rewrite import Builder, collect, combine, rule
 from ...passes.types import DType, TensorType
 from .dialect import DOMAIN
-from .raising_support import Results, aligned, call, cast, constant, dtype_of, element_type, given, number, rows
+from .raising_support import Results, aligned, call, cast, constant, dtype_of, element_type, given, limits, number, rows
 
 _ROWS = {
     "Abs": "Abs",
@@ -66,7 +64,8 @@ _BITWISE = {
 def bitwise(op: Builder, node: Node) -> Results:
     """Bitwise*-13: on booleans the logical operator."""
     target, logical = _BITWISE[node.op_type]
-    return op.call(logical if given(node).tensor.dtype is DType.BOOL else target, *aligned(op, node))
+    inputs = aligned(op, node, 1 if node.op_type == "BitwiseNot" else 2)
+    return op.call(logical if inputs[0].tensor.dtype is DType.BOOL else target, *inputs)
 
 
 @rule(DOMAIN, "BitwiseLeftShift", "BitwiseRightShift")
@@ -149,7 +148,7 @@ def not_equal(op: Builder, node: Node) -> Results:
 @rule(DOMAIN, "Select")
 def select(op: Builder, node: Node) -> Results:
     """Select-1: "pdpd" aligns with the second input."""
-    condition, chosen, other = aligned(op, node, base=1)
+    condition, chosen, other = aligned(op, node, 3, base=1)
     return op.Where(cast(op, condition, DType.BOOL), chosen, other)
 
 
@@ -192,8 +191,7 @@ def clamp(op: Builder, node: Node) -> Results:
     low, high = float(node.attributes.get("min", -math.inf)), float(node.attributes.get("max", math.inf))
     bounds: list[Any] = [low, high]
     if dtype.is_integer:
-        info = np.iinfo(dtype.numpy)
-        least, most = int(info.min), int(info.max)
+        least, most = limits(dtype)
         bounds = [
             least if low <= least else most if low >= most else math.ceil(low),
             most if high >= most else least if high <= least else math.floor(high),

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...passes.errors import Unsupported
+from ...passes.errors import InvalidModel, Unsupported
 from ...passes.graph import Node, Value
 from ...passes.rewrite import Builder, collect, rule
 from ...passes.types import DType
@@ -24,6 +24,7 @@ from .raising_support import (
     normal_axes,
     number,
     rank_of,
+    required,
     size,
     sizes,
     vector,
@@ -70,7 +71,7 @@ def _wish(node: Node) -> _Resize:
         return _Resize(mode, "align_corners" if aligned else "asymmetric", "floor", antialias, -0.75, False)
     coordinates = choice(node, "coordinate_transformation_mode", "half_pixel", _COORDINATES)
     cubic = float(attributes.get("cube_coeff", -0.75))
-    pillow = str(attributes["mode"]).lower().endswith("_pillow")
+    pillow = str(attributes.get("mode")).lower().endswith("_pillow")
     if pillow:
         coordinates = "half_pixel"
     return _Resize(
@@ -210,7 +211,7 @@ def roi_align(op: Builder, node: Node) -> Results:
     mode = choice(node, "aligned_mode", "asymmetric", _ALIGNED)
     if str(node.attributes.get("aligned_mode", "")).lower() == "half_pixel":
         boxes = op.Add(boxes, number(op, 0.5, boxes))
-    height, width = int(node.attributes["pooled_h"]), int(node.attributes["pooled_w"])
+    height, width = int(required(node, "pooled_h")), int(required(node, "pooled_w"))
     samples = int(node.attributes.get("sampling_ratio", 0))
     greatest = choice(node, "mode", "avg", {"avg": False, "max": True})
     if greatest and not samples:
@@ -258,6 +259,8 @@ def depth_space(op: Builder, node: Node) -> Results:
     block = int(node.attributes.get("block_size", 1))
     blocks_first = choice(node, "mode", "blocks_first", {"blocks_first": True, "depth_first": False})
     rank = rank_of(node, x)
+    if rank < 3 or block < 1:
+        raise InvalidModel(f"{node!r}: blocks of {block} in {rank} dimensions")
     to_space = node.op_type == "DepthToSpace"
     if rank == 4 and to_space:
         return op.DepthToSpace(x, blocksize=block, mode="DCR" if blocks_first else "CRD")

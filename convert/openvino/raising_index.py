@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from ...passes.errors import InvalidModel, Unsupported
 from ...passes.graph import Node, Value
 from ...passes.rewrite import Builder, collect, rule
@@ -21,10 +19,11 @@ from .raising_support import (
     dimension,
     dtype_of,
     element_type,
-    fixed,
+    fixed_axis,
     given,
     inverted,
     joined,
+    limits,
     normal_axes,
     number,
     rank_of,
@@ -47,13 +46,13 @@ def _indices(op: Builder, value: Value) -> Value:
 def gather(op: Builder, node: Node) -> Results:
     """Gather-1, -7 (batch dimensions), -8 (negative indices): leading `batch_dims` dimensions belong together."""
     x, indices = given(node, 0), _indices(op, given(node, 1))
-    axis, batch = fixed(node, 2, "the axis")[0], int(node.attributes.get("batch_dims", 0))
+    axis, batch = fixed_axis(node, 2), int(node.attributes.get("batch_dims", 0))
     if not batch:
         return op.Gather(x, indices, axis=axis)
     rank, count = rank_of(node, x), rank_of(node, indices)
-    axis, batch = normal_axes(node, [axis], rank)[0], batch % count if batch < 0 else batch
-    if not 0 <= batch <= axis:
-        raise InvalidModel(f"{node!r}: batch_dims {batch} behind axis {axis}")
+    axis, batch = normal_axes(node, [axis], rank)[0], batch + count if batch < 0 else batch
+    if not 0 <= batch <= min(axis, count):
+        raise InvalidModel(f"{node!r}: {batch} batch dimensions, indices of rank {count} along axis {axis}")
     last = cast(op, op.Unsqueeze(indices, op.const([-1])), DType.INT64)
     found = op.GatherND(transposed(op, x, axis_to(rank, axis, batch)), last, batch_dims=batch)
     # batch, indices, then what stood before and after the axis: the indices belong where the axis was
@@ -94,17 +93,14 @@ def _least(dtype: DType, reduction: str) -> float | int:
         return 0 if reduction == "add" else 1
     if dtype.is_float:
         return math.inf if reduction == "min" else -math.inf
-    if dtype is DType.BOOL:
-        return int(reduction == "min")
-    info = np.iinfo(dtype.numpy)
-    return int(info.max if reduction == "min" else info.min)
+    return limits(dtype)[reduction == "min"]
 
 
 @rule(DOMAIN, "ScatterElementsUpdate")
 def scatter_elements(op: Builder, node: Node) -> Results:
     """ScatterElementsUpdate-3, -12: ONNX's has no mean, and the data always counts."""
     x, indices, updates = given(node, 0), _indices(op, given(node, 1)), given(node, 2)
-    axis = fixed(node, 3, "the axis")[0]
+    axis = fixed_axis(node, 3)
     reduction: str = choice(node, "reduction", "none", _REDUCTIONS)
     if reduction == "none":
         return op.ScatterElements(x, indices, updates, axis=axis)
@@ -157,7 +153,7 @@ def scatter_update(op: Builder, node: Node) -> Results:
     """ScatterUpdate-3: whole slices of one axis, at indices of any rank."""
     x, indices, updates = given(node, 0), cast(op, given(node, 1), DType.INT64), given(node, 2)
     rank, count = rank_of(node, x), rank_of(node, indices)
-    axis = normal_axes(node, [fixed(node, 3, "the axis")[0]], rank)[0]
+    axis = normal_axes(node, [fixed_axis(node, 3)], rank)[0]
     places = op.Unsqueeze(indices, op.const([-1]))
     own = list(range(axis, axis + count))
     perm = own + [dim for dim in range(rank - 1 + count) if dim not in own]
@@ -207,7 +203,7 @@ def non_zero(op: Builder, node: Node) -> Results:
 @rule(DOMAIN, "Unique")
 def unique(op: Builder, node: Node) -> Results:
     """Unique-10."""
-    axis = None if node.input(1) is None else fixed(node, 1, "the axis")[0]
+    axis = None if node.input(1) is None else fixed_axis(node, 1)
     x = given(node)
     dtype = dtype_of(node, x)
     made = call(

@@ -54,8 +54,14 @@ def _copied(body: Builder, value: Value) -> Value | None:
     return body.const(value.data, name=value.name or "const")
 
 
-def _enter(body: Builder, parameter: Value) -> Value:
-    """A body input standing for a Parameter."""
+def _enter(node: Node, body: Builder, parameter: Value, fed: Value) -> Value:
+    """A body input standing for a Parameter, which `fed` comes in by.
+
+    Raises:
+        InvalidModel: it is declared with another element type.
+    """
+    if parameter.tensor.dtype is not fed.tensor.dtype and None not in (parameter.tensor.dtype, fed.tensor.dtype):
+        raise InvalidModel(f"{node!r}: {fed.type} is fed to the parameter {parameter.name!r} of {parameter.type}")
     value = body.graph.add_input(body.claim(parameter.name), parameter.type)
     value.meta = parameter.meta
     return value
@@ -123,7 +129,7 @@ class _Assembly:
     def _slot(self, slot: Slot, parameter: int, value: Value) -> None:
         self.slots.append(slot)
         self.outside.append(value)
-        self.arguments[parameter] = _enter(self.inner, self.body.inputs[parameter])
+        self.arguments[parameter] = _enter(self.node, self.inner, self.body.inputs[parameter], value)
 
     def _sliced(self, entry: InputMap, value: Value, parameter: Value) -> None:
         part, stride = entry.part_size, entry.stride
@@ -134,7 +140,7 @@ class _Assembly:
                 f"{self.node!r}: input {entry.external} is sliced from {entry.start}, as the specification says;"
                 " OpenVINO's CPU runtime takes as many parts, but from the first on"
             )
-        axis = entry.axis or 0
+        axis = self._axis(entry, value)
         if abs(stride) == part:
             slot = Sliced(axis, entry.start, entry.end, stride, part)
             self._slot(slot, entry.parameter, value)
@@ -148,6 +154,13 @@ class _Assembly:
             self.arguments[entry.parameter] = self.inner.Unsqueeze(element, self.inner.const([axis]))
         else:
             raise Unsupported(self.node, f"parts of {part} every {abs(stride)} entries")
+
+    def _axis(self, entry: InputMap | OutputMap, value: Value) -> int:
+        """The axis an entry names."""
+        axis, rank = entry.axis or 0, value.rank
+        if rank is not None and not -rank <= axis < rank:
+            raise InvalidModel(f"{self.node!r}: its port map names axis {axis} of a value with {rank} dimensions")
+        return axis
 
     def outputs(self, ends: bool) -> None:
         """A slot for each output that has none yet. `ends`: at least one pass is not certain."""
@@ -168,7 +181,7 @@ class _Assembly:
 
     def _stacked(self, entry: OutputMap) -> Stacked:
         result = self.body.outputs[entry.result]
-        axis = entry.axis or 0
+        axis = self._axis(entry, result)
         extent = size(result, axis)
         if abs(entry.stride) != entry.part_size or (extent is not None and extent != entry.part_size):
             raise Unsupported(
@@ -199,6 +212,7 @@ class _Assembly:
         """The Loop; a Condition slot, if there is one, has its Result in `leaves` already."""
         made = self.inner.inline(self.body, [self.arguments[index] for index in range(len(self.body.inputs))])
         found = places(self.slots)
+        self._check(made)
         left = [place.slot for place in found if place.leave >= 0]
         self.inner.graph.outputs = [
             scalar(self.inner, made[index], DType.BOOL) if isinstance(slot, Condition) else made[index]
@@ -206,6 +220,19 @@ class _Assembly:
         ]
         results = self.op.loop(trip, condition, self.slots, self.outside, self.inner.graph)
         return [results[found[self.results[index]].result] for index in range(len(self.node.outputs))]
+
+    def _check(self, made: Sequence[Value]) -> None:
+        """That what leaves the body fits its slot, which the file doesn't warrant."""
+        leaving, entering = iter(self.leaves), iter(self.outside)
+        for slot in self.slots:
+            outside = next(entering) if isinstance(slot, Carried | Sliced | Captured) else None
+            if not isinstance(slot, Carried | Condition | Stacked):
+                continue
+            value = made[next(leaving)]
+            if isinstance(slot, Stacked) and value.rank is not None and not -value.rank <= slot.axis < value.rank:
+                raise InvalidModel(f"{self.node!r}: {value.type} is concatenated along axis {slot.axis}")
+            if outside is not None and outside.tensor.dtype is not value.tensor.dtype:
+                raise InvalidModel(f"{self.node!r}: its body makes {value.type} of {outside.type}")
 
 
 def _assembly(op: Builder, node: Node) -> _Assembly:
@@ -285,6 +312,9 @@ def branch(op: Builder, node: Node) -> Results:
             if value.data is None or value.data.size > _MOST_COPIED:
                 captured[value] = None
     made = [_region(op, node, list(captured), *one) for one in maps]
+    for place, (one, other) in enumerate(zip(made[0].outputs, made[1].outputs, strict=True)):
+        if one.tensor.dtype is not other.tensor.dtype and None not in (one.tensor.dtype, other.tensor.dtype):
+            raise InvalidModel(f"{node!r}: its branches give {one.type} and {other.type} for output {place}")
     return op.branch(condition, list(captured), made[0], made[1])
 
 

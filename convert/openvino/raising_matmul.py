@@ -20,6 +20,7 @@ from .raising_support import (
     element_type,
     given,
     number,
+    required,
     scalar,
     size,
     steps,
@@ -87,7 +88,7 @@ def attention(op: Builder, node: Node) -> Results:
 def fake_quantize(op: Builder, node: Node) -> Results:
     """FakeQuantize-1: clipped to the input range, rounded half to even to a level, put into the output range."""
     x, low, high, out_low, out_high = (given(node, index) for index in range(5))
-    levels = int(node.attributes["levels"])
+    levels = int(required(node, "levels"))
     if levels < 2:
         raise Unsupported(node, f"levels is {levels}")
     most = number(op, levels - 1, x)

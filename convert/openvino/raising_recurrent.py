@@ -17,7 +17,7 @@ from ...passes.graph import Node, Value
 from ...passes.rewrite import Builder, collect, rule
 from ...passes.types import DType
 from .dialect import DOMAIN
-from .raising_support import Results, cast, constant, given, number, shape_part, size, vector
+from .raising_support import Results, cast, constant, given, number, required, shape_part, size, vector
 
 _ACTIVATIONS = {"relu": "Relu", "sigmoid": "Sigmoid", "tanh": "Tanh"}
 _WITH_PARAMETERS = {"hardsigmoid": "HardSigmoid", "elu": "Elu", "softsign": "Softsign", "softplus": "Softplus"}
@@ -118,7 +118,7 @@ def sequence(op: Builder, node: Node) -> Results:
         _lengths(op, x, lengths),
         *states,
         _outputs=1 + kind.states,
-        hidden_size=int(node.attributes["hidden_size"]),
+        hidden_size=int(required(node, "hidden_size")),
         direction=direction,
         **_options(node, kind, directions),
     )
@@ -158,7 +158,7 @@ def cell(op: Builder, node: Node) -> Results:
         None,
         *states,
         _outputs=1 + kind.states,
-        hidden_size=int(node.attributes["hidden_size"]),
+        hidden_size=int(required(node, "hidden_size")),
         **_options(node, kind, 1),
     )
     return [op.Squeeze(value, first) for value in made[1:]]

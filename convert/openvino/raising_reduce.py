@@ -19,6 +19,7 @@ from .raising_support import (
     normal_axes,
     number,
     rank_of,
+    required,
     scalar,
     size,
     vector,
@@ -148,7 +149,7 @@ def batch_norm(op: Builder, node: Node) -> Results:
 def group_norm(op: Builder, node: Node) -> Results:
     """GroupNormalization-12."""
     inputs = [given(node, index) for index in range(3)]
-    groups, epsilon = int(node.attributes["num_groups"]), float(node.attributes.get("epsilon", 0.0))
+    groups, epsilon = int(required(node, "num_groups")), float(node.attributes.get("epsilon", 0.0))
     return call(op, "GroupNormalization", *inputs, num_groups=groups, epsilon=epsilon)
 
 
@@ -158,8 +159,8 @@ def lrn(op: Builder, node: Node) -> Results:
     x = given(node)
     rank = rank_of(node, x)
     axes = normal_axes(node, fixed(node, 1, "the axes"), rank)
-    alpha, beta, bias = (float(node.attributes[name]) for name in ("alpha", "beta", "bias"))
-    length = int(node.attributes["size"])
+    alpha, beta, bias = (float(required(node, name)) for name in ("alpha", "beta", "bias"))
+    length = int(required(node, "size"))
     if axes == [1] and rank >= 3 and length % 2:
         return op.LRN(x, alpha=alpha, beta=beta, bias=bias, size=length)
     if not length % 2:

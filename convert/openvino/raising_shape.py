@@ -15,6 +15,7 @@ from .raising_support import (
     dimension,
     element_type,
     fixed,
+    fixed_axis,
     given,
     integers,
     joined,
@@ -134,7 +135,7 @@ def tile(op: Builder, node: Node) -> Results:
 @rule(DOMAIN, "Split")
 def split(op: Builder, node: Node) -> Results:
     """Split-1: parts of equal size."""
-    axis = fixed(node, 1, "the axis")[0]
+    axis = fixed_axis(node, 1)
     count = len(node.outputs)
     return op.Split(given(node), axis=axis, num_outputs=count, _outputs=count)
 
@@ -143,7 +144,7 @@ def split(op: Builder, node: Node) -> Results:
 def variadic_split(op: Builder, node: Node) -> Results:
     """VariadicSplit-1: one length may be -1, what is left."""
     x, lengths = given(node, 0), vector(op, given(node, 2))
-    axis = fixed(node, 1, "the axis")[0]
+    axis = fixed_axis(node, 1)
     known, extent = integers(lengths), size(x, axis)
     if known is not None and -1 in known and extent is not None:
         rest = extent - sum(item for item in known if item >= 0)

@@ -112,6 +112,8 @@ def strided_slice(op: Builder, node: Node) -> Results:
     if count is None:
         count = max(len(node.attributes.get(f"{name}_mask") or []) for name in ("begin", "end"))
     spec = _spec(node, count, rank_of(node, x))
+    if any(length not in (None, count) for length in (size(end, 0), None if strides is None else size(strides, 0))):
+        raise InvalidModel(f"{node!r}: its begin, end and strides aren't of one length")
     if spec.axes:
         step = op.const([1] * count, DType.INT64) if strides is None else vector(op, strides)
         x = _sliced(op, node, x, (begin, end, step), spec, count)

@@ -50,9 +50,11 @@ def constant(value: Value | None) -> np.ndarray[Any, Any] | None:
 
 
 def integers(value: Value | None) -> list[int] | None:
-    """A constant's elements as a flat list of ints, None where the value isn't constant."""
+    """A constant's elements as a flat list of ints, None where the value isn't constant (or no whole numbers)."""
     array = constant(value)
-    return None if array is None else [int(item) for item in array.reshape(-1).tolist()]
+    if value is None or array is None or value.tensor.dtype is None or not value.tensor.dtype.is_integer:
+        return None
+    return [int(item) for item in array.reshape(-1).tolist()]
 
 
 def fixed(node: Node, index: int, what: str) -> list[int]:
@@ -65,6 +67,30 @@ def fixed(node: Node, index: int, what: str) -> list[int]:
     if found is None:
         raise Unsupported(node, f"{what} must be constant in ONNX, here the model computes it")
     return found
+
+
+def fixed_axis(node: Node, index: int) -> int:
+    """Input `index`, an axis that ONNX wants as an attribute.
+
+    Raises:
+        Unsupported: it isn't constant.
+        InvalidModel: it isn't one number.
+    """
+    found = fixed(node, index, "the axis")
+    if len(found) != 1:
+        raise InvalidModel(f"{node!r}: {len(found)} numbers for its axis")
+    return found[0]
+
+
+def required(node: Node, name: str) -> Any:
+    """An attribute that the operator can't do without.
+
+    Raises:
+        InvalidModel: the file doesn't give it.
+    """
+    if name not in node.attributes:
+        raise InvalidModel(f"{node!r}: the attribute {name} is missing")
+    return node.attributes[name]
 
 
 def choice(node: Node, name: str, default: str, table: Mapping[str, Any]) -> Any:
@@ -139,7 +165,8 @@ def cast(op: Builder, value: Value, dtype: DType) -> Value:
         return value
     array = constant(value)
     if array is not None and array.size <= _MOST_FOLDED and value.tensor.dtype is not DType.STRING:
-        return op.const(np.asarray(array).astype(dtype.numpy), dtype)
+        with np.errstate(invalid="ignore"):  # a number that doesn't fit becomes what it becomes at run time
+            return op.const(np.asarray(array).astype(dtype.numpy), dtype)
     return op.Cast(value, to=enum_of(dtype, value), _types=[TensorType(dtype, value.tensor.shape)])
 
 
@@ -149,6 +176,8 @@ def reshaped(op: Builder, value: Value, shape: Sequence[int]) -> Value:
     if data is not None:
         known = volume([dim for dim in shape if dim >= 0])
         full = tuple(dim if dim >= 0 else data.size // max(known, 1) for dim in shape)
+        if volume(full) != data.size:
+            raise InvalidModel(f"{value.name!r} has the shape {list(data.shape)}, not {list(shape)}")
         view = TensorData(data.dtype, full, load=lambda: data.numpy().reshape(full))
         return op.const(view)
     stated = TensorType(value.tensor.dtype, tuple(shape)) if -1 not in shape else None
@@ -176,7 +205,8 @@ def vector(op: Builder, value: Value, dtype: DType = DType.INT64) -> Value:
 def number(op: Builder, item: Any, like: Value, shape: Sequence[int] = ()) -> Value:
     """A constant filled with one number, of the element type of `like` (float32 where that isn't known)."""
     dtype = like.tensor.dtype or DType.FLOAT32
-    return op.const(np.full(tuple(shape), item).astype(dtype.numpy), dtype)
+    with np.errstate(invalid="ignore"):  # in a float-only operator that a file feeds with integers
+        return op.const(np.full(tuple(shape), item).astype(dtype.numpy), dtype)
 
 
 def dimension(op: Builder, value: Value, axis: int) -> Value:
@@ -241,27 +271,36 @@ def normal_axes(node: Node, axes: Sequence[int], rank: int) -> list[int]:
     return [axis % rank for axis in axes]
 
 
-def lowest(dtype: DType) -> float | int:
-    """The lowest finite number of a type."""
+def limits(dtype: DType) -> tuple[float | int, float | int]:
+    """The lowest and the highest finite number of a type."""
+    if dtype is DType.BOOL:
+        return 0, 1
     if dtype.is_float:
-        return float(ml_dtypes.finfo(dtype.numpy).min)
-    return int(ml_dtypes.iinfo(dtype.numpy).min)
+        found = ml_dtypes.finfo(dtype.numpy)
+        return float(found.min), float(found.max)
+    whole = ml_dtypes.iinfo(dtype.numpy)
+    return int(whole.min), int(whole.max)
 
 
 def volume(shape: Sequence[int]) -> int:
     return math.prod(shape)
 
 
-def aligned(op: Builder, node: Node, base: int = 0) -> list[Value]:
-    """All inputs of an elementwise operator so that NumPy's broadcasting does what `auto_broadcast` says.
+def aligned(op: Builder, node: Node, count: int = 2, base: int = 0) -> list[Value]:
+    """The `count` inputs of an elementwise operator so that NumPy's broadcasting does what `auto_broadcast` says.
 
     "none" wants equal shapes, "numpy" is ONNX's rule. "pdpd" puts the dimensions of the others at an axis of
     input `base`: the one the file names, else 0 as OpenVINO's reader has it; -1 is the end.
     """
-    inputs = [given(node, index) for index in range(len(node.formal_inputs))]
+    if len(node.formal_inputs) != count:
+        raise InvalidModel(f"{node!r}: it has {len(node.formal_inputs)} inputs, {count} are needed")
+    inputs = [given(node, index) for index in range(count)]
     if str(node.attributes.get("auto_broadcast", "numpy")).lower() != "pdpd":
         return inputs
-    axis = int(node.attributes.get("auto_broadcast.auto_broadcast_axis", 0))
+    word = str(node.attributes.get("auto_broadcast.auto_broadcast_axis", 0))
+    if not word.lstrip("-").isdecimal():
+        raise InvalidModel(f"{node!r}: the axis of its broadcast is {word!r}")
+    axis = int(word)
     rank = rank_of(node, inputs[base])
     for index, value in enumerate(inputs):
         behind = 0 if axis == -1 else rank - axis - rank_of(node, value)
@@ -346,6 +385,8 @@ def rows(table: Mapping[str, str]) -> dict[Key, list[Rule]]:
     """Rules for operators that differ in name only: same inputs, no attributes."""
 
     def make(target: str) -> Rule:
-        return lambda op, node: call(op, target, *aligned(op, node))
+        variables, repeats, _, _ = _formal(target)
+        count = 2 if repeats else len(variables)
+        return lambda op, node: call(op, target, *aligned(op, node, count))
 
     return {(DOMAIN, source): [make(target)] for source, target in table.items()}

@@ -87,7 +87,7 @@ CASES = table(
         *[
             (
                 f"scatter_elements_i32_{how}_{own}",
-                [whole(5), i32([0, 3, 0, 4, 3, 3]), whole(6, seed=1)],
+                [whole(5, low=0), i32([0, 3, 0, 4, 3, 3]), whole(6, low=0, seed=1)],
                 lambda x, i, u, how=how, own=own: node(
                     "ScatterElementsUpdate", 12, x, i, u, i64(0), reduction=how, use_init_val=own
                 ),

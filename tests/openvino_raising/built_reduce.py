@@ -38,8 +38,6 @@ CASES = table(
             for keep in (True, False)
         ],
         ("reduce_scalar_axis", [floats(2, 3)], lambda x: node("ReduceSum", 1, x, i64(1), keep_dims=False)),
-        ("reduce_no_axes", [floats(2, 3)], lambda x: node("ReduceSum", 1, x, i64([]), keep_dims=False)),
-        ("reduce_l1_no_axes", [floats(2, 3)], lambda x: node("ReduceL1", 4, x, i64([]), keep_dims=False)),
         ("reduce_computed_axes", [floats(2, 3), i64([1])], lambda x, a: node("ReduceSum", 1, x, a, keep_dims=True)),
         (
             "reduce_i32",

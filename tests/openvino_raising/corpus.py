@@ -112,7 +112,7 @@ def difference(found: list[np.ndarray], wanted: list[np.ndarray], rtol: float = 
         finite = np.abs(b[np.isfinite(b)])
         if not np.allclose(a, b, rtol, atol * max(1.0, finite.max(initial=0)), equal_nan=True):
             with np.errstate(all="ignore"):
-                worst = int(np.nanargmax(np.where(a == b, 0, np.abs(a - b)))) if a.size else 0
+                worst = int(np.argmax(np.where(a == b, 0, np.nan_to_num(np.abs(a - b), nan=np.inf))))
             return f"output {place}: {a.reshape(-1)[worst]}, not {b.reshape(-1)[worst]} (element {worst})"
     return ""
 
