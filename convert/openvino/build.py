@@ -13,26 +13,24 @@ from .dialect import DOMAIN
 _OPSETS: dict[int, str] = {
     1: """
         Abs Acos Add Asin Atan AvgPool Ceiling Clamp Concat Convert ConvertLike Convolution ConvolutionBackpropData
-        Cos Cosh DepthToSpace Divide Elu Equal Erf Exp FakeQuantize Floor FloorMod Greater GreaterEqual
+        Cos Cosh DepthToSpace Divide Elu Equal Erf Exp Floor FloorMod Greater GreaterEqual
         GroupConvolution GroupConvolutionBackpropData HardSigmoid LRN Less LessEqual Log LogicalAnd LogicalNot
         LogicalOr LogicalXor MatMul Maximum Minimum Mod Multiply Negative NotEqual PReLU Power ReLU ReduceLogicalAnd
         ReduceLogicalOr ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum Reshape ReverseSequence Select Selu
-        Sigmoid Sign Sin Sinh SpaceToDepth Split Sqrt SquaredDifference Squeeze Subtract Tan Tanh Tile Transpose
+        Sigmoid Sign Sin Sinh SpaceToDepth Split Sqrt Squeeze Subtract Tan Tanh Tile Transpose
         Unsqueeze VariadicSplit
     """,
-    2: "ROIPooling",
     3: "Broadcast CumSum NonZero ShapeOf",
     4: "Acosh Asinh Atanh HSwish Mish Range ReduceL1 ReduceL2 SoftPlus Swish",
     5: "BatchNormInference GRUSequence LSTMSequence LogSoftmax Loop RNNSequence Round",
     6: "GatherElements MVN",
     7: "DFT Einsum Gelu IDFT",
     8: "DeformableConvolution Gather GatherND If MaxPool RandomUniform Slice SoftMax",
-    9: "Eye GridSample IRDFT NonMaxSuppression RDFT ROIAlign SoftSign",
+    9: "GridSample NonMaxSuppression RDFT ROIAlign SoftSign",
     10: "IsFinite IsInf IsNaN Unique",
     11: "Interpolate TopK",
     12: "GroupNormalization Pad ScatterElementsUpdate",
-    13: "BitwiseAnd BitwiseNot BitwiseOr BitwiseXor FakeConvert ScaledDotProductAttention",
-    14: "Inverse",
+    13: "BitwiseAnd BitwiseNot BitwiseOr BitwiseXor ScaledDotProductAttention",
     15: "BitwiseLeftShift BitwiseRightShift Col2Im STFT ScatterNDUpdate",
     16: "Identity OneHot",
 }

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...passes.errors import Unsupported
 from ...passes.graph import Node, Value
+from ...passes.infer import constant_node_data
 from ...passes.protos import DTYPES
 from ...passes.rewrite import Builder, collect, rule
 from ...passes.tensor import TensorData
@@ -144,6 +145,14 @@ def tile(op: Builder, node: Node) -> Value:
     full = vector(op, op.Concat(*columns, axis=1))  # repeats, size, repeats, size ...
     spread = op.Broadcast(op.Reshape(data, single, special_zero=False), full, mode="numpy")
     return op.Reshape(spread, op.Multiply(sizes, repeats), special_zero=False)
+
+
+@rule("", "Constant")
+def constant(op: Builder, node: Node) -> Value:
+    data = constant_node_data(node)
+    if data is None:
+        raise Unsupported(node, "a constant that isn't a dense tensor")
+    return op.const(data)
 
 
 @rule("", "ConstantOfShape")
