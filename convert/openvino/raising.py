@@ -32,7 +32,7 @@ from . import (
     raising_slice,
     raising_state,
 )
-from .dialect import META, Net
+from .dialect import META, PORT, Net, Port
 from .raising_state import States, interface
 
 NOTES = "notes"
@@ -94,8 +94,12 @@ def _output_names(graph: Graph) -> list[str]:
     net = graph.meta.get(META)
     if not isinstance(net, Net) or len(net.results) != len(graph.outputs):
         return [value.name for value in graph.outputs]
-    pairs = zip(graph.outputs, net.results, strict=True)
-    return [result.output_names[0] if result.output_names else value.name for value, result in pairs]
+    names: list[str] = []
+    for value, result in zip(graph.outputs, net.results, strict=True):
+        port = (value.meta or {}).get(PORT)
+        tensor = port.names if isinstance(port, Port) else None
+        names.append((result.output_names or tensor or [value.name])[0])
+    return names
 
 
 def _name_outputs(rewriter: Rewriter, graph: Graph, names: list[str]) -> None:

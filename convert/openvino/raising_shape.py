@@ -11,7 +11,6 @@ from .raising_support import (
     Results,
     cast,
     choice,
-    constant,
     dimension,
     element_type,
     fixed,
@@ -203,7 +202,7 @@ def random_uniform(op: Builder, node: Node) -> Results:
     seed = int(node.attributes.get("op_seed", 0)) or int(node.attributes.get("global_seed", 0))
     op.rewriter.notes.append(f"{node!r}: random numbers differ between runtimes, also with a seed")
     made = dtype if dtype.is_float else DType.FLOAT64
-    pattern = op.Expand(op.const(constant(number(op, 0, op.const(0.0))), made), vector(op, shape))
+    pattern = op.Expand(op.const(0.0, made), vector(op, shape))
     unit = op.RandomUniformLike(pattern, dtype=None, seed=float(seed) if seed else None)
     least, most = (scalar(op, value, made) for value in (low, high))
     spread = op.Add(op.Mul(unit, op.Sub(most, least)), least)

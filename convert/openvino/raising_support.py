@@ -163,10 +163,10 @@ def cast(op: Builder, value: Value, dtype: DType) -> Value:
     """`value` as `dtype`, itself where it is that already; small constants are converted here."""
     if value.tensor.dtype is dtype:
         return value
-    array = constant(value)
-    if array is not None and array.size <= _MOST_FOLDED and value.tensor.dtype is not DType.STRING:
+    data = value.data
+    if data is not None and data.size <= _MOST_FOLDED and data.dtype is not DType.STRING:
         with np.errstate(invalid="ignore"):  # a number that doesn't fit becomes what it becomes at run time
-            return op.const(np.asarray(array).astype(dtype.numpy), dtype)
+            return op.const(data.numpy().astype(dtype.numpy), dtype)
     return op.Cast(value, to=enum_of(dtype, value), _types=[TensorType(dtype, value.tensor.shape)])
 
 

@@ -83,6 +83,8 @@ CASES = table(
         sequence("relu", "RNN", activations=["relu"]),
         sequence("sigmoid", "RNN", activations=["sigmoid"]),
         cell("4", "LSTM", 4),
+        cell("1_ifco", "LSTM", 1, weights_format="ifco"),
+        cell("1_fico", "LSTM", 1, weights_format="fico"),
         cell("3", "GRU", 3),
         cell("linear", "GRU", 3, bias=4, linear_before_reset=True),
         cell("1", "RNN", 1),
