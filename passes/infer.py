@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import onnx
 from onnx import TensorProto, TypeProto, shape_inference
 
 from . import loop as loops
 from .graph import Graph, Node, Value
 from .protos import AttributeRef, attribute_to_proto, tensor_to_proto, type_from_proto, type_to_proto
-from .schemas import HUB_OPSET, HUB_OPSETS, schema
+from .schemas import schema
 from .tensor import TensorData
 from .types import DType, Shape, TensorType, Type, merge, tensor
 
@@ -55,7 +56,7 @@ def infer_node(node: Node) -> Sequence[Type | None]:
         proto.attribute.append(attribute_to_proto(name, value, node))
     try:
         outputs = shape_inference.infer_node_outputs(
-            found, proto, types, data, opset_imports=[onnx.helper.make_opsetid(node.domain, _opset(node))]
+            found, proto, types, data, opset_imports=[onnx.helper.make_opsetid(node.domain, max(node.version, 1))]
         )
     except (onnx.shape_inference.InferenceError, RuntimeError, ValueError, onnx.checker.ValidationError):
         return [None] * len(node.outputs)
@@ -100,10 +101,6 @@ def _elementwise(node: Node) -> TensorType | None:
         elif other.shape and other.shape != shape:
             return None
     return TensorType(DType.BOOL, shape) if name in _COMPARE else TensorType(first.dtype, shape)
-
-
-def _opset(node: Node) -> int:
-    return max(node.version, 1) if node.domain not in HUB_OPSETS else max(node.version, min(HUB_OPSET, node.version))
 
 
 def infer(graph: Graph, *, known: bool = False) -> None:
@@ -281,8 +278,6 @@ def constant_array(value: Value | None) -> Any:
 
 def constant_node_data(node: Node) -> TensorData | None:
     """The data of a Constant node, whichever attribute holds it; None for sparse or referring ones."""
-    import numpy as np
-
     attributes = node.attributes
     if isinstance(attributes.get("value"), TensorData):
         return attributes["value"]

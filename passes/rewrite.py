@@ -375,18 +375,3 @@ def renamed(domain: str, table: Mapping[str, str]) -> dict[Key, list[Rule]]:
         return lambda op, node: op.call(target, *node.inputs, _outputs=len(node.outputs))
 
     return {(domain, source): [make(target)] for source, target in table.items()}
-
-
-__all__ = [
-    "Builder",
-    "Dialect",
-    "Key",
-    "Names",
-    "Rewriter",
-    "Rule",
-    "Rules",
-    "collect",
-    "combine",
-    "renamed",
-    "rule",
-]
