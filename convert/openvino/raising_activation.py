@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...passes.graph import Node, Value
 from ...passes.rewrite import Builder, collect, combine, rule
 from .dialect import DOMAIN
-from .raising_support import Results, call, choice, constant, given, number, reshaped, rows, scalar, size
+from .raising_support import Results, call, choice, constant, dimension, given, number, reshaped, rows, scalar, size
 
 _ROWS = {
     "HSwish": "HardSwish",
@@ -88,9 +88,15 @@ def swish(op: Builder, node: Node) -> Results:
 def prelu(op: Builder, node: Node) -> Results:
     """PReLU-1: a vector of slopes as long as dimension 1 belongs to the channels, else NumPy's rule."""
     x, slope = given(node, 0), given(node, 1)
-    count, rank = size(slope, 0), x.rank
-    if slope.rank == 1 and rank is not None and rank > 2 and count != 1 and count == size(x, 1):
-        slope = reshaped(op, slope, [-1] + [1] * (rank - 2))
+    rank = x.rank
+    if slope.rank == 1 and rank is not None and rank > 2:
+        count, channels = size(slope, 0), size(x, 1)
+        by_channel, by_last = [1, -1] + [1] * (rank - 2), [1] * (rank - 1) + [-1]
+        if count is not None and channels is not None:
+            slope = reshaped(op, slope, by_channel if count == channels else by_last)
+        elif count != 1:
+            same = op.Equal(dimension(op, x, 1), dimension(op, slope, 0))
+            slope = op.Reshape(slope, op.Where(same, op.const(by_channel), op.const(by_last)))
     if slope.rank is not None and rank is not None and slope.rank <= rank:
         return call(op, "PRelu", x, slope)
     return op.Where(op.Less(x, number(op, 0, x)), op.Mul(x, slope), x)

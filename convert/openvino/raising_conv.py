@@ -158,21 +158,21 @@ def _reach(window: dict[str, Any], kernel: Sequence[int]) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class _Pool:
-    """A pooling's attributes, and how many windows follow on each axis that see nothing but pad."""
+    """A pooling's attributes, and how many windows follow on each axis that see nothing but pad (None: none)."""
 
     window: dict[str, Any]
-    empty: list[int]
+    empty: Value | None = None
 
     def finish(self, op: Builder, value: Value, filler: float | int) -> Value:
         """`value` with the empty windows behind the others."""
-        if not any(self.empty):
+        if self.empty is None:
             return value
-        count = len(self.empty) + 2
-        pads = op.const([0] * (count + 2) + self.empty, DType.INT64)
-        return op.Pad(value, pads, number(op, filler, value))
+        return op.Pad(
+            value, op.Concat(op.const([0] * ((value.rank or 0) + 2)), self.empty, axis=0), number(op, filler, value)
+        )
 
 
-def _rounded(node: Node, x: Value, window: dict[str, Any], kernel: list[int]) -> _Pool:
+def _rounded(op: Builder, node: Node, x: Value, window: dict[str, Any], kernel: list[int]) -> _Pool:
     """A pooling with its `rounding_type`: "ceil_torch" is ONNX's ceil_mode, where no window starts in the pad behind.
 
     With "ceil" one may, and sees pad only.
@@ -180,22 +180,26 @@ def _rounded(node: Node, x: Value, window: dict[str, Any], kernel: list[int]) ->
     kind = choice(node, "rounding_type", "floor", {"floor": 0, "ceil": 1, "ceil_torch": 2})
     count = len(kernel)
     if not kind or window.get("auto_pad", "NOTSET").startswith("SAME"):
-        return _Pool(window, [0] * count)
+        return _Pool(window)
     ceiled = {**window, "ceil_mode": 1}
     pads = window.get("pads") or [0] * (2 * count)
     strides, reach = window["strides"], _reach(window, kernel)
     apart = any(after + stride > width for after, stride, width in zip(pads[count:], strides, reach, strict=True))
     if kind == 2 or not apart:
-        return _Pool(ceiled, [0] * count)
+        return _Pool(ceiled)
     extents = sizes(x, range(2, count + 2))
     if extents is None:
-        raise Unsupported(node, "rounding_type 'ceil' of a size that isn't known, with windows inside the pad")
+        begin = op.Add(op.Shape(x, start=2), op.const(pads[:count]))
+        step = op.const(strides)
+        over = op.Sub(op.Add(op.Add(begin, op.const(pads[count:])), step), op.const([one + 1 for one in reach]))
+        last = op.Mul(op.Div(over, step), step)
+        return _Pool(ceiled, cast(op, op.GreaterOrEqual(last, begin), DType.INT64))
     empty = []
     for axis, extent in enumerate(extents):
         begin = extent + pads[axis]
         last = -(-(begin + pads[count + axis] - reach[axis]) // strides[axis]) * strides[axis]
         empty.append(int(last >= begin))
-    return _Pool(ceiled, empty)
+    return _Pool(ceiled, op.const(empty) if any(empty) else None)
 
 
 @rule(DOMAIN, "AvgPool")
@@ -203,7 +207,7 @@ def avg_pool(op: Builder, node: Node) -> Results:
     """AvgPool-1, -14 ("ceil_torch"), -16 (dilations). A window of pad is 0 / 0 where pad doesn't count."""
     x = given(node)
     kernel = _list(node, "kernel", 1, _spatial(node, x))
-    pool = _rounded(node, x, _window(node, len(kernel), "strides", "dilations"), kernel)
+    pool = _rounded(op, node, x, _window(node, len(kernel), "strides", "dilations"), kernel)
     include = not node.attributes.get("exclude-pad", True)
     made = call(op, "AveragePool", x, kernel_shape=kernel, count_include_pad=int(include), **pool.window)
     return pool.finish(op, made, 0 if include or not dtype_of(node, x).is_float else math.nan)
@@ -218,14 +222,14 @@ def max_pool(op: Builder, node: Node) -> Results:
     x = given(node)
     rank = _spatial(node, x) + 2
     kernel = _list(node, "kernel", 1, rank - 2)
-    pool = _rounded(node, x, _window(node, len(kernel), "strides", "dilations"), kernel)
+    pool = _rounded(op, node, x, _window(node, len(kernel), "strides", "dilations"), kernel)
     count = min(len(node.outputs), 2)
     made = call(op, "MaxPool", x, _outputs=count, kernel_shape=kernel, **pool.window)
     values = pool.finish(op, made if count == 1 else made[0], limits(dtype_of(node, x))[0])
     if count == 1:
         return values
     indices = pool.finish(op, made[1], 0)
-    if any(pool.empty):
+    if pool.empty is not None:
         planes = op.ReduceProd(op.Shape(x, end=2), keepdims=0)
         each = op.Mul(op.Range(op.const(0), planes, op.const(1)), op.ReduceProd(op.Shape(x, start=2), keepdims=0))
         ones = op.const([1] * (rank - 2), DType.INT64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...passes.errors import InvalidModel, Unsupported
 from ...passes.graph import Node, Value
@@ -25,7 +25,6 @@ from .raising_support import (
     number,
     rank_of,
     required,
-    size,
     sizes,
     vector,
 )
@@ -100,7 +99,11 @@ def interpolate(op: Builder, node: Node) -> Results:
     axes = normal_axes(node, list(named) if named is not None else list(range(rank)), rank)
     wanted = given(node, 2 if wish.by_scales and node.version < 11 else 1)
     if wish.mode == "nearest" and (wish.nearest == "simple" or wish.coordinates == "tf_half_pixel_for_nn"):
-        return _by_index(op, node, x, axes, wanted, wish)
+        if constant(wanted) is not None and sizes(x, axes) is not None:
+            return _by_index(op, x, axes, wanted, wish)
+        if wish.nearest not in _TF_NEAREST or wish.coordinates != "tf_half_pixel_for_nn":
+            raise Unsupported(node, f"nearest by {wish.nearest} and {wish.coordinates} of sizes that aren't known")
+        wish = replace(wish, coordinates="half_pixel", nearest=_TF_NEAREST[wish.nearest])
     if wish.coordinates == "tf_half_pixel_for_nn":
         raise Unsupported(node, "tf_half_pixel_for_nn of a mode other than nearest")
     smooth = wish.pillow or (wish.antialias and _smooths(node, x, axes, wanted, wish))
@@ -145,16 +148,12 @@ def _padded(op: Builder, node: Node, x: Value) -> Value:
     return op.Pad(x, op.const(pads[0] + pads[1], DType.INT64), number(op, 0, x))
 
 
-def _by_index(op: Builder, node: Node, x: Value, axes: list[int], wanted: Value, wish: _Resize) -> Value:
-    """Nearest in a way that Resize hasn't: each axis gathered by indices computed here."""
-    goals = constant(wanted)
-    if goals is None:
-        raise Unsupported(node, f"nearest by {wish.nearest} and {wish.coordinates} to a size that isn't constant")
+def _by_index(op: Builder, x: Value, axes: list[int], wanted: Value, wish: _Resize) -> Value:
+    """Nearest in a way that Resize hasn't: each axis gathered by indices computed here, from sizes that are known."""
+    goals, extents = constant(wanted), sizes(x, axes)
+    assert goals is not None and extents is not None
     result = x
-    for axis, goal in zip(axes, goals.reshape(-1).tolist(), strict=True):
-        extent = size(x, axis)
-        if extent is None:
-            raise Unsupported(node, f"nearest by {wish.nearest} and {wish.coordinates} of a size that isn't known")
+    for axis, extent, goal in zip(axes, extents, goals.reshape(-1).tolist(), strict=True):
         scale = float(goal) if wish.by_scales else goal / extent
         target = math.floor(extent * scale) if wish.by_scales else int(goal)
         if target == extent:

@@ -3,6 +3,7 @@
     python make_ir.py FOLDER nodes FIRST        onnx's node cases, converted
     python make_ir.py FOLDER catalogue FIRST    the control-flow catalogue, converted, a case for each of its runs
     python make_ir.py FOLDER MODULE FIRST       the table CASES of a module of this folder
+    python make_ir.py FOLDER MODULE+dynamic FIRST    the same, no size of an input known
 
 prints one line "number name" before each case and "= name reason" after it (reason empty when all went well).
 Writes NAME.xml, NAME.bin and NAME.npz: in0 ..., out0 ... (OpenVINO's numbers), expected0 ... (the case's own).
@@ -57,10 +58,13 @@ def catalogue_cases(folder: Path) -> Iterator[tuple[str, Callable[[], Made]]]:
 
 def built_cases(module: str) -> Iterator[tuple[str, Callable[[], Made]]]:
     """The cases of a module: name -> function that gives a model and its inputs."""
+    module, _, dynamic = module.partition("+")
     for name, build in importlib.import_module(f"openvino_raising.{module}").CASES.items():
 
         def make(build: Any = build) -> Made:
             model, inputs, *expected = build()
+            if dynamic and model.inputs:
+                model.reshape({port: ov.PartialShape([-1] * len(port.get_partial_shape())) for port in model.inputs})
             return model, inputs, expected[0] if expected else []
 
         yield name, make

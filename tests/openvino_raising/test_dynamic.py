@@ -1,0 +1,45 @@
+"""The same layers with no size of an input known: what is computed here otherwise is then computed by the model."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+from .conftest import Made
+from .corpus import check
+
+FAULTS = {
+    "lrn_spatial": "OpenVINO gives an empty tensor",
+    "lrn_spatial_dynamic": "OpenVINO gives an empty tensor",
+    "fake_quantize_channels": "OpenVINO is one level off where a value lies between two",
+    "pool_max_8_same_upper": "OpenVINO pads as if the sizes were 0",
+    "pool_max_8_same_lower": "OpenVINO pads as if the sizes were 0",
+}
+REFUSED = {
+    *(f"resize_nearest_{one}_simple" for one in ("half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners")),
+    *(f"resize_nearest_tf_half_pixel_for_nn_{one}" for one in ("round_prefer_ceil", "ceil", "simple")),
+    "resize_antialias_up",
+}
+
+
+@pytest.mark.parametrize(
+    ("source", "least"), [("built_shape", 70), ("built_reduce", 60), ("built_index", 50), ("built_conv", 150)]
+)
+def test_layers_of_unknown_sizes(made: Made, source: str, least: int) -> None:
+    folder, reasons = made(f"{source}+dynamic")
+    usable = [name for name, reason in reasons.items() if not reason]
+    assert len(usable) >= least
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        told = {name: check(folder / f"{name}.xml") for name in usable if name not in FAULTS}
+    assert {name for name, reason in told.items() if reason.startswith("raise")} <= REFUSED
+    assert {name: reason for name, reason in told.items() if reason and name not in REFUSED} == {}
+
+
+def test_loops_over_unknown_sizes(made: Made) -> None:
+    folder, reasons = made("built_loops+dynamic")
+    usable = [name for name, reason in reasons.items() if not reason]
+    assert len(usable) > 45
+    told = {name: check(folder / f"{name}.xml") for name in usable}
+    assert {name: reason for name, reason in told.items() if reason} == {}
