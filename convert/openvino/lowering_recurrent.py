@@ -11,7 +11,9 @@ import numpy as np
 
 from ...passes.errors import Unsupported
 from ...passes.graph import Node, Value
+from ...passes.infer import infer
 from ...passes.rewrite import Builder, collect, rule
+from .lowering_cells import written_out
 from .lowering_tools import (
     cut,
     dtype_of,
@@ -30,22 +32,27 @@ _GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 _KNOWN = ("relu", "sigmoid", "tanh")
 
 
-def _attributes(node: Node, recurrence: Value) -> dict[str, Any]:
+def _hidden(node: Node, recurrence: Value) -> int:
     hidden = static_dim(recurrence, 2) or node.attributes.get("hidden_size")
     if not hidden:
         raise Unsupported(node, "the hidden size isn't known")
+    return int(hidden)
+
+
+def _attributes(node: Node, hidden: int) -> dict[str, Any] | None:
+    """The attributes of OpenVINO's sequence; None where it can't say it."""
     direction = node.attributes.get("direction", "forward")
     directions = 2 if direction == "bidirectional" else 1
     names = [name.lower() for name in node.attributes.get("activations") or _ACTIVATIONS[node.op_type] * directions]
     each = len(names) // directions
-    if names[:each] * directions != names:
-        raise Unsupported(node, "different activations for the two directions")
-    for name in names:
-        if name not in _KNOWN:
-            raise Unsupported(node, f"the activation {name}, OpenVINO's CPU knows {', '.join(_KNOWN)}")
+    peepholes = node.input(7)
+    if peepholes is not None and (peepholes.data is None or peepholes.data.numpy().any()):
+        return None
+    if names[:each] * directions != names or not set(names) <= set(_KNOWN) or flag(node, "input_forget"):
+        return None
     return {
         "direction": direction,
-        "hidden_size": int(hidden),
+        "hidden_size": hidden,
         "activations": names[:each],
         "activations_alpha": [],
         "activations_beta": [],
@@ -83,15 +90,14 @@ def _gates_of(op: Builder, weights: Value, hidden: int, chosen: list[int]) -> Va
 def recurrent(op: Builder, node: Node) -> list[Value]:
     x, weights, recurrence = (required(node, index) for index in range(3))
     kind = node.op_type
-    attributes = _attributes(node, recurrence)
-    hidden: int = attributes["hidden_size"]
+    hidden = _hidden(node, recurrence)
+    attributes = _attributes(node, hidden)
+    if attributes is None:
+        graph = written_out(node, hidden)
+        infer(graph)
+        return op.inline(graph, [value for value in node.inputs if value is not None])
     batch_first = flag(node, "layout")
     swap = [0, 1, 2] if batch_first else [1, 0, 2]
-    peepholes = node.input(7)
-    if peepholes is not None and (peepholes.data is None or peepholes.data.numpy().any()):
-        raise Unsupported(node, "peepholes have no OpenVINO form")
-    if flag(node, "input_forget"):
-        raise Unsupported(node, "coupled input and forget gates have no OpenVINO form")
     linear = kind == "GRU" and flag(node, "linear_before_reset")
     if kind == "GRU":
         attributes["linear_before_reset"] = linear

@@ -8,8 +8,11 @@ from collections.abc import Callable
 import numpy as np
 
 from ...passes.errors import Unsupported
-from ...passes.graph import Node, Value
-from ...passes.rewrite import Builder, collect, rule
+from ...passes.graph import Graph, Node, Value
+from ...passes.hub import HUB
+from ...passes.infer import infer
+from ...passes.loop import Carried, Sliced, Stacked
+from ...passes.rewrite import Builder, Rewriter, collect, rule
 from ...passes.types import DType
 from .lowering_context import context_of
 from .lowering_tools import (
@@ -29,6 +32,7 @@ from .lowering_tools import (
     scalar,
     shape_of,
     size_of,
+    vector,
 )
 
 Step = Callable[[Builder, Value], Value]
@@ -205,6 +209,40 @@ def topk(op: Builder, node: Node) -> tuple[Value, ...]:
 def cum_sum(op: Builder, node: Node) -> Value:
     axis = scalar(op, required(node, 1))
     return op.CumSum(required(node, 0), axis, exclusive=flag(node, "exclusive"), reverse=flag(node, "reverse"))
+
+
+@rule("", "CumProd")
+def cum_prod(op: Builder, node: Node) -> Value:
+    """A loop along the axis that carries the product; along the first one where it is known at run time only."""
+    data, stated = required(node, 0), required(node, 1)
+    rank, known = rank_of(node, data), ints(stated)
+    if known is not None or rank == 1:
+        return _products(op, node, data, axis_of(node, known[0], rank) if known else 0)
+    axis = op.FloorMod(vector(op, convert(op, node, stated, DType.INT64)), i64(op, rank))
+    ends = op.Concat(i64(op, [0]), axis, axis=0), op.Concat(axis, i64(op, [0]), axis=0)
+    swapped = op.ScatterElementsUpdate(
+        i64(op, list(range(rank))), *ends, i64(op, 0), reduction="none", use_init_val=True
+    )
+    return op.Transpose(_products(op, node, op.Transpose(data, swapped), 0), swapped)
+
+
+def _products(op: Builder, node: Node, data: Value, axis: int) -> Value:
+    dtype = dtype_of(node, data)
+    graph = Graph("hub")
+    hub = Builder(Rewriter(HUB, {}), graph)
+    x = graph.add_input("x", data.type)
+    shape = hub.Concat(hub.Shape(x, start=0, end=axis), hub.Shape(x, start=axis + 1), axis=0)
+    first = hub.Expand(hub.const(1, dtype), shape)
+    body = hub.region("body")
+    product, element = (body.input(name, first.type) for name in ("product", "element"))
+    following = body.Mul(product, element)
+    body.graph.outputs = [following, product if flag(node, "exclusive") else following]
+    reverse = flag(node, "reverse")
+    walk = Sliced(axis, -1, 0, -1) if reverse else Sliced(axis)
+    _, y = hub.loop(None, None, [Carried(), walk, Stacked(axis, reverse)], [first, x], body.graph)
+    graph.outputs = [y]
+    infer(graph)
+    return op.inline(graph, [data])[0]
 
 
 @rule("", "LpNormalization")
