@@ -7,7 +7,7 @@ from functools import partial
 
 from ..kernels.base import Attributes
 from .emitter import Emitter
-from .scalar import FORMULAS, RESULT, ROWS, VARIADIC, apply, convert
+from .scalar import FORMULAS, RESULT, ROWS, VARIADIC, apply, convert, select
 from .tensors import (
     FLOATS,
     KINDS,
@@ -137,8 +137,23 @@ def cast_like(em: Emitter, _: Attributes, inputs: list[Tensor | None]) -> Tensor
     return cast_to(em, tensor, like.kind)
 
 
+def parametric_relu(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tensor:
+    """PRelu; the slope stretches to x, never x to the slope."""
+    x, slope = given(inputs)
+    if em.broadcast([x.dims, slope.dims]) != x.dims or x.kind != slope.kind:
+        raise Decline("a slope that doesn't fit")
+    negative = partial(apply, em, "Less", None)
+
+    def element(operands: list[Atom]) -> Atom:
+        scaled = apply(em, "Mul", None, operands)
+        below = negative([operands[0], literal(x.kind, 0)])
+        return select(em, attrs, [below, scaled, operands[0]])
+
+    return pointwise(em, x.kind, [x, slope], element)
+
+
 def identity(_: Emitter, __: Attributes, inputs: list[Tensor | None]) -> Tensor:
-    """Identity, and Dropout outside training."""
+    """Identity."""
     return given(inputs[:1])[0]
 
 
@@ -149,5 +164,6 @@ OPERATORS: dict[str, Emit] = {
     "Clip": clip,
     "Cast": cast,
     "CastLike": cast_like,
+    "PRelu": parametric_relu,
     "Identity": identity,
 }

@@ -1,10 +1,10 @@
-"""MatMul and Gemm of vectors and matrices."""
+"""MatMul and Gemm."""
 
 from __future__ import annotations
 
 from ..kernels.base import Attributes
-from .elementwise import Emit, given
-from .emitter import Emitter
+from .elementwise import Emit, given, narrowed
+from .emitter import Emitter, element_of
 from .reduction import calculated, number
 from .scalar import apply
 from .shapes import regrouped, transposed
@@ -37,19 +37,34 @@ def _element(em: Emitter, a: Tensor, b: Tensor, at: tuple[str, ...], k: int) -> 
     return total
 
 
+def batched(em: Emitter, a: Tensor, b: Tensor) -> Tensor:
+    """The product of matrices in the last two axes; the axes before them are broadcast."""
+    em.same(a.dims[-1], b.dims[-2])
+    batch = em.broadcast([a.dims[:-2], b.dims[:-2]])
+    left, right = em.stored(a), em.stored(b)
+    result = em.buffer(a.kind, (*batch, a.dims[-2], b.dims[-1]))
+    with em.nest(batch) as at:
+        parts = [
+            element_of(array.name)(narrowed(array.dims[:-2], batch, at)) if len(array.dims) > 2 else array.name
+            for array in (left, right, result)
+        ]
+        em.block.line(f"multiply({', '.join(parts)})")
+    return em.settle(result)
+
+
 def matmul(em: Emitter, _: Attributes, inputs: list[Tensor | None]) -> Tensor:
-    """MatMul of vectors and matrices."""
+    """MatMul; a vector is a row on the left, a column on the right."""
     a, b = given(inputs)
-    if a.kind != b.kind or a.kind == "bool" or not (1 <= len(a.dims) <= 2 and 1 <= len(b.dims) <= 2):
-        raise Decline("MatMul of more than two axes")
+    if a.kind != b.kind or a.kind == "bool" or not a.dims or not b.dims:
+        raise Decline("MatMul of scalars or of different kinds")
     left = regrouped(em, a, (1, *a.dims)) if len(a.dims) == 1 else a
     right = regrouped(em, b, (*b.dims, 1)) if len(b.dims) == 1 else b
-    found = product(em, left, right)
+    found = (product if len(left.dims) == len(right.dims) == 2 else batched)(em, left, right)
     kept: list[Dim] = [*found.dims]
     if len(b.dims) == 1:
-        del kept[1]
+        del kept[-1]
     if len(a.dims) == 1:
-        del kept[0]
+        del kept[-1 if len(b.dims) == 1 else -2]
     return regrouped(em, found, tuple(kept))
 
 

@@ -105,6 +105,10 @@ ROWS: dict[str, Row] = {
     "Erf": Row("math.erf({0})", single="np.float32(math.erf(np.float64({0})))"),
     "Relu": Row("({0} if {0} >= {zero} or {0} != {0} else {zero})", "{0} if {0} >= {zero} else {zero}", unsigned="{0}"),
     "LeakyRelu": Row("{alpha} * {0} if {0} < {zero} else {0}", attributes=("alpha",)),
+    "Celu": Row(
+        "({zero} if {0} < {zero} else {0}) + ({alpha} * math.expm1({0} / {alpha}) if {0} < {zero} else {zero})",
+        attributes=("alpha",),
+    ),
     "ThresholdedRelu": Row("{0} if {0} > {alpha} else {zero}", attributes=("alpha",)),
     "Elu": Row("{alpha} * math.expm1({0}) if {0} < {zero} else {0}", attributes=("alpha",)),
     "Selu": Row("{gamma} * ({0} if {0} > {zero} else {alpha} * math.expm1({0}))", attributes=("alpha", "gamma")),
@@ -221,6 +225,19 @@ def gelu(em: Emitter, attrs: Attributes, operands: list[Atom]) -> Atom:
     return times(number(0.5), x, apply(em, "Add", None, [number(1), bent]))
 
 
+def mish(em: Emitter, _: Attributes, operands: list[Atom]) -> Atom:
+    """Mish: x times tanh(softplus(x))."""
+    bent = apply(em, "Tanh", None, [apply(em, "Softplus", None, operands)])
+    return apply(em, "Mul", None, [*operands, bent])
+
+
+def swish(em: Emitter, attrs: Attributes, operands: list[Atom]) -> Atom:
+    """Swish: x times the sigmoid of alpha times x."""
+    (x,) = operands
+    scaled = apply(em, "Mul", None, [literal(x.kind, attrs.float("alpha")), x])
+    return apply(em, "Mul", None, [x, apply(em, "Sigmoid", None, [scaled])])
+
+
 def select(em: Emitter, _: Attributes, operands: list[Atom]) -> Atom:
     """Where."""
     condition, a, b = operands
@@ -256,6 +273,8 @@ FORMULAS: dict[str, Formula] = {
     "Gelu": gelu,
     "HardSigmoid": hard_sigmoid,
     "HardSwish": hard_swish,
+    "Mish": mish,
+    "Swish": swish,
     "Where": select,
 }
 """Operators whose operands differ in kind, or whose attributes change more than a number."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..kernels.base import Attributes, normal_axes, normal_axis
-from .elementwise import Emit, given
+from .elementwise import Emit, given, reshaped_scalar
 from .emitter import Emitter, Target, element_of
 from .scalar import apply
 from .shapes import numbers, vector
@@ -23,6 +23,7 @@ from .tensors import (
     Sym,
     Tensor,
     fixed_size,
+    literal,
     row_major,
 )
 
@@ -207,6 +208,54 @@ def split(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> list[T
     return parts
 
 
+def pad(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tensor:
+    """Pad with a constant; amounts that take elements away are declined."""
+    tensor, amounts = given(inputs[:2])
+    value, axes = (inputs[place] if len(inputs) > place else None for place in (2, 3))
+    rank = len(tensor.dims)
+    if attrs.string("mode", "constant") != "constant":
+        raise Decline("Pad without a constant")
+    chosen = normal_axes(range(rank) if axes is None else numbers(em, axes), rank)
+    pads = [em.dim_of(atom) for atom in vector(em, amounts)]
+    if len(pads) != 2 * len(chosen):
+        raise Decline("pads that don't fit the axes")
+    for amount in pads:
+        if isinstance(amount, int) and amount < 0:
+            raise Decline("Pad that takes away")
+        if isinstance(amount, Sym):
+            em.refuse_if(f"{amount} < 0", "Pad that takes away")
+    first: list[Dim] = [0] * rank
+    dims = list(tensor.dims)
+    for axis, before, after in zip(chosen, pads[: len(chosen)], pads[len(chosen) :], strict=True):
+        first[axis] = before
+        dims[axis] = total(em, total(em, before, dims[axis]), after)
+    fill = literal(tensor.kind, 0) if value is None else reshaped_scalar(em, value).atoms[0]
+    source = em.spill(tensor) if isinstance(tensor, Small) else tensor
+    buffer = em.buffer(tensor.kind, tuple(dims))
+    target, starts = element_of(buffer.name), [em.dim_atom(start) for start in first]
+    with em.nest(buffer.dims) as at:
+        em.block.line(f"{target(at)} = {fill.code}")
+    em.write([(source, lambda at: target(tuple(map(moved, at, starts))))])
+    return buffer
+
+
+def gather_nd(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tensor:
+    """GatherND without batch dimensions."""
+    tensor, indices = given(inputs)
+    *outer, width = indices.dims
+    if attrs.int("batch_dims", 0) or not isinstance(width, int) or not 0 < width <= len(tensor.dims):
+        raise Decline("index tuples of unknown width, or batches")
+    inner = tensor.dims[width:]
+    tensor, indices = _whole(em, tensor), _whole(em, indices)
+    buffer = em.buffer(tensor.kind, (*outer, *inner))
+    with em.nest(tuple(outer)) as at:
+        chosen = [em.read(indices, (*at, str(k))) for k in range(width)]
+        places = [place_of(normal_index(em, atom, tensor.dims[k])) for k, atom in enumerate(chosen)]
+        with em.nest(inner) as rest:
+            em.block.line(f"{element_of(buffer.name)((*at, *rest))} = {em.read(tensor, (*places, *rest)).code}")
+    return buffer
+
+
 # placing -----------------------------------------------------------------------------------------
 
 
@@ -311,4 +360,6 @@ OPERATORS: dict[str, Emit] = {
     "ScatterND": scatter_nd,
     "ScatterElements": scatter_elements,
     "GatherElements": gather_elements,
+    "GatherND": gather_nd,
+    "Pad": pad,
 }

@@ -19,8 +19,10 @@ from .tensors import (
     Dims,
     Index,
     Lazy,
+    Reader,
     Small,
     Stored,
+    Sym,
     Tensor,
     cast,
     fixed_size,
@@ -233,7 +235,46 @@ def constant(em: Emitter, attrs: Attributes, _: list[Tensor | None]) -> Tensor:
     return em.constant(value)
 
 
+def tile(em: Emitter, _: Attributes, inputs: list[Tensor | None]) -> Tensor:
+    """Tile: the tensor again and again along each axis."""
+    tensor, repeats = given(inputs)
+    old = tensor.dims
+    counts = [em.dim_of(atom) for atom in vector(em, repeats)]
+    if len(counts) != len(old):
+        raise Decline("repeats that don't fit the rank")
+    for count in counts:
+        if isinstance(count, Sym):
+            em.refuse_if(f"{count} < 0", "a negative number of repeats")
+    dims = tuple(em.product(pair) for pair in zip(old, counts, strict=True))
+
+    def within(part: str, size: Dim, whole: Dim) -> str:
+        if size == whole:
+            return part
+        return str(int(part) % size) if part.isdigit() and isinstance(size, int) else f"({part} % {size})"
+
+    return em.view(tensor, dims, lambda at: tuple(map(within, at, old, dims)))
+
+
+def triangle(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tensor:
+    """Trilu: zero below the diagonal `k`, or above it."""
+    tensor = given(inputs[:1])[0]
+    offset = inputs[1] if len(inputs) > 1 else None
+    diagonal = literal("int64", 0) if offset is None else reshaped_scalar(em, offset).atoms[0]
+    if len(tensor.dims) < 2:
+        raise Decline("Trilu of a vector")
+    source = em.spill(tensor) if isinstance(tensor, Small) else em.ready(tensor)
+    sign, zero = ">=" if attrs.flag("upper") else "<=", literal(tensor.kind, 0)
+
+    def element(reader: Reader, at: Index) -> Atom:
+        kept = reader.read(source, at)
+        return em.let(f"{kept.code} if {at[-1]} - {at[-2]} {sign} {diagonal.code} else {zero.code}", tensor.kind)
+
+    return em.lazy(Lazy(tensor.kind, tensor.dims, element))
+
+
 OPERATORS: dict[str, Emit] = {
+    "Tile": tile,
+    "Trilu": triangle,
     "Reshape": reshape,
     "Flatten": flatten,
     "Squeeze": squeeze,
