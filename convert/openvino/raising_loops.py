@@ -180,6 +180,7 @@ class _Assembly:
             raise InvalidModel(f"{self.node!r}: its port map doesn't make every output")
 
     def _stacked(self, entry: OutputMap) -> Stacked:
+        """The parts of one output, as long as the port map says."""
         result = self.body.outputs[entry.result]
         axis = self._axis(entry, result)
         extent = size(result, axis)
@@ -189,7 +190,7 @@ class _Assembly:
                 f"output {entry.external} concatenates parts of {extent} entries"
                 f" with part_size {entry.part_size}, stride {entry.stride}",
             )
-        return Stacked(axis, entry.stride < 0, -1 if extent is None else extent)
+        return Stacked(axis, entry.stride < 0, entry.part_size)
 
     def _from_zeros(self, entry: OutputMap, ends: bool) -> None:
         """The last value of a Result without back edge: carried, though the body doesn't look at it."""

@@ -197,3 +197,10 @@ def test_a_condition_that_is_no_boolean_is_refused(made: Made, tmp_path: Path):
     )
     with pytest.raises(InvalidModel, match=r"If-8 .* its condition is float32\[\], not boolean"):
         raise_graph(read(path))
+
+
+def test_parts_of_unknown_length_are_as_long_as_the_port_map_says(made: Made):
+    folder, reasons = made("built_loops+dynamic")
+    assert reasons["two_back_edges"] == ""
+    slots = [entry.slot for entry in _loop(raised(folder / "two_back_edges.xml")).of(Stacked)]
+    assert slots == [Stacked(0, False, 1), Stacked(0, False, 1)]
