@@ -167,6 +167,8 @@ def _top(op: Builder, node: Node, data: Value, axis: int, largest: bool) -> Valu
 def hardmax(op: Builder, node: Node) -> Value:
     data = required(node, 0)
     rank = rank_of(node, data)
+    if rank == 0:
+        return number(op, node, 1, data)
     axis = axis_of(node, node.attributes.get("axis", -1), rank)
     first = _top(op, node, data, axis, True)
     shape = [1] * rank
@@ -180,6 +182,8 @@ def hardmax(op: Builder, node: Node) -> Value:
 def arg_extreme(op: Builder, node: Node) -> Value:
     """TopK with k = 1; the last of equals is the first from behind."""
     data = required(node, 0)
+    if rank_of(node, data) == 0:
+        return i64(op, 0)
     axis = axis_of(node, node.attributes.get("axis", 0), rank_of(node, data))
     last = flag(node, "select_last_index")
     if last:
@@ -193,6 +197,8 @@ def arg_extreme(op: Builder, node: Node) -> Value:
 @rule("", "TopK")
 def topk(op: Builder, node: Node) -> tuple[Value, ...]:
     data = required(node, 0)
+    if rank_of(node, data) == 0:
+        raise Unsupported(node, "the largest of a scalar")
     return op.TopK(
         data,
         scalar(op, convert(op, node, required(node, 1), DType.INT64)),

@@ -341,6 +341,13 @@ ROWS = [
         [i32([[127, -128], [2 + 254 * 127, -2 - 254 * 128]])],
     ),
     Row(
+        "running products",
+        "g (float[2, 3] x, int64 k) => (float[2, 3] a, float[2, 3] b) <int64 one = {1}> "
+        "{ a = CumProd <reverse = 1, exclusive = 1> (x, one) b = CumProd (x, k) }",
+        [f32([[1, 2, 3], [4, 5, 6]]), i64(-2)],
+        [f32([[6, 3, 1], [30, 6, 1]]), f32([[1, 2, 3], [4, 10, 18]])],
+    ),
+    Row(
         "a function without a rule",
         "g (float[2, 3] x, int64[2] t, float[3] w) => (float loss) { loss = NegativeLogLikelihoodLoss (x, t, w) }",
         [f32([[1, 2, 3], [4, 5, 6]]), i64([2, 0]), f32([1, 2, 3])],
@@ -370,16 +377,23 @@ def sigmoid(x: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-x))
 
 
+FORMS = {"plain": "", "peepholes": "", "coupled": ", input_forget = 1", "other activations": ""}
+SOFTSIGN = '", "'.join(["Sigmoid", "Softsign", "Softsign"])
+
+
 @pytest.mark.parametrize("layout", [0, 1])
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
-def test_lstm(openvino: Runner, direction: str, layout: int) -> None:
+@pytest.mark.parametrize("form", FORMS)
+def test_lstm(openvino: Runner, form: str, direction: str, layout: int) -> None:
     """Against the equations: gates i, o, f, c; rows stop at their own length."""
     ways = 2 if direction == "bidirectional" else 1
     random = np.random.default_rng(0)
     x = random.normal(size=(4, 2, 3)).astype(np.float32)
-    w, r, b = (random.normal(size=(ways, 8, *more)).astype(np.float32) for more in ((3,), (2,), ()))
-    b = np.concatenate([b, random.normal(size=(ways, 8)).astype(np.float32)], 1)
+    w, r, b, more = (random.normal(size=(ways, 8, *last)).astype(np.float32) for last in ((3,), (2,), (), ()))
+    p = random.normal(size=(ways, 6)).astype(np.float32) * (form == "peepholes")
+    b = np.concatenate([b, more], 1)
     h0, c0 = (random.normal(size=(ways, 2, 2)).astype(np.float32) for _ in range(2))
+    act = (lambda v: v / (1 + abs(v))) if form == "other activations" else np.tanh
     lengths = np.int32([4, 2])
     y, hs, cs = np.zeros((4, ways, 2, 2), np.float32), h0.copy(), c0.copy()
     for way in range(ways):
@@ -390,19 +404,24 @@ def test_lstm(openvino: Runner, direction: str, layout: int) -> None:
             for step in steps:
                 gates = w[way] @ x[step, row] + r[way] @ h + b[way, :8] + b[way, 8:]
                 i, o, f, g = gates[:2], gates[2:4], gates[4:6], gates[6:]
-                c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
-                h = sigmoid(o) * np.tanh(c)
+                i = sigmoid(i + p[way, :2] * c)
+                f = 1 - i if form == "coupled" else sigmoid(f + p[way, 4:] * c)
+                c = f * c + i * act(g)
+                h = sigmoid(o + p[way, 2:4] * c) * act(c)
                 y[step, way, row] = h
             hs[way, row], cs[way, row] = h, c
+    named = f', activations = ["{SOFTSIGN}{chr(34)}' + (f', "{SOFTSIGN}"]' if ways == 2 else "]")
+    extra = named if form == "other activations" else FORMS[form]
     graph = graph_of(
         "g (float[A, B, 3] x, float[W, 8, 3] w, float[W, 8, 2] r, float[W, 16] b, int32[P] n, float[Q, R, 2] h, "
-        "float[Q, R, 2] c) => (float[E, F, G, H] y, float[Q, R, 2] yh, float[Q, R, 2] yc) "
-        f'{{ y, yh, yc = LSTM <hidden_size = 2, direction = "{direction}", layout = {layout}> (x, w, r, b, n, h, c) }}'
+        "float[Q, R, 2] c, float[W, 6] p) => (float[E, F, G, H] y, float[Q, R, 2] yh, float[Q, R, 2] yc) "
+        f'{{ y, yh, yc = LSTM <hidden_size = 2, direction = "{direction}", layout = {layout}{extra}> '
+        f"(x, w, r, b, n, h, c{', p' if form == 'peepholes' else ''}) }}"
     )
-    arrays = [x, w, r, b, lengths, h0, c0]
+    arrays = [x, w, r, b, lengths, h0, c0, p]
     wanted = [y, hs, cs]
     if layout:
-        arrays = [x.swapaxes(0, 1), w, r, b, lengths, h0.swapaxes(0, 1), c0.swapaxes(0, 1)]
+        arrays = [x.swapaxes(0, 1), w, r, b, lengths, h0.swapaxes(0, 1), c0.swapaxes(0, 1), p]
         wanted = [y.transpose(2, 0, 1, 3), hs.swapaxes(0, 1), cs.swapaxes(0, 1)]
     feeds = {value.name: array for value, array in zip(graph.inputs, arrays, strict=True)}
     for found, expected in zip(openvino.lowered(graph, [feeds])[0], wanted, strict=True):
@@ -441,8 +460,8 @@ REFUSED = [
     ("g (uint8[2, 900] a, uint8[900, 2] b) => (int32[2, 2] y) { y = MatMulInteger (a, b) }", "more than float32"),
     ("g (float[1, 1, 2, 2] x) => (float[1, 1, 4, 4] y) <float[4] s = {1, 1, 2, 2}> "
      '{ y = Resize <mode = "cubic", exclude_outside = 1> (x, "", s) }', "exclude_outside=1"),
-    ("g (float[1, 1, 2] x, float[1, 4, 2] w, float[1, 4, 1] r, float[1, 3] p) => (float[1, 1, 1, 1] y) "
-     '{ y = LSTM <hidden_size = 1> (x, w, r, "", "", "", "", p) }', "peepholes"),
+    ("g (float[1, 1, 2] x, float[1, 1, 2] w, float[1, 1, 1] r) => (float[1, 1, 1, 1] y) "
+     '{ y = RNN <hidden_size = 1, activations = ["Swish"]> (x, w, r) }', "the activation swish"),
 ]  # fmt: skip
 
 
@@ -450,6 +469,23 @@ REFUSED = [
 def test_refused(text: str, reason: str) -> None:
     with pytest.raises(Unsupported, match=reason):
         lower_graph(graph_of(text))
+
+
+def test_random_numbers(openvino: Runner) -> None:
+    """Only their distribution can be said."""
+    graph = graph_of(
+        "g (float[2000] p, float[1, 3] logits) => (float[2000] a, double[2000] b, float[2000] c, int64[1, 2000] d) { "
+        "a = RandomUniform <shape = [2000], low = -1.0, high = 3.0> () "
+        "b = RandomNormalLike <dtype = 11, mean = 2.0, scale = 3.0> (p) c = Bernoulli (p) "
+        "d = Multinomial <dtype = 7, sample_size = 2000> (logits) }"
+    )
+    assert any("random numbers differ" in note for note in lower_graph(graph).meta["notes"])
+    feeds = {"p": np.full(2000, 0.25, np.float32), "logits": np.log(f32([[0.1, 0.2, 0.7]]))}
+    ((a, b, c, d),) = openvino.lowered(graph, [feeds])
+    assert -1 <= a.min() < -0.9 and 2.9 < a.max() < 3 and abs(a.mean() - 1) < 0.15
+    assert b.dtype == np.float64 and abs(b.mean() - 2) < 0.4 and abs(b.std() - 3) < 0.3
+    assert set(np.unique(c)) == {0, 1} and abs(c.mean() - 0.25) < 0.06
+    np.testing.assert_allclose(np.bincount(d[0]) / 2000, [0.1, 0.2, 0.7], atol=0.06)
 
 
 def test_defaults_become_constants() -> None:
