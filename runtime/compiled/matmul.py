@@ -8,7 +8,7 @@ from .emitter import Emitter, element_of
 from .reduction import calculated, number
 from .scalar import apply
 from .shapes import regrouped, transposed
-from .tensors import FLOATS, SMALL, Atom, Decline, Dim, Small, Tensor, fixed, fixed_size, row_major
+from .tensors import FLOATS, SMALL, Atom, Decline, Dim, Small, Tensor, fixed, fixed_size, literal, row_major
 
 _UNROLLED = 64
 """Up to this many multiplications of fixed number are written out one by one."""
@@ -31,8 +31,8 @@ def _element(em: Emitter, a: Tensor, b: Tensor, at: tuple[str, ...], k: int) -> 
     terms = [
         apply(em, "Mul", None, [em.read(a, (at[0], str(place))), em.read(b, (str(place), at[1]))]) for place in range(k)
     ]
-    total = terms[0]
-    for term in terms[1:]:
+    total = literal(a.kind, 0)
+    for term in terms:
         total = apply(em, "Add", None, [total, term])
     return total
 

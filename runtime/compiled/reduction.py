@@ -76,13 +76,13 @@ def reduced(em: Emitter, op_type: str, tensor: Tensor, axes: Sequence[int]) -> T
         for at in row_major(fixed(dims[:tail])):
             value, key = row(at), place(at)
             found[key] = apply(em, op_type, None, [found[key], value]) if key in found else value
-        nothing = _first(op_type, tensor.kind)
-        return Small(tensor.kind, fixed(result), tuple(found.get(key, nothing) for key in row_major(fixed(result))))
+        begun = [_begun(em, op_type, tensor.kind, found.get(key)) for key in row_major(fixed(result))]
+        return Small(tensor.kind, fixed(result), tuple(begun))
     buffer = em.buffer(tensor.kind, result)
     target = element_of(buffer.name)
     if all(axis >= tail for axis in over):
         with em.nest(dims[:tail]) as at:
-            em.block.line(f"{target(place(at))} = {row(at).code}")
+            em.block.line(f"{target(place(at))} = {_begun(em, op_type, tensor.kind, row(at)).code}")
         return buffer
     with em.nest(result) as at:
         em.block.line(f"{target(at)} = {_first(op_type, tensor.kind).code}")
@@ -90,6 +90,14 @@ def reduced(em: Emitter, op_type: str, tensor: Tensor, axes: Sequence[int]) -> T
         value = apply(em, op_type, None, [em.let(target(place(at)), tensor.kind), row(at)])
         em.block.line(f"{target(place(at))} = {value.code}")
     return em.settle(buffer)
+
+
+def _begun(em: Emitter, op_type: str, kind: str, value: Atom | None) -> Atom:
+    """A reduction's value, begun with what it begins with: a sum of negative zeros is a positive one."""
+    first = _first(op_type, kind)
+    if value is None:
+        return first
+    return apply(em, op_type, None, [first, value]) if op_type == "Add" and kind in FLOATS else value
 
 
 def _row(em: Emitter, op_type: str, tensor: Tensor, tail: int) -> tuple[Callable[[Index], Atom], Tensor]:
@@ -247,14 +255,16 @@ def running(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tens
     length = tensor.dims[axis]
     tensor = em.spill(tensor) if isinstance(tensor, Small) else em.ready(tensor)
     result = em.buffer(tensor.kind, tensor.dims)
+    first = literal(tensor.kind, -0.0 if tensor.kind in FLOATS else 0)  # adding to -0.0 changes nothing, not even -0.0
+    zero = literal(tensor.kind, 0)
     with em.nest((*tensor.dims[:axis], 1, *tensor.dims[axis + 1 :])) as at:
-        total = em.let(literal(tensor.kind, 0).code, tensor.kind)
+        total = em.let(first.code, tensor.kind)
         with em.nest((length,)) as (k,):
             step = f"({length} - 1 - {k})" if attrs.flag("reverse") else k
             place = (*at[:axis], step, *at[axis + 1 :])
             target = element_of(result.name)(place)
             if attrs.flag("exclusive"):
-                em.block.line(f"{target} = {total.code}")
+                em.block.line(f"{target} = {total.code} if {k} > 0 else {zero.code}")
             value = apply(em, "Add", None, [total, em.read(tensor, place)])
             em.block.line(f"{total.code} = {value.code}")
             if not attrs.flag("exclusive"):

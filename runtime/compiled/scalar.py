@@ -60,6 +60,7 @@ def wide(function: str, *operands: str) -> str:
     return f"{function}({', '.join(f'np.{{wide}}({operand})' for operand in operands)})"
 
 
+# of zeros that differ in sign the second one, as NumPy has it
 _NAN_FIRST = "({0} if {0} %s {1} or {0} != {0} else {1})"
 _SOFTPLUS = "(({0} if {0} > {zero} else {zero}) + math.log1p(math.exp(-abs({0}))))"
 
@@ -80,8 +81,8 @@ ROWS: dict[str, Row] = {
     "BitwiseAnd": Row(integers="{0} & {1}"),
     "BitwiseOr": Row(integers="{0} | {1}"),
     "BitwiseXor": Row(integers="{0} ^ {1}"),
-    "Max": Row(_NAN_FIRST % ">=", "{0} if {0} >= {1} else {1}"),
-    "Min": Row(_NAN_FIRST % "<=", "{0} if {0} <= {1} else {1}"),
+    "Max": Row(_NAN_FIRST % ">", "{0} if {0} > {1} else {1}"),
+    "Min": Row(_NAN_FIRST % "<", "{0} if {0} < {1} else {1}"),
     # one operand
     "Abs": Row("abs({0})", "abs({0})", unsigned="{0}"),
     "Neg": Row("-{0}", "-{0}"),
@@ -103,7 +104,7 @@ ROWS: dict[str, Row] = {
     "Tanh": Row("math.tanh({0})", single="tanh32({0})"),
     "Sigmoid": Row("{one} / ({one} + math.exp(-{0}))", single="sigmoid32({0})"),
     "Erf": Row("math.erf({0})", single="np.float32(math.erf(np.float64({0})))"),
-    "Relu": Row("({0} if {0} >= {zero} or {0} != {0} else {zero})", "{0} if {0} >= {zero} else {zero}", unsigned="{0}"),
+    "Relu": Row("({0} if {0} > {zero} or {0} != {0} else {zero})", "{0} if {0} > {zero} else {zero}", unsigned="{0}"),
     "LeakyRelu": Row("{alpha} * {0} if {0} < {zero} else {0}", attributes=("alpha",)),
     "Celu": Row(
         "({zero} if {0} < {zero} else {0}) + ({alpha} * math.expm1({0} / {alpha}) if {0} < {zero} else {zero})",

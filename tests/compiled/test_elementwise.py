@@ -230,6 +230,7 @@ def check(row: Row, found: Array, expected: Array, x: Array, y: Array) -> None:
     assert found.dtype == kind, (row.name, found.dtype)
     if not row.error:
         np.testing.assert_array_equal(found, expected.astype(kind), err_msg=row.name)
+        np.testing.assert_array_equal(np.signbit(found), np.signbit(expected.astype(kind)), err_msg=row.name)
         return
     rounded = expected.astype(kind)
     np.testing.assert_array_equal(np.isnan(found), np.isnan(rounded), err_msg=row.name)
