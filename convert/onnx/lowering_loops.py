@@ -99,8 +99,10 @@ class _Lowering:
     def node(self) -> Node:
         return self.view.node
 
-    def _old_body_arguments(self, body: Builder, entering: dict[Value, Value]) -> list[Value]:
-        return [entering[value] for value in self.view.body.inputs]
+    def _inlined(self, body: Builder, entering: dict[Value, Value]) -> dict[Value, Value]:
+        """The old body rewritten into `body`: its outputs -> their values there."""
+        old = self.view.body
+        return dict(zip(old.outputs, body.inline(old, [entering[value] for value in old.inputs]), strict=True))
 
     def _values(self, entries: Sequence[Entry], side: str) -> list[Value]:
         return [value for entry in entries if (value := getattr(entry, side)) is not None]
@@ -132,9 +134,7 @@ class _Lowering:
         carried, sliced, stacked, captured = (view.of(kind) for kind in (Carried, Sliced, Stacked, Captured))
         body, entering = self._body()
         self._enter(body, [*carried, *sliced, *captured], entering)
-        outputs = dict(
-            zip(view.body.outputs, body.inline(view.body, self._old_body_arguments(body, entering)), strict=True)
-        )
+        outputs = self._inlined(body, entering)
         _finish(body, [outputs[value] for value in self._values([*carried, *stacked], "leave")])
         slices = [entry.slot for entry in sliced if isinstance(entry.slot, Sliced)]
         stacks = [entry.slot for entry in stacked if isinstance(entry.slot, Stacked)]
@@ -192,9 +192,7 @@ class _Lowering:
         carried, sliced, stacked, captured = (view.of(kind) for kind in (Carried, Sliced, Stacked, Captured))
         body, entering = self._body()
         self._enter(body, [*carried, *sliced, *captured], entering)
-        outputs = dict(
-            zip(view.body.outputs, body.inline(view.body, self._old_body_arguments(body, entering)), strict=True)
-        )
+        outputs = self._inlined(body, entering)
         _finish(body, [outputs[value] for value in self._values([*carried, *stacked], "leave")])
         node = Node("", "Scan", _version("Scan", self.opset, self.node))
         node.regions["body"] = body.graph
@@ -269,9 +267,7 @@ class _Lowering:
             assert isinstance(entry.slot, Sliced) and entry.enter is not None and entry.outside is not None
             counts.append(self._count(entry.outside, entry.slot))
             entering[entry.enter] = _part(body, sequence, entry.slot, i, self.node)
-        outputs = dict(
-            zip(view.body.outputs, body.inline(view.body, self._old_body_arguments(body, entering)), strict=True)
-        )
+        outputs = self._inlined(body, entering)
         go_on = outputs[condition.leave] if condition is not None and condition.leave is not None else None
         leaving = [outputs[value] for value in self._values(carried, "leave")]
         stacks = [outputs[value] for value in self._values(stacked, "leave")]
