@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,8 +20,10 @@ from .types import DType, Shape, TensorType, Type, merge, tensor
 _MOST_DATA = 1024  # elements of a constant that inference is shown (shapes, axes, pads are small)
 
 
-def infer_node(node: Node) -> Sequence[Type | None]:
+def infer_node(node: Node, look: Callable[[Value], TensorData | None] | None = None) -> Sequence[Type | None]:
     """The types of a node's outputs as far as its inputs' types and small constants tell; None where unknown.
+
+    `look` tells the data of inputs that are no constants, but known all the same.
 
     For operators of ONNX's domains at the node's version, and for `backedge.Loop` and `backedge.If`, whose
     bodies' values are given their types on the way.
@@ -47,8 +49,9 @@ def infer_node(node: Node) -> Sequence[Type | None]:
         if known is None or (isinstance(known, TensorType) and known.dtype is None):
             return [None] * len(node.outputs)
         types[name] = type_to_proto(known, node)
-        if value.data is not None and value.data.size <= _MOST_DATA and value.data.dtype is not DType.STRING:
-            data[name] = tensor_to_proto(value.data, name)
+        held = value.data if value.data is not None or look is None else look(value)
+        if held is not None and held.size <= _MOST_DATA and held.dtype is not DType.STRING:
+            data[name] = tensor_to_proto(held, name)
     proto.output.extend(f"o{index}" for index in range(len(node.outputs)))
     for name, value in node.attributes.items():
         if isinstance(value, AttributeRef):

@@ -8,7 +8,9 @@ from typing import Any, Protocol
 from ..graph import Node, Value
 from ..infer import infer_node
 from ..rewrite import Builder
-from ..types import Type, merge
+from ..tensor import TensorData
+from ..types import DType, Type, merge
+from .known import known_array
 
 
 class Walker(Protocol):
@@ -70,5 +72,13 @@ class StepBuilder(Builder):
 
 def give_types(node: Node) -> None:
     """Types for outputs that have none yet, as far as they can be told from the inputs."""
-    for value, found in zip(node.outputs, infer_node(node), strict=False):
+    for value, found in zip(node.outputs, infer_node(node, _computed), strict=False):
         value.type = merge(value.type, found)
+
+
+def _computed(value: Value) -> TensorData | None:
+    """What a graph computes of shapes that are declared: axes, sizes, counts."""
+    if value.tensor.dtype not in (DType.INT64, DType.INT32, DType.FLOAT32) or (value.rank or 0) > 1:
+        return None
+    array = known_array(value)
+    return None if array is None else TensorData.of(array, value.tensor.dtype)

@@ -24,10 +24,10 @@ from onnx import AttributeProto
 
 from ..errors import InvalidModel, Unsupported
 from ..graph import Node, Value
-from ..infer import constant_array
 from ..protos import ENUMS, AttributeRef, TypedList
 from ..rewrite import Builder
 from ..types import DType, TensorType
+from .known import known_array
 
 Made = Node | Value | Sequence[Value] | None
 Adapter = Callable[[Any, Node], Made]
@@ -105,9 +105,8 @@ def fixed(node: Node, value: Value | None) -> tuple[int | str, ...]:
 
 
 def constant(node: Node, index: int) -> np.ndarray[Any, Any] | None:
-    """The array of a formal input that is constant; None where it is left out or isn't."""
-    value = node.input(index)
-    return None if value is None else constant_array(value)
+    """The array of a formal input that is certain before anything runs; None where it is left out or isn't."""
+    return known_array(node.input(index))
 
 
 def required(node: Node, index: int) -> Value:

@@ -8,6 +8,7 @@ Most nodes need nothing but another version number; which ones, is worked out on
 
 from __future__ import annotations
 
+import contextlib
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ from . import control
 from .allowed import check, narrowed
 from .bodies import body
 from .build import StepBuilder, give_types
+from .carriers import carriers
+from .known import known_array
 from .steps import Adapter, Made, same
 from .table import find, is_experimental
 
@@ -95,7 +98,7 @@ class Walk:
         except Unsupported as refusal:
             if node.version <= self.targets[node.domain]:
                 raise
-            return self._by_body(op, node, refusal)
+            return self._otherwise(op, node, refusal)
 
     def _steps(self, op: Builder, node: Node, built: bool) -> Sequence[Value]:
         plan = self.plan(node)
@@ -123,6 +126,26 @@ class Walk:
         if plan.checked and current.regions and values[0].producer is not None:
             check(values[0].producer, node, plan.start)
         return values
+
+    def _otherwise(self, op: Builder, node: Node, refusal: Unsupported) -> Sequence[Value]:
+        """What stands for an operator that can't go down: what it certainly gives, other types, or its body."""
+        if len(node.outputs) == 1 and not node.regions:
+            array = known_array(node.output)
+            if array is not None:
+                return [op.const(array)]
+        made = self._carried(op, node)
+        return self._by_body(op, node, refusal) if made is None else made
+
+    def _carried(self, op: Builder, node: Node) -> Sequence[Value] | None:
+        """The operator on types that the target takes, which hold the node's own; None where there are none."""
+        version = bisect_right(histories().get(node.op, ()), self.targets[node.domain])
+        if node.regions or not version:
+            return None
+        opsets = {**self.targets, node.domain: max(node.version, 1)}
+        for change in carriers(node, histories()[node.op][version - 1]):
+            with contextlib.suppress(Unsupported):
+                return change(StepBuilder(self, op, opsets))
+        return None
 
     def _by_body(self, op: Builder, node: Node, refusal: Unsupported) -> Sequence[Value]:
         """What an operator that can't go down is made of, down instead of it."""

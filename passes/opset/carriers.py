@@ -1,0 +1,140 @@
+"""Wider element types that stand for one which an older operator doesn't take, and lose nothing.
+
+What comes out is cast back, which rounds (float16 and bfloat16 are computed in float32) or cuts off the digits
+that an integer type doesn't have, as its own arithmetic would have done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from ..graph import Node, Value
+from ..protos import ENUMS
+from ..types import DType, TensorType
+from .allowed import alike, allowed, spelled
+from .build import StepBuilder
+from .steps import attribute, tensor_type
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# elements go elsewhere, none is looked at
+_MOVES = _names(
+    "Compress Concat DepthToSpace Expand Flatten Gather GatherElements GatherND Identity Pad Reshape"
+    " ReverseSequence Scatter ScatterElements ScatterND Slice SpaceToDepth Split Squeeze Tile Transpose Trilu"
+    " Unsqueeze Where Dropout"
+)
+# elements are compared, with each other or with zero
+_COMPARES = _names(
+    "ArgMax ArgMin Clip Equal Greater GreaterOrEqual Less LessOrEqual Max MaxPool Min NonZero ReduceMax ReduceMin"
+    " Relu Sign TopK Unique IsInf IsNaN"
+)
+# the low digits of a result hang on the low digits of the operands only
+_WRAPS = _names("Abs Add CumSum MatMul Mul Neg ReduceProd ReduceSum ReduceSumSquare Sub Sum")
+# of integers, the result is no longer than the operands
+_DIVIDES = _names("Div Mod")
+
+_I32, _I64, _U64, _F32, _F64 = DType.INT32, DType.INT64, DType.UINT64, DType.FLOAT32, DType.FLOAT64
+_SHORT = (DType.INT8, DType.INT16, DType.UINT8, DType.UINT16)
+_HALF = (DType.FLOAT16, DType.BFLOAT16)
+_TINY = (DType.INT4, DType.UINT4, DType.INT2, DType.UINT2)
+
+
+def _wider(op_type: str, kind: DType) -> Sequence[DType]:
+    """Types in which an operator does to elements of `kind` what it does to these."""
+    moves, compares = op_type in _MOVES, op_type in _COMPARES
+    if kind in _HALF:
+        return (_F32,)
+    if kind is DType.BOOL:
+        return (DType.UINT8, _I32, _I64, _F32) if moves or compares else ()
+    if kind in _SHORT or kind in _TINY:
+        whole = (_I32, _I64) if moves or compares or op_type in _WRAPS | _DIVIDES else ()
+        return (*whole, _F32) if moves or compares else whole
+    if kind in (DType.INT32, DType.UINT32):
+        whole = (_I64,) if moves or compares or op_type in _WRAPS | _DIVIDES else ()
+        return (*whole, _F64) if moves or compares else whole
+    if kind is _U64:
+        return (_I64,) if moves or op_type in _WRAPS else ()
+    if kind.is_float and kind.bits <= 8:
+        return (DType.FLOAT16, _F32) if moves else ()
+    return ()
+
+
+Change = Callable[[StepBuilder], Sequence[Value]]
+
+
+def carriers(node: Node, version: int) -> Iterator[Change]:
+    """The ways to do a node in other types, given what its operator takes at `version`; the narrowest first."""
+    if attribute(node, "reduction", "none") != "none" and node.op_type not in _MOVES:
+        return
+    groups = _refused(node, version)
+    if not groups:
+        return
+    for kind, group in groups.items():
+        for carrier in _wider(node.op_type, kind):
+            change = _change(node, version, kind, group, carrier)
+            if change is not None:
+                yield change
+
+
+def _refused(node: Node, version: int) -> dict[DType, set[str]]:
+    """Element type -> the names of the type parameters under which it isn't taken."""
+    found: dict[DType, set[str]] = {}
+    names, taken = alike(node.domain, node.op_type, node.version), allowed(node.domain, node.op_type, version)
+    for values, shared, places in zip((node.formal_inputs, node.outputs), names, taken, strict=True):
+        for index, value in enumerate(values):
+            if value is None or not value.name or not places or not isinstance(value.type, TensorType):
+                continue
+            types = places[min(index, len(places) - 1)]
+            kind = value.type.dtype
+            if kind is not None and spelled(value.type) not in types:
+                found.setdefault(kind, set()).add(shared[min(index, len(shared) - 1)])
+    return found
+
+
+def _change(node: Node, version: int, kind: DType, group: set[str], carrier: DType) -> Change | None:
+    """The node with the values of some type parameters cast to `carrier`; None where that isn't taken either."""
+    inputs, outputs = alike(node.domain, node.op_type, node.version)
+    taken, given = allowed(node.domain, node.op_type, version)
+
+    def chosen(values: Sequence[Value | None], shared: Sequence[str]) -> list[int]:
+        return [
+            index
+            for index, value in enumerate(values)
+            if value is not None
+            and value.name
+            and value.tensor.dtype is kind
+            and shared[min(index, len(shared) - 1)] in group
+        ]
+
+    places = chosen(node.formal_inputs, inputs), chosen(node.outputs, outputs)
+    wanted = spelled(TensorType(carrier))
+    for indices, types in zip(places, (taken, given), strict=True):
+        if any(not types or wanted not in types[min(index, len(types) - 1)] for index in indices):
+            return None
+    if not places[0]:
+        return None
+
+    def change(op: StepBuilder) -> Sequence[Value]:
+        values = node.formal_inputs
+        for index in places[0]:
+            values[index] = _cast(op, values[index], carrier)
+        twin = Node(node.domain, node.op_type, node.version)
+        types = [
+            tensor_type(value, carrier) if index in places[1] else value.type
+            for index, value in enumerate(node.outputs)
+        ]
+        made = op.place(twin, values, dict(node.attributes), len(node.outputs), types)
+        results = [made] if isinstance(made, Value) else list(made)
+        for index in places[1]:
+            results[index] = _cast(op, results[index], kind)
+        return results
+
+    return change
+
+
+def _cast(op: StepBuilder, value: Value | None, kind: DType) -> Value:
+    assert value is not None
+    return op.Cast(value, to=ENUMS[kind], _types=[tensor_type(value, kind)])

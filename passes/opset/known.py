@@ -1,0 +1,151 @@
+"""What is known of small tensors before anything runs: constants, and what follows from them and from static shapes.
+
+Adapters ask it for axes, pads, counts and the like, which a graph often computes from shapes that are declared.
+The operators are evaluated by onnx's reference kernels, at their own versions.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+from onnx.reference.ops import load_op
+
+from ..graph import Node, Value
+from ..infer import constant_array
+from ..protos import AttributeRef, node_to_proto
+from ..types import DType
+
+_MOST_ELEMENTS = 4096
+_MOST_NODES = 200
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# operators that put elements elsewhere and look at none: input 0 is what moves (Concat: all)
+_MOVERS = _names("Concat Expand Flatten Gather Identity Reshape Slice Squeeze Tile Transpose Unsqueeze")
+_COMPUTED = _MOVERS | _names(
+    "Abs Add And Cast Ceil Compress ConstantOfShape CumSum Div Equal Floor GatherElements GatherND Greater"
+    " GreaterOrEqual Less LessOrEqual Max Min Mod Mul Neg NonZero Not Or Pow Range ReduceMax ReduceMin ReduceProd"
+    " ReduceSum Round ScatterElements ScatterND Sign Sqrt Sub Sum Trilu Where Xor"
+)
+_CASTS = frozenset({DType.BOOL, DType.INT32, DType.INT64, DType.UINT8, DType.FLOAT32, DType.FLOAT64})
+
+
+@dataclass(slots=True)
+class _Known:
+    """An array of which the elements under `unknown` may be anything."""
+
+    array: np.ndarray[Any, Any]
+    unknown: np.ndarray[Any, Any] | None = None
+
+
+@dataclass(slots=True)
+class _Search:
+    """One question: every value is evaluated once, and no more than `_MOST_NODES` operators."""
+
+    found: dict[Value, _Known | None] = field(default_factory=dict)
+    left: int = _MOST_NODES
+
+    def value(self, value: Value | None) -> _Known | None:
+        if value is None:
+            return None
+        if value not in self.found:
+            self.found[value] = None  # until it is known
+            self.found[value] = self._value(value)
+        return self.found[value]
+
+    def _value(self, value: Value) -> _Known | None:
+        array = constant_array(value)
+        if array is not None:
+            return _Known(array) if array.size <= _MOST_ELEMENTS else None
+        node = value.producer
+        if node is None or node.domain or node.regions or self.left <= 0:
+            return None
+        self.left -= 1
+        if node.op_type in ("Shape", "Size"):
+            return _sizes(node)
+        if node.op_type not in _COMPUTED or not _is_small(node):
+            return None
+        inputs = [self.value(entry) for entry in node.inputs]
+        if any(given is not None and known is None for given, known in zip(node.inputs, inputs, strict=True)):
+            return None
+        partial = [known is not None and known.unknown is not None for known in inputs]
+        if any(partial) and (node.op_type not in _MOVERS or (node.op_type != "Concat" and any(partial[1:]))):
+            return None
+        arrays = [None if known is None else known.array for known in inputs]
+        made = _evaluate(node, arrays)
+        if made is None or not any(partial):
+            return None if made is None else _Known(made)
+        masks = [
+            None if known is None else _mask(known) if index == 0 or node.op_type == "Concat" else known.array
+            for index, known in enumerate(inputs)
+        ]
+        moved = _evaluate(node, masks)
+        if moved is None:
+            return None
+        return _Known(made, moved) if moved.any() else _Known(made)
+
+
+def known_array(value: Value | None) -> np.ndarray[Any, Any] | None:
+    """The elements of a value that are certain whatever the model is given; None where not all of them are.
+
+    Big constants are given as they are; what has to be computed is no more than 4096 elements.
+    """
+    array = constant_array(value)
+    if array is not None or value is None or value.producer is None:
+        return array
+    known = _Search().value(value)
+    return None if known is None or known.unknown is not None else known.array
+
+
+def _mask(known: _Known) -> np.ndarray[Any, Any]:
+    return np.zeros(known.array.shape, np.int64) if known.unknown is None else known.unknown
+
+
+def _is_small(node: Node) -> bool:
+    if node.op_type == "Cast":
+        return all(value is None or value.tensor.dtype in _CASTS for value in (*node.inputs, *node.outputs))
+    return all(value is None or value.tensor.dtype is not DType.STRING for value in node.inputs)
+
+
+def _sizes(node: Node) -> _Known | None:
+    """A shape, of which single sizes may be open."""
+    shape = node.inputs[0].tensor.shape if node.inputs and node.inputs[0] is not None else None
+    if shape is None:
+        return None
+    sizes = np.asarray([size if isinstance(size, int) else 1 for size in shape], np.int64)
+    unknown = np.asarray([not isinstance(size, int) for size in shape], np.int64)
+    if node.op_type == "Size":
+        return None if unknown.any() else _Known(np.asarray(sizes.prod(), np.int64))
+    part = slice(node.attributes.get("start", 0), node.attributes.get("end"))
+    return _Known(sizes[part], unknown[part] if unknown[part].any() else None)
+
+
+@cache
+def _kernel(op_type: str, version: int) -> Any:
+    try:
+        return load_op("", op_type, version)
+    except Exception:  # it has no such version
+        return None
+
+
+def _evaluate(node: Node, inputs: list[np.ndarray[Any, Any] | None]) -> np.ndarray[Any, Any] | None:
+    """The first output of an operator, None where the kernel can't tell."""
+    kernel = _kernel(node.op_type, node.version)
+    if kernel is None or any(isinstance(value, AttributeRef) for value in node.attributes.values()):
+        return None
+    try:
+        proto = node_to_proto(node, lambda value: value.name or "v")
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            outputs = kernel(proto, {"log": lambda *_: None, "opsets": {"": node.version}, "verbose": 0}).run(*inputs)
+    except Exception:  # whatever it says: the model may be wrong there, which isn't this module's to find
+        return None
+    made = np.asarray(outputs[0])
+    return made if len(outputs) == 1 and made.size <= _MOST_ELEMENTS else None
