@@ -34,11 +34,18 @@ def lower_graph(graph: Graph, opset: int = DEFAULT_OPSET) -> Graph:
         Unsupported: an operator, type or attribute has no form at this opset.
         InvalidModel: there is no such opset.
     """
+    new = lower_operators(graph, opset)
+    _state(new, opset)
+    if IR_OF_OPSET[opset] < 4:
+        _place_constants(new, opset)
+    return new
+
+
+def lower_operators(graph: Graph, opset: int) -> Graph:
+    """The operators of a graph at `opset`, whatever holds the graph (a model or a function)."""
     if not 1 <= opset <= HUB_OPSET:
         raise InvalidModel(f"there is no opset {opset}; 1 to {HUB_OPSET} exist")
-    targets: dict[str, int] = {"": opset, "ai.onnx.ml": next(ml for least, ml in _ML_OF_OPSET if opset >= least)}
-    if opset >= 21 and any(node.domain == "ai.onnx.ml" and node.op_type in _ML_5 for _, node in graph.walk()):
-        targets["ai.onnx.ml"] = 5
+    targets = targets_of(graph, opset)
     with bulk():
         if any(node.domain == CONTROL for _, node in graph.walk()):
             graph = Rewriter(HUB, rules(opset), fallback=Builder.copy).run(graph)
@@ -52,10 +59,15 @@ def lower_graph(graph: Graph, opset: int = DEFAULT_OPSET) -> Graph:
     for domain, version in sorted(used.items()):
         if domain:
             new.opsets[domain] = targets.get(domain) or version
-    _state(new, opset)
-    if IR_OF_OPSET[opset] < 4:
-        _place_constants(new, opset)
     return new
+
+
+def targets_of(graph: Graph, opset: int) -> dict[str, int]:
+    """The opset of each of ONNX's domains that goes with one of ai.onnx."""
+    targets: dict[str, int] = {"": opset, "ai.onnx.ml": next(ml for least, ml in _ML_OF_OPSET if opset >= least)}
+    if opset >= 21 and any(node.domain == "ai.onnx.ml" and node.op_type in _ML_5 for _, node in graph.walk()):
+        targets["ai.onnx.ml"] = 5
+    return targets
 
 
 _CONSTANT_1 = (DType.FLOAT16, DType.FLOAT32, DType.FLOAT64)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+
+from onnx import NodeProto
 
 from ...passes.errors import InvalidModel, Unsupported
 from ...passes.graph import Graph, Node, Value, bulk
@@ -14,6 +16,9 @@ from ...passes.rewrite import Builder, Rewriter, Rule, Rules, collect, combine, 
 from ...passes.tensor import TensorData
 from . import raising_loops
 from .read import Function
+
+FunctionKey = tuple[str, str, str]
+"""Domain, name and overload of a model-local function."""
 
 
 @rule("", "Constant")
@@ -66,19 +71,42 @@ def _bound(graph: Graph, given: dict[str, object], regions: dict[str, Graph]) ->
     return body
 
 
-def function_rules(graph: Graph) -> Rules:
-    """Rules that inline the model's functions.
+def function_rules(graph: Graph, only: Collection[FunctionKey] | None = None) -> Rules:
+    """Rules that inline the model's functions, or `only` some of them.
 
     Raises:
         InvalidModel: a function calls itself.
     """
-    _refuse_recursion(graph)
-    functions = {(domain, name): [_inliner(function)] for (domain, name, _), function in graph.functions.items()}
-    overloads = [key for key in graph.functions if key[2]]
-    if overloads:
-        for domain, name, _ in overloads:
-            functions[domain, name] = [_overloaded(graph, domain, name)]
-    return functions
+    refuse_recursion(graph)
+    rules: dict[tuple[str, str], list[Rule]] = {}
+    for domain, name, _ in graph.functions:
+        rules[domain, name] = [_caller(graph, only)]
+    return rules
+
+
+def function_key(graph: Graph, node: Node) -> FunctionKey | None:
+    """The function that a node calls, if it calls one.
+
+    Raises:
+        InvalidModel: the function has no such overload.
+    """
+    skeleton = (node.meta or {}).get("onnx")
+    key = (node.domain, node.op_type, skeleton.overload if isinstance(skeleton, NodeProto) else "")
+    if key in graph.functions:
+        return key
+    if any(key[:2] == other[:2] for other in graph.functions):
+        raise InvalidModel(f"{node!r}: no such overload of the function")
+    return None
+
+
+def _caller(graph: Graph, only: Collection[FunctionKey] | None) -> Rule:
+    def call(op: Builder, node: Node) -> Value | Sequence[Value] | None:
+        key = function_key(graph, node)
+        if key is None or (only is not None and key not in only):
+            return None
+        return _inliner(graph.functions[key])(op, node)
+
+    return call
 
 
 def raise_graph(graph: Graph) -> Graph:
@@ -97,7 +125,7 @@ def raise_graph(graph: Graph) -> Graph:
     return new
 
 
-def _refuse_recursion(graph: Graph) -> None:
+def refuse_recursion(graph: Graph) -> None:
     """Functions may call each other, but none itself, however indirectly."""
     calls = {key[:2]: {node.op for _, node in function.graph.walk()} for key, function in graph.functions.items()}
     state: dict[tuple[str, str], int] = {}
@@ -115,14 +143,3 @@ def _refuse_recursion(graph: Graph) -> None:
             elif callee in calls and callee not in state:
                 state[callee] = 1
                 stack.append((callee, iter(calls[callee])))
-
-
-def _overloaded(graph: Graph, domain: str, name: str) -> Rule:
-    def call(op: Builder, node: Node) -> Value | Sequence[Value] | None:
-        skeleton = (node.meta or {}).get("onnx")
-        function = graph.functions.get((domain, name, skeleton.overload if skeleton is not None else ""))
-        if function is None:
-            raise InvalidModel(f"{node!r}: no such overload of the function")
-        return _inliner(function)(op, node)
-
-    return call

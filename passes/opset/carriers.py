@@ -36,6 +36,9 @@ _WRAPS = _names("Abs Add CumSum MatMul Mul Neg ReduceProd ReduceSum ReduceSumSqu
 # of integers, the result is no longer than the operands
 _DIVIDES = _names("Div Mod")
 
+# what types they have is what these are about
+_NEVER = _names("Cast CastLike BitCast")
+
 _I32, _I64, _U64, _F32, _F64 = DType.INT32, DType.INT64, DType.UINT64, DType.FLOAT32, DType.FLOAT64
 _SHORT = (DType.INT8, DType.INT16, DType.UINT8, DType.UINT16)
 _HALF = (DType.FLOAT16, DType.BFLOAT16)
@@ -46,7 +49,7 @@ def _wider(op_type: str, kind: DType) -> Sequence[DType]:
     """Types in which an operator does to elements of `kind` what it does to these."""
     moves, compares = op_type in _MOVES, op_type in _COMPARES
     if kind in _HALF:
-        return (_F32,)
+        return () if op_type in _NEVER else (_F32,)
     if kind is DType.BOOL:
         return (DType.UINT8, _I32, _I64, _F32) if moves or compares else ()
     if kind in _SHORT or kind in _TINY:

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
-
-import onnx
-from onnx import FunctionProto
+from dataclasses import dataclass
 
 from ..errors import InvalidModel, Unsupported
 from ..graph import Graph, Node, Value, bulk
@@ -53,7 +49,8 @@ def convert_opset(graph: Graph, target: Mapping[str, int]) -> Graph:
 
     Args:
         graph: of dialect "onnx" or "hub"; nodes count by their own `version`, which may be mixed.
-        target: domain ("" is ai.onnx) -> opset. Other domains pass untouched, their regions don't.
+        target: domain ("" is ai.onnx) -> opset. Other domains pass untouched, their regions don't. Model-local
+            functions stay as they are: they have opsets of their own.
 
     Raises:
         InvalidModel: there is no such opset, or an operator doesn't exist at its version.
@@ -67,7 +64,7 @@ def convert_opset(graph: Graph, target: Mapping[str, int]) -> Graph:
     walk = Walk(target)
     with bulk():
         new = _stamped(graph, walk) or Rewriter(dialect, {}, fallback=walk).run(graph)
-        new.functions = {key: _function(function, dialect, walk) for key, function in graph.functions.items()}
+        new.functions = dict(graph.functions)
     new.opsets = _opsets(graph.opsets, target)
     return new
 
@@ -85,22 +82,3 @@ def _stamped(graph: Graph, walk: Walk) -> Graph | None:
 
 def _opsets(old: Mapping[str, int], target: Mapping[str, int]) -> dict[str, int]:
     return {domain: target.get(domain, opset) for domain, opset in old.items()}
-
-
-def _function(function: Any, dialect: OpsetDialect, walk: Walk) -> Any:
-    """A model-local function (a dataclass with `graph` and its proto without nodes) at the target.
-
-    A function has no initializers: constants stand in nodes.
-    """
-    body: Graph = Rewriter(dialect, {}, fallback=walk).run(function.graph)
-    body.opsets = _opsets(function.graph.opsets, dialect.opsets)
-    for value in body.constants:
-        version = since_version("", "Constant", body.opsets.get("", HUB_OPSETS[""]))
-        made = body.add_node("Constant", [], [(value.name, value.type)], {"value": value.data}, version=version or 1)
-        body.replace_uses(value, made.output)
-    body.constants = []
-    proto = FunctionProto()
-    proto.CopyFrom(function.proto)
-    del proto.opset_import[:]
-    proto.opset_import.extend(onnx.helper.make_opsetid(domain, opset) for domain, opset in body.opsets.items())
-    return replace(function, graph=body, proto=proto)

@@ -245,9 +245,12 @@ def test_broadcast_as_an_attribute() -> None:
     assert (graph.nodes[0].version, graph.nodes[0].attributes) == (6, {"broadcast": 1})
 
 
-def test_range_of_half_precision_by_its_body() -> None:
+def test_range_of_half_precision_in_single() -> None:
+    """Its definition computes in float32 (`stash_type`) and rounds."""
     text = "(float16 a, float16 b, float16 c) => (float16[n] y) { y = Range (a, b, c) }"
-    graph = converted(parse(text, 27), 21)
-    assert "Range" not in {name for name, _ in operators(graph)}
-    assert "Loop" in {name for name, _ in operators(graph)}
-    assert graph.outputs[0].name == "y"
+    made = down(text, 27, 21, np.float16(0.1), np.float16(1), np.float16(0.3))
+    expected = (np.float32(np.float16(0.1)) + np.float32(np.float16(0.3)) * np.arange(3, dtype=np.float32)).astype(
+        np.float16
+    )
+    np.testing.assert_array_equal(made[0], expected)
+    assert made[0].dtype == np.float16
