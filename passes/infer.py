@@ -15,7 +15,7 @@ from .graph import Graph, Node, Value
 from .protos import AttributeRef, attribute_to_proto, tensor_to_proto, type_from_proto, type_to_proto
 from .schemas import schema
 from .tensor import TensorData
-from .types import DType, Shape, TensorType, Type, merge, tensor
+from .types import DType, OptionalType, Shape, TensorType, Type, merge, tensor
 
 _MOST_DATA = 1024  # elements of a constant that inference is shown (shapes, axes, pads are small)
 
@@ -235,7 +235,8 @@ def _infer_loop(node: Node) -> Sequence[Type | None]:
             results.append(_stack_type(entry.slot, leave, trips))
         else:
             enter = entry.enter.type if entry.enter else None
-            results.append(leave if trips else enter)
+            made = isinstance(enter, OptionalType) and leave is not None and not isinstance(leave, OptionalType)
+            results.append(leave if trips or made else enter)  # what ONNX says of a body that fills an optional
     return results
 
 

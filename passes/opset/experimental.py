@@ -56,6 +56,11 @@ def _crop(op: StepBuilder, node: Node) -> Made:
     return op.at(10).Slice(required(node, 0), numbers(op, [top, left]), numbers(op, ends), numbers(op, [2, 3]))
 
 
+def _slice(op: StepBuilder, node: Node) -> Made:
+    """DynamicSlice: data, starts, ends, axes, which became Slice-10."""
+    return op.at(10).Slice(*node.formal_inputs)
+
+
 def _by_default(op: StepBuilder, node: Node) -> Made:
     """MeanVarianceNormalization by channels, the default of both."""
     if attribute(node, "across_channels", 0) or not attribute(node, "normalize_variance", 1):
@@ -80,4 +85,5 @@ ROWS = {
     ("ParametricSoftplus", 0): Step(_around("Softplus"), _NEVER),
     ("ImageScaler", 0): Step(_image_scaler, _NEVER),
     ("Crop", 0): Step(_crop, _NEVER),
+    ("DynamicSlice", 0): Step(_slice, _NEVER),
 }

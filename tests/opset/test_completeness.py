@@ -62,7 +62,7 @@ def test_no_row_is_for_a_version_that_does_not_exist() -> None:
         for (domain, name), schemas in _history().items()
         for schema in schemas
     }
-    unversioned = {"Affine", "Crop", "ImageScaler", "ParametricSoftplus", "Scale", "ScaledTanh"}
+    unversioned = {"Affine", "Crop", "DynamicSlice", "ImageScaler", "ParametricSoftplus", "Scale", "ScaledTanh"}
     assert set(table.STEPS) - versions == {(name, 0) for name in unversioned}
 
 
