@@ -16,9 +16,9 @@ from ..runtime.compare.record import Report
 from ..runtime.compare.report import print_report, write_html
 from ..runtime.oracles import ORACLES, why_unavailable
 from . import conversion, verification
-from .files import load, to_hub
+from .files import Opset, load, to_hub
 from .format import FORMATS
-from .terminal import fail, out, save_npz, values_table, working, write_json
+from .terminal import changes_table, fail, out, save_npz, values_table, working, write_json
 
 _EXIT_OF = {"equal": 0, "different": 1, "incomparable": 2, "unverified": 0}
 _FILE = click.Path(path_type=Path, dir_okay=False)
@@ -40,6 +40,18 @@ class _Shape(click.ParamType):
         return name, sizes
 
 
+class _Opset(click.ParamType):
+    name = "N|min"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
+        if value == "min" or isinstance(value, int):
+            return value
+        try:
+            return int(str(value))
+        except ValueError:
+            self.fail(f"{value!r} is neither a number nor min", param, ctx)
+
+
 _format = click.Choice(list(FORMATS))
 _json = click.option("--json", "json_file", metavar="FILE", help="Write the report as JSON; - for stdout.")
 _shape = click.option("--shape", "shapes", type=_Shape(), multiple=True, help="Static shape of an input.")
@@ -59,7 +71,11 @@ def cli() -> None:
 @click.argument("target", type=_FILE)
 @click.option("--from", "from_format", type=_format, help="Format of SOURCE, if its suffix doesn't say.")
 @click.option("--to", "to_format", type=_format, help="Format of TARGET, if its suffix doesn't say.")
-@click.option("--opset", type=int, help="Opset of an ONNX target. Default: the source's own, else 21.")
+@click.option(
+    "--opset",
+    type=_Opset(),
+    help="Opset of an ONNX target, or min for the lowest it can reach. Default: the source's own, else 21.",
+)
 @_shape
 @click.option(
     "--verify",
@@ -76,7 +92,7 @@ def convert(
     target: Path,
     from_format: str | None,
     to_format: str | None,
-    opset: int | None,
+    opset: Opset,
     shapes: Sequence[tuple[str, tuple[int, ...]]],
     trials: int,
     timeout: float,
@@ -102,6 +118,8 @@ def convert(
             f"[bold]{escape(report.source)}[/] ({report.source_format}, {report.nodes[0]} nodes) -> "
             f"[bold]{escape(report.target)}[/] ({report.target_format}{opset_text}, {report.nodes[1]} nodes)"
         )
+        if report.changes:
+            out.print(changes_table(report.changes))
         for note in report.notes:
             out.print(f"note: {escape(note)}")
         if report.verification is not None:

@@ -6,14 +6,15 @@ import os
 import tempfile
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..passes.errors import InvalidModel
 from ..passes.graph import Graph
+from ..passes.opset import Change
 from ..runtime.compare.record import Report
-from .files import load, set_shapes, to_dialect
+from .files import Opset, load, set_shapes, to_dialect
 from .format import format_of
 from .verification import TIMEOUT
 from .verification import verify as verify_files
@@ -32,6 +33,7 @@ class ConversionReport:
         opset: the opset of the written file (ONNX), else None.
         nodes: number of operators before and after, regions included.
         operators: operators of the written file and how often each occurs.
+        changes: between opsets of ONNX, what became of operators that didn't stay as they were.
         verification: the comparison of both files; None if it was turned off.
         written: whether the target file was written (not if the verdict is "different").
     """
@@ -43,6 +45,7 @@ class ConversionReport:
     opset: int | None
     nodes: tuple[int, int]
     operators: dict[str, int] = field(default_factory=dict)
+    changes: list[Change] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     verification: Report | None = None
     written: bool = True
@@ -64,6 +67,7 @@ class ConversionReport:
                 "nodes": self.nodes[1],
                 "operators": self.operators,
             },
+            "changes": [{**asdict(change), "cost": change.cost} for change in self.changes],
             "notes": self.notes,
             "written": self.written,
             "verdict": self.verdict,
@@ -77,7 +81,7 @@ def convert(
     *,
     from_format: str | None = None,
     to_format: str | None = None,
-    opset: int | None = None,
+    opset: Opset = None,
     shapes: Mapping[str, tuple[int, ...]] | None = None,
     verify: int = TRIALS,
     timeout: float = TIMEOUT,
@@ -87,7 +91,8 @@ def convert(
     The target is written under a temporary name and renamed once the check didn't find a difference.
 
     Args:
-        opset: for ONNX targets: the source's own if it is ONNX too, else 21 where left out.
+        opset: for ONNX targets: the source's own if it is ONNX too, else 21 where left out; "min" is the lowest
+            that can say the model (from ONNX to ONNX).
         shapes: static shapes of inputs, where the source leaves them open.
         verify: sets of designed inputs for the check; 0 turns it off.
         timeout: seconds a runtime may take for one set of inputs.
@@ -112,6 +117,7 @@ def convert(
         made.opsets.get("") if wanted.name == "onnx" else None,
         (_count(graph), _count(made)),
         dict(sorted(Counter(node.op_type for _, node in made.walk()).items())),
+        list(made.meta.get("changes", ())),
         list(made.meta.get("notes", ())),
     )
     with tempfile.TemporaryDirectory(prefix=".backedge-", dir=target.parent) as folder:

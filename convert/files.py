@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Literal
 
 from ..passes.errors import InvalidModel
 from ..passes.graph import Graph, Value
@@ -16,7 +17,9 @@ from ..passes.structure.slots import PruneSlots
 from ..passes.types import SequenceType, TensorType, merge_dims
 from ..runtime import RAISER
 from .format import FORMATS, Format, format_of
-from .onnx.opset import change_opset
+from .onnx.opset import change_opset, lowest_opset
+
+Opset = int | Literal["min"] | None
 
 _CANONICAL = Pipeline([PartsToElements(), Simplify(), PruneSlots(), RemoveDead()])
 
@@ -60,12 +63,20 @@ def to_hub(graph: Graph) -> Graph:
     return raised
 
 
-def to_dialect(graph: Graph, target: Format, opset: int | None = None) -> Graph:
+def to_dialect(graph: Graph, target: Format, opset: Opset = None) -> Graph:
     """The graph in the target's dialect; the same object where there is nothing to do.
 
+    Args:
+        opset: of ONNX; "min" is the lowest that can say a model which is ONNX already.
+
     Raises:
+        InvalidModel: there is no such opset.
         Unsupported: what can't be expressed there, with the node and the reason.
     """
+    if opset == "min":
+        if not graph.dialect == target.name == "onnx":
+            raise InvalidModel('opset "min" is for conversions from ONNX to ONNX')
+        return lowest_opset(graph)
     if graph.dialect == target.name == "onnx":
         return graph if opset in (None, graph.opsets.get("")) else change_opset(graph, opset or 0)
     if graph.dialect == target.name and opset is None:
@@ -83,7 +94,7 @@ def _all_values(graph: Graph) -> Iterator[Value]:
         yield from inner.values()
 
 
-def save(graph: Graph, path: str | Path, *, format: str | None = None, opset: int | None = None) -> None:
+def save(graph: Graph, path: str | Path, *, format: str | None = None, opset: Opset = None) -> None:
     """Write a graph to a file, converted first if it is of another format or opset.
 
     Raises:

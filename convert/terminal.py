@@ -6,7 +6,7 @@ import contextlib
 import json
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..passes.errors import InvalidModel
+from ..passes.opset import Change
 
 _PATIENCE = 2.0  # seconds before progress shows
 
@@ -64,6 +65,16 @@ def values_table(values: Mapping[str, Any], title: str) -> Table:
         table.add_column(heading, style="cyan" if heading == "name" else None)
     for name, value in values.items():
         table.add_row(escape(name), escape(_type(value)), escape(_shown(value)))
+    return table
+
+
+def changes_table(changes: Sequence[Change]) -> Table:
+    """What became of the operators that didn't stay as they were, the dearest first."""
+    table = Table(title="operators changed", title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for heading in ("operator", "", "count", "nodes more"):
+        table.add_column(heading, justify="right" if heading in ("count", "nodes more") else "left")
+    for change in sorted(changes, key=lambda change: (-change.cost, change.operator)):
+        table.add_row(escape(f"{change.operator}-{change.version}"), change.how, str(change.count), f"{change.cost:+}")
     return table
 
 

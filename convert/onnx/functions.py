@@ -16,6 +16,7 @@ from ...passes.errors import Unsupported
 from ...passes.graph import Graph
 from ...passes.hub import HUB
 from ...passes.infer import infer, widen
+from ...passes.opset import Log
 from ...passes.protos import type_from_proto
 from ...passes.rewrite import Builder, Rewriter, combine
 from ...passes.schemas import since_version
@@ -35,7 +36,7 @@ class Converted:
     inlined: dict[FunctionKey, str] = field(default_factory=dict)
 
 
-def convert_functions(graph: Graph, opset: int) -> Converted:
+def convert_functions(graph: Graph, opset: int, log: Log) -> Converted:
     """The functions of a model at `opset`; the graph's values are given the types that inference finds through calls.
 
     Raises:
@@ -49,7 +50,7 @@ def convert_functions(graph: Graph, opset: int) -> Converted:
     for key in reversed(order):
         function = graph.functions[key]
         try:
-            done.kept[key] = _converted(function, bodies[key], graph, opset, done.inlined)
+            done.kept[key] = _converted(function, bodies[key], graph, opset, done.inlined, log)
         except Unsupported as refusal:
             done.inlined[key] = str(refusal)
     done.kept = {key: done.kept[key] for key in graph.functions if key in done.kept}
@@ -132,14 +133,14 @@ def _typed_bodies(graph: Graph, order: list[FunctionKey]) -> dict[FunctionKey, G
 
 
 def _converted(
-    function: Function, body: Graph, graph: Graph, opset: int, inlined: Mapping[FunctionKey, str]
+    function: Function, body: Graph, graph: Graph, opset: int, inlined: Mapping[FunctionKey, str], log: Log
 ) -> Function:
     """One function at another opset. It has no initializers: constants stand in nodes."""
     rules = combine(function_rules(graph, inlined), raising_loops.RULES)
     looped = Rewriter(HUB, rules, fallback=Builder.copy).run(body)
     looped.opsets = dict(body.opsets)
     infer(looped)
-    new = lower_operators(looped, opset)
+    new = lower_operators(looped, opset, log)
     for domain, version in body.opsets.items():
         new.opsets.setdefault(domain, version)
     for inner in new.graphs():

@@ -9,7 +9,7 @@ from ...passes.errors import InvalidModel, Unsupported
 from ...passes.graph import Graph, bulk
 from ...passes.hub import HUB
 from ...passes.loop import DOMAIN as CONTROL
-from ...passes.opset import convert_opset
+from ...passes.opset import Log, convert_opset
 from ...passes.protos import DTYPES, enum_of
 from ...passes.rewrite import Builder, Rewriter
 from ...passes.schemas import HUB_OPSET, since_version
@@ -27,21 +27,21 @@ _ML_OF_OPSET = ((19, 4), (13, 3), (9, 2), (1, 1))
 _ML_5 = frozenset({"TreeEnsemble"})
 
 
-def lower_graph(graph: Graph, opset: int = DEFAULT_OPSET) -> Graph:
-    """A graph of dialect "onnx" at `opset`; the hub graph stays as it was.
+def lower_graph(graph: Graph, opset: int = DEFAULT_OPSET, log: Log | None = None) -> Graph:
+    """A graph of dialect "onnx" at `opset`; the hub graph stays as it was. `log` takes up what is done on the way.
 
     Raises:
         Unsupported: an operator, type or attribute has no form at this opset.
         InvalidModel: there is no such opset.
     """
-    new = lower_operators(graph, opset)
+    new = lower_operators(graph, opset, log)
     _state(new, opset)
     if IR_OF_OPSET[opset] < 4:
         _place_constants(new, opset)
     return new
 
 
-def lower_operators(graph: Graph, opset: int) -> Graph:
+def lower_operators(graph: Graph, opset: int, log: Log | None = None) -> Graph:
     """The operators of a graph at `opset`, whatever holds the graph (a model or a function)."""
     if not 1 <= opset <= HUB_OPSET:
         raise InvalidModel(f"there is no opset {opset}; 1 to {HUB_OPSET} exist")
@@ -50,7 +50,7 @@ def lower_operators(graph: Graph, opset: int) -> Graph:
         if any(node.domain == CONTROL for _, node in graph.walk()):
             graph = Rewriter(HUB, rules(opset), fallback=Builder.copy).run(graph)
             RemoveDead()(graph)
-        new = convert_opset(graph, targets)
+        new = convert_opset(graph, targets, log)
     new.dialect = "onnx"
     for inner in new.graphs():
         inner.dialect = "onnx"

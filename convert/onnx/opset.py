@@ -5,15 +5,21 @@ Control flow goes through its canonical form, every other operator from its own 
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Collection
+
+from ...passes.errors import Unsupported
 from ...passes.graph import Graph, bulk
 from ...passes.hub import HUB
 from ...passes.infer import infer
+from ...passes.opset import Log
+from ...passes.opset.changes import DECOMPOSED, INLINED, name_of
 from ...passes.rewrite import Builder, Rewriter, combine
 from ...passes.structure.simplify import RemoveDead
 from . import raising_loops
 from .functions import Converted, convert_functions
 from .lowering import lower_graph
-from .raising import function_rules
+from .raising import FunctionKey, function_key, function_rules
 from .write import IR_OF_OPSET
 
 _FIRST_IR_WITH_FUNCTIONS = 8
@@ -23,20 +29,22 @@ def change_opset(graph: Graph, opset: int) -> Graph:
     """The graph at `opset`.
 
     Model-local functions are converted and kept; they are inlined where the file format has none yet (opsets
-    below 15), and where something in them depends on what only a call knows. `meta["notes"]` says which.
+    below 15), and where something in them depends on what only a call knows. `meta["notes"]` says which;
+    `meta["changes"]` lists what became of operators that didn't stay as they were (`passes.opset.Change`).
 
     Raises:
         Unsupported: an operator, type or attribute has no form there.
     """
+    log = Log()
     with bulk():
         functions = Converted(inlined=dict.fromkeys(graph.functions, ""))
         if graph.functions and IR_OF_OPSET.get(opset, 0) >= _FIRST_IR_WITH_FUNCTIONS:
             graph = graph.copy()
-            functions = convert_functions(graph, opset)
+            functions = convert_functions(graph, opset, log)
         rules = combine(function_rules(graph, functions.inlined), raising_loops.RULES)
         looped = Rewriter(HUB, rules, fallback=Builder.copy).run(graph)
     infer(looped)
-    made = lower_graph(looped, opset)
+    made = lower_graph(looped, opset, log)
     if opset < graph.opsets.get("", 0):
         RemoveDead()(made)
     made.functions = functions.kept
@@ -49,4 +57,38 @@ def change_opset(graph: Graph, opset: int) -> Graph:
     ]
     if notes:
         made.meta["notes"] = [*made.meta.get("notes", ()), *notes]
+    _log_calls(graph, functions.inlined, opset, log)
+    _log_loops(graph, made, opset, log)
+    made.meta["changes"] = list(log.changes())
     return made
+
+
+def lowest_opset(graph: Graph) -> Graph:
+    """The graph at the lowest opset that can say it; itself where only its own can."""
+    own = graph.opsets.get("", 1)
+    for opset in range(1, own):
+        try:
+            return change_opset(graph, opset)
+        except Unsupported:
+            continue
+    return graph
+
+
+def _log_calls(graph: Graph, inlined: Collection[FunctionKey], opset: int, log: Log) -> None:
+    """What the model's own functions cost where they stand in the place of their calls."""
+    for _, node in graph.walk() if inlined else ():
+        key = function_key(graph, node)
+        if key is not None and key in inlined:
+            size = sum(1 for _ in graph.functions[key].graph.walk())
+            log.count(name_of(node), node.version, opset, INLINED, 1, size)
+
+
+def _log_loops(before: Graph, after: Graph, opset: int, log: Log) -> None:
+    """Scans that have become Loops; what isn't the cost of others, is theirs."""
+    scans = Counter(node.version for _, node in before.walk() if node.op == ("", "Scan"))
+    left = sum(node.op == ("", "Scan") for _, node in after.walk())
+    gone = scans.total() - left
+    if gone <= 0:
+        return
+    cost = sum(1 for _ in after.walk()) - sum(1 for _ in before.walk()) - sum(change.cost for change in log.changes())
+    log.count("Scan", max(scans), opset, DECOMPOSED, gone, gone + max(cost, 0))

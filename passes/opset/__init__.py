@@ -4,6 +4,7 @@
 two versions of an operator does, stands in the table of its family, both ways in one row.
 """
 
+from .changes import Change, Log
 from .convert import adapt_node, convert_opset
 
-__all__ = ["adapt_node", "convert_opset"]
+__all__ = ["Change", "Log", "adapt_node", "convert_opset"]

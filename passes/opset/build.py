@@ -10,6 +10,7 @@ from ..infer import infer_node
 from ..rewrite import Builder
 from ..tensor import TensorData
 from ..types import DType, Type, merge
+from . import control
 from .known import known_array
 
 
@@ -35,6 +36,10 @@ class StepBuilder(Builder):
     def at(self, opset: int) -> StepBuilder:
         """The same, building at another opset of ai.onnx."""
         return StepBuilder(self.walk, self.base, {**self.opsets, "": opset})
+
+    def region(self, name: str) -> StepBuilder:
+        """A builder of a region for a node of this step: what it builds goes on to the target, too."""
+        return StepBuilder(self.walk, self.base.region(name), self.opsets)
 
     @property
     def target(self) -> int:
@@ -65,7 +70,10 @@ class StepBuilder(Builder):
         node.outputs = [Value(node.op_type.lower(), None, node, index) for index in range(outputs)]
         for value, known in zip(node.outputs, types or (), strict=False):
             value.type = known
-        give_types(node)
+        if node.regions:
+            control.give_types(node)
+        else:
+            give_types(node)
         made = self.walk.adapt(self.base, node, built=True)
         return made[0] if outputs == 1 else tuple(made)
 

@@ -11,6 +11,7 @@ from ..infer import infer_node
 from ..rewrite import Builder, Rewriter
 from ..schemas import HUB_OPSETS, since_version
 from ..types import Type
+from .changes import Log
 from .walk import Walk
 
 _TO_HUB = Walk(HUB_OPSETS, keep_dropped=True)
@@ -44,13 +45,14 @@ class OpsetDialect:
         return infer_node(node)
 
 
-def convert_opset(graph: Graph, target: Mapping[str, int]) -> Graph:
+def convert_opset(graph: Graph, target: Mapping[str, int], log: Log | None = None) -> Graph:
     """The same model with every operator at the version that the target opsets have; the graph itself stays.
 
     Args:
         graph: of dialect "onnx" or "hub"; nodes count by their own `version`, which may be mixed.
         target: domain ("" is ai.onnx) -> opset. Other domains pass untouched, their regions don't. Model-local
             functions stay as they are: they have opsets of their own.
+        log: takes up what is done to which operator.
 
     Raises:
         InvalidModel: there is no such opset, or an operator doesn't exist at its version.
@@ -61,7 +63,7 @@ def convert_opset(graph: Graph, target: Mapping[str, int]) -> Graph:
         if not 1 <= opset <= newest:
             raise InvalidModel(f"there is no opset {opset} of {domain or 'ai.onnx'}; 1 to {newest} exist")
     dialect = OpsetDialect(graph.dialect, dict(target))
-    walk = Walk(target)
+    walk = Walk(target, log=log)
     with bulk():
         new = _stamped(graph, walk) or Rewriter(dialect, {}, fallback=walk).run(graph)
         new.functions = dict(graph.functions)

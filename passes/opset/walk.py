@@ -28,6 +28,7 @@ from .allowed import check, narrowed
 from .bodies import body
 from .build import StepBuilder, give_types
 from .carriers import carriers
+from .changes import Frame, Log
 from .known import known_array
 from .steps import Adapter, Made, same
 from .table import find, is_experimental
@@ -72,15 +73,26 @@ class Walk:
     Args:
         keep_dropped: an operator that was taken out of ONNX, and that no other says, stays at its last version
             (in the hub, where it still runs); otherwise it is refused.
+        log: takes up what is done to which operator.
     """
 
-    def __init__(self, targets: Mapping[str, int], keep_dropped: bool = False) -> None:
+    def __init__(self, targets: Mapping[str, int], keep_dropped: bool = False, log: Log | None = None) -> None:
         self.targets = dict(targets)
         self.keep_dropped = keep_dropped
+        self.log = log
+        self._frame = Frame()
         self._plans: dict[tuple[str, str, int], Plan] = {}
 
     def __call__(self, op: Builder, node: Node) -> Sequence[Value]:
-        return self.adapt(op, node)
+        if self.log is None or self._frame.inlined or node.domain not in self.targets:
+            return self.adapt(op, node)
+        outer, self._frame = self._frame, Frame()
+        try:
+            made = self.adapt(op, node)
+            self.log.add(node, self.targets[node.domain], self._frame, list(made))
+        finally:
+            self._frame = outer
+        return made
 
     def adapt(self, op: Builder, node: Node, built: bool = False) -> Sequence[Value]:
         """The values that stand for a node's outputs at the target.
@@ -92,12 +104,14 @@ class Walk:
             Unsupported: a step that can't be done, or a type that the target doesn't have.
         """
         if node.domain not in self.targets or node.domain == CONTROL:
-            return _keep(op, node, node.version)
+            return self._keep(op, node, node.version)
         try:
             return self._steps(op, node, built)
         except Unsupported as refusal:
             if node.version <= self.targets[node.domain]:
                 raise
+            if not built:
+                self._frame.forget()
             return self._otherwise(op, node, refusal)
 
     def _steps(self, op: Builder, node: Node, built: bool) -> Sequence[Value]:
@@ -119,10 +133,10 @@ class Walk:
             current = _at(current, plan.version)
         if built:
             check(_at(current, plan.version), node, None)
-            return _place(op, current, plan.version)
+            return self._place(op, current, plan.version)
         if plan.checked and not current.regions:
             check(_typed(current, plan.version), node, plan.start)
-        values = _keep(op, current, plan.version)
+        values = self._keep(op, current, plan.version)
         if plan.checked and current.regions and values[0].producer is not None:
             check(values[0].producer, node, plan.start)
         return values
@@ -153,11 +167,35 @@ class Walk:
         if graph is None or any(inner.op == node.op for _, inner in graph.walk()):
             raise refusal
         given = [*node.formal_inputs, *[None] * (len(graph.inputs) - len(node.formal_inputs))]
+        self._frame.inlined = True
         try:
             made = iter(op.inline(graph, given))
         except Unsupported as inner:
             raise Unsupported(node, f"{refusal.reason}; of what it is made, {inner}") from None
         return [next(made) if value.name else Value("") for value in node.outputs]
+
+    def _keep(self, op: Builder, node: Node, version: int) -> Sequence[Value]:
+        """The node itself at another version, its regions walked, its names kept."""
+        regions = {name: _region(op, node, region) for name, region in node.regions.items()} if node.regions else {}
+        self._frame.add(node)
+        made = op.copy(node, regions)
+        twin = made[0].producer if made else None
+        if twin is not None:
+            if regions:
+                control.give_types(twin)
+            elif any(not _is_known(value.type) for value in made):
+                give_types(twin)
+            twin.version = version
+        return made
+
+    def _place(self, op: Builder, node: Node, version: int) -> Sequence[Value]:
+        """A node that an adapter made."""
+        self._frame.add(node)
+        twin = Node(node.domain, node.op_type, version, node.name)
+        twin.regions, twin.captured = node.regions, node.captured  # built at the target already
+        types = [value.type for value in node.outputs]
+        made = op.place(twin, node.inputs, node.attributes, len(node.outputs), types)
+        return [made] if isinstance(made, Value) else made
 
     def stamp(self, node: Node) -> int | None:
         """The version a node ends at where it may otherwise stay as it is; None where it may not."""
@@ -218,27 +256,6 @@ def _pairs(versions: Sequence[int], start: int, end: int) -> Iterator[tuple[int,
         yield from pairwise(places[start + 1 : end + 2])
     for index in range(start, end, -1):
         yield places[index], places[index + 1]
-
-
-def _keep(op: Builder, node: Node, version: int) -> Sequence[Value]:
-    """The node itself at another version, its regions walked, its names kept."""
-    regions = {name: _region(op, node, region) for name, region in node.regions.items()} if node.regions else {}
-    made = op.copy(node, regions)
-    twin = made[0].producer if made else None
-    if twin is not None:
-        if regions:
-            control.give_types(twin)
-        elif any(not _is_known(value.type) for value in made):
-            give_types(twin)
-        twin.version = version
-    return made
-
-
-def _place(op: Builder, node: Node, version: int) -> Sequence[Value]:
-    twin = Node(node.domain, node.op_type, version, node.name)
-    types = [value.type for value in node.outputs]
-    made = op.place(twin, node.inputs, node.attributes, len(node.outputs), types)
-    return [made] if isinstance(made, Value) else made
 
 
 def _region(op: Builder, node: Node, region: Graph) -> Graph:
