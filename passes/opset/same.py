@@ -45,7 +45,6 @@ _VERSIONS: dict[str, tuple[int, ...]] = {
     "OptionalGetElement": (18, 28),
     "DequantizeLinear": (19, 24, 25, 28),
     "ConstantOfShape": (20, 21, 23, 24, 25),
-    "QLinearMatMul": (21,),
     "Squeeze Unsqueeze": (21, 23, 24, 25),
     "CastLike": (21, 23, 25),
     "Acos Acosh Asin Asinh Atan Atanh Cos Cosh Sin Sinh Tan": (22,),

@@ -2,7 +2,22 @@
 
 from __future__ import annotations
 
-from . import elementwise, experimental, ml, norm, others, pool, quant, recurrent, reduce, resize, same, shapes, softmax
+from . import (
+    elementwise,
+    experimental,
+    ml,
+    norm,
+    others,
+    pool,
+    quant,
+    quant_arithmetic,
+    recurrent,
+    reduce,
+    resize,
+    same,
+    shapes,
+    softmax,
+)
 from .steps import Key, Rows, Step
 
 _FAMILIES: tuple[Rows, ...] = (
@@ -16,6 +31,7 @@ _FAMILIES: tuple[Rows, ...] = (
     recurrent.ROWS,
     resize.ROWS,
     quant.ROWS,
+    quant_arithmetic.ROWS,
     others.ROWS,
     ml.ROWS,
     experimental.ROWS,

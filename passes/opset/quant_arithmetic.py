@@ -1,0 +1,215 @@
+"""Quantization said by arithmetic, for opsets that lack an operator, or a granularity or a type of it.
+
+Integers are exact: sums of products are taken in int32, or in floating point as long as no sum can leave what
+that type counts exactly. Results are rounded to even before the zero point is added, and held in range.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..errors import Unsupported
+from ..graph import Node, Value
+from ..protos import ENUMS
+from ..types import DType
+from .build import StepBuilder
+from .steps import Made, Step, attribute, dtype, fixed, numbers, rank, required, tensor_type
+
+_SHORT = frozenset({DType.INT8, DType.UINT8, DType.INT16, DType.UINT16})
+_TINY = frozenset({DType.INT4, DType.UINT4, DType.INT2, DType.UINT2})
+_REAL = frozenset({DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16})
+_TAP = 255 * 255
+"""What one product of two 8-bit integers without their zero points comes to at most."""
+
+
+def cast(op: StepBuilder, value: Value, kind: DType) -> Value:
+    """The value in another element type."""
+    if value.tensor.dtype is kind:
+        return value
+    return op.Cast(value, to=ENUMS[kind], _types=[tensor_type(value, kind)])
+
+
+def _is_single(value: Value) -> bool:
+    shape = value.tensor.static_shape
+    return shape is not None and math.prod(shape) == 1
+
+
+def _scalar(op: StepBuilder, value: Value) -> Value:
+    return op.Reshape(value, numbers(op, [])) if value.rank != 0 else value
+
+
+def _along(op: StepBuilder, node: Node, value: Value, size: int, axis: int) -> Value:
+    """A vector with an entry for each part of an axis, shaped to fit data of a rank; one entry is for all parts."""
+    if _is_single(value):
+        return _scalar(op, value)
+    if rank(node, value) != 1:
+        return value
+    return op.Reshape(value, numbers(op, [1] * axis + [-1] + [1] * (size - axis - 1)))
+
+
+# QuantizeLinear, DequantizeLinear ----------------------------------------------------------------
+
+
+def _spread(op: StepBuilder, node: Node, value: Value) -> Value:
+    """The scale or the zero point of each element, or one for all."""
+    if _is_single(value) or rank(node, value) == 0:
+        return _scalar(op, value)
+    x = required(node, 0)
+    size = rank(node, x)
+    axis = attribute(node, "axis", 1) % size
+    block = attribute(node, "block_size", 0)
+    if not block:
+        return _along(op, node, value, size, axis)
+    length = (x.tensor.shape or [None] * size)[axis]
+    if isinstance(length, int):
+        places = op.const(np.arange(length) // block, DType.INT64)
+    else:
+        count = op.Gather(op.Shape(x), op.const(axis))
+        places = op.Div(op.Range(op.const(0), count, op.const(1)), op.const(block))
+    return op.Gather(value, places, axis=axis)
+
+
+def quantized(op: StepBuilder, node: Node, kind: DType) -> Value:
+    """QuantizeLinear-21 to `kind`: round(x / scale) + zero point, held in range."""
+    x, scale, zero = required(node, 0), required(node, 1), node.input(2)
+    work, op = dtype(node, scale), op.at(13)
+    if work not in _REAL:
+        raise Unsupported(node, f"division by a scale of {work.value} can't be said by arithmetic")
+    ratio = op.Div(cast(op, x, work), _spread(op, node, scale))
+    if kind.is_float and kind.bits == 8:  # its zero point is 0
+        return op.at(19).Cast(ratio, to=ENUMS[kind], saturate=attribute(node, "saturate", 1))
+    if kind not in _SHORT | _TINY:
+        raise Unsupported(node, f"quantization to {kind.value} can't be said by arithmetic")
+    wide = op.Round(cast(op, ratio, DType.FLOAT32))
+    offset = None if zero is None else cast(op, _spread(op, node, zero), DType.FLOAT32)
+    return _held(op, wide, offset, kind)
+
+
+def _held(op: StepBuilder, rounded: Value, offset: Value | None, kind: DType) -> Value:
+    """Whole numbers, their zero point added, in the range of an integer type."""
+    work = rounded.tensor.dtype or DType.FLOAT32
+    low, high = (-(1 << kind.bits - 1), (1 << kind.bits - 1) - 1) if kind.is_signed else (0, (1 << kind.bits) - 1)
+    moved = rounded if offset is None else op.Add(rounded, offset)
+    return cast(op, op.Clip(moved, op.const(low, work), op.const(high, work)), kind)
+
+
+def dequantized(op: StepBuilder, node: Node) -> Value:
+    """DequantizeLinear-21: (x - zero point) * scale, of the scale's type."""
+    x, scale, zero = required(node, 0), required(node, 1), node.input(2)
+    work, kind, op = dtype(node, scale), dtype(node, x), op.at(13)
+    # the difference of short integers fits into float32, but not into every type that the scale may have
+    exact = DType.INT32 if kind is DType.INT32 else DType.FLOAT32
+    wide = cast(op, x, exact)
+    if zero is not None and kind.is_integer:
+        wide = op.Sub(wide, cast(op, _spread(op, node, zero), exact))
+    return op.Mul(cast(op, wide, work), _spread(op, node, scale))
+
+
+# products ----------------------------------------------------------------------------------------
+
+
+def _centred(op: StepBuilder, value: Value, zero: Value | None, kind: DType) -> Value:
+    wide = cast(op, value, kind)
+    return wide if zero is None else op.Sub(wide, cast(op, zero, kind))
+
+
+def _rows(op: StepBuilder, node: Node, value: Value | None) -> Value | None:
+    """What there is of each row of the left operand: a vector becomes a column."""
+    if value is None or rank(node, value) != 1:
+        return value
+    return _scalar(op, value) if _is_single(value) else op.Reshape(value, numbers(op, [-1, 1]))
+
+
+def _columns(op: StepBuilder, node: Node, value: Value | None) -> Value | None:
+    return value if value is None or not _is_single(value) or rank(node, value) > 1 else _scalar(op, value)
+
+
+def _product(
+    op: StepBuilder, node: Node, a: Value, a_zero: Value | None, b: Value, b_zero: Value | None, opset: int
+) -> Value:
+    left = _centred(op, a, _rows(op, node, a_zero), DType.INT32)
+    right = _centred(op, b, _columns(op, node, b_zero), DType.INT32)
+    return op.at(opset).MatMul(left, right)
+
+
+def _matmul_integer(op: StepBuilder, node: Node) -> Made:
+    """MatMulInteger-10: int32, wrapping."""
+    zeros = node.input(2), node.input(3)
+    return _product(op.at(13), node, required(node, 0), zeros[0], required(node, 1), zeros[1], 13)
+
+
+def _requantized(op: StepBuilder, sums: Value, scales: Sequence[Value], zero: Value) -> Value:
+    """Sums of products with the scale of the left times that of the right by that of the result."""
+    left, right, result = scales
+    factor = cast(op, op.Div(op.Mul(left, right), result), DType.FLOAT64)
+    kind = zero.tensor.dtype or DType.UINT8
+    rounded = op.Round(op.Mul(cast(op, sums, DType.FLOAT64), factor))
+    return _held(op, rounded, cast(op, zero, DType.FLOAT64), kind)
+
+
+def _qlinear_matmul(op: StepBuilder, node: Node) -> Made:
+    """QLinearMatMul-10 and -21, of integers."""
+    a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = (required(node, index) for index in range(8))
+    for value in (a, b, y_zero):
+        if not dtype(node, value).is_integer:
+            raise Unsupported(node, f"a product of {dtype(node, value).value} isn't one of integers")
+    op = op.at(13)
+    sums = _product(op, node, a, a_zero, b, b_zero, 13)
+    scales = [_rows(op, node, a_scale), _columns(op, node, b_scale), _rows(op, node, y_scale)]
+    zero = _rows(op, node, y_zero)
+    assert zero is not None
+    return _requantized(op, sums, [scale for scale in scales if scale is not None], zero)
+
+
+def _short_scales(op: StepBuilder, node: Node) -> Made:
+    """QLinearMatMul-21 knows scales of 16 bits, in which their ratio is computed."""
+    return None if dtype(node, required(node, 1)) is DType.FLOAT32 else _qlinear_matmul(op, node)
+
+
+def _convolved(op: StepBuilder, node: Node, places: Sequence[int]) -> Value:
+    """The sums of a convolution of 8-bit integers, in int32, from the places of x, its zero point, w and its own."""
+    x, x_zero, w, w_zero = (node.input(place) for place in places)
+    assert x is not None and w is not None
+    _, *taps = fixed(node, w)
+    if any(isinstance(size, str) for size in taps):
+        raise Unsupported(node, "the number of products in each sum isn't known")
+    most = math.prod(size for size in taps if isinstance(size, int)) * _TAP
+    if most >= 2**31:
+        raise Unsupported(node, "its sums may leave int32")
+    kind = DType.FLOAT32 if most < 2**24 else DType.FLOAT64
+    if x_zero is not None:
+        x_zero = _along(op, node, x_zero, rank(node, x), 1)
+    if w_zero is not None:
+        w_zero = _along(op, node, w_zero, rank(node, w), 0)
+    names = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
+    attributes = {name: node.attributes[name] for name in names if name in node.attributes}
+    sums = op.Conv(_centred(op, x, x_zero, kind), _centred(op, w, w_zero, kind), **attributes)
+    return cast(op, sums, DType.INT32)
+
+
+def _conv_integer(op: StepBuilder, node: Node) -> Made:
+    """ConvInteger-10."""
+    return _convolved(op.at(13), node, (0, 2, 1, 3))
+
+
+def _qlinear_conv(op: StepBuilder, node: Node) -> Made:
+    """QLinearConv-10: the scale of the filters, and the bias, may be one for each channel of the result."""
+    op = op.at(13)
+    sums, size = _convolved(op, node, (0, 2, 3, 5)), rank(node, required(node, 0))
+    bias = node.input(8)
+    if bias is not None:
+        sums = op.Add(sums, op.Reshape(bias, numbers(op, [1, -1] + [1] * (size - 2))))
+    scales = [_along(op, node, required(node, index), size, 1) for index in (1, 4, 6)]
+    return _requantized(op, sums, scales, _along(op, node, required(node, 7), size, 1))
+
+
+ROWS = {
+    ("MatMulInteger", 10): Step("MatMulInteger came with version 10", _matmul_integer),
+    ("QLinearMatMul", 10): Step("QLinearMatMul came with version 10", _qlinear_matmul),
+    ("QLinearMatMul", 21): Step(lambda op, node: None, _short_scales),
+    ("ConvInteger", 10): Step("ConvInteger came with version 10", _conv_integer),
+    ("QLinearConv", 10): Step("QLinearConv came with version 10", _qlinear_conv),
+}
