@@ -225,6 +225,12 @@ class Graph:
         """Append nodes whose `inputs` and `outputs` are filled in already (what readers and builders do)."""
         self._new.extend(nodes)
 
+    def _ordered(self) -> list[Node]:
+        """The nodes as they were added; no networkx graph is built for that."""
+        if not self._new:
+            return list(self._net)
+        return list(self._new) if not self._net else list(self._nx)
+
     @property
     def _nx(self) -> nx.MultiDiGraph[Node]:
         """The networkx graph with all nodes in it. They are added in bulk, when somebody asks: much cheaper."""
@@ -315,10 +321,10 @@ class Graph:
     @property
     def nodes(self) -> list[Node]:
         """The nodes in the order in which they were added."""
-        return list(self._nx)
+        return self._ordered()
 
     def __len__(self) -> int:
-        return len(self._nx)
+        return len(self._net) + len(self._new)
 
     def uses(self, value: Value) -> list[tuple[Node, int]]:
         """(node, input index) of each use of `value` inside this graph."""
@@ -335,25 +341,25 @@ class Graph:
         Raises:
             InvalidModel: the graph has a cycle (its nodes are named).
         """
-        order = list(self._nx)
-        position = {node: index for index, node in enumerate(order)}
-        waiting: dict[Node, int] = {}
-        sorted_already = True
+        order = self._ordered()
+        done: list[Node] = []
+        seen: set[Node] = set()
         for node in order:
-            here = position[node]
-            count = 0
             for value in node.inputs:
-                producer = value.producer if value is not None else None
-                if producer is not None:
-                    count += 1
-                    if position.get(producer, -1) >= here:
-                        sorted_already = False
-            waiting[node] = count
-        if sorted_already:
+                if value is not None and value.producer is not None and value.producer not in seen:
+                    break
+            else:
+                seen.add(node)
+                continue
+            break
+        else:
             return order
+        position = {node: index for index, node in enumerate(order)}
+        waiting = {
+            node: sum(value is not None and value.producer is not None for value in node.inputs) for node in order
+        }
         ready = [position[node] for node in order if waiting[node] == 0]
         heapq.heapify(ready)
-        done: list[Node] = []
         while ready:
             node = order[heapq.heappop(ready)]
             done.append(node)
@@ -372,7 +378,7 @@ class Graph:
         stack: list[Graph] = [self]
         while stack:
             graph = stack.pop()
-            for node in graph._nx:
+            for node in graph._ordered():
                 yield graph, node
                 stack.extend(node.regions.values())
 
@@ -382,7 +388,7 @@ class Graph:
         while stack:
             graph = stack.pop()
             yield graph
-            for node in graph._nx:
+            for node in graph._ordered():
                 stack.extend(node.regions.values())
 
     def values(self) -> Iterator[Value]:
@@ -391,7 +397,7 @@ class Graph:
         for value in self.constants:
             if value not in self.inputs:
                 yield value
-        for node in self._nx:
+        for node in self._ordered():
             yield from node.outputs
 
     # copying -------------------------------------------------------------------------------------
@@ -413,7 +419,7 @@ class Graph:
         new.inputs = [clone(value) for value in self.inputs]
         new.constants = [clone(value) for value in self.constants]
         pairs: list[tuple[Node, Node]] = []
-        for node in self._nx:
+        for node in self._ordered():
             twin = Node(node.domain, node.op_type, node.version, node.name)
             twin.attributes = dict(node.attributes)
             twin.captured = node.captured
