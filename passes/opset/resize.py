@@ -11,6 +11,7 @@ from ..graph import Node
 from ..infer import constant_array
 from ..types import DType
 from .build import StepBuilder
+from .resampling import by_gathers
 from .steps import Made, Step, added, attribute, both, changed, constant, given, limited, rank, required, same
 
 
@@ -101,9 +102,12 @@ def _no_coordinates(op: StepBuilder, node: Node) -> Made:
         found = ratios.astype(np.float32)
         if (np.floor(found.astype(np.float64) * known) != sizes).any() or (found != ratios).any():
             raise Unsupported(node, f"sizes {sizes.tolist()} are no exact scales of {known}")
-        scales = op.const(found, DType.FLOAT32)
-    if mode == "nearest" and not _rounds_by_direction(node, constant_array(scales)):
+    else:
+        found = constant_array(scales)
+    if mode == "nearest" and not _rounds_by_direction(node, found):
         raise Unsupported(node, "before version 11 nearest rounds down where it enlarges and up elsewhere")
+    if scales is None or node.input(3) is not None:
+        scales = op.const(found, DType.FLOAT32)
     attributes = ("coordinate_transformation_mode", "cubic_coeff_a", "exclude_outside", "extrapolation_value")
     return changed(node, inputs=[required(node, 0), scales], without=(*attributes, "nearest_mode"))
 
@@ -164,18 +168,31 @@ def _all_axes(op: StepBuilder, node: Node) -> Made:
     return changed(node, inputs=inputs, without=("axes",))
 
 
+def _or_gathers(step: Step) -> Step:
+    """A step down by gathers where it can't be done otherwise."""
+    plain = step.down
+    assert callable(plain)
+
+    def down(op: StepBuilder, node: Node) -> Made:
+        try:
+            return plain(op, node)
+        except Unsupported as refusal:
+            return by_gathers(op, node, refusal.reason)
+
+    return Step(step.up, down)
+
+
 _MODES = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize")
 
 ROWS = {
     ("Upsample", 7): Step(_two_scales, _last_two),
     ("Upsample", 9): Step(_scales_input, _scales_attribute),
     ("Upsample", 10): Step(_to_resize, "there is no Upsample-10"),
-    ("Resize", 10): Step("Resize came with version 10", _to_upsample),
-    ("Resize", 11): Step(_coordinates, _no_coordinates),
+    ("Resize", 10): _or_gathers(Step("Resize came with version 10", _to_upsample)),
+    ("Resize", 11): _or_gathers(Step(_coordinates, _no_coordinates)),
     ("Resize", 13): Step(_either, _both_given),
-    ("Resize", 18): both(
-        Step(same, _all_axes),
-        added(antialias=0, keep_aspect_ratio_policy="stretch"),
+    ("Resize", 18): _or_gathers(
+        both(Step(same, _all_axes), added(antialias=0, keep_aspect_ratio_policy="stretch")),
     ),
-    ("Resize", 19): limited("coordinate_transformation_mode", *_MODES),
+    ("Resize", 19): _or_gathers(limited("coordinate_transformation_mode", *_MODES)),
 }

@@ -1,0 +1,303 @@
+"""Resize and Upsample as gathers: for each axis the input elements that each output element is made of, and weights.
+
+Along an axis, an output position has a place between the input's elements (`_PLACES`, by the coordinate mode). Nearest
+takes one element there, linear and cubic add up two and four (antialiasing: more), each under its weight. Where sizes
+and scales are known all that is constant; otherwise it is computed, in float64, when the model runs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import Unsupported
+from ..graph import Node, Value
+from ..protos import ENUMS
+from ..types import DType
+from .arithmetic import OPSET, Number, arange, choose, known, number, size
+from .build import StepBuilder
+from .steps import attribute, dtype, rank, required, tensor_type
+
+_F64, _I64 = DType.FLOAT64, DType.INT64
+_EXACT = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT32, DType.UINT32)
+
+
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    """One axis: sizes before and after, what the coordinates use as scale, the region; float64 vectors of one."""
+
+    place: int
+    length: Number
+    output: Number
+    scale: Number
+    region: tuple[Number, Number]
+
+
+@dataclass(frozen=True, slots=True)
+class _Filter:
+    """What is done along each axis."""
+
+    mode: str
+    coordinates: str
+    rounding: str
+    cubic_a: float
+    antialias: bool
+    exclude_outside: bool
+    extrapolation: float
+
+
+# places --------------------------------------------------------------------------------------------
+
+
+def _half_pixel(x: Number, axis: _Axis) -> Number:
+    return (x + 0.5) / axis.scale - 0.5
+
+
+def _half_pixel_symmetric(x: Number, axis: _Axis) -> Number:
+    excess = axis.output / (axis.scale * axis.length)
+    return axis.length / 2 * (1 - excess) + _half_pixel(x, axis)
+
+
+def _pytorch_half_pixel(x: Number, axis: _Axis) -> Number:
+    return choose(axis.output > 1, _half_pixel(x, axis), x * 0)
+
+
+def _align_corners(x: Number, axis: _Axis) -> Number:
+    """The length that the scale gives may be a fraction; where it is 1, everything is at the first element."""
+    last = axis.scale * axis.length - 1
+    return choose(last.abs() > 0, x * (axis.length - 1) / last, x * 0)
+
+
+def _crop_and_resize(x: Number, axis: _Axis) -> Number:
+    (start, end), last = axis.region, axis.length - 1
+    many = start * last + x * (end - start) * last / (axis.output - 1)
+    return choose(axis.output > 1, many, (start + end) * 0.5 * last + x * 0)
+
+
+_PLACES: dict[str, Callable[[Number, _Axis], Number]] = {
+    "half_pixel": _half_pixel,
+    "half_pixel_symmetric": _half_pixel_symmetric,
+    "pytorch_half_pixel": _pytorch_half_pixel,
+    "align_corners": _align_corners,
+    "asymmetric": lambda x, axis: x / axis.scale,
+    "tf_half_pixel_for_nn": lambda x, axis: (x + 0.5) / axis.scale,
+    "tf_crop_and_resize": _crop_and_resize,
+}
+_ROUNDED: dict[str, Callable[[Number, _Axis], Number]] = {
+    "round_prefer_floor": lambda x, _: (x - 0.5).ceil(),
+    "round_prefer_ceil": lambda x, _: (x + 0.5).floor(),
+    "floor": lambda x, _: x.floor(),
+    "ceil": lambda x, _: x.ceil(),
+    "by_direction": lambda x, axis: choose(axis.scale < 1, x.ceil(), x.floor()),
+}
+
+
+# weights -------------------------------------------------------------------------------------------
+
+
+def linear_weight(distance: Number) -> Number:
+    return (1 - distance.abs()).at_least(0)
+
+
+def cubic_weight(distance: Number, a: float) -> Number:
+    """Keys' cubic convolution kernel."""
+    d = distance.abs()
+    near = ((a + 2) * d - (a + 3)) * d * d + 1
+    far = ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+    return choose(d > 1, choose(d < 2, far, d * 0), near)
+
+
+def _reach(node: Node, axis: _Axis, how: _Filter) -> int:
+    """How many elements on either side of a place may have a weight."""
+    support = 2 if how.mode == "cubic" else 1
+    if not how.antialias:
+        return support
+    if axis.scale.array is not None:
+        return math.ceil(support / min(float(axis.scale.array[0]), 1.0))
+    if axis.length.array is None or axis.output.array is None:
+        raise Unsupported(node, "antialias with neither scales nor sizes known can't be said before version 18")
+    return math.ceil(support * max(float(axis.length.array[0]) / max(float(axis.output.array[0]), 1.0), 1.0))
+
+
+def _taps(node: Node, places: Number, axis: _Axis, how: _Filter) -> list[tuple[Number, Number]]:
+    """(element, weight) for each of the elements around the places, float64."""
+    reach = _reach(node, axis, how)
+    shrink = axis.scale.at_most(1) if how.antialias else None
+    base = places.floor()
+    taps = []
+    for step in range(-reach + 1, reach + 1):
+        index = base + step
+        distance = index - places if shrink is None else (index - places) * shrink
+        weight = cubic_weight(distance, how.cubic_a) if how.mode == "cubic" else linear_weight(distance)
+        if how.exclude_outside:
+            weight = choose((index < 0) | (index > axis.length - 1), weight * 0, weight)
+        taps.append((index, weight))
+    if how.exclude_outside or how.antialias:
+        total = taps[0][1]
+        for _, weight in taps[1:]:
+            total = total + weight
+        total = choose(total.abs() > 0, total, total * 0 + 1)
+        taps = [(index, weight / total) for index, weight in taps]
+    return taps
+
+
+def weighted(op: StepBuilder, elements: Value, weight: Number) -> Value:
+    """Elements times weights; whatever has no weight counts as nothing, infinite or not."""
+    weight = weight.cast(DType.of(elements.tensor.dtype.numpy) if elements.tensor.dtype else weight.dtype)
+    made = op.Mul(elements, weight.value())
+    if weight.array is not None and weight.array.all():
+        return made
+    nothing = op.const(np.zeros(1), weight.dtype)
+    return op.Where(weight.cast(DType.BOOL).value(), made, nothing, _types=[made.type])
+
+
+def _resampled(op: StepBuilder, node: Node, data: Value, axis: _Axis, how: _Filter) -> Value:
+    places = _PLACES[how.coordinates](arange(axis.output.cast(_I64)).cast(_F64), axis)
+    last, tail = axis.length - 1, [1] * (rank(node, data) - axis.place - 1)
+
+    def gathered(index: Number) -> Value:
+        return op.Gather(data, index.clipped(0, last).cast(_I64).value(), axis=axis.place)
+
+    if how.mode == "nearest":
+        made = gathered(_ROUNDED[how.rounding](places, axis))
+    else:
+        parts = [
+            weighted(op, gathered(index), weight.reshape(-1, *tail))
+            for index, weight in _taps(node, places, axis, how)
+            if weight.array is None or weight.array.any()
+        ]
+        made = parts[0]
+        for part in parts[1:]:
+            made = op.Add(made, part)
+    if how.coordinates == "tf_crop_and_resize":
+        outside = ((places < 0) | (places > last)).reshape(-1, *tail)
+        if outside.array is None or outside.array.any():
+            filling = op.const(np.asarray([how.extrapolation]), dtype(node, data))
+            made = op.Where(outside.value(), filling, made, _types=[made.type])
+    return made
+
+
+# sizes ---------------------------------------------------------------------------------------------
+
+
+def _scaled(length: Number, scale: Number) -> Number:
+    """The new length is computed in float32, as shape inference does."""
+    return (length.cast(DType.FLOAT32) * scale.cast(DType.FLOAT32)).floor().cast(_F64)
+
+
+def _axes(op: StepBuilder, node: Node, data: Value, scales: Value | None, sizes: Value | None) -> list[_Axis]:
+    """The axes that are resized at all."""
+    count = rank(node, data)
+    places = [axis % count for axis in attribute(node, "axes") or range(count)]
+    lengths = [size(op, data, place).cast(_F64) for place in places]
+    policy = attribute(node, "keep_aspect_ratio_policy", "stretch")
+    result = node.output.tensor.shape
+    declared = [None if result is None else result[place] for place in places]
+    if sizes is not None:
+        wanted = number(op, sizes)
+        goals = [
+            known(op, [goal]) if isinstance(goal, int) and policy == "stretch" else wanted.part(index).cast(_F64)
+            for index, goal in enumerate(declared)
+        ]
+        factors = [goal / length for goal, length in zip(goals, lengths, strict=True)]
+        if policy != "stretch":
+            one = factors[0]
+            for factor in factors[1:]:
+                one = one.at_most(factor) if policy == "not_larger" else one.at_least(factor)
+            factors = [one] * len(factors)
+            goals = [(one * length + 0.5).floor() for length in lengths]
+    elif scales is not None:
+        given = number(op, scales)
+        factors = [given.part(index).cast(_F64) for index in range(len(places))]
+        goals = [_scaled(length, factor) for length, factor in zip(lengths, factors, strict=True)]
+    else:
+        raise Unsupported(node, "neither scales nor sizes are given")
+    goals = [known(op, [size]) if isinstance(size, int) else goal for size, goal in zip(declared, goals, strict=True)]
+    whole = known(op, [0]), known(op, [1])
+    regions = [whole] * len(places)
+    roi = node.input(1) if node.version > 10 else None
+    if roi is not None and attribute(node, "coordinate_transformation_mode", "") == "tf_crop_and_resize":
+        bounds = number(op, roi)
+        regions = [
+            (bounds.part(index).cast(_F64), bounds.part(index + len(places)).cast(_F64)) for index in range(len(places))
+        ]
+    shape = data.tensor.shape or ()
+    found = map(_Axis, places, lengths, goals, factors, regions)
+    return [axis for axis, goal in zip(found, declared, strict=True) if not _is_kept(axis, shape[axis.place], goal)]
+
+
+def _is_kept(axis: _Axis, before: object, after: object) -> bool:
+    """Whether nothing happens along an axis, whatever the model is given."""
+    start, end = (bound.array for bound in axis.region)
+    if start is None or end is None or (start[0], end[0]) != (0, 1):
+        return False
+    if axis.scale.array is not None and axis.scale.array[0] == 1:
+        return True
+    same = before is not None and before == after
+    return same and (before == 1 or (axis.scale.array is not None and math.isclose(axis.scale.array[0], 1)))
+
+
+def _filter(node: Node) -> _Filter:
+    if node.version < 11:
+        mode = attribute(node, "mode", "nearest").replace("bilinear", "linear")
+        return _Filter(mode, "asymmetric", "by_direction", -0.75, False, False, 0.0)
+    how = _Filter(
+        attribute(node, "mode", "nearest"),
+        attribute(node, "coordinate_transformation_mode", "half_pixel"),
+        attribute(node, "nearest_mode", "round_prefer_floor"),
+        attribute(node, "cubic_coeff_a", -0.75),
+        bool(attribute(node, "antialias", 0)),
+        bool(attribute(node, "exclude_outside", 0)),
+        attribute(node, "extrapolation_value", 0.0),
+    )
+    if how.coordinates not in _PLACES or how.rounding not in _ROUNDED:
+        raise Unsupported(node, f"what {how.coordinates}, {how.rounding} means isn't known")
+    return how
+
+
+def by_gathers(op: StepBuilder, node: Node, reason: str) -> Value:
+    """A Resize (of any version) or an Upsample-9 in terms of Gather.
+
+    Args:
+        reason: why it can't be said otherwise.
+
+    Raises:
+        Unsupported: integers of 64 bits or no numbers are to be interpolated; antialiasing with sizes not known.
+    """
+    op, how, data = op.at(OPSET), _filter(node), required(node, 0)
+    scales, sizes = (node.input(1), None) if node.version < 11 else (node.input(2), node.input(3))
+    if sizes is not None:
+        scales = None
+    axes = _axes(op, node, data, scales, sizes)
+    kind = dtype(node, data)
+    if how.mode not in ("nearest", "linear", "cubic"):
+        raise Unsupported(node, f"mode={how.mode} isn't known")
+    if how.mode == "nearest":
+        return _along(op, node, data, axes, how)
+    if not kind.is_float and kind not in _EXACT:
+        raise Unsupported(node, f"{reason}; {kind.value} can't be interpolated by other operators")
+    work = (kind if kind is _F64 else DType.FLOAT32) if kind.is_float else _F64
+    if kind is not work:
+        data = _cast(op, data, work)
+    made = _along(op, node, data, axes, how)
+    if not kind.is_float:
+        info = np.iinfo(kind.numpy)
+        made = op.Round(made)
+        made = op.Min(op.Max(made, op.const(info.min, work)), op.const(info.max, work))
+    return _cast(op, made, kind) if kind is not work else made
+
+
+def _along(op: StepBuilder, node: Node, data: Value, axes: Sequence[_Axis], how: _Filter) -> Value:
+    for axis in axes:
+        data = _resampled(op, node, data, axis, how)
+    return data if axes else op.Identity(data)
+
+
+def _cast(op: StepBuilder, value: Value, kind: DType) -> Value:
+    return op.at(13).Cast(value, to=ENUMS[kind], _types=[tensor_type(value, kind)])
+
+
+__all__ = ["by_gathers", "cubic_weight", "linear_weight", "weighted"]
