@@ -13,6 +13,7 @@ from ...passes.opset import Log, convert_opset
 from ...passes.protos import DTYPES, enum_of
 from ...passes.rewrite import Builder, Rewriter
 from ...passes.schemas import HUB_OPSET, since_version
+from ...passes.structure.containers import plain_containers
 from ...passes.structure.simplify import RemoveDead
 from ...passes.tensor import TensorData
 from ...passes.types import DType, TensorType
@@ -47,6 +48,7 @@ def lower_operators(graph: Graph, opset: int, log: Log | None = None) -> Graph:
         raise InvalidModel(f"there is no opset {opset}; 1 to {HUB_OPSET} exist")
     targets = targets_of(graph, opset)
     with bulk():
+        graph = plain_containers(graph, opset)
         if any(node.domain == CONTROL for _, node in graph.walk()):
             graph = Rewriter(HUB, rules(opset), fallback=Builder.copy).run(graph)
             RemoveDead()(graph)

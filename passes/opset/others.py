@@ -124,12 +124,6 @@ def _mask_of_all(op: StepBuilder, node: Node) -> Made:
     return None
 
 
-def _given_optional(op: StepBuilder, node: Node) -> Made:
-    if node.input(0) is None:
-        raise Unsupported(node, "an optional that is left out came with version 18")
-    return None
-
-
 ROWS = {
     ("Constant", 11): Step(same, _one_tensor),
     ("Constant", 12): Step(same, _one_tensor),
@@ -145,7 +139,6 @@ ROWS = {
     ("RoiAlign", 16): Step(
         lambda op, node: changed(node, coordinate_transformation_mode="output_half_pixel"), _unshifted
     ),
-    ("OptionalHasElement", 18): Step(same, _given_optional),
     ("Attention", 24): Step(_whole_mask, _mask_of_all),
     ("Attention", 25): added(left_window_size=-1, right_window_size=-1),
 }

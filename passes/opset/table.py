@@ -7,6 +7,7 @@ from . import (
     experimental,
     ml,
     norm,
+    optionals,
     others,
     pool,
     quant,
@@ -15,6 +16,7 @@ from . import (
     reduce,
     resize,
     same,
+    sequences,
     shapes,
     softmax,
 )
@@ -34,6 +36,8 @@ _FAMILIES: tuple[Rows, ...] = (
     quant_arithmetic.ROWS,
     others.ROWS,
     ml.ROWS,
+    sequences.ROWS,
+    optionals.ROWS,
     experimental.ROWS,
 )
 

@@ -1,0 +1,39 @@
+"""Sequences of tensors: which came with opset 11.
+
+What can be told of them before anything runs is replaced by plain tensors before the walk
+(`structure.containers`); what is left has no older form.
+"""
+
+from __future__ import annotations
+
+from ..graph import Node
+from ..types import DType, SequenceType, TensorType
+from .build import StepBuilder
+from .steps import Key, Made, Step, required, rows, same
+
+_NONE = "there are no sequences before opset 11"
+_NO_MAP = "SequenceMap came with version 17; it is made a loop before other operators go down"
+
+
+def _through_insertion(op: StepBuilder, node: Node) -> Made:
+    """Identity-13 takes tensors only: an element is put into a sequence, and taken out again."""
+    value = required(node, 0)
+    element = value.type.element if isinstance(value.type, SequenceType) else None
+    if not isinstance(element, TensorType) or element.dtype is None:
+        return None
+    first = op.const(0, DType.INT64)
+    nothing = op.const([], element.dtype)
+    longer = op.SequenceInsert(value, nothing, first, _types=[SequenceType(TensorType(element.dtype))])
+    return op.SequenceErase(longer, first, _types=[value.type])
+
+
+ROWS: dict[Key, Step] = {
+    **rows(
+        "SequenceEmpty SequenceConstruct SequenceInsert SequenceErase SequenceAt SequenceLength"
+        " SplitToSequence ConcatFromSequence",
+        11,
+        Step(_NONE, _NONE),
+    ),
+    ("Identity", 14): Step(same, _through_insertion),
+    ("SequenceMap", 17): Step(_NO_MAP, _NO_MAP),
+}

@@ -1,0 +1,98 @@
+"""Sequences and optionals of which it is known what they hold -> the values that they hold.
+
+That is what opsets can say that have none (sequences came with 11, optionals with 15), or whose control flow
+carries none (sequences with 13, optionals with 16). A SequenceMap (17) becomes a loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..errors import Unsupported
+from ..graph import Graph, Node, Value
+from ..hub import HUB
+from ..infer import infer
+from ..loop import Captured, Carried, Iteration, Slot, is_if, is_loop
+from ..protos import ENUMS
+from ..rewrite import Builder, Rewriter
+from ..types import DType, OptionalType, SequenceType, TensorType, tensor
+from .held import Resolver, is_new, is_not_carried
+from .sequences import SequencesToStacks
+from .simplify import RemoveDead
+
+_MAP = 17  # the opset that brought SequenceMap
+
+
+def plain_containers(graph: Graph, opset: int) -> Graph:
+    """The model with no more sequences and optionals than an opset takes, as far as it is known what they hold.
+
+    Args:
+        graph: of the hub, or of ONNX with canonical control flow; it stays as it was.
+
+    Raises:
+        Unsupported: the model takes or gives a sequence or an optional, and the opset has none.
+    """
+    for word, values in (("takes", graph.inputs), ("gives", graph.outputs)):
+        for value in values:
+            if is_new(value.type, opset):
+                what = "sequences" if isinstance(value.type, SequenceType) else "optionals"
+                raise Unsupported(f"{value.name!r}", f"the model {word} it, and there are no {what} at opset {opset}")
+    nodes = [node for _, node in graph.walk()]
+    if opset < _MAP and any(node.op == ("", "SequenceMap") for node in nodes):
+        graph = Rewriter(HUB, {("", "SequenceMap"): [_map]}, fallback=Builder.copy).run(graph)
+        infer(graph)
+        nodes = [node for _, node in graph.walk()]
+    if not any(_is_in_the_way(node, opset) for node in nodes):
+        return graph
+    graph = graph.copy()
+    if is_not_carried(SequenceType(), opset):
+        SequencesToStacks()(graph)
+        RemoveDead()(graph)
+        infer(graph)
+    resolver = Resolver(opset)
+    graph = Rewriter(HUB, resolver.rules, fallback=Builder.copy).run(graph)
+    RemoveDead()(graph)
+    infer(graph)
+    return graph
+
+
+def _is_in_the_way(node: Node, opset: int) -> bool:
+    """Whether an operator has to do with what an opset lacks."""
+    values = [value for value in (*node.inputs, *node.outputs) if value is not None]
+    if is_loop(node) or is_if(node):
+        return any(is_not_carried(value.type, opset) for value in values)
+    if node.op[0] or any(is_new(value.type, opset) for value in values):
+        return not node.domain
+    return node.op_type.startswith("Optional") and is_new(OptionalType(), opset)
+
+
+def _map(op: Builder, node: Node) -> Sequence[Value]:
+    """SequenceMap -> a loop that inserts what its body gives into one sequence for each output."""
+    given = [value for value in node.formal_inputs if value is not None]
+    captures = [value for value in node.captures if value is not None]
+    region = node.regions["body"]
+    inner = op.region(region.name)
+    i = inner.graph.add_input(inner.claim("i"), tensor(DType.INT64))
+    entered = [inner.graph.add_input(inner.claim(value.name), value.type) for value in (*given, *captures)]
+    arguments = [
+        inner.SequenceAt(value, i) if isinstance(value.type, SequenceType) else value for value in entered[: len(given)]
+    ]
+    elements = inner.inline(region, [*arguments, *entered[len(given) :]])
+    starts: list[Value] = []
+    for value, old in zip(elements, node.outputs, strict=True):
+        known = old.type.element if isinstance(old.type, SequenceType) else None
+        dtype = value.tensor.dtype or (known.dtype if isinstance(known, TensorType) else None)
+        if dtype is None:
+            raise Unsupported(node, f"the element type of {old.name!r} isn't known")
+        starts.append(op.SequenceEmpty(dtype=ENUMS[dtype], _types=[SequenceType(TensorType(dtype))]))
+    grown = [
+        inner.graph.add_input(inner.claim(f"{value.name}_so_far"), start.type)
+        for value, start in zip(elements, starts, strict=True)
+    ]
+    inner.graph.outputs = [
+        inner.SequenceInsert(so_far, value, _types=[so_far.type]) for so_far, value in zip(grown, elements, strict=True)
+    ]
+    slots: list[Slot] = [Iteration(), *[Captured()] * len(entered), *[Carried()] * len(starts)]
+    count = op.SequenceLength(given[0], _types=[tensor(DType.INT64)])
+    types = [start.type for start in starts]
+    return op.loop(count, None, slots, [*given, *captures, *starts], inner.graph, types)

@@ -1,0 +1,124 @@
+"""A loop of few, certain passes -> its passes one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..graph import Node, Value
+from ..loop import Captured, Carried, Condition, Entry, Iteration, Loop, Sliced, Stacked, part_range
+from ..opset.known import known_array
+from ..rewrite import Builder
+from ..types import DType
+
+_MOST = 64  # passes
+
+
+def unrolled(op: Builder, node: Node) -> list[Value] | None:
+    """The results of a loop, its passes written out where it stands; None where it isn't certain which there are.
+
+    The trip count, the lengths of what is sliced and, pass by pass, the condition must be known.
+    """
+    loop = Loop(node)
+    bounds = _bounds(loop)
+    if bounds is None:
+        return None
+    states = {entry.place: entry.outside for entry in loop.of(Carried)}
+    goes_on, condition = loop.initial_condition, loop.condition
+    stacks: dict[Entry, list[Value]] = {entry: [] for entry in loop.of(Stacked)}
+    done = 0
+    while done < min(bounds, default=_MOST + 1):
+        if condition is not None and goes_on is not None:
+            known = known_array(goes_on)
+            if known is None:
+                return None
+            if not known.any():
+                break
+        if done == _MOST:
+            return None
+        arguments: list[Value | None] = []
+        for entry in loop.entries:
+            if entry.enter is None:
+                continue
+            match entry.slot:
+                case Iteration():
+                    arguments.append(op.const(done, DType.INT64))
+                case Condition():
+                    arguments.append(op.const(True, DType.BOOL))
+                case Carried():
+                    arguments.append(states[entry.place])
+                case Captured():
+                    arguments.append(entry.outside)
+                case Sliced():
+                    arguments.append(_part(op, entry, done))
+                case Stacked():
+                    pass
+        given = op.inline(loop.body, arguments)
+        for entry in loop.entries:
+            if entry.leave is None:
+                continue
+            value = given[entry.place.leave]
+            match entry.slot:
+                case Carried():
+                    states[entry.place] = value
+                case Stacked():
+                    stacks[entry].append(value)
+                case _:
+                    goes_on = value
+        done += 1
+    results: list[Value] = []
+    for entry in loop.entries:
+        if entry.result is None:
+            continue
+        if isinstance(entry.slot, Stacked):
+            if not done:
+                return None  # what an empty stack looks like
+            results.append(_stack(op, entry.slot, stacks[entry]))
+        else:
+            last = states[entry.place]
+            assert last is not None
+            results.append(last)
+    return results
+
+
+def _bounds(loop: Loop) -> list[int] | None:
+    """What the count and the slices allow, each; None where one of them isn't known."""
+    bounds: list[int] = []
+    if loop.trip is not None:
+        count = known_array(loop.trip)
+        if count is None:
+            return None
+        bounds.append(max(0, int(count.reshape(-1)[0])))
+    for entry in loop.of(Sliced):
+        length = _length(entry)
+        if length is None:
+            return None
+        assert isinstance(entry.slot, Sliced)
+        bounds.append(part_range(entry.slot, length)[1])
+    return bounds
+
+
+def _length(entry: Entry) -> int | None:
+    assert isinstance(entry.slot, Sliced) and entry.outside is not None
+    shape, axis = entry.outside.tensor.shape, entry.slot.axis
+    size = shape[axis] if shape is not None and -len(shape) <= axis < len(shape) else None
+    return size if isinstance(size, int) else None
+
+
+def _part(op: Builder, entry: Entry, number: int) -> Value:
+    """Part `number` of what is sliced."""
+    slot, length = entry.slot, _length(entry)
+    assert isinstance(slot, Sliced) and entry.outside is not None and length is not None
+    index = part_range(slot, length)[0] + number * slot.stride
+    if slot.part is None:
+        return op.Gather(entry.outside, op.const(index, DType.INT64), axis=slot.axis)
+    start = index - slot.part + 1 if slot.reversed else index
+    return op.Slice(entry.outside, op.const([start]), op.const([start + slot.part]), op.const([slot.axis]))
+
+
+def _stack(op: Builder, slot: Stacked, values: Sequence[Value]) -> Value:
+    """What the passes gave, as the slot joins it."""
+    parts = list(values[::-1] if slot.reverse else values)
+    if slot.part is None:
+        axes = op.const([slot.axis])
+        parts = [op.Unsqueeze(value, axes) for value in parts]
+    return op.Concat(*parts, axis=slot.axis)
