@@ -308,21 +308,6 @@ def _triangle(op: StepBuilder, node: Node) -> Made:
     return op.Where(outside, op.const(0, dtype(node, x)), x)
 
 
-# DFT ---------------------------------------------------------------------------------------------
-
-
-def _dft_input(op: StepBuilder, node: Node) -> Made:
-    axis = op.const(attribute(node, "axis", 1), DType.INT64)
-    return changed(node, inputs=put(node.formal_inputs, 2, axis), without=("axis",))
-
-
-def _dft_attribute(op: StepBuilder, node: Node) -> Made:
-    axis = constant(node, 2)
-    if axis is None and node.input(2) is not None:
-        raise Unsupported(node, "axis isn't constant, as it must be before version 20")
-    return changed(node, inputs=node.formal_inputs[:2], axis=-2 if axis is None else int(axis.reshape(-1)[0]))
-
-
 ROWS = {
     ("Reshape", 5): both(dropped("consumed_inputs"), moved(("shape", 1), empty=True)),
     ("Reshape", 14): Step(same, _copied_zeros),
@@ -359,5 +344,4 @@ ROWS = {
     ("ScatterElements", 11): Step("ScatterElements came with version 11", _to_scatter),
     **rows("ScatterElements ScatterND", 16, added(reduction="none")),
     **rows("ScatterElements ScatterND", 18, limited("reduction", "none", "add", "mul")),
-    ("DFT", 20): Step(_dft_input, _dft_attribute),
 }

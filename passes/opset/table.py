@@ -19,6 +19,7 @@ from . import (
     sequences,
     shapes,
     softmax,
+    spectral,
 )
 from .steps import Key, Rows, Step
 
@@ -27,6 +28,7 @@ _FAMILIES: tuple[Rows, ...] = (
     elementwise.ROWS,
     shapes.ROWS,
     softmax.ROWS,
+    spectral.ROWS,
     reduce.ROWS,
     pool.ROWS,
     norm.ROWS,
