@@ -75,6 +75,9 @@ class StepBuilder(Builder):
         else:
             give_types(node)
         made = self.walk.adapt(self.base, node, built=True)
+        for value, found in zip(made, node.outputs, strict=False):
+            if value.producer is not None and value.data is None:
+                value.type = merge(value.type, found.type)
         return made[0] if outputs == 1 else tuple(made)
 
 

@@ -32,7 +32,6 @@ from .steps import (
     required,
     rows,
     same,
-    to_attributes,
     to_inputs,
 )
 
@@ -126,81 +125,7 @@ def _pad_all_axes(op: StepBuilder, node: Node) -> Made:
     return changed(node, inputs=[required(node, 0), made, node.input(2)])
 
 
-# Split -------------------------------------------------------------------------------------------
-
-
-def _split_attribute(op: StepBuilder, node: Node) -> Made:
-    """The lengths could be an input of the data's type; then they must be constant, or the input comes back."""
-    lengths = constant(node, 1)
-    if node.input(1) is None:
-        return None
-    if lengths is not None:
-        return changed(node, inputs=node.inputs[:1], split=[int(length) for length in lengths.reshape(-1)])
-    if op.target < 13:
-        raise Unsupported(node, "lengths that aren't constant can't be said in versions 2 to 12")
-    later = op.at(13)
-    made = later.Cast(required(node, 1), to=ENUMS[DType.INT64])
-    axis = attribute(node, "axis", 0)
-    return later.Split(required(node, 0), made, axis=axis, _outputs=len(node.outputs))
-
-
-def _split_count(op: StepBuilder, node: Node) -> Made:
-    """Equal parts had no number but that of the outputs."""
-    return None if node.input(1) is not None else changed(node, num_outputs=len(node.outputs))
-
-
-def _split_lengths(op: StepBuilder, node: Node) -> Made:
-    """`num_outputs` may leave a smaller last part: the lengths are written out unless all are equal."""
-    count = attribute(node, "num_outputs")
-    if count is None:
-        return None
-    data = required(node, 0)
-    axis = attribute(node, "axis", 0)
-    size = data.tensor.shape[axis] if data.tensor.shape is not None else None
-    plain = changed(node, without=("num_outputs",))
-    if isinstance(size, int):
-        part = -(-size // count)
-        lengths = numbers(op, [part] * (count - 1) + [size - part * (count - 1)])
-        return changed(plain, inputs=[data, lengths]) if size % count else plain
-    whole = op.Gather(op.Shape(data), numbers(op, axis))
-    each = op.Div(op.Add(whole, op.const(count - 1)), op.const(count))
-    last = op.Sub(whole, op.Mul(each, op.const(count - 1)))
-    return changed(plain, inputs=[data, op.Concat(*[each] * (count - 1), last, axis=0)])
-
-
-def _split_constant(op: StepBuilder, node: Node) -> Made:
-    """Lengths given at run time: each part is cut out by itself."""
-    if node.input(1) is None or constant(node, 1) is not None:
-        return to_attributes(("split", 1))(op, node)
-    data, lengths, axis = required(node, 0), required(node, 1), numbers(op, attribute(node, "axis", 0))
-    ends = op.CumSum(lengths, op.const(0))
-    starts = op.Sub(ends, lengths)
-    parts: list[Value] = []
-    for index in range(len(node.outputs)):
-        start, end = (op.Slice(value, numbers(op, index), numbers(op, index + 1)) for value in (starts, ends))
-        parts.append(op.Slice(data, start, end, axis))
-    return parts
-
-
-# Slice, Tile -------------------------------------------------------------------------------------
-
-
-def _no_steps(op: StepBuilder, node: Node) -> Made:
-    """Slice: steps came with version 10."""
-    steps = constant(node, 4)
-    if node.input(4) is not None and (steps is None or (steps != 1).any()):
-        raise Unsupported(node, "steps other than 1 can't be said before version 10")
-    return changed(node, inputs=node.formal_inputs[:4])
-
-
-def _positive_slices(op: StepBuilder, node: Node) -> Made:
-    axes = constant(node, 3)
-    if node.input(3) is None or (axes is not None and (axes >= 0).all()):
-        return None
-    if axes is None:
-        raise Unsupported(node, "axes that aren't constant may count from the back, which came with version 11")
-    size = rank(node, node.input(0))
-    return changed(node, inputs=put(node.formal_inputs, 3, op.const(axes % size)))
+# Tile --------------------------------------------------------------------------------------------
 
 
 def _repeats(op: StepBuilder, node: Node) -> Made:
@@ -326,12 +251,6 @@ ROWS = {
     ("Pad", 11): Step(_pad_inputs, _pad_attributes),
     ("Pad", 18): Step(same, _pad_all_axes),
     ("Pad", 19): limited("mode", "constant", "reflect", "edge"),
-    ("Split", 2): Step(_split_attribute, same),
-    ("Split", 11): positive("axis"),
-    ("Split", 13): Step(to_inputs(("split", 1)), _split_constant),
-    ("Split", 18): Step(_split_count, _split_lengths),
-    ("Slice", 10): both(moved(("starts", 1), ("ends", 2), ("axes", 3), empty=True), Step(same, _no_steps)),
-    ("Slice", 11): Step(same, _positive_slices),
     ("Tile", 6): Step(_repeats, "one number for each axis can't be said in version 1"),
     ("TopK", 10): moved(("k", 1), kind="one"),
     ("TopK", 11): both(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import (
+    cumulative,
     elementwise,
     experimental,
     ml,
@@ -12,12 +13,14 @@ from . import (
     pool,
     quant,
     quant_arithmetic,
+    ranges,
     recurrent,
     reduce,
     resize,
     same,
     sequences,
     shapes,
+    slicing,
     softmax,
     spectral,
 )
@@ -27,6 +30,9 @@ _FAMILIES: tuple[Rows, ...] = (
     same.ROWS,
     elementwise.ROWS,
     shapes.ROWS,
+    slicing.ROWS,
+    ranges.ROWS,
+    cumulative.ROWS,
     softmax.ROWS,
     spectral.ROWS,
     reduce.ROWS,

@@ -1,0 +1,174 @@
+"""Counting and filling: Range, ConstantOfShape, EyeLike, Expand, before there was such an operator."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import Unsupported
+from ..graph import Node, Value
+from ..protos import ENUMS
+from ..tensor import TensorData
+from ..types import DType, TensorType
+from .build import StepBuilder
+from .known import known_array
+from .steps import Step, attribute, constant, dtype, numbers, rank, required
+
+_VECTOR = TensorType(DType.INT64, (None,))
+_SCALAR = TensorType(DType.INT64, ())
+_MOST = 4096  # numbers counted before anything runs
+
+
+def as_type(op: StepBuilder, value: Value, kind: DType) -> Value:
+    """A tensor cast to another element type, unless it has it."""
+    if value.tensor.dtype is kind:
+        return value
+    return op.Cast(value, to=ENUMS[kind], _types=[TensorType(kind, value.tensor.shape)])
+
+
+def as_int64(op: StepBuilder, value: Value) -> Value:
+    """An integer tensor in int64."""
+    return as_type(op, value, DType.INT64)
+
+
+def one_of(op: StepBuilder, value: Value) -> Value:
+    """A tensor of one element as a vector of one."""
+    known = known_array(value)
+    kind = value.tensor.dtype
+    if known is not None and known.size == 1:
+        return op.const(known.reshape(1), kind)
+    if value.tensor.shape == (1,):
+        return value
+    return op.Reshape(value, numbers(op, 1), _types=[TensorType(kind, (1,))])
+
+
+def counted(op: StepBuilder, count: Value) -> Value:
+    """0, 1, 2 .. below a number of at least 0.
+
+    Args:
+        count: int64, a vector of one.
+
+    Returns:
+        An int64 vector; it can be said at every opset.
+    """
+    known = known_array(count)
+    if known is not None and known.size == 1 and known.item() <= _MOST:
+        return numbers(op, np.arange(known.item()))
+    if op.target < 9:
+        return _counted_by_loop(op, count)
+    early = op.at(9)
+    ones = early.ConstantOfShape(count, value=TensorData.of(np.ones(1, np.int64)), _types=[_VECTOR])
+    return early.Squeeze(early.NonZero(ones), axes=[0], _types=[_VECTOR])
+
+
+def _counted_by_loop(op: StepBuilder, count: Value) -> Value:
+    body = op.region("counting")
+    i, _ = body.input("i", _SCALAR), body.input("go_on", TensorType(DType.BOOL, ()))
+    idle = body.input("idle", _SCALAR)
+    go_on = body.Identity(body.const(True, DType.BOOL))
+    body.graph.outputs = [go_on, body.Identity(idle), body.Identity(i)]
+    node = Node("", "Loop", 1)
+    node.regions["body"] = body.graph
+    trip = op.Reshape(count, numbers(op, []), _types=[_SCALAR])
+    _, made = op.place(node, [trip, op.const(True, DType.BOOL), op.const(0)], {}, 2, [_SCALAR, _VECTOR])
+    return made
+
+
+# Range -------------------------------------------------------------------------------------------
+
+
+def _range(op: StepBuilder, node: Node) -> Value:
+    """Range-11: start + i * delta, of which there are as many as `_count_of` says."""
+    certain = known_array(node.output)
+    if certain is not None:
+        return op.const(certain)
+    kind = dtype(node, required(node, 0))
+    work = kind if kind in (DType.FLOAT32, DType.FLOAT64) else DType.FLOAT32 if kind.is_float else DType.INT64
+    start, limit, delta = (one_of(op, as_type(op, required(node, index), work)) for index in range(3))
+    count = _count_of_floats(op, start, limit, delta) if kind.is_float else _count_of(op, node, start, limit, delta)
+    made = as_type(op, counted(op, count), work)
+    step, first = constant(node, 2), constant(node, 0)
+    if step is None or step.item() != 1:
+        made = op.Mul(made, delta)
+    if first is None or first.item() != 0:
+        made = op.Add(made, start)
+    return as_type(op, made, kind)
+
+
+def _count_of(op: StepBuilder, node: Node, start: Value, limit: Value, delta: Value) -> Value:
+    """max(0, ceil((limit - start) / delta)) of integers, whose division cuts off."""
+    zero, one = op.const(0), op.const(1)
+    first, step = constant(node, 0), constant(node, 2)
+    span = limit if first is not None and first.item() == 0 else op.Sub(limit, start)
+    if step is not None and step.item() == 1:
+        return op.Where(op.Greater(span, zero), span, zero)
+    sign = op.const(int(np.sign(step.item()))) if step is not None else op.Sign(delta)
+    count = op.Add(op.Div(op.Sub(span, sign), delta), one)
+    ahead = op.Greater(span, zero) if step is not None and step.item() > 0 else op.Greater(op.Mul(span, sign), zero)
+    return op.Where(ahead, count, zero)
+
+
+def _count_of_floats(op: StepBuilder, start: Value, limit: Value, delta: Value) -> Value:
+    """The same in float64, which holds the differences of float32 numbers as well as their quotient can be told."""
+    start, limit, delta = (as_type(op, value, DType.FLOAT64) for value in (start, limit, delta))
+    quotient = op.Div(op.Sub(limit, start), delta)
+    return as_int64(op, op.Relu(op.Ceil(quotient)))
+
+
+# filling -----------------------------------------------------------------------------------------
+
+
+def _filled(op: StepBuilder, node: Node) -> Value:
+    """ConstantOfShape-9: one element, expanded."""
+    certain = known_array(node.output)
+    if certain is not None:
+        return op.const(certain, node.output.tensor.dtype)
+    data = attribute(node, "value")
+    one = op.const(0.0) if data is None else op.const(data.numpy().reshape(()), data.dtype)
+    return op.Expand(one, required(node, 0))
+
+
+def _tiled(op: StepBuilder, node: Node) -> Value:
+    """Expand-8: axes of size 1 are repeated, others once."""
+    data, shape = required(node, 0), required(node, 1)
+    count = shape.tensor.static_shape
+    if count is None:
+        raise Unsupported(node, "a shape of unknown length can't be said before version 8")
+    size = rank(node, data)
+    longest = max(size, count[0])
+    if not longest:
+        return data
+
+    def lengthened(sizes: Value, length: int) -> Value:
+        front = longest - length
+        parts = [numbers(op, [1] * front)] * bool(front) + [sizes] * bool(length)
+        return parts[0] if len(parts) == 1 else op.Concat(*parts, axis=0, _types=[TensorType(DType.INT64, (longest,))])
+
+    sizes = lengthened(op.Shape(data), size)
+    single = as_int64(op, op.Equal(sizes, numbers(op, [1] * longest)))
+    wanted = op.Mul(single, lengthened(shape, count[0]))
+    repeats = op.Add(wanted, op.Sub(numbers(op, [1] * longest), single))
+    return op.Tile(op.Reshape(data, sizes) if size < longest else data, repeats)
+
+
+def _eye(op: StepBuilder, node: Node) -> Value:
+    """EyeLike-9: where the column is the row and k more."""
+    data = required(node, 0)
+    sizes = op.Shape(data)
+    number = attribute(node, "dtype")
+    kind = dtype(node, data) if number is None else next(dtype for dtype, found in ENUMS.items() if found == number)
+
+    def positions(axis: int, shape: list[int]) -> Value:
+        size = op.Slice(sizes, starts=[axis], ends=[axis + 1], axes=[0], _types=[TensorType(DType.INT64, (1,))])
+        return op.Reshape(counted(op, size), numbers(op, shape))
+
+    last = rank(node, data) - 1  # a vector's length is that of both axes
+    rows, columns = positions(0, [-1, 1]), positions(last, [1, -1])
+    return as_type(op, op.Equal(columns, op.Add(rows, op.const(attribute(node, "k", 0)))), kind)
+
+
+ROWS = {
+    ("Range", 11): Step("Range came with version 11", _range),
+    ("ConstantOfShape", 9): Step("ConstantOfShape came with version 9", _filled),
+    ("EyeLike", 9): Step("EyeLike came with version 9", _eye),
+    ("Expand", 8): Step("Expand came with version 8", _tiled),
+}
