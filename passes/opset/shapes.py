@@ -26,7 +26,6 @@ from .steps import (
     moved,
     numbers,
     positive,
-    put,
     rank,
     renamed,
     required,
@@ -147,64 +146,6 @@ def _repeats(op: StepBuilder, node: Node) -> Made:
     return changed(node, inputs=[data, made])
 
 
-# indices -----------------------------------------------------------------------------------------
-
-
-def _nonnegative(node: Node, index: int) -> bool:
-    """Whether an input can hold no negative number."""
-    array = constant(node, index)
-    kind = dtype(node, node.input(index))
-    return not kind.is_signed or (array is not None and bool((array >= 0).all()))
-
-
-def _integers(op: StepBuilder, node: Node, index: int) -> Value:
-    value = required(node, index)
-    return value if dtype(node, value) is DType.INT64 else op.Cast(value, to=ENUMS[DType.INT64])
-
-
-def _all_off(op: StepBuilder, node: Node) -> Made:
-    """OneHot: negative indices were out of range, where now they count from the back."""
-    if _nonnegative(node, 0):
-        return None
-    indices = _integers(op, node, 0)
-    nowhere = op.Where(op.Less(indices, op.const(0)), op.const(_INT64_MIN), indices)
-    return changed(node, inputs=put(node.formal_inputs, 0, nowhere))
-
-
-def _from_front(op: StepBuilder, node: Node) -> Made:
-    axis = attribute(node, "axis", -1)
-    plain = changed(node, axis=axis % (rank(node, node.input(0)) + 1)) if axis < -1 else changed(node)
-    if not _nonnegative(node, 0):
-        indices = _integers(op, node, 0)
-        depth = op.Reshape(_integers(op, node, 1), numbers(op, []))
-        made = op.Where(op.Less(indices, op.const(0)), op.Add(indices, depth), indices)
-        plain.inputs = put(plain.formal_inputs, 0, made)
-    return plain
-
-
-def _gather_from_front(op: StepBuilder, node: Node) -> Made:
-    """Gather: indices that count from the back, as far as they can't be excluded, are counted from the front."""
-    if _nonnegative(node, 1):
-        return None
-    indices, axis = required(node, 1), attribute(node, "axis", 0)
-    sizes = op.Shape(required(node, 0))
-    size = op.Gather(sizes, op.const(axis if axis >= 0 else axis + rank(node, node.input(0))))
-    if dtype(node, indices) is not DType.INT64:
-        size = op.Cast(size, to=ENUMS[dtype(node, indices)])
-    negative = op.Less(indices, op.const(0, dtype(node, indices)))
-    return changed(node, inputs=[required(node, 0), op.Where(negative, op.Add(indices, size), indices)])
-
-
-def _to_scatter_elements(op: StepBuilder, node: Node) -> Made:
-    return changed(node, op_type="ScatterElements")
-
-
-def _to_scatter(op: StepBuilder, node: Node) -> Made:
-    if not _nonnegative(node, 1):
-        raise Unsupported(node, "indices that may count from the back came with version 11")
-    return changed(node, op_type="Scatter")
-
-
 def _last_of_equals(op: StepBuilder, node: Node) -> Made:
     """ArgMax, ArgMin: the last of equal elements is the first from the back."""
     plain = changed(node, without=("select_last_index",))
@@ -256,11 +197,4 @@ ROWS = {
     ("TopK", 11): both(
         added(largest=1), Step(same, lambda op, node: changed(node, without=("sorted",))), positive("axis")
     ),
-    ("OneHot", 11): Step(_all_off, _from_front),
-    ("Gather", 11): Step(same, _gather_from_front),
-    ("GatherND", 12): added(batch_dims=0),
-    ("Scatter", 11): Step(_to_scatter_elements, "there is no Scatter-11"),
-    ("ScatterElements", 11): Step("ScatterElements came with version 11", _to_scatter),
-    **rows("ScatterElements ScatterND", 16, added(reduction="none")),
-    **rows("ScatterElements ScatterND", 18, limited("reduction", "none", "add", "mul")),
 }

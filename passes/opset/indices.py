@@ -1,0 +1,207 @@
+"""Elements by their indices: Gather and its kin, OneHot, Compress, Where, ReverseSequence."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import Unsupported
+from ..graph import Node, Value
+from ..protos import ENUMS
+from ..types import DType
+from .build import StepBuilder
+from .offsets import (
+    Size,
+    along,
+    extent,
+    extents,
+    flat,
+    from_front,
+    grid,
+    last_size,
+    nonnegative,
+    scalar,
+    shaped,
+    times,
+    vector,
+)
+from .offsets import strides as strides_of
+from .ranges import as_int64
+from .steps import Made, Step, attribute, changed, constant, fixed, numbers, put, rank, required, same
+
+_INT64_MIN = np.iinfo(np.int64).min
+
+
+# Gather ------------------------------------------------------------------------------------------
+
+
+def _gather_from_front(op: StepBuilder, node: Node) -> Made:
+    """Gather: indices that count from the back, as far as they can't be excluded, are counted from the front."""
+    if nonnegative(node, 1):
+        return None
+    data, axis = required(node, 0), attribute(node, "axis", 0)
+    if data.rank is not None:
+        size = extent(op, data, axis)
+    elif axis >= 0:
+        size = op.Gather(op.Shape(data), op.const(axis))
+    else:
+        rank(node, data)
+        return None
+    return changed(node, inputs=[data, from_front(op, node, 1, size)])
+
+
+def _by_place(op: StepBuilder, node: Node) -> Value:
+    """GatherElements-11: the places of the elements in the flattened data."""
+    data, indices = required(node, 0), required(node, 1)
+    size = rank(node, data)
+    axis = attribute(node, "axis", 0) % size
+    rank(node, indices)
+    sizes = extents(op, data)
+    made = from_front(op, node, 1, sizes[axis])
+    if size > 1:
+        steps = strides_of(op, sizes)
+        counts = [None if place == axis else extent(op, indices, place) for place in range(size)]
+        made = _sum(op, made if steps[axis] == 1 else op.Mul(made, scalar(op, steps[axis])), grid(op, counts, steps))
+    return op.Gather(flat(op, data), made, axis=0)
+
+
+def _sum(op: StepBuilder, one: Value, other: Value | None) -> Value:
+    return one if other is None else op.Add(one, other)
+
+
+def linear(op: StepBuilder, node: Node, sizes: list[Size], count: int) -> Value:
+    """Which row each tuple of `count` indices (input 1, along its last axis) names.
+
+    Args:
+        sizes: of the axes that the tuples run over; what stands before them are axes of the batch, which the
+            indices have in front, too.
+
+    Returns:
+        int64, of the indices' shape without the last axis.
+    """
+    indices = required(node, 1)
+    last, before = rank(node, indices) - 1, len(sizes) - count
+    steps = strides_of(op, sizes)
+    made = from_front(op, node, 1, sizes[before] if count == 1 else vector(op, sizes[before:]))
+    if count == 1:
+        made = op.at(9).Squeeze(made, axes=[last])
+    else:
+        made = op.at(9).ReduceSum(op.Mul(made, vector(op, steps[before:])), axes=[last], keepdims=0)
+    batch: list[Size | None] = [*sizes[:before], *[None] * (last - before)]
+    return _sum(op, made, grid(op, batch, [*steps[:before], *[1] * (last - before)]) if before else None)
+
+
+def _by_row(op: StepBuilder, node: Node) -> Value:
+    """GatherND-12: the axes of the batch and those that are indexed become one, of which rows are gathered."""
+    data, batch = required(node, 0), attribute(node, "batch_dims", 0)
+    rank(node, data)
+    count = last_size(node, required(node, 1))
+    sizes = extents(op, data)
+    front, rest = sizes[: batch + count], sizes[batch + count :]
+    rows = data
+    if len(front) > 1:
+        total: Size = 1
+        for size in front:
+            total = times(op, total, size)
+        rows = shaped(op, data, [total, *rest]) if rest else flat(op, data)
+    return op.Gather(rows, linear(op, node, front, count), axis=0)
+
+
+def _by_row_in_batch(op: StepBuilder, node: Node) -> Made:
+    return _by_row(op, node) if attribute(node, "batch_dims", 0) else changed(node, without=("batch_dims",))
+
+
+# ReverseSequence ---------------------------------------------------------------------------------
+
+
+def _reversed(op: StepBuilder, node: Node) -> Value:
+    """ReverseSequence-10: place t of a sequence takes the element length - 1 - t as long as there is one."""
+    data, lengths = required(node, 0), required(node, 1)
+    size = rank(node, data)
+    time = attribute(node, "time_axis", 0)
+    sizes = extents(op, data)
+    order = along(op, sizes[time], time, 2)
+    last = op.Sub(op.Reshape(lengths, numbers(op, [1, -1] if time == 0 else [-1, 1])), op.const(1))
+    back = op.Sub(last, order)
+    source = op.Where(op.Less(back, op.const(0)), order, back)
+    steps = strides_of(op, sizes[:2])
+    if steps[time] != 1:
+        source = op.Mul(source, scalar(op, steps[time]))
+    counts = [None if axis == time else sizes[axis] for axis in range(2)]
+    rows = shaped(op, data, [times(op, sizes[0], sizes[1]), *sizes[2:]]) if size > 2 else flat(op, data)
+    return op.Gather(rows, _sum(op, source, grid(op, counts, steps)), axis=0)
+
+
+# OneHot ------------------------------------------------------------------------------------------
+
+
+def _all_off(op: StepBuilder, node: Node) -> Made:
+    """OneHot: negative indices were out of range, where now they count from the back."""
+    if nonnegative(node, 0):
+        return None
+    indices = as_int64(op, required(node, 0))
+    nowhere = op.Where(op.Less(indices, op.const(0)), op.const(_INT64_MIN), indices)
+    return changed(node, inputs=put(node.formal_inputs, 0, nowhere))
+
+
+def _hot_from_front(op: StepBuilder, node: Node) -> Made:
+    axis = attribute(node, "axis", -1)
+    plain = changed(node, axis=axis % (rank(node, node.input(0)) + 1)) if axis < -1 else changed(node)
+    if not nonnegative(node, 0):
+        depth = op.Reshape(as_int64(op, required(node, 1)), numbers(op, []))
+        plain.inputs = put(plain.formal_inputs, 0, from_front(op, node, 0, depth))
+    return plain
+
+
+def _one_hot(op: StepBuilder, node: Node) -> Value:
+    """OneHot-9: either value, by whether the index is the place."""
+    indices, depth = required(node, 0), constant(node, 1)
+    size = rank(node, indices) + 1
+    axis = attribute(node, "axis", -1) % size
+    indices = op.Unsqueeze(as_int64(op, indices), axes=[axis])
+    count = int(depth.item()) if depth is not None else op.Reshape(as_int64(op, required(node, 1)), numbers(op, []))
+    hot = op.Equal(indices, along(op, count, axis, size))
+    return op.Gather(required(node, 2), op.Cast(hot, to=ENUMS[DType.INT64]), axis=0)
+
+
+# Compress, Where ---------------------------------------------------------------------------------
+
+
+def _kept(op: StepBuilder, node: Node) -> Value:
+    """Compress-9: the elements under a condition that is known."""
+    condition, axis = constant(node, 1), attribute(node, "axis")
+    if condition is None:
+        raise Unsupported(node, "a condition that isn't constant can't be said before version 9")
+    data = required(node, 0)
+    places = numbers(op, np.flatnonzero(condition))
+    return op.Gather(flat(op, data) if axis is None else data, places, axis=axis or 0)
+
+
+def _one_of_both(op: StepBuilder, node: Node) -> Value:
+    """Where-9: both choices flattened behind each other, and the place of either."""
+    condition, *choices = (required(node, index) for index in range(3))
+    shapes = [fixed(node, value) for value in (condition, *choices)]
+    if any(isinstance(size, str) for shape in shapes for size in shape):
+        raise Unsupported(node, "of values whose shapes aren't known it can't be said before version 9")
+    sizes = [tuple(size for size in shape if isinstance(size, int)) for shape in shapes]
+    whole = np.broadcast_shapes(*sizes)
+    start, places = 0, []
+    for shape in sizes[1:]:
+        count = int(np.prod(shape, dtype=np.int64))
+        places.append(np.broadcast_to(np.arange(start, start + count).reshape(shape), whole))
+        start += count
+    both = op.Concat(*(op.Reshape(choice, numbers(op, -1)) for choice in choices), axis=0)
+    taken = op.Cast(condition, to=ENUMS[DType.INT64])
+    return op.Gather(both, op.Add(op.Mul(taken, op.const(places[0] - places[1])), op.const(places[1])), axis=0)
+
+
+ROWS = {
+    ("Gather", 11): Step(same, _gather_from_front),
+    ("GatherElements", 11): Step("GatherElements came with version 11", _by_place),
+    ("GatherND", 11): Step("GatherND came with version 11", _by_row),
+    ("GatherND", 12): Step(same, _by_row_in_batch),
+    ("ReverseSequence", 10): Step("ReverseSequence came with version 10", _reversed),
+    ("OneHot", 9): Step("OneHot came with version 9", _one_hot),
+    ("OneHot", 11): Step(_all_off, _hot_from_front),
+    ("Compress", 9): Step("Compress came with version 9", _kept),
+    ("Where", 9): Step("Where came with version 9", _one_of_both),
+}
