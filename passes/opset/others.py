@@ -1,4 +1,4 @@
-"""Control flow, constants, attention, sampling; operators that stand alone."""
+"""Control flow, constants, attention; operators that stand alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from .steps import (
     changed,
     fixed,
     put,
-    rank,
     required,
     same,
 )
@@ -55,29 +54,6 @@ def _axes_from_front(op: StepBuilder, node: Node) -> Made:
         if any(axis < 0 for axis in attribute(node, name, ())):
             raise Unsupported(node, f"{name} that count from the back came with version 11")
     return None
-
-
-_SAMPLED = {"bilinear": "linear", "bicubic": "cubic"}
-_SAMPLED_BEFORE = {"linear": "bilinear", "cubic": "bicubic"}
-
-
-def _sampling(op: StepBuilder, node: Node) -> Made:
-    mode = attribute(node, "mode", "bilinear")
-    return changed(node, mode=_SAMPLED.get(mode, mode))
-
-
-def _sampling_images(op: StepBuilder, node: Node) -> Made:
-    if rank(node, node.input(0)) != 4:
-        raise Unsupported(node, "GridSample of other than images came with version 20")
-    mode = attribute(node, "mode", "linear")
-    return changed(node, mode=_SAMPLED_BEFORE.get(mode, mode))
-
-
-def _unshifted(op: StepBuilder, node: Node) -> Made:
-    """RoiAlign-10 didn't shift by half a pixel."""
-    if attribute(node, "coordinate_transformation_mode", "half_pixel") != "output_half_pixel":
-        raise Unsupported(node, "coordinate_transformation_mode=half_pixel came with version 16")
-    return changed(node, without=("coordinate_transformation_mode",))
 
 
 def _no_bias(op: StepBuilder, node: Node) -> Made:
@@ -134,11 +110,7 @@ ROWS = {
         "Scan-8 has a batch around it; it is made from a loop of the hub",
     ),
     ("Scan", 11): Step(same, _axes_from_front),
-    ("GridSample", 20): Step(_sampling, _sampling_images),
     ("Gemm", 11): Step(same, _no_bias),
-    ("RoiAlign", 16): Step(
-        lambda op, node: changed(node, coordinate_transformation_mode="output_half_pixel"), _unshifted
-    ),
     ("Attention", 24): Step(_whole_mask, _mask_of_all),
     ("Attention", 25): added(left_window_size=-1, right_window_size=-1),
 }

@@ -15,11 +15,10 @@ import numpy as np
 
 from ..errors import Unsupported
 from ..graph import Node, Value
-from ..protos import ENUMS
 from ..types import DType
-from .arithmetic import OPSET, Number, arange, choose, known, number, size
 from .build import StepBuilder
-from .steps import attribute, dtype, rank, required, tensor_type
+from .folding import OPSET, Number, arange, cast, choose, known, number, size, work_type
+from .steps import attribute, dtype, rank, required
 
 _F64, _I64 = DType.FLOAT64, DType.INT64
 _EXACT = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT32, DType.UINT32)
@@ -279,25 +278,15 @@ def by_gathers(op: StepBuilder, node: Node, reason: str) -> Value:
         return _along(op, node, data, axes, how)
     if not kind.is_float and kind not in _EXACT:
         raise Unsupported(node, f"{reason}; {kind.value} can't be interpolated by other operators")
-    work = (kind if kind is _F64 else DType.FLOAT32) if kind.is_float else _F64
-    if kind is not work:
-        data = _cast(op, data, work)
-    made = _along(op, node, data, axes, how)
+    work = work_type(kind) if kind.is_float else _F64
+    made = _along(op, node, cast(op, data, work), axes, how)
     if not kind.is_float:
         info = np.iinfo(kind.numpy)
-        made = op.Round(made)
-        made = op.Min(op.Max(made, op.const(info.min, work)), op.const(info.max, work))
-    return _cast(op, made, kind) if kind is not work else made
+        made = Number(op, made).rounded().clipped(info.min, info.max).value()
+    return cast(op, made, kind)
 
 
 def _along(op: StepBuilder, node: Node, data: Value, axes: Sequence[_Axis], how: _Filter) -> Value:
     for axis in axes:
         data = _resampled(op, node, data, axis, how)
     return data if axes else op.Identity(data)
-
-
-def _cast(op: StepBuilder, value: Value, kind: DType) -> Value:
-    return op.at(13).Cast(value, to=ENUMS[kind], _types=[tensor_type(value, kind)])
-
-
-__all__ = ["by_gathers", "cubic_weight", "linear_weight", "weighted"]

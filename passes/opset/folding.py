@@ -1,0 +1,249 @@
+"""Arithmetic of adapters: done at once while every operand is known, built into the graph from there on.
+
+    length = size(op, data, 2)                # [1], int64
+    places = (arange(length).cast(DType.FLOAT64) + 0.5) / scale - 0.5
+    op.Gather(data, places.floor().cast(DType.INT64).value(), axis=2)
+
+One formula serves sizes that are known and sizes that only a run tells. Everything is built with operators of opset 11
+or older, whose integers stand for themselves; what newer ones want, their steps up add.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..graph import Value
+from ..protos import ENUMS
+from ..tensor import TensorData
+from ..types import DType, TensorType
+from .build import StepBuilder
+from .known import known_array
+from .steps import numbers, tensor_type
+
+Array = np.ndarray[Any, Any]
+OPSET = 11
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Number:
+    """An array that is known, or a value of the graph; operands of one operation are of one element type.
+
+    Plain Python numbers take the type of the other operand. Integer division is of numbers not below 0.
+    """
+
+    op: StepBuilder
+    held: Array | Value
+
+    @property
+    def array(self) -> Array | None:
+        """The elements, None where only a run tells them."""
+        return None if isinstance(self.held, Value) else self.held
+
+    @property
+    def dtype(self) -> DType:
+        if not isinstance(self.held, Value):
+            return DType.of(self.held.dtype)
+        assert self.held.tensor.dtype is not None
+        return self.held.tensor.dtype
+
+    def value(self) -> Value:
+        """The value in the graph."""
+        return self.held if isinstance(self.held, Value) else self.op.const(self.held)
+
+    def cast(self, kind: DType) -> Number:
+        if not isinstance(self.held, Value):
+            with np.errstate(invalid="ignore"):
+                return Number(self.op, self.held.astype(kind.numpy))
+        if self.dtype is kind:
+            return self
+        type = TensorType(kind, self.held.tensor.shape)
+        return Number(self.op, self.op.Cast(self.held, to=ENUMS[kind], _types=[type]))
+
+    def reshape(self, *shape: int) -> Number:
+        """Other sizes, which may be one -1 and copying zeros."""
+        if not isinstance(self.held, Value):
+            sizes = [self.held.shape[place] if size == 0 else size for place, size in enumerate(shape)]
+            return Number(self.op, self.held.reshape(sizes))
+        return Number(self.op, self.op.Reshape(self.held, numbers(self.op, shape)))
+
+    def part(self, index: int) -> Number:
+        """One element of a vector, as a vector."""
+        if not isinstance(self.held, Value):
+            return Number(self.op, self.held[index : index + 1])
+        return Number(self.op, self.op.Gather(self.held, numbers(self.op, index), axis=0))
+
+    def __add__(self, other: Number | float) -> Number:
+        return self._with("Add", operator.add, other)
+
+    def __sub__(self, other: Number | float) -> Number:
+        return self._with("Sub", operator.sub, other)
+
+    def __mul__(self, other: Number | float) -> Number:
+        return self._with("Mul", operator.mul, other)
+
+    def __truediv__(self, other: Number | float) -> Number:
+        return self._with("Div", operator.truediv, other)
+
+    def __floordiv__(self, other: Number | int) -> Number:
+        return self._with("Div", operator.floordiv, other)
+
+    def __radd__(self, other: float) -> Number:
+        return self + other
+
+    def __rsub__(self, other: float) -> Number:
+        return self._like(other) - self
+
+    def __rmul__(self, other: float) -> Number:
+        return self * other
+
+    def __mod__(self, other: Number | int) -> Number:
+        return self - (self // other) * other
+
+    def __lt__(self, other: Number | float) -> Number:
+        return self._with("Less", operator.lt, other, DType.BOOL)
+
+    def __gt__(self, other: Number | float) -> Number:
+        return self._with("Greater", operator.gt, other, DType.BOOL)
+
+    def __and__(self, other: Number) -> Number:
+        return self._with("And", operator.and_, other)
+
+    def __or__(self, other: Number) -> Number:
+        return self._with("Or", operator.or_, other)
+
+    def negated(self) -> Number:
+        """The opposite of bools."""
+        return self._alone("Not", np.logical_not)
+
+    def floor(self) -> Number:
+        return self._alone("Floor", np.floor)
+
+    def ceil(self) -> Number:
+        return self._alone("Ceil", np.ceil)
+
+    def rounded(self) -> Number:
+        """To the nearest whole number, from the middle to the even one."""
+        if self.array is not None or self.op.target >= 11:
+            return self._alone("Round", np.rint)
+        low = self.floor()
+        rest, is_odd = self - low, low - (low / 2).floor() * 2
+        return low + choose(rest < 0.5, rest * 0, choose(rest > 0.5, rest * 0 + 1, is_odd))
+
+    def abs(self) -> Number:
+        return self._alone("Abs", np.abs)
+
+    def at_least(self, low: Number | float) -> Number:
+        """The larger one; of floats, `low` where it is NaN."""
+        return choose(self > low, self, self._like(low))
+
+    def at_most(self, high: Number | float) -> Number:
+        """The smaller one; of floats, `high` where it is NaN."""
+        return choose(self < high, self, self._like(high))
+
+    def clipped(self, low: Number | float, high: Number | float) -> Number:
+        """Held between two bounds, in the middle of nowhere (NaN) at the lower one."""
+        return self.at_least(low).at_most(high)
+
+    def _like(self, other: Number | float) -> Number:
+        return other if isinstance(other, Number) else Number(self.op, np.asarray([other], self.dtype.numpy))
+
+    def _alone(self, op_type: str, compute: Callable[[Array], Array]) -> Number:
+        if not isinstance(self.held, Value):
+            return Number(self.op, compute(self.held))
+        return Number(self.op, self.op.call(op_type, self.held, _types=[self.held.type]))
+
+    def _with(
+        self, op_type: str, compute: Callable[[Any, Any], Array], other: Number | float, kind: DType | None = None
+    ) -> Number:
+        right = self._like(other)
+        if not isinstance(self.held, Value) and not isinstance(right.held, Value):
+            with np.errstate(all="ignore"):
+                return Number(self.op, compute(self.held, right.held))
+        return Number(self.op, _built(self.op, op_type, [self, right], kind or self.dtype))
+
+
+def _built(op: StepBuilder, op_type: str, operands: Sequence[Number], kind: DType) -> Value:
+    """An elementwise operator; shape inference tells the shape, and nothing else needs to."""
+    return op.call(op_type, *(operand.value() for operand in operands), _types=[TensorType(kind)])
+
+
+def number(op: StepBuilder, value: Value) -> Number:
+    """What a value holds, as a number: known where it is certain."""
+    array = known_array(value)
+    return Number(op, value if array is None else array)
+
+
+def known(op: StepBuilder, array: Any, kind: DType = DType.FLOAT64) -> Number:
+    """A number of given elements."""
+    return Number(op, np.asarray(array, kind.numpy))
+
+
+def choose(condition: Number, then: Number, otherwise: Number) -> Number:
+    """`then` where the condition holds."""
+    if condition.array is not None and then.array is not None and otherwise.array is not None:
+        return Number(condition.op, np.where(condition.array, then.array, otherwise.array))
+    if condition.array is not None and condition.array.size == 1 and condition.array.ndim == 1:
+        return then if condition.array[0] else otherwise
+    return Number(condition.op, _built(condition.op, "Where", [condition, then, otherwise], then.dtype))
+
+
+def size(op: StepBuilder, data: Value, axis: int) -> Number:
+    """The length of an axis as a vector of one, int64."""
+    shape = data.tensor.shape
+    length = shape[axis] if shape is not None else None
+    if isinstance(length, int):
+        return known(op, [length], DType.INT64)
+    return Number(op, op.Gather(op.Shape(data), numbers(op, axis), axis=0))
+
+
+def arange(count: Number) -> Number:
+    """0, 1, ... up to a vector of one, int64."""
+    op = count.op
+    if count.array is not None:
+        return known(op, np.arange(int(count.array[0])), DType.INT64)
+    ones = op.ConstantOfShape(count.value(), value=TensorData.of(np.ones(1, np.int64)))
+    return Number(op, op.Reshape(op.NonZero(ones), numbers(op, -1)))
+
+
+def maximum(vector: Number, least: float) -> Number:
+    """The largest element of a vector, or `least`, as a vector of one."""
+    op = vector.op
+    floor = known(op, [least], vector.dtype)
+    if vector.array is not None:
+        return known(op, [max(least, *vector.array.tolist())], vector.dtype)
+    whole = op.Concat(vector.value(), floor.value(), axis=0)
+    return Number(op, op.ReduceMax(whole, axes=[0], keepdims=1))
+
+
+def unravelled(index: Number, lengths: Sequence[Number]) -> list[Number]:
+    """The places along each axis of elements counted row by row."""
+    found: list[Number] = []
+    for length in reversed(lengths[1:]):
+        found.insert(0, index % length)
+        index = index // length
+    return [index, *found]
+
+
+def work_type(kind: DType) -> DType:
+    """The type in which floats of a type are computed: at least float32."""
+    return kind if kind in (DType.FLOAT32, DType.FLOAT64) else DType.FLOAT32
+
+
+def cast(op: StepBuilder, value: Value, kind: DType) -> Value:
+    """A value as another type, itself where it is of that one."""
+    if value.tensor.dtype is kind:
+        return value
+    return op.at(13).Cast(value, to=ENUMS[kind], _types=[tensor_type(value, kind)])
+
+
+def joined(op: StepBuilder, parts: Sequence[Number]) -> Value:
+    """Vectors one after the other, as a shape."""
+    arrays = [part.array for part in parts]
+    if all(array is not None for array in arrays):
+        return numbers(op, np.concatenate([array for array in arrays if array is not None]))
+    return op.Concat(*(part.value() for part in parts), axis=0)

@@ -1,0 +1,339 @@
+"""Sampling between elements as gathers: GridSample, RoiAlign, DeformConv; and the grid of an affine map.
+
+The images of (channels, images, *spatial) become rows of elements, out of which whole indices take theirs; each sampled
+point is a sum of such elements under products of weights, one for each axis.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..errors import Unsupported
+from ..graph import Node, Value
+from ..types import DType
+from .build import StepBuilder
+from .folding import OPSET, Number, arange, cast, choose, joined, known, maximum, number, size, unravelled, work_type
+from .resampling import cubic_weight, linear_weight, weighted
+from .steps import Made, Step, attribute, changed, dtype, numbers, rank, required
+
+_I64 = DType.INT64
+Taps = Sequence[tuple[Number, Number]]
+"""For one axis: (element, weight) of each element that makes up a point. Elements lie inside, int64."""
+
+
+def _rows(op: StepBuilder, images: Value, order: Sequence[int]) -> Value:
+    """(images, channels, *spatial), its axes put in an order that starts with the channels, as (channels, all else)."""
+    return op.Reshape(op.Transpose(images, perm=list(order)), numbers(op, [0, -1]))
+
+
+def _corners(lengths: Sequence[Number], taps: Sequence[Taps], first: Number) -> list[tuple[Number, Number]]:
+    """(index into the rows, weight) of each combination of taps; `first` is where each point's image begins."""
+    found: list[tuple[Number, Number]] = []
+    for combination in itertools.product(*taps):
+        index, weight = combination[0]
+        for length, (place, factor) in zip(lengths[1:], combination[1:], strict=True):
+            index, weight = index * length + place, weight * factor
+        found.append((index if first.array is not None and not first.array.any() else index + first, weight))
+    return found
+
+
+def _added(op: StepBuilder, parts: Sequence[Value]) -> Value:
+    made = parts[0]
+    for part in parts[1:]:
+        made = op.Add(made, part)
+    return made
+
+
+def _volume(lengths: Sequence[Number]) -> Number:
+    made = lengths[0]
+    for length in lengths[1:]:
+        made = made * length
+    return made
+
+
+# GridSample ----------------------------------------------------------------------------------------
+
+
+def _reflected(x: Number, low: float, high: Number) -> Number:
+    """Thrown back at the borders until it lies between them."""
+    span = high - low
+    place = (x - low) - ((x - low) / (span * 2)).floor() * (span * 2)
+    return choose(span > 0, choose(place > span, span * 2 - place, place), x * 0) + low
+
+
+def _grid_taps(points: Number, length: Number, mode: str, padding: str, align: bool) -> Taps:
+    """Points in [-1, 1] along an axis. With a border the elements of a cubic are held inside one by one."""
+    last = length - 1
+    places = (points + 1) / 2 * last if align else ((points + 1) * length - 1) / 2
+    if mode == "nearest":
+        places = places.rounded()
+    low, high = (0.0, last) if align else (-0.5, length - 0.5)
+    if padding == "border" and mode != "cubic":
+        places = places.clipped(0, last)
+    elif padding == "reflection":
+        places = choose((places < low) | (places > high), _reflected(places, low, high), places)
+    base, taps = places.floor(), []
+    for step in {"nearest": (0,), "linear": (0, 1), "cubic": (-1, 0, 1, 2)}[mode]:
+        index = base + step if step else base
+        distance = index - places
+        weight = cubic_weight(distance, -0.75) if mode == "cubic" else linear_weight(distance)
+        if mode == "nearest":
+            weight = known(index.op, [1], index.dtype)
+        outside = (index < low) | (index > high)
+        if padding == "zeros":
+            weight = choose((index < 0) | (index > last), weight * 0, weight)
+        elif padding == "reflection":
+            # between its borders whole numbers are what is left of a fraction cut off
+            index = choose(outside, _reflected(index, low, high).at_least(0).floor(), index)
+        taps.append((index.clipped(0, last).cast(_I64), weight))
+    return taps
+
+
+def _grid_sample(op: StepBuilder, node: Node) -> Made:
+    """GridSample-16, and 20 of any number of axes."""
+    op, data, grid = op.at(OPSET), required(node, 0), required(node, 1)
+    axes, kind = rank(node, data) - 2, dtype(node, data)
+    mode = _SAMPLED.get(attribute(node, "mode", "linear"), attribute(node, "mode", "linear"))
+    padding, align = attribute(node, "padding_mode", "zeros"), bool(attribute(node, "align_corners", 0))
+    if mode not in ("nearest", "linear", "cubic") or padding not in ("zeros", "border", "reflection"):
+        raise Unsupported(node, f"mode={mode} with padding_mode={padding} isn't known")
+    if mode != "nearest" and not kind.is_float:
+        raise Unsupported(node, f"{kind.value} can't be interpolated by other operators")
+    work = work_type(kind) if mode != "nearest" else kind
+    points = cast(op, grid, work_type(dtype(node, grid)))
+    points = op.Reshape(points, numbers(op, [0, -1, axes]))
+    lengths = [size(op, data, 2 + axis) for axis in range(axes)]
+    taps = [
+        _grid_taps(
+            Number(op, op.Gather(points, op.const(axes - 1 - axis), axis=2)),
+            length.cast(work_type(dtype(node, grid))),
+            mode,
+            padding,
+            align,
+        )
+        for axis, length in enumerate(lengths)
+    ]
+    first = arange(size(op, data, 0)).reshape(-1, 1) * _volume(lengths)
+    rows = _rows(op, cast(op, data, work), [1, 0, *range(2, axes + 2)])
+    parts = []
+    for index, weight in _corners(lengths, taps, first):
+        seen = op.Gather(rows, index.value(), axis=1)
+        if mode != "nearest":
+            seen = weighted(op, seen, weight)
+        elif padding == "zeros":
+            nothing = op.const(np.zeros(1, kind.numpy), kind)
+            seen = op.Where(weight.cast(DType.BOOL).value(), seen, nothing, _types=[seen.type])
+        parts.append(seen)
+    made = op.Transpose(_added(op, parts), perm=[1, 0, 2])
+    shape = [known(op, [0, 0], _I64), *(size(op, grid, 1 + axis) for axis in range(axes))]
+    return cast(op, op.Reshape(made, joined(op, shape)), kind)
+
+
+_SAMPLED = {"bilinear": "linear", "bicubic": "cubic"}
+_SAMPLED_BEFORE = {"linear": "bilinear", "cubic": "bicubic"}
+
+
+def _sampling(op: StepBuilder, node: Node) -> Made:
+    mode = attribute(node, "mode", "bilinear")
+    return changed(node, mode=_SAMPLED.get(mode, mode))
+
+
+def _sampling_images(op: StepBuilder, node: Node) -> Made:
+    """GridSample-16 is for images only."""
+    if rank(node, node.input(0)) != 4:
+        return _grid_sample(op, node)
+    mode = attribute(node, "mode", "linear")
+    return changed(node, mode=_SAMPLED_BEFORE.get(mode, mode))
+
+
+# RoiAlign ------------------------------------------------------------------------------------------
+
+_ALONG = ((0, -1, 1), (0, 1, -1))  # how lines down and across the regions meet
+
+
+def _cells(start: Number, extent: Number, cells: int, ratio: int) -> tuple[Number, Number, Number, Number]:
+    """The sample points of all cells along an axis, regions (R, 1).
+
+    Returns:
+        the points (R, cells * samples); which of them there are; how many each region has in a cell (R, 1); and how
+        many there are at most (1).
+    """
+    op, kind = start.op, start.dtype
+    cell = extent / float(cells)
+    if ratio > 0:
+        counts, most = known(op, [[ratio]], kind), known(op, [ratio], _I64)
+    else:
+        counts = cell.ceil().at_least(0)
+        most = maximum(counts.reshape(-1), 1).cast(_I64)
+    place = arange(most * cells)
+    sample = (place % most).cast(kind)
+    points = start + (place // most).cast(kind) * cell + (sample + 0.5) * cell / counts.at_least(1)
+    return points, sample < counts, counts, most
+
+
+def _roi_taps(points: Number, there: Number, length: Number) -> Taps:
+    """Linear between two elements; nothing further than one outside."""
+    last = length - 1
+    valid = ((points < -1) | (points > length)).negated() & there
+    points = points.at_least(0)
+    low = points.floor().at_most(last)
+    share = choose(low < last, points - low, points * 0)
+    return [
+        (index.cast(_I64), choose(valid, weight, weight * 0))
+        for index, weight in ((low, 1 - share), ((low + 1).at_most(last), share))
+    ]
+
+
+def _roi_align(op: StepBuilder, node: Node) -> Made:
+    """RoiAlign of both versions. Mode max is of single weighted elements, as the recorded models have it."""
+    op, data, batch = op.at(OPSET), required(node, 0), required(node, 2)
+    kind, mode = dtype(node, data), attribute(node, "mode", "avg").lower()
+    if mode not in ("avg", "max"):
+        raise Unsupported(node, f"mode={mode} isn't known")
+    work = work_type(kind)
+    half = node.version > 10 and attribute(node, "coordinate_transformation_mode", "half_pixel") == "half_pixel"
+    scale, ratio = attribute(node, "spatial_scale", 1.0), attribute(node, "sampling_ratio", 0)
+    cells = [attribute(node, "output_height", 1), attribute(node, "output_width", 1)]
+    regions = cast(op, required(node, 1), work)
+    x1, y1, x2, y2 = (
+        Number(op, op.Gather(regions, numbers(op, side), axis=1)) * scale - (0.5 if half else 0.0) for side in range(4)
+    )
+    lengths = [size(op, data, axis) for axis in (2, 3)]
+    lines, taps = [], []
+    for axis, (start, end) in enumerate(((y1, y2), (x1, x2))):
+        extent = end - start if half else (end - start).at_least(1)
+        line = _cells(start, extent, cells[axis], ratio)
+        along = _ALONG[axis]
+        lines.append(line)
+        pairs = _roi_taps(line[0], line[1], lengths[axis].cast(work))
+        taps.append([(index.reshape(*along), weight.reshape(*along)) for index, weight in pairs])
+    first = (number(op, cast(op, batch, _I64)) * _volume(lengths)).reshape(-1, 1, 1)
+    rows = _rows(op, cast(op, data, work), [1, 0, 2, 3])
+    parts = [
+        weighted(op, op.Gather(rows, index.value(), axis=1), weight) for index, weight in _corners(lengths, taps, first)
+    ]
+    (_, _, tall, rows_most), (_, _, wide, columns_most) = lines
+    shape = [known(op, [0, 0, cells[0]], _I64), rows_most, known(op, [cells[1]], _I64), columns_most]
+    count = (tall * wide).reshape(-1, 1, 1)
+    if mode == "avg":
+        made = op.ReduceSum(op.Reshape(_added(op, parts), joined(op, shape)), axes=[3, 5], keepdims=0)
+        made = op.Div(made, count.at_least(1).value())
+    else:
+        there = lines[0][1].reshape(*_ALONG[0]) & lines[1][1].reshape(*_ALONG[1])
+        made = op.Where(there.value(), op.Max(*parts), op.const(np.full(1, -np.inf), work), _types=[parts[0].type])
+        made = op.ReduceMax(op.Reshape(made, joined(op, shape)), axes=[3, 5], keepdims=0)
+        made = choose(count > 0, Number(op, made), known(op, [0], work)).value()
+    return cast(op, op.Transpose(made, perm=[1, 0, 2, 3]), kind)
+
+
+def _unshifted(op: StepBuilder, node: Node) -> Made:
+    """RoiAlign-10 didn't shift by half a pixel, and made every region at least one pixel long."""
+    if attribute(node, "coordinate_transformation_mode", "half_pixel") != "output_half_pixel":
+        return _roi_align(op, node)
+    return changed(node, without=("coordinate_transformation_mode",))
+
+
+# DeformConv ----------------------------------------------------------------------------------------
+
+
+def _between(place: Number, length: Number) -> Taps:
+    """Linear between two elements, with zeros around."""
+    low = place.floor()
+    taps = []
+    for index in (low, low + 1):
+        weight = linear_weight(index - place)
+        outside = (index < 0) | (index > length - 1)
+        taps.append((index.clipped(0, length - 1).cast(_I64), choose(outside, weight * 0, weight)))
+    return taps
+
+
+def _deform_conv(op: StepBuilder, node: Node) -> Made:
+    """Every kernel position is sampled where its offset points; then the kernel is a matrix."""
+    op, data, weights, offset = op.at(OPSET), required(node, 0), required(node, 1), required(node, 2)
+    axes, kind, kernel = rank(node, data) - 2, dtype(node, data), weights.tensor.static_shape
+    if kernel is None:
+        raise Unsupported(node, "DeformConv with a kernel whose shape isn't known came with version 19")
+    work, window = work_type(kind), kernel[2:]
+    groups, regions = attribute(node, "group", 1), attribute(node, "offset_group", 1)
+    strides, dilations = (attribute(node, name) or [1] * axes for name in ("strides", "dilations"))
+    pads, positions = attribute(node, "pads") or [0] * 2 * axes, math.prod(window)
+    lengths = [size(op, data, 2 + axis) for axis in range(axes)]
+    goals = [size(op, offset, 2 + axis) for axis in range(axes)]
+    shifts = op.Reshape(cast(op, offset, work), numbers(op, [0, regions, positions, axes, -1]))
+    inside = np.stack(np.unravel_index(np.arange(positions), window))
+    outside = unravelled(arange(_volume(goals)), goals)
+    taps = []
+    for axis, length in enumerate(lengths):
+        start = known(op, inside[axis] * dilations[axis] - pads[axis], work).reshape(-1, 1)
+        shift = Number(op, op.Gather(shifts, op.const(axis), axis=3))
+        place = start + outside[axis].cast(work) * strides[axis] + shift
+        taps.append(_between(place, length.cast(work)))
+    first = arange(size(op, data, 0)).reshape(-1, 1, 1, 1) * regions + known(
+        op, np.arange(regions).reshape(-1, 1, 1), _I64
+    )
+    split = op.Reshape(cast(op, data, work), joined(op, [known(op, [0, regions, -1], _I64), *lengths]))
+    rows = _rows(op, split, [2, 0, 1, *range(3, axes + 3)])
+    parts = [
+        weighted(op, op.Gather(rows, index.value(), axis=1), weight)
+        for index, weight in _corners(lengths, taps, first * _volume(lengths))
+    ]
+    columns = _added(op, parts)  # channels of a region, images, regions, positions of the kernel, output
+    mask, bias = node.input(4), node.input(3)
+    if mask is not None:
+        columns = op.Mul(columns, op.Reshape(cast(op, mask, work), numbers(op, [0, regions, positions, -1])))
+    columns = op.Transpose(columns, perm=[1, 2, 0, 3, 4])
+    columns = op.Reshape(columns, numbers(op, [0, groups, kernel[1] * positions, -1]))
+    matrix = op.Reshape(cast(op, weights, work), numbers(op, [groups, kernel[0] // groups, kernel[1] * positions]))
+    made = op.Reshape(op.MatMul(matrix, columns), joined(op, [known(op, [0, kernel[0]], _I64), *goals]))
+    if bias is not None:
+        made = op.Add(made, op.Reshape(cast(op, bias, work), numbers(op, [-1, *[1] * axes])))
+    return cast(op, made, kind)
+
+
+# AffineGrid ----------------------------------------------------------------------------------------
+
+
+def _affine_grid(op: StepBuilder, node: Node) -> Made:
+    """The points of an even grid in [-1, 1], innermost axis first, and a one: times each matrix."""
+    op, theta, sizes = op.at(OPSET), required(node, 0), required(node, 1)
+    kind, shape = dtype(node, theta), theta.tensor.shape
+    lines = shape[1] if shape is not None and len(shape) == 3 else None
+    count = (sizes.tensor.shape or (None,))[0]
+    axes = lines if isinstance(lines, int) else count - 2 if isinstance(count, int) else None
+    if axes is None:
+        raise Unsupported(node, "AffineGrid with an unknown number of axes came with version 20")
+    wanted, work = number(op, sizes), work_type(kind)
+    lengths = [wanted.part(2 + axis) for axis in range(axes)]
+    columns = []
+    for index, length in zip(unravelled(arange(_volume(lengths)), lengths), lengths, strict=True):
+        place, steps = index.cast(DType.FLOAT64), length.cast(DType.FLOAT64)
+        if attribute(node, "align_corners", 0):
+            line = choose(steps > 1, place * 2 / (steps - 1) - 1, place * 0)
+        else:
+            line = (place * 2 + 1) / steps - 1
+        columns.insert(0, line.cast(work).reshape(-1, 1))
+    columns.append(columns[0] * 0 + 1)
+    arrays = [column.array for column in columns if column.array is not None]
+    points = (
+        op.const(np.concatenate(arrays, axis=1))
+        if len(arrays) == len(columns)
+        else op.Concat(*(column.value() for column in columns), axis=1)
+    )
+    made = op.MatMul(points, op.Transpose(cast(op, theta, work), perm=[0, 2, 1]))
+    return cast(op, op.Reshape(made, joined(op, [known(op, [0], _I64), *lengths, known(op, [axes], _I64)])), kind)
+
+
+ROWS = {
+    ("GridSample", 16): Step("GridSample came with version 16", _grid_sample),
+    ("GridSample", 20): Step(_sampling, _sampling_images),
+    ("RoiAlign", 10): Step("RoiAlign came with version 10", _roi_align),
+    ("RoiAlign", 16): Step(
+        lambda op, node: changed(node, coordinate_transformation_mode="output_half_pixel"), _unshifted
+    ),
+    ("DeformConv", 19): Step("DeformConv came with version 19", _deform_conv),
+    ("AffineGrid", 20): Step("AffineGrid came with version 20", _affine_grid),
+}
