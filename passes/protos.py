@@ -397,12 +397,20 @@ def attribute_to_proto(name: str, value: Any, where: object = "attribute") -> At
 
 def node_to_proto(node: Node, name_of: Callable[[Value], str]) -> NodeProto:
     """The NodeProto of a node without its regions; captured inputs are left out."""
-    proto = NodeProto(op_type=node.op_type)
+    proto = NodeProto()
+    fill_node(proto, node, name_of)
+    return proto
+
+
+def fill_node(proto: NodeProto, node: Node, name_of: Callable[[Value], str]) -> None:
+    """Fill an empty NodeProto; see `node_to_proto`."""
+    proto.op_type = node.op_type
     if node.domain:
         proto.domain = node.domain
     if node.name:
         proto.name = node.name
-    proto.input.extend("" if value is None else name_of(value) for value in node.formal_inputs)
-    proto.output.extend(name_of(value) if value.name else "" for value in node.outputs)
-    proto.attribute.extend(attribute_to_proto(name, value, node) for name, value in node.attributes.items())
-    return proto
+    inputs = node.formal_inputs if node.captured else node.inputs
+    proto.input.extend(["" if value is None else name_of(value) for value in inputs])
+    proto.output.extend([name_of(value) if value.name else "" for value in node.outputs])
+    for name, value in node.attributes.items():
+        proto.attribute.append(attribute_to_proto(name, value, node))

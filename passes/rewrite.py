@@ -24,7 +24,7 @@ from .graph import Graph, Node, Value
 from .loop import DOMAIN as HUB_DOMAIN
 from .loop import Slot
 from .tensor import TensorData
-from .types import DType, Type, merge
+from .types import DType, TensorType, Type, merge
 
 Rule = Callable[["Builder", Node], "Value | Sequence[Value] | None"]
 Key = tuple[str, str]
@@ -114,6 +114,7 @@ class Rewriter:
     """One conversion: the rules, the dialect being built, the names given so far.
 
     `fallback` stands in for an operator without a matching rule; it refuses unless told otherwise.
+    `stamp` tells the version at which a node without regions stays as it is otherwise, which is the quickest way.
     `notes` collects what the report should say (a dropped layout, a composite and its cost).
     """
 
@@ -126,6 +127,7 @@ class Rewriter:
     root: Graph | None = None
     claimed: set[Value] = field(default_factory=set)
     node_names: Names = field(default_factory=Names)
+    stamp: Callable[[Node], int | None] | None = None
 
     def run(self, graph: Graph) -> Graph:
         """The whole graph in the new dialect; the old one stays as it was."""
@@ -297,7 +299,13 @@ class Builder:
                 twin = self.graph.add_constant(value.data, self.claim(value.name or "const"))
                 twin.meta = value.meta
                 mapping[value] = twin
+        stamp = self.rewriter.stamp
         for node in graph.topological():
+            if stamp is not None and not node.regions and all(_is_known(value.type) for value in node.outputs):
+                version = stamp(node)
+                if version is not None:
+                    self._twin(node, version, mapping)
+                    continue
             view = Node(node.domain, node.op_type, node.version, node.name)
             view.attributes = node.attributes
             view.captured = node.captured
@@ -308,6 +316,19 @@ class Builder:
             for old, new in zip(node.outputs, self.apply(view), strict=True):
                 mapping[old] = new
         return [mapping[value] for value in graph.outputs]
+
+    def _twin(self, node: Node, version: int, mapping: dict[Value, Any]) -> None:
+        """The same node in the new graph, at another version."""
+        rewriter = self.rewriter
+        twin = Node(node.domain, node.op_type, version, rewriter.node_names.claim(node.name) if node.name else "")
+        twin.meta, twin.attributes = node.meta, dict(node.attributes)
+        twin.inputs = [None if value is None else mapping[value] for value in node.inputs]
+        for index, old in enumerate(node.outputs):
+            value = mapping[old] = Value(self.claim(old.name) if old.name else "", old.type, twin, index)
+            value.meta = old.meta
+            rewriter.claimed.add(value)
+            twin.outputs.append(value)
+        self.graph.add_nodes((twin,))
 
     def apply(self, node: Node) -> Sequence[Value]:
         """The new values of a node's outputs by the first rule that matches; names and types carried over."""
@@ -366,6 +387,11 @@ class Builder:
         inner.graph.outputs = inner.inline(region, inner.graph.inputs)
         inner.graph.meta = dict(region.meta)
         return inner.graph
+
+
+def _is_known(type: Type | None) -> bool:
+    """Whether a type leaves nothing for adapters to find out."""
+    return type is not None and not (isinstance(type, TensorType) and (type.dtype is None or type.shape is None))
 
 
 def renamed(domain: str, table: Mapping[str, str]) -> dict[Key, list[Rule]]:

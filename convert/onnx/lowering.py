@@ -35,17 +35,19 @@ def lower_graph(graph: Graph, opset: int = DEFAULT_OPSET, log: Log | None = None
         Unsupported: an operator, type or attribute has no form at this opset.
         InvalidModel: there is no such opset.
     """
-    new = lower_operators(graph, opset, log)
-    _state(new, opset)
+    return finished(lower_operators(graph, opset, log), opset)
+
+
+def finished(graph: Graph, opset: int) -> Graph:
+    """A graph of operators of `opset` as a model: its own fields, its constants where that time had them."""
+    _state(graph, opset)
     if IR_OF_OPSET[opset] < 4:
-        _place_constants(new, opset)
-    return new
+        _place_constants(graph, opset)
+    return graph
 
 
 def lower_operators(graph: Graph, opset: int, log: Log | None = None) -> Graph:
     """The operators of a graph at `opset`, whatever holds the graph (a model or a function)."""
-    if not 1 <= opset <= HUB_OPSET:
-        raise InvalidModel(f"there is no opset {opset}; 1 to {HUB_OPSET} exist")
     targets = targets_of(graph, opset)
     with bulk():
         graph = plain_containers(graph, opset)
@@ -65,7 +67,13 @@ def lower_operators(graph: Graph, opset: int, log: Log | None = None) -> Graph:
 
 
 def targets_of(graph: Graph, opset: int) -> dict[str, int]:
-    """The opset of each of ONNX's domains that goes with one of ai.onnx."""
+    """The opset of each of ONNX's domains that goes with one of ai.onnx.
+
+    Raises:
+        InvalidModel: there is no such opset.
+    """
+    if not 1 <= opset <= HUB_OPSET:
+        raise InvalidModel(f"there is no opset {opset}; 1 to {HUB_OPSET} exist")
     targets: dict[str, int] = {"": opset, "ai.onnx.ml": next(ml for least, ml in _ML_OF_OPSET if opset >= least)}
     if opset >= 21 and any(node.domain == "ai.onnx.ml" and node.op_type in _ML_5 for _, node in graph.walk()):
         targets["ai.onnx.ml"] = 5

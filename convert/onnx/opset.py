@@ -12,17 +12,19 @@ from ...passes.errors import Unsupported
 from ...passes.graph import Graph, bulk
 from ...passes.hub import HUB
 from ...passes.infer import infer
-from ...passes.opset import Log
+from ...passes.opset import Log, restamped
 from ...passes.opset.changes import DECOMPOSED, INLINED, name_of
 from ...passes.rewrite import Builder, Rewriter, combine
 from ...passes.structure.simplify import RemoveDead
+from ...passes.tensor import TensorData
 from . import raising_loops
 from .functions import Converted, convert_functions
-from .lowering import lower_graph
+from .lowering import finished, lower_operators, targets_of
 from .raising import FunctionKey, function_key, function_rules
 from .write import IR_OF_OPSET
 
 _FIRST_IR_WITH_FUNCTIONS = 8
+_FIRST_IR_WITH_DEFAULTS = 4
 
 
 def change_opset(graph: Graph, opset: int) -> Graph:
@@ -35,6 +37,12 @@ def change_opset(graph: Graph, opset: int) -> Graph:
     Raises:
         Unsupported: an operator, type or attribute has no form there.
     """
+    with bulk():
+        plain = not graph.functions and not any(node.regions for node in graph.nodes)
+        if plain:
+            made = restamped(graph, targets_of(graph, opset))
+            if made is not None:
+                return finished(_own_constants(made, graph, opset), opset)
     log = Log()
     with bulk():
         functions = Converted(inlined=dict.fromkeys(graph.functions, ""))
@@ -42,11 +50,17 @@ def change_opset(graph: Graph, opset: int) -> Graph:
             graph = graph.copy()
             functions = convert_functions(graph, opset, log)
         rules = combine(function_rules(graph, functions.inlined), raising_loops.RULES)
-        looped = Rewriter(HUB, rules, fallback=Builder.copy).run(graph)
-    infer(looped)
-    made = lower_graph(looped, opset, log)
-    if opset < graph.opsets.get("", 0):
-        RemoveDead()(made)
+        looped = graph.copy() if plain else Rewriter(HUB, rules, fallback=Builder.copy).run(graph)
+        defaults = _without_defaults(looped)
+        infer(looped)
+        made = lower_operators(looped, opset, log)
+        if opset < graph.opsets.get("", 0):
+            RemoveDead()(made)
+        for value in made.inputs:
+            if value.name in defaults:
+                value.data = defaults[value.name]
+                made.constants.append(value)
+        made = finished(_own_constants(made, graph, opset), opset)
     made.functions = functions.kept
     for domain, version in graph.opsets.items():
         if any(domain == key[0] for key in functions.kept):
@@ -61,6 +75,29 @@ def change_opset(graph: Graph, opset: int) -> Graph:
     _log_loops(graph, made, opset, log)
     made.meta["changes"] = list(log.changes())
     return made
+
+
+def _without_defaults(graph: Graph) -> dict[str, TensorData]:
+    """Take away the defaults of inputs, which whoever runs the model may override: they are no constants."""
+    defaults = {value.name: value.data for value in graph.inputs if value.data is not None}
+    if _ir_version(graph) < _FIRST_IR_WITH_DEFAULTS:
+        return {}
+    graph.constants = [value for value in graph.constants if value.name not in defaults]
+    for value in graph.inputs:
+        value.data = None
+    return defaults
+
+
+def _own_constants(made: Graph, graph: Graph, opset: int) -> Graph:
+    """Before IR 4 every constant stood among the inputs, too; from there on that would make it a default."""
+    if _ir_version(graph) < _FIRST_IR_WITH_DEFAULTS <= IR_OF_OPSET[opset]:
+        made.inputs = [value for value in made.inputs if value.data is None]
+    return made
+
+
+def _ir_version(graph: Graph) -> int:
+    skeleton = graph.meta.get("onnx.model")
+    return skeleton.ir_version if skeleton is not None else IR_OF_OPSET.get(graph.opsets.get("", 0), 0)
 
 
 def lowest_opset(graph: Graph) -> Graph:

@@ -282,27 +282,41 @@ class _Reader:
         where: str,
     ) -> None:
         made: list[tuple[Node, NodeProto]] = []
+        operators: dict[tuple[str, str, str], tuple[str, str, int]] = {}
+        values = scope.values
+        alone = scope.parent is None
         for number, proto in enumerate(protos):
-            node = self.node(proto, opsets, f"{where}: node {number}")
+            key = (proto.domain, proto.op_type, proto.overload)
+            found = operators.get(key)
+            if found is None:
+                found = operators[key] = self.operator(proto, opsets, f"{where}: node {number}")
+            name = proto.name
+            node = Node(*found, name if type(name) is str else _text(name, f"{where}: node {number}"))
+            node.meta = _remainder(proto, found[0])
             for index, name in enumerate(proto.output):
                 value = Value(name, None, node, index)
                 if name:
                     info = declared.get(name)
                     if info is not None:
                         self.annotate(value, info, where)
-                    scope.declare(name, value, f"{where}: node {number} ({proto.op_type})")
+                    if alone and name not in values and type(name) is str:
+                        values[name] = value
+                    else:
+                        scope.declare(name, value, f"{where}: node {number} ({proto.op_type})")
                 node.outputs.append(value)
             made.append((node, proto))
         for node, proto in made:
             for name in proto.input:
-                value = scope.resolve(name) if name else None
+                value = (values.get(name) or scope.resolve(name)) if name else None
                 if name and value is None:
                     raise InvalidModel(f"{where}: {node!r} uses {name!r}, which nothing produces")
                 node.inputs.append(value)
-            self.regions(node, proto, scope, opsets, where)
+            if proto.attribute:
+                self.attributes(node, proto, scope, opsets, where)
         graph.add_nodes([node for node, _ in made])
 
-    def node(self, proto: NodeProto, opsets: dict[str, int], where: str) -> Node:
+    def operator(self, proto: NodeProto, opsets: dict[str, int], where: str) -> tuple[str, str, int]:
+        """Domain, name and version of what a node calls."""
         domain = "" if proto.domain == "ai.onnx" else _text(proto.domain, where)
         if not proto.op_type:
             raise InvalidModel(f"{where}: without an operator")
@@ -311,26 +325,9 @@ class _Reader:
         version = None
         if (proto.domain, proto.op_type, proto.overload) not in self.functions:
             version = since_version(domain, _text(proto.op_type, where), opsets[domain])
-        node = Node(domain, _text(proto.op_type, where), version or opsets[domain], _text(proto.name, where))
-        skeleton = NodeProto()
-        if proto.doc_string:
-            skeleton.doc_string = proto.doc_string
-        if proto.overload:
-            skeleton.overload = proto.overload
-        if proto.domain != domain:
-            skeleton.domain = proto.domain
-        skeleton.metadata_props.extend(proto.metadata_props)
-        skeleton.device_configurations.extend(proto.device_configurations)
-        skeleton.attribute.extend(
-            AttributeProto(name=attribute.name, doc_string=attribute.doc_string)
-            for attribute in proto.attribute
-            if attribute.doc_string
-        )
-        if skeleton.ByteSize():
-            node.meta = {"onnx": skeleton}
-        return node
+        return domain, proto.op_type, version or opsets[domain]
 
-    def regions(self, node: Node, proto: NodeProto, scope: _Scope, opsets: dict[str, int], where: str) -> None:
+    def attributes(self, node: Node, proto: NodeProto, scope: _Scope, opsets: dict[str, int], where: str) -> None:
         captures: dict[str, Value] = {}
         scopes: list[_Scope] = []
         for attribute in proto.attribute:
@@ -384,6 +381,28 @@ class _Reader:
             else:
                 setattr(skeleton, descriptor.name, value)
         return Function(graph, skeleton)
+
+
+def _remainder(proto: NodeProto, domain: str) -> dict[str, Any] | None:
+    """What a node holds besides its operator, values and attributes, under "onnx"; None where that is nothing."""
+    documented = [attribute for attribute in proto.attribute if attribute.doc_string]
+    if not (
+        documented
+        or proto.doc_string
+        or proto.overload
+        or proto.metadata_props
+        or proto.device_configurations
+        or proto.domain != domain
+    ):
+        return None
+    skeleton = NodeProto(doc_string=proto.doc_string, overload=proto.overload)
+    if proto.domain != domain:
+        skeleton.domain = proto.domain
+    skeleton.metadata_props.extend(proto.metadata_props)
+    skeleton.device_configurations.extend(proto.device_configurations)
+    for attribute in documented:
+        skeleton.attribute.add(name=attribute.name, doc_string=attribute.doc_string)
+    return {"onnx": skeleton}
 
 
 def _denoted(info: ValueInfoProto) -> bool:

@@ -16,7 +16,7 @@ from ...passes.errors import BackedgeError, InvalidModel
 from ...passes.graph import Graph, Node, Value
 from ...passes.protos import (
     SparseData,
-    node_to_proto,
+    fill_node,
     tensor_to_proto,
     type_to_proto,
 )
@@ -199,7 +199,9 @@ class _Writer:
     def node(self, node: Node, proto: NodeProto, names: _Names) -> None:
         skeleton = (node.meta or {}).get("onnx")
         plain = node
-        if any(isinstance(value, TensorData) and id(value) in self.outside for value in node.attributes.values()):
+        if self.outside and any(
+            isinstance(value, TensorData) and id(value) in self.outside for value in node.attributes.values()
+        ):
             plain = Node(node.domain, node.op_type, node.version, node.name)
             plain.inputs, plain.outputs, plain.captured = node.inputs, node.outputs, node.captured
             for name, value in node.attributes.items():
@@ -207,7 +209,7 @@ class _Writer:
                     proto.attribute.add(name=name, type=AttributeProto.TENSOR).t.CopyFrom(self.tensor(value, ""))
                 else:
                     plain.attributes[name] = value
-        proto.MergeFrom(node_to_proto(plain, names.__getitem__))
+        fill_node(proto, plain, names.of)
         for key, region in node.regions.items():
             name, is_list = (key[: key.rindex("[")], True) if key.endswith("]") else (key, False)
             if is_list:
@@ -276,11 +278,12 @@ class _Names:
             if value in self._names or (value.producer is not None and not value.name):
                 continue
             name = base = value.name or "value"
-            while self._is_taken(name):
+            while name in self._taken or (outer is not None and self._is_taken(name)):
                 next_number[base] = number = next_number.get(base, 0) + 1
                 name = f"{base}_{number}"
             self._taken.add(name)
             self._names[value] = name
+        self.of = self._names.__getitem__
 
     def _is_taken(self, name: str) -> bool:
         scope: _Names | None = self
@@ -291,4 +294,4 @@ class _Names:
         return False
 
     def __getitem__(self, value: Value) -> str:
-        return self._names[value]
+        return self.of(value)

@@ -5,6 +5,6 @@ two versions of an operator does, stands in the table of its family, both ways i
 """
 
 from .changes import Change, Log
-from .convert import adapt_node, convert_opset
+from .convert import adapt_node, convert_opset, restamped
 
-__all__ = ["Change", "Log", "adapt_node", "convert_opset"]
+__all__ = ["Change", "Log", "adapt_node", "convert_opset", "restamped"]

@@ -35,6 +35,14 @@ def spelled(type: Type | None) -> str | None:
     return None
 
 
+_DTYPES = {f"tensor({_SPELLED.get(dtype, dtype.value)})": dtype for dtype in DType}
+
+
+def spelled_dtypes(types: frozenset[str]) -> frozenset[DType]:
+    """The element types of the tensors among types as ONNX's schemas write them."""
+    return frozenset(_DTYPES[name] for name in types if name in _DTYPES)
+
+
 @cache
 def allowed(domain: str, op_type: str, version: int) -> tuple[Places, Places]:
     """What the inputs and the outputs of an operator take."""

@@ -12,6 +12,7 @@ from ..rewrite import Builder, Rewriter
 from ..schemas import HUB_OPSETS, since_version
 from ..types import Type
 from .changes import Log
+from .stamping import element_types
 from .walk import Walk
 
 _TO_HUB = Walk(HUB_OPSETS, keep_dropped=True)
@@ -65,20 +66,31 @@ def convert_opset(graph: Graph, target: Mapping[str, int], log: Log | None = Non
     dialect = OpsetDialect(graph.dialect, dict(target))
     walk = Walk(target, log=log)
     with bulk():
-        new = _stamped(graph, walk) or Rewriter(dialect, {}, fallback=walk).run(graph)
+        new = Rewriter(dialect, {}, fallback=walk, stamp=walk.stamp).run(graph)
         new.functions = dict(graph.functions)
     new.opsets = _opsets(graph.opsets, target)
     return new
 
 
-def _stamped(graph: Graph, walk: Walk) -> Graph | None:
-    """A copy where nothing but version numbers changes, which is much cheaper than a walk; None where more does."""
-    versions = [walk.stamp(node) for _, node in graph.walk()]
+def restamped(graph: Graph, target: Mapping[str, int]) -> Graph | None:
+    """A copy at other opsets of a graph without regions to which nothing else has to be done; None where it has.
+
+    Types aren't needed but for the elements', so that this is much cheaper than `convert_opset`.
+    """
+    walk = Walk(target)
+    nodes = graph.nodes
+    if any(node.regions for node in nodes):
+        return None
+    versions = [walk.stamp(node) for node in nodes]
+    if None in versions:
+        kind_of = element_types(graph).get
+        versions = [walk.stamp(node, kind_of) for node in nodes]
     if None in versions:
         return None
     new = graph.copy()
-    for (_, node), version in zip(new.walk(), versions, strict=True):
+    for node, version in zip(new.nodes, versions, strict=True):
         node.version = version or node.version
+    new.opsets = _opsets(graph.opsets, target)
     return new
 
 

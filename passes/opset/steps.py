@@ -15,7 +15,7 @@ reason why nothing can be done.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +35,33 @@ Adapter = Callable[[Any, Node], Made]
 
 def same(op: Builder, node: Node) -> None:
     """The other version means the same for everything that its types allow."""
+
+
+KindOf = Callable[[Value], DType | None]
+"""Tells the element type of a value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conditional:
+    """An adapter that leaves a node as it is, unless the node is of those that it concerns: that is cheap to tell."""
+
+    adapt: Adapter
+    concerns: Callable[[Node, KindOf], bool]
+
+    def __call__(self, op: Any, node: Node) -> Made:
+        return self.adapt(op, node)
+
+
+def for_attributes(names: Iterable[str], adapt: Adapter) -> Adapter:
+    """An adapter that concerns nodes with one of some attributes."""
+    found = frozenset(names)
+    return Conditional(adapt, lambda node, _: not found.isdisjoint(node.attributes))
+
+
+def for_inputs(indices: Iterable[int], adapt: Adapter) -> Adapter:
+    """An adapter that concerns nodes with one of some optional inputs."""
+    found = tuple(indices)
+    return Conditional(adapt, lambda node, _: any(node.input(index) is not None for index in found))
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +197,7 @@ def dropped(*names: str) -> Step:
     def up(op: Builder, node: Node) -> Made:
         return changed(node, without=names) if node.attributes.keys() & set(names) else None
 
-    return Step(up, same)
+    return Step(for_attributes(names, up), same)
 
 
 def added(**defaults: Any) -> Step:
@@ -184,7 +211,7 @@ def added(**defaults: Any) -> Step:
                 raise Unsupported(node, f"{name}={value} can't be said before version {node.version}")
         return changed(node, without=tuple(defaults)) if node.attributes.keys() & defaults.keys() else None
 
-    return Step(same, down)
+    return Step(same, for_attributes(defaults, down))
 
 
 def defaults(old: Mapping[str, Any], new: Mapping[str, Any]) -> Step:
@@ -208,7 +235,7 @@ def to_inputs(*places: tuple[str, int], kind: str = "list", empty: bool = False)
                 inputs = put(inputs, index, made)
         return changed(node, inputs=inputs, without=[name for name, _ in places])
 
-    return up
+    return for_attributes([name for name, _ in places], up)
 
 
 def to_attributes(*places: tuple[str, int], kind: str = "list", empty: bool = False) -> Adapter:
@@ -229,7 +256,7 @@ def to_attributes(*places: tuple[str, int], kind: str = "list", empty: bool = Fa
                 values[name] = TypedList(AttributeProto.INTS, items) if kind == "list" else items[0]
         return changed(node, inputs=inputs, **values)
 
-    return down
+    return for_inputs([index for _, index in places], down)
 
 
 def moved(*places: tuple[str, int], kind: str = "list", empty: bool = False) -> Step:
@@ -250,7 +277,7 @@ def added_input(name: str, index: int) -> Step:
             raise Unsupported(node, f"its input {name} came with version {node.version}")
         return None
 
-    return Step(same, down)
+    return Step(same, for_inputs([index], down))
 
 
 def added_output(name: str, index: int) -> Step:
@@ -278,7 +305,7 @@ def positive(name: str) -> Step:
         found: dict[str, Any] = {name: axes if isinstance(value, list | tuple) else axes[0]}
         return changed(node, **found)
 
-    return Step(same, down)
+    return Step(same, for_attributes([name], down))
 
 
 def renamed(old: str, new: str) -> Step:
@@ -302,13 +329,15 @@ def limited(name: str, *choices: str) -> Step:
             raise Unsupported(node, f"{name}={value} came with version {node.version}")
         return None
 
-    return Step(same, down)
+    return Step(same, for_attributes([name], down))
 
 
 def both(*parts: Step) -> Step:
     """Several things changed at once, none of which needs another operator."""
 
     def chain(adapters: Sequence[Adapter | str]) -> Adapter:
+        conditions = [one.concerns for one in adapters if isinstance(one, Conditional)]
+
         def adapt(op: Builder, node: Node) -> Made:
             current = node
             for adapter in adapters:
@@ -319,7 +348,9 @@ def both(*parts: Step) -> Step:
                 current = made or current
             return None if current is node else current
 
-        return adapt
+        if len(conditions) + sum(one is same for one in adapters) < len(adapters):
+            return adapt
+        return Conditional(adapt, lambda node, kind_of: any(concerns(node, kind_of) for concerns in conditions))
 
     return Step(chain([part.up for part in parts]), chain([part.down for part in reversed(parts)]))
 
@@ -351,4 +382,8 @@ def through(work: DType, *kinds: DType) -> Step:
             first = op.Cast(first, to=ENUMS[kind], _types=[tensor_type(first, kind)])
         return [first, *others]
 
-    return Step(same, down)
+    def concerns(node: Node, kind_of: KindOf) -> bool:
+        kind = kind_of(node.inputs[0]) if node.inputs and node.inputs[0] is not None else None
+        return kind is None or kind in kinds
+
+    return Step(same, Conditional(down, concerns))

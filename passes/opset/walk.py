@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -22,7 +22,7 @@ from ..graph import Graph, Node, Value
 from ..loop import DOMAIN as CONTROL
 from ..rewrite import Builder
 from ..schemas import schema
-from ..types import TensorType, Type, merge
+from ..types import DType, TensorType, Type, merge
 from . import control
 from .allowed import check, narrowed
 from .bodies import body
@@ -30,8 +30,13 @@ from .build import StepBuilder, give_types
 from .carriers import carriers
 from .changes import Frame, Log
 from .known import known_array
-from .steps import Adapter, Made, same
+from .stamping import fits
+from .steps import Adapter, Conditional, Made, same
 from .table import find, is_experimental
+
+
+def _kind(value: Value) -> DType | None:
+    return value.tensor.dtype
 
 
 @cache
@@ -197,12 +202,17 @@ class Walk:
         made = op.place(twin, node.inputs, node.attributes, len(node.outputs), types)
         return [made] if isinstance(made, Value) else made
 
-    def stamp(self, node: Node) -> int | None:
-        """The version a node ends at where it may otherwise stay as it is; None where it may not."""
+    def stamp(self, node: Node, kind_of: Callable[[Value], DType | None] = _kind) -> int | None:
+        """The version a node without regions ends at where it may otherwise stay as it is; None where it may not."""
         if node.domain not in self.targets or node.domain == CONTROL:
             return node.version
         plan = self.plan(node)
-        return None if plan.stages or plan.checked else plan.version
+        for stage in plan.stages:
+            if not isinstance(stage.adapter, Conditional) or stage.adapter.concerns(node, kind_of):
+                return None
+        if plan.checked and not fits(node, plan.start, plan.version, kind_of):
+            return None
+        return plan.version
 
     def in_force(self, node: Node, opset: int) -> int:
         """The operator's version under an opset."""
