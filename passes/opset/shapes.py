@@ -22,12 +22,10 @@ from .steps import (
     dropped,
     dtype,
     given,
-    limited,
     moved,
     numbers,
     positive,
     rank,
-    renamed,
     required,
     rows,
     same,
@@ -82,46 +80,6 @@ def _whole_shape(op: StepBuilder, node: Node) -> Made:
         return plain
     whole = op.Shape(required(node, 0))
     return op.Slice(whole, numbers(op, start), numbers(op, _INT64_MAX if end is None else end), numbers(op, 0))
-
-
-# Pad ---------------------------------------------------------------------------------------------
-
-
-def _pad_inputs(op: StepBuilder, node: Node) -> Made:
-    """The value became an input of the data's type."""
-    data, value = required(node, 0), attribute(node, "value", 0.0)
-    filling = op.const(np.asarray(value), dtype(node, data)) if value else None
-    pads = numbers(op, given(node, "pads"))
-    return changed(node, inputs=[data, pads, filling], without=("pads", "value"))
-
-
-def _pad_attributes(op: StepBuilder, node: Node) -> Made:
-    pads, value = constant(node, 1), constant(node, 2)
-    if pads is None or (value is None and node.input(2) is not None):
-        raise Unsupported(node, "pads and constant_value must be constant before version 11")
-    filling = None if value is None else float(value.reshape(-1)[0])
-    if filling is not None and not np.isnan(filling) and float(np.float32(filling)) != filling:
-        raise Unsupported(node, f"value={filling} is no float32, as it must be before version 11")
-    return changed(node, inputs=node.inputs[:1], pads=[int(pad) for pad in pads.reshape(-1)], value=filling)
-
-
-def _pad_all_axes(op: StepBuilder, node: Node) -> Made:
-    """Padding of some axes as padding of all, the others by nothing."""
-    if node.input(3) is None:
-        return None
-    axes, pads = constant(node, 3), constant(node, 1)
-    if axes is None:
-        raise Unsupported(node, "axes isn't constant, as it must be before version 18")
-    size = rank(node, node.input(0))
-    places = [int(axis) % size for axis in axes.reshape(-1)]
-    if pads is not None:
-        whole = np.zeros((2, size), np.int64)
-        whole[:, places] = pads.reshape(2, -1)
-        made = numbers(op, whole)
-    else:
-        indices = numbers(op, [*places, *(size + place for place in places)])
-        made = op.ScatterElements(numbers(op, [0] * (2 * size)), indices, required(node, 1), axis=0)
-    return changed(node, inputs=[required(node, 0), made, node.input(2)])
 
 
 # Tile --------------------------------------------------------------------------------------------
@@ -188,10 +146,6 @@ ROWS = {
     ("Concat", 4): defaults({"axis": 1}, {}),
     ("DepthToSpace", 11): added(mode="DCR"),
     ("SpaceToDepth", 28): added(mode="DCR"),
-    ("Pad", 2): renamed("paddings", "pads"),
-    ("Pad", 11): Step(_pad_inputs, _pad_attributes),
-    ("Pad", 18): Step(same, _pad_all_axes),
-    ("Pad", 19): limited("mode", "constant", "reflect", "edge"),
     ("Tile", 6): Step(_repeats, "one number for each axis can't be said in version 1"),
     ("TopK", 10): moved(("k", 1), kind="one"),
     ("TopK", 11): both(

@@ -40,6 +40,22 @@ def from_front(op: StepBuilder, data: Value, axes: Value) -> Value:
     return op.Where(op.Less(axes, op.const(0)), op.Add(axes, known), axes)
 
 
+def named(op: StepBuilder, axes: Value, size: int) -> Value:
+    """bool [size, axes]: whether an axis is the one that stands there, counted from the front, int64."""
+    column, row = op.const(np.arange(size)[:, None], DType.INT64), op.Reshape(axes, numbers(op, [1, -1]))
+    return op.Equal(column, row)
+
+
+def spread(op: StepBuilder, mask: Value, values: Value, default: int) -> Value:
+    """What is given for some axes, [.., axes], for all of them, [.., rank]; `mask` as `named` makes it."""
+    last, zero = max(values.rank or 1, 2) - 1, op.const(0)
+    found = op.ReduceSum(op.Where(mask, values, zero), axes=[last], keepdims=0)
+    if not default:
+        return found
+    missing = op.Equal(op.ReduceSum(as_int64(op, mask), axes=[1], keepdims=0), zero)
+    return op.Where(missing, op.const(default), found)
+
+
 # Slice -------------------------------------------------------------------------------------------
 
 
@@ -141,16 +157,10 @@ def _by_axis(op: StepBuilder, node: Node) -> tuple[list[int], Value, Value, Valu
         shape = next((shape for shape in lengths if shape), None)
         return list(range(shape[0] if shape else rank(node, data))), starts, ends, steps
     size = rank(node, data)
-    column, row = op.const(np.arange(size)[:, None], DType.INT64), op.Reshape(as_int64(op, axes), numbers(op, [1, -1]))
-    named = op.Equal(column, row)  # [rank, axes]
-    missing = op.Equal(op.ReduceSum(as_int64(op, named), axes=[1], keepdims=0), op.const(0))
+    mask = named(op, as_int64(op, axes), size)
 
-    def spread(values: Value, default: int) -> Value:
-        found = op.ReduceSum(op.Where(named, values, op.const(0)), axes=[1], keepdims=0)
-        return op.Where(missing, op.const(default), found, _types=[TensorType(DType.INT64, (size,))])
-
-    strides = None if steps is None else spread(steps, 1)
-    return list(range(size)), spread(starts, 0), spread(ends, _INT64_MAX), strides
+    strides = None if steps is None else spread(op, mask, steps, 1)
+    return list(range(size)), spread(op, mask, starts, 0), spread(op, mask, ends, _INT64_MAX), strides
 
 
 def _bounds(op: StepBuilder, starts: Value, ends: Value, steps: Value | None, sizes: Value) -> tuple[Value, Value]:

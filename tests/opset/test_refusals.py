@@ -41,8 +41,6 @@ REFUSED = [
         7,
         "its output Indices came with version 8",
     ),
-    ('(float[2] x, int64[2] p) => (float[n] y) { y = Pad <mode = "wrap"> (x, p) }', 19, 18, "mode=wrap came with"),
-    ("(float[2] x, int64[2] p) => (float[n] y) { y = Pad (x, p) }", 11, 2, "must be constant before version 11"),
     (
         '(float[2] x, int64[1] i, float[1] u) => (float[2] y) { y = ScatterElements <reduction = "max"> (x, i, u) }',
         18,
