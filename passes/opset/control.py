@@ -1,6 +1,6 @@
 """The types around the regions of Loop, Scan and If: what enters them, and what comes out.
 
-A loop may change shapes from pass to pass, so that only element types are handed on.
+A Loop may change shapes from pass to pass, so that only element types are handed on; a Scan keeps ranks.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from ..graph import Graph, Node, Value
 from ..infer import constant_array, widen
 from ..tensor import TensorData
 from ..types import DType, TensorType, Type, merge
+from .steps import attribute
 
 _MOST = 1024  # elements
 
@@ -22,6 +23,25 @@ def _element(value: Value | None) -> Type | None:
     return TensorType(value.type.dtype)
 
 
+def _scanned(node: Node, formal: int) -> list[Type | None]:
+    """The states of a Scan-9, which keep their rank, and one element of each input along its axis."""
+    given = node.formal_inputs[-formal:] if formal else []
+    count = attribute(node, "num_scan_inputs", 0)
+    axes = attribute(node, "scan_input_axes") or [0] * count
+    found: list[Type | None] = []
+    for index, value in enumerate(given):
+        shape, place = None if value is None else value.tensor.shape, index - (formal - count)
+        if value is None or shape is None:
+            found.append(_element(value))
+        elif place < 0:
+            found.append(TensorType(value.tensor.dtype, (None,) * len(shape)))
+        else:
+            left = list(shape)
+            del left[axes[place]]
+            found.append(TensorType(value.tensor.dtype, tuple(left)))
+    return found
+
+
 def entering(node: Node, region: Graph) -> list[Type | None]:
     """What is known from outside of each input of a region."""
     formal = len(region.inputs) - node.captured
@@ -30,7 +50,8 @@ def entering(node: Node, region: Graph) -> list[Type | None]:
         states = (_element(value) for value in node.formal_inputs[2:])
         known = [TensorType(DType.INT64), TensorType(DType.BOOL), *states]
     elif not node.domain and node.op_type == "Scan":
-        known = [_element(value) for value in node.formal_inputs[-formal:]]
+        scanned = node.version >= 9  # Scan-8 has a batch besides
+        known = _scanned(node, formal) if scanned else [_element(value) for value in node.formal_inputs[-formal:]]
     known = [*known, *[None] * formal][:formal]
     return known + [value.type if value is not None else None for value in node.captures]
 

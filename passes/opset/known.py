@@ -144,7 +144,8 @@ def _evaluate(node: Node, inputs: list[np.ndarray[Any, Any] | None]) -> np.ndarr
         proto = node_to_proto(node, lambda value: value.name or "v")
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            outputs = kernel(proto, {"log": lambda *_: None, "opsets": {"": node.version}, "verbose": 0}).run(*inputs)
+            options = {"log": lambda *_: None, "opsets": {"": node.version}, "new_ops": None, "verbose": 0}
+            outputs = kernel(proto, options).run(*inputs)
     except Exception:  # whatever it says: the model may be wrong there, which isn't this module's to find
         return None
     made = np.asarray(outputs[0])
