@@ -17,6 +17,9 @@ from .schemas import schema
 from .tensor import TensorData
 from .types import DType, OptionalType, Shape, TensorType, Type, merge, tensor
 
+FORMAL = "formal"
+"""Key in the `meta` of a region's input: the type that the model itself declares for it."""
+
 _MOST_DATA = 1024  # elements of a constant that inference is shown (shapes, axes, pads are small)
 
 
@@ -250,7 +253,7 @@ def _forget(graph: Graph) -> None:
         if inner is not graph:
             for value in inner.inputs:
                 if isinstance(value.type, TensorType):
-                    value.type = replace(value.type, shape=None)
+                    value.type = (value.meta or {}).get(FORMAL) or replace(value.type, shape=None)
 
 
 def _infer_if(node: Node) -> Sequence[Type | None]:

@@ -11,13 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...passes.errors import Unsupported
-from ...passes.graph import Graph, Node, Value
+from ...passes.graph import Node, Value
 from ...passes.infer import constant_array, static_trips
 from ...passes.loop import Captured, Carried, Entry, Loop, Sliced, Stacked, part_range
+from ...passes.protos import ENUMS
 from ...passes.rewrite import Builder, Rule, Rules
-from ...passes.schemas import since_version
 from ...passes.types import DType, OptionalType, SequenceType, TensorType, Type, tensor
-from . import scan8
+from . import lowering_ifs, scan8
+from .regions import finish, held, held_type, let_go, version_of
 
 _INT64 = DType.INT64
 
@@ -36,17 +37,10 @@ def rules(opset: int) -> Rules:
         return lowering.loop()
 
     def branch(op: Builder, node: Node) -> Sequence[Value]:
-        return _branch(op, node, opset)
+        return lowering_ifs.branch(op, node, opset)
 
     table: dict[tuple[str, str], list[Rule]] = {("backedge", "Loop"): [loop], ("backedge", "If"): [branch]}
     return table
-
-
-def _version(name: str, opset: int, node: Node) -> int:
-    version = since_version("", name, opset)
-    if version is None:
-        raise Unsupported(node, f"opset {opset} has no {name}")
-    return version
 
 
 def _is_scan(loop: Loop) -> bool:
@@ -76,19 +70,6 @@ def _is_scan(loop: Loop) -> bool:
     )
 
 
-def _finish(body: Builder, outputs: Sequence[Value]) -> None:
-    """Set a body's outputs: each must be made inside it, by a node, and only once."""
-    inner = body.graph
-    own: set[Value] = set()
-    made: list[Value] = []
-    for value in outputs:
-        if value.producer is None or value in own:
-            value = body.Identity(value, _types=[value.type])
-        own.add(value)
-        made.append(value)
-    inner.outputs = made
-
-
 @dataclass
 class _Lowering:
     op: Builder
@@ -107,14 +88,21 @@ class _Lowering:
     def _values(self, entries: Sequence[Entry], side: str) -> list[Value]:
         return [value for entry in entries if (value := getattr(entry, side)) is not None]
 
+    def _given(self, entries: Sequence[Entry]) -> list[Value]:
+        """What enters from outside, in a type that enters."""
+        return [held(self.op, value, self.opset) for value in self._values(entries, "outside")]
+
     def _results(self, carried: Sequence[Value], stacked: Sequence[Value]) -> list[Value]:
         """Results in slot order."""
         states, stacks = iter(carried), iter(stacked)
         return [
-            next(states) if isinstance(entry.slot, Carried) else next(stacks)
+            let_go(self.op, next(states) if isinstance(entry.slot, Carried) else next(stacks), entry.result.type)
             for entry in self.view.entries
             if entry.result is not None
         ]
+
+    def _set_outputs(self, body: Builder, outputs: Sequence[Value]) -> None:
+        finish(body, [held(body, value, self.opset) for value in outputs])
 
     def _body(self) -> tuple[Builder, dict[Value, Value]]:
         return self.op.region(self.view.body.name), {}
@@ -122,9 +110,13 @@ class _Lowering:
     def _enter(self, body: Builder, entries: Sequence[Entry], entering: dict[Value, Value]) -> None:
         for entry in entries:
             assert entry.enter is not None
-            twin = body.graph.add_input(body.claim(entry.enter.name), entry.enter.type)
+            type = entry.enter.type
+            if isinstance(entry.slot, Captured):
+                twin = body.graph.add_input(body.claim(entry.enter.name), type)
+            else:
+                twin = body.graph.add_input(body.claim(entry.enter.name), held_type(type, self.opset))
             twin.meta = entry.enter.meta
-            entering[entry.enter] = twin
+            entering[entry.enter] = let_go(body, twin, type)
 
     # Scan ----------------------------------------------------------------------------------------
 
@@ -135,12 +127,12 @@ class _Lowering:
         body, entering = self._body()
         self._enter(body, [*carried, *sliced, *captured], entering)
         outputs = self._inlined(body, entering)
-        _finish(body, [outputs[value] for value in self._values([*carried, *stacked], "leave")])
+        self._set_outputs(body, [outputs[value] for value in self._values([*carried, *stacked], "leave")])
         slices = [entry.slot for entry in sliced if isinstance(entry.slot, Sliced)]
         stacks = [entry.slot for entry in stacked if isinstance(entry.slot, Stacked)]
         axes = [self._axis(entry) for entry in sliced]
         out_axes = [self._axis(entry) for entry in stacked]
-        node = Node("", "Scan", _version("Scan", self.opset, self.node))
+        node = Node("", "Scan", version_of("Scan", self.opset, self.node))
         node.regions["body"] = body.graph
         node.captured = len(captured)
         attributes: dict[str, object] = {"num_scan_inputs": len(sliced)}
@@ -151,8 +143,9 @@ class _Lowering:
             "scan_output_directions": [int(slot.reverse) for slot in stacks],
         }
         attributes.update({name: values for name, values in optional.items() if any(values)})
-        types = [entry.result.type if entry.result else None for entry in [*carried, *stacked]]
-        made = op.place(node, self._values([*carried, *sliced, *captured], "outside"), attributes, len(types), types)
+        types = [held_type(entry.result.type, self.opset) for entry in [*carried, *stacked] if entry.result]
+        inputs = [*self._given([*carried, *sliced]), *self._values(captured, "outside")]
+        made = op.place(node, inputs, attributes, len(types), types)
         made = [made] if isinstance(made, Value) else list(made)
         return self._results(made[: len(carried)], made[len(carried) :])
 
@@ -193,8 +186,8 @@ class _Lowering:
         body, entering = self._body()
         self._enter(body, [*carried, *sliced, *captured], entering)
         outputs = self._inlined(body, entering)
-        _finish(body, [outputs[value] for value in self._values([*carried, *stacked], "leave")])
-        node = Node("", "Scan", _version("Scan", self.opset, self.node))
+        finish(body, [outputs[value] for value in self._values([*carried, *stacked], "leave")])
+        node = Node("", "Scan", version_of("Scan", self.opset, self.node))
         node.regions["body"] = body.graph
         node.captured = len(captures)
         attributes: dict[str, object] = {"num_scan_inputs": len(sliced)}
@@ -266,14 +259,14 @@ class _Lowering:
         for entry, sequence in zip(sliced, seen, strict=False):
             assert isinstance(entry.slot, Sliced) and entry.enter is not None and entry.outside is not None
             counts.append(self._count(entry.outside, entry.slot))
-            entering[entry.enter] = _part(body, sequence, entry.slot, i, self.node)
+            entering[entry.enter] = _part(body, sequence, entry.slot, i, self.opset)
         outputs = self._inlined(body, entering)
         go_on = outputs[condition.leave] if condition is not None and condition.leave is not None else None
         leaving = [outputs[value] for value in self._values(carried, "leave")]
         stacks = [outputs[value] for value in self._values(stacked, "leave")]
         if go_on is None:
             go_on = body.const(True, DType.BOOL)
-        _finish(body, [go_on, *leaving, *([idle] if idle is not None else []), *stacks])
+        self._set_outputs(body, [go_on, *leaving, *([idle] if idle is not None else []), *stacks])
 
         trip = self._trip(counts)
         first = view.initial_condition
@@ -281,17 +274,17 @@ class _Lowering:
             first = op.const(True, DType.BOOL)
         if self.opset < 11 and trip is None and first is None:
             first = op.const(True, DType.BOOL)
-        node = Node("", "Loop", _version("Loop", self.opset, self.node))
+        node = Node("", "Loop", version_of("Loop", self.opset, self.node))
         node.regions["body"] = body.graph
         node.captured = len(outer)
-        initial = self._values(carried, "outside") + ([op.const(0, _INT64)] if dummy else [])
-        types: list[object] = [entry.result.type if entry.result else None for entry in carried]
+        initial = self._given(carried) + ([op.const(0, _INT64)] if dummy else [])
+        types: list[Type | None] = [held_type(entry.result.type, self.opset) for entry in carried if entry.result]
         types += [tensor(_INT64)] if dummy else []
         for entry in stacked:
             leave = entry.leave.tensor if entry.leave is not None else TensorType()
             shape = None if leave.shape is None else (static_trips(view), *leave.shape)
-            types.append(TensorType(leave.dtype, shape))
-        made = op.place(node, [trip, first, *initial, *outer], {}, len(types), types)  # type: ignore[arg-type]
+            types.append(held_type(TensorType(leave.dtype, shape), self.opset))
+        made = op.place(node, [trip, first, *initial, *outer], {}, len(types), types)
         made = [made] if isinstance(made, Value) else list(made)
         arranged = [self._arranged(value, entry) for value, entry in zip(made[len(initial) :], stacked, strict=True)]
         return self._results(made[: len(carried)], arranged)
@@ -314,8 +307,7 @@ class _Lowering:
             if a is not None and b is not None:
                 trip = self.op.const(min(int(a), int(b)), _INT64)
             else:
-                shorter = self.op.Less(trip, bound)
-                trip = self.op.Where(shorter, trip, bound)
+                trip = _extreme(self.op, "Min", trip, bound, self.opset)
         return trip
 
     def _count(self, sequence: Value, slot: Sliced) -> Value:
@@ -328,20 +320,16 @@ class _Lowering:
         length = op.Gather(op.Shape(sequence), op.const(slot.axis, _INT64), axis=0)
         if slot.part is None and abs(slot.stride) == 1 and (slot.start, slot.end) in ((0, -1), (-1, 0)):
             return length
+        zero = op.const(0, _INT64)
 
         def bound(position: int) -> Value:
             if position >= 0:
-                fixed = op.const(position, _INT64)
-                return op.Where(op.Less(length, fixed), length, fixed)
-            moved = op.Add(length, op.const(position + 1, _INT64))
-            zero = op.const(0, _INT64)
-            return op.Where(op.Less(moved, zero), zero, moved)
+                return _extreme(op, "Min", length, op.const(position, _INT64), self.opset)
+            return _extreme(op, "Max", op.Add(length, op.const(position + 1, _INT64)), zero, self.opset)
 
         start, end = bound(slot.start), bound(slot.end)
         distance = op.Sub(start, end) if slot.reversed else op.Sub(end, start)
-        zero = op.const(0, _INT64)
-        distance = op.Where(op.Less(distance, zero), zero, distance)
-        return op.Div(distance, op.const(abs(slot.stride), _INT64))
+        return op.Div(_extreme(op, "Max", distance, zero, self.opset), op.const(abs(slot.stride), _INT64))
 
     # what a Scan or Loop stacked along axis 0, forwards -> as the slot says -----------------------
 
@@ -394,18 +382,31 @@ class _Lowering:
         i, _ = body.input("i", tensor(_INT64)), body.input("c", tensor(DType.BOOL))
         idle, last = body.input("idle", tensor(_INT64)), body.input("last", tensor(_INT64))
         go_on = body.const(True, DType.BOOL)
-        _finish(body, [go_on, idle, body.Sub(last, i)])
-        node = Node("", "Loop", _version("Loop", self.opset, self.node))
+        finish(body, [go_on, idle, body.Sub(last, i)])
+        node = Node("", "Loop", version_of("Loop", self.opset, self.node))
         node.regions["body"] = body.graph
         node.captured = 1
         one = op.const(1, _INT64)
         types = [tensor(_INT64), tensor(_INT64, None)]
         inputs = [count, op.const(True, DType.BOOL), op.const(0, _INT64), op.Sub(count, one)]
         _, indices = op.place(node, inputs, {}, 2, types)
-        return op.Gather(value, indices, axis=0)
+        return _gather(op, value, indices, 0, self.opset)
 
 
-def _part(body: Builder, sequence: Value, slot: Sliced, i: Value, node: Node) -> Value:
+def _extreme(op: Builder, name: str, a: Value, b: Value, opset: int) -> Value:
+    """Min or Max of two int64 scalars, one of which is a length; as float64 where Min-11 takes no integers."""
+    if opset >= 12:
+        return op.call(name, a, b)
+    wide = [op.Cast(value, to=ENUMS[DType.FLOAT64]) for value in (a, b)]
+    return op.Cast(op.call(name, *wide), to=ENUMS[_INT64], _types=[tensor(_INT64)])
+
+
+def _gather(op: Builder, data: Value, indices: Value, axis: int, opset: int) -> Value:
+    """Gather with indices that are certainly not negative: below opset 11 there is nothing to count from the back."""
+    return op.Gather(data, indices, axis=axis, _version=0 if opset >= 11 else 1)
+
+
+def _part(body: Builder, sequence: Value, slot: Sliced, i: Value, opset: int) -> Value:
     """Part number i of a sequence."""
     stride = body.const(abs(slot.stride), _INT64)
     offset = i if abs(slot.stride) == 1 else body.Mul(i, stride)
@@ -422,14 +423,14 @@ def _part(body: Builder, sequence: Value, slot: Sliced, i: Value, node: Node) ->
                 first = body.Add(length, body.const(slot.start + 1, _INT64))
             else:
                 fixed = body.const(slot.start, _INT64)
-                first = body.Where(body.Less(length, fixed), length, fixed)
+                first = _extreme(body, "Min", length, fixed, opset)
             if slot.reversed:
                 first = body.Sub(first, body.const(1, _INT64))
         index = body.Sub(first, offset) if slot.reversed else body.Add(first, offset)
     else:
         index = offset if slot.start == 0 else body.Add(offset, body.const(slot.start, _INT64))
     if slot.part is None:
-        return body.Gather(sequence, index, axis=slot.axis)
+        return _gather(body, sequence, index, slot.axis, opset)
     axes = body.const([0], _INT64)
     if slot.reversed:
         start = body.Sub(index, body.const(slot.part - 1, _INT64))
@@ -438,24 +439,3 @@ def _part(body: Builder, sequence: Value, slot: Sliced, i: Value, node: Node) ->
         start, end = index, body.Add(index, body.const(slot.part, _INT64))
     start, end = body.Unsqueeze(start, axes), body.Unsqueeze(end, axes)
     return body.Slice(sequence, start, end, body.const([slot.axis], _INT64))
-
-
-def _branch(op: Builder, node: Node, opset: int) -> list[Value]:
-    made: dict[str, Graph] = {}
-    for old, new in (("then", "then_branch"), ("else", "else_branch")):
-        region = node.regions[old]
-        body = op.region(region.name)
-        arguments = [body.graph.add_input(body.claim(value.name), value.type) for value in region.inputs]
-        _finish(body, body.inline(region, arguments))
-        made[new] = body.graph
-    for value in node.outputs:
-        if isinstance(value.type, SequenceType) and opset < 13:
-            raise Unsupported(node, f"a branch gives a sequence, which opset {opset} can't")
-        if isinstance(value.type, OptionalType) and opset < 16:
-            raise Unsupported(node, f"a branch gives an optional, which opset {opset} can't")
-    lowered = Node("", "If", _version("If", opset, node), node.name)
-    lowered.regions.update(made)
-    lowered.captured = node.captured
-    types = [value.type for value in node.outputs]
-    results = op.place(lowered, node.inputs, {}, len(types), types)
-    return [results] if isinstance(results, Value) else list(results)

@@ -11,11 +11,15 @@ from collections.abc import Sequence
 
 from ...passes.errors import InvalidModel
 from ...passes.graph import Graph, Node, Value
+from ...passes.infer import FORMAL
 from ...passes.loop import Captured, Carried, Condition, Iteration, Sliced, Slot, Stacked
 from ...passes.rewrite import Builder, collect, rule
 from ...passes.types import DType, TensorType, Type, tensor
 
 Results = Value | Sequence[Value] | None
+
+SAME_SHAPES = "onnx.same_shapes"
+"""Mark of an If that was version 1, whose branches have the same shapes, known or not."""
 
 
 def _to_scalar(op: Builder, value: Value, dtype: DType) -> Value:
@@ -24,6 +28,8 @@ def _to_scalar(op: Builder, value: Value, dtype: DType) -> Value:
         value = op.Cast(value, to=_ENUM[dtype], _types=[TensorType(dtype, value.tensor.shape)])
     if value.rank == 0:
         return value
+    if value.rank == 1:  # below opset 5, Reshape takes floats alone
+        return op.Squeeze(value, op.const([0], DType.INT64), _types=[tensor(dtype)])
     return op.Reshape(value, op.const([], DType.INT64), _types=[tensor(dtype)])
 
 
@@ -34,7 +40,12 @@ def _as_declared(op: Builder, scalar: Value, declared: Value) -> Value:
     """A scalar in the shape that the body declares for it: [] or [1]."""
     if declared.rank != 1:
         return scalar
-    return op.Reshape(scalar, op.const([1], DType.INT64), _types=[tensor(scalar.tensor.dtype or DType.INT64, 1)])
+    return _vector(op, scalar, scalar.tensor.dtype or DType.INT64)
+
+
+def _vector(op: Builder, scalar: Value, dtype: DType) -> Value:
+    """A scalar in the shape [1]."""
+    return op.Unsqueeze(scalar, op.const([0], DType.INT64), _types=[tensor(dtype, 1)])
 
 
 def _arity(node: Node, region: Graph, inputs: int, outputs: int | None = None) -> None:
@@ -62,10 +73,18 @@ def _is_used(region: Graph, value: Value) -> bool:
     return bool(region.uses(value)) or value in region.outputs
 
 
+def _hands_on(body: Graph, value: Value) -> bool:
+    """Whether the body's condition is the one it was entered with: true for ever where no other is given."""
+    end: Value | None = body.outputs[0]
+    while end is not None and end.producer is not None and end.producer.op == ("", "Identity"):
+        end = end.producer.inputs[0]
+    return end is value
+
+
 def _enter(body: Builder, value: Value, type: Type | None = None) -> Value:
-    """A body input standing for an old one, under its name."""
+    """A body input standing for an old one, under its name; what was declared of it stays known."""
     twin = body.graph.add_input(body.claim(value.name), type or value.type)
-    twin.meta = value.meta
+    twin.meta = {**(value.meta or {}), FORMAL: twin.type}
     return twin
 
 
@@ -100,6 +119,9 @@ def loop(op: Builder, node: Node) -> Results:
     seen: Value | None = None
     if condition is not None:
         slots.append(Condition(body_input=sees_condition))
+    elif sees_condition and _hands_on(body, old_c):
+        sees_condition = False
+        seen = inner.const(True, DType.BOOL)
     elif sees_condition:  # it sees what it said last, though nobody obeys
         slots.append(Carried())
         outside.append(op.const(True, DType.BOOL))
@@ -193,7 +215,7 @@ def _scan_batch(op: Builder, node: Node) -> Results:
     inner.graph.outputs = inner.inline(body, [_enter(inner, value) for value in body.inputs])
     cut = list(entries)
     if length is not None:  # a reversed sequence starts at its own last element, not at the padding
-        end = outer.Reshape(length, outer.const([1], DType.INT64))
+        end = _vector(outer, length, DType.INT64)
         for index in range(states, len(cut)):
             cut[index] = outer.Slice(cut[index], outer.const([0]), end, outer.const([0]))
     slots: list[Slot] = [
@@ -205,7 +227,7 @@ def _scan_batch(op: Builder, node: Node) -> Results:
     results = list(outer.loop(None, None, slots, [*cut, *seen], inner.graph))
     if length is not None and longest is not None:
         for index in range(states, len(results)):
-            missing = outer.Sub(longest, outer.Reshape(length, outer.const([1], DType.INT64)))
+            missing = outer.Sub(longest, _vector(outer, length, DType.INT64))
             pads = outer.Concat(outer.const([0]), missing, axis=0)
             results[index] = outer.Pad(results[index], pads, None, outer.const([0]))
     outer.graph.outputs = results
@@ -238,6 +260,8 @@ def branch(op: Builder, node: Node) -> Results:
     if len(made[0].outputs) != len(made[1].outputs) or len(made[0].outputs) < len(node.outputs):
         raise InvalidModel(f"{node!r}: its branches give {len(made[0].outputs)} and {len(made[1].outputs)} outputs")
     results = op.branch(_to_scalar(op, condition, DType.BOOL), captures, made[0], made[1])
+    if node.version < 11 and results and results[0].producer is not None:
+        results[0].producer.meta = {SAME_SHAPES: True}
     return results[: len(node.outputs)]
 
 

@@ -93,7 +93,7 @@ def _uncut(value: Value) -> tuple[Value | None, Value]:
     sequence, start, end, axes = node.inputs
     if sequence is None or end is None or not _is_zero(start) or not _is_zero(axes):
         return None, value
-    return _unshaped(end), sequence
+    return _scalar(end), sequence
 
 
 def _is_zero(value: Value | None) -> bool:
@@ -101,9 +101,9 @@ def _is_zero(value: Value | None) -> bool:
     return array is not None and array.tolist() == [0]
 
 
-def _unshaped(value: Value) -> Value:
+def _scalar(value: Value) -> Value:
     node = value.producer
-    if node is not None and node.op == ("", "Reshape") and node.inputs[0] is not None:
+    if node is not None and node.op == ("", "Unsqueeze") and node.inputs[0] is not None:
         return node.inputs[0]
     return value
 

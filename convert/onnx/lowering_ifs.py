@@ -1,0 +1,93 @@
+"""The canonical If -> ONNX's If; before version 11 its branches must have the same shapes, else it is two Loops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...passes.errors import Unsupported
+from ...passes.graph import Graph, Node, Value
+from ...passes.rewrite import Builder
+from ...passes.tensor import TensorData
+from ...passes.types import DType, OptionalType, SequenceType, TensorType, tensor
+from .raising_loops import SAME_SHAPES
+from .regions import finish, held, held_type, let_go, version_of
+
+
+def branch(op: Builder, node: Node, opset: int) -> list[Value]:
+    """An If of the version that the opset has.
+
+    Raises:
+        Unsupported: a branch gives what that version can't.
+    """
+    for value in node.outputs:
+        if isinstance(value.type, SequenceType) and opset < 13:
+            raise Unsupported(node, f"a branch gives a sequence, which opset {opset} can't")
+        if isinstance(value.type, OptionalType) and opset < 16:
+            raise Unsupported(node, f"a branch gives an optional, which opset {opset} can't")
+    if opset < 11 and not _same_shapes(node):
+        return _by_loops(op, node)
+    made: dict[str, Graph] = {}
+    for old, new in (("then", "then_branch"), ("else", "else_branch")):
+        body, outputs = _inlined(op, node.regions[old])
+        finish(body, [held(body, value, opset) for value in outputs])
+        made[new] = body.graph
+    lowered = Node("", "If", version_of("If", opset, node), node.name)
+    lowered.regions.update(made)
+    lowered.captured = node.captured
+    types = [held_type(value.type, opset) for value in node.outputs]
+    results = _several(op.place(lowered, node.inputs, {}, len(types), types))
+    return [let_go(op, value, old.type) for value, old in zip(results, node.outputs, strict=True)]
+
+
+def _several(made: Value | Sequence[Value]) -> list[Value]:
+    return [made] if isinstance(made, Value) else list(made)
+
+
+def _inlined(op: Builder, region: Graph, *parameters: tuple[str, TensorType]) -> tuple[Builder, list[Value]]:
+    """A branch as a new body, behind parameters of another name and type, and its outputs there."""
+    body = op.region(region.name)
+    for name, type in parameters:
+        body.input(name, type)
+    arguments = [body.graph.add_input(body.claim(value.name), value.type) for value in region.inputs]
+    return body, body.inline(region, arguments)
+
+
+def _same_shapes(node: Node) -> bool:
+    """Whether both branches certainly give the same shapes: known ones, or the model said so as an If-1."""
+    if (node.meta or {}).get(SAME_SHAPES):
+        return True
+    for value, *given in zip(node.outputs, *(region.outputs for region in node.regions.values()), strict=True):
+        shapes = [branch.tensor.shape for branch in given]
+        known = all(shape is not None and None not in shape and shape == shapes[0] for shape in shapes)
+        if not known and value.tensor.static_shape is None:
+            return False
+    return True
+
+
+def _by_loops(op: Builder, node: Node) -> list[Value]:
+    """A Loop that runs the one branch once or never, and behind it one for the other; a state may change its shape."""
+    condition = node.inputs[0]
+    types: list[TensorType] = []
+    states: list[Value] = []
+    for value in node.outputs:
+        dtype = value.tensor.dtype
+        if dtype is None:
+            raise Unsupported(node, "branches that may have different shapes came with version 11")
+        types.append(TensorType(dtype))
+        nothing = np.full([1] * (value.rank or 0), "" if dtype is DType.STRING else 0, dtype.numpy)
+        states.append(op.const(TensorData.of(nothing, dtype)))
+    once = op.const(1, DType.INT64)
+    parameters = [("iteration", tensor(DType.INT64)), ("condition", tensor(DType.BOOL))]
+    for name in ("then", "else"):
+        body, outputs = _inlined(op, node.regions[name], *parameters, *(("before", type) for type in types))
+        finish(body, [body.graph.inputs[1], *outputs])
+        loop = Node("", "Loop", 1)
+        loop.regions["body"] = body.graph
+        loop.captured = node.captured
+        wanted = condition if name == "then" else op.Not(condition)
+        states = _several(op.place(loop, [once, wanted, *states, *node.captures], {}, len(types), types))
+    for value, old in zip(states, node.outputs, strict=True):
+        value.type = old.type
+    return states
