@@ -2,49 +2,34 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 from onnx import AttributeProto
 
 from ..errors import Unsupported
 from ..graph import Node
 from ..protos import TypedList
-from ..types import DType
 from .build import StepBuilder
-from .steps import Made, Step, changed, given, required, same
-
-
-def _pairs(op: StepBuilder, node: Node) -> Made:
-    """LabelEncoder-1: the position in a list of strings, or the string at a position, as keys and values."""
-    words = list(given(node, "classes_strings"))
-    positions = TypedList(AttributeProto.INTS, range(len(words)))
-    kind = required(node, 0).tensor.dtype
-    if kind is None:
-        kind = DType.INT64 if "default_string" in node.attributes else DType.STRING
-    plain = changed(node, without=("classes_strings",))
-    if kind is DType.STRING:
-        return changed(plain, without=("default_string",), keys_strings=words, values_int64s=positions)
-    return changed(plain, without=("default_int64",), keys_int64s=positions, values_strings=words)
-
-
-def _one_list(op: StepBuilder, node: Node) -> Made:
-    attributes = node.attributes
-    for numbers, words in (("keys_int64s", "values_strings"), ("values_int64s", "keys_strings")):
-        if (
-            numbers in attributes
-            and words in attributes
-            and list(attributes[numbers]) == list(range(len(attributes[words])))
-        ):
-            return changed(node, without=(numbers, words), classes_strings=list(attributes[words]))
-    raise Unsupported(node, "version 1 knows only strings and their positions")
+from .labels import to_lists, to_pairs, to_positions
+from .steps import Made, Step, changed, same
+from .trees import to_regressor
 
 
 def _no_tensors(*names: str) -> Step:
-    """Attributes that hold a tensor came in place of lists."""
+    """Attributes that hold a tensor came beside lists, for float64."""
 
     def down(op: StepBuilder, node: Node) -> Made:
-        found = [name for name in names if name in node.attributes]
-        if found:
-            raise Unsupported(node, f"{found[0]} came with version {node.version}")
-        return None
+        lists: dict[str, Any] = {}
+        for name in names:
+            if name not in node.attributes:
+                continue
+            array = node.attributes[name].numpy().reshape(-1)
+            floats = array.astype(np.float32)
+            if not np.array_equal(floats, array, equal_nan=True):
+                raise Unsupported(node, f"{name}, of what float32 doesn't hold, came with version {node.version}")
+            lists[name.removesuffix("_as_tensor")] = TypedList(AttributeProto.FLOATS, floats.tolist())
+        return changed(node, without=names, **lists) if lists else None
 
     return Step(same, down)
 
@@ -56,8 +41,9 @@ _DROPPED = Step(
 )
 
 ROWS = {
-    ("ai.onnx.ml.LabelEncoder", 2): Step(_pairs, _one_list),
-    ("ai.onnx.ml.LabelEncoder", 4): _no_tensors("keys_tensor", "values_tensor", "default_tensor"),
+    ("ai.onnx.ml.LabelEncoder", 2): Step(to_pairs, to_positions),
+    ("ai.onnx.ml.LabelEncoder", 4): Step(same, to_lists),
+    ("ai.onnx.ml.TreeEnsemble", 5): Step("TreeEnsemble came with version 5", to_regressor),
     ("ai.onnx.ml.TreeEnsembleClassifier", 3): _no_tensors(*_TREES, "class_weights_as_tensor"),
     ("ai.onnx.ml.TreeEnsembleRegressor", 3): _no_tensors(*_TREES, "target_weights_as_tensor"),
     ("ai.onnx.ml.TreeEnsembleClassifier", 5): _DROPPED,
