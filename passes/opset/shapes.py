@@ -147,8 +147,4 @@ ROWS = {
     ("DepthToSpace", 11): added(mode="DCR"),
     ("SpaceToDepth", 28): added(mode="DCR"),
     ("Tile", 6): Step(_repeats, "one number for each axis can't be said in version 1"),
-    ("TopK", 10): moved(("k", 1), kind="one"),
-    ("TopK", 11): both(
-        added(largest=1), Step(same, lambda op, node: changed(node, without=("sorted",))), positive("axis")
-    ),
 }
