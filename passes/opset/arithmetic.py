@@ -1,210 +1,413 @@
-"""Arithmetic of adapters: done at once while every operand is known, built into the graph from there on.
-
-    length = size(op, data, 2)                # [1], int64
-    places = (arange(length).cast(DType.FLOAT64) + 0.5) / scale - 0.5
-    op.Gather(data, places.floor().cast(DType.INT64).value(), axis=2)
-
-One formula serves sizes that are known and sizes that only a run tells. Everything is built with operators of opset 11
-or older, whose integers stand for themselves; what newer ones want, their steps up add.
-"""
+"""Elementwise arithmetic and comparisons going down: Mod, Round, Pow, Clip, extremes, equality, NaN and infinity."""
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..graph import Value
-from ..protos import ENUMS
-from ..tensor import TensorData
+from ..errors import Unsupported
+from ..graph import Node, Value
 from ..types import DType, TensorType
 from .build import StepBuilder
-from .known import known_array
-from .steps import numbers
+from .ranges import as_type
+from .steps import Adapter, Made, Step, attribute, changed, constant, dtype, numbers, required, rows, same
 
-Array = np.ndarray[Any, Any]
-OPSET = 11
+_SMALL = (DType.INT8, DType.INT16, DType.UINT8, DType.UINT16)
+_SINGLE = (*_SMALL, DType.FLOAT16, DType.FLOAT32)  # float32 has all their numbers
+_I32, _I64, _F32, _F64, _BOOL = DType.INT32, DType.INT64, DType.FLOAT32, DType.FLOAT64, DType.BOOL
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Number:
-    """An array that is known, or a value of the graph; operands of one operation are of one element type.
+def number(op: StepBuilder, kind: DType, value: Any) -> Value:
+    """A scalar of an element type."""
+    return op.const(np.asarray(value, kind.numpy), kind)
 
-    Plain Python numbers take the type of the other operand. Integer division is of numbers not below 0.
+
+def _operands(node: Node) -> list[Value]:
+    return [value for value in node.formal_inputs if value is not None]
+
+
+# Mod ---------------------------------------------------------------------------------------------
+
+
+def _modulo(op: StepBuilder, node: Node) -> Made:
+    """Mod-10: of integers by a division, which cuts off; of floats by long division.
+
+    INT_MIN is never divided by -1: only the divisor's magnitude counts for the remainder.
     """
-
-    op: StepBuilder
-    held: Array | Value
-
-    @property
-    def array(self) -> Array | None:
-        """The elements, None where only a run tells them."""
-        return None if isinstance(self.held, Value) else self.held
-
-    @property
-    def dtype(self) -> DType:
-        if not isinstance(self.held, Value):
-            return DType.of(self.held.dtype)
-        assert self.held.tensor.dtype is not None
-        return self.held.tensor.dtype
-
-    def value(self) -> Value:
-        """The value in the graph."""
-        return self.held if isinstance(self.held, Value) else self.op.const(self.held)
-
-    def cast(self, kind: DType) -> Number:
-        if not isinstance(self.held, Value):
-            with np.errstate(invalid="ignore"):
-                return Number(self.op, self.held.astype(kind.numpy))
-        if self.dtype is kind:
-            return self
-        type = TensorType(kind, self.held.tensor.shape)
-        return Number(self.op, self.op.Cast(self.held, to=ENUMS[kind], _types=[type]))
-
-    def reshape(self, *shape: int) -> Number:
-        """Other sizes, which may be one -1 and copying zeros."""
-        if not isinstance(self.held, Value):
-            sizes = [self.held.shape[place] if size == 0 else size for place, size in enumerate(shape)]
-            return Number(self.op, self.held.reshape(sizes))
-        return Number(self.op, self.op.Reshape(self.held, numbers(self.op, shape)))
-
-    def part(self, index: int) -> Number:
-        """One element of a vector, as a vector."""
-        if not isinstance(self.held, Value):
-            return Number(self.op, self.held[index : index + 1])
-        return Number(self.op, self.op.Gather(self.held, numbers(self.op, index), axis=0))
-
-    def __add__(self, other: Number | float) -> Number:
-        return self._with("Add", operator.add, other)
-
-    def __sub__(self, other: Number | float) -> Number:
-        return self._with("Sub", operator.sub, other)
-
-    def __mul__(self, other: Number | float) -> Number:
-        return self._with("Mul", operator.mul, other)
-
-    def __truediv__(self, other: Number | float) -> Number:
-        return self._with("Div", operator.truediv, other)
-
-    def __floordiv__(self, other: Number | int) -> Number:
-        return self._with("Div", operator.floordiv, other)
-
-    def __radd__(self, other: float) -> Number:
-        return self + other
-
-    def __rsub__(self, other: float) -> Number:
-        return self._like(other) - self
-
-    def __rmul__(self, other: float) -> Number:
-        return self * other
-
-    def __mod__(self, other: Number | int) -> Number:
-        return self - (self // other) * other
-
-    def __lt__(self, other: Number | float) -> Number:
-        return self._with("Less", operator.lt, other, DType.BOOL)
-
-    def __gt__(self, other: Number | float) -> Number:
-        return self._with("Greater", operator.gt, other, DType.BOOL)
-
-    def __and__(self, other: Number) -> Number:
-        return self._with("And", operator.and_, other)
-
-    def __or__(self, other: Number) -> Number:
-        return self._with("Or", operator.or_, other)
-
-    def negated(self) -> Number:
-        """The opposite of bools."""
-        return self._alone("Not", np.logical_not)
-
-    def floor(self) -> Number:
-        return self._alone("Floor", np.floor)
-
-    def ceil(self) -> Number:
-        return self._alone("Ceil", np.ceil)
-
-    def abs(self) -> Number:
-        return self._alone("Abs", np.abs)
-
-    def at_least(self, low: Number | float) -> Number:
-        """The larger one; of floats, `low` where it is NaN."""
-        return choose(self > low, self, self._like(low))
-
-    def at_most(self, high: Number | float) -> Number:
-        """The smaller one; of floats, `high` where it is NaN."""
-        return choose(self < high, self, self._like(high))
-
-    def clipped(self, low: Number | float, high: Number | float) -> Number:
-        """Held between two bounds, in the middle of nowhere (NaN) at the lower one."""
-        return self.at_least(low).at_most(high)
-
-    def _like(self, other: Number | float) -> Number:
-        return other if isinstance(other, Number) else Number(self.op, np.asarray([other], self.dtype.numpy))
-
-    def _alone(self, op_type: str, compute: Callable[[Array], Array]) -> Number:
-        if not isinstance(self.held, Value):
-            return Number(self.op, compute(self.held))
-        return Number(self.op, self.op.call(op_type, self.held, _types=[self.held.type]))
-
-    def _with(
-        self, op_type: str, compute: Callable[[Any, Any], Array], other: Number | float, kind: DType | None = None
-    ) -> Number:
-        right = self._like(other)
-        if not isinstance(self.held, Value) and not isinstance(right.held, Value):
-            with np.errstate(all="ignore"):
-                return Number(self.op, compute(self.held, right.held))
-        return Number(self.op, _built(self.op, op_type, [self, right], kind or self.dtype))
+    kind = dtype(node, node.input(0))
+    if kind.is_float:
+        return _float_modulo(op, node, kind) if attribute(node, "fmod", 0) else _floor_modulo(op, node)
+    work = _I32 if kind in _SMALL else kind
+    a, b = (as_type(op, required(node, index), work) for index in range(2))
+    known = constant(node, 1)
+    positive = not kind.is_signed or (known is not None and bool((known > 0).all()))
+    divisor = b if positive else op.Abs(b)
+    made = op.Sub(a, op.Mul(op.Div(a, divisor), divisor))
+    if kind.is_signed and not attribute(node, "fmod", 0):
+        made = _signed_as(op, made, b, work, positive)
+    return as_type(op, made, kind)
 
 
-def _built(op: StepBuilder, op_type: str, operands: Sequence[Number], kind: DType) -> Value:
-    """An elementwise operator; shape inference tells the shape, and nothing else needs to."""
-    return op.call(op_type, *(operand.value() for operand in operands), _types=[TensorType(kind)])
+def _signed_as(op: StepBuilder, remainder: Value, b: Value, kind: DType, positive: bool = False) -> Value:
+    """One more divisor where the remainder has the other sign."""
+    zero = number(op, kind, 0)
+    other = op.Less(remainder, zero)
+    if not positive:
+        other = op.Or(op.And(other, op.Greater(b, zero)), op.And(op.Greater(remainder, zero), op.Less(b, zero)))
+    return op.Where(other, op.Add(remainder, b), remainder)
 
 
-def number(op: StepBuilder, value: Value) -> Number:
-    """What a value holds, as a number: known where it is certain."""
-    array = known_array(value)
-    return Number(op, value if array is None else array)
+def _float_modulo(op: StepBuilder, node: Node, kind: DType) -> Made:
+    """C's fmod, which is exact (float16's is computed as float32): |b| is doubled until it nearly reaches |a|, and on
+    its way back taken off wherever it fits; none of that rounds."""
+    work = _F64 if kind is _F64 else _F32
+    a, b = (as_type(op, required(node, index), work) for index in range(2))
+    infinity, zero = number(op, work, np.inf), number(op, work, 0)
+    size, least = op.Abs(a), op.Abs(b)
+    finite = op.Less(size, infinity)
+    valid = op.And(finite, op.And(op.Less(least, infinity), op.Greater(least, zero)))
+    dividend = op.Where(valid, size, zero)
+    divisor = op.Where(valid, least, number(op, work, 1))
+    (most,) = _repeated(op, [divisor], [dividend], _doubled)
+    _, rest = _repeated(op, [most, dividend], [divisor], _taken_off)
+    signed = op.Where(op.Less(a, zero), op.Neg(rest), rest)
+    signed = op.Where(op.Greater(rest, zero), signed, op.Mul(a, zero))  # a zero has the sign of a
+    alone = op.And(finite, op.Not(op.Less(least, infinity)))
+    alone = op.And(alone, op.Greater(least, zero))  # an infinite b, not NaN
+    nothing = op.Where(alone, a, number(op, work, np.nan))
+    return as_type(op, op.Where(valid, signed, nothing), kind)
 
 
-def known(op: StepBuilder, array: Any, kind: DType = DType.FLOAT64) -> Number:
-    """A number of given elements."""
-    return Number(op, np.asarray(array, kind.numpy))
+def _doubled(body: StepBuilder, state: list[Value], seen: list[Value]) -> tuple[list[Value], Value]:
+    (part,), (whole,) = state, seen
+    twice = body.Add(part, part)
+    made = body.Where(body.Greater(twice, whole), part, twice)
+    return [made], body.Not(body.Greater(body.Add(made, made), whole))
 
 
-def choose(condition: Number, then: Number, otherwise: Number) -> Number:
-    """`then` where the condition holds."""
-    if condition.array is not None and then.array is not None and otherwise.array is not None:
-        return Number(condition.op, np.where(condition.array, then.array, otherwise.array))
-    if condition.array is not None and condition.array.size == 1 and condition.array.ndim == 1:
-        return then if condition.array[0] else otherwise
-    return Number(condition.op, _built(condition.op, "Where", [condition, then, otherwise], then.dtype))
+def _taken_off(body: StepBuilder, state: list[Value], seen: list[Value]) -> tuple[list[Value], Value]:
+    (part, rest), (least,) = state, seen
+    more = body.Greater(part, least)
+    left = body.Where(body.Greater(part, rest), rest, body.Sub(rest, part))
+    half = body.Mul(part, number(body, part.tensor.dtype or _F32, 0.5))
+    return [body.Where(more, half, part), left], more
 
 
-def size(op: StepBuilder, data: Value, axis: int) -> Number:
-    """The length of an axis as a vector of one, int64."""
-    shape = data.tensor.shape
-    length = shape[axis] if shape is not None else None
-    if isinstance(length, int):
-        return known(op, [length], DType.INT64)
-    return Number(op, op.Gather(op.Shape(data), numbers(op, axis), axis=0))
+def _repeated(op: StepBuilder, state: list[Value], seen: list[Value], step: Any) -> list[Value]:
+    """A Loop over tensors of one shape, at least one pass, as long as `step` says so of any element."""
+    types = [value.type for value in state]
+    body = op.region("division")
+    for name, kind in (("i", _I64), ("go_on", _BOOL)):
+        body.input(name, TensorType(kind, ()))
+    inner = [body.input("part", type) for type in types]
+    outer = [body.input("given", value.type) for value in seen]
+    made, where = step(body, inner, outer)
+    count = body.ReduceSum(as_type(body, where, _F32), keepdims=0)
+    body.graph.outputs = [body.Greater(count, number(body, _F32, 0)), *made]
+    node = Node("", "Loop", 1 if op.opsets[""] < 11 else 11)
+    node.regions["body"] = body.graph
+    node.captured = len(seen)
+    start = op.const(np.asarray(True), _BOOL)
+    results = op.place(node, [None, start, *state, *seen], {}, len(state), types)
+    return [results] if isinstance(results, Value) else list(results)
 
 
-def arange(count: Number) -> Number:
-    """0, 1, ... up to a vector of one, int64."""
-    op = count.op
-    if count.array is not None:
-        return known(op, np.arange(int(count.array[0])), DType.INT64)
-    ones = op.ConstantOfShape(count.value(), value=TensorData.of(np.ones(1, np.int64)))
-    return Number(op, op.Reshape(op.NonZero(ones), numbers(op, -1)))
+def _floor_modulo(op: StepBuilder, node: Node) -> Made:
+    """Mod of floats with fmod=0 came with version 28 (and was used before): a zero, too, has the sign of b."""
+    kind = dtype(node, required(node, 0))
+    if attribute(node, "fmod", 0) or not kind.is_float:
+        return None
+    a, b = _operands(node)
+    zero = number(op, kind, 0)
+    made = _signed_as(op, op.at(max(op.opsets[""], 10)).Mod(a, b, fmod=1), b, kind)
+    nothing = op.Where(op.Less(b, zero), number(op, kind, -0.0), zero)
+    return op.Where(op.Equal(made, zero), nothing, made)
 
 
-def joined(op: StepBuilder, parts: Sequence[Number]) -> Value:
-    """Vectors one after the other, as a shape."""
-    arrays = [part.array for part in parts]
-    if all(array is not None for array in arrays):
-        return numbers(op, np.concatenate([array for array in arrays if array is not None]))
-    return op.Concat(*(part.value() for part in parts), axis=0)
+# rounding, powers --------------------------------------------------------------------------------
+
+
+def _round(op: StepBuilder, node: Node) -> Value:
+    """Round-11, by magnitudes, whose fractions are exact: up where the fraction is more than a half, or a half above
+    an odd number. What has no fraction (NaN and infinity, too) stays."""
+    x = required(node, 0)
+    kind = dtype(node, x)
+    half, zero = number(op, kind, 0.5), number(op, kind, 0)
+    size = op.Abs(x)
+    whole = op.Floor(size)
+    fraction, pairs = op.Sub(size, whole), op.Mul(whole, half)
+    odd = op.Greater(pairs, op.Floor(pairs))
+    up = op.Or(op.Greater(fraction, half), op.And(odd, op.Not(op.Less(fraction, half))))
+    made = op.Add(whole, as_type(op, up, kind))
+    signed = op.Where(op.Less(x, zero), op.Neg(made), made)
+    return op.Where(op.Greater(fraction, zero), signed, x)
+
+
+def _power(op: StepBuilder, node: Node) -> Made:
+    """Pow-7 takes floats of one type. A float base to an integer power, and an integer to a float power (cut off),
+    are computed in a float type that holds both."""
+    base, exponent = required(node, 0), required(node, 1)
+    kind, other = dtype(node, base), dtype(node, exponent)
+    if kind is other and kind.is_float:
+        return None
+    if kind.is_integer and other.is_integer:
+        return _integer_power(op, node, base, kind)
+    known = constant(node, 1)
+    if known is not None and kind.is_float and (known.astype(kind.numpy).astype(known.dtype) == known).all():
+        return op.Pow(base, op.const(known.astype(kind.numpy), kind))
+    work = _F32 if kind.is_float and kind in _SINGLE and other in _SINGLE else _F64
+    return as_type(op, op.Pow(as_type(op, base, work), as_type(op, exponent, work)), kind)
+
+
+def _integer_power(op: StepBuilder, node: Node, base: Value, kind: DType) -> Value:
+    """By squaring. Of an exponent above 63 only its lowest bit matters to -1, 0 and 1; everything else overflows.
+    To a negative power, everything but 1 and -1 is cut off to 0 (0 itself has none)."""
+    known, zero, one = constant(node, 1), number(op, _I64, 0), number(op, _I64, 1)
+    two, most = number(op, _I64, 2), number(op, _I64, 63)
+    square, exponent = as_type(op, base, _I64), as_type(op, required(node, 1), _I64)
+    small = known is not None and bool(((known >= 0) & (known <= 63)).all())
+    if not small:
+        size = op.Abs(exponent)
+        parity = op.Sub(size, op.Mul(op.Div(size, two), two))
+        square = op.Where(op.And(op.Less(exponent, zero), op.Greater(op.Abs(square), one)), zero, square)
+        exponent = op.Where(op.Greater(size, most), op.Add(parity, number(op, _I64, 62)), size)
+    bits = int(np.max(known, initial=1)).bit_length() if small and known is not None else 6
+    made: Value | None = None
+    for bit in range(bits):
+        half = op.Div(exponent, two)
+        taken = op.Equal(op.Sub(exponent, op.Mul(half, two)), one)
+        factor = op.Where(taken, square, one)
+        made = factor if made is None else op.Mul(made, factor)
+        if bit < bits - 1:
+            square, exponent = op.Mul(square, square), half
+    assert made is not None
+    return as_type(op, made, kind)
+
+
+# Clip, extremes ----------------------------------------------------------------------------------
+
+
+def _clip_inputs(op: StepBuilder, node: Node) -> Made:
+    """Bounds became inputs of the input's type; version 6's defaults are float32's for every type."""
+    x = required(node, 0)
+    inputs: list[Value | None] = [x]
+    limits = np.finfo(np.float32)
+    for name, default in (("min", limits.min), ("max", limits.max)):
+        value = attribute(node, name, default if x.tensor.dtype is _F64 else None)
+        with np.errstate(over="ignore"):
+            inputs.append(None if value is None else op.const(np.asarray(value), dtype(node, x)))
+    return changed(node, inputs=inputs, without=("min", "max"))
+
+
+def _clip_attributes(op: StepBuilder, node: Node) -> Made:
+    """Bounds that version 6 can't say, as numbers or by its defaults, are said by Max and Min."""
+    x, low, high = required(node, 0), node.input(1), node.input(2)
+    kind, values = dtype(node, x), {}
+    for index, name in enumerate(("min", "max"), start=1):
+        array = constant(node, index)
+        if array is not None and array.size == 1 and float(np.float32(array.item())) == float(array.item()):
+            values[name] = float(array.item())
+        elif node.input(index) is not None or kind is not _F32:
+            break
+    else:
+        return changed(node, inputs=[x], **values)
+    made = x if low is None else op.Max(x, low)
+    made = made if high is None else op.Min(made, high)
+    return changed(node, inputs=[x], op_type="Identity") if made is x else made
+
+
+def _clip_integers(op: StepBuilder, node: Node) -> Made:
+    """Clip of integers, which came with version 12."""
+    made = required(node, 0)
+    if dtype(node, made).is_float:
+        return None
+    later, low, high = op.at(12), node.input(1), node.input(2)
+    made = made if low is None else later.Max(made, low)
+    made = made if high is None else later.Min(made, high)
+    return made if low is not None or high is not None else changed(node, op_type="Identity")
+
+
+def _extreme_of_integers(op: StepBuilder, node: Node) -> Made:
+    """Max, Min of integers, which came with version 12."""
+    made, *others = _operands(node)
+    if dtype(node, made).is_float:
+        return None
+    for other in others:
+        keep = op.Greater(made, other) if node.op_type == "Max" else op.Less(made, other)
+        made = op.Where(keep, made, other)
+    return made if others else changed(node, op_type="Identity")
+
+
+def _to_one_shape(op: StepBuilder, node: Node) -> Made:
+    """Max, Mean, Min, Sum: before version 8 all inputs had one shape."""
+    values = _operands(node)
+    shapes = [value.tensor.static_shape for value in values]
+    if len(values) == 1 or (None not in shapes and len(set(shapes)) == 1):
+        return None
+    if node.op_type in ("Sum", "Mean"):
+        made, *others = values
+        for other in others:
+            made = op.Add(made, other)
+        count = number(op, dtype(node, made), len(values))
+        return op.Div(made, count) if node.op_type == "Mean" else made
+    spread = None  # 0 everywhere, NaN or not
+    for value in values:
+        zeros = as_type(op, op.Less(value, value), dtype(node, value))
+        spread = zeros if spread is None else op.Add(spread, zeros)
+    return op.call(node.op_type, *[op.Sub(value, spread) for value in values])  # which keeps a -0
+
+
+# comparisons -------------------------------------------------------------------------------------
+
+
+def _neither_way(op: StepBuilder, node: Node) -> Made:
+    """Equal of floats, which came with version 11: neither is less, and both are numbers."""
+    a, b = _operands(node)
+    if not dtype(node, a).is_float:
+        return None
+    apart = op.Or(op.Less(a, b), op.Greater(a, b))
+    return op.Not(op.Or(apart, op.Or(op.IsNaN(a), op.IsNaN(b))))
+
+
+def _same_text(op: StepBuilder, node: Node) -> Made:
+    """Equal of strings, which came with version 19: both are looked up in a list of what there is."""
+    a, b = _operands(node)
+    if dtype(node, a) is not DType.STRING:
+        return None
+    if op.target < 11:
+        raise Unsupported(node, "strings can't be compared before version 11")
+    flat = [op.Reshape(value, numbers(op, [-1])) for value in (a, b)]
+    places = op.Unique(op.Concat(*flat, axis=0), _outputs=3)[2]
+    count, end = op.Shape(flat[0]), numbers(op, [np.iinfo(np.int64).max])
+    first, second = op.Slice(places, numbers(op, [0]), count), op.Slice(places, count, end)
+    return op.Equal(op.reshape(first, op.Shape(a)), op.reshape(second, op.Shape(b)))
+
+
+def _is_infinite(op: StepBuilder, node: Node) -> Value:
+    """IsInf-10: beyond the largest finite number."""
+    x = required(node, 0)
+    kind = dtype(node, x)
+    most = float(np.finfo(kind.numpy).max)
+    above, below = attribute(node, "detect_positive", 1), attribute(node, "detect_negative", 1)
+    if above:
+        return op.Greater(op.Abs(x) if below else x, number(op, kind, most))
+    return op.Less(x, number(op, kind, -most)) if below else op.Less(x, x)
+
+
+def _is_number(op: StepBuilder, x: Value, kind: DType) -> Value:
+    return op.Or(op.Less(x, number(op, kind, 1)), op.Greater(x, number(op, kind, 0)))
+
+
+def _is_nan(op: StepBuilder, node: Node) -> Value:
+    """IsNaN-9: neither below 1 nor above 0."""
+    x = required(node, 0)
+    return op.Not(_is_number(op, x, dtype(node, x)))
+
+
+def _sign(op: StepBuilder, node: Node) -> Value:
+    """Sign-9. NaN stays one: 0 / 0."""
+    x = required(node, 0)
+    kind = dtype(node, x)
+    zero, work = number(op, kind, 0), _I32 if kind in _SMALL else kind
+    above, below = (as_type(op, op.call(name, x, zero), work) for name in ("Greater", "Less"))
+    made = op.Sub(above, below)
+    return op.Div(made, as_type(op, _is_number(op, x, kind), kind)) if kind.is_float else as_type(op, made, kind)
+
+
+def _by_halves(op: StepBuilder, node: Node) -> Made:
+    """Less, Greater of integers of 64 bits before version 9: two parts of each, which float64 holds.
+
+    Others are carried by float64 as they are.
+    """
+    a, b = _operands(node)
+    kind = dtype(node, a)
+    if kind not in (_I64, DType.UINT64):
+        return None
+    base = number(op, kind, 1 << 32)
+
+    def halves(value: Value) -> tuple[Value, Value]:
+        high = op.Div(value, base)
+        return as_type(op, high, _F64), as_type(op, op.Sub(value, op.Mul(high, base)), _F64)
+
+    (high, low), (other_high, other_low) = halves(a), halves(b)
+    there, back = op.call(node.op_type, high, other_high), op.call(node.op_type, other_high, high)
+    return op.Or(there, op.And(op.Not(back), op.call(node.op_type, low, other_low)))
+
+
+# functions ---------------------------------------------------------------------------------------
+
+
+def _cosh(op: StepBuilder, node: Node) -> Value:
+    """Cosh-9: (u + 1/u) / 2 with u the exponential, taken as two factors that don't overflow before the result."""
+    x = required(node, 0)
+    half = number(op, dtype(node, x), 0.5)
+    root = op.Exp(op.Mul(op.Abs(x), half))
+    return op.Add(op.Mul(op.Mul(half, root), root), op.Div(op.Div(half, root), root))
+
+
+def _sinh(op: StepBuilder, node: Node) -> Value:
+    """Sinh-9: the hyperbolic tangent is accurate near 0, and the cosine everywhere."""
+    x = required(node, 0)
+    return op.Mul(op.Tanh(x), _cosh(op, node))
+
+
+def _wide(formula: Callable[[StepBuilder, Value], Value]) -> Adapter:
+    """A function of float32 and float16 computed in float64, as the formula loses digits."""
+
+    def down(op: StepBuilder, node: Node) -> Value:
+        x = required(node, 0)
+        kind = dtype(node, x)
+        if kind is _F64:
+            raise Unsupported(node, f"no formula by operators before version {node.version} is accurate for float64")
+        return as_type(op, formula(op, as_type(op, x, _F64)), kind)
+
+    return down
+
+
+def _near_zero(op: StepBuilder, x: Value, cubic: float, otherwise: Value) -> Value:
+    """x + cubic * x^3 where the next term is lost in float32."""
+    series = op.Add(x, op.Mul(number(op, _F64, cubic), op.Mul(x, op.Mul(x, x))))
+    return op.Where(op.Less(op.Abs(x), number(op, _F64, 1e-4)), series, otherwise)
+
+
+def _asinh(op: StepBuilder, x: Value) -> Value:
+    size, one = op.Abs(x), number(op, _F64, 1)
+    made = op.Log(op.Add(size, op.Sqrt(op.Add(op.Mul(x, x), one))))
+    return _near_zero(op, x, -1 / 6, op.Where(op.Less(x, number(op, _F64, 0)), op.Neg(made), made))
+
+
+def _acosh(op: StepBuilder, x: Value) -> Value:
+    one = number(op, _F64, 1)
+    return op.Log(op.Add(x, op.Mul(op.Sqrt(op.Sub(x, one)), op.Sqrt(op.Add(x, one)))))
+
+
+def _atanh(op: StepBuilder, x: Value) -> Value:
+    one = number(op, _F64, 1)
+    made = op.Log(op.Div(op.Add(one, x), op.Sub(one, x)))
+    return _near_zero(op, x, 1 / 3, op.Mul(made, number(op, _F64, 0.5)))
+
+
+ROWS = {
+    ("Mod", 10): Step("Mod came with version 10", _modulo),
+    ("Mod", 28): Step(same, _floor_modulo),
+    ("Round", 11): Step("Round came with version 11", _round),
+    ("Pow", 12): Step(same, _power),
+    ("Clip", 11): Step(_clip_inputs, _clip_attributes),
+    ("Clip", 12): Step(same, _clip_integers),
+    **rows("Max Min", 12, Step(same, _extreme_of_integers)),
+    **rows("Max Mean Min Sum", 8, Step(same, _to_one_shape)),
+    ("Equal", 11): Step(same, _neither_way),
+    ("Equal", 19): Step(same, _same_text),
+    ("IsInf", 10): Step("IsInf came with version 10", _is_infinite),
+    ("IsNaN", 9): Step("IsNaN came with version 9", _is_nan),
+    ("Sign", 9): Step("Sign came with version 9", _sign),
+    **rows("Greater Less", 9, Step(same, _by_halves)),
+    ("Cosh", 9): Step("Cosh came with version 9", _cosh),
+    ("Sinh", 9): Step("Sinh came with version 9", _sinh),
+    ("Asinh", 9): Step("Asinh came with version 9", _wide(_asinh)),
+    ("Acosh", 9): Step("Acosh came with version 9", _wide(_acosh)),
+    ("Atanh", 9): Step("Atanh came with version 9", _wide(_atanh)),
+    ("Erf", 9): Step("Erf came with version 9", "no formula by operators before version 9 is Erf"),
+}

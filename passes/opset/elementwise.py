@@ -1,10 +1,7 @@
-"""Elementwise operators: broadcasting before version 7, clipping, casts, Mod, bit shifts."""
+"""Elementwise operators: broadcasting before version 7, casts, more element types."""
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
 from onnx import TensorProto
 
 from ..errors import Unsupported
@@ -19,13 +16,11 @@ from .steps import (
     attribute,
     both,
     changed,
-    constant,
     defaults,
     dropped,
     dtype,
     fixed,
     given,
-    put,
     rank,
     required,
     rows,
@@ -55,14 +50,6 @@ def _aligned(op: StepBuilder, node: Node) -> Made:
     return plain
 
 
-def _equal_shapes(op: StepBuilder, node: Node) -> Made:
-    """Before version 8 all inputs had one shape."""
-    shapes = [fixed(node, value) for value in node.formal_inputs]
-    if any(shape != shapes[0] for shape in shapes):
-        raise Unsupported(node, f"shapes {shapes} are broadcast, which came with version {node.version}")
-    return None
-
-
 def _along(op: StepBuilder, node: Node) -> Made:
     """What B has besides ones in front must end A's shape (Gemm: C the result's); `broadcast` says so."""
     *_, b = node.formal_inputs
@@ -90,36 +77,7 @@ def _per_channel(op: StepBuilder, node: Node) -> Made:
     return changed(node, inputs=[x, op.Unsqueeze(slope, axes=list(range(1, size - 1)))])
 
 
-# Clip, Cast --------------------------------------------------------------------------------------
-
-
-def _clip_inputs(op: StepBuilder, node: Node) -> Made:
-    """Bounds became inputs of the input's type; version 6's defaults are float32's for every type."""
-    inputs = node.formal_inputs
-    kind = node.inputs[0].tensor.dtype if node.inputs[0] is not None else None
-    limits = np.finfo(np.float32)
-    for index, (name, default) in enumerate((("min", limits.min), ("max", limits.max)), start=1):
-        value = attribute(node, name, default if kind is DType.FLOAT64 else None)
-        if value is not None:
-            with np.errstate(over="ignore"):
-                inputs = put(inputs, index, op.const(np.asarray(value), dtype(node, node.inputs[0])))
-    return changed(node, inputs=inputs, without=("min", "max"))
-
-
-def _clip_attributes(op: StepBuilder, node: Node) -> Made:
-    values: dict[str, Any] = {}
-    for index, name in enumerate(("min", "max"), start=1):
-        if node.input(index) is None:
-            continue
-        array = constant(node, index)
-        if array is None:
-            raise Unsupported(node, f"{name} isn't constant, as it must be before version 11")
-        value = float(array.reshape(-1)[0])
-        if float(np.float32(value)) != value:
-            raise Unsupported(node, f"{name}={value} is no float32, as it must be before version 11")
-        values[name] = value
-    return changed(node, inputs=node.inputs[:1], **values)
-
+# Cast ------------------------------------------------------------------------------------------
 
 _TYPE_NAMES = {name: number for name, number in TensorProto.DataType.items() if number}
 
@@ -156,59 +114,6 @@ def _through_float(op: StepBuilder, node: Node) -> Made:
     return op.Cast(made, to=ENUMS[kind], _types=[tensor_type(x, kind)])
 
 
-def _floor_mod(op: StepBuilder, node: Node) -> Made:
-    """Mod of floats with fmod=0 came with version 28."""
-    if not attribute(node, "fmod", 0) and dtype(node, required(node, 0)).is_float:
-        raise Unsupported(node, "fmod=0 for floats can't be said before version 28")
-    return None
-
-
-def _shift(op: StepBuilder, node: Node) -> Made:
-    """Shifting by the type's size or more, undefined before, gives 0 (unsigned types, the only ones before)."""
-    x, y = required(node, 0), required(node, 1)
-    kind = dtype(node, x)
-    amount = constant(node, 1)
-    if amount is not None and (amount < kind.bits).all():
-        return None
-    if kind.is_signed:
-        raise Unsupported(node, f"BitShift-11 takes no {kind.value}")
-    size, zero = op.const(kind.bits, kind), op.const(0, kind)
-    small = op.Less(y, size)
-    shifted = op.BitShift(x, op.Where(small, y, zero), direction=attribute(node, "direction"))
-    return op.Where(small, shifted, zero)
-
-
-def _by_comparison(op: StepBuilder, node: Node) -> Made:
-    """Max, Min of integers, which came with version 12."""
-    if dtype(node, required(node, 0)).is_float:
-        return None
-    made, *others = [value for value in node.formal_inputs if value is not None]
-    for other in others:
-        keep = op.Greater(made, other) if node.op_type == "Max" else op.Less(made, other)
-        made = op.Where(keep, made, other)
-    return made if others else changed(node, op_type="Identity")
-
-
-def _clip_integers(op: StepBuilder, node: Node) -> Made:
-    """Clip of integers, which came with version 12."""
-    made = required(node, 0)
-    if dtype(node, made).is_float:
-        return None
-    later, low, high = op.at(12), node.input(1), node.input(2)
-    made = made if low is None else later.Max(made, low)
-    made = made if high is None else later.Min(made, high)
-    return made if low is not None or high is not None else changed(node, op_type="Identity")
-
-
-def _neither_way(op: StepBuilder, node: Node) -> Made:
-    """Equal of floats, which came with version 11: neither is less, and both are numbers."""
-    a, b = required(node, 0), required(node, 1)
-    if not dtype(node, a).is_float:
-        return None
-    apart = op.Or(op.Less(a, b), op.Greater(a, b))
-    return op.Not(op.Or(apart, op.Or(op.IsNaN(a), op.IsNaN(b))))
-
-
 _SMALL = (DType.INT8, DType.INT16, DType.UINT8, DType.UINT16)
 _CONSUMED = dropped("consumed_inputs")
 
@@ -231,18 +136,11 @@ ROWS = {
     ("PRelu", 7): Step(_per_channel, "slopes before version 7 were for one channel each, or a single one"),
     **rows("Add Div Mul Sub", 14, through(DType.INT64, *_SMALL)),
     ("Relu", 14): through(DType.FLOAT64, *_SMALL, DType.INT32),
-    ("Equal", 11): Step(same, _neither_way),
     ("IsInf", 20): through(DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16),
-    **rows("Max Min", 12, Step(same, _by_comparison)),
-    ("Clip", 12): Step(same, _clip_integers),
-    **rows("Max Mean Min Sum", 8, Step(same, _equal_shapes)),
-    ("Clip", 11): Step(_clip_inputs, _clip_attributes),
     ("Cast", 6): Step(_cast_number, _cast_name),
     ("Cast", 9): Step(_cast_number, same),  # models of opset 6 went on spelling for a while
     **rows("Cast CastLike", 19, _irrelevant("saturate")),
     **rows("Cast CastLike", 24, _irrelevant("round_mode")),
     ("Erf", 13): Step(_through_float, same),
-    ("Mod", 28): Step(same, _floor_mod),
-    ("BitShift", 28): Step(same, _shift),
     ("Range", 27): added(stash_type=1),
 }

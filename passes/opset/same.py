@@ -12,7 +12,8 @@ from .steps import SAME, Key, Step
 
 _VERSIONS: dict[str, tuple[int, ...]] = {
     "Gemm": (6, 9, 13),
-    "Greater Less MatMul": (9, 13),
+    "Greater Less": (13,),
+    "MatMul": (9, 13),
     "Constant": (9, 13, 19, 21, 23, 24, 25),
     "Flatten": (9, 13, 21, 23, 24, 25),
     "Cast": (13, 21, 23, 25, 28),
@@ -20,10 +21,10 @@ _VERSIONS: dict[str, tuple[int, ...]] = {
     "NonMaxSuppression": (11,),
     "MaxPool": (11,),
     "AveragePool": (11,),
-    "Equal": (13, 19),
+    "Equal": (13,),
     "Conv ConvTranspose LpPool MaxUnpool": (11, 22),
     "Clip Max Min": (13,),
-    "Pow": (12, 13, 15),
+    "Pow": (13, 15),
     "ReduceMax ReduceMin": (13,),
     "Abs ArgMax ArgMin Ceil Concat Exp Expand Floor Gather GatherElements GatherND": (13,),
     "LRN Log Mean Mod Neg NonZero Reciprocal": (13,),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from . import (
+    arithmetic,
+    bits,
     cumulative,
     elementwise,
     experimental,
@@ -34,6 +36,8 @@ from .steps import Key, Rows, Step
 _FAMILIES: tuple[Rows, ...] = (
     same.ROWS,
     elementwise.ROWS,
+    arithmetic.ROWS,
+    bits.ROWS,
     shapes.ROWS,
     slicing.ROWS,
     ranges.ROWS,

@@ -1,0 +1,139 @@
+"""Bits of integers going down: shifts and logic by arithmetic, BitCast."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import Unsupported
+from ..graph import Node, Value
+from ..protos import DTYPES
+from ..types import DType
+from .arithmetic import number
+from .build import StepBuilder
+from .ranges import as_type
+from .steps import Adapter, Made, Step, attribute, constant, dtype, given, required, same
+
+_I64, _U64 = DType.INT64, DType.UINT64
+_UNSIGNED = {
+    DType.INT8: DType.UINT8,
+    DType.INT16: DType.UINT16,
+    DType.INT32: DType.UINT32,
+    DType.INT64: DType.UINT64,
+}
+_LOWEST = -(1 << 63)
+
+
+def _shift_of_any(op: StepBuilder, node: Node) -> Made:
+    """BitShift-28: by the type's size or more, or by less than 0, leaves the sign, what was undefined before; of
+    signed types the bits are shifted as unsigned ones, to the right those of -1 - x where x is negative."""
+    x, y = required(node, 0), required(node, 1)
+    kind = dtype(node, x)
+    amount, direction = constant(node, 1), attribute(node, "direction")
+    inside = amount is not None and bool(((amount >= 0) & (amount < kind.bits)).all())
+    if inside and not kind.is_signed:
+        return None
+    plain, zero = _UNSIGNED.get(kind, kind), number(op, kind, 0)
+    bits, count = x, as_type(op, y, plain)  # less than 0 is far too much then
+    signed = kind.is_signed and direction == "RIGHT"
+    negative = op.Less(x, zero) if signed else None
+    if negative is not None:
+        bits = op.Where(negative, op.Sub(number(op, kind, -1), x), x)
+    bits = as_type(op, bits, plain)
+    if inside:
+        made = op.BitShift(bits, count, direction=direction)
+    else:
+        small, none = op.Less(count, number(op, plain, kind.bits)), number(op, plain, 0)
+        made = op.Where(small, op.BitShift(bits, op.Where(small, count, none), direction=direction), none)
+    made = as_type(op, made, kind)
+    return made if negative is None else op.Where(negative, op.Sub(number(op, kind, -1), made), made)
+
+
+def _shift(op: StepBuilder, node: Node) -> Value:
+    """BitShift-11: a product with a power of two, or a division by it. All but uint64 are computed as int64."""
+    x = required(node, 0)
+    kind, direction = dtype(node, x), attribute(node, "direction")
+    right = direction == "RIGHT"
+    work = _U64 if kind is _U64 and right else _I64
+    powers = np.uint64(1) << np.arange(kind.bits, dtype=np.uint64)
+    amount = constant(node, 1)
+    if amount is not None and (amount < kind.bits).all():
+        factor = op.const(powers[amount.astype(np.int64)].astype(work.numpy), work)
+    else:
+        table = op.const(powers.astype(work.numpy), work)
+        factor = op.at(1).Gather(table, as_type(op, required(node, 1), _I64))
+    wide = as_type(op, x, work)
+    return as_type(op, op.Div(wide, factor) if right else op.Mul(wide, factor), kind)
+
+
+# logic -------------------------------------------------------------------------------------------
+
+
+def _both(op: StepBuilder, a: Value, b: Value, bits: int) -> Value:
+    """a & b of int64, its lowest `bits`: one axis more has the digits. The sign bit of 64 is taken off before."""
+    powers = op.const(np.int64(1) << np.arange(min(bits, 63), dtype=np.int64), _I64)
+    zero, two, lowest = number(op, _I64, 0), number(op, _I64, 2), number(op, _I64, _LOWEST)
+    negatives, digits = [], []
+    for value in (a, b):
+        negative = op.Less(value, zero)
+        rest = op.Where(negative, op.Sub(value, lowest), value)
+        shifted = op.Div(op.at(11).Unsqueeze(rest, axes=[-1]), powers)
+        negatives.append(negative)
+        digits.append(op.Sub(shifted, op.Mul(op.Div(shifted, two), two)))
+    common = op.Mul(op.Mul(*digits), powers)
+    made = op.at(11).ReduceSum(common, axes=[-1], keepdims=0)
+    return op.Add(made, op.Where(op.And(*negatives), lowest, zero)) if bits == 64 else made
+
+
+def _logic(name: str) -> Adapter:
+    """a & b; a | b = a + b - (a & b) and a ^ b = a + b - 2 (a & b), which may wrap."""
+
+    def down(op: StepBuilder, node: Node) -> Value:
+        kind = dtype(node, required(node, 0))
+        a, b = (as_type(op, required(node, index), _I64) for index in range(2))
+        made = _both(op, a, b, kind.bits)
+        if name == "Xor":
+            made = op.Mul(made, number(op, _I64, 2))
+        return as_type(op, made if name == "And" else op.Sub(op.Add(a, b), made), kind)
+
+    return down
+
+
+def _not(op: StepBuilder, node: Node) -> Value:
+    """-1 - x, and of unsigned types the highest number less x."""
+    x = required(node, 0)
+    kind = dtype(node, x)
+    return op.Sub(number(op, kind, -1 if kind.is_signed else (1 << kind.bits) - 1), x)
+
+
+# BitCast -----------------------------------------------------------------------------------------
+
+
+def _bit_cast(op: StepBuilder, node: Node) -> Made:
+    """Integers (and booleans, which are 0 and 1) of one size wrap; 16 bits are looked up as a float."""
+    x, kind = required(node, 0), DTYPES[given(node, "to")]
+    before = dtype(node, x)
+    if kind is before:
+        return op.Identity(x)
+    if _is_whole(before) and _is_whole(kind):
+        return as_type(op, x, kind)
+    if before in (DType.INT16, DType.UINT16) and kind is DType.FLOAT16:
+        table = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+        unsigned = as_type(op, x, DType.UINT16)
+        return op.Gather(op.const(table), as_type(op, unsigned, DType.INT32))
+    raise Unsupported(node, f"the bits of {before.value} can't be taken for {kind.value} before version 26")
+
+
+def _is_whole(kind: DType) -> bool:
+    return kind.is_integer or kind is DType.BOOL
+
+
+ROWS = {
+    ("BitShift", 28): Step(same, _shift_of_any),
+    ("BitShift", 11): Step("BitShift came with version 11", _shift),
+    **{
+        (f"Bitwise{name}", 18): Step(f"Bitwise{name} came with version 18", _logic(name))
+        for name in ("And", "Or", "Xor")
+    },
+    ("BitwiseNot", 18): Step("BitwiseNot came with version 18", _not),
+    ("BitCast", 26): Step("BitCast came with version 26", _bit_cast),
+}
