@@ -19,10 +19,10 @@ import numpy as np
 
 from ..graph import Value
 from ..protos import ENUMS
-from ..tensor import TensorData
 from ..types import DType, TensorType
 from .build import StepBuilder
 from .known import known_array
+from .ranges import counted
 from .steps import numbers, tensor_type
 
 Array = np.ndarray[Any, Any]
@@ -206,8 +206,7 @@ def arange(count: Number) -> Number:
     op = count.op
     if count.array is not None:
         return known(op, np.arange(int(count.array[0])), DType.INT64)
-    ones = op.ConstantOfShape(count.value(), value=TensorData.of(np.ones(1, np.int64)))
-    return Number(op, op.Reshape(op.NonZero(ones), numbers(op, -1)))
+    return Number(op, counted(op, count.value()))
 
 
 def maximum(vector: Number, least: float) -> Number:
@@ -218,6 +217,30 @@ def maximum(vector: Number, least: float) -> Number:
         return known(op, [max(least, *vector.array.tolist())], vector.dtype)
     whole = op.Concat(vector.value(), floor.value(), axis=0)
     return Number(op, op.ReduceMax(whole, axes=[0], keepdims=1))
+
+
+def total(numbers: Number) -> Number:
+    """The sum along the first axis, which is gone; how many, of bools (int64)."""
+    op = numbers.op
+    if numbers.array is not None:
+        return Number(op, numbers.array.sum(axis=0))
+    numbers = numbers.cast(DType.INT64) if numbers.dtype is DType.BOOL else numbers
+    return Number(op, op.ReduceSum(numbers.value(), axes=[0], keepdims=0))
+
+
+def product(factors: Sequence[Number]) -> Number:
+    made = factors[0]
+    for factor in factors[1:]:
+        made = made * factor
+    return made
+
+
+def flattened(places: Sequence[Number], lengths: Sequence[Number]) -> Number:
+    """Places along each axis as one, counted row by row."""
+    made = places[0]
+    for place, length in zip(places[1:], lengths[1:], strict=True):
+        made = made * length + place
+    return made
 
 
 def unravelled(index: Number, lengths: Sequence[Number]) -> list[Number]:

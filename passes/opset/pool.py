@@ -6,7 +6,22 @@ from ..errors import InvalidModel, Unsupported
 from ..graph import Node
 from ..types import DType
 from .build import StepBuilder
-from .steps import Made, Step, added, added_output, attribute, both, changed, given, required, rows, same, through
+from .steps import (
+    Made,
+    Step,
+    added,
+    added_output,
+    attribute,
+    both,
+    changed,
+    given,
+    or_else,
+    required,
+    rows,
+    same,
+    through,
+)
+from .windows import column_to_image, pooled
 
 
 def _whole_power(op: StepBuilder, node: Node) -> Made:
@@ -61,10 +76,11 @@ ROWS = {
     ("MaxPool", 22): Step(same, _no_window_on_pads),
     ("MaxPool", 12): through(DType.FLOAT32, DType.INT8, DType.UINT8),
     ("AveragePool", 7): added(count_include_pad=0),
-    ("AveragePool", 10): added(ceil_mode=0),
-    ("AveragePool", 19): added(dilations=1),
-    ("MaxPool", 8): both(Step(same, _no_order), added_output("Indices", 1)),
-    ("MaxPool", 10): added(ceil_mode=0, dilations=1),
+    ("AveragePool", 10): or_else(added(ceil_mode=0), pooled),
+    ("AveragePool", 19): or_else(added(dilations=1), pooled),
+    ("MaxPool", 8): or_else(both(Step(same, _no_order), added_output("Indices", 1)), pooled),
+    ("MaxPool", 10): or_else(added(ceil_mode=0, dilations=1), pooled),
     **rows("LpPool GlobalLpPool", 2, Step(_whole_power, _float_power)),
-    ("LpPool", 18): added(ceil_mode=0, dilations=1),
+    ("LpPool", 18): or_else(added(ceil_mode=0, dilations=1), pooled),
+    ("Col2Im", 18): Step("Col2Im came with version 18", column_to_image),
 }

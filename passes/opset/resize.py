@@ -12,7 +12,7 @@ from ..infer import constant_array
 from ..types import DType
 from .build import StepBuilder
 from .resampling import by_gathers
-from .steps import Made, Step, added, attribute, both, changed, constant, given, limited, rank, required, same
+from .steps import Made, Step, added, attribute, both, changed, constant, given, limited, or_else, rank, required, same
 
 
 def _two_scales(op: StepBuilder, node: Node) -> Made:
@@ -168,31 +168,17 @@ def _all_axes(op: StepBuilder, node: Node) -> Made:
     return changed(node, inputs=inputs, without=("axes",))
 
 
-def _or_gathers(step: Step) -> Step:
-    """A step down by gathers where it can't be done otherwise."""
-    plain = step.down
-    assert callable(plain)
-
-    def down(op: StepBuilder, node: Node) -> Made:
-        try:
-            return plain(op, node)
-        except Unsupported as refusal:
-            return by_gathers(op, node, refusal.reason)
-
-    return Step(step.up, down)
-
-
 _MODES = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize")
 
 ROWS = {
     ("Upsample", 7): Step(_two_scales, _last_two),
     ("Upsample", 9): Step(_scales_input, _scales_attribute),
     ("Upsample", 10): Step(_to_resize, "there is no Upsample-10"),
-    ("Resize", 10): _or_gathers(Step("Resize came with version 10", _to_upsample)),
-    ("Resize", 11): _or_gathers(Step(_coordinates, _no_coordinates)),
+    ("Resize", 10): or_else(Step("Resize came with version 10", _to_upsample), by_gathers),
+    ("Resize", 11): or_else(Step(_coordinates, _no_coordinates), by_gathers),
     ("Resize", 13): Step(_either, _both_given),
-    ("Resize", 18): _or_gathers(
-        both(Step(same, _all_axes), added(antialias=0, keep_aspect_ratio_policy="stretch")),
+    ("Resize", 18): or_else(
+        both(Step(same, _all_axes), added(antialias=0, keep_aspect_ratio_policy="stretch")), by_gathers
     ),
-    ("Resize", 19): _or_gathers(limited("coordinate_transformation_mode", *_MODES)),
+    ("Resize", 19): or_else(limited("coordinate_transformation_mode", *_MODES), by_gathers),
 }

@@ -16,7 +16,22 @@ from ..errors import Unsupported
 from ..graph import Node, Value
 from ..types import DType
 from .build import StepBuilder
-from .folding import OPSET, Number, arange, cast, choose, joined, known, maximum, number, size, unravelled, work_type
+from .folding import (
+    OPSET,
+    Number,
+    arange,
+    cast,
+    choose,
+    flattened,
+    joined,
+    known,
+    maximum,
+    number,
+    product,
+    size,
+    unravelled,
+    work_type,
+)
 from .resampling import cubic_weight, linear_weight, weighted
 from .steps import Made, Step, attribute, changed, dtype, numbers, rank, required
 
@@ -34,9 +49,7 @@ def _corners(lengths: Sequence[Number], taps: Sequence[Taps], first: Number) -> 
     """(index into the rows, weight) of each combination of taps; `first` is where each point's image begins."""
     found: list[tuple[Number, Number]] = []
     for combination in itertools.product(*taps):
-        index, weight = combination[0]
-        for length, (place, factor) in zip(lengths[1:], combination[1:], strict=True):
-            index, weight = index * length + place, weight * factor
+        index, weight = flattened([place for place, _ in combination], lengths), product([w for _, w in combination])
         found.append((index if first.array is not None and not first.array.any() else index + first, weight))
     return found
 
@@ -45,13 +58,6 @@ def _added(op: StepBuilder, parts: Sequence[Value]) -> Value:
     made = parts[0]
     for part in parts[1:]:
         made = op.Add(made, part)
-    return made
-
-
-def _volume(lengths: Sequence[Number]) -> Number:
-    made = lengths[0]
-    for length in lengths[1:]:
-        made = made * length
     return made
 
 
@@ -117,7 +123,7 @@ def _grid_sample(op: StepBuilder, node: Node) -> Made:
         )
         for axis, length in enumerate(lengths)
     ]
-    first = arange(size(op, data, 0)).reshape(-1, 1) * _volume(lengths)
+    first = arange(size(op, data, 0)).reshape(-1, 1) * product(lengths)
     rows = _rows(op, cast(op, data, work), [1, 0, *range(2, axes + 2)])
     parts = []
     for index, weight in _corners(lengths, taps, first):
@@ -211,7 +217,7 @@ def _roi_align(op: StepBuilder, node: Node) -> Made:
         lines.append(line)
         pairs = _roi_taps(line[0], line[1], lengths[axis].cast(work))
         taps.append([(index.reshape(*along), weight.reshape(*along)) for index, weight in pairs])
-    first = (number(op, cast(op, batch, _I64)) * _volume(lengths)).reshape(-1, 1, 1)
+    first = (number(op, cast(op, batch, _I64)) * product(lengths)).reshape(-1, 1, 1)
     rows = _rows(op, cast(op, data, work), [1, 0, 2, 3])
     parts = [
         weighted(op, op.Gather(rows, index.value(), axis=1), weight) for index, weight in _corners(lengths, taps, first)
@@ -265,7 +271,7 @@ def _deform_conv(op: StepBuilder, node: Node) -> Made:
     goals = [size(op, offset, 2 + axis) for axis in range(axes)]
     shifts = op.Reshape(cast(op, offset, work), numbers(op, [0, regions, positions, axes, -1]))
     inside = np.stack(np.unravel_index(np.arange(positions), window))
-    outside = unravelled(arange(_volume(goals)), goals)
+    outside = unravelled(arange(product(goals)), goals)
     taps = []
     for axis, length in enumerate(lengths):
         start = known(op, inside[axis] * dilations[axis] - pads[axis], work).reshape(-1, 1)
@@ -279,7 +285,7 @@ def _deform_conv(op: StepBuilder, node: Node) -> Made:
     rows = _rows(op, split, [2, 0, 1, *range(3, axes + 3)])
     parts = [
         weighted(op, op.Gather(rows, index.value(), axis=1), weight)
-        for index, weight in _corners(lengths, taps, first * _volume(lengths))
+        for index, weight in _corners(lengths, taps, first * product(lengths))
     ]
     columns = _added(op, parts)  # channels of a region, images, regions, positions of the kernel, output
     mask, bias = node.input(4), node.input(3)
@@ -309,7 +315,7 @@ def _affine_grid(op: StepBuilder, node: Node) -> Made:
     wanted, work = number(op, sizes), work_type(kind)
     lengths = [wanted.part(2 + axis) for axis in range(axes)]
     columns = []
-    for index, length in zip(unravelled(arange(_volume(lengths)), lengths), lengths, strict=True):
+    for index, length in zip(unravelled(arange(product(lengths)), lengths), lengths, strict=True):
         place, steps = index.cast(DType.FLOAT64), length.cast(DType.FLOAT64)
         if attribute(node, "align_corners", 0):
             line = choose(steps > 1, place * 2 / (steps - 1) - 1, place * 0)

@@ -355,6 +355,20 @@ def both(*parts: Step) -> Step:
     return Step(chain([part.up for part in parts]), chain([part.down for part in reversed(parts)]))
 
 
+def or_else(step: Step, build: Callable[[Any, Node, str], Made]) -> Step:
+    """A step whose way down, where it refuses, is to build something else; that is told the reason."""
+    plain = step.down
+    assert callable(plain)
+
+    def down(op: Builder, node: Node) -> Made:
+        try:
+            return plain(op, node)
+        except Unsupported as refusal:
+            return build(op, node, refusal.reason)
+
+    return Step(step.up, down)
+
+
 def tensor_type(value: Value, dtype: DType) -> TensorType:
     """The type of a value with another element type."""
     return TensorType(dtype, value.tensor.shape)

@@ -1,0 +1,237 @@
+"""Sliding windows as gathers: pooling with what older versions lack, and Col2Im.
+
+The elements that the windows of an axis see are a table (kernel, windows) of places along it, some of them on padding.
+Maxima and sums are taken axis by axis; only Indices, which count in the whole, need all axes at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import Unsupported
+from ..graph import Node, Value
+from ..types import DType
+from .build import StepBuilder
+from .folding import (
+    OPSET,
+    Number,
+    arange,
+    cast,
+    choose,
+    flattened,
+    joined,
+    known,
+    number,
+    product,
+    size,
+    total,
+    unravelled,
+    work_type,
+)
+from .steps import Made, attribute, dtype, given, numbers, rank, required, wanted
+
+_I64 = DType.INT64
+_SUMMED = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT32, DType.UINT32, _I64, DType.UINT64)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """The windows along one axis: places (kernel, windows), whether they are on elements, or on what counts."""
+
+    kernel: int
+    length: Number
+    windows: Number
+    places: Number
+    inside: Number
+    counted: Number
+
+    @property
+    def found(self) -> Number:
+        """The places, those on padding moved to some element."""
+        return self.places.clipped(0, self.length - 1)
+
+    @property
+    def is_all(self) -> bool:
+        """Whether each window is one element, and each element a window."""
+        array, length = self.places.array, self.length.array
+        return array is not None and length is not None and np.array_equal(array, [np.arange(length[0])])
+
+
+def _line(op: StepBuilder, node: Node, axis: int) -> _Line:
+    """Windows that would begin on the padding behind are left out (with ceil_mode there may be some)."""
+    kernel = given(node, "kernel_shape")
+    count = len(kernel)
+    stride, dilation = ((attribute(node, name) or [1] * count)[axis] for name in ("strides", "dilations"))
+    length, reach = size(op, required(node, 0), 2 + axis), (kernel[axis] - 1) * dilation + 1
+    mode = attribute(node, "auto_pad", "NOTSET")
+    pads = (attribute(node, "pads") if mode == "NOTSET" else None) or [0] * 2 * count
+    first, last = (known(op, [pads[place]], _I64) for place in (axis, axis + count))
+    if mode in ("SAME_UPPER", "SAME_LOWER"):
+        windows = (length + (stride - 1)) // stride
+        missing = ((windows - 1) * stride + reach - length).at_least(0)
+        small = missing // 2
+        first, last = (small, missing - small) if mode == "SAME_UPPER" else (missing - small, small)
+    else:
+        room, up = length + first + last - reach, bool(attribute(node, "ceil_mode", 0))
+        windows = (room + (stride - 1 if up else 0)) // stride + 1
+        if up:
+            windows = choose((windows - 1) * stride < length + first, windows, windows - 1)
+    offset = known(op, np.arange(kernel[axis]).reshape(-1, 1) * dilation, _I64)
+    places = arange(windows) * stride + offset - first
+    inside = (places < 0).negated() & (places < length)
+    counted = places < length + last if attribute(node, "count_include_pad", 0) else inside
+    return _Line(kernel[axis], length, windows, places, inside, counted)
+
+
+def _seen(op: StepBuilder, data: Value, line: _Line, axis: int, tail: int, nothing: float) -> Value:
+    """What the windows of an axis see: (..., kernel, windows, *tail), `nothing` on padding."""
+    made = op.Gather(data, line.found.value(), axis=axis)
+    if line.inside.array is not None and line.inside.array.all():
+        return made
+    inside = line.inside.reshape(line.kernel, -1, *[1] * tail)
+    return op.Where(inside.value(), made, op.const(np.full(1, nothing), data.tensor.dtype), _types=[made.type])
+
+
+def pooled(op: StepBuilder, node: Node, reason: str) -> Made:
+    """MaxPool, AveragePool or LpPool of any version.
+
+    Args:
+        reason: why it can't be said otherwise.
+    """
+    op, data = op.at(OPSET), required(node, 0)
+    kind, axes = dtype(node, data), rank(node, data) - 2
+    if not kind.is_float:
+        raise Unsupported(node, reason)
+    lines = [_line(op, node, axis) for axis in range(axes)]
+    if node.op_type == "MaxPool":
+        if wanted(node, 1):
+            return _with_indices(op, node, data, lines)
+        for axis, line in enumerate(lines):
+            if not line.is_all:
+                data = op.ReduceMax(
+                    _seen(op, data, line, 2 + axis, axes - axis - 1, -np.inf), axes=[2 + axis], keepdims=0
+                )
+        return data
+    work = work_type(kind)
+    made = cast(op, data, work)
+    power = float(attribute(node, "p", 2))
+    if node.op_type == "LpPool":
+        made = op.Abs(made)
+        made = op.Mul(made, made) if power == 2 else op.Pow(made, op.const(power, work)) if power != 1 else made
+    for axis, line in enumerate(lines, 2):
+        if not line.is_all:
+            made = op.ReduceSum(_seen(op, made, line, axis, axes - axis + 1, 0), axes=[axis], keepdims=0)
+    if node.op_type == "AveragePool":
+        made = op.Div(made, _counts(lines).cast(work).value())
+    elif power != 1:
+        made = op.Sqrt(made) if power == 2 else op.Pow(made, op.const(1 / power, work))
+    return cast(op, made, kind)
+
+
+def _counts(lines: Sequence[_Line]) -> Number:
+    """Over how many elements each window averages, shaped like the windows."""
+    parts = [total(line.counted).reshape(-1, *[1] * (len(lines) - axis - 1)) for axis, line in enumerate(lines)]
+    return product(parts)
+
+
+def _with_indices(op: StepBuilder, node: Node, data: Value, lines: Sequence[_Line]) -> Made:
+    """The maxima, and where in the whole tensor the first of each window stands."""
+    axes = len(lines)
+
+    def spread(table: Number, axis: int) -> Number:
+        """(kernel, windows) of an axis among (*kernels, *windows)."""
+        shape = [1] * 2 * axes
+        shape[axis], shape[axes + axis] = lines[axis].kernel, -1
+        return table.reshape(*shape)
+
+    kernel = math.prod(line.kernel for line in lines)
+    order = list(range(axes))
+    by_rows = flattened([spread(lines[axis].found, axis) for axis in order], [line.length for line in lines])
+    if attribute(node, "storage_order", 0):
+        order.reverse()
+    stored = flattened([spread(lines[axis].found, axis) for axis in order], [lines[axis].length for axis in order])
+    inside = spread(lines[0].inside, 0)
+    for axis, line in enumerate(lines[1:], 1):
+        inside = inside & spread(line.inside, axis)
+    inside = inside.reshape(kernel, -1)
+    seen = op.Gather(op.Reshape(data, numbers(op, [0, 0, -1])), by_rows.reshape(kernel, -1).value(), axis=2)
+    seen = op.Where(inside.value(), seen, op.const(np.full(1, -np.inf), data.tensor.dtype), _types=[seen.type])
+    top = op.ReduceMax(seen, axes=[2], keepdims=1)
+    hit = op.And(op.Not(op.Less(seen, top)), inside.value())
+    first = Number(op, op.ArgMax(cast(op, hit, DType.INT32), axis=2, keepdims=1))
+    count = product([line.windows for line in lines])
+    place = op.Gather(stored.reshape(-1).value(), (first * count + arange(count)).value(), axis=0)
+    images, channels = size(op, data, 0), size(op, data, 1)
+    planes = arange(images).reshape(-1, 1, 1, 1) * channels + arange(channels).reshape(-1, 1, 1)
+    index = Number(op, place) + planes * product([line.length for line in lines])
+    shape = joined(op, [known(op, [0, 0], _I64), *(line.windows for line in lines)])
+    return [op.Reshape(top, shape), op.Reshape(index.value(), shape)]
+
+
+# Col2Im --------------------------------------------------------------------------------------------
+
+
+def column_to_image(op: StepBuilder, node: Node) -> Made:
+    """Every element of the image is the sum of what the blocks have for it.
+
+    Blocks and their elements are numbered row by row; for each of the image's elements and each place in a block there
+    is at most one.
+    """
+    op, data = op.at(OPSET), required(node, 0)
+    image, block = number(op, required(node, 1)), number(op, required(node, 2))
+    kind = dtype(node, data)
+    if not kind.is_float and kind not in _SUMMED:
+        raise Unsupported(node, f"Col2Im of {kind.value} came with version 18")
+    axes = _axes_of(node)
+    strides, dilations = (attribute(node, name) or [1] * axes for name in ("strides", "dilations"))
+    pads = attribute(node, "pads") or [0] * 2 * axes
+    sizes, windows = ([whole.part(axis).cast(_I64) for axis in range(axes)] for whole in (image, block))
+    candidates = arange(product(windows)).reshape(-1, 1)
+    inner = unravelled(candidates, windows)
+    outer = unravelled(arange(product(sizes)).reshape(1, -1), sizes)
+    valid, places, counts = known(op, [[True]], DType.BOOL), [], []
+    for axis in range(axes):
+        room = sizes[axis] + pads[axis] + pads[axes + axis] - (windows[axis] - 1) * dilations[axis] - 1
+        counts.append(room // strides[axis] + 1)
+        start = outer[axis] + pads[axis] - inner[axis] * dilations[axis]
+        step = start.at_least(0)
+        on_stride = (step % strides[axis] < 1) & (start < 0).negated()
+        places.append(step // strides[axis])
+        valid = valid & on_stride & (places[axis] < counts[axis])
+    last = product([*windows, *counts])
+    index = candidates * product(counts) + flattened(places, counts)
+    index, valid = _squeezed(index.clipped(0, last - 1), valid)
+    work = work_type(kind) if kind.is_float else kind if kind.bits >= 32 else DType.INT32
+    rows = op.Reshape(cast(op, data, work), joined(op, [known(op, [0, -1], _I64), last]))
+    seen = op.Gather(rows, index.value(), axis=2)
+    if valid.array is None or not valid.array.all():
+        seen = op.Where(valid.value(), seen, op.const(np.zeros(1), work), _types=[seen.type])
+    made = op.ReduceSum(seen, axes=[2], keepdims=0)
+    return cast(op, op.Reshape(made, joined(op, [known(op, [0, 0], _I64), *sizes])), kind)
+
+
+def _axes_of(node: Node) -> int:
+    """How many axes the image of a Col2Im has."""
+    vectors = [value.tensor.shape for value in (node.input(1), node.input(2)) if value is not None]
+    found = [shape[0] for shape in vectors if shape]
+    found += [len(attribute(node, "strides") or attribute(node, "dilations") or ()) or None]
+    found += [None if node.output.rank is None else node.output.rank - 2]
+    axes = next((count for count in found if isinstance(count, int)), None)
+    if axes is None:
+        raise Unsupported(node, "Col2Im with an unknown number of axes came with version 18")
+    return axes
+
+
+def _squeezed(index: Number, valid: Number) -> tuple[Number, Number]:
+    """Of tables (candidates, elements) no more rows than some element has candidates that are valid."""
+    if index.array is None or valid.array is None:
+        return index, valid
+    rows = max(int(valid.array.sum(axis=0).max(initial=0)), 1)
+    order = np.argsort(~valid.array, axis=0, kind="stable")[:rows]
+    picked = (np.take_along_axis(table, order, axis=0) for table in (index.array, valid.array))
+    first, second = (Number(index.op, table) for table in picked)
+    return first, second
