@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ..errors import Unsupported
 from ..graph import Node, Value
 from ..protos import ENUMS
 from ..types import DType
@@ -27,9 +26,18 @@ from .steps import (
 
 _LATER = "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSumSquare"
 
-# without axes, those that leave an element as it is; and those that may go over one axis after the other
-_IDENTITIES = frozenset({"ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"})
-_STEPWISE = _IDENTITIES | {"ReduceL1", "ReduceL2", "ReduceLogSumExp"}
+# those that may go over one axis after the other
+_STEPWISE = {
+    "ReduceL2",
+    "ReduceLogSumExp",
+    "ReduceMax",
+    "ReduceMean",
+    "ReduceMin",
+    "ReduceProd",
+    "ReduceSum",
+}
+# those of integers would cut off each time
+_ROUNDED = {"ReduceL2", "ReduceLogSumExp", "ReduceMean"}
 
 
 def _axes_attribute(op: StepBuilder, node: Node) -> Made:
@@ -37,14 +45,57 @@ def _axes_attribute(op: StepBuilder, node: Node) -> Made:
     axes = constant(node, 1)
     plain = changed(node, without=("noop_with_empty_axes",))
     if attribute(node, "noop_with_empty_axes", 0) and (node.input(1) is None or (axes is not None and not axes.size)):
-        if node.op_type in _IDENTITIES:
-            return required(node, 0)
-        raise Unsupported(node, f"noop_with_empty_axes=1 can't be said before version {node.version}")
+        return _of_each(op, node)
     if is_constant(node):
         return to_attributes(("axes", 1))(op, plain)
-    if node.op_type not in _STEPWISE:
-        raise Unsupported(node, f"axes isn't constant, as it must be before version {node.version}")
-    return reduction(op, node)
+    if node.op_type in _ROUNDED and not dtype(node, node.input(0)).is_float:
+        return _of_integers(op, node)
+    if node.op_type in _STEPWISE:
+        return reduction(op, node)
+    if node.op_type == "ReduceSumSquare":
+        data = required(node, 0)
+        return op.ReduceSum(op.Mul(data, data), *node.inputs[1:], **node.attributes)
+    if node.op_type == "ReduceL1":
+        return op.ReduceSum(op.Abs(required(node, 0)), *node.inputs[1:], **node.attributes)
+    return _log(op, op.ReduceSum(*node.inputs, **node.attributes))
+
+
+def _of_each(op: StepBuilder, node: Node) -> Value:
+    """What is left of a reduction that goes over no axis."""
+    data = required(node, 0)
+    match node.op_type:
+        case "ReduceL1" | "ReduceL2":
+            return op.Abs(data)
+        case "ReduceLogSum":
+            return _log(op, data)
+        case "ReduceSumSquare":
+            return op.Mul(data, data)
+    return data
+
+
+def _of_integers(op: StepBuilder, node: Node) -> Value:
+    """Reductions whose last step cuts off what isn't whole, over axes given at run time."""
+    data = required(node, 0)
+    kind = dtype(node, data)
+    if node.op_type == "ReduceLogSumExp":
+        made = op.ReduceLogSumExp(_floating(op, data), *node.inputs[1:], **node.attributes)
+        return op.Cast(made, to=ENUMS[kind])
+    whole = op.Cast(data, to=ENUMS[DType.INT64], _types=[tensor_type(data, DType.INT64)])
+    if node.op_type == "ReduceL2":
+        total = op.ReduceSum(op.Mul(whole, whole), *node.inputs[1:], **node.attributes)
+        return op.Cast(op.Sqrt(_floating(op, total)), to=ENUMS[kind])
+    total = op.ReduceSum(whole, *node.inputs[1:], **node.attributes)
+    one = op.const(1)  # instead of 0 where nothing is reduced, or nothing left
+    results = op.Max(op.Size(total), one)
+    return op.Cast(op.Div(total, op.Max(op.Div(op.Size(data), results), one)), to=ENUMS[kind])
+
+
+def _log(op: StepBuilder, value: Value) -> Value:
+    """The logarithm, that of integers cut off."""
+    kind = value.tensor.dtype
+    if kind is None or kind.is_float:
+        return op.Log(value)
+    return op.Cast(op.Log(_floating(op, value)), to=ENUMS[kind])
 
 
 def _floating(op: StepBuilder, value: Value) -> Value:
@@ -56,8 +107,7 @@ def _log_of_sum(op: StepBuilder, node: Node) -> Made:
     kind = dtype(node, required(node, 0))
     if kind.is_float:
         return None
-    total = op.ReduceSum(*node.inputs, **node.attributes)
-    return op.Cast(op.Log(_floating(op, total)), to=ENUMS[kind])
+    return _log(op, op.ReduceSum(*node.inputs, **node.attributes))
 
 
 def _log_of_exponentials(op: StepBuilder, node: Node) -> Made:

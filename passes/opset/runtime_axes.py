@@ -41,7 +41,7 @@ def reduction(op: StepBuilder, node: Node) -> Value:
     mask = _mask(op, axes, size)
     if not attribute(node, "noop_with_empty_axes", 0):
         mask = op.Or(mask, op.Equal(op.Size(axes), op.const(0)))
-    made = op.Abs(data) if node.op_type in ("ReduceL1", "ReduceL2") else data
+    made = op.Abs(data) if node.op_type == "ReduceL2" else data
     shape, one = op.Shape(data), numbers(op, 1)
     for axis in range(size):
         taken, length = (op.Slice(value, numbers(op, axis), numbers(op, axis + 1)) for value in (mask, shape))
