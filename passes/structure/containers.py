@@ -16,7 +16,8 @@ from ..loop import Captured, Carried, Iteration, Slot, is_if, is_loop
 from ..protos import ENUMS
 from ..rewrite import Builder, Rewriter
 from ..types import DType, OptionalType, SequenceType, TensorType, tensor
-from .held import Resolver, is_new, is_not_carried
+from .forms import is_new, is_not_carried
+from .held_control import Resolver
 from .sequences import SequencesToStacks
 from .simplify import RemoveDead
 

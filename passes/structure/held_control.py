@@ -1,0 +1,196 @@
+"""Loops and branches that hand on sequences and optionals -> those that hand on what these hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ..graph import Graph, Node, Value
+from ..loop import Captured, Carried, Entry, Loop, Slot
+from ..opset.known import known_array
+from ..rewrite import Builder
+from ..types import SequenceType, TensorType, Type
+from .forms import is_new, is_not_carried
+from .held import Held, Results
+from .simplify import RemoveDead
+from .unroll import unrolled
+
+Way = tuple[int, ...] | str
+"""How a carried value is carried: "parts" (what it is made of), "whole", or a sequence's elements of this shape
+in one tensor."""
+
+
+@dataclass(slots=True)
+class _Flat:
+    """A loop about to be placed: its slots, what stands outside, its body, and how its results are built again."""
+
+    slots: list[Slot]
+    outside: list[Value]
+    body: Graph
+
+    def is_plain(self, opset: int) -> bool:
+        """Whether the opset can say it."""
+        if any(is_not_carried(value.type, opset) for value in self.outside):
+            return False
+        return not any(is_new(value.type, opset) for inner in self.body.graphs() for value in inner.values())
+
+
+class Resolver(Held):
+    """Rules for a graph that goes to an opset without the sequences and optionals that it has."""
+
+    def __init__(self, opset: int) -> None:
+        super().__init__()
+        self.opset = opset
+        self.rules["backedge", "Loop"] = [self._loop]
+        self.rules["backedge", "If"] = [self._branch]
+
+    def _loop(self, op: Builder, node: Node) -> Results:
+        ways: dict[Entry, Way] = {}
+        flat = self._flat(op, node, ways)
+        while flat is None:
+            flat = self._flat(op, node, ways)
+        if not flat.is_plain(self.opset):
+            results = unrolled(op, node)
+            if results is not None:
+                return results
+        return self._place(op, node, flat, ways)
+
+    def _flat(self, op: Builder, node: Node, ways: dict[Entry, Way]) -> _Flat | None:
+        """The loop with leaves in place of what is known; None where an entry has to go another way, told in `ways`."""
+        loop = Loop(node)
+        inner = op.region(loop.body.name)
+        slots: list[Slot] = []
+        outside: list[Value] = []
+        arguments: list[Value] = []
+        for entry in loop.entries:
+            given = entry.outside
+            if given is None or (given not in self.forms and not isinstance(entry.slot, Carried)):
+                slots.append(entry.slot)
+                outside += [given] if given is not None else []
+                if entry.enter is not None:
+                    arguments.append(_entered(inner, entry.enter, entry.enter.type))
+                continue
+            way = "parts" if isinstance(entry.slot, Captured) else ways.setdefault(entry, "parts")
+            leaves = self._leaving(op, given, way)
+            if leaves is None:
+                ways[entry] = "whole"
+                return None
+            slots += [entry.slot] * len(leaves)
+            outside += leaves
+            assert entry.enter is not None
+            arguments.append(self._entering(inner, entry, way, leaves))
+        outputs = inner.inline(loop.body, arguments)
+        made: list[Value] = []
+        for entry in loop.entries:
+            if entry.leave is None:
+                continue
+            value = outputs[entry.place.leave]
+            if not isinstance(entry.slot, Carried):
+                made.append(value)
+                continue
+            way = ways[entry]
+            leaves = self._leaving(inner, value, way)
+            if leaves is None or (way == "parts" and self.structure(value) != self.structure(entry.outside)):
+                ways[entry] = self._other_way(entry, value, way)
+                return None
+            made += leaves
+        inner.graph.outputs = made
+        RemoveDead()(inner.graph)
+        return _Flat(slots, outside, inner.graph)
+
+    def _other_way(self, entry: Entry, leave: Value, way: Way) -> Way:
+        """Another way to carry what isn't made of the same parts before and behind a pass."""
+        assert entry.outside is not None
+        if way != "parts" or not is_not_carried(entry.outside.type, self.opset):
+            return "whole"
+        shape = self.element_shape(entry.outside, leave)
+        return "whole" if shape is None else shape
+
+    def _leaving(self, op: Builder, value: Value, way: Way) -> list[Value] | None:
+        """What is carried of a value; None where it can't go this way."""
+        if way == "whole":
+            return [value]
+        if isinstance(way, str):
+            return self.leaves(value)
+        stack = self.stacked(op, value, way)
+        return None if stack is None else [stack]
+
+    def _entering(self, inner: Builder, entry: Entry, way: Way, leaves: Sequence[Value]) -> Value:
+        """The body's value of an entry, of what enters in its place."""
+        assert entry.enter is not None and entry.outside is not None
+        if entry.outside not in self.forms or way == "whole":
+            return _entered(inner, entry.enter, entry.enter.type)
+        if isinstance(way, tuple):
+            return self.unstacked(inner, _entered(inner, entry.enter, TensorType(leaves[0].tensor.dtype, (None, *way))))
+        kept = isinstance(entry.slot, Captured)
+        parts = [_entered(inner, entry.enter, leaf.type if kept else _loose(leaf.type)) for leaf in leaves]
+        return self.again(inner, entry.outside, iter(parts))
+
+    def _place(self, op: Builder, node: Node, flat: _Flat, ways: dict[Entry, Way]) -> list[Value]:
+        loop = Loop(node)
+        made = iter(op.loop(loop.trip, loop.initial_condition, flat.slots, flat.outside, flat.body))
+        results: list[Value] = []
+        for entry in loop.entries:
+            if entry.result is None:
+                continue
+            way = ways.get(entry, "whole")
+            if isinstance(way, tuple):
+                results.append(self.unstacked(op, next(made)))
+            elif way == "parts" and entry.outside is not None:
+                results.append(self.again(op, entry.outside, made))
+            else:
+                results.append(next(made))
+        return results
+
+    def _branch(self, op: Builder, node: Node) -> Results:
+        condition = node.input(0)
+        assert condition is not None
+        captures = [value for value in node.captures if value is not None]
+        known = known_array(condition)
+        if known is not None:
+            return op.inline(node.regions["then" if known.any() else "else"], captures)
+        leaves = [leaf for value in captures for leaf in self.leaves(value)]
+        bodies: list[Builder] = []
+        for name in ("then", "else"):
+            region = node.regions[name]
+            inner = op.region(region.name)
+            entered = iter([inner.graph.add_input(inner.claim(f"{leaf.name}_seen"), leaf.type) for leaf in leaves])
+            arguments = [self.again(inner, value, entered) for value in captures]
+            inner.graph.outputs = inner.inline(region, arguments)
+            bodies.append(inner)
+        pairs = list(zip(*(inner.graph.outputs for inner in bodies), strict=True))
+        ways = [self._way(*pair) for pair in pairs]
+        for side, inner in enumerate(bodies):
+            outputs: list[Value] = []
+            for pair, way in zip(pairs, ways, strict=True):
+                outputs += self._leaving(inner, pair[side], way) or []
+            inner.graph.outputs = outputs
+            RemoveDead()(inner.graph)
+        count = len(bodies[0].graph.outputs)
+        made = iter(op.branch(condition, leaves, bodies[0].graph, bodies[1].graph) if count else ())
+        return [self._result(op, pair[0], way, made) for pair, way in zip(pairs, ways, strict=True)]
+
+    def _way(self, a: Value, b: Value) -> Way:
+        """How the branches give a value, which is of both."""
+        if self.structure(a) == self.structure(b):
+            return "parts"
+        shape = self.element_shape(a, b)
+        if shape is None or not isinstance(a.type, SequenceType) or not is_not_carried(a.type, self.opset):
+            return "whole"
+        return shape
+
+    def _result(self, op: Builder, value: Value, way: Way, made: Iterator[Value]) -> Value:
+        if isinstance(way, tuple):
+            return self.unstacked(op, next(made))
+        return next(made) if way == "whole" else self.again(op, value, made)
+
+
+def _loose(type: Type | None) -> Type | None:
+    """The type of what is carried, whose shape may change from pass to pass."""
+    return TensorType(type.dtype) if isinstance(type, TensorType) else type
+
+
+def _entered(inner: Builder, old: Value, type: Type | None) -> Value:
+    twin = inner.graph.add_input(inner.claim(old.name), type)
+    twin.meta = old.meta
+    return twin
