@@ -9,6 +9,7 @@ import numpy as np
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..protos import ENUMS
+from ..tensor import TensorData
 from ..types import DType
 from .build import StepBuilder
 from .steps import (
@@ -138,9 +139,19 @@ def _ratio_attribute(op: StepBuilder, node: Node) -> Made:
     """Nothing is dropped outside training, whatever the ratio."""
     mode, ratio = constant(node, 2), constant(node, 1)
     if node.input(2) is not None and (mode is None or mode.any()):
+        if ratio is not None and not ratio.any():
+            return _all_kept(op, node)
         raise Unsupported(node, "training_mode can't be said before version 12")
     known = None if ratio is None else float(ratio.reshape(-1)[0])
     return changed(node, inputs=node.inputs[:1], without=("seed",), ratio=known)
+
+
+def _all_kept(op: StepBuilder, node: Node) -> list[Value]:
+    """Training that drops nothing."""
+    data = required(node, 0)
+    if not wanted(node, 1):
+        return [data, Value("")][: len(node.outputs)]
+    return [data, op.ConstantOfShape(op.Shape(data), value=TensorData.of(np.ones(1, np.bool_)))]
 
 
 # GroupNormalization ------------------------------------------------------------------------------

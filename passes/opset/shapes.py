@@ -9,6 +9,7 @@ from ..graph import Node, Value
 from ..protos import ENUMS
 from ..types import DType, TensorType
 from .build import StepBuilder
+from .ranges import counted
 from .runtime_axes import squeeze, unsqueeze
 from .steps import (
     Made,
@@ -82,6 +83,25 @@ def _whole_shape(op: StepBuilder, node: Node) -> Made:
     return op.Slice(whole, numbers(op, start), numbers(op, _INT64_MAX if end is None else end), numbers(op, 0))
 
 
+# DepthToSpace ------------------------------------------------------------------------------------
+
+
+def _depth_first(op: StepBuilder, node: Node) -> Made:
+    """DepthToSpace: mode=CRD by putting the channels in the order of DCR."""
+    if attribute(node, "mode", "DCR") == "DCR":
+        return changed(node, without=("mode",))
+    data, block = required(node, 0), given(node, "blocksize") ** 2
+    dims = data.tensor.shape
+    channels = dims[1] if dims is not None and len(dims) > 1 else None
+    if isinstance(channels, int):
+        order = numbers(op, np.arange(channels).reshape(-1, block).T)
+    else:
+        size = op.at(9).Slice(op.Shape(data), starts=[1], ends=[2], axes=[0])
+        table = op.Transpose(op.Reshape(counted(op, size), numbers(op, [-1, block])), perm=[1, 0])
+        order = op.Reshape(table, numbers(op, -1))
+    return changed(node, inputs=[op.Gather(data, order, axis=1)], without=("mode",))
+
+
 # Tile --------------------------------------------------------------------------------------------
 
 
@@ -144,7 +164,7 @@ ROWS = {
     **rows("ArgMax ArgMin", 12, Step(same, _last_of_equals)),
     ("Trilu", 14): Step("Trilu came with version 14", _triangle),
     ("Concat", 4): defaults({"axis": 1}, {}),
-    ("DepthToSpace", 11): added(mode="DCR"),
+    ("DepthToSpace", 11): Step(same, _depth_first),
     ("SpaceToDepth", 28): added(mode="DCR"),
     ("Tile", 6): Step(_repeats, "one number for each axis can't be said in version 1"),
 }
