@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from ..errors import Unsupported
 from ..graph import Graph, Node, Value
 from ..hub import HUB
-from ..infer import infer
+from ..infer import constant_node_data, infer
 from ..loop import Captured, Carried, Iteration, Slot, is_if, is_loop
 from ..protos import ENUMS
 from ..rewrite import Builder, Rewriter
 from ..types import DType, OptionalType, SequenceType, TensorType, tensor
 from .forms import is_new, is_not_carried
-from .held_control import Resolver
+from .held_control import Resolver, copied
 from .sequences import SequencesToStacks
 from .simplify import RemoveDead
 
@@ -38,20 +38,19 @@ def plain_containers(graph: Graph, opset: int) -> Graph:
             if is_new(value.type, opset):
                 what = "sequences" if isinstance(value.type, SequenceType) else "optionals"
                 raise Unsupported(f"{value.name!r}", f"the model {word} it, and there are no {what} at opset {opset}")
-    nodes = [node for _, node in graph.walk()]
-    if opset < _MAP and any(node.op == ("", "SequenceMap") for node in nodes):
-        graph = Rewriter(HUB, {("", "SequenceMap"): [_map]}, fallback=Builder.copy).run(graph)
-        infer(graph)
-        nodes = [node for _, node in graph.walk()]
-    if not any(_is_in_the_way(node, opset) for node in nodes):
+    maps = opset < _MAP and any(node.op == ("", "SequenceMap") for _, node in graph.walk())
+    if not maps and not any(_is_in_the_way(node, opset) for _, node in graph.walk()):
         return graph
-    graph = graph.copy()
+    graph = Rewriter(HUB, {("", "SequenceMap"): [_map], ("", "Constant"): [_constant]}, fallback=copied).run(graph)
+    infer(graph)
+    if not any(_is_in_the_way(node, opset) for _, node in graph.walk()):
+        return graph
     if is_not_carried(SequenceType(), opset):
         SequencesToStacks()(graph)
         RemoveDead()(graph)
         infer(graph)
     resolver = Resolver(opset)
-    graph = Rewriter(HUB, resolver.rules, fallback=Builder.copy).run(graph)
+    graph = Rewriter(HUB, resolver.rules, fallback=copied).run(graph)
     RemoveDead()(graph)
     infer(graph)
     return graph
@@ -65,6 +64,12 @@ def _is_in_the_way(node: Node, opset: int) -> bool:
     if node.op[0] or any(is_new(value.type, opset) for value in values):
         return not node.domain
     return node.op_type.startswith("Optional") and is_new(OptionalType(), opset)
+
+
+def _constant(op: Builder, node: Node) -> Value | None:
+    """A Constant node -> a constant, where it holds a dense tensor."""
+    data = constant_node_data(node)
+    return None if data is None else op.graph.add_constant(data, op.claim(node.output.name))
 
 
 def _map(op: Builder, node: Node) -> Sequence[Value]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from ..graph import Graph, Node, Value
 from ..loop import Captured, Carried, Entry, Loop, Slot
+from ..opset.build import give_types
+from ..opset.control import small_constant
 from ..opset.known import known_array
 from ..rewrite import Builder
 from ..types import SequenceType, TensorType, Type
@@ -64,6 +66,10 @@ class Resolver(Held):
         arguments: list[Value] = []
         for entry in loop.entries:
             given = entry.outside
+            known = small_constant(given) if isinstance(entry.slot, Captured) else None
+            if known is not None:
+                arguments.append(inner.const(known))
+                continue
             if given is None or (given not in self.forms and not isinstance(entry.slot, Carried)):
                 slots.append(entry.slot)
                 outside += [given] if given is not None else []
@@ -149,13 +155,17 @@ class Resolver(Held):
         known = known_array(condition)
         if known is not None:
             return op.inline(node.regions["then" if known.any() else "else"], captures)
-        leaves = [leaf for value in captures for leaf in self.leaves(value)]
+        constants = {value: data for value in captures if (data := small_constant(value)) is not None}
+        leaves = [leaf for value in captures if value not in constants for leaf in self.leaves(value)]
         bodies: list[Builder] = []
         for name in ("then", "else"):
             region = node.regions[name]
             inner = op.region(region.name)
             entered = iter([inner.graph.add_input(inner.claim(f"{leaf.name}_seen"), leaf.type) for leaf in leaves])
-            arguments = [self.again(inner, value, entered) for value in captures]
+            arguments = [
+                inner.const(constants[value]) if value in constants else self.again(inner, value, entered)
+                for value in captures
+            ]
             inner.graph.outputs = inner.inline(region, arguments)
             bodies.append(inner)
         pairs = list(zip(*(inner.graph.outputs for inner in bodies), strict=True))
@@ -183,6 +193,14 @@ class Resolver(Held):
         if isinstance(way, tuple):
             return self.unstacked(op, next(made))
         return next(made) if way == "whole" else self.again(op, value, made)
+
+
+def copied(op: Builder, node: Node) -> Sequence[Value]:
+    """The node itself, with what is known by now of the types that it gives."""
+    made = op.copy(node)
+    if made and not node.regions and made[0].producer is not None:
+        give_types(made[0].producer)
+    return made
 
 
 def _loose(type: Type | None) -> Type | None:
