@@ -127,18 +127,34 @@ def _columns(op: StepBuilder, node: Node, value: Value | None) -> Value | None:
     return value if value is None or not _is_single(value) or rank(node, value) > 1 else _scalar(op, value)
 
 
-def _product(
-    op: StepBuilder, node: Node, a: Value, a_zero: Value | None, b: Value, b_zero: Value | None, opset: int
-) -> Value:
-    left = _centred(op, a, _rows(op, node, a_zero), DType.INT32)
-    right = _centred(op, b, _columns(op, node, b_zero), DType.INT32)
-    return op.at(opset).MatMul(left, right)
+def _exact(node: Node, products: int | None) -> DType:
+    """A floating-point type that holds every sum of so many products, which must stay within int32."""
+    if products is None:
+        raise Unsupported(node, "the number of products in each sum isn't known")
+    if products * _TAP >= 2**31:
+        raise Unsupported(node, "its sums may leave int32")
+    return DType.FLOAT32 if products * _TAP < 2**24 else DType.FLOAT64
+
+
+def _terms(a: Value, b: Value) -> int | None:
+    """How many products each sum of a matrix product has."""
+    left, right = a.tensor.shape, b.tensor.shape
+    sizes = [left[-1] if left else None, right[-min(2, len(right))] if right else None]
+    return next((size for size in sizes if isinstance(size, int)), None)
+
+
+def _product(op: StepBuilder, node: Node, a: Value, a_zero: Value | None, b: Value, b_zero: Value | None) -> Value:
+    """MatMul of integers came with version 9."""
+    kind = DType.INT32 if op.target >= 9 else _exact(node, _terms(a, b))
+    left = _centred(op, a, _rows(op, node, a_zero), kind)
+    right = _centred(op, b, _columns(op, node, b_zero), kind)
+    return cast(op, op.MatMul(left, right), DType.INT32)
 
 
 def _matmul_integer(op: StepBuilder, node: Node) -> Made:
     """MatMulInteger-10: int32, wrapping."""
     zeros = node.input(2), node.input(3)
-    return _product(op.at(13), node, required(node, 0), zeros[0], required(node, 1), zeros[1], 13)
+    return _product(op.at(13), node, required(node, 0), zeros[0], required(node, 1), zeros[1])
 
 
 def _requantized(op: StepBuilder, sums: Value, scales: Sequence[Value], zero: Value) -> Value:
@@ -157,7 +173,7 @@ def _qlinear_matmul(op: StepBuilder, node: Node) -> Made:
         if not dtype(node, value).is_integer:
             raise Unsupported(node, f"a product of {dtype(node, value).value} isn't one of integers")
     op = op.at(13)
-    sums = _product(op, node, a, a_zero, b, b_zero, 13)
+    sums = _product(op, node, a, a_zero, b, b_zero)
     scales = [_rows(op, node, a_scale), _columns(op, node, b_scale), _rows(op, node, y_scale)]
     zero = _rows(op, node, y_zero)
     assert zero is not None
@@ -174,12 +190,8 @@ def _convolved(op: StepBuilder, node: Node, places: Sequence[int]) -> Value:
     x, x_zero, w, w_zero = (node.input(place) for place in places)
     assert x is not None and w is not None
     _, *taps = fixed(node, w)
-    if any(isinstance(size, str) for size in taps):
-        raise Unsupported(node, "the number of products in each sum isn't known")
-    most = math.prod(size for size in taps if isinstance(size, int)) * _TAP
-    if most >= 2**31:
-        raise Unsupported(node, "its sums may leave int32")
-    kind = DType.FLOAT32 if most < 2**24 else DType.FLOAT64
+    sizes = [size for size in taps if isinstance(size, int)]
+    kind = _exact(node, math.prod(sizes) if len(sizes) == len(taps) else None)
     if x_zero is not None:
         x_zero = _along(op, node, x_zero, rank(node, x), 1)
     if w_zero is not None:
