@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from ...passes.errors import Unsupported
 from ...passes.graph import Node, Value
@@ -307,7 +308,7 @@ class _Lowering:
             if a is not None and b is not None:
                 trip = self.op.const(min(int(a), int(b)), _INT64)
             else:
-                trip = _extreme(self.op, "Min", trip, bound, self.opset)
+                trip = _on_lengths(self.op, "Min", trip, bound, self.opset)
         return trip
 
     def _count(self, sequence: Value, slot: Sliced) -> Value:
@@ -320,16 +321,16 @@ class _Lowering:
         length = op.Gather(op.Shape(sequence), op.const(slot.axis, _INT64), axis=0)
         if slot.part is None and abs(slot.stride) == 1 and (slot.start, slot.end) in ((0, -1), (-1, 0)):
             return length
-        zero = op.const(0, _INT64)
+        zero, math = op.const(0, _INT64), partial(_on_lengths, op, opset=self.opset)
 
         def bound(position: int) -> Value:
             if position >= 0:
-                return _extreme(op, "Min", length, op.const(position, _INT64), self.opset)
-            return _extreme(op, "Max", op.Add(length, op.const(position + 1, _INT64)), zero, self.opset)
+                return math("Min", length, op.const(position, _INT64))
+            return math("Max", math("Add", length, op.const(position + 1, _INT64)), zero)
 
         start, end = bound(slot.start), bound(slot.end)
-        distance = op.Sub(start, end) if slot.reversed else op.Sub(end, start)
-        return op.Div(_extreme(op, "Max", distance, zero, self.opset), op.const(abs(slot.stride), _INT64))
+        distance = math("Sub", start, end) if slot.reversed else math("Sub", end, start)
+        return math("Div", math("Max", distance, zero), op.const(abs(slot.stride), _INT64))
 
     # what a Scan or Loop stacked along axis 0, forwards -> as the slot says -----------------------
 
@@ -382,20 +383,24 @@ class _Lowering:
         i, _ = body.input("i", tensor(_INT64)), body.input("c", tensor(DType.BOOL))
         idle, last = body.input("idle", tensor(_INT64)), body.input("last", tensor(_INT64))
         go_on = body.const(True, DType.BOOL)
-        finish(body, [go_on, idle, body.Sub(last, i)])
+        finish(body, [go_on, idle, _on_lengths(body, "Sub", last, i, self.opset)])
         node = Node("", "Loop", version_of("Loop", self.opset, self.node))
         node.regions["body"] = body.graph
         node.captured = 1
         one = op.const(1, _INT64)
         types = [tensor(_INT64), tensor(_INT64, None)]
-        inputs = [count, op.const(True, DType.BOOL), op.const(0, _INT64), op.Sub(count, one)]
+        end = _on_lengths(op, "Sub", count, one, self.opset)
+        inputs = [count, op.const(True, DType.BOOL), op.const(0, _INT64), end]
         _, indices = op.place(node, inputs, {}, 2, types)
         return _gather(op, value, indices, 0, self.opset)
 
 
-def _extreme(op: Builder, name: str, a: Value, b: Value, opset: int) -> Value:
-    """Min or Max of two int64 scalars, one of which is a length; as float64 where Min-11 takes no integers."""
-    if opset >= 12:
+_INTEGERS_SINCE = {"Min": 12, "Max": 12}  # Add, Sub, Mul and Div: 6
+
+
+def _on_lengths(op: Builder, name: str, a: Value, b: Value, opset: int) -> Value:
+    """Arithmetic on int64 scalars that are lengths or no longer than one, which float64 holds exactly."""
+    if opset >= _INTEGERS_SINCE.get(name, 6):
         return op.call(name, a, b)
     wide = [op.Cast(value, to=ENUMS[DType.FLOAT64]) for value in (a, b)]
     return op.Cast(op.call(name, *wide), to=ENUMS[_INT64], _types=[tensor(_INT64)])
@@ -408,8 +413,8 @@ def _gather(op: Builder, data: Value, indices: Value, axis: int, opset: int) -> 
 
 def _part(body: Builder, sequence: Value, slot: Sliced, i: Value, opset: int) -> Value:
     """Part number i of a sequence."""
-    stride = body.const(abs(slot.stride), _INT64)
-    offset = i if abs(slot.stride) == 1 else body.Mul(i, stride)
+    math = partial(_on_lengths, body, opset=opset)
+    offset = i if abs(slot.stride) == 1 else math("Mul", i, body.const(abs(slot.stride), _INT64))
     size = None
     shape = sequence.tensor.shape
     if shape is not None and -len(shape) <= slot.axis < len(shape):
@@ -419,23 +424,20 @@ def _part(body: Builder, sequence: Value, slot: Sliced, i: Value, opset: int) ->
             first = body.const(part_range(slot, size)[0], _INT64)
         else:
             length = body.Gather(body.Shape(sequence), body.const(slot.axis, _INT64), axis=0)
+            back = int(slot.reversed)  # part 0 ends with the element before `start`
             if slot.start < 0:
-                first = body.Add(length, body.const(slot.start + 1, _INT64))
+                first = math("Add", length, body.const(slot.start + 1 - back, _INT64))
             else:
-                fixed = body.const(slot.start, _INT64)
-                first = _extreme(body, "Min", length, fixed, opset)
-            if slot.reversed:
-                first = body.Sub(first, body.const(1, _INT64))
-        index = body.Sub(first, offset) if slot.reversed else body.Add(first, offset)
+                first = math("Sub", math("Min", length, body.const(slot.start, _INT64)), body.const(back, _INT64))
+        index = math("Sub", first, offset) if slot.reversed else math("Add", first, offset)
     else:
-        index = offset if slot.start == 0 else body.Add(offset, body.const(slot.start, _INT64))
+        index = offset if slot.start == 0 else math("Add", offset, body.const(slot.start, _INT64))
     if slot.part is None:
         return _gather(body, sequence, index, slot.axis, opset)
     axes = body.const([0], _INT64)
     if slot.reversed:
-        start = body.Sub(index, body.const(slot.part - 1, _INT64))
-        end = body.Add(index, body.const(1, _INT64))
+        start, end = math("Sub", index, body.const(slot.part - 1, _INT64)), math("Add", index, body.const(1, _INT64))
     else:
-        start, end = index, body.Add(index, body.const(slot.part, _INT64))
+        start, end = index, math("Add", index, body.const(slot.part, _INT64))
     start, end = body.Unsqueeze(start, axes), body.Unsqueeze(end, axes)
     return body.Slice(sequence, start, end, body.const([slot.axis], _INT64))

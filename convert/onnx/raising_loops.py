@@ -24,13 +24,14 @@ SAME_SHAPES = "onnx.same_shapes"
 
 def _to_scalar(op: Builder, value: Value, dtype: DType) -> Value:
     """`value` ([], [1] or of unknown rank) as a scalar of type `dtype`."""
-    if value.tensor.dtype not in (None, dtype):
+    if value.tensor.dtype is None:  # it can be nothing else
+        value.type = TensorType(dtype, value.tensor.shape)
+    elif value.tensor.dtype is not dtype:
         value = op.Cast(value, to=_ENUM[dtype], _types=[TensorType(dtype, value.tensor.shape)])
     if value.rank == 0:
         return value
-    if value.rank == 1:  # below opset 5, Reshape takes floats alone
-        return op.Squeeze(value, op.const([0], DType.INT64), _types=[tensor(dtype)])
-    return op.Reshape(value, op.const([], DType.INT64), _types=[tensor(dtype)])
+    axes = op.const([0], DType.INT64) if value.rank == 1 else None
+    return op.Squeeze(value, axes, _types=[tensor(dtype)])  # below opset 5, Reshape takes floats alone
 
 
 _ENUM = {DType.INT64: 7, DType.BOOL: 9}
