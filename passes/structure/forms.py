@@ -39,7 +39,7 @@ class Form:
     """How a sequence or an optional is made of other values.
 
     `kind`: "elements"; "slices" of a tensor, which is the one value, along axis `detail[0]`, that is kept if
-    `detail[1]`; "optional", of one value or none.
+    `detail[1]`; "chunks" of a tensor along axis `detail[0]`, the second value long; "optional", of one value or none.
     """
 
     kind: str
@@ -58,6 +58,8 @@ class Forms:
         types = [type]
         if form.kind == "slices":
             value = op.SplitToSequence(*form.values, axis=form.detail[0], keepdims=form.detail[1], _types=types)
+        elif form.kind == "chunks":
+            value = op.SplitToSequence(*form.values, axis=form.detail[0], _types=types)
         elif form.kind == "optional":
             element = type.element if isinstance(type, OptionalType) else None
             value = op.Optional(*form.values, type=None if form.values else element, _types=types)
@@ -80,6 +82,10 @@ class Forms:
         if form is None or form.kind != "slices":
             return None
         return form.values[0], form.detail[0], bool(form.detail[1])
+
+    def chunks(self, value: Value | None) -> tuple[Value, Value, int] | None:
+        form = self.forms.get(value) if value is not None else None
+        return (*form.values[:2], form.detail[0]) if form is not None and form.kind == "chunks" else None
 
     def structure(self, value: Value | None) -> Any:
         """The structure of a value, without the values in it: equal ones may be carried in each other's place."""

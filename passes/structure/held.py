@@ -69,7 +69,7 @@ class Held(Forms):
         if position is None:
             parts.insert(0, stack)
         else:
-            split = self._from_front(op, stack, position)
+            split = _from_front(op, position, _count(op, stack))
             parts = [_slice(op, stack, op.const([0]), split), *parts, _slice(op, stack, split, op.const([_END]))]
         return self.unstacked(op, op.Concat(*parts, axis=0))
 
@@ -83,22 +83,13 @@ class Held(Forms):
             return None
         if position is None:
             return self.unstacked(op, _slice(op, stack, op.const([0]), op.const([-1])))
-        split = self._from_front(op, stack, position)
+        split = _from_front(op, position, _count(op, stack))
         behind = _slice(op, stack, op.Add(split, op.const([1])), op.const([_END]))
         return self.unstacked(op, op.Concat(_slice(op, stack, op.const([0]), split), behind, axis=0))
 
     def _stack(self, op: Builder, sequence: Value | None, shape: tuple[int, ...] | None) -> Value | None:
         """The elements of a sequence in one tensor; None where they may not all be of this shape."""
         return None if shape is None else self.stacked(op, sequence, shape)
-
-    def _from_front(self, op: Builder, stack: Value, position: Value) -> Value:
-        """A position in a sequence counted from the front, int64 [1]."""
-        place = op.Cast(op.Reshape(position, op.const([1])), to=ENUMS[DType.INT64])
-        known = known_array(place)
-        if known is not None and known[0] >= 0:
-            return place
-        length = op.Slice(op.Shape(stack), op.const([0]), op.const([1]))
-        return op.Where(op.Less(place, op.const([0])), op.Add(place, length), place)
 
     def _at(self, op: Builder, node: Node) -> Results:
         elements, position = self.elements(node.input(0)), node.input(1)
@@ -109,6 +100,11 @@ class Held(Forms):
             value, axis, keep = slices
             found = op.Gather(value, _scalar(op, position), axis=axis)
             return op.Unsqueeze(found, op.const([axis])) if keep else found
+        chunks = self.chunks(node.input(0))
+        if chunks is not None:
+            value, size, axis = chunks
+            start = op.Mul(_from_front(op, position, _chunk_count(op, *chunks)), size)
+            return op.Slice(value, start, op.Add(start, size), op.const([axis]))
         place = _position(position, None if elements is None else len(elements))
         if elements is None:
             return None
@@ -121,6 +117,9 @@ class Held(Forms):
 
     def _length(self, op: Builder, node: Node) -> Results:
         elements, slices = self.elements(node.input(0)), self.slices(node.input(0))
+        chunks = self.chunks(node.input(0))
+        if chunks is not None:
+            return op.Reshape(_chunk_count(op, *chunks), op.const([], DType.INT64))
         if slices is not None:
             return op.Gather(op.Shape(slices[0]), op.const(slices[1], DType.INT64), axis=0)
         return None if elements is None else op.const(len(elements), DType.INT64)
@@ -128,11 +127,12 @@ class Held(Forms):
     def _join(self, op: Builder, node: Node) -> Results:
         elements, slices = self.elements(node.input(0)), self.slices(node.input(0))
         axis, new = int(node.attributes.get("axis", 0)), bool(node.attributes.get("new_axis", 0))
-        if slices is not None and new is not slices[2]:
-            value, sliced, _ = slices
-            rank = value.rank
-            if rank is not None and sliced % rank == axis % rank:
-                return op.Identity(value)
+        chunks = self.chunks(node.input(0))
+        whole, split, put_back = (*slices[:2], new is not slices[2]) if slices else (None, 0, False)
+        if chunks is not None:
+            whole, split, put_back = chunks[0], chunks[2], not new
+        if whole is not None and whole.rank and put_back and split % whole.rank == axis % whole.rank:
+            return op.Identity(whole)
         if slices is not None:
             stack = self._stack(op, node.input(0), self.element_shape(node.input(0)))
             return None if stack is None else _joined(op, stack, axis, new)
@@ -149,7 +149,12 @@ class Held(Forms):
         axis, keep = int(node.attributes.get("axis", 0)), int(node.attributes.get("keepdims", 1))
         counts = _parts(value, axis, sizes)
         if counts is None or len(counts) > _MOST:
-            return self._kept(op, node, Form("slices", (value,), (axis, keep))) if sizes is None else None
+            if sizes is None:
+                return self._kept(op, node, Form("slices", (value,), (axis, keep)))
+            if sizes.rank != 0:
+                return None
+            length = op.Cast(op.Reshape(sizes, op.const([1])), to=ENUMS[DType.INT64])
+            return self._kept(op, node, Form("chunks", (value, length), (axis,)))
         parts: list[Value] = [value]
         if len(counts) != 1:
             given = (
@@ -187,7 +192,30 @@ class Held(Forms):
 
 
 def _slice(op: Builder, value: Value, start: Value, end: Value) -> Value:
-    return op.Slice(value, start, end, op.const([0]))
+    known = value.tensor
+    type = TensorType(known.dtype, None if known.shape is None else (None, *known.shape[1:]))
+    return op.Slice(value, start, end, op.const([0]), _types=[type])
+
+
+def _count(op: Builder, value: Value, axis: int = 0) -> Value:
+    """The size of an axis, int64 [1]."""
+    rank = value.rank
+    start = axis if axis >= 0 or rank is None else axis + rank
+    return op.Slice(op.Shape(value), op.const([start]), op.const([start + 1 or _END]))
+
+
+def _chunk_count(op: Builder, value: Value, size: Value, axis: int) -> Value:
+    """How many chunks there are, the last of which may be shorter, int64 [1]."""
+    return op.Div(op.Add(_count(op, value, axis), op.Sub(size, op.const([1]))), size)
+
+
+def _from_front(op: Builder, position: Value, count: Value) -> Value:
+    """A position in a sequence of so many elements counted from the front, int64 [1]."""
+    place = op.Cast(op.Reshape(position, op.const([1])), to=ENUMS[DType.INT64])
+    known = known_array(place)
+    if known is not None and known[0] >= 0:
+        return place
+    return op.Where(op.Less(place, op.const([0])), op.Add(place, count), place)
 
 
 def _joined(op: Builder, stack: Value, axis: int, new: bool) -> Value | None:
