@@ -163,11 +163,9 @@ def _resampled(op: StepBuilder, node: Node, data: Value, axis: _Axis, how: _Filt
     if how.mode == "nearest":
         made = gathered(_ROUNDED[how.rounding](places, axis))
     else:
-        parts = [
-            weighted(op, gathered(index), weight.reshape(-1, *tail))
-            for index, weight in _taps(node, places, axis, how)
-            if weight.array is None or weight.array.any()
-        ]
+        taps = _taps(node, places, axis, how)
+        some = [tap for tap in taps if tap[1].array is None or tap[1].array.any()]
+        parts = [weighted(op, gathered(index), weight.reshape(-1, *tail)) for index, weight in some or taps[:1]]
         made = parts[0]
         for part in parts[1:]:
             made = op.Add(made, part)
