@@ -119,9 +119,10 @@ def _floor_modulo(op: StepBuilder, node: Node) -> Made:
     kind = dtype(node, required(node, 0))
     if attribute(node, "fmod", 0) or not kind.is_float:
         return None
+    op = op.at(max(op.opsets[""], 11))
     a, b = _operands(node)
     zero = number(op, kind, 0)
-    made = _signed_as(op, op.at(max(op.opsets[""], 10)).Mod(a, b, fmod=1), b, kind)
+    made = _signed_as(op, op.Mod(a, b, fmod=1), b, kind)
     nothing = op.Where(op.Less(b, zero), number(op, kind, -0.0), zero)
     return op.Where(op.Equal(made, zero), nothing, made)
 

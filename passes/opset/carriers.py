@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+import ml_dtypes
+import numpy as np
+
 from ..graph import Node, Value
 from ..protos import ENUMS
 from ..types import DType, TensorType
@@ -32,12 +35,17 @@ _COMPARES = _names(
     " Relu Sign TopK Unique IsInf IsNaN"
 )
 # the low digits of a result hang on the low digits of the operands only
-_WRAPS = _names("Abs Add CumSum MatMul Mul Neg ReduceProd ReduceSum ReduceSumSquare Sub Sum")
-# of integers, the result is no longer than the operands
-_DIVIDES = _names("Div Mod")
+_WRAPS = _names("Add CumSum MatMul Mul Neg ReduceProd ReduceSum ReduceSumSquare Sub Sum")
+# of integers, the result is no longer than the operands, or by the one digit that is cut off
+_SHORT_RESULTS = _names("Abs Div Mod")
+# what is asked of an element that it has in a wider type, too
+_ASKS = _names("IsInf IsNaN")
 
 # what types they have is what these are about
 _NEVER = _names("Cast CastLike BitCast")
+
+# of no elements these give the least or the greatest number of the type, which a wider type has others for
+_EXTREMES = {"ReduceMax": ("Max", np.min), "ReduceMin": ("Min", np.max)}
 
 _I32, _I64, _U64, _F32, _F64 = DType.INT32, DType.INT64, DType.UINT64, DType.FLOAT32, DType.FLOAT64
 _SHORT = (DType.INT8, DType.INT16, DType.UINT8, DType.UINT16)
@@ -45,23 +53,28 @@ _HALF = (DType.FLOAT16, DType.BFLOAT16)
 _TINY = (DType.INT4, DType.UINT4, DType.INT2, DType.UINT2)
 
 
-def _wider(op_type: str, kind: DType) -> Sequence[DType]:
+def _wider(node: Node, kind: DType) -> Sequence[DType]:
     """Types in which an operator does to elements of `kind` what it does to these."""
-    moves, compares = op_type in _MOVES, op_type in _COMPARES
+    name, reduction = node.op_type, attribute(node, "reduction", "none")
     if kind in _HALF:
-        return () if op_type in _NEVER else (_F32,)
+        return () if name in _NEVER else (_F32,)
+    moves = name in _MOVES and reduction == "none"
+    compares = name in _COMPARES or (name in _MOVES and reduction in ("max", "min"))
+    wraps = name in _WRAPS or (name in _MOVES and reduction in ("add", "mul"))
     if kind is DType.BOOL:
         return (DType.UINT8, _I32, _I64, _F32) if moves or compares else ()
     if kind in _SHORT or kind in _TINY:
-        whole = (_I32, _I64) if moves or compares or op_type in _WRAPS | _DIVIDES else ()
+        whole = (_I32, _I64) if moves or compares or wraps or name in _SHORT_RESULTS else ()
         return (*whole, _F32) if moves or compares else whole
     if kind in (DType.INT32, DType.UINT32):
-        whole = (_I64,) if moves or compares or op_type in _WRAPS | _DIVIDES else ()
+        whole = (_I64,) if moves or compares or wraps or name in _SHORT_RESULTS else ()
         return (*whole, _F64) if moves or compares else whole
     if kind is _U64:
-        return (_I64,) if moves or op_type in _WRAPS else ()
+        return (_I64,) if moves or wraps or name == "Equal" else ()
+    if kind is DType.FLOAT8E8M0:
+        return (_F32,) if moves or name in _ASKS else ()
     if kind.is_float and kind.bits <= 8:
-        return (DType.FLOAT16, _F32) if moves else ()
+        return (DType.FLOAT16, _F32) if moves or name in _ASKS else ()
     return ()
 
 
@@ -70,13 +83,11 @@ Change = Callable[[StepBuilder], Sequence[Value]]
 
 def carriers(node: Node, version: int) -> Iterator[Change]:
     """The ways to do a node in other types, given what its operator takes at `version`; the narrowest first."""
-    if attribute(node, "reduction", "none") != "none" and node.op_type not in _MOVES:
-        return
     groups = _refused(node, version)
     if not groups:
         return
     for kind, group in groups.items():
-        for carrier in _wider(node.op_type, kind):
+        for carrier in _wider(node, kind):
             change = _change(node, version, kind, group, carrier)
             if change is not None:
                 yield change
@@ -103,14 +114,15 @@ def _change(node: Node, version: int, kind: DType, group: set[str], carrier: DTy
     taken, given = allowed(node.domain, node.op_type, version)
 
     def chosen(values: Sequence[Value | None], shared: Sequence[str]) -> list[int]:
-        return [
-            index
-            for index, value in enumerate(values)
-            if value is not None
-            and value.name
-            and value.tensor.dtype is kind
-            and shared[min(index, len(shared) - 1)] in group
-        ]
+        """Those of the group; a type that isn't known is the one it shares a name with."""
+        found: list[int] = []
+        for index, value in enumerate(values):
+            name = shared[min(index, len(shared) - 1)] if shared else ""
+            if value is None or not value.name or name not in group:
+                continue
+            if value.tensor.dtype is kind or (value.tensor.dtype is None and name):
+                found.append(index)
+        return found
 
     places = chosen(node.formal_inputs, inputs), chosen(node.outputs, outputs)
     wanted = spelled(TensorType(carrier))
@@ -131,6 +143,8 @@ def _change(node: Node, version: int, kind: DType, group: set[str], carrier: DTy
         ]
         made = op.place(twin, values, dict(node.attributes), len(node.outputs), types)
         results = [made] if isinstance(made, Value) else list(made)
+        if node.op_type in _EXTREMES and kind.is_integer:
+            results[0] = _within(op, node.op_type, results[0], kind)
         for index in places[1]:
             results[index] = _cast(op, results[index], kind)
         return results
@@ -138,6 +152,15 @@ def _change(node: Node, version: int, kind: DType, group: set[str], carrier: DTy
     return change
 
 
+def _within(op: StepBuilder, op_type: str, value: Value, kind: DType) -> Value:
+    extreme, end = _EXTREMES[op_type]
+    limits = ml_dtypes.iinfo(kind.numpy)
+    bound = np.asarray(end([limits.min, limits.max]))
+    return op.at(max(op.opsets[""], 12)).call(extreme, value, op.const(bound, value.tensor.dtype))
+
+
 def _cast(op: StepBuilder, value: Value | None, kind: DType) -> Value:
+    """Infinity stays what it was in types of 8 bits, which Cast would hold at the greatest number."""
     assert value is not None
-    return op.Cast(value, to=ENUMS[kind], _types=[tensor_type(value, kind)])
+    saturate = 0 if kind.is_float and kind.bits == 8 else None
+    return op.Cast(value, to=ENUMS[kind], saturate=saturate, _types=[tensor_type(value, kind)])
