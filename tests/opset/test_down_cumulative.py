@@ -11,6 +11,8 @@ from backedge.runtime.executor import Executor
 
 from .harness import checked, converted, f32, i64, operators, parse
 
+Array = np.ndarray[Any, Any]
+
 CUBE = np.array([[[1, -2, 3], [4, 0.5, -6]], [[-1, 5, 2], [7, -8, 0.25]]], np.float32)
 
 
@@ -21,9 +23,7 @@ def run(text: str, opset: int, target: int, *inputs: Any) -> list[Any]:
     return list(Executor(to_hub(graph)).run(feeds).values())
 
 
-def accumulated(
-    x: np.ndarray[Any, Any], axis: int, operator: str, exclusive: int, reverse: int
-) -> np.ndarray[Any, Any]:
+def accumulated(x: Array, axis: int, operator: str, exclusive: int, reverse: int) -> Array:
     """One element after the other."""
     x = np.moveaxis(x, axis, 0)
     made = np.empty_like(x)
@@ -78,7 +78,11 @@ def test_what_is_not_a_number_does_not_go_back() -> None:
 
 
 def test_sums_wrap_round_and_round_in_order() -> None:
-    text = "(int32[4] x, float[4] z) => (int32[4] y, float[4] w) { a = Constant <value_int = 0> () y = CumSum (x, a) w = CumSum (z, a) }"
+    text = """(int32[4] x, float[4] z) => (int32[4] y, float[4] w) {
+        a = Constant <value_int = 0> ()
+        y = CumSum (x, a)
+        w = CumSum (z, a)
+    }"""
     y, w = run(text, 14, 9, np.array([(1 << 31) - 1, 1, 1, -1], np.int32), f32(1 << 24, 1, 1, -(1 << 24)))
     assert y.tolist() == [(1 << 31) - 1, -(1 << 31), 1 - (1 << 31), -(1 << 31)]
     assert w.tolist() == [1 << 24, 1 << 24, 1 << 24, 0]

@@ -14,7 +14,9 @@ from .harness import checked, converted, down, f32, i64, operators, parse
 
 MOST, LEAST = (1 << 63) - 1, -(1 << 63)
 GRID = np.arange(30, dtype=np.float32).reshape(5, 6)
-TEXT = """(float[{shape}] x, int64[{count}] s, int64[{count}] e, int64[{count}] a, int64[{count}] t) => (float[p, q] y) {{
+TEXT = """(
+    float[{shape}] x, int64[{count}] s, int64[{count}] e, int64[{count}] a, int64[{count}] t
+) => (float[p, q] y) {{
     y = Slice (x, s, e, a, t)
 }}"""
 
