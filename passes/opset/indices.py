@@ -103,7 +103,7 @@ def _by_row(op: StepBuilder, node: Node) -> Value:
         for size in front:
             total = times(op, total, size)
         rows = shaped(op, data, [total, *rest]) if rest else flat(op, data)
-    return op.Gather(rows, linear(op, node, front, count), axis=0)
+    return op.at(9).Gather(rows, linear(op, node, front, count), axis=0)
 
 
 def _by_row_in_batch(op: StepBuilder, node: Node) -> Made:
@@ -144,22 +144,37 @@ def _all_off(op: StepBuilder, node: Node) -> Made:
 
 
 def _hot_from_front(op: StepBuilder, node: Node) -> Made:
+    """OneHot-9: the axis and the indices count from the front."""
+    back = not nonnegative(node, 0)
+    if op.target < 9:
+        return _either(op, node, back)
     axis = attribute(node, "axis", -1)
     plain = changed(node, axis=axis % (rank(node, node.input(0)) + 1)) if axis < -1 else changed(node)
-    if not nonnegative(node, 0):
+    if back:
         depth = op.Reshape(as_int64(op, required(node, 1)), numbers(op, []))
         plain.inputs = put(plain.formal_inputs, 0, from_front(op, node, 0, depth))
     return plain
 
 
 def _one_hot(op: StepBuilder, node: Node) -> Value:
-    """OneHot-9: either value, by whether the index is the place."""
+    return _either(op, node, False)
+
+
+def _either(op: StepBuilder, node: Node, back: bool) -> Value:
+    """OneHot: either value, by whether the index names the place.
+
+    Args:
+        back: whether it may count from the back.
+    """
     indices, depth = required(node, 0), constant(node, 1)
     size = rank(node, indices) + 1
     axis = attribute(node, "axis", -1) % size
-    indices = op.Unsqueeze(as_int64(op, indices), axes=[axis])
+    indices = op.at(9).Unsqueeze(as_int64(op, indices), axes=[axis])
     count = int(depth.item()) if depth is not None else op.Reshape(as_int64(op, required(node, 1)), numbers(op, []))
-    hot = op.Equal(indices, along(op, count, axis, size))
+    places = along(op, count, axis, size)
+    hot = op.Equal(indices, places)
+    if back:
+        hot = op.Or(hot, op.Equal(indices, op.Sub(places, scalar(op, count))))
     return op.Gather(required(node, 2), op.Cast(hot, to=ENUMS[DType.INT64]), axis=0)
 
 

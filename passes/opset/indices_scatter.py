@@ -42,8 +42,9 @@ def _reducing(*reductions: str) -> Adapter:
         data, indices, updates = (required(node, index) for index in range(3))
         axis = attribute(node, "axis", 0) % rank(node, data)
         rank(node, indices)
-        if dtype(node, data) in (DType.BOOL, DType.STRING):
-            raise Unsupported(node, f"reduction={reduction} of {data.tensor.dtype} says nothing certain")
+        kind = dtype(node, data)
+        if kind in (DType.BOOL, DType.STRING):
+            raise Unsupported(node, f"reduction={reduction} of {kind.value} says nothing certain")
         count = extent(op, indices, axis)
         if count == 1 or _apart(indices, data, axis):
             return _put(op, _REDUCTIONS[reduction], data, indices, updates, axis)
@@ -112,8 +113,11 @@ def _rows(op: StepBuilder, node: Node) -> Value:
     column = op.Reshape(rows, numbers(op, [-1, 1]), _types=[TensorType(DType.INT64, (None, 1))])
     if width != 1:
         column = op.Expand(column, vector(op, [1, width]))
-    reduction = node.attributes.get("reduction")
-    made = op.at(node.version).ScatterElements(*parts[:1], column, parts[1], axis=0, reduction=reduction)
+    reduction = attribute(node, "reduction", "none")
+    if reduction == "none":
+        made = early.Scatter(parts[0], column, parts[1], axis=0)
+    else:
+        made = op.at(node.version).ScatterElements(parts[0], column, parts[1], axis=0, reduction=reduction)
     return made if size == 2 and count == 1 else shaped(op, made, sizes)
 
 

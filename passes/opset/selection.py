@@ -57,20 +57,21 @@ def _total(op: StepBuilder, chosen: Value, axis: int) -> Value:
 # TopK --------------------------------------------------------------------------------------------
 
 
-def _smallest(op: StepBuilder, node: Node) -> Made:
-    """TopK-11: the smallest are the largest of the negative ones; integers as such where there is no number for them.
+def _largest(op: StepBuilder, node: Node) -> Made:
+    """TopK-11: the smallest are the largest of the negative ones; integers of 64 bits are ranked.
 
     With `sorted=0` any order is right, so that they are sorted.
     """
     x, k = required(node, 0), required(node, 1)
-    kind, axis = dtype(node, x), attribute(node, "axis", -1)
+    kind, axis = dtype(node, x), attribute(node, "axis")
     largest = bool(attribute(node, "largest", 1))
-    axis = axis % rank(node, x) if axis < 0 else axis
     if kind in _WIDE:
-        return _by_rank(op, x, k, axis, largest)
+        return _by_rank(op, x, k, (-1 if axis is None else axis) % rank(node, x), largest)
+    if axis is not None and axis < 0:
+        axis %= rank(node, x)
     if largest:
         return changed(node, without=("largest", "sorted"), axis=axis)
-    work = kind if kind.is_float else DType.FLOAT64
+    work = kind if kind.is_float else DType.FLOAT64  # which holds every shorter integer
     values, indices = op.TopK(op.Neg(as_type(op, x, work)), k, axis=axis, _outputs=2)
     return as_type(op, op.Neg(values), kind), indices
 
@@ -84,7 +85,8 @@ def _number_of_all(op: StepBuilder, node: Node) -> Made:
     count = extent(op, x, axis)
     if not isinstance(count, int):
         return _by_rank(op, x, k, axis, True)
-    everything = op.at(10).TopK(x, numbers(op, count), axis=axis, _outputs=2)
+    types = [x.tensor, TensorType(DType.INT64, x.tensor.shape)]
+    everything = op.at(10).TopK(x, numbers(op, count), axis=axis, _outputs=2, _types=types)
     first = counted(op, one_of(op, k))
     return [op.Gather(part, first, axis=axis) for part in everything]
 
@@ -277,7 +279,7 @@ def _listed(op: StepBuilder, picked: Value, taken: Value) -> Value:
 
 ROWS = {
     ("TopK", 10): Step(to_inputs(("k", 1), kind="one"), _number_of_all),
-    ("TopK", 11): Step(same, _smallest),
+    ("TopK", 11): Step(same, _largest),
     ("Unique", 11): Step("Unique came with version 11", _unique),
     ("NonMaxSuppression", 10): Step("NonMaxSuppression came with version 10", _suppressing),
 }
