@@ -260,10 +260,11 @@ def _between(place: Number, length: Number) -> Taps:
 def _deform_conv(op: StepBuilder, node: Node) -> Made:
     """Every kernel position is sampled where its offset points; then the kernel is a matrix."""
     op, data, weights, offset = op.at(OPSET), required(node, 0), required(node, 1), required(node, 2)
-    axes, kind, kernel = rank(node, data) - 2, dtype(node, data), weights.tensor.static_shape
-    if kernel is None:
+    axes, kind = rank(node, data) - 2, dtype(node, data)
+    sizes = attribute(node, "kernel_shape") or (weights.tensor.shape or ())[2:]
+    work, window = work_type(kind), [length for length in sizes if isinstance(length, int)]
+    if len(window) != axes:
         raise Unsupported(node, "DeformConv with a kernel whose shape isn't known came with version 19")
-    work, window = work_type(kind), kernel[2:]
     groups, regions = attribute(node, "group", 1), attribute(node, "offset_group", 1)
     strides, dilations = (attribute(node, name) or [1] * axes for name in ("strides", "dilations"))
     pads, positions = attribute(node, "pads") or [0] * 2 * axes, math.prod(window)
@@ -292,9 +293,10 @@ def _deform_conv(op: StepBuilder, node: Node) -> Made:
     if mask is not None:
         columns = op.Mul(columns, op.Reshape(cast(op, mask, work), numbers(op, [0, regions, positions, -1])))
     columns = op.Transpose(columns, perm=[1, 2, 0, 3, 4])
-    columns = op.Reshape(columns, numbers(op, [0, groups, kernel[1] * positions, -1]))
-    matrix = op.Reshape(cast(op, weights, work), numbers(op, [groups, kernel[0] // groups, kernel[1] * positions]))
-    made = op.Reshape(op.MatMul(matrix, columns), joined(op, [known(op, [0, kernel[0]], _I64), *goals]))
+    outer, inner = size(op, weights, 0), size(op, weights, 1) * positions
+    columns = op.Reshape(columns, joined(op, [known(op, [0, groups], _I64), inner, known(op, [-1], _I64)]))
+    matrix = op.Reshape(cast(op, weights, work), joined(op, [known(op, [groups, -1], _I64), inner]))
+    made = op.Reshape(op.MatMul(matrix, columns), joined(op, [known(op, [0], _I64), outer, *goals]))
     if bias is not None:
         made = op.Add(made, op.Reshape(cast(op, bias, work), numbers(op, [-1, *[1] * axes])))
     return cast(op, made, kind)
@@ -306,10 +308,10 @@ def _deform_conv(op: StepBuilder, node: Node) -> Made:
 def _affine_grid(op: StepBuilder, node: Node) -> Made:
     """The points of an even grid in [-1, 1], innermost axis first, and a one: times each matrix."""
     op, theta, sizes = op.at(OPSET), required(node, 0), required(node, 1)
-    kind, shape = dtype(node, theta), theta.tensor.shape
-    lines = shape[1] if shape is not None and len(shape) == 3 else None
-    count = (sizes.tensor.shape or (None,))[0]
-    axes = lines if isinstance(lines, int) else count - 2 if isinstance(count, int) else None
+    kind, shape, count = dtype(node, theta), theta.tensor.shape, sizes.tensor.shape
+    told = [shape[1] if shape else None, node.output.rank, count[0] if count else None]
+    found = (length - extra for length, extra in zip(told, (0, 2, 2), strict=True) if isinstance(length, int))
+    axes = next(found, None)
     if axes is None:
         raise Unsupported(node, "AffineGrid with an unknown number of axes came with version 20")
     wanted, work = number(op, sizes), work_type(kind)
