@@ -316,6 +316,15 @@ class Graph:
                 del self._uses[value][node, index]
         net.remove_node(node)
 
+    def remove_nodes(self, nodes: Sequence[Node]) -> None:
+        """Take several nodes out, users before those that they use."""
+        if nodes and not self._net:
+            gone = set(nodes)
+            self._new = [node for node in self._new if node not in gone]
+            return
+        for node in nodes:
+            self.remove_node(node)
+
     # asking --------------------------------------------------------------------------------------
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,10 +20,11 @@ from .types import DType, OptionalType, Shape, TensorType, Type, merge, tensor
 FORMAL = "formal"
 """Key in the `meta` of a region's input: the type that the model itself declares for it."""
 
+Look = Callable[[Value], TensorData | None]
 _MOST_DATA = 1024  # elements of a constant that inference is shown (shapes, axes, pads are small)
 
 
-def infer_node(node: Node, look: Callable[[Value], TensorData | None] | None = None) -> Sequence[Type | None]:
+def infer_node(node: Node, look: Look | None = None) -> Sequence[Type | None]:
     """The types of a node's outputs as far as its inputs' types and small constants tell; None where unknown.
 
     `look` tells the data of inputs that are no constants, but known all the same.
@@ -36,6 +37,47 @@ def infer_node(node: Node, look: Callable[[Value], TensorData | None] | None = N
     quick = _elementwise(node)
     if quick is not None:
         return [quick]
+    key = _memory_key(node, look)
+    if key is not None and key in _memory:
+        return _memory[key]
+    types = _by_schema(node, look)
+    if key is not None:
+        if len(_memory) >= _MOST_REMEMBERED:
+            _memory.clear()
+        _memory[key] = types
+    return types
+
+
+_MOST_REMEMBERED = 4096
+_memory: dict[Hashable, Sequence[Type | None]] = {}  # large models ask the same for every block they are made of
+
+
+def _memory_key(node: Node, look: Look | None) -> Hashable:
+    """What the types of a node's outputs hang on; None where that can't be compared cheaply."""
+    if node.regions:
+        return None
+    facts: list[Hashable] = [node.domain, node.op_type, node.version, len(node.outputs)]
+    for name, value in node.attributes.items():
+        if isinstance(value, list):
+            value = tuple(value)
+        elif not isinstance(value, int | float | str | bytes):
+            return None
+        facts.append((name, type(value), value))
+    for value in node.inputs:
+        if value is None:
+            facts.append(None)
+            continue
+        facts.append(value.type)
+        held = value.data if value.data is not None or look is None else look(value)
+        if held is not None and held.size <= _MOST_DATA:
+            if held.dtype is DType.STRING:
+                return None
+            facts.append(held.numpy().tobytes())
+    return tuple(facts)
+
+
+def _by_schema(node: Node, look: Look | None) -> Sequence[Type | None]:
+    """The types that the operator's own inference function finds."""
     found = schema(node.domain, node.op_type, node.version)
     if found is None or node.regions or not found.has_type_and_shape_inference_function:
         return [None] * len(node.outputs)

@@ -10,6 +10,8 @@ import numpy as np
 
 from .types import DType
 
+_KEPT = 4096  # bytes
+
 
 class TensorData:
     """The data of a constant: dtype, shape, and an array that is made when somebody asks for it.
@@ -18,8 +20,8 @@ class TensorData:
         dtype: element type.
         shape: sizes; `()` for a scalar.
         array: the data, C-contiguous in the dtype's NumPy form; or
-        load: makes that array. Its result isn't kept, so that big data stays where it is (a
-            memory map, a protobuf field) and is read again when needed again.
+        load: makes that array. Its result isn't kept unless it is small, so that big data stays where it
+            is (a memory map, a protobuf field) and is read again when needed again.
         origin: what the reader wants to find again when writing (opaque to everybody else).
     """
 
@@ -52,7 +54,10 @@ class TensorData:
         if self._array is not None:
             return self._array
         assert self._load is not None
-        return self._load()
+        array = self._load()
+        if array.nbytes <= _KEPT:
+            self._array = array
+        return array
 
     @property
     def size(self) -> int:

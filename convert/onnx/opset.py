@@ -61,6 +61,7 @@ def change_opset(graph: Graph, opset: int) -> Graph:
                 value.data = defaults[value.name]
                 made.constants.append(value)
         made = finished(_own_constants(made, graph, opset), opset)
+        _forget_inferred(made, graph)
     made.functions = functions.kept
     for domain, version in graph.opsets.items():
         if any(domain == key[0] for key in functions.kept):
@@ -75,6 +76,17 @@ def change_opset(graph: Graph, opset: int) -> Graph:
     _log_loops(graph, made, opset, log)
     made.meta["changes"] = list(log.changes())
     return made
+
+
+def _forget_inferred(made: Graph, graph: Graph) -> None:
+    """Inside the model it says the types that it said before: what inference found needs no place in the file."""
+    stated = {value.name: value.type for inner in graph.graphs() for value in inner.values()}
+    for inner in made.graphs():
+        handed_out = set(inner.outputs)
+        for node in inner.nodes:
+            for value in node.outputs:
+                if value not in handed_out and stated.get(value.name) is None:
+                    value.type = None
 
 
 def _without_defaults(graph: Graph) -> dict[str, TensorData]:

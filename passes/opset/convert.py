@@ -13,6 +13,7 @@ from ..schemas import HUB_OPSETS, since_version
 from ..types import Type
 from .changes import Log
 from .stamping import element_types
+from .steps import KindOf
 from .walk import Walk
 
 _TO_HUB = Walk(HUB_OPSETS, keep_dropped=True)
@@ -81,17 +82,25 @@ def restamped(graph: Graph, target: Mapping[str, int]) -> Graph | None:
     nodes = graph.nodes
     if any(node.regions for node in nodes):
         return None
-    versions = [walk.stamp(node) for node in nodes]
-    if None in versions:
-        kind_of = element_types(graph).get
-        versions = [walk.stamp(node, kind_of) for node in nodes]
-    if None in versions:
+    versions = _versions(walk, nodes) or _versions(walk, nodes, element_types(graph).get)
+    if versions is None:
         return None
     new = graph.copy()
     for node, version in zip(new.nodes, versions, strict=True):
-        node.version = version or node.version
+        node.version = version
     new.opsets = _opsets(graph.opsets, target)
     return new
+
+
+def _versions(walk: Walk, nodes: Sequence[Node], *kind_of: KindOf) -> list[int] | None:
+    """The version of each node; None where one doesn't stay as it is."""
+    versions: list[int] = []
+    for node in nodes:
+        version = walk.stamp(node, *kind_of)
+        if version is None:
+            return None
+        versions.append(version)
+    return versions
 
 
 def _opsets(old: Mapping[str, int], target: Mapping[str, int]) -> dict[str, int]:

@@ -38,7 +38,9 @@ def plain_containers(graph: Graph, opset: int) -> Graph:
             if is_new(value.type, opset):
                 what = "sequences" if isinstance(value.type, SequenceType) else "optionals"
                 raise Unsupported(f"{value.name!r}", f"the model {word} it, and there are no {what} at opset {opset}")
-    maps = opset < _MAP and any(node.op == ("", "SequenceMap") for _, node in graph.walk())
+    if opset >= _MAP or not any(_deals_with(node) for _, node in graph.walk()):
+        return graph
+    maps = any(node.op == ("", "SequenceMap") for _, node in graph.walk())
     if not maps and not any(_is_in_the_way(node, opset) for _, node in graph.walk()):
         return graph
     graph = Rewriter(HUB, {("", "SequenceMap"): [_map], ("", "Constant"): [_constant]}, fallback=copied).run(graph)
@@ -54,6 +56,13 @@ def plain_containers(graph: Graph, opset: int) -> Graph:
     RemoveDead()(graph)
     infer(graph)
     return graph
+
+
+def _deals_with(node: Node) -> bool:
+    """Whether an operator may take or give a container."""
+    return bool(node.regions or node.domain or "Seq" in node.op_type or "Opt" in node.op_type) or any(
+        isinstance(value.type, SequenceType | OptionalType) for value in node.outputs
+    )
 
 
 def _is_in_the_way(node: Node, opset: int) -> bool:

@@ -81,13 +81,16 @@ class RemoveDead:
     def __call__(self, graph: Graph) -> PassResult:
         modified = False
         for inner in graph.graphs():
-            handed_out = set(inner.outputs)
+            live = set(inner.outputs)
+            dead: list[Node] = []
             for node in reversed(inner.topological()):
-                if not any(value in handed_out or inner.uses(value) for value in node.outputs):
-                    inner.remove_node(node)
-                    modified = True
-            kept = handed_out | set(inner.inputs)
-            alive = [value for value in inner.constants if value in kept or inner.uses(value)]
-            modified |= len(alive) < len(inner.constants)
+                if any(value in live for value in node.outputs):
+                    live.update(value for value in node.inputs if value is not None)
+                else:
+                    dead.append(node)
+            inner.remove_nodes(dead)
+            live.update(inner.inputs)
+            alive = [value for value in inner.constants if value in live]
+            modified |= bool(dead) or len(alive) < len(inner.constants)
             inner.constants = alive
         return PassResult(graph, modified)
