@@ -85,7 +85,9 @@ class Forms:
 
     def chunks(self, value: Value | None) -> tuple[Value, Value, int] | None:
         form = self.forms.get(value) if value is not None else None
-        return (*form.values[:2], form.detail[0]) if form is not None and form.kind == "chunks" else None
+        if form is None or form.kind != "chunks":
+            return None
+        return form.values[0], form.values[1], form.detail[0]
 
     def structure(self, value: Value | None) -> Any:
         """The structure of a value, without the values in it: equal ones may be carried in each other's place."""

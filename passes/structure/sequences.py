@@ -52,6 +52,10 @@ class SequencesToStacks:
         return PassResult(graph, modified)
 
 
+_COUNTED = Stacked(0, part=0)
+"""Not the elements are stacked, which may be of different shapes, but a number in place of each."""
+
+
 @dataclass(slots=True)
 class _Built:
     """A carried sequence that is only built: what it starts with, and what each pass inserts."""
@@ -126,7 +130,7 @@ def _slot_for(user: Node, built: _Built) -> Stacked | None:
     if user.domain:
         return None
     if user.op_type == "SequenceLength":
-        return Stacked(0, built.front)
+        return _COUNTED
     if user.op_type == "SequenceAt":
         return Stacked(0, built.front) if built.element.tensor.static_shape is not None else None
     if user.op_type != "ConcatFromSequence" or shape is None:
@@ -170,7 +174,11 @@ def _replace(op: Builder, loop: Loop, built: _Built, wanted: dict[Node, Stacked]
             op.rewriter.names.fresh(f"{built.insert.output.name}_all"), None, node, len(node.outputs) + len(made)
         )
         shape = list(built.element.tensor.shape or ())
-        if slot.part == -1:  # parts of any size: a tensor that grows
+        if slot == _COUNTED:
+            result.type = TensorType(DType.INT64, (None,))
+            slots.append(Stacked(0))
+            leave.append(inner.const(0, DType.INT64))
+        elif slot.part == -1:  # parts of any size: a tensor that grows
             shape[slot.axis] = 0
             sizes = [int(dim) for dim in shape if isinstance(dim, int)]
             dtype = built.element.tensor.dtype or DType.FLOAT32
@@ -214,6 +222,8 @@ def _with_given(op: Builder, stack: Value, slot: Stacked, built: _Built) -> Valu
     if not built.given:
         return stack
     given = list(built.given)
+    if slot == _COUNTED:
+        return op.Concat(stack, op.const([0] * len(given)), axis=0)
     if slot.part is None:
         axis = op.const([slot.axis])
         given = [op.Unsqueeze(value, axis) for value in given]
@@ -237,8 +247,6 @@ def _join_given(op: Builder, node: Node) -> bool:
         return False
     axis = int(node.attributes.get("axis", 0))
     if node.attributes.get("new_axis", 0):
-        if axis < 0:
-            return False
         given = [op.Unsqueeze(value, op.const([axis])) for value in given]
     joined = op.Concat(*given, axis=axis, _types=[node.output.type])
     handed_out = [index for index, value in enumerate(op.graph.outputs) if value is node.output]
