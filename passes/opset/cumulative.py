@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from ..errors import Unsupported
 from ..graph import Node, Value
 from ..types import TensorType
 from .build import StepBuilder
 from .known import known_array
 from .ranges import one_of
-from .slicing import from_front
+from .runtime_axes import from_front
 from .steps import Adapter, Made, Step, attribute, constant, dtype, numbers, rank, required
 
 
@@ -23,8 +22,6 @@ def _by_scan(operator: str, start: float) -> Adapter:
         certain = known_array(node.output)
         if certain is not None:
             return op.const(certain, node.output.tensor.dtype)
-        if op.target < 9:
-            raise Unsupported(node, "it is said by a Scan, which came with version 9")
         data = required(node, 0)
         size = rank(node, data)
         axis = constant(node, 1)

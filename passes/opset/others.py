@@ -12,7 +12,6 @@ from .steps import (
     Made,
     Step,
     added,
-    attribute,
     changed,
     fixed,
     put,
@@ -46,13 +45,6 @@ def _some_state(op: StepBuilder, node: Node) -> Made:
     """Loop-1 takes at least one state variable."""
     if len(node.formal_inputs) < 3:
         raise Unsupported(node, "a loop without state came with version 11")
-    return None
-
-
-def _axes_from_front(op: StepBuilder, node: Node) -> Made:
-    for name in ("scan_input_axes", "scan_output_axes"):
-        if any(axis < 0 for axis in attribute(node, name, ())):
-            raise Unsupported(node, f"{name} that count from the back came with version 11")
     return None
 
 
@@ -115,11 +107,6 @@ ROWS = {
     ("Constant", 12): Step(same, _one_tensor),
     ("If", 11): Step(same, _same_shapes),
     ("Loop", 11): Step(same, _some_state),
-    ("Scan", 9): Step(
-        "Scan-8 has a batch around it; it is taken apart when it becomes a loop of the hub",
-        "Scan-8 has a batch around it; it is made from a loop of the hub",
-    ),
-    ("Scan", 11): Step(same, _axes_from_front),
     ("Gemm", 11): Step(same, _no_bias),
     ("Attention", 24): Step(_whole_mask, _mask_of_all),
     ("Attention", 25): added(left_window_size=-1, right_window_size=-1),

@@ -24,6 +24,7 @@ from . import (
     resize,
     same,
     sampling,
+    scans,
     selection,
     sequences,
     shapes,
@@ -35,6 +36,7 @@ from .steps import Key, Rows, Step
 
 _FAMILIES: tuple[Rows, ...] = (
     same.ROWS,
+    scans.ROWS,
     elementwise.ROWS,
     arithmetic.ROWS,
     bits.ROWS,
