@@ -15,6 +15,7 @@ from ...passes.infer import infer
 from ...passes.opset import Log, restamped
 from ...passes.opset.changes import DECOMPOSED, INLINED, name_of
 from ...passes.rewrite import Builder, Rewriter, combine
+from ...passes.schemas import schema
 from ...passes.structure.simplify import RemoveDead
 from ...passes.tensor import TensorData
 from . import raising_loops
@@ -79,13 +80,18 @@ def change_opset(graph: Graph, opset: int) -> Graph:
 
 
 def _forget_inferred(made: Graph, graph: Graph) -> None:
-    """Inside the model it says the types that it said before: what inference found needs no place in the file."""
+    """Inside the model it says the types that it said before: what inference found, ONNX's own finds again.
+
+    Some of the oldest operators (Cast-1, for one) have no inference of their own.
+    """
     stated = {value.name: value.type for inner in graph.graphs() for value in inner.values()}
     for inner in made.graphs():
         handed_out = set(inner.outputs)
         for node in inner.nodes:
+            entry = schema(node.domain, node.op_type, node.version)
+            found_again = entry is None or entry.has_type_and_shape_inference_function
             for value in node.outputs:
-                if value not in handed_out and stated.get(value.name) is None:
+                if found_again and value not in handed_out and stated.get(value.name) is None:
                     value.type = None
 
 

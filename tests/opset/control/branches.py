@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-
 from control_flow.case import boolean, count, f32, i64, stack
 
 from .row import IF_OPSETS, Row, row
@@ -190,9 +189,7 @@ g (int64 m, bool c, bool p, float[3] x, float[1] w) => (float[P] y, float[K, 1] 
 }"""
 
 
-def sizes_nested(
-    m: np.ndarray, c: np.ndarray, p: np.ndarray, x: np.ndarray, w: np.ndarray
-) -> tuple[np.ndarray, ...]:
+def sizes_nested(m: np.ndarray, c: np.ndarray, p: np.ndarray, x: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, ...]:
     a, tops = x, []
     for _ in count(m) if c else ():
         a = np.concatenate([a, w]) if p else -w
@@ -211,8 +208,9 @@ USES = (
                                          for m, c in ((0, 1), (1, 1), (3, 1), (2, 0))], 1),
     ("if_sizes", SIZES, sizes, [{"p": boolean(p), "x": X, "w": W[:n]} for p in PS for n in (2, 0)], 11),
     ("if_ranks", RANKS, ranks, [{"p": boolean(p), "x": X} for p in PS], 11),
-    ("if_sizes_nested", SIZES_NESTED, sizes_nested, [{"m": i64(m), "c": boolean(True), "p": boolean(p), "x": X, "w": W[:1]}
-                                                     for m in (0, 1, 3) for p in PS], 11),
+    ("if_sizes_nested", SIZES_NESTED, sizes_nested, [
+        {"m": i64(m), "c": boolean(True), "p": boolean(p), "x": X, "w": W[:1]} for m in (0, 1, 3) for p in PS
+    ], 11),
 )  # fmt: skip
 
 ROWS: list[Row] = [

@@ -25,7 +25,6 @@ from backedge.passes.errors import Unsupported
 from backedge.passes.graph import Graph
 from backedge.runtime.executor import Executor
 from backedge.runtime.oracles.onnxruntime_session import OnnxRuntimeSession
-
 from control_flow.case import Case
 from control_flow.ort_child import difference
 
@@ -61,7 +60,10 @@ def _wrong(case: Case, expected: Sequence[np.ndarray], outputs: Sequence[Any]) -
         return f"{len(outputs)} outputs instead of {len(expected)}"
     got = [np.asarray(value) for value in outputs]
     if "empty_shape" in case.tags:  # elements of a shape that nobody tells: any number of dimensions will do
-        got = [one.reshape(other.shape) if not one.size + other.size else one for one, other in zip(got, expected, strict=True)]
+        got = [
+            one.reshape(other.shape) if not one.size + other.size else one
+            for one, other in zip(got, expected, strict=True)
+        ]
     return "; ".join(found for one, other in zip(got, expected, strict=True) if (found := difference(one, other)))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-
 from control_flow.case import boolean, count, f32, i64, stack
 
 from .row import LOOP_OPSETS, Row, row
@@ -142,9 +141,7 @@ g (int64 m, int64 n, bool c, float[2] x, float[2] step) => (float[2] y, float[K,
 }"""
 
 
-def two_levels(
-    m: np.ndarray, n: np.ndarray, c: np.ndarray, x: np.ndarray, step: np.ndarray
-) -> tuple[np.ndarray, ...]:
+def two_levels(m: np.ndarray, n: np.ndarray, c: np.ndarray, x: np.ndarray, step: np.ndarray) -> tuple[np.ndarray, ...]:
     a, rows = x, []
     for _ in count(m) if c else ():
         mid, row = a * step, []
@@ -171,9 +168,7 @@ g (bool p, int64 m, bool c, float[2] x, float[2] step) => (float[2] y) {
 }"""
 
 
-def in_branch(
-    p: np.ndarray, m: np.ndarray, c: np.ndarray, x: np.ndarray, step: np.ndarray
-) -> tuple[np.ndarray, ...]:
+def in_branch(p: np.ndarray, m: np.ndarray, c: np.ndarray, x: np.ndarray, step: np.ndarray) -> tuple[np.ndarray, ...]:
     passes = len(count(m)) if c else 0
     if p:
         return (x + f32(passes) * step,)
@@ -243,7 +238,12 @@ USES = (
     ("loop_several", SEVERAL, several, stopped(x=X, z=f32([1, 2, -1]), step=STEP)),
     ("loop_growing", GROWING, growing, stopped(x=X)),
     ("loop_two_levels", TWO_LEVELS, two_levels, stopped(n=i64(2), x=X, step=STEP)),
-    ("loop_in_branch", IN_BRANCH, in_branch, [{"p": boolean(p), **run} for p in (1, 0) for run in stopped(x=X, step=STEP)]),
+    (
+        "loop_in_branch",
+        IN_BRANCH,
+        in_branch,
+        [{"p": boolean(p), **run} for p in (1, 0) for run in stopped(x=X, step=STEP)],
+    ),
     ("loop_around_branch", BRANCH_IN_LOOP, branch_in_loop, stopped(x=X, step=STEP)),
     ("loop_no_state", NO_STATE, no_state, stopped(x=X)),
 )

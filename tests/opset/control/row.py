@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-
 from control_flow.case import Case, Formula, case
 
 LOOP_OPSETS = (1, 10, 11, 13, 16, 19, 21, 23, 24, 25)  # every version, Loop-1 also at the last opset that has it
 SCAN_OPSETS = (9, 11, 16, 19, 21, 23, 24, 25)
 IF_OPSETS = LOOP_OPSETS
-
-TOO_OLD = "ONNX Runtime has no arithmetic kernels below opset 7"
 
 
 @dataclass(frozen=True)
@@ -38,8 +35,8 @@ def row(
     opset: int,
     lowest: int = 1,
     reason: str = "",
-    tags: str = "",
+    ort_fault: str = "",
 ) -> Row:
     """One model at one opset."""
-    made = case(f"{name}@{opset}", text, formula, *inputs, opset=opset, tags=tags)
+    made = case(f"{name}@{opset}", text, formula, *inputs, opset=opset, ort_fault=ort_fault)
     return Row(made, opset, lowest, reason)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-
 from control_flow.case import boolean, count, f32, i64, stack
 
 from .row import SCAN_OPSETS, Row, row

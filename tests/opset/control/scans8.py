@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-
 from control_flow.case import boolean, count, f32, i64
 
 from .row import Row, row
