@@ -24,6 +24,7 @@ _KINDS = {
     DType.INT64: AttributeProto.INTS,
     DType.FLOAT32: AttributeProto.FLOATS,
 }
+_NAN = float("nan")
 _SHORT = (DType.INT16, DType.INT32)
 
 
@@ -62,6 +63,7 @@ def _table(node: Node) -> _Table:
     else:
         name = {DType.STRING: "default_string", DType.INT64: "default_int64", DType.FLOAT32: "default_float"}
         default = attribute(node, name.get(value, ""), _DEFAULTS.get(value, -1))
+    keys = [_NAN if item != item else item for item in keys]  # one object, which is equal to itself in a dictionary
     return _Table(key, value, dict(zip(keys, values, strict=True)), default)
 
 
@@ -96,12 +98,15 @@ def to_lists(op: StepBuilder, node: Node) -> Made:
         values, default, kind = list(range(len(values))), len(values), DType.INT64
     elif kind in _SHORT:
         kind = DType.INT64
-    if unusual:  # every NaN is the key's, and a zero of either sign
-        if any(key != key for key in keys):
-            x = op.Where(op.IsNaN(x), op.const(np.array(np.nan, np.float32)), x)
-        if 0.0 in keys:
-            values.append(values[keys.index(0.0)])
-            keys.append(-keys[keys.index(0.0)])
+    if 0.0 in keys and table.key.is_float:  # a zero of either sign
+        values.append(values[keys.index(0.0)])
+        keys.append(-keys[keys.index(0.0)])
+    missing = None
+    for place, key in enumerate(keys):
+        if key != key:  # every NaN, whatever its bits
+            missing = op.const(np.array(values.pop(place), kind.numpy), kind)
+            del keys[place]
+            break
     held = DType.INT64 if table.key in _SHORT else table.key
     spelled = {kind: name for name, kind in _LISTS.items()}
     said: dict[str, Any] = {
@@ -109,7 +114,12 @@ def to_lists(op: StepBuilder, node: Node) -> Made:
         f"values_{spelled[kind]}": TypedList(_KINDS[kind], values),
         f"default_{spelled[kind].removesuffix('s')}": default,
     }
-    made = op.call("LabelEncoder", x, _domain=_DOMAIN, **said)
+    if keys:
+        made = op.call("LabelEncoder", x, _domain=_DOMAIN, **said)
+    else:
+        made = op.const(np.array(default, kind.numpy), kind)
+    if missing is not None:
+        made = op.Where(op.IsNaN(x), missing, made)
     if table.value is DType.FLOAT64:
         return _looked_up(op, table, made)
     return _cast(op, made, table.value) if table.value in _SHORT else made

@@ -173,6 +173,21 @@ def test_passes_over_unequal_elements_are_written_out() -> None:
     assert n == 0 and "Loop" not in operators
 
 
+@pytest.mark.parametrize("passes", [0, 3])
+def test_unequal_elements_are_counted(passes: int) -> None:
+    """They can't be stacked, but how many there are can be told; two are there before the loop."""
+    text = """(float[n] x, int64 m) => (int64 k) {
+        s = SequenceConstruct (x, x)
+        r = Loop (m, "", s) <body = b (int64 i, bool c, seq(float[k]) q) => (bool d, seq(float[k]) r) {
+          d = Identity (c) z = Constant <value = int64[1] {0}> () e = Unsqueeze (i, z)
+          part = Slice (x, z, e) r = SequenceInsert (q, part)
+        }>
+        k = SequenceLength (r)
+    }"""
+    (k,), _ = lowered(text, 13, 9, f32(1, 2, 3, 4), np.array(passes))
+    assert k == 2 + passes
+
+
 @pytest.mark.parametrize("target", [12, 9])
 @pytest.mark.parametrize("condition", [True, False])
 def test_branches_of_unequal_lengths(condition: bool, target: int) -> None:
