@@ -11,9 +11,9 @@ Both texts of each were read. Where they differ in more than words, it was the t
 from .steps import SAME, Key, Step
 
 _VERSIONS: dict[str, tuple[int, ...]] = {
-    "Gemm": (6, 9, 13),
+    "Gemm": (6, 13),
     "Greater Less": (13,),
-    "MatMul": (9, 13),
+    "MatMul": (13,),
     "Constant": (9, 13, 19, 21, 23, 24, 25),
     "Flatten": (9, 13, 21, 23, 24, 25),
     "Cast": (13, 21, 23, 25, 28),
