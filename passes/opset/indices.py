@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ..errors import Unsupported
@@ -9,9 +11,11 @@ from ..graph import Node, Value
 from ..protos import ENUMS
 from ..types import DType
 from .build import StepBuilder
+from .known import known_array
 from .offsets import (
     Size,
     along,
+    common_rank,
     extent,
     extents,
     flat,
@@ -22,11 +26,12 @@ from .offsets import (
     scalar,
     shaped,
     times,
+    total_of,
     vector,
 )
 from .offsets import strides as strides_of
-from .ranges import as_int64
-from .steps import Made, Step, attribute, changed, constant, fixed, numbers, put, rank, required, same
+from .ranges import as_int64, as_type
+from .steps import Made, Step, attribute, changed, constant, numbers, put, rank, required, same
 
 _INT64_MIN = np.iinfo(np.int64).min
 
@@ -39,29 +44,23 @@ def _gather_from_front(op: StepBuilder, node: Node) -> Made:
     if nonnegative(node, 1):
         return None
     data, axis = required(node, 0), attribute(node, "axis", 0)
-    if data.rank is not None:
-        size = extent(op, data, axis)
-    elif axis >= 0:
-        size = op.Gather(op.Shape(data), op.const(axis))
-    else:
-        rank(node, data)
-        return None
-    return changed(node, inputs=[data, from_front(op, node, 1, size)])
+    if axis < 0:
+        axis += rank(node, data)
+    return changed(node, inputs=[data, from_front(op, node, 1, extent(op, data, axis))])
 
 
 def _by_place(op: StepBuilder, node: Node) -> Value:
     """GatherElements-11: the places of the elements in the flattened data."""
     data, indices = required(node, 0), required(node, 1)
-    size = rank(node, data)
+    size = common_rank(node, data, indices)
     axis = attribute(node, "axis", 0) % size
-    rank(node, indices)
-    sizes = extents(op, data)
+    sizes = extents(op, data, size)
     made = from_front(op, node, 1, sizes[axis])
     if size > 1:
         steps = strides_of(op, sizes)
         counts = [None if place == axis else extent(op, indices, place) for place in range(size)]
         made = _sum(op, made if steps[axis] == 1 else op.Mul(made, scalar(op, steps[axis])), grid(op, counts, steps))
-    return op.Gather(flat(op, data), made, axis=0)
+    return op.at(9).Gather(flat(op, data), made, axis=0)
 
 
 def _sum(op: StepBuilder, one: Value, other: Value | None) -> Value:
@@ -93,16 +92,12 @@ def linear(op: StepBuilder, node: Node, sizes: list[Size], count: int) -> Value:
 def _by_row(op: StepBuilder, node: Node) -> Value:
     """GatherND-12: the axes of the batch and those that are indexed become one, of which rows are gathered."""
     data, batch = required(node, 0), attribute(node, "batch_dims", 0)
-    rank(node, data)
     count = last_size(node, required(node, 1))
-    sizes = extents(op, data)
+    sizes = extents(op, data, rank(node, data))
     front, rest = sizes[: batch + count], sizes[batch + count :]
     rows = data
     if len(front) > 1:
-        total: Size = 1
-        for size in front:
-            total = times(op, total, size)
-        rows = shaped(op, data, [total, *rest]) if rest else flat(op, data)
+        rows = shaped(op, data, [total_of(op, front), *rest]) if rest else flat(op, data)
     return op.at(9).Gather(rows, linear(op, node, front, count), axis=0)
 
 
@@ -118,7 +113,7 @@ def _reversed(op: StepBuilder, node: Node) -> Value:
     data, lengths = required(node, 0), required(node, 1)
     size = rank(node, data)
     time = attribute(node, "time_axis", 0)
-    sizes = extents(op, data)
+    sizes = extents(op, data, size)
     order = along(op, sizes[time], time, 2)
     last = op.Sub(op.Reshape(lengths, numbers(op, [1, -1] if time == 0 else [-1, 1])), op.const(1))
     back = op.Sub(last, order)
@@ -178,35 +173,74 @@ def _either(op: StepBuilder, node: Node, back: bool) -> Value:
     return op.Gather(required(node, 2), op.Cast(hot, to=ENUMS[DType.INT64]), axis=0)
 
 
-# Compress, Where ---------------------------------------------------------------------------------
+# Compress, NonZero, Where ------------------------------------------------------------------------
 
 
 def _kept(op: StepBuilder, node: Node) -> Value:
-    """Compress-9: the elements under a condition that is known."""
-    condition, axis = constant(node, 1), attribute(node, "axis")
-    if condition is None:
-        raise Unsupported(node, "a condition that isn't constant can't be said before version 9")
-    data = required(node, 0)
-    places = numbers(op, np.flatnonzero(condition))
+    """Compress-9: the elements under the condition, by their places."""
+    data, condition = required(node, 0), constant(node, 1)
+    axis = attribute(node, "axis")
+    if condition is not None:
+        places = numbers(op, np.flatnonzero(condition))
+    else:
+        places = op.Squeeze(op.at(9).NonZero(required(node, 1)), axes=[0])
     return op.Gather(flat(op, data) if axis is None else data, places, axis=axis or 0)
+
+
+def _not_zero(op: StepBuilder, node: Node) -> Value:
+    """NonZero-9: the first of the places is the one that no other chosen one comes before, and so on."""
+    x = required(node, 0)
+    size = rank(node, x)
+    if not size:
+        raise Unsupported(node, "of a scalar it can't be said before version 9")
+    sizes = extents(op, x, size)
+    chosen = as_type(op, flat(op, x), DType.BOOL)
+    here, there = (along(op, total_of(op, sizes), axis, 2) for axis in range(2))
+    known = known_array(here)
+    if known is not None:
+        earlier = op.const(known > known.T)
+    else:
+        earlier = op.at(9).Less(there, here)
+    count = as_int64(op, chosen)
+    before = op.ReduceSum(op.Mul(as_int64(op, earlier), count), axes=[1], keepdims=0)
+    number = along(op, op.ReduceSum(count, axes=[0], keepdims=0), 0, 2)
+    found = as_int64(op, op.And(op.Equal(before, number), chosen))
+    return _coordinates(op, op.ReduceSum(op.Mul(found, there), axes=[1], keepdims=0), sizes)
+
+
+def _coordinates(op: StepBuilder, places: Value, sizes: Sequence[Size]) -> Value:
+    """[axes, n]: where along each axis the elements stand that have these places in the flattened tensor."""
+    rows: list[Value] = []
+    for size, step in zip(sizes, strides_of(op, sizes), strict=True):
+        row = places if step == 1 else op.Div(places, scalar(op, step))
+        if rows:
+            whole = scalar(op, size)
+            row = op.Sub(row, op.Mul(op.Div(row, whole), whole))
+        rows.append(op.Unsqueeze(row, axes=[0]))
+    return op.Concat(*rows, axis=0)
 
 
 def _one_of_both(op: StepBuilder, node: Node) -> Value:
     """Where-9: both choices flattened behind each other, and the place of either."""
     condition, *choices = (required(node, index) for index in range(3))
-    shapes = [fixed(node, value) for value in (condition, *choices)]
-    if any(isinstance(size, str) for shape in shapes for size in shape):
-        raise Unsupported(node, "of values whose shapes aren't known it can't be said before version 9")
-    sizes = [tuple(size for size in shape if isinstance(size, int)) for shape in shapes]
-    whole = np.broadcast_shapes(*sizes)
-    start, places = 0, []
-    for shape in sizes[1:]:
-        count = int(np.prod(shape, dtype=np.int64))
-        places.append(np.broadcast_to(np.arange(start, start + count).reshape(shape), whole))
-        start += count
-    both = op.Concat(*(op.Reshape(choice, numbers(op, -1)) for choice in choices), axis=0)
-    taken = op.Cast(condition, to=ENUMS[DType.INT64])
-    return op.Gather(both, op.Add(op.Mul(taken, op.const(places[0] - places[1])), op.const(places[1])), axis=0)
+    ranks = [rank(node, value) for value in (condition, *choices)]
+    taken = as_int64(op, condition)
+    later, size = op.at(9), max(ranks)
+    dims = [value.tensor.static_shape for value in (condition, *choices)]
+    if None not in dims:
+        whole: list[Size] = [*np.broadcast_shapes(*(shape for shape in dims if shape is not None))]
+    else:
+        full = taken
+        for choice in choices:
+            full = later.Expand(full, op.Shape(choice))
+        whole = [extent(op, full, axis) for axis in range(size)]
+    both: list[Value] = []
+    for choice in choices:
+        spread = choice if choice.tensor.static_shape == tuple(whole) else later.Expand(choice, vector(op, whole))
+        both.append(flat(op, spread) if size else op.Reshape(spread, numbers(op, 1)))
+    places = grid(op, whole, strides_of(op, whole)) if size else None
+    other = op.Mul(op.Sub(op.const(1), taken), scalar(op, total_of(op, whole)))
+    return op.Gather(op.Concat(*both, axis=0), _sum(op, other, places), axis=0)
 
 
 ROWS = {
@@ -218,5 +252,6 @@ ROWS = {
     ("OneHot", 9): Step("OneHot came with version 9", _one_hot),
     ("OneHot", 11): Step(_all_off, _hot_from_front),
     ("Compress", 9): Step("Compress came with version 9", _kept),
+    ("NonZero", 9): Step("NonZero came with version 9", _not_zero),
     ("Where", 9): Step("Where came with version 9", _one_of_both),
 }

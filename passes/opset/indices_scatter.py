@@ -10,9 +10,26 @@ from ..types import DType, TensorType
 from .build import StepBuilder
 from .indices import linear
 from .known import known_array
-from .offsets import Size, along, extent, extents, from_front, last_size, scalar, shaped, vector
+from .offsets import (
+    Size,
+    along,
+    common_rank,
+    extent,
+    extents,
+    flat,
+    from_front,
+    grid,
+    last_size,
+    scalar,
+    shaped,
+    strides,
+    total_of,
+    vector,
+)
+from .ranges import as_int64, as_type
 from .steps import Adapter, Made, Step, attribute, changed, dtype, numbers, rank, required, same
 
+_MOST = 1 << 26  # comparisons of a place with a target
 _REDUCTIONS = {"add": "Add", "mul": "Mul", "max": "Max", "min": "Min"}
 _INDEX, _GO_ON = TensorType(DType.INT64, ()), TensorType(DType.BOOL, ())
 
@@ -24,9 +41,39 @@ def _to_scatter_elements(op: StepBuilder, node: Node) -> Made:
 def _to_scatter(op: StepBuilder, node: Node) -> Made:
     """ScatterElements-11: indices count from the front."""
     data, axis = required(node, 0), attribute(node, "axis", 0)
-    rank(node, data)
+    if axis < 0:
+        axis += common_rank(node, data, required(node, 1))
     indices = from_front(op, node, 1, extent(op, data, axis))
     return changed(node, op_type="Scatter", inputs=[data, indices, node.input(2)])
+
+
+def _by_choice(op: StepBuilder, node: Node) -> Value:
+    """Scatter-9: every element is the last that was put in its place, or stays as it was."""
+    data, indices, updates = (required(node, index) for index in range(3))
+    size = common_rank(node, data, indices)
+    axis = attribute(node, "axis", 0) % size
+    sizes = extents(op, data, size)
+    steps = strides(op, sizes)
+    counts = [None if place == axis else extent(op, indices, place) for place in range(size)]
+    targets = op.Mul(as_int64(op, indices), scalar(op, steps[axis]))
+    others = grid(op, counts, steps)
+    targets = op.Reshape(targets if others is None else op.Add(targets, others), numbers(op, [1, -1]))
+    made = _chosen(op, node, flat(op, data), targets, flat(op, updates), total_of(op, sizes))
+    return made if size == 1 else shaped(op, made, sizes)
+
+
+def _chosen(op: StepBuilder, node: Node, data: Value, targets: Value, updates: Value, count: Size) -> Value:
+    """The `count` rows of `data`, those of `updates` put in the rows that `targets` [1, n] say."""
+    number = extent(op, targets, 1)
+    if isinstance(count, int) and isinstance(number, int) and count * number > _MOST:
+        raise Unsupported(node, f"{number} updates of {count} places are too many to be compared")
+    order = along(op, count, 0, 2)
+    hits = op.Mul(as_int64(op, op.Equal(order, targets)), op.Add(along(op, number, 1, 2), op.const(1)))
+    last = op.at(9).ReduceMax(op.Concat(op.Sub(order, order), hits, axis=1), axes=[1], keepdims=1)
+    behind = op.Add(op.Sub(last, order), op.Sub(scalar(op, count), op.const(1)))
+    source = op.Add(order, op.Mul(as_int64(op, as_type(op, last, DType.BOOL)), behind))
+    both = op.Concat(data, updates, axis=0)
+    return op.at(9).Gather(both, op.Reshape(source, numbers(op, -1)), axis=0)
 
 
 def _reducing(*reductions: str) -> Adapter:
@@ -40,8 +87,7 @@ def _reducing(*reductions: str) -> Adapter:
         if reduction not in reductions:
             return _plain(node)
         data, indices, updates = (required(node, index) for index in range(3))
-        axis = attribute(node, "axis", 0) % rank(node, data)
-        rank(node, indices)
+        axis = attribute(node, "axis", 0) % common_rank(node, data, indices)
         kind = dtype(node, data)
         if kind in (DType.BOOL, DType.STRING):
             raise Unsupported(node, f"reduction={reduction} of {kind.value} says nothing certain")
@@ -105,19 +151,23 @@ def _rows(op: StepBuilder, node: Node) -> Value:
     dims = data.tensor.static_shape
     if dims is not None and 0 in dims:
         return op.Identity(data)
-    sizes = extents(op, data)
-    rows = linear(op, node, sizes[:count], count)
+    sizes = extents(op, data, size)
+    rows, reduction = linear(op, node, sizes[:count], count), attribute(node, "reduction", "none")
     early = op.at(9)
-    parts = early.Flatten(data, axis=count), early.Flatten(updates, axis=last)
-    width = extent(op, parts[1], 1)
+    if op.target < 9 and reduction == "none":  # neither Scatter nor Flatten of integers
+        length, width = total_of(op, sizes[:count]), total_of(op, sizes[count:])
+        targets = op.Reshape(rows, numbers(op, [1, -1]))
+        parts = (shaped(op, data, [length, width]), shaped(op, updates, [extent(op, targets, 1), width]))
+        return shaped(op, _chosen(op, node, parts[0], targets, parts[1], length), sizes)
+    data, updates = early.Flatten(data, axis=count), early.Flatten(updates, axis=last)
+    width = extent(op, updates, 1)
     column = op.Reshape(rows, numbers(op, [-1, 1]), _types=[TensorType(DType.INT64, (None, 1))])
     if width != 1:
         column = op.Expand(column, vector(op, [1, width]))
-    reduction = attribute(node, "reduction", "none")
     if reduction == "none":
-        made = early.Scatter(parts[0], column, parts[1], axis=0)
+        made = early.Scatter(data, column, updates, axis=0)
     else:
-        made = op.at(node.version).ScatterElements(parts[0], column, parts[1], axis=0, reduction=reduction)
+        made = op.at(node.version).ScatterElements(data, column, updates, axis=0, reduction=reduction)
     return made if size == 2 and count == 1 else shaped(op, made, sizes)
 
 
@@ -138,8 +188,7 @@ def _cache(op: StepBuilder, node: Node) -> Value:
     past, update, starts = required(node, 0), required(node, 1), node.input(2)
     size = rank(node, past)
     axis = attribute(node, "axis", -2) % size
-    rank(node, update)
-    sizes = extents(op, update)
+    sizes = extents(op, update, size)
     places = along(op, sizes[axis], axis, size)
     if starts is not None:
         places = op.Add(op.Reshape(starts, numbers(op, [-1, *[1] * (size - 1)])), places)
@@ -150,6 +199,7 @@ def _cache(op: StepBuilder, node: Node) -> Value:
 
 ROWS = {
     ("Scatter", 11): Step(_to_scatter_elements, "there is no Scatter-11"),
+    ("Scatter", 9): Step("Scatter came with version 9", _by_choice),
     ("ScatterElements", 11): Step("ScatterElements came with version 11", _to_scatter),
     ("ScatterElements", 16): Step(same, _reducing("add", "mul")),
     ("ScatterElements", 18): Step(same, _reducing("max", "min")),

@@ -21,16 +21,25 @@ _MOST = 1 << 16  # offsets that are written out
 
 
 def extent(op: StepBuilder, value: Value, axis: int) -> Size:
-    """The size of an axis of a value whose rank is known."""
+    """The size of an axis, which may count from the back where the rank is known."""
     dims = value.tensor.shape
-    assert dims is not None
-    size = dims[axis]
-    return size if isinstance(size, int) else op.Gather(op.Shape(value), op.const(axis % len(dims)), axis=0)
+    if dims is not None:
+        axis %= len(dims)
+        size = dims[axis]
+        if isinstance(size, int):
+            return size
+    assert axis >= 0
+    return op.at(9).Gather(op.Shape(value), op.const(axis), axis=0)
 
 
-def extents(op: StepBuilder, value: Value) -> list[Size]:
-    """The sizes of all axes."""
-    return [extent(op, value, axis) for axis in range(value.rank or 0)]
+def extents(op: StepBuilder, value: Value, size: int) -> list[Size]:
+    """The sizes of all axes, of which there are `size`."""
+    return [extent(op, value, axis) for axis in range(size)]
+
+
+def common_rank(node: Node, *values: Value) -> int:
+    """The rank that values share, which must be known of one."""
+    return next((value.rank for value in values if value.rank is not None), None) or rank(node, values[0])
 
 
 def scalar(op: StepBuilder, size: Size) -> Value:
@@ -53,6 +62,14 @@ def times(op: StepBuilder, one: Size, other: Size) -> Size:
     if 1 in (one, other):
         return other if one == 1 else one
     return op.Mul(scalar(op, one), scalar(op, other))
+
+
+def total_of(op: StepBuilder, sizes: Sequence[Size]) -> Size:
+    """The product of sizes."""
+    made: Size = 1
+    for size in sizes:
+        made = times(op, made, size)
+    return made
 
 
 def strides(op: StepBuilder, sizes: Sequence[Size]) -> list[Size]:

@@ -10,6 +10,7 @@ import pytest
 from backedge.passes.errors import Unsupported
 
 from .harness import converted, down, f32, i64, operators, parse
+from .lowered import lowered
 
 Array = np.ndarray[Any, Any]
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
@@ -111,12 +112,10 @@ def test_gather_by_tuples(
 ) -> None:
     wanted = expected(X)
     result = f"float[{', '.join(str(size) for size in wanted.shape)}]"
-    if target < 9 and batch == 1 and shape == "a, b, c":
-        pytest.skip("counting is a Loop then, which the reference stacks numbers of as vectors")
     names = iter("nmk")
     sizes = ", ".join([*(next(names) for _ in indices.shape[:-1]), str(indices.shape[-1])])
     text = f"(float[{shape}] x, int64[{sizes}] i) => ({result} y) {{ y = GatherND <batch_dims = {batch}> (x, i) }}"
-    np.testing.assert_array_equal(down(text, 12, target, X, indices)[0], wanted)
+    np.testing.assert_array_equal(lowered(text, 12, target, X, indices)[0], wanted)
 
 
 def test_tuples_of_unknown_length() -> None:
@@ -133,9 +132,7 @@ def test_tuples_of_unknown_length() -> None:
 @pytest.mark.parametrize("shape", ["3, 3", "a, b"])
 @pytest.mark.parametrize("depth", [0, 2])
 def test_reverse_sequences(target: int, time: int, shape: str, depth: int) -> None:
-    """A sequence of length 0 or 1 stays as it is. At 8 nothing chooses by condition at run time."""
-    if target == 8 and shape == "a, b":
-        pytest.skip("Where came with version 9")
+    """A sequence of length 0 or 1 stays as it is."""
     x = np.arange(9, dtype=np.float32).reshape(3, 3)
     expected = np.array([[0, 1, 2], [4, 3, 5], [8, 7, 6]], np.float32)
     lengths, inner = i64(1, 2, 3), ""
@@ -148,7 +145,7 @@ def test_reverse_sequences(target: int, time: int, shape: str, depth: int) -> No
     text = f"""(float[{shape}{inner}] x, int64[3] n) => (float[p, q{inner}] y) {{
         y = ReverseSequence <{attributes}> (x, n)
     }}"""
-    np.testing.assert_array_equal(down(text, 10, target, x, lengths)[0], expected)
+    np.testing.assert_array_equal(lowered(text, 10, target, x, lengths)[0], expected)
 
 
 # OneHot, Compress, Where -------------------------------------------------------------------------
@@ -206,7 +203,33 @@ def test_where_of_strings_and_nothing() -> None:
     assert down(text, 9, 8, np.zeros(0, bool), f32(1), f32(2))[0].shape == (0,)
 
 
-def test_where_of_unknown_shapes() -> None:
-    text = "(bool[n] c, float[n] x, float[n] y) => (float[n] z) { z = Where (c, x, y) }"
-    with pytest.raises(Unsupported, match="can't be said before version 9"):
-        converted(parse(text, 9), 8)
+@pytest.mark.parametrize("target", [8, 7])
+def test_where_of_shapes_known_at_run_time(target: int) -> None:
+    text = "(bool[a, 1] c, float[b] x, float[d, e] y) => (float[f, g] z) { z = Where (c, x, y) }"
+    made = lowered(text, 9, target, np.array([[True], [False]]), f32(1, np.nan), f32([np.inf, 2]))[0]
+    np.testing.assert_array_equal(made, f32([1, np.nan], [np.inf, 2]))
+
+
+@pytest.mark.parametrize("target", [8, 7])
+@pytest.mark.parametrize("shape", ["2, 3, 2", "a, b, c"])
+@pytest.mark.parametrize("kind", ["float", "int64", "bool"])
+def test_places_that_are_not_zero(target: int, shape: str, kind: str) -> None:
+    x = np.array([[[0, 1], [0, 0], [2, 0]], [[3, 4], [0, 0], [0, 5]]]).astype({"float": np.float32}.get(kind, kind))
+    if kind == "float":
+        x[0, 0] = -0.0, np.nan
+    text = f"({kind}[{shape}] x) => (int64[3, n] y) {{ y = NonZero (x) }}"
+    expected = [[0, 0, 1, 1, 1], [0, 2, 0, 0, 2], [1, 0, 0, 1, 1]]
+    assert lowered(text, 9, target, x)[0].tolist() == expected
+
+
+@pytest.mark.parametrize("size", ["3", "n"])
+def test_no_place_that_is_not_zero(size: str) -> None:
+    text = f"(float[{size}] x) => (int64[1, m] y) {{ y = NonZero (x) }}"
+    assert lowered(text, 9, 8, np.zeros(3, np.float32))[0].shape == (1, 0)
+
+
+@pytest.mark.parametrize(("axis", "expected"), [("", [2, 3]), ("<axis = 1>", [[2, 3], [5, 6]])])
+def test_compress_under_a_condition_given_at_run_time(axis: str, expected: list[Any]) -> None:
+    text = f"(float[2, 3] x, bool[3] c) => (float{'[2, n]' if axis else '[n]'} y) {{ y = Compress {axis} (x, c) }}"
+    x, condition = f32([1, 2, 3], [4, 5, 6]), np.array([False, True, True])
+    assert lowered(text, 9, 8, x, condition)[0].tolist() == expected
