@@ -7,7 +7,7 @@ from ..types import TensorType
 from .build import StepBuilder
 from .known import known_array
 from .ranges import one_of
-from .slicing import from_front
+from .runtime_axes import from_front
 from .steps import Adapter, Made, Step, attribute, constant, dtype, numbers, rank, required
 
 

@@ -29,6 +29,9 @@ Array = np.ndarray[Any, Any]
 OPSET = 11
 
 
+_NEUTRAL = {"Add": 0, "Sub": 0, "Mul": 1, "Div": 1}
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Number:
     """An array that is known, or a value of the graph; operands of one operation are of one element type.
@@ -152,6 +155,15 @@ class Number:
     def _like(self, other: Number | float) -> Number:
         return other if isinstance(other, Number) else Number(self.op, np.asarray([other], self.dtype.numpy))
 
+    @property
+    def _rank(self) -> int | None:
+        return self.held.rank if isinstance(self.held, Value) else self.held.ndim
+
+    def _is(self, value: int) -> bool:
+        """Whether this is known as a single integer (of floats, adding 0 changes the sign of -0)."""
+        array = self.array
+        return array is not None and array.shape == (1,) and array.dtype.kind in "iu" and bool(array[0] == value)
+
     def _alone(self, op_type: str, compute: Callable[[Array], Array]) -> Number:
         if not isinstance(self.held, Value):
             return Number(self.op, compute(self.held))
@@ -164,6 +176,11 @@ class Number:
         if not isinstance(self.held, Value) and not isinstance(right.held, Value):
             with np.errstate(all="ignore"):
                 return Number(self.op, compute(self.held, right.held))
+        neutral = _NEUTRAL.get(op_type)
+        if neutral is not None and right._is(neutral) and self._rank:
+            return self
+        if neutral is not None and op_type in ("Add", "Mul") and self._is(neutral) and right._rank:
+            return right
         return Number(self.op, _built(self.op, op_type, [self, right], kind or self.dtype))
 
 

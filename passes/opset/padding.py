@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,9 @@ import numpy as np
 from ..graph import Node, Value
 from ..types import DType, TensorType
 from .build import StepBuilder
-from .ranges import as_type, counted
-from .slicing import from_front, named, spread
+from .folding import OPSET, Number, arange, choose, known, number, size
+from .ranges import as_type
+from .runtime_axes import from_front, named, spread
 from .steps import (
     Made,
     Step,
@@ -27,7 +28,6 @@ from .steps import (
     same,
 )
 
-_ONE = TensorType(DType.INT64, (1,))
 _FLOATS = (DType.FLOAT16, DType.FLOAT32, DType.FLOAT64)
 # float32 or float64 holds every integer of these
 _HELD = {
@@ -101,44 +101,31 @@ def _no_wrap(op: StepBuilder, node: Node) -> Made:
 
 def _by_index(op: StepBuilder, node: Node) -> Value:
     """Along each axis, the elements gathered that stand at the places of the result."""
-    data, early = required(node, 0), op.at(9)
+    data, early, op = required(node, 0), op.at(9), op.at(OPSET)  # places count from the front, as Gather-1 wants them
     mode = attribute(node, "mode", "constant")
     for axis, before, after in _amounts(op, node):
-        dims = data.tensor.shape
-        size = dims[axis] if dims is not None else None
-        if isinstance(size, int) and isinstance(before, int) and isinstance(after, int):
-            places: Value = numbers(op, _sources(mode, size, before, after))
-        else:
-            pair = [numbers(op, pad) if isinstance(pad, int) else pad for pad in (before, after)]
-            places = _places(early, mode, _size(early, data, axis), *pair)
+        places = _places(mode, size(op, data, axis), before, after).value()
         if mode == "constant":
-            data = early.Concat(data, _one_more(early, node, data, axis), axis=axis)
+            data = op.Concat(data, _one_more(op, node, data, axis), axis=axis)
         data = early.Gather(data, places, axis=axis)
-    return data if data is not node.input(0) else early.Identity(data)
+    return op.Identity(data) if data is node.input(0) else data
 
 
-def _amounts(op: StepBuilder, node: Node) -> Iterator[tuple[int, int | Value, int | Value]]:
+def _amounts(op: StepBuilder, node: Node) -> Iterator[tuple[int, Number, Number]]:
     """(axis, before, after) of the axes that may be padded."""
     pads, axes = constant(node, 1), constant(node, 3)
     if pads is not None and (axes is not None or node.input(3) is None):
-        pairs = pads.reshape(2, -1)
-        chosen = range(pairs.shape[1]) if axes is None else axes.reshape(-1)
-        for axis, (before, after) in zip(chosen, pairs.T, strict=True):
-            if before or after:
-                yield int(axis) % rank(node, node.input(0)) if axis < 0 else int(axis), int(before), int(after)
+        before, after = pads.reshape(2, -1)
+        chosen = range(len(before)) if axes is None else axes.reshape(-1)
+        for index, axis in enumerate(chosen):
+            if before[index] or after[index]:
+                place = int(axis) % rank(node, node.input(0)) if axis < 0 else int(axis)
+                yield place, known(op, [before[index]], DType.INT64), known(op, [after[index]], DType.INT64)
         return
-    size = rank(node, node.input(0))
-    whole = required(node, 1) if node.input(3) is None else _whole_pads(op, node)
-    for axis in range(size):
-        yield axis, _item(op.at(9), whole, axis), _item(op.at(9), whole, size + axis)
-
-
-def _item(op: StepBuilder, vector: Value, index: int) -> Value:
-    return op.Slice(vector, starts=[index], ends=[index + 1], axes=[0], _types=[_ONE])
-
-
-def _size(op: StepBuilder, data: Value, axis: int) -> Value:
-    return _item(op, op.Shape(data), axis)
+    count = rank(node, node.input(0))
+    whole = number(op, required(node, 1) if node.input(3) is None else _whole_pads(op, node))
+    for axis in range(count):
+        yield axis, whole.part(axis), whole.part(count + axis)
 
 
 def _one_more(op: StepBuilder, node: Node, data: Value, axis: int) -> Value:
@@ -153,75 +140,25 @@ def _one_more(op: StepBuilder, node: Node, data: Value, axis: int) -> Value:
     return op.Expand(value, single, _types=[TensorType(kind, rest)])
 
 
-def _sources(mode: str, size: int, before: int, after: int) -> np.ndarray[Any, Any]:
-    """`_places` where all is known."""
-    start = max(-before, 0)
-    size_left = max(size - start - max(-after, 0), 0)
-    places = np.arange(-max(before, 0), size_left + max(after, 0))
-    if mode == "constant":
-        return np.where((places >= 0) & (places < size_left), places + start, size)
-    if mode == "edge":
-        return np.clip(places, 0, size_left - 1) + start
-    if mode == "wrap":
-        return places % max(size_left, 1) + start
-    turn = max(2 * (size_left - 1), 1)
-    return np.minimum(places % turn, turn - places % turn) + start
-
-
-def _places(op: StepBuilder, mode: str, size: Value, before: Value, after: Value) -> Value:
+def _places(mode: str, length: Number, before: Number, after: Number) -> Number:
     """Which element of an axis stands at each place of the padded one; with a constant, the one behind the last.
 
     Negative amounts take away first.
     """
-    zero = op.const(0)
+    start, front = (before * -1).at_least(0), before.at_least(0)
+    left = (length - start - (after * -1).at_least(0)).at_least(0)
+    places = arange(front + left + after.at_least(0)) - front
+    match mode:
+        case "constant":
+            return choose((places > -1) & (places < left), places + start, length)
+        case "edge":
+            return places.at_least(0).at_most(left - 1) + start
+        case "wrap":
+            return (places + front * left) % left + start
+    turn = ((left - 1) * 2).at_least(1)  # there and back
+    offset = places.abs() % turn
+    return offset.at_most(turn - offset) + start
 
-    def at_least(value: Value, low: Value) -> Value:
-        return op.Where(op.Less(value, low), low, value)
-
-    start = at_least(op.Neg(before), zero)
-    left = at_least(op.Sub(op.Sub(size, start), at_least(op.Neg(after), zero)), zero)
-    front = at_least(before, zero)
-    total = op.Add(op.Add(front, left), at_least(after, zero))
-    places = op.Sub(counted(op, total), front)
-    return _CHOICES[mode](op, places, front, left, start, size)
-
-
-def _inside(op: StepBuilder, places: Value, front: Value, left: Value, start: Value, size: Value) -> Value:
-    within = op.And(op.Greater(places, op.const(-1)), op.Less(places, left))
-    return op.Where(within, op.Add(places, start), size)
-
-
-def _nearest(op: StepBuilder, places: Value, front: Value, left: Value, start: Value, size: Value) -> Value:
-    zero, last = op.const(0), op.Sub(left, op.const(1))
-    low = op.Where(op.Less(places, zero), zero, places)
-    return op.Add(op.Where(op.Greater(low, last), last, low), start)
-
-
-def _mirrored(op: StepBuilder, places: Value, front: Value, left: Value, start: Value, size: Value) -> Value:
-    """There and back is one turn; a single element is there wherever one looks."""
-    one, two = op.const(1), op.const(2)
-    turn = op.Mul(op.Sub(left, one), two)
-    turn = op.Where(op.Less(turn, one), one, turn)
-    offset = _remainder(op, op.Abs(places), turn)
-    back = op.Sub(turn, offset)
-    return op.Add(op.Where(op.Less(back, offset), back, offset), start)
-
-
-def _wrapped(op: StepBuilder, places: Value, front: Value, left: Value, start: Value, size: Value) -> Value:
-    return op.Add(_remainder(op, op.Add(places, op.Mul(front, left)), left), start)
-
-
-def _remainder(op: StepBuilder, value: Value, divisor: Value) -> Value:
-    """Of a number that isn't negative."""
-    return op.Sub(value, op.Mul(op.Div(value, divisor), divisor))
-
-
-_CHOICES: dict[str, Callable[..., Value]] = {
-    "constant": _inside,
-    "edge": _nearest,
-    "reflect": _mirrored,
-    "wrap": _wrapped,
-}
 
 ROWS = {
     ("Pad", 2): renamed("paddings", "pads"),

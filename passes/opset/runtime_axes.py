@@ -12,6 +12,7 @@ from ..graph import Node, Value
 from ..protos import ENUMS
 from ..types import DType, TensorType
 from .build import StepBuilder
+from .ranges import as_int64
 from .steps import Made, attribute, constant, numbers, rank, required, to_attributes
 
 _BY_ATTRIBUTE = to_attributes(("axes", 1))
@@ -24,6 +25,29 @@ def _mask(op: StepBuilder, axes: Value, size: int) -> Value:
     found = op.Or(op.Equal(column, numbers(op, np.arange(size))), op.Equal(column, numbers(op, np.arange(-size, 0))))
     number = op.Cast(found, to=ENUMS[DType.INT32], _types=[TensorType(DType.INT32, (None, size))])
     return op.Cast(op.ReduceMax(number, axes=[0], keepdims=0), to=ENUMS[DType.BOOL])
+
+
+def from_front(op: StepBuilder, data: Value, axes: Value) -> Value:
+    """Axes of `data` given at run time, int64, those that count from the back counted from the front."""
+    known = numbers(op, data.rank) if data.rank is not None else op.Shape(op.Shape(data))
+    axes = as_int64(op, axes)
+    return op.Where(op.Less(axes, op.const(0)), op.Add(axes, known), axes)
+
+
+def named(op: StepBuilder, axes: Value, size: int) -> Value:
+    """bool [size, axes]: whether an axis is the one that stands there, counted from the front, int64."""
+    column, row = op.const(np.arange(size)[:, None], DType.INT64), op.Reshape(axes, numbers(op, [1, -1]))
+    return op.Equal(column, row)
+
+
+def spread(op: StepBuilder, mask: Value, values: Value, default: int) -> Value:
+    """What is given for some axes, [.., axes], for all of them, [.., rank]; `mask` as `named` makes it."""
+    last, zero = max(values.rank or 1, 2) - 1, op.const(0)
+    found = op.ReduceSum(op.Where(mask, values, zero), axes=[last], keepdims=0)
+    if not default:
+        return found
+    missing = op.Equal(op.ReduceSum(as_int64(op, mask), axes=[1], keepdims=0), zero)
+    return op.Where(missing, op.const(default), found)
 
 
 def is_constant(node: Node) -> bool:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 
 from ..graph import Node, Value
 from ..protos import ENUMS
-from ..types import DType, TensorType
+from ..types import DType
 from .build import StepBuilder
-from .known import known_array
-from .ranges import as_int64, counted
+from .folding import OPSET, Number, arange, choose, known, number, size
+from .ranges import as_int64
+from .runtime_axes import from_front, named, spread
 from .steps import (
     Made,
     Step,
@@ -30,30 +28,8 @@ from .steps import (
 )
 
 _INT64_MAX = np.iinfo(np.int64).max
+_FAR = 1 << 62  # behind the end of every axis
 _SLICE = (("starts", 1), ("ends", 2), ("axes", 3))
-
-
-def from_front(op: StepBuilder, data: Value, axes: Value) -> Value:
-    """Axes of `data` given at run time, int64, those that count from the back counted from the front."""
-    known = numbers(op, data.rank) if data.rank is not None else op.Shape(op.Shape(data))
-    axes = as_int64(op, axes)
-    return op.Where(op.Less(axes, op.const(0)), op.Add(axes, known), axes)
-
-
-def named(op: StepBuilder, axes: Value, size: int) -> Value:
-    """bool [size, axes]: whether an axis is the one that stands there, counted from the front, int64."""
-    column, row = op.const(np.arange(size)[:, None], DType.INT64), op.Reshape(axes, numbers(op, [1, -1]))
-    return op.Equal(column, row)
-
-
-def spread(op: StepBuilder, mask: Value, values: Value, default: int) -> Value:
-    """What is given for some axes, [.., axes], for all of them, [.., rank]; `mask` as `named` makes it."""
-    last, zero = max(values.rank or 1, 2) - 1, op.const(0)
-    found = op.ReduceSum(op.Where(mask, values, zero), axes=[last], keepdims=0)
-    if not default:
-        return found
-    missing = op.Equal(op.ReduceSum(as_int64(op, mask), axes=[1], keepdims=0), zero)
-    return op.Where(missing, op.const(default), found)
 
 
 # Slice -------------------------------------------------------------------------------------------
@@ -87,108 +63,52 @@ def _to_attributes(op: StepBuilder, node: Node) -> Made:
 
 def _gathered(op: StepBuilder, node: Node) -> Value:
     """Slice by an index vector for each axis."""
-    data = required(node, 0)
-    places, starts, ends, steps = _by_axis(op, node)
-    orders = _known_orders(node, places) or _orders(op, data, places, starts, ends, steps)
-    for axis, order in zip(places, orders, strict=True):
-        data = op.Gather(data, numbers(op, order) if isinstance(order, np.ndarray) else order, axis=axis)
+    data, early, op = required(node, 0), op.at(9), op.at(OPSET)  # places count from the front, as Gather-1 wants them
+    axes, *bounds = _by_axis(op, node)
+    for index, axis in enumerate(axes):
+        start, end, step = (values.part(index) for values in bounds)
+        data = early.Gather(data, _places(start, end, step, size(op, required(node, 0), axis)).value(), axis=axis)
     return data
 
 
-def _known_orders(node: Node, places: Sequence[int]) -> list[np.ndarray[Any, Any]] | None:
-    """The index vectors where everything is known, sizes included."""
-    starts, ends = constant(node, 1), constant(node, 2)
-    steps = constant(node, 4) if node.input(4) is not None else np.ones(len(places), np.int64)
-    dims = required(node, 0).tensor.shape
-    if starts is None or ends is None or steps is None or dims is None:
-        return None
-    if node.input(3) is not None and constant(node, 3) is None:
-        return None
-    orders: list[np.ndarray[Any, Any]] = []
-    for axis, *cut in zip(places, starts.tolist(), ends.tolist(), steps.tolist(), strict=True):
-        size = dims[axis]
-        if not isinstance(size, int):
-            return None
-        start, end, step = cut
-        back = step < 0
-        start, end = (place + size if place < 0 else place for place in (start, end))
-        start, end = min(max(start, 0), size - back), min(max(end, -back), size - back)
-        orders.append(np.arange(start, end, step))
-    return orders
-
-
-def _orders(
-    op: StepBuilder, data: Value, places: Sequence[int], starts: Value, ends: Value, steps: Value | None
-) -> list[Value]:
-    """The index vectors as they are told at run time."""
-    whole = op.Shape(data)
-    sizes = whole if list(places) == list(range(data.rank or 0)) else op.Gather(whole, numbers(op, places))
-    first, count = _bounds(op, starts, ends, steps, sizes)
-    orders: list[Value] = []
-    for index in range(len(places)):
-        begin, number = (_item(op, value, index, len(places)) for value in (first, count))
-        order = counted(op, number)
-        if steps is not None:
-            order = op.Mul(order, _item(op, steps, index, len(places)))
-        orders.append(op.Add(order, begin))
-    return orders
-
-
-def _item(op: StepBuilder, values: Value, index: int, count: int) -> Value:
-    """One element of a vector, as a vector."""
-    if count == 1:
-        return values
-    return op.Slice(values, starts=[index], ends=[index + 1], axes=[0], _types=[TensorType(DType.INT64, (1,))])
-
-
-def _by_axis(op: StepBuilder, node: Node) -> tuple[list[int], Value, Value, Value | None]:
-    """The axes, and for each of them start, end and step (None: all of them 1), int64."""
-    data = required(node, 0)
-    starts, ends = (as_int64(op, required(node, index)) for index in (1, 2))
-    given = constant(node, 4)
-    ones = node.input(4) is None or (given is not None and bool((given == 1).all()))
-    steps = None if ones else as_int64(op, required(node, 4))
-    axes = node.input(3)
-    known = constant(node, 3)
-    if known is not None:
-        return [int(axis) for axis in known.reshape(-1)], starts, ends, steps
-    if axes is None:
-        lengths = [value.tensor.static_shape for value in (starts, ends, steps) if value is not None]
+def _by_axis(op: StepBuilder, node: Node) -> tuple[list[int], Number, Number, Number]:
+    """The axes, and for each of them start, end and step."""
+    data, axes, known_axes = required(node, 0), node.input(3), constant(node, 3)
+    starts, ends, *steps = (as_int64(op, value) for value in (*node.inputs[1:3], node.input(4)) if value is not None)
+    if axes is not None and known_axes is None:
+        count = rank(node, data)
+        mask = named(op, as_int64(op, axes), count)
+        starts, ends = spread(op, mask, starts, 0), spread(op, mask, ends, _INT64_MAX)
+        steps = [spread(op, mask, values, 1) for values in steps]
+        chosen = list(range(count))
+    elif known_axes is not None:
+        chosen = [int(axis) for axis in known_axes.reshape(-1)]
+    else:
+        lengths = [value.tensor.static_shape for value in (starts, ends, *steps)]
         shape = next((shape for shape in lengths if shape), None)
-        return list(range(shape[0] if shape else rank(node, data))), starts, ends, steps
-    size = rank(node, data)
-    mask = named(op, as_int64(op, axes), size)
-
-    strides = None if steps is None else spread(op, mask, steps, 1)
-    return list(range(size)), spread(op, mask, starts, 0), spread(op, mask, ends, _INT64_MAX), strides
+        chosen = list(range(shape[0] if shape else rank(node, data)))
+    ones = known(op, [1] * len(chosen), DType.INT64)
+    return chosen, number(op, starts), number(op, ends), number(op, steps[0]) if steps else ones
 
 
-def _bounds(op: StepBuilder, starts: Value, ends: Value, steps: Value | None, sizes: Value) -> tuple[Value, Value]:
-    """The first place along each axis, and the number of them."""
-    known = known_array(steps)
-    zero, one = op.const(0), op.const(1)
+def _places(start: Number, end: Number, step: Number, length: Number) -> Number:
+    """The places along an axis of a length, clamped as Slice-13 says."""
+    back = (step < 0).cast(DType.INT64)
+    first = _clamped(start, length, back * 0, length - back)
+    span = _clamped(end, length, 0 - back, length - back) - first
+    ahead = back * -2 + 1
+    if step.array is not None and abs(int(step.array[0])) == 1:
+        count = (span * ahead).at_least(0)
+    else:
+        count = choose(span * ahead > 0, (span - ahead) // step + 1, back * 0)
+    return arange(count) * step + first
 
-    def at_least(value: Value, low: Value) -> Value:
-        return op.Where(op.Less(value, low), low, value)
 
-    def at_most(value: Value, high: Value) -> Value:
-        return op.Where(op.Greater(value, high), high, value)
-
-    starts, ends = (op.Where(op.Less(value, zero), op.Add(value, sizes), value) for value in (starts, ends))
-    if steps is None or (known is not None and (known > 0).all()):
-        first = at_most(at_least(starts, zero), sizes)
-        span = op.Sub(at_most(ends, sizes), first)
-        if steps is None:
-            return first, at_least(span, zero)
-        count = op.Add(op.Div(op.Sub(span, one), steps), one)
-        return first, op.Where(op.Greater(span, zero), count, zero)
-    back = op.Cast(op.Less(steps, zero), to=ENUMS[DType.INT64])  # 1 where it goes backwards
-    lowest, highest = op.Neg(back), op.Sub(sizes, back)
-    first = at_most(at_least(starts, zero), highest)
-    span = op.Sub(at_most(at_least(ends, lowest), highest), first)
-    sign = op.Sub(one, op.Add(back, back))
-    count = op.Add(op.Div(op.Sub(span, sign), steps), one)
-    return first, op.Where(op.Greater(op.Mul(span, sign), zero), count, zero)
+def _clamped(place: Number, length: Number, low: Number, high: Number) -> Number:
+    """A place, negative ones counted from the end, held between two bounds."""
+    if place.array is not None and abs(int(place.array[0])) >= _FAR:
+        return high if place.array[0] > 0 else low
+    return choose(place < 0, place + length, place).at_least(low).at_most(high)
 
 
 # Split -------------------------------------------------------------------------------------------
