@@ -170,11 +170,16 @@ class Resolver(Held):
             bodies.append(inner)
         pairs = list(zip(*(inner.graph.outputs for inner in bodies), strict=True))
         ways = [self._way(*pair) for pair in pairs]
-        for side, inner in enumerate(bodies):
-            outputs: list[Value] = []
-            for pair, way in zip(pairs, ways, strict=True):
-                outputs += self._leaving(inner, pair[side], way) or []
-            inner.graph.outputs = outputs
+        for inner in bodies:
+            inner.graph.outputs = []
+        for index, pair in enumerate(pairs):
+            given = [self._leaving(inner, value, ways[index]) for inner, value in zip(bodies, pair, strict=True)]
+            if None in given:
+                ways[index] = "whole"
+                given = [[value] for value in pair]
+            for inner, values in zip(bodies, given, strict=True):
+                inner.graph.outputs += values or []
+        for inner in bodies:
             RemoveDead()(inner.graph)
         count = len(bodies[0].graph.outputs)
         made = iter(op.branch(condition, leaves, bodies[0].graph, bodies[1].graph) if count else ())
