@@ -83,14 +83,32 @@ def _training_mode(op: StepBuilder, node: Node) -> Made:
     return [*made, *saved][: len(node.outputs)]
 
 
+def _in_one_type(op: StepBuilder, node: Node) -> list[Value]:
+    """Scale and statistics of other types than the data: everything in the widest of them, at least float32."""
+    kinds = [dtype(node, value) for value in node.inputs]
+    work = DType.FLOAT64 if DType.FLOAT64 in kinds else DType.FLOAT32
+    inputs = [_as_type(op, required(node, index), work) for index in range(5)]
+    count = max([0, *(index for index in range(len(node.outputs)) if wanted(node, index))]) + 1
+    made = op.BatchNormalization(*inputs, _outputs=count, **node.attributes)
+    values: Sequence[Value] = [made] if isinstance(made, Value) else made
+    back = [kinds[0], kinds[3], kinds[4]]
+    return [_as_type(op, value, kind) for value, kind in zip(values, back, strict=False)]
+
+
+def _scale_of_data(op: StepBuilder, node: Node) -> Made:
+    """Version 14 has one type for data, scale and bias, and one for the statistics."""
+    kinds = [dtype(node, value) for value in node.inputs]
+    return None if len({*kinds[:3]}) == 1 == len({*kinds[3:]}) else _in_one_type(op, node)
+
+
 def _no_training(op: StepBuilder, node: Node) -> Made:
+    if len({dtype(node, value) for value in node.inputs}) > 1:
+        return _in_one_type(op.at(14), node)
     plain = changed(node, without=("training_mode",), outputs=1)
     if not attribute(node, "training_mode", 0):
         return plain
-    if not (wanted(node, 1) and wanted(node, 2)):
-        raise Unsupported(node, "training without its outputs can't be said before version 14")
     values = op.BatchNormalization(*node.inputs, _outputs=5, **plain.attributes)
-    return list(values[:3])
+    return list(values[: len(node.outputs)])
 
 
 # Dropout -----------------------------------------------------------------------------------------
@@ -142,12 +160,14 @@ def _ratio_attribute(op: StepBuilder, node: Node) -> Made:
         if ratio is not None and not ratio.any():
             return _all_kept(op, node)
         raise Unsupported(node, "training_mode can't be said before version 12")
+    if wanted(node, 1):  # what the mask is outside training, runtimes disagree about before version 12
+        return _all_kept(op, node)
     known = None if ratio is None else float(ratio.reshape(-1)[0])
-    return changed(node, inputs=node.inputs[:1], without=("seed",), ratio=known)
+    return changed(node, inputs=node.inputs[:1], outputs=1, without=("seed",), ratio=known)
 
 
 def _all_kept(op: StepBuilder, node: Node) -> list[Value]:
-    """Training that drops nothing."""
+    """Nothing is dropped."""
     data = required(node, 0)
     if not wanted(node, 1):
         return [data, Value("")][: len(node.outputs)]
@@ -176,20 +196,6 @@ def _per_channel(op: StepBuilder, node: Node) -> Made:
     return changed(node, inputs=inputs, stash_type=precision)
 
 
-def _per_group(op: StepBuilder, node: Node) -> Made:
-    groups = attribute(node, "num_groups")
-    inputs = node.formal_inputs
-    for index in (1, 2):
-        value = constant(node, index)
-        if value is None:
-            raise Unsupported(node, "scale and bias by channel, not constant, can't be said before version 21")
-        parts = value.reshape(groups, -1)
-        if (parts != parts[:, :1]).any():
-            raise Unsupported(node, "scale and bias differ within a group, which came with version 21")
-        inputs = put(inputs, index, op.const(parts[:, 0], dtype(node, inputs[index])))
-    return changed(node, inputs=inputs, without=("stash_type",))
-
-
 ROWS = {
     ("BatchNormalization", 6): Step(
         dropped("consumed_inputs").up, lambda op, node: changed(node, consumed_inputs=[0, 0, 0, 1, 1])
@@ -197,9 +203,10 @@ ROWS = {
     ("BatchNormalization", 7): Step(_by_outputs, _stated_test),
     ("BatchNormalization", 9): Step(_spatial, same),
     ("BatchNormalization", 14): Step(_training_mode, _no_training),
+    ("BatchNormalization", 15): Step(same, _scale_of_data),
     ("Dropout", 7): Step(_random, lambda op, node: changed(node, is_test=1)),
     ("Dropout", 10): Step(_mask, _mask_bool),
     ("Dropout", 12): Step(_ratio_input, _ratio_attribute),
     ("MeanVarianceNormalization", 13): Step(defaults({"axes": [0, 2, 3]}, {}).up, same),
-    ("GroupNormalization", 21): Step(_per_channel, _per_group),
+    ("GroupNormalization", 21): Step(_per_channel, "GroupNormalization-18 is deprecated"),
 }

@@ -40,7 +40,6 @@ _VERSIONS: dict[str, tuple[int, ...]] = {
     "Dropout NegativeLogLikelihoodLoss": (13, 22),
     "DepthToSpace": (13, 28),
     "CumSum": (14,),
-    "BatchNormalization": (15,),
     "GreaterOrEqual LeakyRelu LessOrEqual Where": (16,),
     "Scan": (16, 19, 21, 23, 24, 25),
     "OptionalGetElement": (28,),
