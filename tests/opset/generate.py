@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto, TypeProto, numpy_helper
 from onnx.backend.test.case.node import collect_testcases
+from onnx.backend.test.case.test_case import TestCase
 
 
 def _bytes(value: Any, type: TypeProto) -> bytes:
@@ -25,23 +26,30 @@ def _bytes(value: Any, type: TypeProto) -> bytes:
     return numpy_helper.from_array(np.asarray(value)).SerializeToString()
 
 
-def main(folder: Path) -> None:
-    with warnings.catch_warnings():
+def found() -> list[TestCase]:
+    """All of them."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        found = collect_testcases(None)
-    for case in found:
-        here = folder / case.name
-        for number, (inputs, outputs) in enumerate(case.data_sets or ()):
-            data = here / f"test_data_set_{number}"
-            data.mkdir(parents=True, exist_ok=True)
-            for kind, values, infos in (
-                ("input", inputs, case.model.graph.input),
-                ("output", outputs, case.model.graph.output),
-            ):
-                for index, (value, info) in enumerate(zip(values, infos, strict=False)):
-                    (data / f"{kind}_{index}.pb").write_bytes(_bytes(value, info.type))
-        (here / "model.onnx").write_bytes(case.model.SerializeToString())
+        return collect_testcases(None)
+
+
+def write(case: TestCase, folder: Path) -> Path:
+    """Write one into a folder of its name; its model's path."""
+    here = folder / case.name
+    for number, (inputs, outputs) in enumerate(case.data_sets or ()):
+        data = here / f"test_data_set_{number}"
+        data.mkdir(parents=True, exist_ok=True)
+        for kind, values, infos in (
+            ("input", inputs, case.model.graph.input),
+            ("output", outputs, case.model.graph.output),
+        ):
+            for index, (value, info) in enumerate(zip(values, infos, strict=False)):
+                (data / f"{kind}_{index}.pb").write_bytes(_bytes(value, info.type))
+    path = here / "model.onnx"
+    path.write_bytes(case.model.SerializeToString())
+    return path
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    for one in found():
+        write(one, Path(sys.argv[1]))

@@ -31,6 +31,7 @@ from onnx.reference import ReferenceEvaluator
 Outputs = list[Any]
 Runner = Callable[[onnx.ModelProto, Path, Sequence[Any]], Outputs]
 
+NEWEST = 28
 _SPELLED = {"float": DType.FLOAT32, "double": DType.FLOAT64}
 
 
@@ -131,10 +132,13 @@ def _is_valid(model: onnx.ModelProto) -> str:
     return ""
 
 
-def judge(case: Recorded, targets: Sequence[int], folder: Path, avoided: Sequence[str] = ()) -> dict[str, Any]:
+def judge(
+    case: Recorded, targets: Sequence[int], folder: Path, avoided: Sequence[str] = (), back: bool = False
+) -> dict[str, Any]:
     """What becomes of a model at each target opset.
 
     Args:
+        back: each target is a stop on the way from the newest opset and back to it.
         folder: for models that runtimes read as files.
         avoided: runtimes that this model has killed.
 
@@ -159,23 +163,25 @@ def judge(case: Recorded, targets: Sequence[int], folder: Path, avoided: Sequenc
     found["control"] = any(not node.domain and node.op_type in ("Loop", "Scan", "If") for _, node in graph.walk())
     objection = _is_valid(model)
     for target in targets:
-        found[str(target)] = _at(graph, model, target, folder, sets, found["by"], objection)
+        way = (NEWEST, target, NEWEST) if back else (target,)
+        found[str(target)] = _at(graph, way, folder, sets, found["by"], objection)
     return found
 
 
 def _at(
     graph: Graph,
-    original: onnx.ModelProto,
-    target: int,
+    way: Sequence[int],
     folder: Path,
     sets: Sequence[tuple[list[Any], list[Any]]],
     by: Sequence[str],
     objection: str,
 ) -> tuple[str, str]:
+    made = to_model(graph)
     try:
-        made = to_model(to_dialect(graph, FORMATS["onnx"], target))
+        for opset in way:
+            made = to_model(to_dialect(read_model(made), FORMATS["onnx"], opset))
     except Unsupported as refusal:
-        return "refused", f"{refusal.where}|{refusal.reason}" if hasattr(refusal, "where") else str(refusal)
+        return "refused", str(refusal)
     except Exception as error:
         return "failed", f"{type(error).__name__}: {error}"[:300]
     invalid = _is_valid(made)

@@ -1,6 +1,8 @@
 """Every recorded model of onnx's releases at other opsets: how many arrive right, and why the others are refused.
 
-PYTHONPATH=tests python -m opset.sweep [--targets 28,25,21,18,13,9] [--match TEXT] [--every N] [--out FILE.json]
+PYTHONPATH=tests python -m opset.sweep [--targets 28,25,21,18,13,9] [--back] [--match TEXT] [--every N] [--out FILE]
+
+With --back every model goes to the newest opset, down to the target, and up again.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from typing import Any
 
 from corpus.wheel import Recorded
 
+from .judge import NEWEST, judge
 from .reasons import reason_of
 from .releases import BUILDS, GENERATED, unique
 
@@ -28,9 +31,7 @@ _SECONDS = 120
 _BYTES = 8 << 30
 
 
-def _work(connection: Connection, targets: Sequence[int]) -> None:
-    from .judge import judge
-
+def _work(connection: Connection, targets: Sequence[int], back: bool) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (_BYTES, _BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     null = os.open(os.devnull, os.O_WRONLY)
@@ -42,7 +43,7 @@ def _work(connection: Connection, targets: Sequence[int]) -> None:
             except EOFError:
                 return
             try:
-                found = judge(case, targets, Path(folder), avoided)
+                found = judge(case, targets, Path(folder), avoided, back)
             except Exception as error:
                 found = {"by": [], "error": f"{type(error).__name__}: {error}"[:300]}
             connection.send(found)
@@ -51,15 +52,15 @@ def _work(connection: Connection, targets: Sequence[int]) -> None:
 class _Worker:
     """A process that judges; one that a runtime kills is made anew, and that runtime isn't asked again."""
 
-    def __init__(self, context: Any, targets: Sequence[int]) -> None:
-        self._context, self._targets = context, targets
+    def __init__(self, context: Any, targets: Sequence[int], back: bool) -> None:
+        self._context, self._targets, self._back = context, targets, back
         self.where, self.case = "", None
         self.avoided: list[str] = []
         self._start()
 
     def _start(self) -> None:
         self.connection, other = self._context.Pipe()
-        self._process = self._context.Process(target=_work, args=(other, self._targets), daemon=True)
+        self._process = self._context.Process(target=_work, args=(other, self._targets, self._back), daemon=True)
         self._process.start()
         other.close()
 
@@ -86,11 +87,11 @@ class _Worker:
 
 
 def sweep(
-    cases: Iterator[tuple[str, Recorded]], targets: Sequence[int], workers: int = 2
+    cases: Iterator[tuple[str, Recorded]], targets: Sequence[int], workers: int = 2, back: bool = False
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """(name, what `judge` found) of each model, as they come."""
     context = multiprocessing.get_context("spawn")
-    pool = [_Worker(context, targets) for _ in range(workers)]
+    pool = [_Worker(context, targets, back) for _ in range(workers)]
     busy = [worker for worker in pool if _next(worker, cases)]
     while busy:
         ready = wait([worker.connection for worker in busy], _SECONDS)
@@ -115,38 +116,45 @@ def _next(worker: _Worker, cases: Iterator[tuple[str, Recorded]]) -> bool:
     return entry is not None
 
 
-def verifiable(found: dict[str, Any], target: int) -> bool:
+def verifiable(found: dict[str, Any], target: int, back: bool = False) -> bool:
     """Whether a runtime is right about the original, the target is another opset, and has the model's types."""
-    opset = found.get("opset", target)
+    opset = NEWEST if back else found.get("opset", target)
+    if back and "opset" not in found:
+        return False
     if not found["by"] or opset == target:
         return False
     return opset < target or (found["needs"] <= target)
 
 
-def tables(results: dict[str, dict[str, Any]], targets: Sequence[int]) -> Iterator[str]:
+def rows(
+    results: dict[str, dict[str, Any]], target: int, direction: str, back: bool = False
+) -> dict[str, dict[str, Any]]:
+    """The verifiable models that go "up" or "down" to a target (or "back" from there)."""
+    return {
+        where: found
+        for where, found in results.items()
+        if verifiable(found, target, back) and (back or (found["opset"] < target) is (direction == "up"))
+    }
+
+
+def tables(results: dict[str, dict[str, Any]], targets: Sequence[int], back: bool = False) -> Iterator[str]:
     """The figures, line by line."""
     for target in targets:
-        for direction, before in (("up", True), ("down", False)):
-            rows = {
-                where: found
-                for where, found in results.items()
-                if verifiable(found, target) and (found["opset"] < target) is before
-            }
-            if not rows or (target < 25 and before):
+        for direction in ("back",) if back else ("up", "down"):
+            chosen = rows(results, target, direction, back)
+            if not chosen or (target < 25 and direction == "up"):
                 continue
-            counts = Counter(found[str(target)][0] for found in rows.values())
-            control = Counter(found[str(target)][0] for found in rows.values() if found["control"])
-            by = Counter(found[str(target)][1] for found in rows.values() if found[str(target)][0] == "right")
-            share = 100 * counts["right"] / len(rows)
-            yield f"{direction} to {target}: {counts['right']} of {len(rows)} right ({share:.1f} %), {dict(counts)}"
+            verdicts = {where: found[str(target)] for where, found in chosen.items()}
+            counts = Counter(verdict for verdict, _ in verdicts.values())
+            control = Counter(verdicts[where][0] for where, found in chosen.items() if found["control"])
+            by = Counter(what for verdict, what in verdicts.values() if verdict == "right")
+            share = 100 * counts["right"] / len(chosen)
+            yield f"{direction} {target}: {counts['right']} of {len(chosen)} right ({share:.2f} %), {dict(counts)}"
             yield f"    Loop, Scan, If: {dict(control)}; right by {dict(by)}"
-            reasons = Counter(
-                reason_of(found[str(target)][1]) for found in rows.values() if found[str(target)][0] == "refused"
-            )
+            reasons = Counter(reason_of(what) for verdict, what in verdicts.values() if verdict == "refused")
             for reason, count in reasons.most_common():
                 yield f"    {count:5} {reason}"
-            for where, found in rows.items():
-                verdict, what = found[str(target)]
+            for where, (verdict, what) in verdicts.items():
                 if verdict not in ("right", "refused"):
                     yield f"    {verdict}: {where}: {what}"
 
@@ -156,6 +164,7 @@ def main() -> None:
     parser.add_argument("--targets", default=",".join(map(str, TARGETS)))
     parser.add_argument("--match", default="")
     parser.add_argument("--releases", default=",".join([*BUILDS, GENERATED]))
+    parser.add_argument("--back", action="store_true")
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--out", type=Path)
@@ -163,12 +172,12 @@ def main() -> None:
     targets = [int(target) for target in options.targets.split(",")]
     chosen = [entry for entry in unique(options.releases.split(",")) if options.match in entry[0]][:: options.every]
     results: dict[str, dict[str, Any]] = {}
-    for where, found in sweep(iter(chosen), targets, options.workers):
+    for where, found in sweep(iter(chosen), targets, options.workers, options.back):
         results[where] = found
         if sys.stderr.isatty() or len(results) % 500 == 0:
             print(f"\r{len(results)} of {len(chosen)}", end="\n" if len(results) % 500 == 0 else "", file=sys.stderr)
     print(f"{len(results)} models, {sum(bool(found['by']) for found in results.values())} verifiable")
-    for line in tables(results, targets):
+    for line in tables(results, targets, options.back):
         print(line)
     if options.out:
         options.out.write_text(json.dumps(results, indent=0))
