@@ -220,9 +220,17 @@ def _coordinates(op: StepBuilder, places: Value, sizes: Sequence[Size]) -> Value
     return op.Concat(*rows, axis=0)
 
 
+_PRODUCTS = (DType.INT32, DType.INT64, DType.UINT32, DType.UINT64)
+
+
 def _one_of_both(op: StepBuilder, node: Node) -> Value:
-    """Where-9: both choices flattened behind each other, and the place of either."""
+    """Where-9: both choices flattened behind each other, and the place of either; of integers, 1 and 0 times them."""
     condition, *choices = (required(node, index) for index in range(3))
+    kind = next((value.tensor.dtype for value in choices if value.tensor.dtype), None)
+    if kind in _PRODUCTS and op.target >= 7:  # where operands are broadcast
+        then, otherwise = choices
+        factor = as_type(op, condition, kind)
+        return op.Add(op.Mul(factor, then), op.Mul(op.Sub(op.const(1, kind), factor), otherwise))
     ranks = [rank(node, value) for value in (condition, *choices)]
     taken = as_int64(op, condition)
     later, size = op.at(9), max(ranks)
