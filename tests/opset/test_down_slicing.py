@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from backedge.convert.files import to_hub
+from backedge.runtime.executor import Executor
 from onnx.reference import ReferenceEvaluator
 
 from .harness import checked, converted, down, f32, i64, operators, parse
@@ -188,3 +190,15 @@ def test_expand_by_tiles(shape: tuple[int, ...], wanted: tuple[int, ...]) -> Non
     text = f"({given} x, int64[{len(wanted)}] s) => (float[{made}] y) {{ y = Expand (x, s) }}"
     (y,) = down(text, 8, 7, x, i64(*wanted))
     np.testing.assert_array_equal(y, np.broadcast_to(x, np.broadcast_shapes(shape, wanted)), strict=True)
+
+
+@pytest.mark.parametrize("target", [8, 7])
+def test_slice_before_there_was_a_choice(target: int) -> None:
+    """Run by the executor: the reference's Loop stacks single numbers as vectors of one."""
+    text = TEXT.format(shape="m, n", count=1)
+    graph = converted(parse(text, 13), target)
+    checked(graph)
+    run = Executor(to_hub(graph)).run
+    for start, end, step in [(1, 4, 1), (-2, MOST, 1), (0, -1, 3), (-1, LEAST, -2), (4, 1, 1)]:
+        feeds = {"x": GRID, "s": i64(start), "e": i64(end), "a": i64(-1), "t": i64(step)}
+        np.testing.assert_array_equal(run(feeds)["y"], cut(GRID, 1, start, end, step), strict=True)
