@@ -151,7 +151,7 @@ def with_lengths(suffix: str) -> list[Row]:
     ]
 
 
-WITHOUT_SCAN = r"(Slice|Pad|Where|Less|Add|Sub)-\d+ "
+WITHOUT_SCAN = r"(Slice|Pad|Where|Less|Add|Sub|Div)-\d+ "
 ROWS: list[Row] = [
     *with_lengths(""),
     *with_lengths("_0"),

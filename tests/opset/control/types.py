@@ -34,7 +34,7 @@ KINDS: dict[str, tuple[object, int]] = {
     "uint2": (ml_dtypes.uint2, 25),
 }
 LOWEST = {"bfloat16": 13}  # older than what Loop, Scan and If take
-STRINGS = "ONNX Runtime moves strings out of a value that is still read"
+STRINGS = "ONNX Runtime loses the strings of a value that is still read"
 
 
 def sample(kind: str) -> tuple[np.ndarray, np.ndarray]:
