@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..graph import Graph, Node, Value
+from ..infer import FORMAL
 from ..loop import Captured, Carried, Entry, Loop, Slot
 from ..opset.build import give_types
 from ..opset.control import small_constant
@@ -215,5 +216,6 @@ def _loose(type: Type | None) -> Type | None:
 
 def _entered(inner: Builder, old: Value, type: Type | None) -> Value:
     twin = inner.graph.add_input(inner.claim(old.name), type)
-    twin.meta = old.meta
+    stated = old.meta or {}
+    twin.meta = stated if type == old.type else {key: value for key, value in stated.items() if key != FORMAL}
     return twin
