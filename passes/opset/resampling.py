@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -186,55 +187,74 @@ def _scaled(length: Number, scale: Number) -> Number:
 
 
 def _axes(op: StepBuilder, node: Node, data: Value, scales: Value | None, sizes: Value | None) -> list[_Axis]:
-    """The axes that are resized at all."""
+    """The axes that are resized at all; nothing is built for the others."""
     count = rank(node, data)
     places = [axis % count for axis in attribute(node, "axes") or range(count)]
-    lengths = [size(op, data, place).cast(_F64) for place in places]
-    policy = attribute(node, "keep_aspect_ratio_policy", "stretch")
-    result = node.output.tensor.shape
-    declared = [None if result is None else result[place] for place in places]
-    if sizes is not None:
-        wanted = number(op, sizes)
-        goals = [
-            known(op, [goal]) if isinstance(goal, int) and policy == "stretch" else wanted.part(index).cast(_F64)
-            for index, goal in enumerate(declared)
-        ]
-        factors = [goal / length for goal, length in zip(goals, lengths, strict=True)]
-        if policy != "stretch":
-            one = factors[0]
-            for factor in factors[1:]:
-                one = one.at_most(factor) if policy == "not_larger" else one.at_least(factor)
-            factors = [one] * len(factors)
-            goals = [(one * length + 0.5).floor() for length in lengths]
-    elif scales is not None:
-        given = number(op, scales)
-        factors = [given.part(index).cast(_F64) for index in range(len(places))]
-        goals = [_scaled(length, factor) for length, factor in zip(lengths, factors, strict=True)]
-    else:
+    policy = attribute(node, "keep_aspect_ratio_policy", "stretch") if sizes is not None else "stretch"
+    before, after = data.tensor.shape or (), node.output.tensor.shape
+    given = sizes if sizes is not None else scales
+    if given is None:
         raise Unsupported(node, "neither scales nor sizes are given")
-    goals = [known(op, [size]) if isinstance(size, int) else goal for size, goal in zip(declared, goals, strict=True)]
-    whole = known(op, [0]), known(op, [1])
-    regions = [whole] * len(places)
+    wanted = number(op, given)
+
+    def declared(index: int) -> int | None:
+        length = None if after is None else after[places[index]]
+        return length if isinstance(length, int) else None
+
+    @cache
+    def length(index: int) -> Number:
+        return size(op, data, places[index]).cast(_F64)
+
+    @cache
+    def goal(index: int) -> Number:
+        certain = declared(index)
+        if certain is not None and (policy == "stretch" or sizes is None):
+            return known(op, [certain])
+        return wanted.part(index).cast(_F64)
+
+    @cache
+    def scale(index: int) -> Number:
+        return wanted.part(index).cast(_F64) if sizes is None else goal(index) / length(index)
+
+    if policy != "stretch":
+        common = scale(0)
+        for index in range(1, len(places)):
+            common = common.at_most(scale(index)) if policy == "not_larger" else common.at_least(scale(index))
+    else:
+        common = None
+    found = []
+    for index, place in enumerate(places):
+        factor, certain = scale(index) if common is None else common, declared(index)
+        region = _region(op, node, index, len(places))
+        if _is_kept(factor, region, before[place], certain):
+            continue
+        if certain is not None:
+            output = known(op, [certain])
+        elif common is not None:
+            output = (common * length(index) + 0.5).floor()
+        else:
+            output = _scaled(length(index), factor) if sizes is None else goal(index)
+        found.append(_Axis(place, length(index), output, factor, region))
+    return found
+
+
+def _region(op: StepBuilder, node: Node, index: int, count: int) -> tuple[Number, Number]:
+    """Where a region begins and ends along an axis, of the axis' length."""
     roi = node.input(1) if node.version > 10 else None
-    if roi is not None and attribute(node, "coordinate_transformation_mode", "") == "tf_crop_and_resize":
-        bounds = number(op, roi)
-        regions = [
-            (bounds.part(index).cast(_F64), bounds.part(index + len(places)).cast(_F64)) for index in range(len(places))
-        ]
-    shape = data.tensor.shape or ()
-    found = map(_Axis, places, lengths, goals, factors, regions)
-    return [axis for axis, goal in zip(found, declared, strict=True) if not _is_kept(axis, shape[axis.place], goal)]
+    if roi is None or attribute(node, "coordinate_transformation_mode", "half_pixel") != "tf_crop_and_resize":
+        return known(op, [0]), known(op, [1])
+    bounds = number(op, roi)
+    return bounds.part(index).cast(_F64), bounds.part(index + count).cast(_F64)
 
 
-def _is_kept(axis: _Axis, before: object, after: object) -> bool:
+def _is_kept(scale: Number, region: tuple[Number, Number], before: object, after: int | None) -> bool:
     """Whether nothing happens along an axis, whatever the model is given."""
-    start, end = (bound.array for bound in axis.region)
+    start, end = (bound.array for bound in region)
     if start is None or end is None or (start[0], end[0]) != (0, 1):
         return False
-    if axis.scale.array is not None and axis.scale.array[0] == 1:
+    if scale.array is not None and scale.array[0] == 1:
         return True
-    same = before is not None and before == after
-    return same and (before == 1 or (axis.scale.array is not None and math.isclose(axis.scale.array[0], 1)))
+    return before == after and (after == 1 or (scale.array is not None and math.isclose(scale.array[0], 1)))
 
 
 def _filter(node: Node) -> _Filter:
