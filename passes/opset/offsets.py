@@ -82,8 +82,12 @@ def strides(op: StepBuilder, sizes: Sequence[Size]) -> list[Size]:
 
 def shaped(op: StepBuilder, value: Value, sizes: Sequence[Size]) -> Value:
     """Reshape to these sizes."""
-    if all(isinstance(size, int) and size for size in sizes):
+    known = [size for size in sizes if isinstance(size, int)]
+    if len(known) == len(sizes) and 0 not in known:
         return op.Reshape(value, vector(op, sizes))
+    kind = value.tensor.dtype
+    if len(known) == len(sizes) and kind is not None:  # where a 0 stands Reshape would copy a size
+        return op.const(np.zeros(known, kind.numpy), kind)
     dims = tuple(size if isinstance(size, int) else None for size in sizes)
     return op.reshape(value, vector(op, sizes), TensorType(value.tensor.dtype, dims))
 

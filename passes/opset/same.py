@@ -15,7 +15,7 @@ _VERSIONS: dict[str, tuple[int, ...]] = {
     "Greater Less": (13,),
     "MatMul": (13,),
     "Constant": (9, 13, 19, 21, 23, 24, 25),
-    "Flatten": (9, 13, 21, 23, 24, 25),
+    "Flatten": (13, 21, 23, 24, 25),
     "Cast": (13, 21, 23, 25, 28),
     "PRelu": (9, 16),
     "NonMaxSuppression": (11,),

@@ -9,6 +9,7 @@ from ..graph import Node, Value
 from ..protos import ENUMS
 from ..types import DType, TensorType
 from .build import StepBuilder
+from .offsets import extents, shaped, total_of
 from .ranges import counted
 from .runtime_axes import squeeze, unsqueeze
 from .steps import (
@@ -102,6 +103,15 @@ def _depth_first(op: StepBuilder, node: Node) -> Made:
     return changed(node, inputs=[op.Gather(data, order, axis=1)], without=("mode",))
 
 
+def _two_axes(op: StepBuilder, node: Node) -> Made:
+    """Flatten-1 takes floats only; Reshape takes everything."""
+    x = required(node, 0)
+    if dtype(node, x).is_float:
+        return None
+    sizes, axis = extents(op, x, rank(node, x)), attribute(node, "axis", 1)
+    return shaped(op, x, [total_of(op, sizes[:axis]), total_of(op, sizes[axis:])])
+
+
 # Tile --------------------------------------------------------------------------------------------
 
 
@@ -163,6 +173,7 @@ ROWS = {
     **rows("ArgMax ArgMin Compress Concat Flatten", 11, positive("axis")),
     **rows("ArgMax ArgMin", 12, Step(same, _last_of_equals)),
     ("Trilu", 14): Step("Trilu came with version 14", _triangle),
+    ("Flatten", 9): Step(same, _two_axes),
     ("Concat", 4): defaults({"axis": 1}, {}),
     ("DepthToSpace", 11): Step(same, _depth_first),
     ("SpaceToDepth", 28): added(mode="DCR"),
