@@ -83,7 +83,30 @@ def _one_type(op: StepBuilder, node: Node) -> Made:
     return changed(node, without=("saturate",))
 
 
+def _short_product(op: StepBuilder, node: Node) -> Made:
+    """DequantizeLinear: before version 19 scales are of float32, in which the product of 8 and 11 bits is exact."""
+    kind = dtype(node, required(node, 1))
+    if kind not in _SHORT:
+        return None
+    x, _, *zero = node.formal_inputs
+    made = op.DequantizeLinear(x, cast(op, required(node, 1), DType.FLOAT32), *zero, axis=attribute(node, "axis", 1))
+    return cast(op, made, kind)
+
+
+def _dynamic(op: StepBuilder, node: Node) -> Made:
+    """DynamicQuantizeLinear-11: its range holds 0; nothing but zeros has the range 1, not to divide by 0."""
+    x, op = required(node, 0), op.at(13)
+    zero, steps = op.const(np.float32(0)), op.const(np.float32(255))
+    high, low = op.Max(op.ReduceMax(x, keepdims=0), zero), op.Min(op.ReduceMin(x, keepdims=0), zero)
+    span = op.Sub(high, low)
+    scale = op.Div(op.Where(op.Equal(span, zero), op.const(np.float32(1)), span), steps)
+    middle = cast(op, op.Clip(op.Round(op.Sub(zero, op.Div(low, scale))), zero, steps), DType.UINT8)
+    return [op.QuantizeLinear(x, scale, middle), scale, middle][: len(node.outputs)]
+
+
 ROWS = {
+    ("DynamicQuantizeLinear", 11): Step("DynamicQuantizeLinear came with version 11", _dynamic),
+    ("DequantizeLinear", 19): Step(same, _short_product),
     ("QuantizeLinear", 10): Step("QuantizeLinear came with version 10", _by_arithmetic),
     ("DequantizeLinear", 10): Step("DequantizeLinear came with version 10", _by_arithmetic),
     **rows("QuantizeLinear DequantizeLinear", 13, Step(same, _one_scale)),

@@ -43,7 +43,7 @@ _VERSIONS: dict[str, tuple[int, ...]] = {
     "GreaterOrEqual LeakyRelu LessOrEqual Where": (16,),
     "Scan": (16, 19, 21, 23, 24, 25),
     "OptionalGetElement": (28,),
-    "DequantizeLinear": (19, 24, 25, 28),
+    "DequantizeLinear": (24, 25, 28),
     "ConstantOfShape": (20, 21, 23, 24, 25),
     "Squeeze Unsqueeze": (21, 23, 24, 25),
     "CastLike": (21, 23, 25),

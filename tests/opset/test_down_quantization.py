@@ -253,3 +253,21 @@ def test_dynamic_quantization() -> None:
     made, scale, zero = down(text, 11, 9, f32(-1, 0, 4))
     assert (made.tolist(), int(zero)) == ([0, 51, 255], 51)
     np.testing.assert_allclose(scale, 5 / 255, rtol=1e-6)
+
+
+@pytest.mark.parametrize("target", [10, 9, 8])
+def test_dynamic_quantization_of_nothing_but_zeros(target: int) -> None:
+    """A range of 1, as onnx's reference takes it: the formula alone would divide 0 by 0."""
+    text = "(float[2] x) => (uint8[2] y, float s, uint8 z) { y, s, z = DynamicQuantizeLinear (x) }"
+    made, scale, zero = down(text, 11, target, f32(0, 0))
+    assert (made.tolist(), int(zero)) == ([0, 0], 0)
+    np.testing.assert_allclose(scale, 1 / 255, rtol=1e-6)
+
+
+def test_products_of_16_bits_along_an_axis() -> None:
+    """101 * (1 + 2^-10) is 101.0986, of which float16 holds 101.125; 3 * 0.5 is exact."""
+    text = """(int8[2, 1] x, float16[2] s) => (float16[2, 1] y) { y = DequantizeLinear <axis = 0> (x, s) }"""
+    for target in (12, 9):
+        (made,) = down(text, 19, target, i8([101], [3]), np.array([1 + 2**-10, 0.5], np.float16))
+        assert made.dtype == np.float16
+        assert made.tolist() == [[101.125], [1.5]]
