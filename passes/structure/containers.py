@@ -44,6 +44,7 @@ def plain_containers(graph: Graph, opset: int) -> Graph:
     if not maps and not any(_is_in_the_way(node, opset) for _, node in graph.walk()):
         return graph
     graph = Rewriter(HUB, {("", "SequenceMap"): [_map], ("", "Constant"): [_constant]}, fallback=copied).run(graph)
+    RemoveDead()(graph)
     infer(graph)
     if not any(_is_in_the_way(node, opset) for _, node in graph.walk()):
         return graph

@@ -110,7 +110,7 @@ class Resolver(Held):
         assert entry.outside is not None
         if way != "parts" or not is_not_carried(entry.outside.type, self.opset):
             return "whole"
-        shape = self.element_shape(entry.outside, leave)
+        shape = self.element_shape(leave if self.elements(entry.outside) == () else entry.outside)
         return "whole" if shape is None else shape
 
     def _leaving(self, op: Builder, value: Value, way: Way) -> list[Value] | None:
