@@ -50,7 +50,6 @@ REFUSED = [
         "training_mode can't be said before version 12",
     ),
     ("(float x) => (int64[n, m] y) { y = NonZero (x) }", 9, 8, "of a scalar it can't be said before version 9"),
-    ("(float[2] x) => (float[2] y) { y = Erf (x) }", 9, 8, "no formula by operators before version 9 is Erf"),
     (
         "(float[2, 1] a, float[1, 3] b) => (float[2, 3] y) { y = Add (a, b) }",
         7,
