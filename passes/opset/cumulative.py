@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from ..graph import Node, Value
 from ..types import TensorType
 from .build import StepBuilder
@@ -40,41 +44,50 @@ def _by_scan(operator: str, start: float) -> Adapter:
 
 
 def _accumulated(op: StepBuilder, node: Node, operator: str, start: float, axis: int) -> Value:
-    """Along one axis. A length that may be 0 gets one element more, as a loop without a pass has no shape to give."""
+    """Along one axis, which is put first: not every runtime scans another one, or an empty tensor along it."""
     data = required(node, 0)
-    kind, dims = dtype(node, data), data.tensor.shape
+    dims = data.tensor.shape
     assert dims is not None
     if dims[axis] == 0:
         return op.Identity(data)
+    if not axis:
+        return _from_first_to_last(op, node, data, operator, start)
+    order = [axis, *(place for place in range(len(dims)) if place != axis)]
+    made = _from_first_to_last(op, node, op.Transpose(data, perm=order), operator, start)
+    return op.Transpose(made, perm=np.argsort(order).tolist(), _types=[data.type])
+
+
+def _from_first_to_last(op: StepBuilder, node: Node, data: Value, operator: str, start: float) -> Value:
+    """Along axis 0. Where it may be empty it gets one element more, as a loop without a pass has no shape to give."""
+    kind = dtype(node, data)
+    length, *rest = data.tensor.shape or (None,)
     exclusive, reverse = attribute(node, "exclusive", 0), attribute(node, "reverse", 0)
     if operator == "Add" and kind.is_float and not exclusive:
         start = -0.0  # the sum of a single -0 is -0
-    sizes, early = op.Shape(data), op.at(9)
-    rest = [place for place in range(len(dims)) if place != axis]
-    shape = early.Gather(sizes, numbers(op, rest)) if rest else numbers(op, [])
-    inner = TensorType(kind, tuple(dims[place] for place in rest))
-    first = op.Expand(op.const(start, kind), shape, _types=[inner]) if rest else op.const(start, kind)
-    padded = not isinstance(dims[axis], int)
+    early, inner = op.at(9), TensorType(kind, tuple(rest))
+    first = op.const(start, kind)
+    if rest:
+        first = op.Expand(first, early.Gather(op.Shape(data), numbers(op, range(1, len(rest) + 1))), _types=[inner])
+    elements, padded = data, not isinstance(length, int)
     if padded:
-        one = op.at(9).Unsqueeze(first, axes=[axis])
-        data = op.Concat(data, one, axis=axis) if reverse else op.Concat(one, data, axis=axis)
+        one = early.Unsqueeze(first, axes=[0])
+        elements = op.Concat(data, one, axis=0) if reverse else op.Concat(one, data, axis=0)
     body = op.region("accumulation")
     total, part = body.input("total", inner), body.input("part", inner)
     after = body.call(operator, total, part, _types=[inner])
-    before = body.Identity(total, _types=[inner])
-    gives = after if padded or not exclusive else before
-    body.graph.outputs = [after, body.Identity(gives, _types=[inner]) if gives is after else gives]
+    gives = after if padded or not exclusive else total
+    body.graph.outputs = [after, body.Identity(gives, _types=[inner])]
     scan = Node("", "Scan", 9)
     scan.regions["body"] = body.graph
-    plan = {"num_scan_inputs": 1, "scan_input_axes": [axis], "scan_output_axes": [axis]}
+    plan: dict[str, Any] = {"num_scan_inputs": 1}
     if reverse:
-        plan.update(scan_input_directions=[1], scan_output_directions=[1])
-    whole = TensorType(kind, tuple(None if place == axis and padded else dim for place, dim in enumerate(dims)))
-    _, made = op.place(scan, [first, data], plan, 2, [inner, whole])
+        plan |= {"scan_input_directions": [1], "scan_output_directions": [1]}
+    whole = TensorType(kind, (None if padded else length, *rest))
+    _, made = op.place(scan, [first, elements], plan, 2, [inner, whole])
     if not padded:
         return made
-    cut = (0, -1) if bool(exclusive) is not bool(reverse) else (1, _END)
-    return early.Slice(made, starts=[cut[0]], ends=[cut[1]], axes=[axis], _types=[TensorType(kind, dims)])
+    from_place, to_place = (0, -1) if bool(exclusive) is not bool(reverse) else (1, _END)
+    return early.Slice(made, starts=[from_place], ends=[to_place], axes=[0], _types=[data.type])
 
 
 _END = (1 << 63) - 1

@@ -1,4 +1,4 @@
-"""CumSum and CumProd, down, run by the executor: the reference's Scan knows the first axis only."""
+"""CumSum and CumProd, down, run by the executor: the reference's Scan knows one direction only."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_axis_given_at_run_time(shape: str, operator: str, exclusive: int, rever
         np.testing.assert_allclose(made, accumulated(CUBE, axis, operator, exclusive, reverse), rtol=1e-6)
 
 
-@pytest.mark.parametrize("target", [25, 18, 10, 9])
+@pytest.mark.parametrize("target", [25, 18, 10, 9, 8, 7])
 @pytest.mark.parametrize("exclusive", [0, 1])
 @pytest.mark.parametrize("operator", ["CumSum", "CumProd"])
 def test_known_axis(operator: str, exclusive: int, target: int) -> None:
@@ -97,4 +97,4 @@ def test_half_precision() -> None:
 def test_it_is_a_single_scan() -> None:
     text = "(float[2, 3] x) => (float[2, 3] y) { a = Constant <value_int = 1> () y = CumSum <reverse = 1> (x, a) }"
     found = [name for name, _ in operators(converted(parse(text, 14), 9))]
-    assert found.count("Scan") == 1 and "Loop" not in found and "Transpose" not in found
+    assert found.count("Scan") == 1 and "Loop" not in found
