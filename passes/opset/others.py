@@ -41,13 +41,6 @@ def _same_shapes(op: StepBuilder, node: Node) -> Made:
     return None
 
 
-def _some_state(op: StepBuilder, node: Node) -> Made:
-    """Loop-1 takes at least one state variable."""
-    if len(node.formal_inputs) < 3:
-        raise Unsupported(node, "a loop without state came with version 11")
-    return None
-
-
 def _no_bias(op: StepBuilder, node: Node) -> Made:
     """Gemm: C could not be left out."""
     if node.input(2) is not None:
@@ -106,7 +99,6 @@ ROWS = {
     ("Constant", 11): Step(same, _one_tensor),
     ("Constant", 12): Step(same, _one_tensor),
     ("If", 11): Step(same, _same_shapes),
-    ("Loop", 11): Step(same, _some_state),
     ("Gemm", 11): Step(same, _no_bias),
     ("Attention", 24): Step(_whole_mask, _mask_of_all),
     ("Attention", 25): added(left_window_size=-1, right_window_size=-1),

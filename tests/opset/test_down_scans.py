@@ -88,3 +88,19 @@ def test_stacking_elements_of_unknown_rank_along_another_axis_is_refused() -> No
 def test_running_products_before_there_are_scans() -> None:
     text = "(float[3] x, int64 axis) => (float[3] y) { y = CumSum <reverse = 1> (x, axis) }"
     assert down(text, 11, 8, f32(1, 2, 3), np.int64(0))[0].tolist() == [6, 5, 3]
+
+
+@pytest.mark.parametrize("target", [10, 7])
+def test_a_loop_without_a_state(target: int) -> None:
+    text = """(int64 n, float[2] x) => (float[k, 2] y) {
+        y = Loop <body = turns (int64 i, bool c) => (bool d, float[2] r) {
+            d = Identity (c)
+            j = Cast <to = 1> (i)
+            r = Mul (x, j)
+        }> (n, )
+    }"""
+    graph = converted(parse(text, 11), target)
+    (loop,) = (node for node in graph.nodes if node.op_type == "Loop")
+    assert len(loop.formal_inputs) == 3
+    (made,) = down(text, 11, target, np.int64(3), f32(1, -2))
+    assert made.tolist() == [[0, 0], [1, -2], [2, -4]]
