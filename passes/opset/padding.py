@@ -154,7 +154,7 @@ def _places(mode: str, length: Number, before: Number, after: Number) -> Number:
         case "edge":
             return places.at_least(0).at_most(left - 1) + start
         case "wrap":
-            return (places + front * left) % left + start
+            return (places + front * left) % left.at_least(1) + start
     turn = ((left - 1) * 2).at_least(1)  # there and back
     offset = places.abs() % turn
     return offset.at_most(turn - offset) + start
