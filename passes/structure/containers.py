@@ -17,7 +17,7 @@ from ..protos import ENUMS
 from ..rewrite import Builder, Rewriter
 from ..types import DType, OptionalType, SequenceType, TensorType, tensor
 from .forms import is_new, is_not_carried
-from .held_control import Resolver, copied
+from .held_control import Resolver, copied, refuse_stand_ins
 from .sequences import SequencesToStacks
 from .simplify import RemoveDead
 
@@ -55,6 +55,7 @@ def plain_containers(graph: Graph, opset: int) -> Graph:
     resolver = Resolver(opset)
     graph = Rewriter(HUB, resolver.rules, fallback=copied).run(graph)
     RemoveDead()(graph)
+    refuse_stand_ins(graph, opset)
     infer(graph)
     return graph
 

@@ -12,7 +12,10 @@ from ..errors import Unsupported
 from ..graph import Value
 from ..protos import ENUMS
 from ..rewrite import Builder
-from ..types import MapType, OptionalType, SequenceType, TensorType, Type
+from ..types import DType, MapType, OptionalType, SequenceType, TensorType, Type
+
+STAND_IN = "backedge.stand-in"
+"""The domain of what no opset has, and what nobody may need in the end."""
 
 _BORN = {SequenceType: 11, OptionalType: 15}
 _CARRIED = {SequenceType: 13, OptionalType: 16}  # by loops and branches
@@ -39,7 +42,8 @@ class Form:
     """How a sequence or an optional is made of other values.
 
     `kind`: "elements"; "slices" of a tensor, which is the one value, along axis `detail[0]`, that is kept if
-    `detail[1]`; "chunks" of a tensor along axis `detail[0]`, the second value long; "optional", of one value or none.
+    `detail[1]`; "chunks" of a tensor along axis `detail[0]`, the second value long; "optional", of one value or none;
+    "maybe", an optional of whose two values the first says whether it holds the second.
     """
 
     kind: str
@@ -60,6 +64,8 @@ class Forms:
             value = op.SplitToSequence(*form.values, axis=form.detail[0], keepdims=form.detail[1], _types=types)
         elif form.kind == "chunks":
             value = op.SplitToSequence(*form.values, axis=form.detail[0], _types=types)
+        elif form.kind == "maybe":
+            value = op.call("Maybe", *form.values, _domain=STAND_IN, _types=types)
         elif form.kind == "optional":
             element = type.element if isinstance(type, OptionalType) else None
             value = op.Optional(*form.values, type=None if form.values else element, _types=types)
@@ -147,6 +153,21 @@ class Forms:
         shape = stack.tensor.shape
         element = TensorType(stack.tensor.dtype, None if shape is None else shape[1:])
         return self.made(op, Form("slices", (stack,), (0, 0)), SequenceType(element))
+
+    def doubted(self, op: Builder, value: Value) -> tuple[Value, Value] | None:
+        """Whether an optional tensor is there, and the tensor, or one of its kind; None where that isn't known."""
+        form = self.forms.get(value)
+        if form is None or form.kind not in ("optional", "maybe") or any(item in self.forms for item in form.values):
+            return None
+        if form.kind == "maybe":
+            return form.values[0], form.values[1]
+        if form.values:
+            return op.const(True, DType.BOOL), form.values[0]
+        element = value.type.element if isinstance(value.type, OptionalType) else None
+        if not isinstance(element, TensorType) or element.dtype is None:
+            return None
+        shape = [size if isinstance(size, int) else 0 for size in element.shape or ()]
+        return op.const(False, DType.BOOL), op.const(np.zeros(shape, element.dtype.numpy), element.dtype)
 
 
 def _slice_shape(tensor: Value, axis: int, keep: bool) -> tuple[int, ...] | None:

@@ -181,6 +181,8 @@ class Held(Forms):
         form = self.forms.get(value)
         if form is not None and form.kind == "optional":
             return op.const(bool(form.values), DType.BOOL)
+        if form is not None and form.kind == "maybe":
+            return form.values[0]
         return op.const(True, DType.BOOL) if isinstance(value.type, TensorType | SequenceType) else None
 
     def _get(self, op: Builder, node: Node) -> Results:
@@ -188,6 +190,8 @@ class Held(Forms):
         form = self.forms.get(value) if value is not None else None
         if form is not None and form.kind == "optional":
             return form.values[0] if form.values else None
+        if form is not None and form.kind == "maybe":
+            return form.values[1]
         return value if value is not None and isinstance(value.type, TensorType | SequenceType) else None
 
 

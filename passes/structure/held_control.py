@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from ..errors import Unsupported
 from ..graph import Graph, Node, Value
 from ..infer import FORMAL
 from ..loop import Captured, Carried, Entry, Loop, Slot
@@ -12,15 +13,15 @@ from ..opset.build import give_types
 from ..opset.control import small_constant
 from ..opset.known import known_array
 from ..rewrite import Builder
-from ..types import SequenceType, TensorType, Type
-from .forms import is_new, is_not_carried
+from ..types import OptionalType, TensorType, Type
+from .forms import STAND_IN, Form, is_new, is_not_carried
 from .held import Held, Results
 from .simplify import RemoveDead
 from .unroll import unrolled
 
 Way = tuple[int, ...] | str
-"""How a carried value is carried: "parts" (what it is made of), "whole", or a sequence's elements of this shape
-in one tensor."""
+"""How a value is carried: "parts" (what it is made of), "whole", "maybe" (whether an optional holds something, and
+what), or a sequence's elements of this shape in one tensor."""
 
 
 @dataclass(slots=True)
@@ -36,6 +37,17 @@ class _Flat:
         if any(is_not_carried(value.type, opset) for value in self.outside):
             return False
         return not any(is_new(value.type, opset) for inner in self.body.graphs() for value in inner.values())
+
+
+def refuse_stand_ins(graph: Graph, opset: int) -> None:
+    """What stands for an optional in two values must not be wanted any more.
+
+    Raises:
+        Unsupported: an operator takes it, or the model gives it.
+    """
+    for _, node in graph.walk():
+        if node.domain == STAND_IN:
+            raise Unsupported(node, f"whether it holds something is told at run time, which opset {opset} can't say")
 
 
 class Resolver(Held):
@@ -110,6 +122,8 @@ class Resolver(Held):
         assert entry.outside is not None
         if way != "parts" or not is_not_carried(entry.outside.type, self.opset):
             return "whole"
+        if isinstance(entry.outside.type, OptionalType):
+            return "maybe"
         shape = self.element_shape(leave if self.elements(entry.outside) == () else entry.outside)
         return "whole" if shape is None else shape
 
@@ -117,36 +131,41 @@ class Resolver(Held):
         """What is carried of a value; None where it can't go this way."""
         if way == "whole":
             return [value]
+        if way == "maybe":
+            pair = self.doubted(op, value)
+            return None if pair is None else list(pair)
         if isinstance(way, str):
             return self.leaves(value)
         stack = self.stacked(op, value, way)
         return None if stack is None else [stack]
+
+    def _arriving(self, op: Builder, like: Value, way: Way, values: Iterator[Value]) -> Value:
+        """A value of what is carried of it."""
+        if way == "whole":
+            return next(values)
+        if way == "maybe":
+            return self.made(op, Form("maybe", (next(values), next(values))), like.type)
+        return self.again(op, like, values) if isinstance(way, str) else self.unstacked(op, next(values))
 
     def _entering(self, inner: Builder, entry: Entry, way: Way, leaves: Sequence[Value]) -> Value:
         """The body's value of an entry, of what enters in its place."""
         assert entry.enter is not None and entry.outside is not None
         if entry.outside not in self.forms or way == "whole":
             return _entered(inner, entry.enter, entry.enter.type)
+        types = [leaf.type if isinstance(entry.slot, Captured) else _loose(leaf.type) for leaf in leaves]
         if isinstance(way, tuple):
-            return self.unstacked(inner, _entered(inner, entry.enter, TensorType(leaves[0].tensor.dtype, (None, *way))))
-        kept = isinstance(entry.slot, Captured)
-        parts = [_entered(inner, entry.enter, leaf.type if kept else _loose(leaf.type)) for leaf in leaves]
-        return self.again(inner, entry.outside, iter(parts))
+            types = [TensorType(leaves[0].tensor.dtype, (None, *way))]
+        entered = iter([_entered(inner, entry.enter, type) for type in types])
+        return self._arriving(inner, entry.outside, way, entered)
 
     def _place(self, op: Builder, node: Node, flat: _Flat, ways: dict[Entry, Way]) -> list[Value]:
         loop = Loop(node)
         made = iter(op.loop(loop.trip, loop.initial_condition, flat.slots, flat.outside, flat.body))
         results: list[Value] = []
         for entry in loop.entries:
-            if entry.result is None:
-                continue
-            way = ways.get(entry, "whole")
-            if isinstance(way, tuple):
-                results.append(self.unstacked(op, next(made)))
-            elif way == "parts" and entry.outside is not None:
-                results.append(self.again(op, entry.outside, made))
-            else:
-                results.append(next(made))
+            if entry.result is not None:
+                known = entry.outside
+                results.append(next(made) if known is None else self._arriving(op, known, ways[entry], made))
         return results
 
     def _branch(self, op: Builder, node: Node) -> Results:
@@ -184,21 +203,16 @@ class Resolver(Held):
             RemoveDead()(inner.graph)
         count = len(bodies[0].graph.outputs)
         made = iter(op.branch(condition, leaves, bodies[0].graph, bodies[1].graph) if count else ())
-        return [self._result(op, pair[0], way, made) for pair, way in zip(pairs, ways, strict=True)]
+        return [self._arriving(op, pair[0], way, made) for pair, way in zip(pairs, ways, strict=True)]
 
     def _way(self, a: Value, b: Value) -> Way:
         """How the branches give a value, which is of both."""
         if self.structure(a) == self.structure(b):
             return "parts"
-        shape = self.element_shape(a, b)
-        if shape is None or not isinstance(a.type, SequenceType) or not is_not_carried(a.type, self.opset):
+        if not is_not_carried(a.type, self.opset):
             return "whole"
-        return shape
-
-    def _result(self, op: Builder, value: Value, way: Way, made: Iterator[Value]) -> Value:
-        if isinstance(way, tuple):
-            return self.unstacked(op, next(made))
-        return next(made) if way == "whole" else self.again(op, value, made)
+        shape = self.element_shape(a, b)
+        return "maybe" if isinstance(a.type, OptionalType) else "whole" if shape is None else shape
 
 
 def copied(op: Builder, node: Node) -> Sequence[Value]:
