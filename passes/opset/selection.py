@@ -58,14 +58,14 @@ def _total(op: StepBuilder, chosen: Value, axis: int) -> Value:
 
 
 def _largest(op: StepBuilder, node: Node) -> Made:
-    """TopK-11: the smallest are the largest of the negative ones; integers of 64 bits are ranked.
+    """TopK-11: the smallest are the largest of the negative ones; what no number stands for is ranked.
 
-    With `sorted=0` any order is right, so that they are sorted.
+    With `sorted=0` any order is right, so that they are sorted. NaN comes where the runtime puts it, as it did.
     """
     x, k = required(node, 0), required(node, 1)
     kind, axis = dtype(node, x), attribute(node, "axis")
     largest = bool(attribute(node, "largest", 1))
-    if kind in _WIDE:
+    if kind in _WIDE or not (largest or _has_attribute(op, node)):
         return _by_rank(op, x, k, (-1 if axis is None else axis) % rank(node, x), largest)
     if axis is not None and axis < 0:
         axis %= rank(node, x)
@@ -74,6 +74,13 @@ def _largest(op: StepBuilder, node: Node) -> Made:
     work = kind if kind.is_float else DType.FLOAT64  # which holds every shorter integer
     values, indices = op.TopK(op.Neg(as_type(op, x, work)), k, axis=axis, _outputs=2)
     return as_type(op, op.Neg(values), kind), indices
+
+
+def _has_attribute(op: StepBuilder, node: Node) -> bool:
+    """Whether the target's TopK can be told a number: k, or that of all elements."""
+    dims = required(node, 0).tensor.shape
+    size = dims[attribute(node, "axis", -1)] if dims is not None else None
+    return op.target >= 10 or constant(node, 1) is not None or isinstance(size, int)
 
 
 def _number_of_all(op: StepBuilder, node: Node) -> Made:
