@@ -16,6 +16,7 @@ from ..passes.opset import Change
 from ..runtime.compare.record import Report
 from .files import Opset, load, set_shapes, to_dialect
 from .format import format_of
+from .onnx.check import objection
 from .verification import TIMEOUT
 from .verification import verify as verify_files
 
@@ -123,6 +124,9 @@ def convert(
     with tempfile.TemporaryDirectory(prefix=".backedge-", dir=target.parent) as folder:
         draft = Path(folder) / target.name
         wanted.write(made, draft)
+        if verify and wanted.name == "onnx" and (found := objection(draft)):
+            same = " as to the source" if graph.dialect == "onnx" and objection(source) else ""
+            report.notes.append(f"ONNX's checker objects{same}: {found}")
         if verify:
             report.verification = verify_files(
                 source,
