@@ -312,7 +312,7 @@ def _sign(op: StepBuilder, node: Node) -> Value:
     x = required(node, 0)
     kind = dtype(node, x)
     zero, work = number(op, kind, 0), _I32 if kind in _SMALL else kind
-    above, below = (as_type(op, op.call(name, x, zero), work) for name in ("Greater", "Less"))
+    above, below = (as_type(op, op.at(9).call(name, x, zero), work) for name in ("Greater", "Less"))
     made = op.Sub(above, below)
     return op.Div(made, as_type(op, _is_number(op, x, kind), kind)) if kind.is_float else as_type(op, made, kind)
 
