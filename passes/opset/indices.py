@@ -11,7 +11,6 @@ from ..graph import Node, Value
 from ..protos import ENUMS
 from ..types import DType
 from .build import StepBuilder
-from .known import known_array
 from .offsets import (
     Size,
     along,
@@ -34,6 +33,8 @@ from .ranges import as_int64, as_type
 from .steps import Made, Step, attribute, changed, constant, numbers, put, rank, required, same
 
 _INT64_MIN = np.iinfo(np.int64).min
+_MOST = 1 << 14  # elements that are compared with each other
+_WRITTEN = 1 << 8  # of which as much is written out
 
 
 # Gather ------------------------------------------------------------------------------------------
@@ -194,11 +195,13 @@ def _not_zero(op: StepBuilder, node: Node) -> Value:
     if not size:
         raise Unsupported(node, "of a scalar it can't be said before version 9")
     sizes = extents(op, x, size)
+    total = total_of(op, sizes)
+    if isinstance(total, int) and total > _MOST:
+        raise Unsupported(node, f"{total} elements are too many to be compared before version 9")
     chosen = as_type(op, flat(op, x), DType.BOOL)
-    here, there = (along(op, total_of(op, sizes), axis, 2) for axis in range(2))
-    known = known_array(here)
-    if known is not None:
-        earlier = op.const(known > known.T)
+    here, there = (along(op, total, axis, 2) for axis in range(2))
+    if isinstance(total, int) and total <= _WRITTEN:
+        earlier = op.const(np.tri(total, k=-1, dtype=np.bool_))
     else:
         earlier = op.at(9).Less(there, here)
     count = as_int64(op, chosen)

@@ -210,6 +210,14 @@ def test_where_of_shapes_known_at_run_time(target: int) -> None:
     np.testing.assert_array_equal(made, f32([1, np.nan], [np.inf, 2]))
 
 
+@pytest.mark.parametrize("kind", ["int32", "int64", "uint8", "bool"])
+def test_where_of_integers(kind: str) -> None:
+    text = f"(bool[a] c, {kind}[a] x, {kind} y) => ({kind}[a] z) {{ z = Where (c, x, y) }}"
+    x = np.array([-(2**31), 7]).astype(kind)
+    made = lowered(text, 9, 8, np.array([True, False]), x, np.array(1).astype(kind))[0]
+    assert (made.dtype, made.tolist()) == (x.dtype, [x[0], 1])
+
+
 @pytest.mark.parametrize("target", [8, 7])
 @pytest.mark.parametrize("shape", ["2, 3, 2", "a, b, c"])
 @pytest.mark.parametrize("kind", ["float", "int64", "bool"])
