@@ -145,7 +145,9 @@ class Number:
         return choose(self > low, self, self._like(low))
 
     def at_most(self, high: Number | float) -> Number:
-        """The smaller one; of floats, `high` where it is NaN."""
+        """The smaller one."""
+        if self.dtype.is_float:
+            return self._with("Min", np.minimum, high)
         return choose(self < high, self, self._like(high))
 
     def clipped(self, low: Number | float, high: Number | float) -> Number:

@@ -99,7 +99,8 @@ _ROUNDED: dict[str, Callable[[Number, _Axis], Number]] = {
 
 
 def linear_weight(distance: Number) -> Number:
-    return (1 - distance.abs()).at_least(0)
+    """For what is no further than 1 away."""
+    return 1 - distance.abs()
 
 
 def cubic_weight(distance: Number, a: float) -> Number:
@@ -132,6 +133,8 @@ def _taps(node: Node, places: Number, axis: _Axis, how: _Filter) -> list[tuple[N
         index = base + step
         distance = index - places if shrink is None else (index - places) * shrink
         weight = cubic_weight(distance, how.cubic_a) if how.mode == "cubic" else linear_weight(distance)
+        if how.antialias and how.mode == "linear":
+            weight = weight.at_least(0)
         if how.exclude_outside:
             weight = choose((index < 0) | (index > axis.length - 1), weight * 0, weight)
         taps.append((index, weight))

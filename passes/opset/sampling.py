@@ -89,10 +89,10 @@ def _grid_taps(points: Number, length: Number, mode: str, padding: str, align: b
         weight = cubic_weight(distance, -0.75) if mode == "cubic" else linear_weight(distance)
         if mode == "nearest":
             weight = known(index.op, [1], index.dtype)
-        outside = (index < low) | (index > high)
         if padding == "zeros":
             weight = choose((index < 0) | (index > last), weight * 0, weight)
         elif padding == "reflection":
+            outside = (index < low) | (index > high)
             # between its borders whole numbers are what is left of a fraction cut off
             index = choose(outside, _reflected(index, low, high).at_least(0).floor(), index)
         taps.append((index.clipped(0, last).cast(_I64), weight))
