@@ -241,6 +241,12 @@ def _extreme_of_integers(op: StepBuilder, node: Node) -> Made:
     return made if others else changed(node, op_type="Identity")
 
 
+def _relu_of_integers(op: StepBuilder, node: Node) -> Made:
+    """Relu of integers, which came with version 14."""
+    x = required(node, 0)
+    return None if dtype(node, x).is_float else op.at(12).Max(x, number(op, dtype(node, x), 0))
+
+
 def _to_one_shape(op: StepBuilder, node: Node) -> Made:
     """Max, Mean, Min, Sum: before version 8 all inputs had one shape."""
     values = _operands(node)
@@ -421,6 +427,7 @@ ROWS = {
     ("Clip", 12): Step(same, _clip_integers),
     **rows("Max Min", 12, Step(same, _extreme_of_integers)),
     **rows("Max Mean Min Sum", 8, Step(same, _to_one_shape)),
+    ("Relu", 14): Step(same, _relu_of_integers),
     ("Equal", 11): Step(same, _neither_way),
     ("Equal", 19): Step(same, _same_text),
     ("IsInf", 10): Step("IsInf came with version 10", _is_infinite),

@@ -143,7 +143,7 @@ def _change(node: Node, version: int, kind: DType, group: set[str], carrier: DTy
         ]
         made = op.place(twin, values, dict(node.attributes), len(node.outputs), types)
         results = [made] if isinstance(made, Value) else list(made)
-        if node.op_type in _EXTREMES and kind.is_integer:
+        if node.op_type in _EXTREMES and not kind.is_float and _may_be_empty(node):
             results[0] = _within(op, node.op_type, results[0], kind)
         for index in places[1]:
             results[index] = _cast(op, results[index], kind)
@@ -152,11 +152,17 @@ def _change(node: Node, version: int, kind: DType, group: set[str], carrier: DTy
     return change
 
 
+def _may_be_empty(node: Node) -> bool:
+    shape = node.inputs[0].tensor.static_shape if node.inputs[0] is not None else None
+    return shape is None or 0 in shape
+
+
 def _within(op: StepBuilder, op_type: str, value: Value, kind: DType) -> Value:
+    """No less, or no more, than the type's own numbers."""
     extreme, end = _EXTREMES[op_type]
-    limits = ml_dtypes.iinfo(kind.numpy)
-    bound = np.asarray(end([limits.min, limits.max]))
-    return op.at(max(op.opsets[""], 12)).call(extreme, value, op.const(bound, value.tensor.dtype))
+    limits = ml_dtypes.iinfo(kind.numpy) if kind.is_integer else None
+    bound = end([limits.min, limits.max] if limits else [0, 1])
+    return op.at(max(op.opsets[""], 12)).call(extreme, value, op.const(np.asarray(bound), value.tensor.dtype))
 
 
 def _cast(op: StepBuilder, value: Value | None, kind: DType) -> Value:

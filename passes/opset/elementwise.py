@@ -135,7 +135,6 @@ ROWS = {
     ("Gemm", 7): Step(lambda op, node: changed(node, without=("broadcast",)), _along),
     ("PRelu", 7): Step(_per_channel, "slopes before version 7 were for one channel each, or a single one"),
     **rows("Add Div Mul Sub", 14, through(DType.INT64, *_SMALL)),
-    ("Relu", 14): through(DType.FLOAT64, *_SMALL, DType.INT32),
     ("IsInf", 20): through(DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16),
     ("Cast", 6): Step(_cast_number, _cast_name),
     ("Cast", 9): Step(_cast_number, same),  # models of opset 6 went on spelling for a while

@@ -19,7 +19,6 @@ from .steps import (
     rows,
     same,
     tensor_type,
-    through,
     to_attributes,
     to_inputs,
 )
@@ -123,8 +122,6 @@ _AXES = Step(to_inputs(("axes", 1)), _axes_attribute)
 
 ROWS = {
     **rows(f"{_LATER} ReduceSum", 11, positive("axes")),
-    **rows("ReduceMax ReduceMin", 12, through(DType.INT32, DType.INT8, DType.UINT8)),
-    **rows("ReduceMax ReduceMin", 20, through(DType.INT32, DType.BOOL)),
     ("ReduceSum", 13): _AXES,
     **rows(_LATER, 18, _AXES),
     ("ReduceLogSum", 28): Step(_log_of_sum, same),

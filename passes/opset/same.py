@@ -25,7 +25,7 @@ _VERSIONS: dict[str, tuple[int, ...]] = {
     "Conv ConvTranspose LpPool MaxUnpool": (11, 22),
     "Clip Max Min": (13,),
     "Pow": (13, 15),
-    "ReduceMax ReduceMin": (13,),
+    "ReduceMax ReduceMin": (12, 13, 20),
     "Abs ArgMax ArgMin Ceil Concat Exp Expand Floor Gather GatherElements GatherND": (13,),
     "LRN Log Mean Mod Neg NonZero Reciprocal": (13,),
     "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMean ReduceProd ReduceSumSquare": (13,),
