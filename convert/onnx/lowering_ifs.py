@@ -12,7 +12,7 @@ from ...passes.rewrite import Builder
 from ...passes.tensor import TensorData
 from ...passes.types import DType, OptionalType, SequenceType, TensorType, tensor
 from .raising_loops import SAME_SHAPES
-from .regions import finish, held, held_type, let_go, version_of
+from .regions import as_it_was, finish, held, held_type, let_go, version_of
 
 
 def branch(op: Builder, node: Node, opset: int) -> list[Value]:
@@ -37,7 +37,8 @@ def branch(op: Builder, node: Node, opset: int) -> list[Value]:
     lowered.regions.update(made)
     lowered.captured = node.captured
     types = [held_type(value.type, opset) for value in node.outputs]
-    results = _several(op.place(lowered, node.inputs, {}, len(types), types))
+    inputs = [as_it_was(node.inputs[0]), *node.captures]
+    results = _several(op.place(lowered, inputs, {}, len(types), types))
     return [let_go(op, value, old.type) for value, old in zip(results, node.outputs, strict=True)]
 
 
@@ -68,7 +69,7 @@ def _same_shapes(node: Node) -> bool:
 
 def _by_loops(op: Builder, node: Node) -> list[Value]:
     """A Loop that runs the one branch once or never, and behind it one for the other; a state may change its shape."""
-    condition = node.inputs[0]
+    condition = as_it_was(node.inputs[0])
     types: list[TensorType] = []
     states: list[Value] = []
     for value in node.outputs:

@@ -19,7 +19,7 @@ from ...passes.protos import ENUMS
 from ...passes.rewrite import Builder, Rule, Rules
 from ...passes.types import DType, OptionalType, SequenceType, TensorType, Type, tensor
 from . import lowering_ifs, scan8
-from .regions import finish, held, held_type, let_go, version_of
+from .regions import as_it_was, finish, held, held_type, let_go, version_of
 
 _INT64 = DType.INT64
 
@@ -63,12 +63,7 @@ def _is_scan(loop: Loop) -> bool:
             return False
         if None not in (enter.tensor.shape, leave.tensor.shape) and enter.tensor.shape != leave.tensor.shape:
             return False  # ONNX Runtime refuses a Scan whose state changes its shape
-    return not any(
-        isinstance(entry.slot, Captured) is False
-        and entry.enter is not None
-        and entry.enter.tensor.dtype is DType.STRING
-        for entry in loop.entries
-    )
+    return True
 
 
 @dataclass
@@ -270,7 +265,7 @@ class _Lowering:
         self._set_outputs(body, [go_on, *leaving, *([idle] if idle is not None else []), *stacks])
 
         trip = self._trip(counts)
-        first = view.initial_condition
+        first = as_it_was(view.initial_condition)
         if condition is not None and first is None:
             first = op.const(True, DType.BOOL)
         if self.opset < 11 and trip is None and first is None:
@@ -299,7 +294,8 @@ class _Lowering:
                 raise Unsupported(self.node, f"a loop carries an optional, which opset {self.opset} can't")
 
     def _trip(self, counts: Sequence[Value]) -> Value | None:
-        bounds = ([self.view.trip] if self.view.trip is not None else []) + list(counts)
+        given = as_it_was(self.view.trip)
+        bounds = ([given] if given is not None else []) + list(counts)
         if not bounds:
             return None
         trip = bounds[0]

@@ -24,6 +24,14 @@ def version_of(name: str, opset: int, node: Node) -> int:
     return version
 
 
+def as_it_was(scalar: Value | None) -> Value | None:
+    """A trip count or condition without the Squeeze that made sure of its rank, where it turned out to be a scalar."""
+    node = scalar.producer if scalar is not None else None
+    if node is None or node.op != ("", "Squeeze") or len(node.inputs) > 1 or node.inputs[0] is None:
+        return scalar
+    return node.inputs[0] if node.inputs[0].rank == 0 else scalar
+
+
 def finish(body: Builder, outputs: Sequence[Value]) -> None:
     """Set a body's outputs: each must be made inside it, by a node, and only once."""
     own: set[Value] = set()

@@ -57,6 +57,9 @@ def of_catalogue(names: Sequence[str] = (), targets: Sequence[int] = CATALOGUE_T
             yield Cell(case.name, "catalogue", source, target, verdict, verdict.kind == "right" or allowed)
 
 
+_NAMES = re.compile(r"^.*?: | \('.*?'\)|\[.*?\]")  # where it is, and what is the model's own
+
+
 def lines(cells: Iterable[Cell]) -> Iterator[str]:
     """For each family and source opset: right/refused at each target; then every cell that isn't accepted."""
     cells = list(cells)
@@ -74,6 +77,8 @@ def lines(cells: Iterable[Cell]) -> Iterator[str]:
     by = Counter(cell.verdict.what for cell in cells if cell.verdict.kind == "right")
     kinds = Counter(cell.verdict.kind for cell in cells)
     yield f"{len(cells)} cells: {dict(kinds)}; right by {dict(by)}"
+    refused = Counter(_NAMES.sub("", cell.verdict.what) for cell in cells if cell.verdict.kind == "refused")
+    yield from (f"{count:7} {reason}" for reason, count in refused.most_common())
     yield from (str(cell) for cell in cells if not cell.accepted)
 
 

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import os
 import random
+from collections import Counter
 from dataclasses import replace
 
 import onnx
 import pytest
+from backedge.convert.files import to_dialect
+from backedge.convert.format import FORMATS
+from backedge.convert.onnx.read import read_model
+from backedge.passes.graph import Graph
 from control_flow.cases import CASES, Run
 from onnx import defs
 
-from .judge import TARGETS, Verdict, judge, read_model
+from .judge import TARGETS, Verdict, judge
 from .refusals import ACCEPTED, is_accepted
 from .row import Row
 from .table import CATALOGUE_TARGETS, ROWS, lines, of_catalogue, of_row
@@ -75,6 +80,20 @@ def test_every_version_is_a_source() -> None:
 
 def named(name: str) -> Row:
     return next(row for row in ROWS if row.case.name == name)
+
+
+def operators(graph: Graph) -> Counter[str]:
+    return Counter(node.op_type for _, node in graph.walk())
+
+
+KEPT = [row for row in ROWS if row.opset in (11, 16, 25) and "ignored" not in row.case.name]
+
+
+@pytest.mark.parametrize("row", KEPT, ids=lambda row: row.case.name)
+def test_going_up_takes_other_version_numbers_only(row: Row) -> None:
+    graph = read_model(row.case.model())
+    made = to_dialect(graph, FORMATS["onnx"], 28)
+    assert operators(made) == operators(graph)
 
 
 def test_types_are_refused_by_name() -> None:

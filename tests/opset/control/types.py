@@ -103,11 +103,12 @@ def _elements() -> Iterator[Row]:
         lowest = LOWEST.get(kind, since)
         word = {"double": "float64"}.get(kind, kind)
         reason = rf" takes no {word}\[| has no {word} constants"
-        options = {"lowest": lowest, "reason": reason, "ort_fault": STRINGS if kind == "string" else ""}
+        options = {"lowest": lowest, "reason": reason}
+        fault = STRINGS if kind == "string" else ""
         for opset in _opsets(LOOP_OPSETS, kind):
             runs = [{"m": i64(m), "x": x, "w": w} for m in (0, 1, 3)]
             text = LOOP.replace("T[", f"{kind}[")
-            yield row(f"type_loop_{kind}", text, swapped, *runs, opset=opset, **options)
+            yield row(f"type_loop_{kind}", text, swapped, *runs, opset=opset, ort_fault=fault, **options)
         for opset in _opsets(SCAN_OPSETS, kind):
             text, run = SCAN.replace("T[", f"{kind}["), {"h": w, "x": np.stack([x, w, x])}
             yield row(f"type_scan_{kind}", text, delayed, run, opset=opset, **options)
