@@ -1,4 +1,4 @@
-"""Sliding windows as gathers: pooling with what older versions lack, and Col2Im.
+"""Sliding windows as gathers: pooling with what older versions lack, Col2Im; and MaxUnpool.
 
 The elements that the windows of an axis see are a table (kernel, windows) of places along it, some of them on padding.
 Maxima and sums are taken axis by axis; only Indices, which count in the whole, need all axes at once.
@@ -14,6 +14,7 @@ import numpy as np
 
 from ..errors import Unsupported
 from ..graph import Node, Value
+from ..tensor import TensorData
 from ..types import DType
 from .build import StepBuilder
 from .folding import (
@@ -172,7 +173,7 @@ def _with_indices(op: StepBuilder, node: Node, data: Value, lines: Sequence[_Lin
     return [op.Reshape(top, shape), op.Reshape(index.value(), shape)]
 
 
-# Col2Im --------------------------------------------------------------------------------------------
+# Col2Im, MaxUnpool --------------------------------------------------------------------------------------------
 
 
 def column_to_image(op: StepBuilder, node: Node) -> Made:
@@ -212,6 +213,28 @@ def column_to_image(op: StepBuilder, node: Node) -> Made:
         seen = op.Where(valid.value(), seen, op.const(np.zeros(1), work), _types=[seen.type])
     made = op.ReduceSum(seen, axes=[2], keepdims=0)
     return cast(op, op.Reshape(made, joined(op, [known(op, [0, 0], _I64), *sizes])), kind)
+
+
+def max_unpool(op: StepBuilder, node: Node) -> Made:
+    """Elements at their places among zeros; an output shape that is given adds more zeros behind."""
+    op, data = op.at(OPSET), required(node, 0)
+    kernel = given(node, "kernel_shape")
+    axes = len(kernel)
+    strides, pads = attribute(node, "strides") or [1] * axes, attribute(node, "pads") or [0] * 2 * axes
+    sizes = [size(op, data, 0), size(op, data, 1)]
+    for axis in range(axes):
+        rest = kernel[axis] - pads[axis] - pads[axes + axis]
+        sizes.append((size(op, data, 2 + axis) - 1) * strides[axis] + rest)
+    kind = dtype(node, data)
+    zeros = op.ConstantOfShape(product(sizes).value(), value=TensorData.of(np.zeros(1, kind.numpy), kind))
+    flat = numbers(op, -1)
+    made = op.ScatterElements(zeros, op.Reshape(required(node, 1), flat), op.Reshape(data, flat), axis=0)
+    made = op.Reshape(made, joined(op, sizes))
+    if node.input(2) is None:
+        return made
+    wanted = number(op, required(node, 2))
+    ends = [wanted.part(axis) - have for axis, have in enumerate(sizes)]
+    return op.Pad(made, joined(op, [known(op, [0] * len(sizes), _I64), *ends]))
 
 
 def _axes_of(node: Node) -> int:

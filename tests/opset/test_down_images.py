@@ -175,7 +175,29 @@ def test_smaller_before_there_was_resize() -> None:
     assert down(text, 10, 9, LINE, f32(1, 1.5))[0].tolist() == [[10, 10, 20, 30, 30, 40]]
 
 
-def test_interpolated_strings_are_refused_and_long_integers() -> None:
+NEAREST = """(float[1, 4] x) => (float[1, n] y) <float[0] r = {{}}, float[2] s = {{1, {scale}}}> {{
+    y = Resize <coordinate_transformation_mode = "asymmetric", nearest_mode = "{rounding}"> (x, r, s)
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("scale", "rounding", "is_said", "expected"),
+    [
+        (2, "floor", True, [10, 10, 20, 20, 30, 30, 40, 40]),
+        (2, "ceil", False, [10, 20, 20, 30, 30, 40, 40, 40]),
+        (0.75, "ceil", True, [10, 30, 40]),
+        (0.75, "floor", False, [10, 20, 30]),
+    ],
+)
+def test_nearest_rounded_by_direction_before_11(
+    scale: float, rounding: str, is_said: bool, expected: list[float]
+) -> None:
+    text = NEAREST.format(scale=scale, rounding=rounding)
+    assert ("Resize" in _left(text, 11, 10)) is is_said
+    assert is_said or down(text, 11, 10, LINE)[0].tolist() == [expected]
+
+
+def test_interpolated_long_integers_are_refused() -> None:
     text = '(int64[4] x, float[1] s) => (int64[n] y) { y = Resize <mode = "linear"> (x, , s) }'
     with pytest.raises(Unsupported, match="int64 can't be interpolated"):
         converted(parse(text, 13), 10)
@@ -350,7 +372,7 @@ def test_affine_grid(align: int, target: int) -> None:
     np.testing.assert_allclose(made, [[[[x, y + 5] for x in xs] for y in ys]], atol=1e-6)
 
 
-# pooling, Col2Im -----------------------------------------------------------------------------------
+# pooling, Col2Im, MaxUnpool -----------------------------------------------------------------------------------
 
 SEVEN = f32([[3, -1, 4, 1, -5, 9, 2]])
 
@@ -451,3 +473,16 @@ def test_col2im_adds_up_what_overlaps(known: bool) -> None:
     given = [x] if known else [x, i64(*image), i64(*block)]
     for target in (17, 9):
         assert down(text, 18, target, *given)[0].tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("shape", [None, [1, 2, 5]])
+def test_max_unpool(shape: list[int] | None) -> None:
+    """Elements at their places in (1, 2, 4), which zeros make longer."""
+    given, constant = ("x, i", "") if shape is None else ("x, i, s", "<int64[3] s = {1, 2, 5}>")
+    text = (
+        f"(float[1, 2, 2] x, int64[1, 2, 2] i) => (float[p, q, r] y) {constant}"
+        f" {{ y = MaxUnpool <kernel_shape = [2], strides = [2]> ({given}) }}"
+    )
+    made = down(text, 9, 8, f32([[1, 2], [3, 4]]), i64([[1, 2], [4, 7]]))[0]
+    expected = np.array([[[0, 1, 2, 0], [3, 0, 0, 4]]])
+    assert made.tolist() == (expected if shape is None else np.pad(expected, ((0, 0), (0, 0), (0, 1)))).tolist()

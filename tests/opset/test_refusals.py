@@ -25,18 +25,6 @@ REFUSED = [
     ("(double[2] x) => (double[2] y) { y = Atanh (x) }", 9, 8, "no formula .* is accurate for float64"),
     ("(string[1] a) => (string[1] y) { y = StringConcat (a, a) }", 20, 19, "StringConcat came with version 20"),
     (
-        "(float[1, 1, 3] x) => (float[1, 1, 1] y) { y = AveragePool <kernel_shape = [2], dilations = [2]> (x) }",
-        19,
-        11,
-        r"dilations=\[2\] can't be said before version 19",
-    ),
-    (
-        "(float[1, 1, 3] x) => (float[1, 1, 2] y, int64[1, 1, 2] i) { y, i = MaxPool <kernel_shape = [2]> (x) }",
-        8,
-        7,
-        "its output Indices came with version 8",
-    ),
-    (
         '(bool[2] x, int64[1] i, bool[1] u) => (bool[2] y) { y = ScatterElements <reduction = "max"> (x, i, u) }',
         18,
         17,
@@ -57,22 +45,6 @@ REFUSED = [
         "is broadcast to",
     ),
 ]
-
-NEAREST = """(float[1, 1, 4] x) => (float[1, 1, n] y) <float[0] r = {{}}, float[3] s = {{1, 1, {scale}}}> {{
-    y = Resize <coordinate_transformation_mode = "asymmetric", nearest_mode = "{rounding}"> (x, r, s)
-}}"""
-
-
-@pytest.mark.parametrize(
-    ("scale", "rounding", "works"), [(2, "floor", 1), (2, "ceil", 0), (0.5, "ceil", 1), (0.5, "floor", 0)]
-)
-def test_nearest_rounded_by_direction_before_11(scale: float, rounding: str, works: int) -> None:
-    graph = parse(NEAREST.format(scale=scale, rounding=rounding), 11)
-    if works:
-        assert converted(graph, 10).nodes[0].attributes == {}
-    else:
-        with pytest.raises(Unsupported, match="rounds down where it enlarges"):
-            converted(graph, 10)
 
 
 @pytest.mark.parametrize(("text", "opset", "target", "reason"), REFUSED)
