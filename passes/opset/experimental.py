@@ -10,6 +10,7 @@ import numpy as np
 from ..errors import Unsupported
 from ..graph import Node, Value
 from .build import StepBuilder
+from .moments import by_mean_and_variance
 from .steps import Adapter, Made, Step, attribute, changed, dtype, given, numbers, rank, required
 
 
@@ -78,7 +79,7 @@ _NEVER = "it never had a version"
 
 ROWS = {
     ("ThresholdedRelu", 10): Step(_kept, "ThresholdedRelu came with version 10"),
-    ("MeanVarianceNormalization", 9): Step(_by_default, "MeanVarianceNormalization came with version 9"),
+    ("MeanVarianceNormalization", 9): Step(_by_default, by_mean_and_variance),
     ("Affine", 0): Step(_affine, _NEVER),
     ("Scale", 0): Step(_scale, _NEVER),
     ("ScaledTanh", 0): Step(_around("Tanh"), _NEVER),

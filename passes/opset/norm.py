@@ -12,6 +12,7 @@ from ..protos import ENUMS
 from ..tensor import TensorData
 from ..types import DType
 from .build import StepBuilder
+from .moments import by_channel
 from .steps import (
     Made,
     Step,
@@ -208,5 +209,5 @@ ROWS = {
     ("Dropout", 10): Step(_mask, _mask_bool),
     ("Dropout", 12): Step(_ratio_input, _ratio_attribute),
     ("MeanVarianceNormalization", 13): Step(defaults({"axes": [0, 2, 3]}, {}).up, same),
-    ("GroupNormalization", 21): Step(_per_channel, "GroupNormalization-18 is deprecated"),
+    ("GroupNormalization", 21): Step(_per_channel, by_channel),
 }
