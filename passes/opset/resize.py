@@ -172,7 +172,7 @@ _MODES = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf
 
 ROWS = {
     ("Upsample", 7): Step(_two_scales, _last_two),
-    ("Upsample", 9): Step(_scales_input, _scales_attribute),
+    ("Upsample", 9): or_else(Step(_scales_input, _scales_attribute), by_gathers),
     ("Upsample", 10): Step(_to_resize, "there is no Upsample-10"),
     ("Resize", 10): or_else(Step("Resize came with version 10", _to_upsample), by_gathers),
     ("Resize", 11): or_else(Step(_coordinates, _no_coordinates), by_gathers),
