@@ -85,17 +85,7 @@ def _mask_of_all(op: StepBuilder, node: Node) -> Made:
     return None
 
 
-def _first(op_type: str, version: int, older: str) -> Step:
-    """A first version that nothing before it says."""
-    reason = f"{op_type} came with version {version}, and nothing before it {older}"
-    return Step(reason, reason)
-
-
 ROWS = {
-    ("StringConcat", 20): _first("StringConcat", 20, "makes new strings"),
-    ("StringSplit", 20): _first("StringSplit", 20, "makes new strings"),
-    ("RegexFullMatch", 20): _first("RegexFullMatch", 20, "looks into strings"),
-    ("StringNormalizer", 10): _first("StringNormalizer", 10, "makes new strings"),
     ("Constant", 11): Step(same, _one_tensor),
     ("Constant", 12): Step(same, _one_tensor),
     ("If", 11): Step(same, _same_shapes),

@@ -33,6 +33,7 @@ from . import (
     slicing,
     softmax,
     spectral,
+    strings,
 )
 from .steps import Key, Rows, Step
 
@@ -66,6 +67,7 @@ _FAMILIES: tuple[Rows, ...] = (
     ml.ROWS,
     sequences.ROWS,
     optionals.ROWS,
+    strings.ROWS,
     experimental.ROWS,
 )
 

@@ -206,3 +206,21 @@ def test_every_comparison_in_float64(mode: int) -> None:
 def test_forest_refused(attributes: dict[str, Any], reason: str) -> None:
     with pytest.raises(Unsupported, match=reason):
         lowered(forest(TensorProto.DOUBLE, **attributes), 18)
+
+
+def _regressor(split: float) -> onnx.ModelProto:
+    """x <= split ? 1.5 : -2, its numbers in tensors of float64."""
+    return model(
+        "TreeEnsembleRegressor", 3, TensorProto.DOUBLE, TensorProto.FLOAT, (["n", 1], ["n", 1]), n_targets=1,
+        nodes_treeids=[0] * 3, nodes_nodeids=[0, 1, 2], nodes_featureids=[0] * 3, nodes_truenodeids=[1, 0, 0],
+        nodes_falsenodeids=[2, 0, 0], nodes_modes=["BRANCH_LEQ", "LEAF", "LEAF"], target_treeids=[0, 0],
+        target_nodeids=[1, 2], target_ids=[0, 0], target_weights_as_tensor=_tensor(TensorProto.DOUBLE, 1.5, -2.0),
+        nodes_values_as_tensor=_tensor(TensorProto.DOUBLE, split, 0.0, 0.0),
+    )  # fmt: skip
+
+
+def test_tensors_of_what_float32_holds_become_lists() -> None:
+    x = np.array([[0.5], [np.nextafter(0.5, 1)], [-1.0]])
+    np.testing.assert_array_equal(outputs(_regressor(0.5), 9, x), f32([1.5], [-2], [1.5]), strict=True)
+    with pytest.raises(Unsupported, match="nodes_values_as_tensor, of what float32 doesn't hold, came with version 3"):
+        lowered(_regressor(0.1), 9)
