@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import InvalidModel
 from ..graph import Node, Value
 from ..types import DType, TensorType
 from .build import StepBuilder
@@ -117,6 +118,9 @@ def _amounts(op: StepBuilder, node: Node) -> Iterator[tuple[int, Number, Number]
     if pads is not None and (axes is not None or node.input(3) is None):
         before, after = pads.reshape(2, -1)
         chosen = range(len(before)) if axes is None else axes.reshape(-1)
+        depth = required(node, 0).rank
+        if depth is not None and any(not -depth <= axis < depth for axis in chosen):
+            raise InvalidModel(f"{node!r}: axes {list(chosen)} of a tensor of rank {depth}")
         for index, axis in enumerate(chosen):
             if before[index] or after[index]:
                 place = int(axis) % rank(node, node.input(0)) if axis < 0 else int(axis)

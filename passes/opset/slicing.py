@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..errors import InvalidModel
 from ..graph import Node, Value
 from ..protos import ENUMS
 from ..types import DType
 from .build import StepBuilder
 from .folding import OPSET, Number, arange, choose, known, number, size
-from .ranges import as_int64
+from .ranges import as_int64, counted
 from .runtime_axes import from_front, named, spread
 from .steps import (
     Made,
@@ -65,6 +66,8 @@ def _gathered(op: StepBuilder, node: Node) -> Value:
     """Slice by an index vector for each axis."""
     data, early, op = required(node, 0), op.at(9), op.at(OPSET)  # places count from the front, as Gather-1 wants them
     axes, *bounds = _by_axis(op, node)
+    if data.rank is not None and any(axis >= data.rank for axis in axes):
+        raise InvalidModel(f"{node!r}: axes {axes} of a tensor of rank {data.rank}")
     for index, axis in enumerate(axes):
         start, end, step = (values.part(index) for values in bounds)
         data = early.Gather(data, _places(start, end, step, size(op, required(node, 0), axis)).value(), axis=axis)
@@ -155,13 +158,17 @@ def _cut_parts(op: StepBuilder, node: Node) -> Made:
     """Lengths given at run time: each part is cut out by itself."""
     if node.input(1) is None or constant(node, 1) is not None:
         return to_attributes(("split", 1))(op, node)
-    data, lengths, axis = required(node, 0), required(node, 1), numbers(op, attribute(node, "axis", 0))
+    data, lengths, axis = required(node, 0), required(node, 1), attribute(node, "axis", 0)
     parts: list[Value] = []
     end = numbers(op, 0)
     for index in range(len(node.outputs)):
         length = op.Slice(lengths, numbers(op, index), numbers(op, index + 1))
         start, end = end, length if not index else op.Add(end, length)
-        parts.append(op.Slice(data, start, end, axis))
+        if op.target < 10:
+            places = counted(op, length)
+            parts.append(op.at(9).Gather(data, op.Add(places, start) if index else places, axis=axis))
+        else:
+            parts.append(op.Slice(data, start, end, numbers(op, axis)))
     return parts
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from backedge.passes.errors import InvalidModel
 from onnx.reference import ReferenceEvaluator
 
 from .harness import checked, converted, down, f32, i64, operators, parse
@@ -121,3 +122,9 @@ def test_an_empty_axis_that_is_not_padded(mode: str) -> None:
 def test_padding_of_a_string_without_a_value() -> None:
     text = "(string[n] x, int64[2] p) => (string[m] y) { y = Pad (x, p) }"
     assert down(text, 19, 9, np.array(["a"], object), i64(1, 0))[0].tolist() == ["", "a"]
+
+
+def test_an_axis_that_is_not_there() -> None:
+    text = '(float x) => (float[m] y) <int64[2] p = {1, 1}> { y = Pad <mode = "wrap"> (x, p) }'
+    with pytest.raises(InvalidModel, match="rank 0"):
+        converted(parse(text, 19), 18)

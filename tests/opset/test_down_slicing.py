@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from backedge.convert.files import to_hub
+from backedge.passes.errors import InvalidModel
 from backedge.runtime.executor import Executor
 from onnx.reference import ReferenceEvaluator
 
@@ -202,3 +203,9 @@ def test_slice_before_there_was_a_choice(target: int) -> None:
     for start, end, step in [(1, 4, 1), (-2, MOST, 1), (0, -1, 3), (-1, LEAST, -2), (4, 1, 1)]:
         feeds = {"x": GRID, "s": i64(start), "e": i64(end), "a": i64(-1), "t": i64(step)}
         np.testing.assert_array_equal(run(feeds)["y"], cut(GRID, 1, start, end, step), strict=True)
+
+
+def test_an_axis_that_is_not_there() -> None:
+    text = "(float x, int64[1] s, int64[1] e) => (float[m] y) { y = Slice (x, s, e) }"
+    with pytest.raises(InvalidModel, match="rank 0"):
+        converted(parse(text, 13), 9)
