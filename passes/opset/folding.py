@@ -22,8 +22,8 @@ from ..protos import ENUMS
 from ..types import DType, TensorType
 from .build import StepBuilder
 from .known import known_array
-from .ranges import counted
-from .steps import numbers, tensor_type
+from .ranges import as_type, counted
+from .steps import numbers
 
 Array = np.ndarray[Any, Any]
 OPSET = 11
@@ -277,10 +277,8 @@ def work_type(kind: DType) -> DType:
 
 
 def cast(op: StepBuilder, value: Value, kind: DType) -> Value:
-    """A value as another type, itself where it is of that one."""
-    if value.tensor.dtype is kind:
-        return value
-    return op.at(13).Cast(value, to=ENUMS[kind], _types=[tensor_type(value, kind)])
+    """A value as another type (bfloat16 is there from opset 13 on), itself where it is of that one."""
+    return as_type(op.at(13), value, kind)
 
 
 def joined(op: StepBuilder, parts: Sequence[Number]) -> Value:

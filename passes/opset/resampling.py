@@ -18,7 +18,7 @@ from ..errors import Unsupported
 from ..graph import Node, Value
 from ..types import DType
 from .build import StepBuilder
-from .folding import OPSET, Number, arange, cast, choose, known, number, size, work_type
+from .folding import OPSET, Array, Number, arange, cast, choose, known, number, size, work_type
 from .steps import attribute, dtype, rank, required
 
 _F64, _I64 = DType.FLOAT64, DType.INT64
@@ -176,8 +176,17 @@ def _resampled(op: StepBuilder, node: Node, data: Value, axis: _Axis, how: _Filt
     if how.coordinates == "tf_crop_and_resize":
         outside = ((places < 0) | (places > last)).reshape(-1, *tail)
         if outside.array is None or outside.array.any():
-            filling = op.const(np.asarray([how.extrapolation]), dtype(node, data))
-            made = op.Where(outside.value(), filling, made, _types=[made.type])
+            filling = _filling(node, how.extrapolation, dtype(node, data))
+            made = op.Where(outside.value(), op.const(filling), made, _types=[made.type])
+    return made
+
+
+def _filling(node: Node, value: float, kind: DType) -> Array:
+    """What stands outside, as a vector of one."""
+    with np.errstate(all="ignore"):
+        made = np.asarray([value]).astype(kind.numpy)
+    if kind is DType.STRING or (not kind.is_float and made[0] != value):
+        raise Unsupported(node, f"extrapolation_value={value} is no {kind.value}")
     return made
 
 

@@ -107,6 +107,8 @@ def _grid_sample(op: StepBuilder, node: Node) -> Made:
     padding, align = attribute(node, "padding_mode", "zeros"), bool(attribute(node, "align_corners", 0))
     if mode not in ("nearest", "linear", "cubic") or padding not in ("zeros", "border", "reflection"):
         raise Unsupported(node, f"mode={mode} with padding_mode={padding} isn't known")
+    if kind is DType.STRING and padding == "zeros":
+        raise Unsupported(node, "strings have no zero around them")
     if mode != "nearest" and not kind.is_float:
         raise Unsupported(node, f"{kind.value} can't be interpolated by other operators")
     work = work_type(kind) if mode != "nearest" else kind

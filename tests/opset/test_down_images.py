@@ -486,3 +486,12 @@ def test_max_unpool(shape: list[int] | None) -> None:
     made = down(text, 9, 8, f32([[1, 2], [3, 4]]), i64([[1, 2], [4, 7]]))[0]
     expected = np.array([[[0, 1, 2, 0], [3, 0, 0, 4]]])
     assert made.tolist() == (expected if shape is None else np.pad(expected, ((0, 0), (0, 0), (0, 1)))).tolist()
+
+
+def test_what_stands_outside_must_be_of_the_type() -> None:
+    text = (
+        "(uint8[4] x, float[2] r, float[1] s) => (uint8[n] y) { y = Resize <extrapolation_value = -2.0,"
+        ' coordinate_transformation_mode = "tf_crop_and_resize"> (x, r, s) }'
+    )
+    with pytest.raises(Unsupported, match=r"extrapolation_value=-2\.0 is no uint8"):
+        converted(parse(text, 13), 10)
