@@ -12,7 +12,7 @@ from ...passes.errors import Unsupported
 from ...passes.graph import Graph, bulk
 from ...passes.hub import HUB
 from ...passes.infer import infer
-from ...passes.opset import Log, restamped
+from ...passes.opset import Change, Log, restamped
 from ...passes.opset.changes import DECOMPOSED, INLINED, name_of
 from ...passes.rewrite import Builder, Rewriter, combine
 from ...passes.schemas import schema
@@ -74,8 +74,7 @@ def change_opset(graph: Graph, opset: int) -> Graph:
     if notes:
         made.meta["notes"] = [*made.meta.get("notes", ()), *notes]
     _log_calls(graph, functions.inlined, opset, log)
-    _log_loops(graph, made, opset, log)
-    made.meta["changes"] = list(log.changes())
+    made.meta["changes"] = _with_loops(graph, made, opset, log)
     return made
 
 
@@ -138,12 +137,13 @@ def _log_calls(graph: Graph, inlined: Collection[FunctionKey], opset: int, log: 
             log.count(name_of(node), node.version, opset, INLINED, 1, size)
 
 
-def _log_loops(before: Graph, after: Graph, opset: int, log: Log) -> None:
-    """Scans that have become Loops; what isn't the cost of others, is theirs."""
+def _with_loops(before: Graph, after: Graph, opset: int, log: Log) -> list[Change]:
+    """All changes, those among them of Scans that have become Loops: what isn't the cost of others, is theirs."""
+    bodies = [function.graph for function in after.functions.values()]
+    changes = log.changes({node for graph in (after, *bodies) for _, node in graph.walk()})
     scans = Counter(node.version for _, node in before.walk() if node.op == ("", "Scan"))
-    left = sum(node.op == ("", "Scan") for _, node in after.walk())
-    gone = scans.total() - left
-    if gone <= 0:
-        return
-    cost = sum(1 for _ in after.walk()) - sum(1 for _ in before.walk()) - sum(change.cost for change in log.changes())
-    log.count("Scan", max(scans), opset, DECOMPOSED, gone, gone + max(cost, 0))
+    gone = scans.total() - sum(node.op == ("", "Scan") for _, node in after.walk())
+    if gone > 0:
+        cost = sum(1 for _ in after.walk()) - sum(1 for _ in before.walk()) - sum(change.cost for change in changes)
+        changes.append(Change("Scan", max(scans), opset, DECOMPOSED, gone, gone + max(cost, 0)))
+    return changes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from ..graph import Node, Value
@@ -40,41 +40,37 @@ class Change:
 class Frame:
     """What one operator of the old graph has become so far."""
 
-    nodes: int = 0
-    operators: set[tuple[str, str]] = field(default_factory=set)
+    nodes: list[Node] = field(default_factory=list)
     inlined: bool = False
-
-    def add(self, node: Node) -> None:
-        self.nodes += 1
-        self.operators.add(node.op)
-
-    def forget(self) -> None:
-        """A way that turned out to be none."""
-        self.nodes, self.inlined = 0, False
-        self.operators.clear()
 
 
 @dataclass(slots=True)
 class Log:
-    """Counts changes by operator, version and kind."""
+    """Collects changes by operator, version and kind."""
 
+    frames: dict[tuple[str, int, int, str], list[Frame]] = field(default_factory=dict)
     counts: dict[tuple[str, int, int, str], list[int]] = field(default_factory=dict)
 
     def add(self, node: Node, target: int, frame: Frame, made: list[Value]) -> None:
         """Take up what became of `node`."""
         how = _how(node, frame, made)
         if how:
-            self.count(name_of(node), node.version, target, how, 1, frame.nodes)
+            self.frames.setdefault((name_of(node), node.version, target, how), []).append(frame)
 
     def count(self, operator: str, version: int, target: int, how: str, count: int, nodes: int) -> None:
+        """Take up what somebody else did."""
         entry = self.counts.setdefault((operator, version, target, how), [0, 0])
         entry[0] += count
         entry[1] += nodes
 
-    def changes(self) -> Iterator[Change]:
-        """The changes, sorted by operator."""
-        for key, (count, nodes) in sorted(self.counts.items()):
-            yield Change(*key, count, nodes)
+    def changes(self, alive: Collection[Node]) -> list[Change]:
+        """The changes, sorted by operator; of the nodes made, those count that are still there."""
+        found = {key: (count, nodes) for key, (count, nodes) in self.counts.items()}
+        for key, frames in self.frames.items():
+            count, nodes = found.get(key, (0, 0))
+            left = sum(node in alive for frame in frames for node in frame.nodes)
+            found[key] = count + len(frames), nodes + left
+        return [Change(*key, *found[key]) for key in sorted(found)]
 
 
 def name_of(node: Node) -> str:
@@ -87,8 +83,8 @@ def _how(node: Node, frame: Frame, made: list[Value]) -> str:
         return INLINED
     if not frame.nodes:
         return FOLDED if made and made[0].data is not None else DECOMPOSED
-    if node.op not in frame.operators:
+    if all(made.op != node.op for made in frame.nodes):
         return DECOMPOSED
-    twin = made[0].producer if made else None
-    alone = frame.nodes == 1 and twin is not None and twin.attributes == node.attributes
-    return "" if alone and twin is not None and twin.inputs == node.inputs else ADAPTED
+    twin = frame.nodes[0]
+    alone = len(frame.nodes) == 1 and twin.attributes == node.attributes and twin.inputs == node.inputs
+    return "" if alone else ADAPTED

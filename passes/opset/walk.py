@@ -19,7 +19,9 @@ import onnx.defs
 
 from ..errors import InvalidModel, Unsupported
 from ..graph import Graph, Node, Value
+from ..infer import constant_node_data, small_constant
 from ..loop import DOMAIN as CONTROL
+from ..protos import DTYPES
 from ..rewrite import Builder
 from ..schemas import schema
 from ..types import DType, TensorType, Type, merge
@@ -86,6 +88,7 @@ class Walk:
         self.keep_dropped = keep_dropped
         self.log = log
         self._frame = Frame()
+        self._inlining = 0
         self._plans: dict[tuple[str, str, int], Plan] = {}
 
     def __call__(self, op: Builder, node: Node) -> Sequence[Value]:
@@ -110,13 +113,18 @@ class Walk:
         """
         if node.domain not in self.targets or node.domain == CONTROL:
             return self._keep(op, node, node.version)
+        if self._inlining and not built:
+            short = _short(op, node)
+            if short is not None:
+                return [short]
+        before = len(self._frame.nodes)
         try:
             return self._steps(op, node, built)
         except Unsupported as refusal:
             if node.version <= self.targets[node.domain]:
                 raise
             if not built:
-                self._frame.forget()
+                del self._frame.nodes[before:]
             return self._otherwise(op, node, refusal)
 
     def _steps(self, op: Builder, node: Node, built: bool) -> Sequence[Value]:
@@ -173,19 +181,22 @@ class Walk:
             raise refusal
         given = [*node.formal_inputs, *[None] * (len(graph.inputs) - len(node.formal_inputs))]
         self._frame.inlined = True
+        self._inlining += 1
         try:
             made = iter(op.inline(graph, given))
         except Unsupported as inner:
             raise Unsupported(node, f"{refusal.reason}; of what it is made, {inner}") from None
+        finally:
+            self._inlining -= 1
         return [next(made) if value.name else Value("") for value in node.outputs]
 
     def _keep(self, op: Builder, node: Node, version: int) -> Sequence[Value]:
         """The node itself at another version, its regions walked, its names kept."""
         regions = {name: _region(op, node, region) for name, region in node.regions.items()} if node.regions else {}
-        self._frame.add(node)
         made = op.copy(node, regions)
         twin = made[0].producer if made else None
         if twin is not None:
+            self._frame.nodes.append(twin)
             if regions:
                 control.give_types(twin)
             elif any(not _is_known(value.type) for value in made):
@@ -195,8 +206,8 @@ class Walk:
 
     def _place(self, op: Builder, node: Node, version: int) -> Sequence[Value]:
         """A node that an adapter made."""
-        self._frame.add(node)
         twin = Node(node.domain, node.op_type, version, node.name)
+        self._frame.nodes.append(twin)
         twin.regions, twin.captured = node.regions, node.captured  # built at the target already
         types = [value.type for value in node.outputs]
         made = op.place(twin, node.inputs, node.attributes, len(node.outputs), types)
@@ -268,6 +279,24 @@ def _pairs(versions: Sequence[int], start: int, end: int) -> Iterator[tuple[int,
         yield places[index], places[index + 1]
 
 
+def _short(op: Builder, node: Node) -> Value | None:
+    """What an operator of a function body is where it is called: a constant, or its own input."""
+    if node.regions or node.domain or len(node.outputs) != 1:
+        return None
+    if node.op_type == "Constant":
+        data = constant_node_data(node)
+        return None if data is None else op.const(data)
+    first = node.input(0)
+    if node.op_type == "Cast" and first is not None and first.tensor.dtype in DTYPES.values():
+        to = node.attributes.get("to")
+        if isinstance(to, int) and DTYPES.get(to) is first.tensor.dtype:
+            return first
+    if node.op_type not in ("Shape", "Size") and any(value is not None and value.data is None for value in node.inputs):
+        return None
+    array = known_array(Value("", None, node))
+    return None if array is None else op.const(array)
+
+
 def _region(op: Builder, node: Node, region: Graph) -> Graph:
     """A region walked; what enters it has the types that are known outside."""
     inner = op.region(region.name)
@@ -276,7 +305,7 @@ def _region(op: Builder, node: Node, region: Graph) -> Graph:
         twin.meta = value.meta
     seen = inner.graph.inputs[len(region.inputs) - node.captured :]
     for twin, outer in zip(seen, node.captures, strict=True):
-        twin.data = control.small_constant(outer)  # adapters inside may ask for it
+        twin.data = small_constant(outer)  # adapters inside may ask for it
     inner.graph.outputs = inner.inline(region, inner.graph.inputs)
     for twin in seen:
         twin.data = None
