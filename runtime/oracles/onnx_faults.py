@@ -73,7 +73,7 @@ def _always_true(body: Any) -> bool:
 
     producers = {name: node for node in body.node for name in node.output}
     name = body.output[0].name
-    while name in producers and producers[name].op_type == "Identity":
+    while name in producers and producers[name].op_type in ("Identity", "Cast"):  # Constant-1 holds floats only
         name = producers[name].input[0]
     if name == body.input[1].name:
         return True
