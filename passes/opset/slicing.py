@@ -110,7 +110,8 @@ def _places(start: Number, end: Number, step: Number, length: Number) -> Number:
 def _clamped(place: Number, length: Number, low: Number, high: Number) -> Number:
     """A place, negative ones counted from the end, held between two bounds."""
     if place.array is not None and abs(int(place.array[0])) >= _FAR:
-        return high if place.array[0] > 0 else low
+        before_all = low.array is not None and bool(low.array[0] < 0)  # even before the bound of an empty axis
+        return high if place.array[0] > 0 else low if before_all else low.at_most(high)
     return choose(place < 0, place + length, place).at_least(low).at_most(high)
 
 

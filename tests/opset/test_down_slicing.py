@@ -89,6 +89,17 @@ def test_slice_with_known_steps_needs_one_gather(step: int, expected: list[int])
     assert [name for name, _ in operators(converted(parse(text, 13), 9)) if name != "Constant"] == ["Gather"]
 
 
+@pytest.mark.parametrize("size", [0, 1, 4])
+@pytest.mark.parametrize("step", [2, -1, -2])
+@pytest.mark.parametrize(("start", "end"), [(LEAST, MOST), (MOST, LEAST), (LEAST, LEAST), (MOST, MOST), (-1, LEAST)])
+def test_slice_with_known_places_of_an_unknown_axis(start: int, end: int, step: int, size: int) -> None:
+    text = f"""(float[n] x) => (float[m] y)
+        <int64[1] s = {{{start}}}, int64[1] e = {{{end}}}, int64[1] a = {{0}}, int64[1] t = {{{step}}}>
+    {{ y = Slice (x, s, e, a, t) }}"""
+    x = np.arange(size, dtype=np.float32)
+    np.testing.assert_array_equal(down(text, 13, 9, x)[0], cut(x, 0, start, end, step), strict=True)
+
+
 def test_slice_that_is_known_stays_one() -> None:
     text = """(float[m, n] x) => (float[p, q] y) {
         s = Constant <value = int64[1] {-2}> ()
