@@ -47,7 +47,7 @@ def test_scan_9_to_8(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "target", "word"),
-    [("type_growing_sequence@13", 11, "sequence"), ("type_growing_sequence@16", 9, "sequence")],
+    [("type_ragged_sequence@13", 11, "sequence"), ("type_ragged_sequence@16", 9, "sequence")],
 )
 def test_refused_by_name(name: str, target: int, word: str) -> None:
     [cell] = of_row(BY_NAME[name], [target])

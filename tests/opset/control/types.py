@@ -125,7 +125,7 @@ def _elements() -> Iterator[Row]:
             )
 
 
-# a sequence that is looked into while it grows: nothing but a sequence says it
+# a sequence that is looked into while it grows, its elements all of one shape: a tensor that grows
 GROWING_SEQUENCE = """
 g (int64 m, bool c, float[2] x) => (float[N, 2] y) {
   start = SequenceConstruct (x)
@@ -147,6 +147,27 @@ def growing_sequence(m: np.ndarray, c: np.ndarray, x: np.ndarray) -> tuple[np.nd
     for n in count(m) if c else ():
         items.append(items[-1] + x - items[n])
     return (np.stack(items),)
+
+
+# elements of any shape: nothing but a sequence says it
+RAGGED_SEQUENCE = """
+g (int64 m, bool c, float[2] x, int64 at) => (float[N] y, int64 n) {
+  start = SequenceConstruct (x)
+  s = Loop (m, c, start) <body = b (int64 i, bool k, seq(float[A]) q) => (bool k2, seq(float[A]) q2) {
+    k2 = Identity (k)
+    last = Constant <value = int64 {-1}> ()
+    e = SequenceAt (q, last)
+    e2 = Concat <axis = 0> (e, x)
+    q2 = SequenceInsert (q, e2)
+  }>
+  y = SequenceAt (s, at)
+  n = SequenceLength (s)
+}"""
+
+
+def ragged_sequence(m: np.ndarray, c: np.ndarray, x: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, ...]:
+    length = 1 + (len(count(m)) if c else 0)
+    return np.tile(x, int(at) % length + 1), i64(length)
 
 
 # a sequence that is only inserted to and then joined is what a Loop stacks: it goes down to the first opset
@@ -218,11 +239,13 @@ g (bool c, float[2] x) => (bool full) {
 X = f32([1.5, -2])
 RUNS = [{"m": i64(m), "c": boolean(c), "x": X} for m, c in ((0, 1), (1, 1), (4, 1), (3, 0))]
 CHOICES = [{"c": boolean(c), "x": X, "at": i64(at)} for c, at in ((1, 0), (0, 1), (0, -1))]
-SEQUENCES = r"sequence"
+NO_INTEGERS = r"Add-1 takes no int64"
 CONTAINERS = (
-    ("type_growing_sequence", GROWING_SEQUENCE, growing_sequence, RUNS, 13, 13, SEQUENCES),
+    ("type_growing_sequence", GROWING_SEQUENCE, growing_sequence, RUNS, 13, 6, NO_INTEGERS),
+    ("type_ragged_sequence", RAGGED_SEQUENCE, ragged_sequence, [{**run, "at": i64(-1)} for run in RUNS], 13, 13,
+     r"sequence"),
     ("type_joined_sequence", JOINED_SEQUENCE, joined_sequence, RUNS, 13, 1, ""),
-    ("type_chosen_sequence", CHOSEN_SEQUENCE, chosen_sequence, CHOICES, 13, 6, "Add-1 takes no int64"),
+    ("type_chosen_sequence", CHOSEN_SEQUENCE, chosen_sequence, CHOICES, 13, 6, NO_INTEGERS),
     ("type_optional", OPTIONAL, optional, [{"m": i64(m), "x": X} for m in (0, 1, 3)], 16, 16, r"optional"),
     ("type_chosen_optional", CHOSEN_OPTIONAL, lambda c, x: (c,), [{"c": boolean(c), "x": X} for c in (1, 0)], 16, 16,
      r"optional"),
