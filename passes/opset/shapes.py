@@ -42,8 +42,27 @@ def _positive_axes(op: StepBuilder, node: Node) -> Made:
     axes = given(node, "axes")
     if all(axis >= 0 for axis in axes):
         return None
+    if required(node, 0).rank is None and all(axis < 0 for axis in axes):
+        return _ones_from_back(op, node, {-1 - axis for axis in axes})
     size = rank(node, node.input(0)) + len(axes)
     return changed(node, axes=[axis % size for axis in axes])
+
+
+def _ones_from_back(op: StepBuilder, node: Node, places: set[int]) -> Value:
+    """Unsqueeze of an unknown rank: the sizes, with ones at places that count from the back."""
+    data = required(node, 0)
+    sizes = op.Shape(data)
+    ends: list[Value] = []
+    used = 0
+    for place in range(max(places) + 1):
+        if place in places:
+            ends.insert(0, numbers(op, 1))
+        else:
+            used += 1
+            end = _INT64_MAX if used == 1 else 1 - used
+            ends.insert(0, op.Slice(sizes, numbers(op, -used), numbers(op, end), numbers(op, 0)))
+    head = op.Slice(sizes, numbers(op, 0), numbers(op, -used), numbers(op, 0)) if used else sizes
+    return op.reshape(data, op.Concat(head, *ends, axis=0))
 
 
 # Reshape, Shape ----------------------------------------------------------------------------------

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
+import onnxruntime
 import pytest
+from backedge.convert.files import to_dialect
+from backedge.convert.format import FORMATS
+from backedge.convert.onnx.write import to_model
 from backedge.passes.protos import ENUMS
 from backedge.passes.types import DType
 
@@ -254,3 +259,23 @@ def test_range_of_half_precision_in_single() -> None:
     )
     np.testing.assert_array_equal(made[0], expected)
     assert made[0].dtype == np.float16
+
+
+@pytest.mark.parametrize(
+    ("axes", "shape"), [([-1], [2, 3, 1]), ([-2], [2, 1, 3]), ([-1, -3], [2, 1, 3, 1]), ([-3], [1, 2, 3])]
+)
+def test_axes_from_the_back_of_an_unknown_rank(axes: list[int], shape: list[int]) -> None:
+    """The rank hangs on a condition that only a run tells."""
+    text = f"""(bool c, float[2, 3] x) => (float[{", ".join(map(str, shape))}] y) {{
+        either = If (c) <
+            then_branch = t () => (float[2, 3] a) {{ a = Identity (x) }},
+            else_branch = e () => (float[1, 2, 3] b) {{ b = Unsqueeze <axes = [0]> (x) }}
+        >
+        y = Unsqueeze <axes = {axes}> (either)
+    }}"""
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    model = to_model(to_dialect(parse(text, 11), FORMATS["onnx"], 9))
+    onnx.checker.check_model(model, full_check=True)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    [y] = session.run(None, {"c": np.asarray(True), "x": x})
+    np.testing.assert_array_equal(y, x.reshape(shape))
