@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+import math
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -255,8 +257,10 @@ def _infer_loop(node: Node) -> Sequence[Type | None]:
                 entry.enter.type = tensor(DType.INT64)
             case loops.Condition():
                 entry.enter.type = tensor(DType.BOOL)
+    seen = [(entry.enter, entry.outside) for entry in loop.of(loops.Captured)]
     for _ in range(4):  # each round only loosens dimensions: shape, then rank
-        infer(loop.body, known=True)
+        with _constants(seen):
+            infer(loop.body, known=True)
         changed = False
         for entry in carried:
             assert entry.enter is not None and entry.leave is not None
@@ -298,11 +302,28 @@ def _forget(graph: Graph) -> None:
                     value.type = (value.meta or {}).get(FORMAL) or replace(value.type, shape=None)
 
 
+@contextmanager
+def _constants(seen: Iterable[tuple[Value | None, Value | None]]) -> Iterator[None]:
+    """What a region sees of small constants around it (axes, sizes), known inside for a while."""
+    held: list[Value] = []
+    for inner, outer in seen:
+        if inner is not None and inner.data is None:
+            inner.data = small_constant(outer)
+            held.append(inner)
+    try:
+        yield
+    finally:
+        for inner in held:
+            inner.data = None
+
+
 def _infer_if(node: Node) -> Sequence[Type | None]:
     for region in node.regions.values():
-        for inner, outer in zip(region.inputs, node.captures, strict=True):
+        seen = list(zip(region.inputs, node.captures, strict=True))
+        for inner, outer in seen:
             inner.type = merge(inner.type, outer.type if outer else None)
-        infer(region, known=True)
+        with _constants(seen):
+            infer(region, known=True)
     branches = [region.outputs for region in node.regions.values()]
     return [widen(a.type, b.type) for a, b in zip(*branches, strict=True)]
 
@@ -323,6 +344,15 @@ def constant_array(value: Value | None) -> Any:
             return None if data is None else data.numpy()
         return None
     return None
+
+
+def small_constant(value: Value | None) -> TensorData | None:
+    """The data of a constant such as axes, pads and shapes are; None for others."""
+    shape = value.tensor.static_shape if value is not None else None
+    if shape is None or math.prod(shape) > _MOST_DATA:
+        return None
+    array = constant_array(value)
+    return None if array is None or value is None else TensorData.of(array, value.tensor.dtype)
 
 
 def constant_node_data(node: Node) -> TensorData | None:

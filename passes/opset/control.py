@@ -5,15 +5,10 @@ A Loop may change shapes from pass to pass, so that only element types are hande
 
 from __future__ import annotations
 
-import math
-
 from ..graph import Graph, Node, Value
-from ..infer import constant_array, widen
-from ..tensor import TensorData
+from ..infer import widen
 from ..types import DType, TensorType, Type, merge
 from .steps import attribute
-
-_MOST = 1024  # elements
 
 
 def _element(value: Value | None) -> Type | None:
@@ -70,12 +65,3 @@ def give_types(node: Node) -> None:
         found = [widen(*types) for types in zip(*branches, strict=True) if len(types) == 2]
     for value, type in zip(node.outputs, found, strict=False):
         value.type = merge(value.type, type)
-
-
-def small_constant(value: Value | None) -> TensorData | None:
-    """The data of a constant such as axes, pads and shapes are; None for others."""
-    shape = value.tensor.static_shape if value is not None else None
-    if shape is None or math.prod(shape) > _MOST:
-        return None
-    array = constant_array(value)
-    return None if array is None or value is None else TensorData.of(array, value.tensor.dtype)

@@ -8,9 +8,10 @@ from typing import Any
 
 from ..errors import Unsupported
 from ..graph import Node, Value
+from ..infer import small_constant
 from ..types import DType, TensorType, Type
 from .build import StepBuilder
-from .control import entering, small_constant
+from .control import entering
 from .steps import Made, Step, attribute, changed, rank, same
 
 _Given = Sequence[tuple[Value | None, Type | None]]

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from ..errors import Unsupported
 from ..graph import Graph, Node, Value
-from ..infer import FORMAL
+from ..infer import FORMAL, small_constant
 from ..loop import Captured, Carried, Entry, Loop, Slot
 from ..opset.build import give_types
-from ..opset.control import small_constant
 from ..opset.known import known_array
 from ..rewrite import Builder
 from ..types import OptionalType, TensorType, Type
