@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,10 @@ def _float_modulo(op: StepBuilder, node: Node, kind: DType) -> Made:
     return as_type(op, op.Where(valid, signed, nothing), kind)
 
 
+_Pass = Callable[[StepBuilder, list[Value], list[Value]], tuple[list[Value], Value]]
+"""What one pass does: (body, state, what is seen from outside) -> the next state, and where there is more to do."""
+
+
 def _doubled(body: StepBuilder, state: list[Value], seen: list[Value]) -> tuple[list[Value], Value]:
     (part,), (whole,) = state, seen
     twice = body.Add(part, part)
@@ -94,7 +99,7 @@ def _taken_off(body: StepBuilder, state: list[Value], seen: list[Value]) -> tupl
     return [body.Where(more, half, part), left], more
 
 
-def _repeated(op: StepBuilder, state: list[Value], seen: list[Value], step: Any) -> list[Value]:
+def _repeated(op: StepBuilder, state: list[Value], seen: list[Value], step: _Pass) -> list[Value]:
     """A Loop over tensors of one shape, at least one pass, as long as `step` says so of any element."""
     types = [value.type for value in state]
     body = op.region("division")
