@@ -37,7 +37,7 @@ def branch(op: Builder, node: Node, opset: int) -> list[Value]:
     lowered.regions.update(made)
     lowered.captured = node.captured
     types = [held_type(value.type, opset) for value in node.outputs]
-    inputs = [as_it_was(node.inputs[0]), *node.captures]
+    inputs = [as_it_was(node.inputs[0], any_rank=True), *node.captures]
     results = _several(op.place(lowered, inputs, {}, len(types), types))
     return [let_go(op, value, old.type) for value, old in zip(results, node.outputs, strict=True)]
 

@@ -24,12 +24,16 @@ def version_of(name: str, opset: int, node: Node) -> int:
     return version
 
 
-def as_it_was(scalar: Value | None) -> Value | None:
-    """A trip count or condition without the Squeeze that made sure of its rank, where it turned out to be a scalar."""
+def as_it_was(scalar: Value | None, any_rank: bool = False) -> Value | None:
+    """A trip count or condition without the Squeeze that made sure of its rank, where it turned out to be a scalar.
+
+    Args:
+        any_rank: it may be any tensor of one element, as an If's condition may.
+    """
     node = scalar.producer if scalar is not None else None
     if node is None or node.op != ("", "Squeeze") or len(node.inputs) > 1 or node.inputs[0] is None:
         return scalar
-    return node.inputs[0] if node.inputs[0].rank == 0 else scalar
+    return node.inputs[0] if any_rank or node.inputs[0].rank == 0 else scalar
 
 
 def finish(body: Builder, outputs: Sequence[Value]) -> None:
