@@ -67,9 +67,19 @@ def _wrong(case: Case, expected: Sequence[np.ndarray], outputs: Sequence[Any]) -
     return "; ".join(found for one, other in zip(got, expected, strict=True) if (found := difference(one, other)))
 
 
+def _has_no_say(model: onnx.ModelProto, case: Case) -> bool:
+    """What ONNX Runtime can't do or does wrong depending on the opset."""
+    if "carried_strings" in case.tags and any(node.op_type == "Loop" for node in model.graph.node):
+        return True  # it loses the strings of a Loop's state that is still read; those of a Scan it keeps
+    constants = {tensor.name for tensor in model.graph.initializer}
+    return model.ir_version < 4 and any(
+        constants & run.inputs.keys() for run in case.runs
+    )  # it knows no defaults there
+
+
 def _by_onnxruntime(model: onnx.ModelProto, case: Case) -> str | None:
     """What ONNX Runtime gives otherwise ("" nothing); None where it has no say."""
-    if model.opset_import[0].version > NEWEST_RUN or case.ort_fault:
+    if model.opset_import[0].version > NEWEST_RUN or case.ort_fault or _has_no_say(model, case):
         return None
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.onnx"

@@ -35,8 +35,8 @@ def row(
     opset: int,
     lowest: int = 1,
     reason: str = "",
-    ort_fault: str = "",
+    tags: str = "",
 ) -> Row:
     """One model at one opset."""
-    made = case(f"{name}@{opset}", text, formula, *inputs, opset=opset, ort_fault=ort_fault)
+    made = case(f"{name}@{opset}", text, formula, *inputs, opset=opset, tags=tags)
     return Row(made, opset, lowest, reason)

@@ -34,7 +34,6 @@ KINDS: dict[str, tuple[object, int]] = {
     "uint2": (ml_dtypes.uint2, 25),
 }
 LOWEST = {"bfloat16": 13}  # older than what Loop, Scan and If take
-STRINGS = "ONNX Runtime loses the strings of a value that is still read"
 
 
 def sample(kind: str) -> tuple[np.ndarray, np.ndarray]:
@@ -103,12 +102,12 @@ def _elements() -> Iterator[Row]:
         lowest = LOWEST.get(kind, since)
         word = {"double": "float64"}.get(kind, kind)
         reason = rf" takes no {word}\[| has no {word} constants"
-        options = {"lowest": lowest, "reason": reason}
-        fault = STRINGS if kind == "string" else ""
+        tags = "carried_strings" if kind == "string" else ""
+        options = {"lowest": lowest, "reason": reason, "tags": tags}
         for opset in _opsets(LOOP_OPSETS, kind):
             runs = [{"m": i64(m), "x": x, "w": w} for m in (0, 1, 3)]
             text = LOOP.replace("T[", f"{kind}[")
-            yield row(f"type_loop_{kind}", text, swapped, *runs, opset=opset, ort_fault=fault, **options)
+            yield row(f"type_loop_{kind}", text, swapped, *runs, opset=opset, **options)
         for opset in _opsets(SCAN_OPSETS, kind):
             text, run = SCAN.replace("T[", f"{kind}["), {"h": w, "x": np.stack([x, w, x])}
             yield row(f"type_scan_{kind}", text, delayed, run, opset=opset, **options)
