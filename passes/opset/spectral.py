@@ -202,6 +202,8 @@ def _any_axis(op: StepBuilder, node: Node) -> Value:
 def _frames(op: StepBuilder, node: Node) -> Made:
     """STFT-17: frames that begin a step after each other, times the window, through DFT."""
     signal, window, op = required(node, 0), node.input(2), op.at(13)
+    if rank(node, signal) == 2:  # real parts without an axis of their own, which runtimes take, too
+        signal = op.at(9).Unsqueeze(signal, axes=[2])
     if rank(node, signal) != 3:
         raise Unsupported(node, "its signal hasn't rank 3")
     sizes = _Sizes(op)

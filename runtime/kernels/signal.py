@@ -45,7 +45,8 @@ def dft(attrs: Attributes, x: Array, length: Array | None = None, axis: Array | 
 def stft(
     attrs: Attributes, x: Array, step: Array, window: Array | None = None, frame_length: Array | None = None
 ) -> Array:
-    """(batch, frames, bins, 2) from (batch, length, 1 or 2)."""
+    """(batch, frames, bins, 2) from (batch, length, 1 or 2); (batch, length) is real, too, as ONNX Runtime has it."""
+    x = x[..., None] if x.ndim == 2 else x
     signal, hop = _complex(x), int(scalar(step))
     size = len(window) if window is not None else x.shape[1]
     size = size if frame_length is None else int(scalar(frame_length))

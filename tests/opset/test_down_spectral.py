@@ -156,3 +156,15 @@ def test_mel_filters_rise_and_fall() -> None:
     (made,) = down(text, 17, 13, np.float32(0), np.float32(8000))
     assert made.dtype == np.float64
     np.testing.assert_allclose(made[:, 0], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("target", [16, 13, 9])
+def test_frames_of_a_signal_without_an_axis_of_parts(target: int) -> None:
+    """Real models leave the last axis out, and runtimes take it so."""
+    x = np.random.default_rng(3).standard_normal((2, 20)).astype(np.float32)
+    text = """(float[2, n] x, int64 step, float[8] w) => (float[2, m, 5, 2] y) { y = STFT (x, step, w) }"""
+    window = np.linspace(0.5, 1, 8, dtype=np.float32)
+    [y] = down(text, 17, target, x, np.int64(3), window)
+    frames = np.stack([x[:, start : start + 8] * window for start in range(0, 13, 3)], 1)
+    spectrum = np.fft.rfft(frames.astype(np.float64))
+    np.testing.assert_allclose(y, np.stack([spectrum.real, spectrum.imag], -1), rtol=1e-4, atol=1e-5)
