@@ -16,7 +16,7 @@ from ..graph import Node, Value
 from ..protos import ENUMS
 from ..types import DType
 from .build import StepBuilder
-from .steps import Made, Step, attribute, dtype, fixed, numbers, rank, required, tensor_type
+from .steps import Made, Step, attribute, constant, dtype, fixed, numbers, rank, required, tensor_type
 
 _SHORT = frozenset({DType.INT8, DType.UINT8, DType.INT16, DType.UINT16})
 _TINY = frozenset({DType.INT4, DType.UINT4, DType.INT2, DType.UINT2})
@@ -185,21 +185,74 @@ def _short_scales(op: StepBuilder, node: Node) -> Made:
     return None if dtype(node, required(node, 1)) is DType.FLOAT32 else _qlinear_matmul(op, node)
 
 
+def _most(kind: DType, zero: np.ndarray | None) -> int:
+    """How far an 8-bit integer is from its zero point at most."""
+    low, high = (-128, 127) if kind.is_signed else (0, 255)
+    if zero is None:
+        return 255
+    return max(high - int(zero.min()), int(zero.max()) - low)
+
+
+def _magnitudes(node: Node, places: Sequence[int]) -> np.ndarray | None:
+    """[results, inputs]: what each input channel adds to a sum at most; None where the filters aren't known."""
+    x, x_zero, w, w_zero = places
+    filters, zero = constant(node, w), constant(node, w_zero)
+    if filters is None or (node.input(w_zero) is not None and zero is None):
+        return None
+    apart = filters.astype(np.int64)
+    if zero is not None:
+        apart = apart - zero.astype(np.int64).reshape(-1, *[1] * (apart.ndim - 1))
+    known = np.zeros(1) if node.input(x_zero) is None else constant(node, x_zero)
+    most = _most(dtype(node, node.input(x)), known)
+    return np.abs(apart).reshape(*apart.shape[:2], -1).sum(-1) * most
+
+
+def _parts(magnitudes: np.ndarray) -> list[tuple[int, int]]:
+    """Ranges of input channels whose sums float32 counts exactly."""
+    ranges: list[tuple[int, int]] = []
+    start, total = 0, np.zeros(len(magnitudes))
+    for channel in range(magnitudes.shape[1]):
+        if (total + magnitudes[:, channel]).max(initial=0) >= 2**24:
+            ranges.append((start, channel))
+            start, total = channel, np.zeros(len(magnitudes))
+        total = total + magnitudes[:, channel]
+    return [*ranges, (start, magnitudes.shape[1])]
+
+
 def _convolved(op: StepBuilder, node: Node, places: Sequence[int]) -> Value:
-    """The sums of a convolution of 8-bit integers, in int32, from the places of x, its zero point, w and its own."""
+    """The sums of a convolution of 8-bit integers, in int32, from the places of x, its zero point, w and its own.
+
+    Runtimes seldom convolve in float64: with known filters it is done in float32, in as many parts as stay exact.
+    """
     x, x_zero, w, w_zero = (node.input(place) for place in places)
     assert x is not None and w is not None
-    _, *taps = fixed(node, w)
-    sizes = [size for size in taps if isinstance(size, int)]
-    kind = _exact(node, math.prod(sizes) if len(sizes) == len(taps) else None)
+    magnitudes = _magnitudes(node, places)
+    if magnitudes is None:
+        _, *taps = fixed(node, w)
+        sizes = [size for size in taps if isinstance(size, int)]
+        kind, parts = _exact(node, math.prod(sizes) if len(sizes) == len(taps) else None), None
+    else:
+        if magnitudes.sum(1).max(initial=0) >= 2**31:
+            raise Unsupported(node, "its sums may leave int32")
+        parts = _parts(magnitudes)
+        whole = attribute(node, "group", 1) == 1 and magnitudes.max(initial=0) < 2**24
+        kind = DType.FLOAT32 if whole or len(parts) == 1 else DType.FLOAT64
     if x_zero is not None:
         x_zero = _along(op, node, x_zero, rank(node, x), 1)
     if w_zero is not None:
         w_zero = _along(op, node, w_zero, rank(node, w), 0)
     names = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
     attributes = {name: node.attributes[name] for name in names if name in node.attributes}
-    sums = op.Conv(_centred(op, x, x_zero, kind), _centred(op, w, w_zero, kind), **attributes)
-    return cast(op, sums, DType.INT32)
+    data, filters = _centred(op, x, x_zero, kind), _centred(op, w, w_zero, kind)
+    if parts is None or len(parts) == 1 or kind is DType.FLOAT64:
+        return cast(op, op.Conv(data, filters, **attributes), DType.INT32)
+    sums: Value | None = None
+    for start, end in parts:
+        ends = numbers(op, start), numbers(op, end), numbers(op, 1)
+        part = cast(op, op.Conv(op.Slice(data, *ends), op.Slice(filters, *ends), **attributes), DType.INT32)
+        sums = part if sums is None else op.Add(sums, part)
+    assert sums is not None
+    return sums
 
 
 def _conv_integer(op: StepBuilder, node: Node) -> Made:

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from backedge.passes.errors import Unsupported
 from backedge.passes.opset import convert_opset
+from backedge.passes.types import DType
 
 from .harness import converted, down, f32, operators, parse
+from .lowered import lowered
 
 
 def u8(*values: Any) -> np.ndarray[Any, Any]:
@@ -271,3 +273,25 @@ def test_products_of_16_bits_along_an_axis() -> None:
         (made,) = down(text, 19, target, i8([101], [3]), np.array([1 + 2**-10, 0.5], np.float16))
         assert made.dtype == np.float16
         assert made.tolist() == [[101.125], [1.5]]
+
+
+@pytest.mark.parametrize(("channels", "parts"), [(8, 1), (150, 3)])
+def test_convolutions_of_known_filters_stay_in_single_precision(channels: int, parts: int) -> None:
+    """150 channels of 9 products of up to 255 * 128 leave what float32 counts: they are summed in parts."""
+    rng = np.random.default_rng(channels)
+    x = rng.integers(200, 256, (1, channels, 4, 4), np.uint8)
+    w = rng.integers(100, 128, (2, channels, 3, 3), np.int8)
+    filters = ", ".join(map(str, w.reshape(-1)))
+    text = f"""(uint8[1, {channels}, 4, 4] x) => (int32[1, 2, 2, 2] y) <int8[2, {channels}, 3, 3] w = {{{filters}}}> {{
+        y = ConvInteger (x, w)
+    }}"""
+    graph = converted(parse(text, 10), 9)
+    convolutions = [node for node in graph.nodes if node.op_type == "Conv"]
+    assert len(convolutions) == parts
+    kinds = {value.tensor.dtype for node in convolutions for value in node.inputs if value is not None}
+    assert kinds == {DType.FLOAT32}
+    windows = np.lib.stride_tricks.sliding_window_view(x[0].astype(np.int64), (3, 3), axis=(1, 2))
+    expected = np.einsum("chwij,ocij->ohw", windows, w.astype(np.int64))[None].astype(np.int32)
+    [y] = lowered(text, 10, 9, x)
+    np.testing.assert_array_equal(y, expected)
+    assert y.dtype == np.int32
