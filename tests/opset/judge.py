@@ -132,13 +132,36 @@ def _is_valid(model: onnx.ModelProto) -> str:
     return ""
 
 
+def opened(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with symbols in place of all sizes of its inputs, and nothing said of its outputs' sizes."""
+    made = onnx.ModelProto()
+    made.CopyFrom(model)
+    constants = {tensor.name for tensor in made.graph.initializer}
+    for info in made.graph.input:
+        if info.name not in constants and info.type.HasField("tensor_type"):
+            for axis, dim in enumerate(info.type.tensor_type.shape.dim):
+                dim.dim_param = f"{info.name}_{axis}"
+    del made.graph.value_info[:]
+    for info in made.graph.output:
+        if info.type.HasField("tensor_type"):
+            for axis, dim in enumerate(info.type.tensor_type.shape.dim):
+                dim.dim_param = f"{info.name}_{axis}"
+    return made
+
+
 def judge(
-    case: Recorded, targets: Sequence[int], folder: Path, avoided: Sequence[str] = (), back: bool = False
+    case: Recorded,
+    targets: Sequence[int],
+    folder: Path,
+    avoided: Sequence[str] = (),
+    back: bool = False,
+    open_sizes: bool = False,
 ) -> dict[str, Any]:
     """What becomes of a model at each target opset.
 
     Args:
         back: each target is a stop on the way from the newest opset and back to it.
+        open_sizes: no size is declared.
         folder: for models that runtimes read as files.
         avoided: runtimes that this model has killed.
 
@@ -147,13 +170,16 @@ def judge(
         runtimes that are right about the original) and under each target (verdict, what it is founded on).
     """
     found: dict[str, Any] = {"by": [], "control": False}
-    model = case.model()
+    model = opened(case.model()) if open_sizes else case.model()
+    source = folder / "source.onnx" if open_sizes else case.path
+    if open_sizes:
+        source.write_bytes(model.SerializeToString())
     try:
         sets = list(case.sets())
     except Exception as error:  # data that onnx itself can't read any more
         return {**found, "error": f"{type(error).__name__}: {error}"[:200]}
     for runtime in RUNTIMES:
-        if runtime not in avoided and _gives(runtime, model, case.path, sets) == "right":
+        if runtime not in avoided and _gives(runtime, model, source, sets) == "right":
             found["by"].append(runtime)
     try:
         graph = read_model(model)

@@ -1,8 +1,9 @@
 """Every recorded model of onnx's releases at other opsets: how many arrive right, and why the others are refused.
 
-PYTHONPATH=tests python -m opset.sweep [--targets 28,25,21,18,13,9] [--back] [--match TEXT] [--every N] [--out FILE]
+PYTHONPATH=tests python -m opset.sweep [--targets 28,25,21,18,13,9] [--back] [--open] [--match TEXT] [--every N] [--out FILE]
 
-With --back every model goes to the newest opset, down to the target, and up again.
+With --back every model goes to the newest opset, down to the target, and up again; with --open no sizes are
+declared.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _SECONDS = 120
 _BYTES = 8 << 30
 
 
-def _work(connection: Connection, targets: Sequence[int], back: bool) -> None:
+def _work(connection: Connection, targets: Sequence[int], back: bool, open_sizes: bool) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (_BYTES, _BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     null = os.open(os.devnull, os.O_WRONLY)
@@ -43,7 +44,7 @@ def _work(connection: Connection, targets: Sequence[int], back: bool) -> None:
             except EOFError:
                 return
             try:
-                found = judge(case, targets, Path(folder), avoided, back)
+                found = judge(case, targets, Path(folder), avoided, back, open_sizes)
             except Exception as error:
                 found = {"by": [], "error": f"{type(error).__name__}: {error}"[:300]}
             connection.send(found)
@@ -52,15 +53,15 @@ def _work(connection: Connection, targets: Sequence[int], back: bool) -> None:
 class _Worker:
     """A process that judges; one that a runtime kills is made anew, and that runtime isn't asked again."""
 
-    def __init__(self, context: Any, targets: Sequence[int], back: bool) -> None:
-        self._context, self._targets, self._back = context, targets, back
+    def __init__(self, context: Any, *options: Any) -> None:
+        self._context, self._options = context, options
         self.where, self.case = "", None
         self.avoided: list[str] = []
         self._start()
 
     def _start(self) -> None:
         self.connection, other = self._context.Pipe()
-        self._process = self._context.Process(target=_work, args=(other, self._targets, self._back), daemon=True)
+        self._process = self._context.Process(target=_work, args=(other, *self._options), daemon=True)
         self._process.start()
         other.close()
 
@@ -87,11 +88,15 @@ class _Worker:
 
 
 def sweep(
-    cases: Iterator[tuple[str, Recorded]], targets: Sequence[int], workers: int = 2, back: bool = False
+    cases: Iterator[tuple[str, Recorded]],
+    targets: Sequence[int],
+    workers: int = 2,
+    back: bool = False,
+    open_sizes: bool = False,
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """(name, what `judge` found) of each model, as they come."""
     context = multiprocessing.get_context("spawn")
-    pool = [_Worker(context, targets, back) for _ in range(workers)]
+    pool = [_Worker(context, targets, back, open_sizes) for _ in range(workers)]
     busy = [worker for worker in pool if _next(worker, cases)]
     while busy:
         ready = wait([worker.connection for worker in busy], _SECONDS)
@@ -165,6 +170,7 @@ def main() -> None:
     parser.add_argument("--match", default="")
     parser.add_argument("--releases", default=",".join([*BUILDS, GENERATED]))
     parser.add_argument("--back", action="store_true")
+    parser.add_argument("--open", action="store_true")
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--out", type=Path)
@@ -172,7 +178,7 @@ def main() -> None:
     targets = [int(target) for target in options.targets.split(",")]
     chosen = [entry for entry in unique(options.releases.split(",")) if options.match in entry[0]][:: options.every]
     results: dict[str, dict[str, Any]] = {}
-    for where, found in sweep(iter(chosen), targets, options.workers, options.back):
+    for where, found in sweep(iter(chosen), targets, options.workers, options.back, options.open):
         results[where] = found
         if sys.stderr.isatty() or len(results) % 500 == 0:
             print(f"\r{len(results)} of {len(chosen)}", end="\n" if len(results) % 500 == 0 else "", file=sys.stderr)
