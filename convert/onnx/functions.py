@@ -25,7 +25,10 @@ from . import raising_loops
 from .lowering import lower_operators
 from .raising import FunctionKey, function_key, function_rules, refuse_recursion
 from .read import Function
-from .write import to_model
+from .write import IR_OF_OPSET, to_model
+
+_FIRST_IR_WITH_DEFAULTS = 9
+_FIRST_IR_WITH_OVERLOADS = 10  # and with types of values inside
 
 
 @dataclass
@@ -49,12 +52,26 @@ def convert_functions(graph: Graph, opset: int, log: Log) -> Converted:
     done = Converted()
     for key in reversed(order):
         function = graph.functions[key]
+        reason = _too_new(function, opset)
+        if reason:
+            done.inlined[key] = reason
+            continue
         try:
             done.kept[key] = _converted(function, bodies[key], graph, opset, done.inlined, log)
         except Unsupported as refusal:
             done.inlined[key] = str(refusal)
     done.kept = {key: done.kept[key] for key in graph.functions if key in done.kept}
     return done
+
+
+def _too_new(function: Function, opset: int) -> str:
+    """Why the file format that an opset came with can't hold a function; "" if it can."""
+    version = IR_OF_OPSET[opset]
+    if function.proto.attribute_proto and version < _FIRST_IR_WITH_DEFAULTS:
+        return f"opset {opset} came with an IR whose functions have no default attributes"
+    if function.proto.overload and version < _FIRST_IR_WITH_OVERLOADS:
+        return f"opset {opset} came with an IR whose functions have no overloads"
+    return ""
 
 
 def infer_through_calls(graph: Graph) -> None:
@@ -145,6 +162,10 @@ def _converted(
         new.opsets.setdefault(domain, version)
     for inner in new.graphs():
         _constants_as_nodes(inner, opset)
+    stated = {value.name for value in function.graph.values() if value.type is not None}
+    for value in new.values():
+        if value.name not in stated or IR_OF_OPSET[opset] < _FIRST_IR_WITH_OVERLOADS:
+            value.type = None  # what inference found for these calls, and what the format can't say
     proto = FunctionProto()
     proto.CopyFrom(function.proto)
     del proto.opset_import[:]

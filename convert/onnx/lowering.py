@@ -10,7 +10,7 @@ from ...passes.graph import Graph, bulk
 from ...passes.hub import HUB
 from ...passes.loop import DOMAIN as CONTROL
 from ...passes.opset import Log, convert_opset
-from ...passes.protos import DTYPES, enum_of
+from ...passes.protos import DTYPES, SparseData, enum_of
 from ...passes.rewrite import Builder, Rewriter
 from ...passes.schemas import HUB_OPSET, since_version
 from ...passes.structure.containers import plain_containers
@@ -25,6 +25,7 @@ DEFAULT_OPSET = 21
 
 # the newest ai.onnx.ml that came no later than an opset of ai.onnx; 5 dropped operators that 4 has
 _ML_OF_OPSET = ((19, 4), (13, 3), (9, 2), (1, 1))
+_FIRST_IR_WITH_SPARSE = 6
 _ML_5 = frozenset({"TreeEnsemble"})
 
 
@@ -41,6 +42,11 @@ def lower_graph(graph: Graph, opset: int = DEFAULT_OPSET, log: Log | None = None
 def finished(graph: Graph, opset: int) -> Graph:
     """A graph of operators of `opset` as a model: its own fields, its constants where that time had them."""
     _state(graph, opset)
+    if IR_OF_OPSET[opset] < _FIRST_IR_WITH_SPARSE:
+        for inner in graph.graphs():
+            for value in inner.constants:
+                if value.data is not None and isinstance(value.data.origin, SparseData):
+                    value.data = TensorData.of(value.data.numpy(), value.data.dtype)
     if IR_OF_OPSET[opset] < 4:
         _place_constants(graph, opset)
     return graph

@@ -38,6 +38,9 @@ def change_opset(graph: Graph, opset: int) -> Graph:
     Raises:
         Unsupported: an operator, type or attribute has no form there.
     """
+    skeleton = graph.meta.get("onnx.model")
+    if skeleton is not None and skeleton.training_info:
+        raise Unsupported("the model's training_info", "training graphs can't be brought to another opset")
     with bulk():
         plain = not graph.functions and not any(node.regions for node in graph.nodes)
         if plain:

@@ -12,7 +12,7 @@ from typing import BinaryIO
 import onnx
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 
-from ...passes.errors import BackedgeError, InvalidModel
+from ...passes.errors import BackedgeError, InvalidModel, Unsupported
 from ...passes.graph import Graph, Node, Value
 from ...passes.protos import (
     SparseData,
@@ -43,6 +43,7 @@ IR_OF_OPSET = {
 
 _MOST_INSIDE = 1_800_000_000  # bytes; protobuf stops at 2 GiB
 _LEAST_OUTSIDE = 1024
+_FIRST_IR_WITH_EXTERNAL_DATA = 4
 
 
 def write(graph: Graph, path: Path) -> None:
@@ -116,6 +117,11 @@ def _tensors(graph: Graph) -> Iterator[TensorData]:
 def _outside(graph: Graph) -> set[int]:
     """The ids of the tensors that go to the data file."""
     big = [data for data in _tensors(graph) if data.dtype is not DType.STRING]
+    skeleton = graph.meta.get("onnx.model")
+    if skeleton is not None and 0 < skeleton.ir_version < _FIRST_IR_WITH_EXTERNAL_DATA:
+        if sum(data.nbytes for data in big) > _MOST_INSIDE:
+            raise Unsupported(f"graph {graph.name!r}", f"IR {skeleton.ir_version} keeps all data in one file of 2 GB")
+        return set()
     chosen = {id(data) for data in big if isinstance(data.origin, External)}
     if sum(data.nbytes for data in big if id(data) not in chosen) > _MOST_INSIDE:
         chosen.update(id(data) for data in big if data.nbytes >= _LEAST_OUTSIDE)
