@@ -42,7 +42,7 @@ def infer_node(node: Node, look: Look | None = None) -> Sequence[Type | None]:
     key = _memory_key(node, look)
     if key is not None and key in _memory:
         return _memory[key]
-    types = _by_schema(node, look)
+    types = _with_rank(node, _by_schema(node, look))
     if key is not None:
         if len(_memory) >= _MOST_REMEMBERED:
             _memory.clear()
@@ -70,12 +70,45 @@ def _memory_key(node: Node, look: Look | None) -> Hashable:
             facts.append(None)
             continue
         facts.append(value.type)
-        held = value.data if value.data is not None or look is None else look(value)
+        held = _held(value, look)
         if held is not None and held.size <= _MOST_DATA:
             if held.dtype is DType.STRING:
                 return None
             facts.append(held.numpy().tobytes())
     return tuple(facts)
+
+
+def _held(value: Value, look: Look | None) -> TensorData | None:
+    """The data of a constant, of a Constant node, or what `look` tells."""
+    if value.data is not None:
+        return value.data
+    node = value.producer
+    if node is not None and node.op == ("", "Constant"):
+        return constant_node_data(node)
+    return None if look is None else look(value)
+
+
+# operators whose result has the axes that an input lists the sizes of: which input
+_SIZES_AT = {"ConstantOfShape": 0, "Expand": 1, "Reshape": 1}
+
+
+def _with_rank(node: Node, types: Sequence[Type | None]) -> Sequence[Type | None]:
+    """The types, with a rank where nothing is known of the sizes but how many there are."""
+    place = _SIZES_AT.get(node.op_type) if not node.domain else None
+    listed = node.input(place) if place is not None else None
+    sizes = listed.tensor.shape if listed is not None else None
+    found = types[0] if types else None
+    if sizes is None or len(sizes) != 1 or not isinstance(sizes[0], int):
+        return types
+    if not isinstance(found, TensorType) or found.shape is not None:
+        return types
+    rank = sizes[0]
+    if node.op_type == "Expand":
+        data = node.inputs[0].rank if node.inputs[0] is not None else None
+        if data is None:
+            return types
+        rank = max(rank, data)
+    return [TensorType(found.dtype, (None,) * rank), *types[1:]]
 
 
 def _by_schema(node: Node, look: Look | None) -> Sequence[Type | None]:
@@ -96,7 +129,7 @@ def _by_schema(node: Node, look: Look | None) -> Sequence[Type | None]:
         if known is None or (isinstance(known, TensorType) and known.dtype is None):
             return [None] * len(node.outputs)
         types[name] = type_to_proto(known, node)
-        held = value.data if value.data is not None or look is None else look(value)
+        held = _held(value, look)
         if held is not None and held.size <= _MOST_DATA and held.dtype is not DType.STRING:
             data[name] = tensor_to_proto(held, name)
     proto.output.extend(f"o{index}" for index in range(len(node.outputs)))

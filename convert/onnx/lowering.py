@@ -8,6 +8,7 @@ from onnx import ModelProto, TensorProto
 from ...passes.errors import InvalidModel, Unsupported
 from ...passes.graph import Graph, bulk
 from ...passes.hub import HUB
+from ...passes.infer import infer
 from ...passes.loop import DOMAIN as CONTROL
 from ...passes.opset import Log, convert_opset
 from ...passes.protos import DTYPES, SparseData, enum_of
@@ -60,6 +61,7 @@ def lower_operators(graph: Graph, opset: int, log: Log | None = None) -> Graph:
         if any(node.domain == CONTROL for _, node in graph.walk()):
             graph = Rewriter(HUB, rules(opset), fallback=Builder.copy).run(graph)
             RemoveDead()(graph)
+            infer(graph)
         new = convert_opset(graph, targets, log)
     new.dialect = "onnx"
     for inner in new.graphs():

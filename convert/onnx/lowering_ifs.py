@@ -8,6 +8,7 @@ import numpy as np
 
 from ...passes.errors import Unsupported
 from ...passes.graph import Graph, Node, Value
+from ...passes.opset.known import known_array
 from ...passes.rewrite import Builder
 from ...passes.tensor import TensorData
 from ...passes.types import DType, OptionalType, SequenceType, TensorType, tensor
@@ -26,8 +27,12 @@ def branch(op: Builder, node: Node, opset: int) -> list[Value]:
             raise Unsupported(node, f"a branch gives a sequence, which opset {opset} can't")
         if isinstance(value.type, OptionalType) and opset < 16:
             raise Unsupported(node, f"a branch gives an optional, which opset {opset} can't")
-    if opset < 11 and not _same_shapes(node):
-        return _by_loops(op, node)
+    if opset < 11:
+        known = known_array(node.inputs[0])
+        if known is not None and known.size == 1:  # it hangs on shapes that are declared, and may hide ranks
+            return op.inline(node.regions["then" if known.item() else "else"], node.captures)
+        if not _same_shapes(node):
+            return _by_loops(op, node)
     made: dict[str, Graph] = {}
     for old, new in (("then", "then_branch"), ("else", "else_branch")):
         body, outputs = _inlined(op, node.regions[old])

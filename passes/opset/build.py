@@ -9,7 +9,7 @@ from ..graph import Node, Value
 from ..infer import infer_node
 from ..rewrite import Builder
 from ..tensor import TensorData
-from ..types import DType, TensorType, Type, merge
+from ..types import DType, Type, merge
 from . import control
 from .known import known_array
 
@@ -85,10 +85,6 @@ def give_types(node: Node) -> None:
     """Types for outputs that have none yet, as far as they can be told from the inputs."""
     for value, found in zip(node.outputs, infer_node(node, _computed), strict=False):
         value.type = merge(value.type, found)
-    if node.op == ("", "Reshape") and len(node.inputs) > 1 and node.output.rank is None:
-        sizes = node.inputs[1].tensor.shape if node.inputs[1] is not None else None
-        if sizes is not None and len(sizes) == 1 and isinstance(sizes[0], int):  # as many sizes as there are axes
-            node.output.type = merge(node.output.type, TensorType(node.output.tensor.dtype, (None,) * sizes[0]))
 
 
 def _computed(value: Value) -> TensorData | None:

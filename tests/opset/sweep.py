@@ -1,6 +1,6 @@
 """Every recorded model of onnx's releases at other opsets: how many arrive right, and why the others are refused.
 
-PYTHONPATH=tests python -m opset.sweep [--targets 28,25,21,18,13,9] [--back] [--open] [--match TEXT] [--every N] [--out FILE]
+PYTHONPATH=tests python -m opset.sweep [--targets 28,25,21,18,13,9] [--back] [--open] [--match TEXT] [--every N]
 
 With --back every model goes to the newest opset, down to the target, and up again; with --open no sizes are
 declared.

@@ -1,4 +1,4 @@
-"""What stands around the operators at another opset: IR version, interface, metadata, initializers, functions' fields."""
+"""What stands around the operators at another opset: IR version, interface, metadata, initializers, functions."""
 
 from __future__ import annotations
 
