@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
 from ..errors import Unsupported
 from ..graph import Node, Value
-from ..types import DType, TensorType
+from ..types import DType
 from .build import StepBuilder
-from .ranges import as_type
-from .steps import Made, Step, attribute, changed, constant, dtype, numbers, required, rows, same
+from .loops import Pass, looped
+from .steps import Made, Step, as_type, attribute, changed, constant, dtype, numbers, required, rows, same
 
 _SMALL = (DType.INT8, DType.INT16, DType.UINT8, DType.UINT16)
 _SINGLE = (*_SMALL, DType.FLOAT16, DType.FLOAT32)  # float32 has all their numbers
 _I32, _I64, _F32, _F64, _BOOL = DType.INT32, DType.INT64, DType.FLOAT32, DType.FLOAT64, DType.BOOL
-
-
-def number(op: StepBuilder, kind: DType, value: Any) -> Value:
-    """A scalar of an element type."""
-    return op.const(np.asarray(value, kind.numpy), kind)
 
 
 def _operands(node: Node) -> list[Value]:
@@ -52,7 +44,7 @@ def _modulo(op: StepBuilder, node: Node) -> Made:
 
 def _signed_as(op: StepBuilder, remainder: Value, b: Value, kind: DType, positive: bool = False) -> Value:
     """One more divisor where the remainder has the other sign."""
-    zero = number(op, kind, 0)
+    zero = op.const(0, kind)
     other = op.Less(remainder, zero)
     if not positive:
         other = op.Or(op.And(other, op.Greater(b, zero)), op.And(op.Greater(remainder, zero), op.Less(b, zero)))
@@ -64,58 +56,40 @@ def _float_modulo(op: StepBuilder, node: Node, kind: DType) -> Made:
     its way back taken off wherever it fits; none of that rounds."""
     work = _F64 if kind is _F64 else _F32
     a, b = (as_type(op, required(node, index), work) for index in range(2))
-    infinity, zero = number(op, work, np.inf), number(op, work, 0)
+    infinity, zero = op.const(np.inf, work), op.const(0, work)
     size, least = op.Abs(a), op.Abs(b)
     finite = op.Less(size, infinity)
     valid = op.And(finite, op.And(op.Less(least, infinity), op.Greater(least, zero)))
     dividend = op.Where(valid, size, zero)
-    divisor = op.Where(valid, least, number(op, work, 1))
-    (most,) = _repeated(op, [divisor], [dividend], _doubled)
-    _, rest = _repeated(op, [most, dividend], [divisor], _taken_off)
+    divisor = op.Where(valid, least, op.const(1, work))
+    (most,) = looped(op, None, [divisor], [dividend], _doubled)
+    _, rest = looped(op, None, [most, dividend], [divisor], _taken_off)
     signed = op.Where(op.Less(a, zero), op.Neg(rest), rest)
     signed = op.Where(op.Greater(rest, zero), signed, op.Mul(a, zero))  # a zero has the sign of a
     alone = op.And(finite, op.Not(op.Less(least, infinity)))
     alone = op.And(alone, op.Greater(least, zero))  # an infinite b, not NaN
-    nothing = op.Where(alone, a, number(op, work, np.nan))
+    nothing = op.Where(alone, a, op.const(np.nan, work))
     return as_type(op, op.Where(valid, signed, nothing), kind)
 
 
-_Pass = Callable[[StepBuilder, list[Value], list[Value]], tuple[list[Value], Value]]
-"""What one pass does: (body, state, what is seen from outside) -> the next state, and where there is more to do."""
+def _doubled(one: Pass) -> tuple[Value, list[Value]]:
+    op, (part,), (whole,) = one.op, one.states, one.seen
+    twice = op.Add(part, part)
+    made = op.Where(op.Greater(twice, whole), part, twice)
+    return _any(op, op.Not(op.Greater(op.Add(made, made), whole))), [made]
 
 
-def _doubled(body: StepBuilder, state: list[Value], seen: list[Value]) -> tuple[list[Value], Value]:
-    (part,), (whole,) = state, seen
-    twice = body.Add(part, part)
-    made = body.Where(body.Greater(twice, whole), part, twice)
-    return [made], body.Not(body.Greater(body.Add(made, made), whole))
+def _taken_off(one: Pass) -> tuple[Value, list[Value]]:
+    op, (part, rest), (least,) = one.op, one.states, one.seen
+    more = op.Greater(part, least)
+    left = op.Where(op.Greater(part, rest), rest, op.Sub(rest, part))
+    half = op.Mul(part, op.const(0.5, part.tensor.dtype))
+    return _any(op, more), [op.Where(more, half, part), left]
 
 
-def _taken_off(body: StepBuilder, state: list[Value], seen: list[Value]) -> tuple[list[Value], Value]:
-    (part, rest), (least,) = state, seen
-    more = body.Greater(part, least)
-    left = body.Where(body.Greater(part, rest), rest, body.Sub(rest, part))
-    half = body.Mul(part, number(body, part.tensor.dtype or _F32, 0.5))
-    return [body.Where(more, half, part), left], more
-
-
-def _repeated(op: StepBuilder, state: list[Value], seen: list[Value], step: _Pass) -> list[Value]:
-    """A Loop over tensors of one shape, at least one pass, as long as `step` says so of any element."""
-    types = [value.type for value in state]
-    body = op.region("division")
-    for name, kind in (("i", _I64), ("go_on", _BOOL)):
-        body.input(name, TensorType(kind, ()))
-    inner = [body.input("part", type) for type in types]
-    outer = [body.input("given", value.type) for value in seen]
-    made, where = step(body, inner, outer)
-    count = body.ReduceSum(as_type(body, where, _F32), keepdims=0)
-    body.graph.outputs = [body.Greater(count, number(body, _F32, 0)), *made]
-    node = Node("", "Loop", 1 if op.opsets[""] < 11 else 11)
-    node.regions["body"] = body.graph
-    node.captured = len(seen)
-    start = op.const(np.asarray(True), _BOOL)
-    results = op.place(node, [None, start, *state, *seen], {}, len(state), types)
-    return [results] if isinstance(results, Value) else list(results)
+def _any(op: StepBuilder, where: Value) -> Value:
+    """Whether a condition holds for any element."""
+    return op.Greater(op.ReduceSum(as_type(op, where, _F32), keepdims=0), op.const(0, _F32))
 
 
 def _floor_modulo(op: StepBuilder, node: Node) -> Made:
@@ -125,9 +99,9 @@ def _floor_modulo(op: StepBuilder, node: Node) -> Made:
         return None
     op = op.at(max(op.opsets[""], 11))
     a, b = _operands(node)
-    zero = number(op, kind, 0)
+    zero = op.const(0, kind)
     made = _signed_as(op, op.Mod(a, b, fmod=1), b, kind)
-    nothing = op.Where(op.Less(b, zero), number(op, kind, -0.0), zero)
+    nothing = op.Where(op.Less(b, zero), op.const(-0.0, kind), zero)
     return op.Where(op.Equal(made, zero), nothing, made)
 
 
@@ -139,7 +113,7 @@ def _round(op: StepBuilder, node: Node) -> Value:
     an odd number. What has no fraction (NaN and infinity, too) stays."""
     x = required(node, 0)
     kind = dtype(node, x)
-    half, zero = number(op, kind, 0.5), number(op, kind, 0)
+    half, zero = op.const(0.5, kind), op.const(0, kind)
     size = op.Abs(x)
     whole = op.Floor(size)
     fraction, pairs = op.Sub(size, whole), op.Mul(whole, half)
@@ -169,15 +143,15 @@ def _power(op: StepBuilder, node: Node) -> Made:
 def _integer_power(op: StepBuilder, node: Node, base: Value, kind: DType) -> Value:
     """By squaring. Of an exponent above 63 only its lowest bit matters to -1, 0 and 1; everything else overflows.
     To a negative power, everything but 1 and -1 is cut off to 0 (0 itself has none)."""
-    known, zero, one = constant(node, 1), number(op, _I64, 0), number(op, _I64, 1)
-    two, most = number(op, _I64, 2), number(op, _I64, 63)
+    known, zero, one = constant(node, 1), op.const(0, _I64), op.const(1, _I64)
+    two, most = op.const(2, _I64), op.const(63, _I64)
     square, exponent = as_type(op, base, _I64), as_type(op, required(node, 1), _I64)
     small = known is not None and bool(((known >= 0) & (known <= 63)).all())
     if not small:
         size = op.Abs(exponent)
         parity = op.Sub(size, op.Mul(op.Div(size, two), two))
         square = op.Where(op.And(op.Less(exponent, zero), op.Greater(op.Abs(square), one)), zero, square)
-        exponent = op.Where(op.Greater(size, most), op.Add(parity, number(op, _I64, 62)), size)
+        exponent = op.Where(op.Greater(size, most), op.Add(parity, op.const(62, _I64)), size)
     bits = int(np.max(known, initial=1)).bit_length() if small and known is not None else 6
     made: Value | None = None
     for bit in range(bits):
@@ -248,7 +222,7 @@ def _extreme_of_integers(op: StepBuilder, node: Node) -> Made:
 def _relu_of_integers(op: StepBuilder, node: Node) -> Made:
     """Relu of integers, which came with version 14."""
     x = required(node, 0)
-    return None if dtype(node, x).is_float else op.at(12).Max(x, number(op, dtype(node, x), 0))
+    return None if dtype(node, x).is_float else op.at(12).Max(x, op.const(0, dtype(node, x)))
 
 
 def _to_one_shape(op: StepBuilder, node: Node) -> Made:
@@ -261,7 +235,7 @@ def _to_one_shape(op: StepBuilder, node: Node) -> Made:
         made, *others = values
         for other in others:
             made = op.Add(made, other)
-        count = number(op, dtype(node, made), len(values))
+        count = op.const(len(values), dtype(node, made))
         return op.Div(made, count) if node.op_type == "Mean" else made
     spread = None  # 0 everywhere, NaN or not
     for value in values:
@@ -303,12 +277,12 @@ def _is_infinite(op: StepBuilder, node: Node) -> Value:
     most = float(np.finfo(kind.numpy).max)
     above, below = attribute(node, "detect_positive", 1), attribute(node, "detect_negative", 1)
     if above:
-        return op.Greater(op.Abs(x) if below else x, number(op, kind, most))
-    return op.Less(x, number(op, kind, -most)) if below else op.Less(x, x)
+        return op.Greater(op.Abs(x) if below else x, op.const(most, kind))
+    return op.Less(x, op.const(-most, kind)) if below else op.Less(x, x)
 
 
 def _is_number(op: StepBuilder, x: Value, kind: DType) -> Value:
-    return op.Or(op.Less(x, number(op, kind, 1)), op.Greater(x, number(op, kind, 0)))
+    return op.Or(op.Less(x, op.const(1, kind)), op.Greater(x, op.const(0, kind)))
 
 
 def _is_nan(op: StepBuilder, node: Node) -> Value:
@@ -321,7 +295,7 @@ def _sign(op: StepBuilder, node: Node) -> Value:
     """Sign-9. NaN stays one: 0 / 0."""
     x = required(node, 0)
     kind = dtype(node, x)
-    zero, work = number(op, kind, 0), _I32 if kind in _SMALL else kind
+    zero, work = op.const(0, kind), _I32 if kind in _SMALL else kind
     above, below = (as_type(op, op.at(9).call(name, x, zero), work) for name in ("Greater", "Less"))
     made = op.Sub(above, below)
     return op.Div(made, as_type(op, _is_number(op, x, kind), kind)) if kind.is_float else as_type(op, made, kind)
@@ -336,7 +310,7 @@ def _by_halves(op: StepBuilder, node: Node) -> Made:
     kind = dtype(node, a)
     if kind not in (_I64, DType.UINT64):
         return None
-    base = number(op, kind, 1 << 32)
+    base = op.const(1 << 32, kind)
 
     def halves(value: Value) -> tuple[Value, Value]:
         high = op.Div(value, base)

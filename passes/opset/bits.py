@@ -8,10 +8,8 @@ from ..errors import Unsupported
 from ..graph import Node, Value
 from ..protos import DTYPES
 from ..types import DType
-from .arithmetic import number
 from .build import StepBuilder
-from .ranges import as_type
-from .steps import Adapter, Made, Step, attribute, constant, dtype, given, required, same
+from .steps import Adapter, Made, Step, as_type, attribute, constant, dtype, given, required, same
 
 _I64, _U64 = DType.INT64, DType.UINT64
 _UNSIGNED = {
@@ -32,20 +30,20 @@ def _shift_of_any(op: StepBuilder, node: Node) -> Made:
     inside = amount is not None and bool(((amount >= 0) & (amount < kind.bits)).all())
     if inside and not kind.is_signed:
         return None
-    plain, zero = _UNSIGNED.get(kind, kind), number(op, kind, 0)
+    plain, zero = _UNSIGNED.get(kind, kind), op.const(0, kind)
     bits, count = x, as_type(op, y, plain)  # less than 0 is far too much then
     signed = kind.is_signed and direction == "RIGHT"
     negative = op.Less(x, zero) if signed else None
     if negative is not None:
-        bits = op.Where(negative, op.Sub(number(op, kind, -1), x), x)
+        bits = op.Where(negative, op.Sub(op.const(-1, kind), x), x)
     bits = as_type(op, bits, plain)
     if inside:
         made = op.BitShift(bits, count, direction=direction)
     else:
-        small, none = op.Less(count, number(op, plain, kind.bits)), number(op, plain, 0)
+        small, none = op.Less(count, op.const(kind.bits, plain)), op.const(0, plain)
         made = op.Where(small, op.BitShift(bits, op.Where(small, count, none), direction=direction), none)
     made = as_type(op, made, kind)
-    return made if negative is None else op.Where(negative, op.Sub(number(op, kind, -1), made), made)
+    return made if negative is None else op.Where(negative, op.Sub(op.const(-1, kind), made), made)
 
 
 def _shift(op: StepBuilder, node: Node) -> Value:
@@ -71,7 +69,7 @@ def _shift(op: StepBuilder, node: Node) -> Value:
 def _both(op: StepBuilder, a: Value, b: Value, bits: int) -> Value:
     """a & b of int64, its lowest `bits`: one axis more has the digits. The sign bit of 64 is taken off before."""
     powers = op.const(np.int64(1) << np.arange(min(bits, 63), dtype=np.int64), _I64)
-    zero, two, lowest = number(op, _I64, 0), number(op, _I64, 2), number(op, _I64, _LOWEST)
+    zero, two, lowest = op.const(0, _I64), op.const(2, _I64), op.const(_LOWEST, _I64)
     negatives, digits = [], []
     for value in (a, b):
         negative = op.Less(value, zero)
@@ -92,7 +90,7 @@ def _logic(name: str) -> Adapter:
         a, b = (as_type(op, required(node, index), _I64) for index in range(2))
         made = _both(op, a, b, kind.bits)
         if name == "Xor":
-            made = op.Mul(made, number(op, _I64, 2))
+            made = op.Mul(made, op.const(2, _I64))
         return as_type(op, made if name == "And" else op.Sub(op.Add(a, b), made), kind)
 
     return down
@@ -102,7 +100,7 @@ def _not(op: StepBuilder, node: Node) -> Value:
     """-1 - x, and of unsigned types the highest number less x."""
     x = required(node, 0)
     kind = dtype(node, x)
-    return op.Sub(number(op, kind, -1 if kind.is_signed else (1 << kind.bits) - 1), x)
+    return op.Sub(op.const(-1 if kind.is_signed else (1 << kind.bits) - 1, kind), x)
 
 
 # BitCast -----------------------------------------------------------------------------------------

@@ -12,11 +12,10 @@ import ml_dtypes
 import numpy as np
 
 from ..graph import Node, Value
-from ..protos import ENUMS
 from ..types import DType, TensorType
 from .allowed import alike, allowed, spelled
 from .build import StepBuilder
-from .steps import attribute, tensor_type
+from .steps import as_type, attribute, tensor_type
 
 
 def _names(text: str) -> frozenset[str]:
@@ -135,7 +134,7 @@ def _change(node: Node, version: int, kind: DType, group: set[str], carrier: DTy
     def change(op: StepBuilder) -> Sequence[Value]:
         values = node.formal_inputs
         for index in places[0]:
-            values[index] = _cast(op, values[index], carrier)
+            values[index] = _carried(op, values[index], carrier)
         twin = Node(node.domain, node.op_type, node.version)
         types = [
             tensor_type(value, carrier) if index in places[1] else value.type
@@ -146,7 +145,7 @@ def _change(node: Node, version: int, kind: DType, group: set[str], carrier: DTy
         if node.op_type in _EXTREMES and not kind.is_float and _may_be_empty(node):
             results[0] = _within(op, node.op_type, results[0], kind)
         for index in places[1]:
-            results[index] = _cast(op, results[index], kind)
+            results[index] = _carried(op, results[index], kind)
         return results
 
     return change
@@ -165,8 +164,7 @@ def _within(op: StepBuilder, op_type: str, value: Value, kind: DType) -> Value:
     return op.at(max(op.opsets[""], 12)).call(extreme, value, op.const(np.asarray(bound), value.tensor.dtype))
 
 
-def _cast(op: StepBuilder, value: Value | None, kind: DType) -> Value:
+def _carried(op: StepBuilder, value: Value | None, kind: DType) -> Value:
     """Infinity stays what it was in types of 8 bits, which Cast would hold at the greatest number."""
     assert value is not None
-    saturate = 0 if kind.is_float and kind.bits == 8 else None
-    return op.Cast(value, to=ENUMS[kind], saturate=saturate, _types=[tensor_type(value, kind)])
+    return as_type(op, value, kind, saturate=0 if kind.is_float and kind.bits == 8 else None)

@@ -9,8 +9,8 @@ import numpy as np
 from ..graph import Node, Value
 from ..types import TensorType
 from .build import StepBuilder
+from .counting import one_of
 from .known import known_array
-from .ranges import one_of
 from .runtime_axes import from_front
 from .steps import Adapter, Made, Step, attribute, constant, dtype, numbers, rank, required
 

@@ -6,13 +6,13 @@ from onnx import TensorProto
 
 from ..errors import Unsupported
 from ..graph import Node
-from ..protos import ENUMS
 from ..types import DType
 from .build import StepBuilder
 from .steps import (
     Made,
     Step,
     added,
+    as_type,
     attribute,
     both,
     changed,
@@ -25,7 +25,6 @@ from .steps import (
     required,
     rows,
     same,
-    tensor_type,
     through,
 )
 
@@ -110,8 +109,7 @@ def _through_float(op: StepBuilder, node: Node) -> Made:
     kind = dtype(node, x)
     if kind.is_float:
         return None
-    made = op.Erf(op.Cast(x, to=ENUMS[DType.FLOAT64], _types=[tensor_type(x, DType.FLOAT64)]))
-    return op.Cast(made, to=ENUMS[kind], _types=[tensor_type(x, kind)])
+    return as_type(op, op.Erf(as_type(op, x, DType.FLOAT64)), kind)
 
 
 _SMALL = (DType.INT8, DType.INT16, DType.UINT8, DType.UINT16)

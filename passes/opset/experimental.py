@@ -14,29 +14,28 @@ from .moments import by_mean_and_variance
 from .steps import Adapter, Made, Step, attribute, changed, dtype, given, numbers, rank, required
 
 
-def _number(op: StepBuilder, node: Node, value: float) -> Value:
-    return op.const(np.asarray(value), dtype(node, node.input(0)))
-
-
 def _scaled(op: StepBuilder, node: Node, x: Value, factor: float) -> Value:
-    return x if factor == 1 else op.Mul(x, _number(op, node, factor))
+    return x if factor == 1 else op.Mul(x, op.const(factor, dtype(node, x)))
 
 
 def _affine(op: StepBuilder, node: Node) -> Made:
-    made = _scaled(op, node, required(node, 0), attribute(node, "alpha", 1.0))
-    return op.Add(made, _number(op, node, attribute(node, "beta", 0.0)))
+    x = required(node, 0)
+    made = _scaled(op, node, x, attribute(node, "alpha", 1.0))
+    return op.Add(made, op.const(attribute(node, "beta", 0.0), dtype(node, x)))
 
 
 def _scale(op: StepBuilder, node: Node) -> Made:
-    return op.Mul(required(node, 0), _number(op, node, attribute(node, "scale", 1.0)))
+    x = required(node, 0)
+    return op.Mul(x, op.const(attribute(node, "scale", 1.0), dtype(node, x)))
 
 
 def _around(op_type: str) -> Adapter:
     """alpha * f(beta * x)."""
 
     def adapt(op: StepBuilder, node: Node) -> Made:
-        inner = op.call(op_type, _scaled(op, node, required(node, 0), given(node, "beta")))
-        return op.Mul(inner, _number(op, node, given(node, "alpha")))
+        x = required(node, 0)
+        inner = op.call(op_type, _scaled(op, node, x, given(node, "beta")))
+        return op.Mul(inner, op.const(given(node, "alpha"), dtype(node, x)))
 
     return adapt
 

@@ -18,12 +18,11 @@ from typing import Any
 import numpy as np
 
 from ..graph import Value
-from ..protos import ENUMS
 from ..types import DType, TensorType
 from .build import StepBuilder
+from .counting import counted
 from .known import known_array
-from .ranges import as_type, counted
-from .steps import numbers
+from .steps import as_type, numbers
 
 Array = np.ndarray[Any, Any]
 OPSET = 11
@@ -62,10 +61,7 @@ class Number:
         if not isinstance(self.held, Value):
             with np.errstate(invalid="ignore"):
                 return Number(self.op, self.held.astype(kind.numpy))
-        if self.dtype is kind:
-            return self
-        type = TensorType(kind, self.held.tensor.shape)
-        return Number(self.op, self.op.Cast(self.held, to=ENUMS[kind], _types=[type]))
+        return Number(self.op, as_type(self.op, self.held, kind))
 
     def reshape(self, *shape: int) -> Number:
         """Other sizes, which may be one -1 and copying zeros."""
@@ -274,11 +270,6 @@ def unravelled(index: Number, lengths: Sequence[Number]) -> list[Number]:
 def work_type(kind: DType) -> DType:
     """The type in which floats of a type are computed: at least float32."""
     return kind if kind in (DType.FLOAT32, DType.FLOAT64) else DType.FLOAT32
-
-
-def cast(op: StepBuilder, value: Value, kind: DType) -> Value:
-    """A value as another type (bfloat16 is there from opset 13 on), itself where it is of that one."""
-    return as_type(op.at(13), value, kind)
 
 
 def joined(op: StepBuilder, parts: Sequence[Number]) -> Value:

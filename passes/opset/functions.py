@@ -9,10 +9,8 @@ import numpy as np
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..types import DType
-from .arithmetic import number
 from .build import StepBuilder
-from .ranges import as_type
-from .steps import Adapter, Step, dtype, required
+from .steps import Adapter, Step, as_type, dtype, required
 
 _F64 = DType.FLOAT64
 
@@ -32,7 +30,7 @@ def _sinh(op: StepBuilder, node: Node) -> Value:
 
 def _even(op: StepBuilder, x: Value) -> Value:
     """cosh: (u + 1/u) / 2 with u the exponential, taken as two factors that don't overflow before the result."""
-    half = number(op, _F64, 0.5)
+    half = op.const(0.5, _F64)
     root = op.Exp(op.Mul(op.Abs(x), half))
     return op.Add(op.Mul(op.Mul(half, root), root), op.Div(op.Div(half, root), root))
 
@@ -52,25 +50,25 @@ def _wide(formula: Callable[[StepBuilder, Value], Value]) -> Adapter:
 
 def _near_zero(op: StepBuilder, x: Value, cubic: float, otherwise: Value) -> Value:
     """x * (1 + cubic * x^2) where the next term is lost in float32."""
-    series = op.Mul(x, op.Add(number(op, _F64, 1), op.Mul(number(op, _F64, cubic), op.Mul(x, x))))
-    return op.Where(op.Less(op.Abs(x), number(op, _F64, 1e-4)), series, otherwise)
+    series = op.Mul(x, op.Add(op.const(1, _F64), op.Mul(op.const(cubic, _F64), op.Mul(x, x))))
+    return op.Where(op.Less(op.Abs(x), op.const(1e-4, _F64)), series, otherwise)
 
 
 def _asinh(op: StepBuilder, x: Value) -> Value:
-    size, one = op.Abs(x), number(op, _F64, 1)
+    size, one = op.Abs(x), op.const(1, _F64)
     made = op.Log(op.Add(size, op.Sqrt(op.Add(op.Mul(x, x), one))))
-    return _near_zero(op, x, -1 / 6, op.Where(op.Less(x, number(op, _F64, 0)), op.Neg(made), made))
+    return _near_zero(op, x, -1 / 6, op.Where(op.Less(x, op.const(0, _F64)), op.Neg(made), made))
 
 
 def _acosh(op: StepBuilder, x: Value) -> Value:
-    one = number(op, _F64, 1)
+    one = op.const(1, _F64)
     return op.Log(op.Add(x, op.Mul(op.Sqrt(op.Sub(x, one)), op.Sqrt(op.Add(x, one)))))
 
 
 def _atanh(op: StepBuilder, x: Value) -> Value:
-    one = number(op, _F64, 1)
+    one = op.const(1, _F64)
     made = op.Log(op.Div(op.Add(one, x), op.Sub(one, x)))
-    return _near_zero(op, x, 1 / 3, op.Mul(made, number(op, _F64, 0.5)))
+    return _near_zero(op, x, 1 / 3, op.Mul(made, op.const(0.5, _F64)))
 
 
 _TERMS = 60  # of the series below; what is left out of it is less than 1e-11 of it
@@ -79,13 +77,13 @@ _TERMS = 60  # of the series below; what is left out of it is less than 1e-11 of
 def _erf(op: StepBuilder, x: Value) -> Value:
     """2 / sqrt(pi) * exp(-x^2) * x * (1 + 2x^2/3 * (1 + 2x^2/5 * ..)), which adds up without loss; from 4 on float32
     has no number below 1."""
-    x, one = op.Clip(x, min=-4.0, max=4.0), number(op, _F64, 1)
+    x, one = op.Clip(x, min=-4.0, max=4.0), op.const(1, _F64)
     square = op.Mul(x, x)
-    twice = op.Mul(square, number(op, _F64, 2))
+    twice = op.Mul(square, op.const(2, _F64))
     series = one
     for divisor in range(2 * _TERMS + 1, 1, -2):
-        series = op.Add(op.Mul(op.Div(twice, number(op, _F64, divisor)), series), one)
-    factor = op.Mul(op.Mul(x, number(op, _F64, 2 / np.sqrt(np.pi))), op.Exp(op.Neg(square)))
+        series = op.Add(op.Mul(op.Div(twice, op.const(divisor, _F64)), series), one)
+    factor = op.Mul(op.Mul(x, op.const(2 / np.sqrt(np.pi), _F64)), op.Exp(op.Neg(square)))
     return op.Mul(factor, series)
 
 

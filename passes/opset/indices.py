@@ -8,9 +8,9 @@ import numpy as np
 
 from ..errors import Unsupported
 from ..graph import Node, Value
-from ..protos import ENUMS
 from ..types import DType
 from .build import StepBuilder
+from .counting import single
 from .offsets import (
     Size,
     along,
@@ -29,8 +29,7 @@ from .offsets import (
     vector,
 )
 from .offsets import strides as strides_of
-from .ranges import as_int64, as_type
-from .steps import Made, Step, attribute, changed, constant, numbers, put, rank, required, same
+from .steps import Made, Step, as_int64, as_type, attribute, changed, constant, numbers, put, rank, required, same
 
 _INT64_MIN = np.iinfo(np.int64).min
 _MOST = 1 << 14  # elements that are compared with each other
@@ -147,7 +146,7 @@ def _hot_from_front(op: StepBuilder, node: Node) -> Made:
     axis = attribute(node, "axis", -1)
     plain = changed(node, axis=axis % (rank(node, node.input(0)) + 1)) if axis < -1 else changed(node)
     if back:
-        depth = op.Reshape(as_int64(op, required(node, 1)), numbers(op, []))
+        depth = single(op, as_int64(op, required(node, 1)))
         plain.inputs = put(plain.formal_inputs, 0, from_front(op, node, 0, depth))
     return plain
 
@@ -166,12 +165,12 @@ def _either(op: StepBuilder, node: Node, back: bool) -> Value:
     size = rank(node, indices) + 1
     axis = attribute(node, "axis", -1) % size
     indices = op.at(9).Unsqueeze(as_int64(op, indices), axes=[axis])
-    count = int(depth.item()) if depth is not None else op.Reshape(as_int64(op, required(node, 1)), numbers(op, []))
+    count = int(depth.item()) if depth is not None else single(op, as_int64(op, required(node, 1)))
     places = along(op, count, axis, size)
     hot = op.Equal(indices, places)
     if back:
         hot = op.Or(hot, op.Equal(indices, op.Sub(places, scalar(op, count))))
-    return op.Gather(required(node, 2), op.Cast(hot, to=ENUMS[DType.INT64]), axis=0)
+    return op.Gather(required(node, 2), as_int64(op, hot), axis=0)
 
 
 # Compress, NonZero, Where ------------------------------------------------------------------------

@@ -8,8 +8,10 @@ from ..errors import Unsupported
 from ..graph import Node, Value
 from ..types import DType, TensorType
 from .build import StepBuilder
+from .counting import one_of
 from .indices import linear
 from .known import known_array
+from .loops import Pass, looped
 from .offsets import (
     Size,
     along,
@@ -26,12 +28,10 @@ from .offsets import (
     total_of,
     vector,
 )
-from .ranges import as_int64, as_type
-from .steps import Adapter, Made, Step, attribute, changed, dtype, numbers, rank, required, same
+from .steps import Adapter, Made, Step, as_int64, as_type, attribute, changed, dtype, numbers, rank, required, same
 
 _MOST = 1 << 26  # comparisons of a place with a target
 _REDUCTIONS = {"add": "Add", "mul": "Mul", "max": "Max", "min": "Min"}
-_INDEX, _GO_ON = TensorType(DType.INT64, ()), TensorType(DType.BOOL, ())
 
 
 def _to_scatter_elements(op: StepBuilder, node: Node) -> Made:
@@ -125,19 +125,14 @@ def _put_in_turn(
     op: StepBuilder, operator: str, data: Value, indices: Value, updates: Value, axis: int, count: Size
 ) -> Value:
     """A loop along the axis of the indices."""
-    body = op.region("scattering")
-    i, _ = body.input("i", _INDEX), body.input("go_on", _GO_ON)
-    state = body.input("data", data.type)
-    parts = [body.input(name, value.type) for name, value in (("indices", indices), ("updates", updates))]
-    place = body.Reshape(i, numbers(body, 1))
-    index, update = (body.Gather(part, place, axis=axis) for part in parts)
-    made = _put(body, operator, state, index, update, axis)
-    body.graph.outputs = [body.Identity(body.const(True, DType.BOOL), _types=[_GO_ON]), made]
-    loop = Node("", "Loop", 11)
-    loop.regions["body"] = body.graph
-    loop.captured = len(parts)
-    inputs = [scalar(op, count), op.const(True, DType.BOOL), data, indices, updates]
-    return op.place(loop, inputs, {}, 1, [data.type])
+
+    def put(one: Pass) -> tuple[None, list[Value]]:
+        place = one_of(one.op, one.turn)
+        index, update = (one.op.Gather(part, place, axis=axis) for part in one.seen)
+        return None, [_put(one.op, operator, one.states[0], index, update, axis)]
+
+    (made,) = looped(op, scalar(op, count), [data], [indices, updates], put)
+    return made
 
 
 # ScatterND ---------------------------------------------------------------------------------------

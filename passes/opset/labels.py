@@ -10,11 +10,11 @@ from onnx import AttributeProto
 
 from ..errors import Unsupported
 from ..graph import Node, Value
-from ..protos import ENUMS, TypedList
+from ..protos import TypedList
 from ..tensor import TensorData
 from ..types import DType
 from .build import StepBuilder
-from .steps import Made, attribute, changed, given, rank, required, tensor_type
+from .steps import Made, as_type, attribute, changed, given, rank, required
 
 _DOMAIN = "ai.onnx.ml"
 _LISTS = {"strings": DType.STRING, "int64s": DType.INT64, "floats": DType.FLOAT32}
@@ -67,10 +67,6 @@ def _table(node: Node) -> _Table:
     return _Table(key, value, dict(zip(keys, values, strict=True)), default)
 
 
-def _cast(op: StepBuilder, value: Value, kind: DType) -> Value:
-    return op.Cast(value, to=ENUMS[kind], _types=[tensor_type(value, kind)])
-
-
 def _looked_up(op: StepBuilder, table: _Table, places: Value) -> Value:
     """The values at places 0, 1 ..., the default behind them."""
     values = [*table.pairs.values(), table.default]
@@ -92,7 +88,7 @@ def to_lists(op: StepBuilder, node: Node) -> Made:
     if table.key is DType.FLOAT64:
         raise Unsupported(node, "keys of float64 came with version 4")
     if table.key in _SHORT:
-        x = _cast(op, x, DType.INT64)
+        x = as_type(op, x, DType.INT64)
     values, default, kind = list(table.pairs.values()), table.default, table.value
     if kind is DType.FLOAT64:
         values, default, kind = list(range(len(values))), len(values), DType.INT64
@@ -122,7 +118,7 @@ def to_lists(op: StepBuilder, node: Node) -> Made:
         made = op.Where(op.IsNaN(x), missing, made)
     if table.value is DType.FLOAT64:
         return _looked_up(op, table, made)
-    return _cast(op, made, table.value) if table.value in _SHORT else made
+    return as_type(op, made, table.value) if table.value in _SHORT else made
 
 
 def to_positions(op: StepBuilder, node: Node) -> Made:
@@ -151,7 +147,7 @@ def to_positions(op: StepBuilder, node: Node) -> Made:
     axis = rank(node, x)
     old = op.at(7)
     equal = old.Equal(old.Unsqueeze(x, axes=[axis]), op.const(np.array(keys, np.int64)))
-    counted = old.Mul(_cast(op, equal, DType.INT64), op.const(np.arange(len(keys)) - len(keys)))
+    counted = old.Mul(as_type(op, equal, DType.INT64), op.const(np.arange(len(keys)) - len(keys)))
     place = old.Add(old.ReduceSum(counted, axes=[axis], keepdims=0), op.const(len(keys), DType.INT64))
     return _looked_up(op, table, place)
 

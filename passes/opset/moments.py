@@ -10,16 +10,10 @@ import numpy as np
 
 from ..errors import Unsupported
 from ..graph import Node, Value
-from ..protos import DTYPES, ENUMS
+from ..protos import DTYPES
 from ..types import DType
 from .build import StepBuilder
-from .steps import Made, Step, attribute, dtype, numbers, rank, required, tensor_type, wanted
-
-
-def _cast(op: StepBuilder, value: Value, kind: DType) -> Value:
-    if value.tensor.dtype is kind:
-        return value
-    return op.Cast(value, to=ENUMS[kind], _types=[tensor_type(value, kind)])
+from .steps import Made, Step, as_type, attribute, dtype, numbers, rank, required, wanted
 
 
 def _stash(node: Node) -> DType:
@@ -49,9 +43,9 @@ def _layer(op: StepBuilder, node: Node) -> list[Value]:
     axes = list(range(axis, 0)) if axis < 0 else list(range(axis, rank(node, x)))
     kind, stash = dtype(node, x), _stash(node)
     op = op.at(13)
-    mean, apart, variance = _deviation(op, _cast(op, x, stash), axes)
+    mean, apart, variance = _deviation(op, as_type(op, x, stash), axes)
     root = _root(op, variance, node, stash)
-    made = op.Mul(_cast(op, op.Div(apart, root), kind), scale)
+    made = op.Mul(as_type(op, op.Div(apart, root), kind), scale)
     if bias is not None:
         made = op.Add(made, bias)
     outputs = [made, mean if wanted(node, 1) else Value(""), op.Reciprocal(root) if wanted(node, 2) else Value("")]
@@ -62,7 +56,7 @@ def _grouped(op: StepBuilder, node: Node, stash: DType) -> Value:
     """Each group of channels [N, G, everything else] standardized over its last axis."""
     x = required(node, 0)
     shape = numbers(op, [0, attribute(node, "num_groups"), -1])
-    _, apart, variance = _deviation(op, op.Reshape(_cast(op, x, stash), shape), [2])
+    _, apart, variance = _deviation(op, op.Reshape(as_type(op, x, stash), shape), [2])
     return op.Div(apart, _root(op, variance, node, stash))
 
 
@@ -70,7 +64,7 @@ def by_channel(op: StepBuilder, node: Node) -> Made:
     """GroupNormalization-21: a scale and a bias for each channel, applied in the data's own type."""
     x, kind = required(node, 0), dtype(node, required(node, 0))
     op = op.at(13)
-    made = _cast(op, op.Reshape(_grouped(op, node, _stash(node)), op.Shape(x)), kind)
+    made = as_type(op, op.Reshape(_grouped(op, node, _stash(node)), op.Shape(x)), kind)
     column = numbers(op, [-1, *[1] * (rank(node, x) - 2)])
     scale, bias = (op.Reshape(required(node, index), column) for index in (1, 2))
     return op.Add(op.Mul(made, scale), bias)
@@ -81,7 +75,7 @@ def _by_group(op: StepBuilder, node: Node) -> Made:
     x, kind = required(node, 0), dtype(node, required(node, 0))
     op = op.at(13)
     stash = DType.FLOAT32 if kind.bits < DType.FLOAT32.bits else kind
-    made = _cast(op, _grouped(op, node, stash), kind)
+    made = as_type(op, _grouped(op, node, stash), kind)
     scale, bias = (op.Reshape(required(node, index), numbers(op, [-1, 1])) for index in (1, 2))
     return op.Reshape(op.Add(op.Mul(made, scale), bias), op.Shape(x))
 

@@ -16,6 +16,7 @@ from .moments import by_channel
 from .steps import (
     Made,
     Step,
+    as_type,
     attribute,
     changed,
     constant,
@@ -27,7 +28,6 @@ from .steps import (
     rank,
     required,
     same,
-    tensor_type,
     wanted,
 )
 
@@ -88,12 +88,12 @@ def _in_one_type(op: StepBuilder, node: Node) -> list[Value]:
     """Scale and statistics of other types than the data: everything in the widest of them, at least float32."""
     kinds = [dtype(node, value) for value in node.inputs]
     work = DType.FLOAT64 if DType.FLOAT64 in kinds else DType.FLOAT32
-    inputs = [_as_type(op, required(node, index), work) for index in range(5)]
+    inputs = [as_type(op, required(node, index), work) for index in range(5)]
     count = max([0, *(index for index in range(len(node.outputs)) if wanted(node, index))]) + 1
     made = op.BatchNormalization(*inputs, _outputs=count, **node.attributes)
     values: Sequence[Value] = [made] if isinstance(made, Value) else made
     back = [kinds[0], kinds[3], kinds[4]]
-    return [_as_type(op, value, kind) for value, kind in zip(values, back, strict=False)]
+    return [as_type(op, value, kind) for value, kind in zip(values, back, strict=False)]
 
 
 def _scale_of_data(op: StepBuilder, node: Node) -> Made:
@@ -124,11 +124,7 @@ def _random(op: StepBuilder, node: Node) -> Made:
     ratio = op.const(np.float32(attribute(node, "ratio", 0.5)))
     x = required(node, 0)
     made = op.at(12).Dropout(x, ratio, op.const(True, DType.BOOL), _outputs=2 if wanted(node, 1) else 1)
-    return made if isinstance(made, Value) else [made[0], _as_type(op, made[1], dtype(node, x))]
-
-
-def _as_type(op: StepBuilder, value: Value, kind: DType) -> Value:
-    return op.Cast(value, to=ENUMS[kind], _types=[tensor_type(value, kind)])
+    return made if isinstance(made, Value) else [made[0], as_type(op, made[1], dtype(node, x))]
 
 
 def _mask(op: StepBuilder, node: Node) -> Made:
@@ -137,14 +133,14 @@ def _mask(op: StepBuilder, node: Node) -> Made:
         return None
     x = required(node, 0)
     data, mask = op.Dropout(*node.inputs, _outputs=2, **node.attributes)
-    return [data, _as_type(op, mask, dtype(node, x))]
+    return [data, as_type(op, mask, dtype(node, x))]
 
 
 def _mask_bool(op: StepBuilder, node: Node) -> Made:
     if not wanted(node, 1):
         return None
     data, mask = op.Dropout(*node.inputs, _outputs=2, **node.attributes)
-    return [data, _as_type(op, mask, DType.BOOL)]
+    return [data, as_type(op, mask, DType.BOOL)]
 
 
 def _ratio_input(op: StepBuilder, node: Node) -> Made:

@@ -10,9 +10,9 @@ from ..errors import Unsupported
 from ..graph import Node, Value
 from ..types import DType, TensorType
 from .build import StepBuilder
+from .counting import counted, one_of
 from .known import known_array
-from .ranges import as_int64, counted, one_of
-from .steps import dtype, numbers, rank, required
+from .steps import as_int64, dtype, numbers, rank, required
 
 Size = int | Value
 """A number of elements: known, or an int64 scalar of the graph."""

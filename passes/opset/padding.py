@@ -12,11 +12,11 @@ from ..graph import Node, Value
 from ..types import DType, TensorType
 from .build import StepBuilder
 from .folding import OPSET, Number, arange, choose, known, number, size
-from .ranges import as_type
 from .runtime_axes import from_front, named, spread
 from .steps import (
     Made,
     Step,
+    as_type,
     attribute,
     changed,
     constant,

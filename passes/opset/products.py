@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,10 +10,10 @@ from ..errors import InvalidModel, Unsupported
 from ..graph import Node, Value
 from ..tensor import TensorData
 from ..types import DType, TensorType
-from .arithmetic import number
 from .build import StepBuilder
-from .ranges import as_type, counted
-from .steps import Made, Step, attribute, dtype, given, numbers, rank, required, same
+from .counting import counted, single
+from .loops import Pass, looped
+from .steps import Made, Step, as_type, attribute, dtype, given, numbers, rank, required, same
 
 _I64, _BOOL, _F32 = DType.INT64, DType.BOOL, DType.FLOAT32
 
@@ -96,7 +95,7 @@ def _diagonal(op: StepBuilder, term: _Term) -> _Term:
             for own in (first, axis)
         ]
         kind = term.value.tensor.dtype or _F32
-        kept = op.Where(op.Equal(*lines), term.value, number(op, kind, 0))
+        kept = op.Where(op.Equal(*lines), term.value, op.const(0, kind))
         axes = (*term.axes[:axis], *term.axes[axis + 1 :])
         term = _Term(op.ReduceSum(kept, axes=[axis], keepdims=0), axes)
     return term
@@ -193,26 +192,20 @@ def _determinant(op: StepBuilder, node: Node) -> Value:
     one = TensorData.of(np.ones(1, work.numpy), work)
     start = late.ConstantOfShape(late.Concat(batch, numbers(op, [1]), axis=0), value=one, _types=[product])
     places = counted(op, order)
-    node = Node("", "Loop", 13)
-    node.regions["body"] = _elimination(late, work, [three, lines, product]).graph
-    node.captured = 1
-    trips = late.Reshape(order, numbers(op, []), _types=[TensorType(_I64, ())])
-    inputs = [trips, op.const(np.asarray(True), _BOOL), matrix, unused, start, places]
-    made = late.place(node, inputs, {}, 3, [three, lines, product])[2]
+    states, types = [matrix, unused, start], [three, lines, product]
+    made = looped(late, single(late, order), states, [places], _elimination, types=types)[2]
     inner = numbers(op, []) if outer is None else outer
     return as_type(op, late.reshape(made, inner, TensorType(work, (None,) * (size - 2))), kind)
 
 
-def _elimination(op: StepBuilder, work: DType, types: Sequence[TensorType]) -> StepBuilder:
+def _elimination(one: Pass) -> tuple[None, list[Value]]:
     """One column: (matrices, which rows were used, product of the pivots so far), and the numbers of all rows."""
-    body = op.region("elimination")
-    turn, _ = body.input("turn", TensorType(_I64, ())), body.input("go_on", TensorType(_BOOL, ()))
-    matrix, used, product = (body.input(name, type) for name, type in zip("mup", types, strict=True))
-    places = body.input("places", TensorType(_I64, (None,)))
-    zero, one, two = (number(body, work, value) for value in (0, 1, 2))
+    body, (matrix, used, product), (places,) = one.op, one.states, one.seen
+    work = matrix.tensor.dtype or _F32
+    zero, unit, two = (body.const(value, work) for value in (0, 1, 2))
     last, middle = numbers(body, [2]), numbers(body, [1])
-    column = body.Gather(matrix, turn, axis=2, _types=[TensorType(work, (None, None))])
-    score = body.Where(used, number(body, work, -1), body.Abs(column))
+    column = body.Gather(matrix, one.turn, axis=2, _types=[TensorType(work, (None, None))])
+    score = body.Where(used, body.const(-1, work), body.Abs(column))
     place = body.ArgMax(score, axis=1, keepdims=1)
     taken = body.Equal(place, places)
     pivot = body.ReduceSum(body.Where(taken, column, zero), middle, keepdims=1)
@@ -220,14 +213,12 @@ def _elimination(op: StepBuilder, work: DType, types: Sequence[TensorType]) -> S
     before = as_type(body, body.And(body.Less(places, place), body.Not(used)), work)
     count = body.ReduceSum(before, middle, keepdims=1)
     parity = body.Sub(count, body.Mul(body.Floor(body.Div(count, two)), two))
-    sign = body.Sub(one, body.Mul(parity, two))
+    sign = body.Sub(unit, body.Mul(parity, two))
     done = body.Or(used, taken)
-    factor = body.Div(column, body.Where(body.Equal(pivot, zero), one, pivot))
+    factor = body.Div(column, body.Where(body.Equal(pivot, zero), unit, pivot))
     factor = body.Where(done, zero, factor)
     rest = body.Sub(matrix, body.Mul(body.Unsqueeze(factor, last), row))
-    go_on = body.Identity(body.const(np.asarray(True), _BOOL), _types=[TensorType(_BOOL, ())])
-    body.graph.outputs = [go_on, rest, done, body.Mul(product, body.Mul(pivot, sign))]
-    return body
+    return None, [rest, done, body.Mul(product, body.Mul(pivot, sign))]
 
 
 # integers ----------------------------------------------------------------------------------------
@@ -261,7 +252,7 @@ def _gemm_of_integers(op: StepBuilder, node: Node) -> Made:
         for value, name in ((a, "transA"), (b, "transB"))
     )
     product, added = (
-        value if factor == 1 else op.Mul(value, number(op, kind, int(factor)))
+        value if factor == 1 else op.Mul(value, op.const(int(factor), kind))
         for value, factor in zip((op.at(9).MatMul(a, b), c), factors, strict=True)
     )
     return op.Add(product, added)

@@ -10,8 +10,8 @@ from ..graph import Node
 from ..protos import DTYPES
 from ..types import DType
 from .build import StepBuilder
-from .quant_arithmetic import cast, dequantized, quantized
-from .steps import Made, Step, attribute, changed, dtype, put, required, rows, same
+from .quant_arithmetic import dequantized, quantized
+from .steps import Made, Step, as_type, attribute, changed, dtype, put, required, rows, same
 
 _SHORT = frozenset({DType.FLOAT16, DType.BFLOAT16})
 _WIDE = frozenset({DType.INT16, DType.UINT16})
@@ -65,15 +65,15 @@ def _type_of_scale(op: StepBuilder, node: Node) -> Made:
     plain = changed(node, without=("output_dtype",))
     if not number or DTYPES[number] is dtype(node, scale):
         return plain
-    return changed(plain, inputs=put(plain.formal_inputs, 1, cast(op, scale, DTYPES[number])))
+    return changed(plain, inputs=put(plain.formal_inputs, 1, as_type(op, scale, DTYPES[number])))
 
 
 def _precision_of_scale(op: StepBuilder, node: Node) -> Made:
     """QuantizeLinear: before version 23 data and scale are of the type in which they are divided."""
     number, scale = attribute(node, "precision", 0), required(node, 1)
     work = DTYPES[number] if number else dtype(node, scale)
-    inputs = put(node.formal_inputs, 0, cast(op, required(node, 0), work))
-    return changed(node, inputs=put(inputs, 1, cast(op, scale, work)), without=("precision",))
+    inputs = put(node.formal_inputs, 0, as_type(op, required(node, 0), work))
+    return changed(node, inputs=put(inputs, 1, as_type(op, scale, work)), without=("precision",))
 
 
 def _one_type(op: StepBuilder, node: Node) -> Made:
@@ -89,8 +89,8 @@ def _short_product(op: StepBuilder, node: Node) -> Made:
     if kind not in _SHORT:
         return None
     x, _, *zero = node.formal_inputs
-    made = op.DequantizeLinear(x, cast(op, required(node, 1), DType.FLOAT32), *zero, axis=attribute(node, "axis", 1))
-    return cast(op, made, kind)
+    made = op.DequantizeLinear(x, as_type(op, required(node, 1), DType.FLOAT32), *zero, axis=attribute(node, "axis", 1))
+    return as_type(op, made, kind)
 
 
 def _dynamic(op: StepBuilder, node: Node) -> Made:
@@ -100,7 +100,7 @@ def _dynamic(op: StepBuilder, node: Node) -> Made:
     high, low = op.Max(op.ReduceMax(x, keepdims=0), zero), op.Min(op.ReduceMin(x, keepdims=0), zero)
     span = op.Sub(high, low)
     scale = op.Div(op.Where(op.Equal(span, zero), op.const(np.float32(1)), span), steps)
-    middle = cast(op, op.Clip(op.Round(op.Sub(zero, op.Div(low, scale))), zero, steps), DType.UINT8)
+    middle = as_type(op, op.Clip(op.Round(op.Sub(zero, op.Div(low, scale))), zero, steps), DType.UINT8)
     return [op.QuantizeLinear(x, scale, middle), scale, middle][: len(node.outputs)]
 
 

@@ -13,10 +13,10 @@ import numpy as np
 
 from ..errors import Unsupported
 from ..graph import Node, Value
-from ..protos import ENUMS
 from ..types import DType
 from .build import StepBuilder
-from .steps import Made, Step, attribute, constant, dtype, fixed, numbers, rank, required, tensor_type
+from .counting import single
+from .steps import Made, Step, as_type, attribute, constant, dtype, fixed, numbers, rank, required
 
 _SHORT = frozenset({DType.INT8, DType.UINT8, DType.INT16, DType.UINT16})
 _TINY = frozenset({DType.INT4, DType.UINT4, DType.INT2, DType.UINT2})
@@ -25,26 +25,15 @@ _TAP = 255 * 255
 """What one product of two 8-bit integers without their zero points comes to at most."""
 
 
-def cast(op: StepBuilder, value: Value, kind: DType) -> Value:
-    """The value in another element type."""
-    if value.tensor.dtype is kind:
-        return value
-    return op.Cast(value, to=ENUMS[kind], _types=[tensor_type(value, kind)])
-
-
 def _is_single(value: Value) -> bool:
     shape = value.tensor.static_shape
     return shape is not None and math.prod(shape) == 1
 
 
-def _scalar(op: StepBuilder, value: Value) -> Value:
-    return op.Reshape(value, numbers(op, [])) if value.rank != 0 else value
-
-
 def _along(op: StepBuilder, node: Node, value: Value, size: int, axis: int) -> Value:
     """A vector with an entry for each part of an axis, shaped to fit data of a rank; one entry is for all parts."""
     if _is_single(value):
-        return _scalar(op, value)
+        return single(op, value)
     if rank(node, value) != 1:
         return value
     return op.Reshape(value, numbers(op, [1] * axis + [-1] + [1] * (size - axis - 1)))
@@ -56,7 +45,7 @@ def _along(op: StepBuilder, node: Node, value: Value, size: int, axis: int) -> V
 def _spread(op: StepBuilder, node: Node, value: Value) -> Value:
     """The scale or the zero point of each element, or one for all."""
     if _is_single(value) or rank(node, value) == 0:
-        return _scalar(op, value)
+        return single(op, value)
     x = required(node, 0)
     size = rank(node, x)
     axis = attribute(node, "axis", 1) % size
@@ -78,13 +67,13 @@ def quantized(op: StepBuilder, node: Node, kind: DType) -> Value:
     work, op = dtype(node, scale), op.at(13)
     if work not in _REAL:
         raise Unsupported(node, f"division by a scale of {work.value} can't be said by arithmetic")
-    ratio = op.Div(cast(op, x, work), _spread(op, node, scale))
+    ratio = op.Div(as_type(op, x, work), _spread(op, node, scale))
     if kind.is_float and kind.bits == 8:  # its zero point is 0
-        return op.at(19).Cast(ratio, to=ENUMS[kind], saturate=attribute(node, "saturate", 1))
+        return as_type(op.at(19), ratio, kind, saturate=attribute(node, "saturate", 1))
     if kind not in _SHORT | _TINY:
         raise Unsupported(node, f"quantization to {kind.value} can't be said by arithmetic")
-    wide = op.Round(cast(op, ratio, DType.FLOAT32))
-    offset = None if zero is None else cast(op, _spread(op, node, zero), DType.FLOAT32)
+    wide = op.Round(as_type(op, ratio, DType.FLOAT32))
+    offset = None if zero is None else as_type(op, _spread(op, node, zero), DType.FLOAT32)
     return _held(op, wide, offset, kind)
 
 
@@ -93,7 +82,7 @@ def _held(op: StepBuilder, rounded: Value, offset: Value | None, kind: DType) ->
     work = rounded.tensor.dtype or DType.FLOAT32
     low, high = (-(1 << kind.bits - 1), (1 << kind.bits - 1) - 1) if kind.is_signed else (0, (1 << kind.bits) - 1)
     moved = rounded if offset is None else op.Add(rounded, offset)
-    return cast(op, op.Clip(moved, op.const(low, work), op.const(high, work)), kind)
+    return as_type(op, op.Clip(moved, op.const(low, work), op.const(high, work)), kind)
 
 
 def dequantized(op: StepBuilder, node: Node) -> Value:
@@ -102,29 +91,29 @@ def dequantized(op: StepBuilder, node: Node) -> Value:
     work, kind, op = dtype(node, scale), dtype(node, x), op.at(13)
     # the difference of short integers fits into float32, but not into every type that the scale may have
     exact = DType.INT32 if kind is DType.INT32 else DType.FLOAT32
-    wide = cast(op, x, exact)
+    wide = as_type(op, x, exact)
     if zero is not None and kind.is_integer:
-        wide = op.Sub(wide, cast(op, _spread(op, node, zero), exact))
-    return op.Mul(cast(op, wide, work), _spread(op, node, scale))
+        wide = op.Sub(wide, as_type(op, _spread(op, node, zero), exact))
+    return op.Mul(as_type(op, wide, work), _spread(op, node, scale))
 
 
 # products ----------------------------------------------------------------------------------------
 
 
 def _centred(op: StepBuilder, value: Value, zero: Value | None, kind: DType) -> Value:
-    wide = cast(op, value, kind)
-    return wide if zero is None else op.Sub(wide, cast(op, zero, kind))
+    wide = as_type(op, value, kind)
+    return wide if zero is None else op.Sub(wide, as_type(op, zero, kind))
 
 
 def _rows(op: StepBuilder, node: Node, value: Value | None) -> Value | None:
     """What there is of each row of the left operand: a vector becomes a column."""
     if value is None or rank(node, value) != 1:
         return value
-    return _scalar(op, value) if _is_single(value) else op.Reshape(value, numbers(op, [-1, 1]))
+    return single(op, value) if _is_single(value) else op.Reshape(value, numbers(op, [-1, 1]))
 
 
 def _columns(op: StepBuilder, node: Node, value: Value | None) -> Value | None:
-    return value if value is None or not _is_single(value) or rank(node, value) > 1 else _scalar(op, value)
+    return value if value is None or not _is_single(value) or rank(node, value) > 1 else single(op, value)
 
 
 def _exact(node: Node, products: int | None) -> DType:
@@ -148,7 +137,7 @@ def _product(op: StepBuilder, node: Node, a: Value, a_zero: Value | None, b: Val
     kind = DType.INT32 if op.target >= 9 else _exact(node, _terms(a, b))
     left = _centred(op, a, _rows(op, node, a_zero), kind)
     right = _centred(op, b, _columns(op, node, b_zero), kind)
-    return cast(op, op.MatMul(left, right), DType.INT32)
+    return as_type(op, op.MatMul(left, right), DType.INT32)
 
 
 def _matmul_integer(op: StepBuilder, node: Node) -> Made:
@@ -160,10 +149,10 @@ def _matmul_integer(op: StepBuilder, node: Node) -> Made:
 def _requantized(op: StepBuilder, sums: Value, scales: Sequence[Value], zero: Value) -> Value:
     """Sums of products with the scale of the left times that of the right by that of the result."""
     left, right, result = scales
-    factor = cast(op, op.Div(op.Mul(left, right), result), DType.FLOAT64)
+    factor = as_type(op, op.Div(op.Mul(left, right), result), DType.FLOAT64)
     kind = zero.tensor.dtype or DType.UINT8
-    rounded = op.Round(op.Mul(cast(op, sums, DType.FLOAT64), factor))
-    return _held(op, rounded, cast(op, zero, DType.FLOAT64), kind)
+    rounded = op.Round(op.Mul(as_type(op, sums, DType.FLOAT64), factor))
+    return _held(op, rounded, as_type(op, zero, DType.FLOAT64), kind)
 
 
 def _qlinear_matmul(op: StepBuilder, node: Node) -> Made:
@@ -245,11 +234,11 @@ def _convolved(op: StepBuilder, node: Node, places: Sequence[int]) -> Value:
     attributes = {name: node.attributes[name] for name in names if name in node.attributes}
     data, filters = _centred(op, x, x_zero, kind), _centred(op, w, w_zero, kind)
     if parts is None or len(parts) == 1 or kind is DType.FLOAT64:
-        return cast(op, op.Conv(data, filters, **attributes), DType.INT32)
+        return as_type(op, op.Conv(data, filters, **attributes), DType.INT32)
     sums: Value | None = None
     for start, end in parts:
         ends = numbers(op, start), numbers(op, end), numbers(op, 1)
-        part = cast(op, op.Conv(op.Slice(data, *ends), op.Slice(filters, *ends), **attributes), DType.INT32)
+        part = as_type(op, op.Conv(op.Slice(data, *ends), op.Slice(filters, *ends), **attributes), DType.INT32)
         sums = part if sums is None else op.Add(sums, part)
     assert sums is not None
     return sums

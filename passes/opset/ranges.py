@@ -7,71 +7,11 @@ import numpy as np
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..protos import ENUMS
-from ..tensor import TensorData
 from ..types import DType, TensorType
 from .build import StepBuilder
+from .counting import counted, one_of
 from .known import known_array
-from .steps import Step, attribute, constant, dtype, numbers, rank, required
-
-_VECTOR = TensorType(DType.INT64, (None,))
-_SCALAR = TensorType(DType.INT64, ())
-_MOST = 4096  # numbers counted before anything runs
-
-
-def as_type(op: StepBuilder, value: Value, kind: DType) -> Value:
-    """A tensor cast to another element type, unless it has it."""
-    if value.tensor.dtype is kind:
-        return value
-    return op.Cast(value, to=ENUMS[kind], _types=[TensorType(kind, value.tensor.shape)])
-
-
-def as_int64(op: StepBuilder, value: Value) -> Value:
-    """An integer tensor in int64."""
-    return as_type(op, value, DType.INT64)
-
-
-def one_of(op: StepBuilder, value: Value) -> Value:
-    """A tensor of one element as a vector of one."""
-    known = known_array(value)
-    kind = value.tensor.dtype
-    if known is not None and known.size == 1:
-        return op.const(known.reshape(1), kind)
-    if value.tensor.shape == (1,):
-        return value
-    return op.Reshape(value, numbers(op, 1), _types=[TensorType(kind, (1,))])
-
-
-def counted(op: StepBuilder, count: Value) -> Value:
-    """0, 1, 2 .. below a number of at least 0.
-
-    Args:
-        count: int64, a vector of one.
-
-    Returns:
-        An int64 vector; it can be said at every opset.
-    """
-    known = known_array(count)
-    if known is not None and known.size == 1 and known.item() <= _MOST:
-        return numbers(op, np.arange(known.item()))
-    if op.target < 9:
-        return _counted_by_loop(op, count)
-    early = op.at(9)
-    ones = early.ConstantOfShape(count, value=TensorData.of(np.ones(1, np.int64)), _types=[_VECTOR])
-    return early.Squeeze(early.NonZero(ones), axes=[0], _types=[_VECTOR])
-
-
-def _counted_by_loop(op: StepBuilder, count: Value) -> Value:
-    body = op.region("counting")
-    i, _ = body.input("i", _SCALAR), body.input("go_on", TensorType(DType.BOOL, ()))
-    idle = body.input("idle", _SCALAR)
-    go_on = body.Identity(body.const(True, DType.BOOL))
-    body.graph.outputs = [go_on, body.Identity(idle), body.Identity(i)]
-    node = Node("", "Loop", 1)
-    node.regions["body"] = body.graph
-    trip = op.Reshape(count, numbers(op, []), _types=[_SCALAR])
-    _, made = op.place(node, [trip, op.const(True, DType.BOOL), op.const(0)], {}, 2, [_SCALAR, _VECTOR])
-    return made
-
+from .steps import Step, as_int64, as_type, attribute, constant, dtype, numbers, rank, required
 
 # Range -------------------------------------------------------------------------------------------
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from ..graph import Node, Value
-from ..protos import ENUMS
 from ..types import DType
 from .build import StepBuilder
 from .runtime_axes import is_constant, reduction
 from .steps import (
     Made,
     Step,
+    as_int64,
+    as_type,
     attribute,
     changed,
     constant,
@@ -18,7 +19,6 @@ from .steps import (
     required,
     rows,
     same,
-    tensor_type,
     to_attributes,
     to_inputs,
 )
@@ -77,16 +77,16 @@ def _of_integers(op: StepBuilder, node: Node) -> Value:
     data = required(node, 0)
     kind = dtype(node, data)
     if node.op_type == "ReduceLogSumExp":
-        made = op.ReduceLogSumExp(_floating(op, data), *node.inputs[1:], **node.attributes)
-        return op.Cast(made, to=ENUMS[kind])
-    whole = op.Cast(data, to=ENUMS[DType.INT64], _types=[tensor_type(data, DType.INT64)])
+        made = op.ReduceLogSumExp(as_type(op, data, DType.FLOAT64), *node.inputs[1:], **node.attributes)
+        return as_type(op, made, kind)
+    whole = as_int64(op, data)
     if node.op_type == "ReduceL2":
         total = op.ReduceSum(op.Mul(whole, whole), *node.inputs[1:], **node.attributes)
-        return op.Cast(op.Sqrt(_floating(op, total)), to=ENUMS[kind])
+        return as_type(op, op.Sqrt(as_type(op, total, DType.FLOAT64)), kind)
     total = op.ReduceSum(whole, *node.inputs[1:], **node.attributes)
     one = op.const(1)  # instead of 0 where nothing is reduced, or nothing left
     results = op.Max(op.Size(total), one)
-    return op.Cast(op.Div(total, op.Max(op.Div(op.Size(data), results), one)), to=ENUMS[kind])
+    return as_type(op, op.Div(total, op.Max(op.Div(op.Size(data), results), one)), kind)
 
 
 def _log(op: StepBuilder, value: Value) -> Value:
@@ -94,11 +94,7 @@ def _log(op: StepBuilder, value: Value) -> Value:
     kind = value.tensor.dtype
     if kind is None or kind.is_float:
         return op.Log(value)
-    return op.Cast(op.Log(_floating(op, value)), to=ENUMS[kind])
-
-
-def _floating(op: StepBuilder, value: Value) -> Value:
-    return op.Cast(value, to=ENUMS[DType.FLOAT64], _types=[tensor_type(value, DType.FLOAT64)])
+    return as_type(op, op.Log(as_type(op, value, DType.FLOAT64)), kind)
 
 
 def _log_of_sum(op: StepBuilder, node: Node) -> Made:
@@ -114,8 +110,8 @@ def _log_of_exponentials(op: StepBuilder, node: Node) -> Made:
     kind = dtype(node, x)
     if kind.is_float:
         return None
-    made = op.ReduceLogSumExp(_floating(op, x), *node.inputs[1:], **node.attributes)
-    return op.Cast(made, to=ENUMS[kind])
+    made = op.ReduceLogSumExp(as_type(op, x, DType.FLOAT64), *node.inputs[1:], **node.attributes)
+    return as_type(op, made, kind)
 
 
 _AXES = Step(to_inputs(("axes", 1)), _axes_attribute)

@@ -18,8 +18,8 @@ from ..errors import Unsupported
 from ..graph import Node, Value
 from ..types import DType
 from .build import StepBuilder
-from .folding import OPSET, Array, Number, arange, cast, choose, known, number, size, work_type
-from .steps import attribute, dtype, rank, required
+from .folding import OPSET, Array, Number, arange, choose, known, number, size, work_type
+from .steps import as_type, attribute, dtype, rank, required
 
 _F64, _I64 = DType.FLOAT64, DType.INT64
 _EXACT = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT32, DType.UINT32)
@@ -309,11 +309,11 @@ def by_gathers(op: StepBuilder, node: Node, reason: str) -> Value:
     if not kind.is_float and kind not in _EXACT:
         raise Unsupported(node, f"{reason}; {kind.value} can't be interpolated by other operators")
     work = work_type(kind) if kind.is_float else _F64
-    made = _along(op, node, cast(op, data, work), axes, how)
+    made = _along(op, node, as_type(op, data, work), axes, how)
     if not kind.is_float:
         info = np.iinfo(kind.numpy)
         made = Number(op, made).rounded().clipped(info.min, info.max).value()
-    return cast(op, made, kind)
+    return as_type(op, made, kind)
 
 
 def _along(op: StepBuilder, node: Node, data: Value, axes: Sequence[_Axis], how: _Filter) -> Value:

@@ -9,11 +9,9 @@ import numpy as np
 
 from ..errors import Unsupported
 from ..graph import Node, Value
-from ..protos import ENUMS
-from ..types import DType, TensorType
+from ..types import DType
 from .build import StepBuilder
-from .ranges import as_int64
-from .steps import Made, attribute, constant, numbers, rank, required, to_attributes
+from .steps import Made, as_int64, as_type, attribute, constant, numbers, rank, required, to_attributes
 
 _BY_ATTRIBUTE = to_attributes(("axes", 1))
 _NOWHERE = 1 << 20  # an axis that no tensor has
@@ -23,8 +21,8 @@ def _mask(op: StepBuilder, axes: Value, size: int) -> Value:
     """bool [size]: which of the axes are named."""
     column = op.Concat(op.Reshape(axes, numbers(op, [-1, 1])), op.const([[_NOWHERE]], DType.INT64), axis=0)
     found = op.Or(op.Equal(column, numbers(op, np.arange(size))), op.Equal(column, numbers(op, np.arange(-size, 0))))
-    number = op.Cast(found, to=ENUMS[DType.INT32], _types=[TensorType(DType.INT32, (None, size))])
-    return op.Cast(op.ReduceMax(number, axes=[0], keepdims=0), to=ENUMS[DType.BOOL])
+    number = as_type(op, found, DType.INT32)
+    return as_type(op, op.ReduceMax(number, axes=[0], keepdims=0), DType.BOOL)
 
 
 def from_front(op: StepBuilder, data: Value, axes: Value) -> Value:
@@ -94,6 +92,6 @@ def unsqueeze(op: StepBuilder, node: Node) -> Made:
         raise Unsupported(node, "axes neither constant nor of a number that is known")
     size = rank(node, data)
     mask = _mask(op, axes, size + (count[0] if count else 1))
-    order = op.CumSum(op.Cast(op.Not(mask), to=ENUMS[DType.INT64]), op.const(0))
+    order = op.CumSum(as_int64(op, op.Not(mask)), op.const(0))
     sizes = op.Concat(op.Shape(data), numbers(op, 1), axis=0)
     return op.reshape(data, op.Gather(sizes, op.Where(mask, op.const(size), op.Sub(order, op.const(1)))))

@@ -20,7 +20,6 @@ from .folding import (
     OPSET,
     Number,
     arange,
-    cast,
     choose,
     flattened,
     joined,
@@ -33,7 +32,7 @@ from .folding import (
     work_type,
 )
 from .resampling import cubic_weight, linear_weight, weighted
-from .steps import Made, Step, attribute, changed, dtype, numbers, rank, required
+from .steps import Made, Step, as_type, attribute, changed, dtype, numbers, rank, required
 
 _I64 = DType.INT64
 Taps = Sequence[tuple[Number, Number]]
@@ -112,7 +111,7 @@ def _grid_sample(op: StepBuilder, node: Node) -> Made:
     if mode != "nearest" and not kind.is_float:
         raise Unsupported(node, f"{kind.value} can't be interpolated by other operators")
     work = work_type(kind) if mode != "nearest" else kind
-    points = cast(op, grid, work_type(dtype(node, grid)))
+    points = as_type(op, grid, work_type(dtype(node, grid)))
     points = op.Reshape(points, numbers(op, [0, -1, axes]))
     lengths = [size(op, data, 2 + axis) for axis in range(axes)]
     taps = [
@@ -126,7 +125,7 @@ def _grid_sample(op: StepBuilder, node: Node) -> Made:
         for axis, length in enumerate(lengths)
     ]
     first = arange(size(op, data, 0)).reshape(-1, 1) * product(lengths)
-    rows = _rows(op, cast(op, data, work), [1, 0, *range(2, axes + 2)])
+    rows = _rows(op, as_type(op, data, work), [1, 0, *range(2, axes + 2)])
     parts = []
     for index, weight in _corners(lengths, taps, first):
         seen = op.Gather(rows, index.value(), axis=1)
@@ -138,7 +137,7 @@ def _grid_sample(op: StepBuilder, node: Node) -> Made:
         parts.append(seen)
     made = op.Transpose(_added(op, parts), perm=[1, 0, 2])
     shape = [known(op, [0, 0], _I64), *(size(op, grid, 1 + axis) for axis in range(axes))]
-    return cast(op, op.Reshape(made, joined(op, shape)), kind)
+    return as_type(op, op.Reshape(made, joined(op, shape)), kind)
 
 
 _SAMPLED = {"bilinear": "linear", "bicubic": "cubic"}
@@ -206,7 +205,7 @@ def _roi_align(op: StepBuilder, node: Node) -> Made:
     half = node.version > 10 and attribute(node, "coordinate_transformation_mode", "half_pixel") == "half_pixel"
     scale, ratio = attribute(node, "spatial_scale", 1.0), attribute(node, "sampling_ratio", 0)
     cells = [attribute(node, "output_height", 1), attribute(node, "output_width", 1)]
-    regions = cast(op, required(node, 1), work)
+    regions = as_type(op, required(node, 1), work)
     x1, y1, x2, y2 = (
         Number(op, op.Gather(regions, numbers(op, side), axis=1)) * scale - (0.5 if half else 0.0) for side in range(4)
     )
@@ -219,8 +218,8 @@ def _roi_align(op: StepBuilder, node: Node) -> Made:
         lines.append(line)
         pairs = _roi_taps(line[0], line[1], lengths[axis].cast(work))
         taps.append([(index.reshape(*along), weight.reshape(*along)) for index, weight in pairs])
-    first = (number(op, cast(op, batch, _I64)) * product(lengths)).reshape(-1, 1, 1)
-    rows = _rows(op, cast(op, data, work), [1, 0, 2, 3])
+    first = (number(op, as_type(op, batch, _I64)) * product(lengths)).reshape(-1, 1, 1)
+    rows = _rows(op, as_type(op, data, work), [1, 0, 2, 3])
     parts = [
         weighted(op, op.Gather(rows, index.value(), axis=1), weight) for index, weight in _corners(lengths, taps, first)
     ]
@@ -235,7 +234,7 @@ def _roi_align(op: StepBuilder, node: Node) -> Made:
         made = op.Where(there.value(), op.Max(*parts), op.const(np.full(1, -np.inf), work), _types=[parts[0].type])
         made = op.ReduceMax(op.Reshape(made, joined(op, shape)), axes=[3, 5], keepdims=0)
         made = choose(count > 0, Number(op, made), known(op, [0], work)).value()
-    return cast(op, op.Transpose(made, perm=[1, 0, 2, 3]), kind)
+    return as_type(op, op.Transpose(made, perm=[1, 0, 2, 3]), kind)
 
 
 def _unshifted(op: StepBuilder, node: Node) -> Made:
@@ -272,7 +271,7 @@ def _deform_conv(op: StepBuilder, node: Node) -> Made:
     pads, positions = attribute(node, "pads") or [0] * 2 * axes, math.prod(window)
     lengths = [size(op, data, 2 + axis) for axis in range(axes)]
     goals = [size(op, offset, 2 + axis) for axis in range(axes)]
-    shifts = op.Reshape(cast(op, offset, work), numbers(op, [0, regions, positions, axes, -1]))
+    shifts = op.Reshape(as_type(op, offset, work), numbers(op, [0, regions, positions, axes, -1]))
     inside = np.stack(np.unravel_index(np.arange(positions), window))
     outside = unravelled(arange(product(goals)), goals)
     taps = []
@@ -284,7 +283,7 @@ def _deform_conv(op: StepBuilder, node: Node) -> Made:
     first = arange(size(op, data, 0)).reshape(-1, 1, 1, 1) * regions + known(
         op, np.arange(regions).reshape(-1, 1, 1), _I64
     )
-    split = op.Reshape(cast(op, data, work), joined(op, [known(op, [0, regions, -1], _I64), *lengths]))
+    split = op.Reshape(as_type(op, data, work), joined(op, [known(op, [0, regions, -1], _I64), *lengths]))
     rows = _rows(op, split, [2, 0, 1, *range(3, axes + 3)])
     parts = [
         weighted(op, op.Gather(rows, index.value(), axis=1), weight)
@@ -293,15 +292,15 @@ def _deform_conv(op: StepBuilder, node: Node) -> Made:
     columns = _added(op, parts)  # channels of a region, images, regions, positions of the kernel, output
     mask, bias = node.input(4), node.input(3)
     if mask is not None:
-        columns = op.Mul(columns, op.Reshape(cast(op, mask, work), numbers(op, [0, regions, positions, -1])))
+        columns = op.Mul(columns, op.Reshape(as_type(op, mask, work), numbers(op, [0, regions, positions, -1])))
     columns = op.Transpose(columns, perm=[1, 2, 0, 3, 4])
     outer, inner = size(op, weights, 0), size(op, weights, 1) * positions
     columns = op.Reshape(columns, joined(op, [known(op, [0, groups], _I64), inner, known(op, [-1], _I64)]))
-    matrix = op.Reshape(cast(op, weights, work), joined(op, [known(op, [groups, -1], _I64), inner]))
+    matrix = op.Reshape(as_type(op, weights, work), joined(op, [known(op, [groups, -1], _I64), inner]))
     made = op.Reshape(op.MatMul(matrix, columns), joined(op, [known(op, [0], _I64), outer, *goals]))
     if bias is not None:
-        made = op.Add(made, op.Reshape(cast(op, bias, work), numbers(op, [-1, *[1] * axes])))
-    return cast(op, made, kind)
+        made = op.Add(made, op.Reshape(as_type(op, bias, work), numbers(op, [-1, *[1] * axes])))
+    return as_type(op, made, kind)
 
 
 # AffineGrid ----------------------------------------------------------------------------------------
@@ -333,8 +332,8 @@ def _affine_grid(op: StepBuilder, node: Node) -> Made:
         if len(arrays) == len(columns)
         else op.Concat(*(column.value() for column in columns), axis=1)
     )
-    made = op.MatMul(points, op.Transpose(cast(op, theta, work), perm=[0, 2, 1]))
-    return cast(op, op.Reshape(made, joined(op, [known(op, [0], _I64), *lengths, known(op, [axes], _I64)])), kind)
+    made = op.MatMul(points, op.Transpose(as_type(op, theta, work), perm=[0, 2, 1]))
+    return as_type(op, op.Reshape(made, joined(op, [known(op, [0], _I64), *lengths, known(op, [axes], _I64)])), kind)
 
 
 ROWS = {

@@ -8,11 +8,14 @@ from ..errors import Unsupported
 from ..graph import Node, Value
 from ..types import DType, TensorType
 from .build import StepBuilder
+from .counting import counted, one_of, single
+from .loops import Pass, looped
 from .offsets import along, extent, flat, grid, shaped, times
-from .ranges import as_int64, as_type, counted, one_of
 from .steps import (
     Made,
     Step,
+    as_int64,
+    as_type,
     attribute,
     changed,
     constant,
@@ -207,10 +210,10 @@ def _suppressing(op: StepBuilder, node: Node) -> Value:
     if node.input(4) is None:
         left = op.Not(op.Less(scores, scores))
     else:
-        left = op.Greater(scores, op.Reshape(required(node, 4), numbers(op, [])))
+        left = op.Greater(scores, single(op, required(node, 4)))
     left = left if real is None else op.And(left, real)
     starts = grid(op, [extent(op, boxes, 0), None], [extent(op, boxes, 1), 1]) or op.const([[0]])
-    most = op.Reshape(most, numbers(op, []))
+    most = single(op, most)
     picked, taken = _picked(op, left, scores, _overlapping(op, node, boxes), starts, most)
     return _listed(op, picked, taken)
 
@@ -238,7 +241,7 @@ def _overlapping(op: StepBuilder, node: Node, boxes: Value) -> Value:
     union = op.Sub(op.Add(*pair(area)), common)
     solid = [op.Greater(value, zero) for value in (*sides, *pair(area), union)]
     threshold = node.input(3)
-    limit = zero if threshold is None else op.Reshape(threshold, numbers(op, []))
+    limit = zero if threshold is None else single(op, threshold)
     made = op.Greater(op.Div(common, union), limit)
     for condition in solid:
         made = op.And(made, condition)
@@ -250,27 +253,22 @@ def _picked(
     op: StepBuilder, left: Value, scores: Value, overlap: Value, starts: Value, most: Value
 ) -> tuple[Value, Value]:
     """int64 and bool [passes, batches, classes]: which box each pass took, and whether there was one."""
-    body = op.region("suppression")
-    early, kind = body.at(9), DType.INT32
-    i, _ = body.input("i", TensorType(DType.INT64, ())), body.input("go_on", TensorType(DType.BOOL, ()))
-    state = body.input("left", left.type)
-    seen = (scores, overlap, starts, most)
-    score, over, start, end = (body.input("seen", value.type) for value in seen)
-    best = early.ReduceMax(body.Where(state, score, body.const(-np.inf, DType.FLOAT32)), axes=[2], keepdims=1)
-    equal = as_type(body, body.And(state, body.Not(body.Less(score, best))), kind)
-    box, found = early.ArgMax(equal, axis=2, keepdims=0), early.ReduceMax(equal, axes=[2], keepdims=0)
-    itself = body.Equal(along(body, extent(body, score, 2), 2, 3), early.Unsqueeze(box, axes=[2]))
-    after = body.And(state, body.Not(body.Or(body.Gather(over, body.Add(box, start), axis=0), itself)))
-    number = early.ReduceSum(as_type(body, after, kind), axes=[0, 1, 2], keepdims=0)
-    taken = body.And(as_type(body, found, DType.BOOL), body.Less(i, end))
-    body.graph.outputs = [body.Greater(number, body.const(0, kind)), after, box, taken]
-    loop = Node("", "Loop", 1)
-    loop.regions["body"] = body.graph
-    loop.captured = len(seen)
+
+    def suppress(one: Pass) -> tuple[Value, list[Value]]:
+        body, (state,), (score, over, start, end) = one.op, one.states, one.seen
+        early, kind = body.at(9), DType.INT32
+        best = early.ReduceMax(body.Where(state, score, body.const(-np.inf, DType.FLOAT32)), axes=[2], keepdims=1)
+        equal = as_type(body, body.And(state, body.Not(body.Less(score, best))), kind)
+        box, found = early.ArgMax(equal, axis=2, keepdims=0), early.ReduceMax(equal, axes=[2], keepdims=0)
+        itself = body.Equal(along(body, extent(body, score, 2), 2, 3), early.Unsqueeze(box, axes=[2]))
+        after = body.And(state, body.Not(body.Or(body.Gather(over, body.Add(box, start), axis=0), itself)))
+        number = early.ReduceSum(as_type(body, after, kind), axes=[0, 1, 2], keepdims=0)
+        taken = body.And(as_type(body, found, DType.BOOL), body.Less(one.turn, end))
+        return body.Greater(number, body.const(0, kind)), [after, box, taken]
+
     once = op.const(1)  # without a pass nothing would tell the shapes
-    inputs = [op.Where(op.Less(most, once), once, most), op.const(True, DType.BOOL), left, *seen]
-    stacked = [TensorType(kind, (None, None, None)) for kind in (DType.INT64, DType.BOOL)]
-    _, picked, found = op.place(loop, inputs, {}, 3, [left.type, *stacked])
+    passes = op.Where(op.Less(most, once), once, most)
+    _, picked, found = looped(op, passes, [left], [scores, overlap, starts, most], suppress)
     return picked, found
 
 

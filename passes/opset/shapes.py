@@ -6,16 +6,17 @@ import numpy as np
 
 from ..errors import Unsupported
 from ..graph import Node, Value
-from ..protos import ENUMS
-from ..types import DType, TensorType
+from ..types import DType
 from .build import StepBuilder
+from .counting import counted, one_of, single
 from .offsets import extents, shaped, total_of
-from .ranges import counted
 from .runtime_axes import squeeze, unsqueeze
 from .steps import (
     Made,
     Step,
     added,
+    as_int64,
+    as_type,
     attribute,
     both,
     changed,
@@ -85,7 +86,7 @@ def _honest_zeros(op: StepBuilder, node: Node) -> Value:
     zero, one = op.const(0), op.const(1)
     missing = op.Equal(shape, zero)
     filled = op.Where(missing, one, shape)
-    any_missing = op.Cast(op.ReduceMax(op.Cast(missing, to=ENUMS[DType.INT32]), axes=[0]), to=ENUMS[DType.BOOL])
+    any_missing = as_type(op, op.ReduceMax(as_type(op, missing, DType.INT32), axes=[0]), DType.BOOL)
     count = op.Where(any_missing, op.ReduceProd(filled, axes=[0]), zero)
     filling = op.Expand(op.const(np.zeros(1), dtype(node, data)), count)
     whole = op.Concat(op.Reshape(data, numbers(op, -1)), filling, axis=0)
@@ -147,7 +148,7 @@ def _repeats(op: StepBuilder, node: Node) -> Made:
         counts = [1] * size
         counts[place] = int(copies.reshape(-1)[0])
         return changed(node, inputs=[data, numbers(op, counts)])
-    count = op.Reshape(op.Cast(tiles, to=ENUMS[DType.INT64]), numbers(op, 1), _types=[TensorType(DType.INT64, (1,))])
+    count = one_of(op, as_int64(op, tiles))
     parts = [numbers(op, [1] * place), count, numbers(op, [1] * (size - place - 1))]
     made = op.Concat(*(part for part in parts if part.tensor.shape != (0,)), axis=0)
     return changed(node, inputs=[data, made])
@@ -175,7 +176,7 @@ def _triangle(op: StepBuilder, node: Node) -> Made:
         return op.Reshape(counted, numbers(op, shape))
 
     shift = node.input(1)
-    offset = op.const(0) if shift is None else op.Reshape(shift, numbers(op, []))
+    offset = op.const(0) if shift is None else single(op, shift)
     above = op.Sub(positions(-1, [1, -1]), positions(-2, [-1, 1]))
     outside = op.Less(above, offset) if attribute(node, "upper", 1) else op.Greater(above, offset)
     return op.Where(outside, op.const(0, dtype(node, x)), x)

@@ -6,15 +6,15 @@ import numpy as np
 
 from ..errors import InvalidModel
 from ..graph import Node, Value
-from ..protos import ENUMS
 from ..types import DType
 from .build import StepBuilder
+from .counting import counted
 from .folding import OPSET, Number, arange, choose, known, number, size
-from .ranges import as_int64, counted
 from .runtime_axes import from_front, named, spread
 from .steps import (
     Made,
     Step,
+    as_int64,
     attribute,
     changed,
     constant,
@@ -126,7 +126,7 @@ def _lengths_attribute(op: StepBuilder, node: Node) -> Made:
     if lengths is not None:
         return changed(node, inputs=node.inputs[:1], split=[int(length) for length in lengths.reshape(-1)])
     later = op.at(13)
-    made = later.Cast(required(node, 1), to=ENUMS[DType.INT64])
+    made = as_int64(later, required(node, 1))
     axis = attribute(node, "axis", 0)
     return later.Split(required(node, 0), made, axis=axis, _outputs=len(node.outputs))
 

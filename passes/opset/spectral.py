@@ -15,8 +15,8 @@ from ..graph import Node, Value
 from ..protos import ENUMS
 from ..types import DType, TensorType
 from .build import StepBuilder
-from .quant_arithmetic import cast
-from .steps import Made, Step, attribute, changed, constant, dtype, numbers, put, rank, required
+from .counting import single
+from .steps import Made, Step, as_type, attribute, changed, constant, dtype, numbers, put, rank, required
 
 _MOST_ELEMENTS = 1 << 20
 _WORK = DType.FLOAT64
@@ -68,7 +68,7 @@ class _Sizes:
             return None
         if array is not None:
             return int(array.reshape(-1)[0])
-        return self.op.Reshape(cast(self.op, value, DType.INT64), numbers(self.op, []))
+        return self.op.Reshape(as_type(self.op, value, DType.INT64), numbers(self.op, []))
 
 
 def _circle(sizes: _Sizes, rows: Size, columns: Size, length: Size) -> tuple[Value, Value]:
@@ -82,8 +82,8 @@ def _circle(sizes: _Sizes, rows: Size, columns: Size, length: Size) -> tuple[Val
     whole = sizes.value(length)
     product = op.Mul(sizes.count(rows, [-1, 1]), sizes.count(columns, [1, -1]))
     turns = op.Sub(product, op.Mul(op.Div(product, whole), whole))
-    step = op.Div(op.const(2 * np.pi, _WORK), cast(op, whole, _WORK))
-    angles = op.Mul(cast(op, turns, _WORK), step)
+    step = op.Div(op.const(2 * np.pi, _WORK), as_type(op, whole, _WORK))
+    angles = op.Mul(as_type(op, turns, _WORK), step)
     return op.Cos(angles), op.Sin(angles)
 
 
@@ -101,7 +101,7 @@ def _without_dft(op: StepBuilder, node: Node) -> Made:
     axis += size if axis < 0 else 0
     order = [*(place for place in range(size) if place not in (axis, size - 1)), axis, size - 1]
     sizes = _Sizes(op)
-    last = op.Transpose(cast(op, x, _WORK), perm=order) if axis != size - 2 else cast(op, x, _WORK)
+    last = op.Transpose(as_type(op, x, _WORK), perm=order) if axis != size - 2 else as_type(op, x, _WORK)
     length, bins = sizes.given(node, 1), sizes.of(last, size - 2)
     if length is None:
         length = sizes.binary("Mul", sizes.binary("Sub", bins, 1), 2) if onesided and inverse else bins
@@ -117,13 +117,13 @@ def _without_dft(op: StepBuilder, node: Node) -> Made:
     made = _transformed(op, last, parts, (cosines, sines), inverse, onesided)
     if axis != size - 2:
         made = op.Transpose(made, perm=[order.index(place) for place in range(size)])
-    return cast(op, made, kind)
+    return as_type(op, made, kind)
 
 
 def _share(sizes: _Sizes, bins: Size, length: Size, onesided: bool) -> Value:
     """What each bin counts in the inverse: 1 / length, twice that where it stands for its mirror image, too."""
     op, whole = sizes.op, sizes.value(length)
-    single = op.Div(op.const(1, _WORK), cast(op, whole, _WORK))
+    single = op.Div(op.const(1, _WORK), as_type(op, whole, _WORK))
     if not onesided:
         return single
     place = sizes.count(bins, [-1, 1])
@@ -173,7 +173,7 @@ def _axis_attribute(op: StepBuilder, node: Node) -> Made:
 def _any_axis(op: StepBuilder, node: Node) -> Value:
     """An axis known only when the model runs: what lies before it, and behind it, are one axis each."""
     x = required(node, 0)
-    place, op = cast(op, required(node, 2), DType.INT64), op.at(13)
+    place, op = as_type(op, required(node, 2), DType.INT64), op.at(13)
     place = op.Reshape(place, numbers(op, 1))
     sizes = op.Shape(x)
     place = op.Where(op.Less(place, numbers(op, 0)), op.Add(place, op.Shape(sizes)), place)
@@ -234,13 +234,13 @@ def _mel_matrix(op: StepBuilder, node: Node) -> Made:
     filters, length, rate = (size for size in given if size is not None)
 
     def real(value: Value) -> Value:
-        return cast(op, value, _WORK)
+        return as_type(op, value, _WORK)
 
     def number(value: float) -> Value:
         return op.const(value, _WORK)
 
     def mel(index: int) -> Value:
-        hertz = op.Reshape(real(required(node, index)), numbers(op, []))
+        hertz = single(op, real(required(node, index)))
         return op.Mul(op.Log(op.Add(op.Div(hertz, number(700)), number(1))), number(2595 / np.log(10)))
 
     low, corners = mel(3), sizes.binary("Add", filters, 2)

@@ -183,6 +183,25 @@ def put(inputs: Sequence[Value | None], index: int, value: Value | None) -> list
     return longer
 
 
+def as_type(op: Any, value: Value, kind: DType, saturate: int | None = None) -> Value:
+    """A tensor cast to another element type, unless it has it. (bfloat16 can be cast from version 13 on.)"""
+    if value.tensor.dtype is kind:
+        return value
+    if DType.BFLOAT16 in (value.tensor.dtype, kind):
+        op = op.at(max(op.opsets[""], 13))
+    return op.Cast(value, to=ENUMS[kind], saturate=saturate, _types=[tensor_type(value, kind)])
+
+
+def as_int64(op: Any, value: Value) -> Value:
+    """An integer tensor in int64."""
+    return as_type(op, value, DType.INT64)
+
+
+def tensor_type(value: Value, dtype: DType) -> TensorType:
+    """The type of a value with another element type."""
+    return TensorType(dtype, value.tensor.shape)
+
+
 def numbers(op: Builder, values: Any, dtype: DType = DType.INT64) -> Value:
     """A constant vector."""
     return op.const(np.asarray(values).reshape(-1), dtype)
@@ -369,11 +388,6 @@ def or_else(step: Step, build: Callable[[Any, Node, str], Made]) -> Step:
     return Step(step.up, down)
 
 
-def tensor_type(value: Value, dtype: DType) -> TensorType:
-    """The type of a value with another element type."""
-    return TensorType(dtype, value.tensor.shape)
-
-
 def through(work: DType, *kinds: DType) -> Step:
     """More element types: going down these are computed in another one, which holds every result exactly enough.
 
@@ -385,15 +399,13 @@ def through(work: DType, *kinds: DType) -> Step:
         if kind not in kinds:
             return None
         inputs = [
-            op.Cast(value, to=ENUMS[work], _types=[tensor_type(value, work)])
-            if value is not None and value.tensor.dtype is kind
-            else value
+            as_type(op, value, work) if value is not None and value.tensor.dtype is kind else value
             for value in node.formal_inputs
         ]
         made = op.call(node.op_type, *inputs, _outputs=len(node.outputs), **node.attributes)
         first, *others = [made] if isinstance(made, Value) else made
         if first.tensor.dtype is work:
-            first = op.Cast(first, to=ENUMS[kind], _types=[tensor_type(first, kind)])
+            first = as_type(op, first, kind)
         return [first, *others]
 
     def concerns(node: Node, kind_of: KindOf) -> bool:

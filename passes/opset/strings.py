@@ -6,10 +6,10 @@ from onnx import AttributeProto
 
 from ..errors import Unsupported
 from ..graph import Node
-from ..protos import ENUMS, TypedList
+from ..protos import TypedList
 from ..types import DType
 from .build import StepBuilder
-from .steps import Key, Made, Step, attribute, numbers, rank, required
+from .steps import Key, Made, Step, as_type, attribute, numbers, rank, required
 
 
 def _first(op_type: str, older: str) -> dict[Key, Step]:
@@ -35,7 +35,7 @@ def _without_stopwords(op: StepBuilder, node: Node) -> Made:
             values_int64s=TypedList(AttributeProto.INTS, [0] * len(set(words))),
             default_int64=1,
         )
-        kept = op.Compress(kept, op.Cast(found, to=ENUMS[DType.BOOL]), axis=0)
+        kept = op.Compress(kept, as_type(op, found, DType.BOOL), axis=0)
     nothing = op.Equal(op.Shape(kept), numbers(op, [0]))
     made = op.Concat(kept, op.Compress(op.const([""], DType.STRING), nothing, axis=0), axis=0)
     return op.Unsqueeze(made, axes=[0]) if batched else made

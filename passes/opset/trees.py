@@ -16,11 +16,11 @@ from onnx import AttributeProto
 
 from ..errors import InvalidModel, Unsupported
 from ..graph import Node, Value
-from ..protos import ENUMS, TypedList
+from ..protos import TypedList
 from ..tensor import TensorData
 from ..types import DType
 from .build import StepBuilder
-from .steps import Made, attribute, dtype, given, required, tensor_type
+from .steps import Made, as_type, attribute, dtype, given, required
 
 _DOMAIN = "ai.onnx.ml"
 _AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
@@ -154,7 +154,7 @@ def to_regressor(op: StepBuilder, node: Node) -> Made:
         return _by_leaves(op, node, forest, aggregate, transform)
     made = op.call(
         "TreeEnsembleRegressor",
-        _cast(op, x, DType.FLOAT32) if kind is not DType.FLOAT32 else x,
+        as_type(op, x, DType.FLOAT32),
         _domain=_DOMAIN,
         **_structure(forest, [row.test for row in forest.rows]),
         target_ids=_ints([forest.leaf_targets[row.leaf] for row in forest.leaves]),
@@ -163,7 +163,7 @@ def to_regressor(op: StepBuilder, node: Node) -> Made:
         aggregate_function=aggregate,
         post_transform=transform,
     )
-    return _cast(op, made, kind) if kind is not DType.FLOAT32 else made
+    return as_type(op, made, kind)
 
 
 def _by_leaves(op: StepBuilder, node: Node, forest: _Forest, aggregate: str, transform: str) -> Made:
@@ -174,7 +174,7 @@ def _by_leaves(op: StepBuilder, node: Node, forest: _Forest, aggregate: str, tra
     columns = {test: _Test(index, _GT, 0.5, False) for index, test in enumerate(tests)}
     leaves = op.call(
         "TreeEnsembleRegressor",
-        _cast(op, _held(op, required(node, 0), tests), DType.FLOAT32),
+        as_type(op, _held(op, required(node, 0), tests), DType.FLOAT32),
         _domain=_DOMAIN,
         **_structure(forest, [columns[row.test] if row.test else None for row in forest.rows]),
         target_ids=_ints([row.tree for row in forest.leaves]),
@@ -184,7 +184,7 @@ def _by_leaves(op: StepBuilder, node: Node, forest: _Forest, aggregate: str, tra
     least = {"MIN": np.inf, "MAX": -np.inf}.get(aggregate, 0.0)
     table = np.full((len(forest.leaf_targets), forest.targets), least)
     table[np.arange(len(table)), list(forest.leaf_targets)] = forest.leaf_weights
-    votes = op.Gather(op.const(table), _cast(op, leaves, DType.INT64), axis=0)  # [rows, trees, targets]
+    votes = op.Gather(op.const(table), as_type(op, leaves, DType.INT64), axis=0)  # [rows, trees, targets]
     if aggregate in ("MIN", "MAX"):
         votes_of = {(row.tree, forest.leaf_targets[row.leaf]) for row in forest.leaves}
         if len(votes_of) > forest.trees or len({target for _, target in votes_of}) < forest.targets:
@@ -196,10 +196,6 @@ def _by_leaves(op: StepBuilder, node: Node, forest: _Forest, aggregate: str, tra
     if aggregate == "AVERAGE":
         made = op.Div(made, op.const(np.array(float(forest.trees))))
     return op.Sigmoid(made) if transform == "LOGISTIC" else made
-
-
-def _cast(op: StepBuilder, value: Value, kind: DType) -> Value:
-    return op.Cast(value, to=ENUMS[kind], _types=[tensor_type(value, kind)])
 
 
 def _held(op: StepBuilder, x: Value, tests: Sequence[_Test]) -> Value:

@@ -31,10 +31,14 @@ from .bodies import body
 from .build import StepBuilder, give_types
 from .carriers import carriers
 from .changes import Frame, Log
+from .conform import conform
 from .known import known_array
 from .stamping import fits
 from .steps import Adapter, Conditional, Made, same
 from .table import find, is_experimental
+
+# what adapters run into where sizes, axes or data of a node don't fit each other
+_CONTRADICTIONS = (ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, TypeError, ValueError)
 
 
 def _kind(value: Value) -> DType | None:
@@ -92,6 +96,16 @@ class Walk:
         self._plans: dict[tuple[str, str, int], Plan] = {}
 
     def __call__(self, op: Builder, node: Node) -> Sequence[Value]:
+        try:
+            return self._logged(op, node)
+        except _CONTRADICTIONS as error:
+            what = " ".join(str(error).split()) or type(error).__name__
+            raise InvalidModel(f"{node!r} contradicts itself or its operator: {what:.200}") from error
+
+    def _logged(self, op: Builder, node: Node) -> Sequence[Value]:
+        """What stands for a node, taken up by the log."""
+        if node.domain in self.targets and node.domain != CONTROL and not self._inlining:
+            conform(node)
         if self.log is None or self._frame.inlined or node.domain not in self.targets:
             return self.adapt(op, node)
         outer, self._frame = self._frame, Frame()

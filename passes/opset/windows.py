@@ -21,7 +21,6 @@ from .folding import (
     OPSET,
     Number,
     arange,
-    cast,
     choose,
     flattened,
     joined,
@@ -33,7 +32,7 @@ from .folding import (
     unravelled,
     work_type,
 )
-from .steps import Made, attribute, dtype, given, numbers, rank, required, wanted
+from .steps import Made, as_type, attribute, dtype, given, numbers, rank, required, wanted
 
 _I64 = DType.INT64
 _SUMMED = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT32, DType.UINT32, _I64, DType.UINT64)
@@ -118,7 +117,7 @@ def pooled(op: StepBuilder, node: Node, reason: str) -> Made:
                 )
         return data
     work = work_type(kind)
-    made = cast(op, data, work)
+    made = as_type(op, data, work)
     power = float(attribute(node, "p", 2))
     if node.op_type == "LpPool":
         made = op.Abs(made)
@@ -130,7 +129,7 @@ def pooled(op: StepBuilder, node: Node, reason: str) -> Made:
         made = op.Div(made, _counts(lines).cast(work).value())
     elif power != 1:
         made = op.Sqrt(made) if power == 2 else op.Pow(made, op.const(1 / power, work))
-    return cast(op, made, kind)
+    return as_type(op, made, kind)
 
 
 def _counts(lines: Sequence[_Line]) -> Number:
@@ -163,7 +162,7 @@ def _with_indices(op: StepBuilder, node: Node, data: Value, lines: Sequence[_Lin
     seen = op.Where(inside.value(), seen, op.const(np.full(1, -np.inf), data.tensor.dtype), _types=[seen.type])
     top = op.ReduceMax(seen, axes=[2], keepdims=1)
     hit = op.And(op.Not(op.Less(seen, top)), inside.value())
-    first = Number(op, op.ArgMax(cast(op, hit, DType.INT32), axis=2, keepdims=1))
+    first = Number(op, op.ArgMax(as_type(op, hit, DType.INT32), axis=2, keepdims=1))
     count = product([line.windows for line in lines])
     place = op.Gather(stored.reshape(-1).value(), (first * count + arange(count)).value(), axis=0)
     images, channels = size(op, data, 0), size(op, data, 1)
@@ -207,12 +206,12 @@ def column_to_image(op: StepBuilder, node: Node) -> Made:
     index = candidates * product(counts) + flattened(places, counts)
     index, valid = _squeezed(index.clipped(0, last - 1), valid)
     work = work_type(kind) if kind.is_float else kind if kind.bits >= 32 else DType.INT32
-    rows = op.Reshape(cast(op, data, work), joined(op, [known(op, [0, -1], _I64), last]))
+    rows = op.Reshape(as_type(op, data, work), joined(op, [known(op, [0, -1], _I64), last]))
     seen = op.Gather(rows, index.value(), axis=2)
     if valid.array is None or not valid.array.all():
         seen = op.Where(valid.value(), seen, op.const(np.zeros(1), work), _types=[seen.type])
     made = op.ReduceSum(seen, axes=[2], keepdims=0)
-    return cast(op, op.Reshape(made, joined(op, [known(op, [0, 0], _I64), *sizes])), kind)
+    return as_type(op, op.Reshape(made, joined(op, [known(op, [0, 0], _I64), *sizes])), kind)
 
 
 def max_unpool(op: StepBuilder, node: Node) -> Made:
