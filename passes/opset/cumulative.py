@@ -11,7 +11,7 @@ from ..types import TensorType
 from .build import StepBuilder
 from .counting import one_of
 from .known import known_array
-from .runtime_axes import from_front
+from .runtime_axes import axes_from_front
 from .steps import Adapter, Made, Step, attribute, constant, dtype, numbers, rank, required
 
 
@@ -33,7 +33,7 @@ def _by_scan(operator: str, start: float) -> Adapter:
             return _accumulated(op, node, operator, start, 0)
         if axis is not None:
             return _accumulated(op, node, operator, start, int(axis.item()) % size)
-        given = one_of(op, from_front(op, data, required(node, 1)))
+        given = one_of(op, axes_from_front(op, data, required(node, 1)))
         made = _accumulated(op, node, operator, start, 0)
         for place in range(1, size):
             other = _accumulated(op, node, operator, start, place)

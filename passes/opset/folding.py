@@ -100,6 +100,9 @@ class Number:
     def __rmul__(self, other: float) -> Number:
         return self * other
 
+    def __rtruediv__(self, other: float) -> Number:
+        return self._like(other) / self
+
     def __mod__(self, other: Number | int) -> Number:
         return self - (self // other) * other
 
@@ -132,6 +135,12 @@ class Number:
         low = self.floor()
         rest, is_odd = self - low, low - (low / 2).floor() * 2
         return low + choose(rest < 0.5, rest * 0, choose(rest > 0.5, rest * 0 + 1, is_odd))
+
+    def cos(self) -> Number:
+        return self._alone("Cos", np.cos)
+
+    def sin(self) -> Number:
+        return self._alone("Sin", np.sin)
 
     def abs(self) -> Number:
         return self._alone("Abs", np.abs)

@@ -12,7 +12,7 @@ from ..graph import Node, Value
 from ..types import DType, TensorType
 from .build import StepBuilder
 from .folding import OPSET, Number, arange, choose, known, number, size
-from .runtime_axes import from_front, named, spread
+from .runtime_axes import axes_from_front, named, spread
 from .steps import (
     Made,
     Step,
@@ -89,7 +89,7 @@ def _whole_pads(op: StepBuilder, node: Node) -> Value:
         return numbers(op, whole)
     early = op.at(9)
     pairs = early.Reshape(given, numbers(op, [2, 1, -1]), _types=[TensorType(DType.INT64, (2, 1, None))])
-    mask = named(early, from_front(early, data, axes), size)
+    mask = named(early, axes_from_front(early, data, axes), size)
     return early.Reshape(spread(early, mask, pairs, 0), numbers(op, -1), _types=[TensorType(DType.INT64, (2 * size,))])
 
 

@@ -25,7 +25,7 @@ def _mask(op: StepBuilder, axes: Value, size: int) -> Value:
     return as_type(op, op.ReduceMax(number, axes=[0], keepdims=0), DType.BOOL)
 
 
-def from_front(op: StepBuilder, data: Value, axes: Value) -> Value:
+def axes_from_front(op: StepBuilder, data: Value, axes: Value) -> Value:
     """Axes of `data` given at run time, int64, those that count from the back counted from the front."""
     known = numbers(op, data.rank) if data.rank is not None else op.Shape(op.Shape(data))
     axes = as_int64(op, axes)

@@ -10,7 +10,7 @@ from ..types import DType
 from .build import StepBuilder
 from .counting import counted
 from .folding import OPSET, Number, arange, choose, known, number, size
-from .runtime_axes import from_front, named, spread
+from .runtime_axes import axes_from_front, named, spread
 from .steps import (
     Made,
     Step,
@@ -45,7 +45,7 @@ def _axes_from_front(op: StepBuilder, node: Node) -> Made:
     if axes is not None and data.rank is not None:
         made = numbers(op, axes.reshape(-1) % data.rank)
     else:
-        made = from_front(op, data, required(node, 3))
+        made = axes_from_front(op, data, required(node, 3))
     inputs = [None if value is None else as_int64(op, value) for value in node.formal_inputs[1:]]
     return changed(node, inputs=put([data, *inputs], 3, made))
 

@@ -6,8 +6,6 @@ enough; otherwise they are computed from the sizes when the model runs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from ..errors import Unsupported
@@ -15,82 +13,34 @@ from ..graph import Node, Value
 from ..protos import ENUMS
 from ..types import DType, TensorType
 from .build import StepBuilder
-from .counting import single
+from .counting import one_of, single
+from .folding import Number, arange, choose, number, size
+from .runtime_axes import axes_from_front
 from .steps import Made, Step, as_type, attribute, changed, constant, dtype, numbers, put, rank, required
 
 _MOST_ELEMENTS = 1 << 20
 _WORK = DType.FLOAT64
 
-Size = int | Value
-"""A length: a number, or an int64 scalar of the graph."""
+
+def _given(op: StepBuilder, node: Node, index: int) -> Number | None:
+    """A length that is an input of one element; None where it is left out."""
+    value = node.input(index)
+    return None if value is None else number(op, value).cast(DType.INT64).reshape(1)
 
 
-@dataclass(frozen=True, slots=True)
-class _Sizes:
-    """Arithmetic of lengths, as numbers as long as they are known."""
-
-    op: StepBuilder
-
-    def value(self, size: Size) -> Value:
-        return self.op.const(size, DType.INT64) if isinstance(size, int) else size
-
-    def vector(self, size: Size) -> Value:
-        return numbers(self.op, size) if isinstance(size, int) else self.op.Reshape(size, numbers(self.op, 1))
-
-    def binary(self, op_type: str, left: Size, right: Size) -> Size:
-        if not (isinstance(left, int) and isinstance(right, int)):
-            return self.op.call(op_type, self.value(left), self.value(right))
-        match op_type:
-            case "Add":
-                return left + right
-            case "Sub":
-                return left - right
-            case "Mul":
-                return left * right
-        return int(left / right)  # Div, towards zero
-
-    def count(self, size: Size, shape: list[int]) -> Value:
-        """0, 1 .. below a length, in a shape."""
-        if isinstance(size, int):
-            return self.op.const(np.arange(size).reshape(shape), DType.INT64)
-        counted = self.op.Range(self.op.const(0), size, self.op.const(1))
-        return self.op.Reshape(counted, numbers(self.op, shape))
-
-    def of(self, value: Value, axis: int) -> Size:
-        shape = value.tensor.shape
-        size = shape[axis] if shape is not None else None
-        return size if isinstance(size, int) else self.op.Gather(self.op.Shape(value), self.op.const(axis))
-
-    def given(self, node: Node, index: int) -> Size | None:
-        """A length that is an input of one element; None where it is left out."""
-        value, array = node.input(index), constant(node, index)
-        if value is None:
-            return None
-        if array is not None:
-            return int(array.reshape(-1)[0])
-        return self.op.Reshape(as_type(self.op, value, DType.INT64), numbers(self.op, []))
-
-
-def _circle(sizes: _Sizes, rows: Size, columns: Size, length: Size) -> tuple[Value, Value]:
+def _circle(rows: Number, columns: Number, length: Number) -> tuple[Value, Value]:
     """cos and sin of 2 pi n k / length for row n and column k; the product is reduced before it is an angle."""
-    op = sizes.op
-    if isinstance(rows, int) and isinstance(columns, int) and isinstance(length, int):
-        if rows * columns <= _MOST_ELEMENTS:
-            angles = np.outer(np.arange(rows), np.arange(columns)) % max(length, 1) * (2 * np.pi / max(length, 1))
-            return op.const(np.cos(angles), _WORK), op.const(np.sin(angles), _WORK)
-        rows, columns = sizes.value(rows), sizes.value(columns)
-    whole = sizes.value(length)
-    product = op.Mul(sizes.count(rows, [-1, 1]), sizes.count(columns, [1, -1]))
-    turns = op.Sub(product, op.Mul(op.Div(product, whole), whole))
-    step = op.Div(op.const(2 * np.pi, _WORK), as_type(op, whole, _WORK))
-    angles = op.Mul(as_type(op, turns, _WORK), step)
-    return op.Cos(angles), op.Sin(angles)
+    down, across = arange(rows).reshape(-1, 1), arange(columns).reshape(1, -1)
+    if down.array is not None and across.array is not None and down.array.size * across.array.size > _MOST_ELEMENTS:
+        down = Number(length.op, down.value())
+    angles = (down * across % length).cast(_WORK) * (2 * np.pi / length.cast(_WORK))
+    return angles.cos().value(), angles.sin().value()
 
 
 def _without_dft(op: StepBuilder, node: Node) -> Made:
     """DFT-17: axis and inverse as attributes, the length as an input."""
     x, op = required(node, 0), op.at(13)
-    size, kind = rank(node, x), dtype(node, x)
+    depth, kind = rank(node, x), dtype(node, x)
     parts = (x.tensor.shape or [None])[-1]
     if not isinstance(parts, int) or parts not in (1, 2):
         raise Unsupported(node, "whether its input is real or complex isn't known")
@@ -98,38 +48,35 @@ def _without_dft(op: StepBuilder, node: Node) -> Made:
     if onesided and inverse != (parts == 2):
         raise Unsupported(node, "onesided is said of real input, and of the inverse of complex input")
     axis = attribute(node, "axis", 1)
-    axis += size if axis < 0 else 0
-    order = [*(place for place in range(size) if place not in (axis, size - 1)), axis, size - 1]
-    sizes = _Sizes(op)
-    last = op.Transpose(as_type(op, x, _WORK), perm=order) if axis != size - 2 else as_type(op, x, _WORK)
-    length, bins = sizes.given(node, 1), sizes.of(last, size - 2)
+    axis += depth if axis < 0 else 0
+    order = [*(place for place in range(depth) if place not in (axis, depth - 1)), axis, depth - 1]
+    last = op.Transpose(as_type(op, x, _WORK), perm=order) if axis != depth - 2 else as_type(op, x, _WORK)
+    length, bins = _given(op, node, 1), size(op, last, depth - 2)
     if length is None:
-        length = sizes.binary("Mul", sizes.binary("Sub", bins, 1), 2) if onesided and inverse else bins
-    half = sizes.binary("Add", sizes.binary("Div", length, 2), 1)
+        length = (bins - 1) * 2 if onesided and inverse else bins
+    half = length // 2 + 1
     most = half if onesided and inverse else length  # of the input, what counts; it may be shorter
-    if not (isinstance(most, int) and isinstance(bins, int) and bins <= most):
-        last = op.Slice(last, numbers(op, 0), sizes.vector(most), numbers(op, size - 2))
-        bins = sizes.of(last, size - 2)
-    cosines, sines = _circle(sizes, bins, half if onesided and not inverse else length, length)
+    if most.array is None or bins.array is None or bins.array[0] > most.array[0]:
+        last = op.Slice(last, numbers(op, 0), most.value(), numbers(op, depth - 2))
+        bins = size(op, last, depth - 2)
+    cosines, sines = _circle(bins, half if onesided and not inverse else length, length)
     if inverse:
-        weights = _share(sizes, bins, length, onesided)
+        weights = _share(bins, length, onesided).value()
         cosines, sines = op.Mul(cosines, weights), op.Mul(sines, weights)
     made = _transformed(op, last, parts, (cosines, sines), inverse, onesided)
-    if axis != size - 2:
-        made = op.Transpose(made, perm=[order.index(place) for place in range(size)])
+    if axis != depth - 2:
+        made = op.Transpose(made, perm=[order.index(place) for place in range(depth)])
     return as_type(op, made, kind)
 
 
-def _share(sizes: _Sizes, bins: Size, length: Size, onesided: bool) -> Value:
+def _share(bins: Number, length: Number, onesided: bool) -> Number:
     """What each bin counts in the inverse: 1 / length, twice that where it stands for its mirror image, too."""
-    op, whole = sizes.op, sizes.value(length)
-    single = op.Div(op.const(1, _WORK), as_type(op, whole, _WORK))
+    share = 1 / length.cast(_WORK)
     if not onesided:
-        return single
-    place = sizes.count(bins, [-1, 1])
-    double = op.Mul(place, op.const(2))
-    alone = op.Or(op.Equal(place, op.const(0)), op.Equal(double, whole))
-    return op.Where(alone, single, op.Mul(single, op.const(2, _WORK)))
+        return share
+    place = arange(bins).reshape(-1, 1)
+    paired = (place > 0) & (place * 2 < length)
+    return choose(paired, share * 2, share)
 
 
 def _transformed(
@@ -173,10 +120,8 @@ def _axis_attribute(op: StepBuilder, node: Node) -> Made:
 def _any_axis(op: StepBuilder, node: Node) -> Value:
     """An axis known only when the model runs: what lies before it, and behind it, are one axis each."""
     x = required(node, 0)
-    place, op = as_type(op, required(node, 2), DType.INT64), op.at(13)
-    place = op.Reshape(place, numbers(op, 1))
-    sizes = op.Shape(x)
-    place = op.Where(op.Less(place, numbers(op, 0)), op.Add(place, op.Shape(sizes)), place)
+    op = op.at(13)
+    place, sizes = axes_from_front(op, x, one_of(op, required(node, 2))), op.Shape(x)
     behind = op.Add(place, numbers(op, 1))
 
     def part(start: Value, end: Value) -> Value:
@@ -206,19 +151,19 @@ def _frames(op: StepBuilder, node: Node) -> Made:
         signal = op.at(9).Unsqueeze(signal, axes=[2])
     if rank(node, signal) != 3:
         raise Unsupported(node, "its signal hasn't rank 3")
-    sizes = _Sizes(op)
-    whole, step, length = sizes.of(signal, 1), sizes.given(node, 1), sizes.given(node, 3)
+    whole, step, length = size(op, signal, 1), _given(op, node, 1), _given(op, node, 3)
     if step is None:
         raise Unsupported(node, "frame_step is missing")
     if length is None:
-        length = whole if window is None else sizes.of(window, 0)
-    count = sizes.binary("Add", sizes.binary("Div", sizes.binary("Sub", whole, length), step), 1)
-    starts = op.Mul(sizes.count(count, [-1, 1]), sizes.value(step))
-    framed = op.Gather(signal, op.Add(starts, sizes.count(length, [1, -1])), axis=1)
+        length = whole if window is None else size(op, window, 0)
+    count = (whole - length) // step + 1
+    starts = arange(count).reshape(-1, 1) * step
+    places = op.Add(starts.value(), arange(length).reshape(1, -1).value())  # a table that would be long to write out
+    framed = op.Gather(signal, places, axis=1)
     if window is not None:
         framed = op.Mul(framed, op.Reshape(window, numbers(op, [-1, 1])))
     batch, _, parts = signal.tensor.shape or (None, None, None)
-    known = [size if isinstance(size, int) else None for size in (count, length)]
+    known = [None if found.array is None else int(found.array[0]) for found in (count, length)]
     framed.type = TensorType(signal.tensor.dtype, (batch, *known, parts))
     return op.at(17).DFT(framed, axis=2, onesided=attribute(node, "onesided", 1))
 
@@ -229,41 +174,40 @@ def _frames(op: StepBuilder, node: Node) -> Made:
 def _mel_matrix(op: StepBuilder, node: Node) -> Made:
     """MelWeightMatrix-17: triangles over the bins of a spectrum, whose corners lie evenly on the mel scale."""
     op = op.at(13)
-    sizes = _Sizes(op)
-    given = [sizes.given(node, index) for index in range(3)]
-    filters, length, rate = (size for size in given if size is not None)
+    given = [_given(op, node, index) for index in range(3)]
+    filters, length, rate = (found for found in given if found is not None)
 
     def real(value: Value) -> Value:
         return as_type(op, value, _WORK)
 
-    def number(value: float) -> Value:
+    def constant_of(value: float) -> Value:
         return op.const(value, _WORK)
 
     def mel(index: int) -> Value:
         hertz = single(op, real(required(node, index)))
-        return op.Mul(op.Log(op.Add(op.Div(hertz, number(700)), number(1))), number(2595 / np.log(10)))
+        return op.Mul(op.Log(op.Add(op.Div(hertz, constant_of(700)), constant_of(1))), constant_of(2595 / np.log(10)))
 
-    low, corners = mel(3), sizes.binary("Add", filters, 2)
-    step = op.Div(op.Sub(mel(4), low), real(sizes.value(corners)))
-    mels = op.Add(op.Mul(real(sizes.count(corners, [-1])), step), low)
-    hertz = op.Mul(op.Sub(op.Exp(op.Mul(mels, number(np.log(10) / 2595))), number(1)), number(700))
-    scaled = op.Mul(hertz, real(sizes.value(sizes.binary("Add", length, 1))))
-    places = op.Floor(op.Div(scaled, real(sizes.value(rate))))
+    low, corners = mel(3), filters + 2
+    step = op.Div(op.Sub(mel(4), low), real(corners.value()))
+    mels = op.Add(op.Mul(real(arange(corners).value()), step), low)
+    hertz = op.Mul(op.Sub(op.Exp(op.Mul(mels, constant_of(np.log(10) / 2595))), constant_of(1)), constant_of(700))
+    scaled = op.Mul(hertz, real((length + 1).value()))
+    places = op.Floor(op.Div(scaled, real(rate.value())))
 
     def corner(index: int) -> Value:
-        end = sizes.vector(sizes.binary("Add", filters, index))
+        end = (filters + index).value()
         return op.Slice(places, numbers(op, index), end, numbers(op, 0))
 
     left, top, right = (corner(index) for index in range(3))
-    bins = real(sizes.count(sizes.binary("Add", sizes.binary("Div", length, 2), 1), [-1, 1]))
+    bins = real(arange(length // 2 + 1).reshape(-1, 1).value())
 
     def slope(distance: Value, whole: Value) -> Value:
         """The part of the way from a corner to the top; a way of no length is never asked for."""
-        return op.Div(distance, op.Max(whole, number(1)))
+        return op.Div(distance, op.Max(whole, constant_of(1)))
 
     rising = slope(op.Sub(bins, left), op.Sub(top, left))
     falling = slope(op.Sub(right, bins), op.Sub(right, top))
-    zero, one = number(0), number(1)
+    zero, one = constant_of(0), constant_of(1)
     below = op.Where(op.Less(bins, left), zero, rising)
     above = op.Where(op.Less(bins, right), falling, zero)
     made = op.Where(op.Less(bins, top), below, op.Where(op.Greater(bins, top), above, one))
