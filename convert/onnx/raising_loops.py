@@ -13,6 +13,7 @@ from ...passes.errors import InvalidModel
 from ...passes.graph import Graph, Node, Value
 from ...passes.infer import FORMAL
 from ...passes.loop import Captured, Carried, Condition, Iteration, Sliced, Slot, Stacked
+from ...passes.opset.conform import conform
 from ...passes.rewrite import Builder, collect, rule
 from ...passes.types import DType, TensorType, Type, tensor
 
@@ -101,6 +102,7 @@ def _spread(node: Node, slots: Sequence[Slot], results: Sequence[Value]) -> list
 @rule("", "Loop")
 def loop(op: Builder, node: Node) -> Results:
     """Loop-1 ... Loop-25. A condition left out means that the body's condition is ignored."""
+    conform(node)
     body = _region(node, "body")
     states = _given(node, node.formal_inputs[2:])
     captures = _given(node, node.captures)
@@ -151,6 +153,7 @@ def loop(op: Builder, node: Node) -> Results:
 @rule("", "Scan")
 def scan(op: Builder, node: Node) -> Results:
     """Scan-9 and later, and Scan-8 as the loop over its batch around it."""
+    conform(node)
     return _scan_batch(op, node) if node.version < 9 else _scan(op, node)
 
 
@@ -250,6 +253,7 @@ def _without_batch(type: Type | None) -> Type | None:
 @rule("", "If")
 def branch(op: Builder, node: Node) -> Results:
     """If-1 ... If-25."""
+    conform(node)
     condition, captures = node.input(0), _given(node, node.captures)
     if condition is None:
         raise InvalidModel(f"{node!r}: without a condition")

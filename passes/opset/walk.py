@@ -38,7 +38,16 @@ from .steps import Adapter, Conditional, Made, same
 from .table import find, is_experimental
 
 # what adapters run into where sizes, axes or data of a node don't fit each other
-_CONTRADICTIONS = (ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, TypeError, ValueError)
+_CONTRADICTIONS = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    StopIteration,
+    TypeError,
+    ValueError,
+)
 
 
 def _kind(value: Value) -> DType | None:
@@ -97,7 +106,10 @@ class Walk:
 
     def __call__(self, op: Builder, node: Node) -> Sequence[Value]:
         try:
-            return self._logged(op, node)
+            made = self._logged(op, node)
+            if any(value.name for value in node.outputs[len(made) :]):
+                raise ValueError(f"of {len(node.outputs)} outputs only {len(made)} mean something")
+            return made[: len(node.outputs)]
         except _CONTRADICTIONS as error:
             what = " ".join(str(error).split()) or type(error).__name__
             raise InvalidModel(f"{node!r} contradicts itself or its operator: {what:.200}") from error

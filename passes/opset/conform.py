@@ -1,0 +1,97 @@
+"""Whether a node is what its operator's schema says: adapters rely on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from onnx.defs import OpSchema
+
+from ..errors import InvalidModel
+from ..graph import Node
+from ..protos import AttributeRef, SparseData
+from ..schemas import schema
+from ..tensor import TensorData
+
+_KINDS = OpSchema.AttrType
+_TEXT, _WHOLE, _REAL = (str, bytes), (int,), (int, float)
+_ITEMS: Mapping[Any, tuple[type, ...]] = {
+    _KINDS.INT: _WHOLE,
+    _KINDS.FLOAT: _REAL,
+    _KINDS.STRING: _TEXT,
+    _KINDS.TENSOR: (TensorData,),
+    _KINDS.SPARSE_TENSOR: (SparseData,),
+}
+_LISTS: Mapping[Any, tuple[type, ...]] = {_KINDS.INTS: _WHOLE, _KINDS.FLOATS: _REAL, _KINDS.STRINGS: _TEXT}
+
+
+@dataclass(frozen=True, slots=True)
+class _Signature:
+    """What a schema says of a node's form. `required` are the inputs that can't be left out."""
+
+    inputs: tuple[int, int]
+    outputs: tuple[int, int]
+    required: Sequence[int]
+    attributes: Mapping[str, Any]
+    demanded: Sequence[str]
+    graphs: Sequence[str]
+
+
+@cache
+def _signature(domain: str, op_type: str, version: int) -> _Signature | None:
+    found = schema(domain, op_type, version)
+    if found is None:
+        return None
+    single = OpSchema.FormalParameterOption.Single
+    graphs = [name for name, entry in found.attributes.items() if entry.type == _KINDS.GRAPH]
+    return _Signature(
+        (found.min_input, found.max_input),
+        (found.min_output, found.max_output),
+        [index for index, place in enumerate(found.inputs) if place.option == single],
+        {name: entry.type for name, entry in found.attributes.items()},
+        [name for name, entry in found.attributes.items() if entry.required and name not in graphs],
+        [name for name in graphs if found.attributes[name].required],
+    )
+
+
+def conform(node: Node) -> None:
+    """Refuse a node that doesn't have the inputs, outputs and attributes of its operator at its version.
+
+    Raises:
+        InvalidModel: it doesn't; the message says what is wrong.
+    """
+    told = _signature(node.domain, node.op_type, node.version)
+    if told is None:
+        return
+    _count(node, "inputs", len(node.formal_inputs), told.inputs)
+    _count(node, "outputs", len(node.outputs), told.outputs)
+    for index in told.required:
+        if node.input(index) is None:
+            raise InvalidModel(f"{node!r}: input {index} is missing")
+    for name in told.demanded:
+        if name not in node.attributes:
+            raise InvalidModel(f"{node!r}: attribute {name} is missing")
+    for name in told.graphs:
+        if name not in node.regions:
+            raise InvalidModel(f"{node!r}: its graph {name} is missing")
+    for name, value in node.attributes.items():
+        if name in told.attributes and not _is_of(value, told.attributes[name]):
+            raise InvalidModel(f"{node!r}: attribute {name} is {value!r:.40}, which is no {told.attributes[name].name}")
+
+
+def _count(node: Node, what: str, count: int, allowed: tuple[int, int]) -> None:
+    least, most = allowed
+    if not least <= count <= most:
+        raise InvalidModel(f"{node!r} has {count} {what}; it takes {least} to {most}")
+
+
+def _is_of(value: Any, kind: Any) -> bool:
+    if isinstance(value, AttributeRef):
+        return True
+    if kind in _ITEMS:
+        return isinstance(value, _ITEMS[kind])
+    if kind in _LISTS:
+        return isinstance(value, list | tuple) and all(isinstance(item, _LISTS[kind]) for item in value)
+    return True
