@@ -9,10 +9,25 @@ from ..graph import Node, Value
 from ..types import DType
 from .build import StepBuilder
 from .loops import Pass, looped
-from .steps import Made, Step, as_type, attribute, changed, constant, dtype, numbers, required, rows, same
+from .steps import (
+    INT64_MAX,
+    SHORT_INTEGERS,
+    Made,
+    Step,
+    as_type,
+    attribute,
+    chained,
+    changed,
+    constant,
+    dtype,
+    numbers,
+    required,
+    rows,
+    same,
+    work_type,
+)
 
-_SMALL = (DType.INT8, DType.INT16, DType.UINT8, DType.UINT16)
-_SINGLE = (*_SMALL, DType.FLOAT16, DType.FLOAT32)  # float32 has all their numbers
+_SINGLE = (*SHORT_INTEGERS, DType.FLOAT16, DType.FLOAT32)  # float32 has all their numbers
 _I32, _I64, _F32, _F64, _BOOL = DType.INT32, DType.INT64, DType.FLOAT32, DType.FLOAT64, DType.BOOL
 
 
@@ -31,7 +46,7 @@ def _modulo(op: StepBuilder, node: Node) -> Made:
     kind = dtype(node, node.input(0))
     if kind.is_float:
         return _float_modulo(op, node, kind) if attribute(node, "fmod", 0) else _floor_modulo(op, node)
-    work = _I32 if kind in _SMALL else kind
+    work = _I32 if kind in SHORT_INTEGERS else kind
     a, b = (as_type(op, required(node, index), work) for index in range(2))
     known = constant(node, 1)
     positive = not kind.is_signed or (known is not None and bool((known > 0).all()))
@@ -54,7 +69,7 @@ def _signed_as(op: StepBuilder, remainder: Value, b: Value, kind: DType, positiv
 def _float_modulo(op: StepBuilder, node: Node, kind: DType) -> Made:
     """C's fmod, which is exact (float16's is computed as float32): |b| is doubled until it nearly reaches |a|, and on
     its way back taken off wherever it fits; none of that rounds."""
-    work = _F64 if kind is _F64 else _F32
+    work = work_type(kind)
     a, b = (as_type(op, required(node, index), work) for index in range(2))
     infinity, zero = op.const(np.inf, work), op.const(0, work)
     size, least = op.Abs(a), op.Abs(b)
@@ -232,15 +247,11 @@ def _to_one_shape(op: StepBuilder, node: Node) -> Made:
     if len(values) == 1 or (None not in shapes and len(set(shapes)) == 1):
         return None
     if node.op_type in ("Sum", "Mean"):
-        made, *others = values
-        for other in others:
-            made = op.Add(made, other)
+        made = chained(op, "Add", values)
         count = op.const(len(values), dtype(node, made))
         return op.Div(made, count) if node.op_type == "Mean" else made
-    spread = None  # 0 everywhere, NaN or not
-    for value in values:
-        zeros = as_type(op, op.Less(value, value), dtype(node, value))
-        spread = zeros if spread is None else op.Add(spread, zeros)
+    zeros = [as_type(op, op.Less(value, value), dtype(node, value)) for value in values]  # NaN or not
+    spread = chained(op, "Add", zeros)
     return op.call(node.op_type, *[op.Sub(value, spread) for value in values])  # which keeps a -0
 
 
@@ -265,7 +276,7 @@ def _same_text(op: StepBuilder, node: Node) -> Made:
         raise Unsupported(node, "strings can't be compared before version 11")
     flat = [op.Reshape(value, numbers(op, [-1])) for value in (a, b)]
     places = op.Unique(op.Concat(*flat, axis=0), _outputs=3)[2]
-    count, end = op.Shape(flat[0]), numbers(op, [np.iinfo(np.int64).max])
+    count, end = op.Shape(flat[0]), numbers(op, INT64_MAX)
     first, second = op.Slice(places, numbers(op, [0]), count), op.Slice(places, count, end)
     return op.Equal(op.reshape(first, op.Shape(a)), op.reshape(second, op.Shape(b)))
 
@@ -295,7 +306,7 @@ def _sign(op: StepBuilder, node: Node) -> Value:
     """Sign-9. NaN stays one: 0 / 0."""
     x = required(node, 0)
     kind = dtype(node, x)
-    zero, work = op.const(0, kind), _I32 if kind in _SMALL else kind
+    zero, work = op.const(0, kind), _I32 if kind in SHORT_INTEGERS else kind
     above, below = (as_type(op, op.at(9).call(name, x, zero), work) for name in ("Greater", "Less"))
     made = op.Sub(above, below)
     return op.Div(made, as_type(op, _is_number(op, x, kind), kind)) if kind.is_float else as_type(op, made, kind)

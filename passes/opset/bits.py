@@ -9,7 +9,7 @@ from ..graph import Node, Value
 from ..protos import DTYPES
 from ..types import DType
 from .build import StepBuilder
-from .steps import Adapter, Made, Step, as_type, attribute, constant, dtype, given, required, same
+from .steps import INT64_MIN, Adapter, Made, Step, as_type, attribute, constant, dtype, given, required, same
 
 _I64, _U64 = DType.INT64, DType.UINT64
 _UNSIGNED = {
@@ -18,7 +18,6 @@ _UNSIGNED = {
     DType.INT32: DType.UINT32,
     DType.INT64: DType.UINT64,
 }
-_LOWEST = -(1 << 63)
 
 
 def _shift_of_any(op: StepBuilder, node: Node) -> Made:
@@ -69,7 +68,7 @@ def _shift(op: StepBuilder, node: Node) -> Value:
 def _both(op: StepBuilder, a: Value, b: Value, bits: int) -> Value:
     """a & b of int64, its lowest `bits`: one axis more has the digits. The sign bit of 64 is taken off before."""
     powers = op.const(np.int64(1) << np.arange(min(bits, 63), dtype=np.int64), _I64)
-    zero, two, lowest = op.const(0, _I64), op.const(2, _I64), op.const(_LOWEST, _I64)
+    zero, two, lowest = op.const(0, _I64), op.const(2, _I64), op.const(INT64_MIN, _I64)
     negatives, digits = [], []
     for value in (a, b):
         negative = op.Less(value, zero)

@@ -15,7 +15,7 @@ from ..graph import Node, Value
 from ..types import DType, TensorType
 from .allowed import alike, allowed, spelled
 from .build import StepBuilder
-from .steps import as_type, attribute, tensor_type
+from .steps import SHORT_INTEGERS, as_type, attribute, tensor_type
 
 
 def _names(text: str) -> frozenset[str]:
@@ -47,7 +47,6 @@ _NEVER = _names("Cast CastLike BitCast")
 _EXTREMES = {"ReduceMax": ("Max", np.min), "ReduceMin": ("Min", np.max)}
 
 _I32, _I64, _U64, _F32, _F64 = DType.INT32, DType.INT64, DType.UINT64, DType.FLOAT32, DType.FLOAT64
-_SHORT = (DType.INT8, DType.INT16, DType.UINT8, DType.UINT16)
 _HALF = (DType.FLOAT16, DType.BFLOAT16)
 _TINY = (DType.INT4, DType.UINT4, DType.INT2, DType.UINT2)
 
@@ -62,7 +61,7 @@ def _wider(node: Node, kind: DType) -> Sequence[DType]:
     wraps = name in _WRAPS or (name in _MOVES and reduction in ("add", "mul"))
     if kind is DType.BOOL:
         return (DType.UINT8, _I32, _I64, _F32) if moves or compares else ()
-    if kind in _SHORT or kind in _TINY:
+    if kind in SHORT_INTEGERS or kind in _TINY:
         whole = (_I32, _I64) if moves or compares or wraps or name in _SHORT_RESULTS else ()
         return (*whole, _F32) if moves or compares else whole
     if kind in (DType.INT32, DType.UINT32):

@@ -46,6 +46,8 @@ def counted(op: StepBuilder, count: Value) -> Value:
     known = known_array(count)
     if known is not None and known.size == 1 and known.item() <= _MOST:
         return numbers(op, np.arange(known.item()))
+    if op.target >= 11:
+        return op.at(11).Range(op.const(0), single(op, count), op.const(1), _types=[_VECTOR])
     if op.target < 9:
         return looped(op, single(op, count), [], [], lambda one: (None, [one.turn]))[0]
     early = op.at(9)

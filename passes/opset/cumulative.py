@@ -12,7 +12,7 @@ from .build import StepBuilder
 from .counting import one_of
 from .known import known_array
 from .runtime_axes import axes_from_front
-from .steps import Adapter, Made, Step, attribute, constant, dtype, numbers, rank, required
+from .steps import INT64_MAX, Adapter, Made, Step, attribute, constant, dtype, numbers, rank, required
 
 
 def _by_scan(operator: str, start: float) -> Adapter:
@@ -86,11 +86,9 @@ def _from_first_to_last(op: StepBuilder, node: Node, data: Value, operator: str,
     _, made = op.place(scan, [first, elements], plan, 2, [inner, whole])
     if not padded:
         return made
-    from_place, to_place = (0, -1) if bool(exclusive) is not bool(reverse) else (1, _END)
+    from_place, to_place = (0, -1) if bool(exclusive) is not bool(reverse) else (1, INT64_MAX)
     return early.Slice(made, starts=[from_place], ends=[to_place], axes=[0], _types=[data.type])
 
-
-_END = (1 << 63) - 1
 
 ROWS = {
     ("CumSum", 11): Step("CumSum came with version 11", _by_scan("Add", 0.0)),

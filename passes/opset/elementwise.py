@@ -9,9 +9,9 @@ from ..graph import Node
 from ..types import DType
 from .build import StepBuilder
 from .steps import (
+    SHORT_INTEGERS,
     Made,
     Step,
-    added,
     as_type,
     attribute,
     both,
@@ -112,7 +112,6 @@ def _through_float(op: StepBuilder, node: Node) -> Made:
     return as_type(op, op.Erf(as_type(op, x, DType.FLOAT64)), kind)
 
 
-_SMALL = (DType.INT8, DType.INT16, DType.UINT8, DType.UINT16)
 _CONSUMED = dropped("consumed_inputs")
 
 ROWS = {
@@ -132,12 +131,11 @@ ROWS = {
     **rows("Add Div Mul Sub And Equal Greater Less Or Pow Xor", 7, Step(_aligned, _along)),
     ("Gemm", 7): Step(lambda op, node: changed(node, without=("broadcast",)), _along),
     ("PRelu", 7): Step(_per_channel, "slopes before version 7 were for one channel each, or a single one"),
-    **rows("Add Div Mul Sub", 14, through(DType.INT64, *_SMALL)),
+    **rows("Add Div Mul Sub", 14, through(DType.INT64, *SHORT_INTEGERS)),
     ("IsInf", 20): through(DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16),
     ("Cast", 6): Step(_cast_number, _cast_name),
     ("Cast", 9): Step(_cast_number, same),  # models of opset 6 went on spelling for a while
     **rows("Cast CastLike", 19, _irrelevant("saturate")),
     **rows("Cast CastLike", 24, _irrelevant("round_mode")),
     ("Erf", 13): Step(_through_float, same),
-    ("Range", 27): added(stash_type=1),
 }

@@ -11,7 +11,7 @@ from ..errors import Unsupported
 from ..graph import Node, Value
 from .build import StepBuilder
 from .moments import by_mean_and_variance
-from .steps import Adapter, Made, Step, attribute, changed, dtype, given, numbers, rank, required
+from .steps import INT64_MAX, Adapter, Made, Step, attribute, changed, dtype, given, numbers, rank, required
 
 
 def _scaled(op: StepBuilder, node: Node, x: Value, factor: float) -> Value:
@@ -52,7 +52,7 @@ def _crop(op: StepBuilder, node: Node) -> Made:
     left, top, right, bottom = given(node, "border")
     size = attribute(node, "scale")
     height, width = (top + size[0], left + size[1]) if size else (-bottom, -right)
-    ends = [end or np.iinfo(np.int64).max for end in (height, width)]
+    ends = [end or INT64_MAX for end in (height, width)]
     return op.at(10).Slice(required(node, 0), numbers(op, [top, left]), numbers(op, ends), numbers(op, [2, 3]))
 
 

@@ -276,11 +276,6 @@ def unravelled(index: Number, lengths: Sequence[Number]) -> list[Number]:
     return [index, *found]
 
 
-def work_type(kind: DType) -> DType:
-    """The type in which floats of a type are computed: at least float32."""
-    return kind if kind in (DType.FLOAT32, DType.FLOAT64) else DType.FLOAT32
-
-
 def joined(op: StepBuilder, parts: Sequence[Number]) -> Value:
     """Vectors one after the other, as a shape."""
     arrays = [part.array for part in parts]

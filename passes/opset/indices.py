@@ -12,6 +12,7 @@ from ..types import DType
 from .build import StepBuilder
 from .counting import single
 from .offsets import (
+    MOST_COMPARED,
     Size,
     along,
     common_rank,
@@ -29,11 +30,23 @@ from .offsets import (
     vector,
 )
 from .offsets import strides as strides_of
-from .steps import Made, Step, as_int64, as_type, attribute, changed, constant, numbers, put, rank, required, same
+from .steps import (
+    INT64_MIN,
+    Made,
+    Step,
+    as_int64,
+    as_type,
+    attribute,
+    changed,
+    constant,
+    numbers,
+    put,
+    rank,
+    required,
+    same,
+)
 
-_INT64_MIN = np.iinfo(np.int64).min
-_MOST = 1 << 14  # elements that are compared with each other
-_WRITTEN = 1 << 8  # of which as much is written out
+_WRITTEN = 1 << 8  # comparisons that are written out
 
 
 # Gather ------------------------------------------------------------------------------------------
@@ -134,7 +147,7 @@ def _all_off(op: StepBuilder, node: Node) -> Made:
     if nonnegative(node, 0):
         return None
     indices = as_int64(op, required(node, 0))
-    nowhere = op.Where(op.Less(indices, op.const(0)), op.const(_INT64_MIN), indices)
+    nowhere = op.Where(op.Less(indices, op.const(0)), op.const(INT64_MIN), indices)
     return changed(node, inputs=put(node.formal_inputs, 0, nowhere))
 
 
@@ -195,7 +208,7 @@ def _not_zero(op: StepBuilder, node: Node) -> Value:
         raise Unsupported(node, "of a scalar it can't be said before version 9")
     sizes = extents(op, x, size)
     total = total_of(op, sizes)
-    if isinstance(total, int) and total > _MOST:
+    if isinstance(total, int) and total > MOST_COMPARED:
         raise Unsupported(node, f"{total} elements are too many to be compared before version 9")
     chosen = as_type(op, flat(op, x), DType.BOOL)
     here, there = (along(op, total, axis, 2) for axis in range(2))

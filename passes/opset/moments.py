@@ -13,7 +13,7 @@ from ..graph import Node, Value
 from ..protos import DTYPES
 from ..types import DType
 from .build import StepBuilder
-from .steps import Made, Step, as_type, attribute, dtype, numbers, rank, required, wanted
+from .steps import Made, Step, as_type, attribute, dtype, numbers, rank, required, wanted, work_type
 
 
 def _stash(node: Node) -> DType:
@@ -74,8 +74,7 @@ def _by_group(op: StepBuilder, node: Node) -> Made:
     """GroupNormalization-18: a scale and a bias for each group."""
     x, kind = required(node, 0), dtype(node, required(node, 0))
     op = op.at(13)
-    stash = DType.FLOAT32 if kind.bits < DType.FLOAT32.bits else kind
-    made = as_type(op, _grouped(op, node, stash), kind)
+    made = as_type(op, _grouped(op, node, work_type(kind)), kind)
     scale, bias = (op.Reshape(required(node, index), numbers(op, [-1, 1])) for index in (1, 2))
     return op.Reshape(op.Add(op.Mul(made, scale), bias), op.Shape(x))
 

@@ -12,24 +12,25 @@ from ..types import DType, TensorType
 from .build import StepBuilder
 from .counting import counted, one_of
 from .known import known_array
-from .steps import as_int64, dtype, numbers, rank, required
+from .steps import as_int64, chained, dtype, numbers, rank, required
 
 Size = int | Value
 """A number of elements: known, or an int64 scalar of the graph."""
 
 _MOST = 1 << 16  # offsets that are written out
+MOST_COMPARED = 1 << 14
+"""How many elements are compared with each other at most."""
 
 
 def extent(op: StepBuilder, value: Value, axis: int) -> Size:
-    """The size of an axis, which may count from the back where the rank is known."""
+    """The size of an axis, which may count from the back."""
     dims = value.tensor.shape
     if dims is not None:
         axis %= len(dims)
         size = dims[axis]
         if isinstance(size, int):
             return size
-    assert axis >= 0
-    return op.at(9).Gather(op.Shape(value), op.const(axis), axis=0)
+    return op.at(9 if axis >= 0 else 11).Gather(op.Shape(value), op.const(axis), axis=0)
 
 
 def extents(op: StepBuilder, value: Value, size: int) -> list[Size]:
@@ -130,10 +131,7 @@ def grid(op: StepBuilder, counts: Sequence[Size | None], steps: Sequence[Size]) 
         terms.append(order if step == 1 else op.Mul(order, scalar(op, step)))
     if known.shape != (1,) * size:
         terms.insert(0, op.const(known))
-    made = terms[0] if terms else None
-    for term in terms[1:]:
-        made = op.Add(made, term)
-    return made
+    return chained(op, "Add", terms) if terms else None
 
 
 def nonnegative(node: Node, index: int) -> bool:

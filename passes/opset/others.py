@@ -41,16 +41,6 @@ def _same_shapes(op: StepBuilder, node: Node) -> Made:
     return None
 
 
-def _no_bias(op: StepBuilder, node: Node) -> Made:
-    """Gemm: C could not be left out."""
-    if node.input(2) is not None:
-        return None
-    a = required(node, 0)
-    if a.tensor.dtype is None:
-        raise Unsupported(node, "the element type of A isn't known")
-    return changed(node, inputs=[*node.formal_inputs[:2], op.const(0, a.tensor.dtype)])
-
-
 def _keys(node: Node) -> object:
     """The number of keys of an Attention, past ones included; None where it isn't known."""
     shapes = [value.tensor.shape for value in (node.input(1), node.input(4)) if value is not None]
@@ -89,7 +79,6 @@ ROWS = {
     ("Constant", 11): Step(same, _one_tensor),
     ("Constant", 12): Step(same, _one_tensor),
     ("If", 11): Step(same, _same_shapes),
-    ("Gemm", 11): Step(same, _no_bias),
     ("Attention", 24): Step(_whole_mask, _mask_of_all),
     ("Attention", 25): added(left_window_size=-1, right_window_size=-1),
 }

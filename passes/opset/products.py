@@ -1,4 +1,4 @@
-"""Products of matrices and tensors going down: Einsum, Det, and MatMul and Gemm of integers."""
+"""Products of matrices and tensors going down: Einsum, Det, MatMul, Gemm."""
 
 from __future__ import annotations
 
@@ -13,7 +13,22 @@ from ..types import DType, TensorType
 from .build import StepBuilder
 from .counting import counted, single
 from .loops import Pass, looped
-from .steps import Made, Step, as_type, attribute, dtype, given, numbers, rank, required, same
+from .offsets import along, extent
+from .steps import (
+    SHORT_INTEGERS,
+    Made,
+    Step,
+    as_type,
+    attribute,
+    changed,
+    dtype,
+    given,
+    numbers,
+    rank,
+    required,
+    same,
+    work_type,
+)
 
 _I64, _BOOL, _F32 = DType.INT64, DType.BOOL, DType.FLOAT32
 
@@ -67,7 +82,7 @@ def _einsum(op: StepBuilder, node: Node) -> Value:
     """Einsum-12: what only one operand has is summed first, then one operand after the other is multiplied in."""
     early, kind = op.at(11), dtype(node, node.input(0))
     terms, result = _parsed(node)
-    if kind in (DType.INT8, DType.INT16, DType.UINT8, DType.UINT16):  # whose low digits are the same in int32
+    if kind in SHORT_INTEGERS:  # whose low digits are the same in int32
         terms = [_Term(as_type(op, term.value, DType.INT32), term.axes) for term in terms]
     terms = [_diagonal(early, term) for term in terms]
     made: _Term | None = None
@@ -88,12 +103,8 @@ def _diagonal(op: StepBuilder, term: _Term) -> _Term:
         first = term.axes.index(name)
         if first == axis:
             continue
-        size = op.Gather(op.Shape(term.value), numbers(op, [first]), _types=[TensorType(_I64, (1,))])
-        places = counted(op, size)
-        lines = [
-            op.Reshape(places, numbers(op, [-1 if other == own else 1 for other in range(len(term.axes))]))
-            for own in (first, axis)
-        ]
+        size = extent(op, term.value, first)
+        lines = [along(op, size, own, len(term.axes)) for own in (first, axis)]
         kind = term.value.tensor.dtype or _F32
         kept = op.Where(op.Equal(*lines), term.value, op.const(0, kind))
         axes = (*term.axes[:axis], *term.axes[axis + 1 :])
@@ -178,7 +189,7 @@ def _determinant(op: StepBuilder, node: Node) -> Value:
     size, kind = rank(node, x), dtype(node, x)
     if size < 2:
         raise InvalidModel(f"{node!r}: a tensor of rank {size} is no matrix")
-    work = _F32 if kind in (DType.FLOAT16, DType.BFLOAT16) else kind
+    work = work_type(kind)
     order, outer = _sizes(late, x, size - 1, size), _sizes(late, x, 0, size - 2)
     assert order is not None
     batch = numbers(op, [1]) if outer is None else late.ReduceProd(outer, axes=[0], keepdims=1)
@@ -221,7 +232,14 @@ def _elimination(one: Pass) -> tuple[None, list[Value]]:
     return None, [rest, done, body.Mul(product, body.Mul(pivot, sign))]
 
 
-# integers ----------------------------------------------------------------------------------------
+# MatMul, Gemm ----------------------------------------------------------------------------------------
+
+
+def _no_bias(op: StepBuilder, node: Node) -> Made:
+    """Gemm: C could not be left out."""
+    if node.input(2) is not None:
+        return None
+    return changed(node, inputs=[*node.formal_inputs[:2], op.const(0, dtype(node, required(node, 0)))])
 
 
 def _matrix_product(op: StepBuilder, node: Node) -> Made:
@@ -262,5 +280,6 @@ ROWS = {
     ("Einsum", 12): Step("Einsum came with version 12", _einsum),
     ("Det", 11): Step("Det came with version 11", _determinant),
     ("MatMul", 9): Step(same, _matrix_product),
+    ("Gemm", 11): Step(same, _no_bias),
     ("Gemm", 9): Step(same, _gemm_of_integers),
 }

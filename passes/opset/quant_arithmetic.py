@@ -16,10 +16,23 @@ from ..graph import Node, Value
 from ..types import DType
 from .build import StepBuilder
 from .counting import single
-from .steps import Made, Step, as_type, attribute, constant, dtype, fixed, numbers, rank, required
+from .folding import arange, size
+from .steps import (
+    SHORT_INTEGERS,
+    Made,
+    Step,
+    as_type,
+    attribute,
+    chained,
+    constant,
+    dtype,
+    fixed,
+    numbers,
+    rank,
+    required,
+)
 
-_SHORT = frozenset({DType.INT8, DType.UINT8, DType.INT16, DType.UINT16})
-_TINY = frozenset({DType.INT4, DType.UINT4, DType.INT2, DType.UINT2})
+_TINY = (DType.INT4, DType.UINT4, DType.INT2, DType.UINT2)
 _REAL = frozenset({DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16})
 _TAP = 255 * 255
 """What one product of two 8-bit integers without their zero points comes to at most."""
@@ -47,18 +60,13 @@ def _spread(op: StepBuilder, node: Node, value: Value) -> Value:
     if _is_single(value) or rank(node, value) == 0:
         return single(op, value)
     x = required(node, 0)
-    size = rank(node, x)
-    axis = attribute(node, "axis", 1) % size
+    axes = rank(node, x)
+    axis = attribute(node, "axis", 1) % axes
     block = attribute(node, "block_size", 0)
     if not block:
-        return _along(op, node, value, size, axis)
-    length = (x.tensor.shape or [None] * size)[axis]
-    if isinstance(length, int):
-        places = op.const(np.arange(length) // block, DType.INT64)
-    else:
-        count = op.Gather(op.Shape(x), op.const(axis))
-        places = op.Div(op.Range(op.const(0), count, op.const(1)), op.const(block))
-    return op.Gather(value, places, axis=axis)
+        return _along(op, node, value, axes, axis)
+    places = arange(size(op, x, axis)) // block
+    return op.Gather(value, places.value(), axis=axis)
 
 
 def quantized(op: StepBuilder, node: Node, kind: DType) -> Value:
@@ -70,7 +78,7 @@ def quantized(op: StepBuilder, node: Node, kind: DType) -> Value:
     ratio = op.Div(as_type(op, x, work), _spread(op, node, scale))
     if kind.is_float and kind.bits == 8:  # its zero point is 0
         return as_type(op.at(19), ratio, kind, saturate=attribute(node, "saturate", 1))
-    if kind not in _SHORT | _TINY:
+    if kind not in (*SHORT_INTEGERS, *_TINY):
         raise Unsupported(node, f"quantization to {kind.value} can't be said by arithmetic")
     wide = op.Round(as_type(op, ratio, DType.FLOAT32))
     offset = None if zero is None else as_type(op, _spread(op, node, zero), DType.FLOAT32)
@@ -235,13 +243,11 @@ def _convolved(op: StepBuilder, node: Node, places: Sequence[int]) -> Value:
     data, filters = _centred(op, x, x_zero, kind), _centred(op, w, w_zero, kind)
     if parts is None or len(parts) == 1 or kind is DType.FLOAT64:
         return as_type(op, op.Conv(data, filters, **attributes), DType.INT32)
-    sums: Value | None = None
+    sums: list[Value] = []
     for start, end in parts:
         ends = numbers(op, start), numbers(op, end), numbers(op, 1)
-        part = as_type(op, op.Conv(op.Slice(data, *ends), op.Slice(filters, *ends), **attributes), DType.INT32)
-        sums = part if sums is None else op.Add(sums, part)
-    assert sums is not None
-    return sums
+        sums.append(as_type(op, op.Conv(op.Slice(data, *ends), op.Slice(filters, *ends), **attributes), DType.INT32))
+    return chained(op, "Add", sums)
 
 
 def _conv_integer(op: StepBuilder, node: Node) -> Made:

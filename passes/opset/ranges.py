@@ -6,12 +6,13 @@ import numpy as np
 
 from ..errors import Unsupported
 from ..graph import Node, Value
-from ..protos import ENUMS
+from ..protos import DTYPES
 from ..types import DType, TensorType
 from .build import StepBuilder
 from .counting import counted, one_of
 from .known import known_array
-from .steps import Step, as_int64, as_type, attribute, constant, dtype, numbers, rank, required
+from .offsets import along, extent
+from .steps import Step, added, as_int64, as_type, attribute, constant, dtype, numbers, rank, required, work_type
 
 # Range -------------------------------------------------------------------------------------------
 
@@ -22,7 +23,7 @@ def _range(op: StepBuilder, node: Node) -> Value:
     if certain is not None:
         return op.const(certain)
     kind = dtype(node, required(node, 0))
-    work = kind if kind in (DType.FLOAT32, DType.FLOAT64) else DType.FLOAT32 if kind.is_float else DType.INT64
+    work = work_type(kind) if kind.is_float else DType.INT64
     start, limit, delta = (one_of(op, as_type(op, required(node, index), work)) for index in range(3))
     count = _count_of_floats(op, start, limit, delta) if kind.is_float else _count_of(op, node, start, limit, delta)
     made = as_type(op, counted(op, count), work)
@@ -93,20 +94,14 @@ def _tiled(op: StepBuilder, node: Node) -> Value:
 def _eye(op: StepBuilder, node: Node) -> Value:
     """EyeLike-9: where the column is the row and k more."""
     data = required(node, 0)
-    sizes = op.Shape(data)
-    number = attribute(node, "dtype")
-    kind = dtype(node, data) if number is None else next(dtype for dtype, found in ENUMS.items() if found == number)
-
-    def positions(axis: int, shape: list[int]) -> Value:
-        size = op.Slice(sizes, starts=[axis], ends=[axis + 1], axes=[0], _types=[TensorType(DType.INT64, (1,))])
-        return op.Reshape(counted(op, size), numbers(op, shape))
-
-    last = rank(node, data) - 1  # a vector's length is that of both axes
-    rows, columns = positions(0, [-1, 1]), positions(last, [1, -1])
+    number, last = attribute(node, "dtype"), rank(node, data) - 1  # a vector's length is that of both axes
+    kind = dtype(node, data) if number is None else DTYPES[number]
+    rows, columns = along(op, extent(op, data, 0), 0, 2), along(op, extent(op, data, last), 1, 2)
     return as_type(op, op.Equal(columns, op.Add(rows, op.const(attribute(node, "k", 0)))), kind)
 
 
 ROWS = {
+    ("Range", 27): added(stash_type=1),
     ("Range", 11): Step("Range came with version 11", _range),
     ("ConstantOfShape", 9): Step("ConstantOfShape came with version 9", _filled),
     ("EyeLike", 9): Step("EyeLike came with version 9", _eye),

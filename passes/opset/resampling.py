@@ -18,8 +18,8 @@ from ..errors import Unsupported
 from ..graph import Node, Value
 from ..types import DType
 from .build import StepBuilder
-from .folding import OPSET, Array, Number, arange, choose, known, number, size, work_type
-from .steps import as_type, attribute, dtype, rank, required
+from .folding import OPSET, Array, Number, arange, choose, known, number, size
+from .steps import as_type, attribute, chained, dtype, rank, required, work_type
 
 _F64, _I64 = DType.FLOAT64, DType.INT64
 _EXACT = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT32, DType.UINT32)
@@ -170,9 +170,7 @@ def _resampled(op: StepBuilder, node: Node, data: Value, axis: _Axis, how: _Filt
         taps = _taps(node, places, axis, how)
         some = [tap for tap in taps if tap[1].array is None or tap[1].array.any()]
         parts = [weighted(op, gathered(index), weight.reshape(-1, *tail)) for index, weight in some or taps[:1]]
-        made = parts[0]
-        for part in parts[1:]:
-            made = op.Add(made, part)
+        made = chained(op, "Add", parts)
     if how.coordinates == "tf_crop_and_resize":
         outside = ((places < 0) | (places > last)).reshape(-1, *tail)
         if outside.array is None or outside.array.any():

@@ -29,10 +29,9 @@ from .folding import (
     product,
     size,
     unravelled,
-    work_type,
 )
 from .resampling import cubic_weight, linear_weight, weighted
-from .steps import Made, Step, as_type, attribute, changed, dtype, numbers, rank, required
+from .steps import Made, Step, as_type, attribute, chained, changed, dtype, numbers, rank, required, work_type
 
 _I64 = DType.INT64
 Taps = Sequence[tuple[Number, Number]]
@@ -51,13 +50,6 @@ def _corners(lengths: Sequence[Number], taps: Sequence[Taps], first: Number) -> 
         index, weight = flattened([place for place, _ in combination], lengths), product([w for _, w in combination])
         found.append((index if first.array is not None and not first.array.any() else index + first, weight))
     return found
-
-
-def _added(op: StepBuilder, parts: Sequence[Value]) -> Value:
-    made = parts[0]
-    for part in parts[1:]:
-        made = op.Add(made, part)
-    return made
 
 
 # GridSample ----------------------------------------------------------------------------------------
@@ -135,7 +127,7 @@ def _grid_sample(op: StepBuilder, node: Node) -> Made:
             nothing = op.const(np.zeros(1, kind.numpy), kind)
             seen = op.Where(weight.cast(DType.BOOL).value(), seen, nothing, _types=[seen.type])
         parts.append(seen)
-    made = op.Transpose(_added(op, parts), perm=[1, 0, 2])
+    made = op.Transpose(chained(op, "Add", parts), perm=[1, 0, 2])
     shape = [known(op, [0, 0], _I64), *(size(op, grid, 1 + axis) for axis in range(axes))]
     return as_type(op, op.Reshape(made, joined(op, shape)), kind)
 
@@ -227,7 +219,7 @@ def _roi_align(op: StepBuilder, node: Node) -> Made:
     shape = [known(op, [0, 0, cells[0]], _I64), rows_most, known(op, [cells[1]], _I64), columns_most]
     count = (tall * wide).reshape(-1, 1, 1)
     if mode == "avg":
-        made = op.ReduceSum(op.Reshape(_added(op, parts), joined(op, shape)), axes=[3, 5], keepdims=0)
+        made = op.ReduceSum(op.Reshape(chained(op, "Add", parts), joined(op, shape)), axes=[3, 5], keepdims=0)
         made = op.Div(made, count.at_least(1).value())
     else:
         there = lines[0][1].reshape(*_ALONG[0]) & lines[1][1].reshape(*_ALONG[1])
@@ -289,7 +281,7 @@ def _deform_conv(op: StepBuilder, node: Node) -> Made:
         weighted(op, op.Gather(rows, index.value(), axis=1), weight)
         for index, weight in _corners(lengths, taps, first * product(lengths))
     ]
-    columns = _added(op, parts)  # channels of a region, images, regions, positions of the kernel, output
+    columns = chained(op, "Add", parts)  # channels of a region, images, regions, positions of the kernel, output
     mask, bias = node.input(4), node.input(3)
     if mask is not None:
         columns = op.Mul(columns, op.Reshape(as_type(op, mask, work), numbers(op, [0, regions, positions, -1])))

@@ -1,4 +1,4 @@
-"""Elements by their order: TopK, Unique, NonMaxSuppression."""
+"""Elements by their order: TopK, ArgMax, Unique, NonMaxSuppression."""
 
 from __future__ import annotations
 
@@ -10,19 +10,22 @@ from ..types import DType, TensorType
 from .build import StepBuilder
 from .counting import counted, one_of, single
 from .loops import Pass, looped
-from .offsets import along, extent, flat, grid, shaped, times
+from .offsets import MOST_COMPARED, along, extent, flat, grid, shaped, times
 from .steps import (
+    INT64_MIN,
     Made,
     Step,
     as_int64,
     as_type,
     attribute,
+    chained,
     changed,
     constant,
     dtype,
     numbers,
     rank,
     required,
+    rows,
     same,
     to_attributes,
     to_inputs,
@@ -30,7 +33,6 @@ from .steps import (
 )
 
 _WIDE = (DType.INT64, DType.UINT64)
-_MOST = 1 << 14  # elements that are compared with each other
 
 
 # what stands before what -------------------------------------------------------------------------
@@ -123,6 +125,21 @@ def _by_rank(op: StepBuilder, x: Value, k: Value, axis: int, largest: bool) -> l
     return made if axis == size - 1 else [op.Transpose(part, perm=back) for part in made]
 
 
+# ArgMax -----------------------------------------------------------------------------------------
+
+
+def _last_of_equals(op: StepBuilder, node: Node) -> Made:
+    """ArgMax, ArgMin: the last of equal elements is the first from the back."""
+    plain = changed(node, without=("select_last_index",))
+    if not attribute(node, "select_last_index", 0):
+        return plain
+    x, axis = required(node, 0), attribute(node, "axis", 0)
+    backwards = op.Slice(x, numbers(op, -1), numbers(op, INT64_MIN), numbers(op, axis), numbers(op, -1))
+    index = op.call(node.op_type, backwards, **plain.attributes)
+    last = op.Sub(op.Gather(op.Shape(x), op.const(axis)), op.const(1))
+    return op.Sub(last, index)
+
+
 # Unique ------------------------------------------------------------------------------------------
 
 
@@ -141,7 +158,7 @@ def _unique(op: StepBuilder, node: Node) -> Made:
         data, axis = x, axis % size
         less, more = _row_pairs(op, keys, axis)
     count = extent(op, data, axis)
-    if isinstance(count, int) and count > _MOST:
+    if isinstance(count, int) and count > MOST_COMPARED:
         raise Unsupported(node, f"{count} elements are too many to be compared with each other")
     same_kind = op.Not(op.Or(less, more))
     here, there = along(op, count, 0, 2), along(op, count, 1, 2)
@@ -242,9 +259,7 @@ def _overlapping(op: StepBuilder, node: Node, boxes: Value) -> Value:
     solid = [op.Greater(value, zero) for value in (*sides, *pair(area), union)]
     threshold = node.input(3)
     limit = zero if threshold is None else single(op, threshold)
-    made = op.Greater(op.Div(common, union), limit)
-    for condition in solid:
-        made = op.And(made, condition)
+    made = chained(op, "And", [op.Greater(op.Div(common, union), limit), *solid])
     size = extent(op, boxes, 1)
     return shaped(op, made, [times(op, extent(op, boxes, 0), size), size])
 
@@ -285,6 +300,7 @@ def _listed(op: StepBuilder, picked: Value, taken: Value) -> Value:
 ROWS = {
     ("TopK", 10): Step(to_inputs(("k", 1), kind="one"), _number_of_all),
     ("TopK", 11): Step(same, _largest),
+    **rows("ArgMax ArgMin", 12, Step(same, _last_of_equals)),
     ("Unique", 11): Step("Unique came with version 11", _unique),
     ("NonMaxSuppression", 10): Step("NonMaxSuppression came with version 10", _suppressing),
 }

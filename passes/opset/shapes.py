@@ -1,4 +1,4 @@
-"""Operators that arrange elements: attributes that became inputs, axes, Pad, Split, Slice, Tile, gathering."""
+"""Operators that arrange elements: Reshape, Squeeze, Flatten, DepthToSpace, Tile, Trilu; axes from the back."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from ..graph import Node, Value
 from ..types import DType
 from .build import StepBuilder
 from .counting import counted, one_of, single
-from .offsets import extents, shaped, total_of
+from .offsets import along, extent, extents, shaped, total_of
 from .runtime_axes import squeeze, unsqueeze
 from .steps import (
+    INT64_MAX,
     Made,
     Step,
     added,
@@ -34,8 +35,6 @@ from .steps import (
     same,
     to_inputs,
 )
-
-_INT64_MAX, _INT64_MIN = np.iinfo(np.int64).max, np.iinfo(np.int64).min
 
 
 def _positive_axes(op: StepBuilder, node: Node) -> Made:
@@ -60,7 +59,7 @@ def _ones_from_back(op: StepBuilder, node: Node, places: set[int]) -> Value:
             ends.insert(0, numbers(op, 1))
         else:
             used += 1
-            end = _INT64_MAX if used == 1 else 1 - used
+            end = INT64_MAX if used == 1 else 1 - used
             ends.insert(0, op.Slice(sizes, numbers(op, -used), numbers(op, end), numbers(op, 0)))
     head = op.Slice(sizes, numbers(op, 0), numbers(op, -used), numbers(op, 0)) if used else sizes
     return op.reshape(data, op.Concat(head, *ends, axis=0))
@@ -90,7 +89,7 @@ def _honest_zeros(op: StepBuilder, node: Node) -> Value:
     count = op.Where(any_missing, op.ReduceProd(filled, axes=[0]), zero)
     filling = op.Expand(op.const(np.zeros(1), dtype(node, data)), count)
     whole = op.Concat(op.Reshape(data, numbers(op, -1)), filling, axis=0)
-    ends = op.Where(missing, zero, op.const(_INT64_MAX))
+    ends = op.Where(missing, zero, op.const(INT64_MAX))
     return op.Slice(op.Reshape(whole, filled), op.Mul(filled, zero), ends)
 
 
@@ -101,7 +100,7 @@ def _whole_shape(op: StepBuilder, node: Node) -> Made:
     if not start and end is None:
         return plain
     whole = op.Shape(required(node, 0))
-    return op.Slice(whole, numbers(op, start), numbers(op, _INT64_MAX if end is None else end), numbers(op, 0))
+    return op.Slice(whole, numbers(op, start), numbers(op, INT64_MAX if end is None else end), numbers(op, 0))
 
 
 # DepthToSpace ------------------------------------------------------------------------------------
@@ -154,30 +153,14 @@ def _repeats(op: StepBuilder, node: Node) -> Made:
     return changed(node, inputs=[data, made])
 
 
-def _last_of_equals(op: StepBuilder, node: Node) -> Made:
-    """ArgMax, ArgMin: the last of equal elements is the first from the back."""
-    plain = changed(node, without=("select_last_index",))
-    if not attribute(node, "select_last_index", 0):
-        return plain
-    x, axis = required(node, 0), attribute(node, "axis", 0)
-    backwards = op.Slice(x, numbers(op, -1), numbers(op, _INT64_MIN), numbers(op, axis), numbers(op, -1))
-    index = op.call(node.op_type, backwards, **plain.attributes)
-    last = op.Sub(op.Gather(op.Shape(x), op.const(axis)), op.const(1))
-    return op.Sub(last, index)
+# Trilu ------------------------------------------------------------------------------------------
 
 
 def _triangle(op: StepBuilder, node: Node) -> Made:
     """Trilu by comparing each element's column with its row."""
-    x = required(node, 0)
-    sizes = op.Shape(x)
-
-    def positions(axis: int, shape: list[int]) -> Value:
-        counted = op.Range(op.const(0), op.Gather(sizes, op.const(axis)), op.const(1))
-        return op.Reshape(counted, numbers(op, shape))
-
-    shift = node.input(1)
+    x, shift = required(node, 0), node.input(1)
     offset = op.const(0) if shift is None else single(op, shift)
-    above = op.Sub(positions(-1, [1, -1]), positions(-2, [-1, 1]))
+    above = op.Sub(along(op, extent(op, x, -1), 1, 2), along(op, extent(op, x, -2), 0, 2))
     outside = op.Less(above, offset) if attribute(node, "upper", 1) else op.Greater(above, offset)
     return op.Where(outside, op.const(0, dtype(node, x)), x)
 
@@ -191,7 +174,6 @@ ROWS = {
     ("Unsqueeze", 11): Step(same, _positive_axes),
     ("Unsqueeze", 13): Step(to_inputs(("axes", 1), empty=True), unsqueeze),
     **rows("ArgMax ArgMin Compress Concat Flatten", 11, positive("axis")),
-    **rows("ArgMax ArgMin", 12, Step(same, _last_of_equals)),
     ("Trilu", 14): Step("Trilu came with version 14", _triangle),
     ("Flatten", 9): Step(same, _two_axes),
     ("Concat", 4): defaults({"axis": 1}, {}),

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..errors import InvalidModel
 from ..graph import Node, Value
 from ..types import DType
 from .build import StepBuilder
 from .counting import counted
-from .folding import OPSET, Number, arange, choose, known, number, size
+from .folding import OPSET, Number, arange, choose, joined, known, number, size
 from .runtime_axes import axes_from_front, named, spread
 from .steps import (
+    INT64_MAX,
     Made,
     Step,
     as_int64,
@@ -28,7 +27,6 @@ from .steps import (
     to_inputs,
 )
 
-_INT64_MAX = np.iinfo(np.int64).max
 _FAR = 1 << 62  # behind the end of every axis
 _SLICE = (("starts", 1), ("ends", 2), ("axes", 3))
 
@@ -81,7 +79,7 @@ def _by_axis(op: StepBuilder, node: Node) -> tuple[list[int], Number, Number, Nu
     if axes is not None and known_axes is None:
         count = rank(node, data)
         mask = named(op, as_int64(op, axes), count)
-        starts, ends = spread(op, mask, starts, 0), spread(op, mask, ends, _INT64_MAX)
+        starts, ends = spread(op, mask, starts, 0), spread(op, mask, ends, INT64_MAX)
         steps = [spread(op, mask, values, 1) for values in steps]
         chosen = list(range(count))
     elif known_axes is not None:
@@ -143,16 +141,13 @@ def _lengths(op: StepBuilder, node: Node) -> Made:
         return None
     data = required(node, 0)
     axis = attribute(node, "axis", 0)
-    size = data.tensor.shape[axis] if data.tensor.shape is not None else None
     plain = changed(node, without=("num_outputs",))
-    if isinstance(size, int):
-        part = -(-size // count)
-        lengths = numbers(op, [part] * (count - 1) + [size - part * (count - 1)])
-        return changed(plain, inputs=[data, lengths]) if size % count else plain
-    whole = op.Gather(op.Shape(data), numbers(op, axis))
-    each = op.Div(op.Add(whole, op.const(count - 1)), op.const(count))
-    last = op.Sub(whole, op.Mul(each, op.const(count - 1)))
-    return changed(plain, inputs=[data, op.Concat(*[each] * (count - 1), last, axis=0)])
+    whole = size(op, data, axis)
+    if whole.array is not None and whole.array[0] % count == 0:
+        return plain
+    part = (whole + (count - 1)) // count
+    lengths = joined(op, [*[part] * (count - 1), whole - part * (count - 1)])
+    return changed(plain, inputs=[data, lengths])
 
 
 def _cut_parts(op: StepBuilder, node: Node) -> Made:

@@ -74,6 +74,9 @@ class Step:
 
 SAME = Step(same, same)
 
+SHORT_INTEGERS = (DType.INT8, DType.INT16, DType.UINT8, DType.UINT16)
+INT64_MIN, INT64_MAX = int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)
+
 Key = tuple[str, int]
 """(operator, later version) of a step; an operator of another domain than ai.onnx is "domain.Operator"."""
 Rows = Mapping[Key, Step]
@@ -200,6 +203,19 @@ def as_int64(op: Any, value: Value) -> Value:
 def tensor_type(value: Value, dtype: DType) -> TensorType:
     """The type of a value with another element type."""
     return TensorType(dtype, value.tensor.shape)
+
+
+def work_type(kind: DType) -> DType:
+    """The type in which floats of a type are computed: at least float32."""
+    return kind if kind in (DType.FLOAT32, DType.FLOAT64) else DType.FLOAT32
+
+
+def chained(op: Builder, op_type: str, values: Sequence[Value]) -> Value:
+    """Values joined by a binary operator, one after the other."""
+    made = values[0]
+    for value in values[1:]:
+        made = op.call(op_type, made, value)
+    return made
 
 
 def numbers(op: Builder, values: Any, dtype: DType = DType.INT64) -> Value:

@@ -20,7 +20,7 @@ from ..protos import TypedList
 from ..tensor import TensorData
 from ..types import DType
 from .build import StepBuilder
-from .steps import Made, as_type, attribute, dtype, given, required
+from .steps import Made, as_type, attribute, chained, dtype, given, required
 
 _DOMAIN = "ai.onnx.ml"
 _AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
@@ -221,7 +221,4 @@ def _held(op: StepBuilder, x: Value, tests: Sequence[_Test]) -> Value:
         where(equal, also=(np.isin(modes, (_LEQ, _GTE, _EQ)) & ~unordered) | unequal),
         where(op.Not(number), also=np.array([test.missing or test.mode == _NEQ for test in tests])),
     ]
-    made = parts[0]
-    for part in parts[1:]:
-        made = op.Or(made, part)
-    return made
+    return chained(op, "Or", parts)

@@ -30,9 +30,8 @@ from .folding import (
     size,
     total,
     unravelled,
-    work_type,
 )
-from .steps import Made, as_type, attribute, dtype, given, numbers, rank, required, wanted
+from .steps import Made, as_type, attribute, dtype, given, numbers, rank, required, wanted, work_type
 
 _I64 = DType.INT64
 _SUMMED = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT32, DType.UINT32, _I64, DType.UINT64)
