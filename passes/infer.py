@@ -13,6 +13,7 @@ import onnx
 from onnx import TensorProto, TypeProto, shape_inference
 
 from . import loop as loops
+from .conform import problem
 from .graph import Graph, Node, Value
 from .protos import AttributeRef, attribute_to_proto, tensor_to_proto, type_from_proto, type_to_proto
 from .schemas import schema
@@ -114,7 +115,7 @@ def _with_rank(node: Node, types: Sequence[Type | None]) -> Sequence[Type | None
 def _by_schema(node: Node, look: Look | None) -> Sequence[Type | None]:
     """The types that the operator's own inference function finds."""
     found = schema(node.domain, node.op_type, node.version)
-    if found is None or node.regions or not found.has_type_and_shape_inference_function:
+    if found is None or node.regions or problem(node) or not found.has_type_and_shape_inference_function:
         return [None] * len(node.outputs)
     proto = onnx.NodeProto(op_type=node.op_type, domain=node.domain)
     types: dict[str, TypeProto] = {}

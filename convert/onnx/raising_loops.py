@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...passes.conform import conform
 from ...passes.errors import InvalidModel
 from ...passes.graph import Graph, Node, Value
 from ...passes.infer import FORMAL
 from ...passes.loop import Captured, Carried, Condition, Iteration, Sliced, Slot, Stacked
-from ...passes.opset.conform import conform
 from ...passes.rewrite import Builder, collect, rule
 from ...passes.types import DType, TensorType, Type, tensor
 

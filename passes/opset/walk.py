@@ -17,6 +17,7 @@ from itertools import pairwise
 
 import onnx.defs
 
+from ..conform import conform
 from ..errors import InvalidModel, Unsupported
 from ..graph import Graph, Node, Value
 from ..infer import constant_node_data, small_constant
@@ -31,7 +32,6 @@ from .bodies import body
 from .build import StepBuilder, give_types
 from .carriers import carriers
 from .changes import Frame, Log
-from .conform import conform
 from .known import known_array
 from .stamping import fits
 from .steps import Adapter, Conditional, Made, same

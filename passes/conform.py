@@ -1,4 +1,4 @@
-"""Whether a node is what its operator's schema says: adapters rely on it."""
+"""Whether a node is what its operator's schema says: adapters rely on it, and so does ONNX's shape inference."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 from onnx.defs import OpSchema
 
-from ..errors import InvalidModel
-from ..graph import Node
-from ..protos import AttributeRef, SparseData
-from ..schemas import schema
-from ..tensor import TensorData
+from .errors import InvalidModel
+from .graph import Node
+from .protos import AttributeRef, SparseData
+from .schemas import schema
+from .tensor import TensorData
 
 _KINDS = OpSchema.AttrType
 _TEXT, _WHOLE, _REAL = (str, bytes), (int,), (int, float)
@@ -62,29 +62,38 @@ def conform(node: Node) -> None:
     Raises:
         InvalidModel: it doesn't; the message says what is wrong.
     """
+    found = problem(node)
+    if found:
+        raise InvalidModel(f"{node!r}{found}")
+
+
+def problem(node: Node) -> str:
+    """What is wrong with a node's form, to be read behind its name; "" where nothing is."""
     told = _signature(node.domain, node.op_type, node.version)
     if told is None:
-        return
-    _count(node, "inputs", len(node.formal_inputs), told.inputs)
-    _count(node, "outputs", len(node.outputs), told.outputs)
+        return ""
+    for what, count, (least, most) in (
+        ("inputs", len(node.formal_inputs), told.inputs),
+        ("outputs", len(node.outputs), told.outputs),
+    ):
+        if not least <= count <= most:
+            return f" has {count} {what}; it takes {least} to {most}"
     for index in told.required:
         if node.input(index) is None:
-            raise InvalidModel(f"{node!r}: input {index} is missing")
+            return f": input {index} is missing"
     for name in told.demanded:
         if name not in node.attributes:
-            raise InvalidModel(f"{node!r}: attribute {name} is missing")
+            return f": attribute {name} is missing"
     for name in told.graphs:
         if name not in node.regions:
-            raise InvalidModel(f"{node!r}: its graph {name} is missing")
+            return f": its graph {name} is missing"
     for name, value in node.attributes.items():
         if name in told.attributes and not _is_of(value, told.attributes[name]):
-            raise InvalidModel(f"{node!r}: attribute {name} is {value!r:.40}, which is no {told.attributes[name].name}")
-
-
-def _count(node: Node, what: str, count: int, allowed: tuple[int, int]) -> None:
-    least, most = allowed
-    if not least <= count <= most:
-        raise InvalidModel(f"{node!r} has {count} {what}; it takes {least} to {most}")
+            return f": attribute {name} is {value!r:.40}, which is no {told.attributes[name].name}"
+    parts = node.attributes.get("num_outputs") if node.op == ("", "Split") else None
+    if isinstance(parts, int) and parts != len(node.outputs):
+        return f" has {len(node.outputs)} outputs, and num_outputs={parts}"
+    return ""
 
 
 def _is_of(value: Any, kind: Any) -> bool:
