@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..conform import conform
 from ..errors import Unsupported
 from ..graph import Graph, Node, Value
 from ..hub import HUB
@@ -38,8 +39,11 @@ def plain_containers(graph: Graph, opset: int) -> Graph:
             if is_new(value.type, opset):
                 what = "sequences" if isinstance(value.type, SequenceType) else "optionals"
                 raise Unsupported(f"{value.name!r}", f"the model {word} it, and there are no {what} at opset {opset}")
-    if opset >= _MAP or not any(_deals_with(node) for _, node in graph.walk()):
+    holding = [node for _, node in graph.walk() if _deals_with(node)] if opset < _MAP else []
+    if not holding:
         return graph
+    for node in holding:
+        conform(node)
     maps = any(node.op == ("", "SequenceMap") for _, node in graph.walk())
     if not maps and not any(_is_in_the_way(node, opset) for _, node in graph.walk()):
         return graph
