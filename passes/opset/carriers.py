@@ -12,36 +12,32 @@ import ml_dtypes
 import numpy as np
 
 from ..graph import Node, Value
+from ..infer import words
 from ..types import DType, TensorType
 from .allowed import alike, allowed, spelled
 from .build import StepBuilder
 from .steps import SHORT_INTEGERS, as_type, attribute, tensor_type
 
-
-def _names(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
 # elements go elsewhere, none is looked at
-_MOVES = _names(
+_MOVES = words(
     "Compress Concat DepthToSpace Expand Flatten Gather GatherElements GatherND Identity Pad Reshape"
     " ReverseSequence Scatter ScatterElements ScatterND Slice SpaceToDepth Split Squeeze Tile Transpose Trilu"
     " Unsqueeze Where Dropout"
 )
 # elements are compared, with each other or with zero
-_COMPARES = _names(
+_COMPARES = words(
     "ArgMax ArgMin Clip Equal Greater GreaterOrEqual Less LessOrEqual Max MaxPool Min NonZero ReduceMax ReduceMin"
     " Relu Sign TopK Unique IsInf IsNaN"
 )
 # the low digits of a result hang on the low digits of the operands only
-_WRAPS = _names("Add CumSum MatMul Mul Neg ReduceProd ReduceSum ReduceSumSquare Sub Sum")
+_WRAPS = words("Add CumSum MatMul Mul Neg ReduceProd ReduceSum ReduceSumSquare Sub Sum")
 # of integers, the result is no longer than the operands, or by the one digit that is cut off
-_SHORT_RESULTS = _names("Abs Div Mod")
+_SHORT_RESULTS = words("Abs Div Mod")
 # what is asked of an element that it has in a wider type, too
-_ASKS = _names("IsInf IsNaN")
+_ASKS = words("IsInf IsNaN")
 
 # what types they have is what these are about
-_NEVER = _names("Cast CastLike BitCast")
+_NEVER = words("Cast CastLike BitCast")
 
 # of no elements these give the least or the greatest number of the type, which a wider type has others for
 _EXTREMES = {"ReduceMax": ("Max", np.min), "ReduceMin": ("Min", np.max)}

@@ -142,6 +142,12 @@ class Number:
     def sin(self) -> Number:
         return self._alone("Sin", np.sin)
 
+    def exp(self) -> Number:
+        return self._alone("Exp", np.exp)
+
+    def log(self) -> Number:
+        return self._alone("Log", np.log)
+
     def abs(self) -> Number:
         return self._alone("Abs", np.abs)
 

@@ -21,8 +21,10 @@ from .offsets import (
     flat,
     from_front,
     grid,
+    in_flat,
     last_size,
     nonnegative,
+    plus,
     scalar,
     shaped,
     times,
@@ -68,16 +70,8 @@ def _by_place(op: StepBuilder, node: Node) -> Value:
     size = common_rank(node, data, indices)
     axis = attribute(node, "axis", 0) % size
     sizes = extents(op, data, size)
-    made = from_front(op, node, 1, sizes[axis])
-    if size > 1:
-        steps = strides_of(op, sizes)
-        counts = [None if place == axis else extent(op, indices, place) for place in range(size)]
-        made = _sum(op, made if steps[axis] == 1 else op.Mul(made, scalar(op, steps[axis])), grid(op, counts, steps))
+    made = in_flat(op, from_front(op, node, 1, sizes[axis]), indices, sizes, axis)
     return op.at(9).Gather(flat(op, data), made, axis=0)
-
-
-def _sum(op: StepBuilder, one: Value, other: Value | None) -> Value:
-    return one if other is None else op.Add(one, other)
 
 
 def linear(op: StepBuilder, node: Node, sizes: list[Size], count: int) -> Value:
@@ -99,7 +93,7 @@ def linear(op: StepBuilder, node: Node, sizes: list[Size], count: int) -> Value:
     else:
         made = op.at(9).ReduceSum(op.Mul(made, vector(op, steps[before:])), axes=[last], keepdims=0)
     batch: list[Size | None] = [*sizes[:before], *[None] * (last - before)]
-    return _sum(op, made, grid(op, batch, [*steps[:before], *[1] * (last - before)]) if before else None)
+    return plus(op, made, grid(op, batch, [*steps[:before], *[1] * (last - before)]) if before else None)
 
 
 def _by_row(op: StepBuilder, node: Node) -> Value:
@@ -136,7 +130,7 @@ def _reversed(op: StepBuilder, node: Node) -> Value:
         source = op.Mul(source, scalar(op, steps[time]))
     counts = [None if axis == time else sizes[axis] for axis in range(2)]
     rows = shaped(op, data, [times(op, sizes[0], sizes[1]), *sizes[2:]]) if size > 2 else flat(op, data)
-    return op.Gather(rows, _sum(op, source, grid(op, counts, steps)), axis=0)
+    return op.Gather(rows, plus(op, source, grid(op, counts, steps)), axis=0)
 
 
 # OneHot ------------------------------------------------------------------------------------------
@@ -263,7 +257,7 @@ def _one_of_both(op: StepBuilder, node: Node) -> Value:
         both.append(flat(op, spread) if size else op.Reshape(spread, numbers(op, 1)))
     places = grid(op, whole, strides_of(op, whole)) if size else None
     other = op.Mul(op.Sub(op.const(1), taken), scalar(op, total_of(op, whole)))
-    return op.Gather(op.Concat(*both, axis=0), _sum(op, other, places), axis=0)
+    return op.Gather(op.Concat(*both, axis=0), plus(op, other, places), axis=0)
 
 
 ROWS = {

@@ -20,11 +20,10 @@ from .offsets import (
     extents,
     flat,
     from_front,
-    grid,
+    in_flat,
     last_size,
     scalar,
     shaped,
-    strides,
     total_of,
     vector,
 )
@@ -53,11 +52,7 @@ def _by_choice(op: StepBuilder, node: Node) -> Value:
     size = common_rank(node, data, indices)
     axis = attribute(node, "axis", 0) % size
     sizes = extents(op, data, size)
-    steps = strides(op, sizes)
-    counts = [None if place == axis else extent(op, indices, place) for place in range(size)]
-    targets = op.Mul(as_int64(op, indices), scalar(op, steps[axis]))
-    others = grid(op, counts, steps)
-    targets = op.Reshape(targets if others is None else op.Add(targets, others), numbers(op, [1, -1]))
+    targets = op.Reshape(in_flat(op, as_int64(op, indices), indices, sizes, axis), numbers(op, [1, -1]))
     made = _chosen(op, node, flat(op, data), targets, flat(op, updates), total_of(op, sizes))
     return made if size == 1 else shaped(op, made, sizes)
 

@@ -15,7 +15,7 @@ import numpy as np
 from onnx.reference.ops import load_op
 
 from ..graph import Node, Value
-from ..infer import constant_array
+from ..infer import constant_array, words
 from ..protos import AttributeRef, node_to_proto
 from ..types import DType
 
@@ -23,13 +23,9 @@ _MOST_ELEMENTS = 4096
 _MOST_NODES = 200
 
 
-def _names(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
 # operators that put elements elsewhere and look at none: input 0 is what moves (Concat: all)
-_MOVERS = _names("Concat Expand Flatten Gather Identity Reshape Slice Squeeze Tile Transpose Unsqueeze")
-_COMPUTED = _MOVERS | _names(
+_MOVERS = words("Concat Expand Flatten Gather Identity Reshape Slice Squeeze Tile Transpose Unsqueeze")
+_COMPUTED = _MOVERS | words(
     "Abs Add And Cast Ceil Compress ConstantOfShape CumSum Div Equal Floor GatherElements GatherND Greater"
     " GreaterOrEqual Less LessOrEqual Max Min Mod Mul Neg NonZero Not Or Pow Range ReduceMax ReduceMin ReduceProd"
     " ReduceSum Round ScatterElements ScatterND Sign Sqrt Sub Sum Trilu Where Xor"

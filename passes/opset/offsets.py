@@ -170,3 +170,20 @@ def last_size(node: Node, value: Value) -> int:
     if not dims or not isinstance(dims[-1], int):
         raise Unsupported(node, f"the number of indices for each place, the last size of {value.name!r}, isn't known")
     return dims[-1]
+
+
+def plus(op: StepBuilder, one: Value, other: Value | None) -> Value:
+    """The sum of places and what `grid` makes, which may be nothing."""
+    return one if other is None else op.Add(one, other)
+
+
+def in_flat(op: StepBuilder, places: Value, shape_of: Value, sizes: Sequence[Size], axis: int) -> Value:
+    """Where in the flattened tensor the elements stand whose places along one axis are given.
+
+    Args:
+        places: int64, counted from the front, of the shape of `shape_of`.
+        sizes: of the tensor.
+    """
+    steps = strides(op, sizes)
+    counts = [None if place == axis else extent(op, shape_of, place) for place in range(len(sizes))]
+    return plus(op, places if steps[axis] == 1 else op.Mul(places, scalar(op, steps[axis])), grid(op, counts, steps))

@@ -10,7 +10,7 @@ from ..types import DType, TensorType
 from .build import StepBuilder
 from .counting import counted, one_of, single
 from .loops import Pass, looped
-from .offsets import MOST_COMPARED, along, extent, flat, grid, shaped, times
+from .offsets import MOST_COMPARED, along, extent, flat, grid, scalar, shaped, times
 from .steps import (
     INT64_MIN,
     Made,
@@ -136,7 +136,7 @@ def _last_of_equals(op: StepBuilder, node: Node) -> Made:
     x, axis = required(node, 0), attribute(node, "axis", 0)
     backwards = op.Slice(x, numbers(op, -1), numbers(op, INT64_MIN), numbers(op, axis), numbers(op, -1))
     index = op.call(node.op_type, backwards, **plain.attributes)
-    last = op.Sub(op.Gather(op.Shape(x), op.const(axis)), op.const(1))
+    last = op.Sub(scalar(op, extent(op, x, axis)), op.const(1))
     return op.Sub(last, index)
 
 

@@ -8,7 +8,7 @@ from ..errors import Unsupported
 from ..graph import Node, Value
 from ..types import DType
 from .build import StepBuilder
-from .counting import counted, one_of, single
+from .counting import one_of, single
 from .offsets import along, extent, extents, shaped, total_of
 from .runtime_axes import squeeze, unsqueeze
 from .steps import (
@@ -116,8 +116,7 @@ def _depth_first(op: StepBuilder, node: Node) -> Made:
     if isinstance(channels, int):
         order = numbers(op, np.arange(channels).reshape(-1, block).T)
     else:
-        size = op.at(9).Slice(op.Shape(data), starts=[1], ends=[2], axes=[0])
-        table = op.Transpose(op.Reshape(counted(op, size), numbers(op, [-1, block])), perm=[1, 0])
+        table = op.Transpose(op.Reshape(along(op, extent(op, data, 1), 0, 1), numbers(op, [-1, block])), perm=[1, 0])
         order = op.Reshape(table, numbers(op, -1))
     return changed(node, inputs=[op.Gather(data, order, axis=1)], without=("mode",))
 

@@ -13,8 +13,8 @@ from ..graph import Node, Value
 from ..protos import ENUMS
 from ..types import DType, TensorType
 from .build import StepBuilder
-from .counting import one_of, single
-from .folding import Number, arange, choose, number, size
+from .counting import one_of
+from .folding import Number, arange, choose, known, number, size
 from .runtime_axes import axes_from_front
 from .steps import Made, Step, as_type, attribute, changed, constant, dtype, numbers, put, rank, required
 
@@ -177,40 +177,25 @@ def _mel_matrix(op: StepBuilder, node: Node) -> Made:
     given = [_given(op, node, index) for index in range(3)]
     filters, length, rate = (found for found in given if found is not None)
 
-    def real(value: Value) -> Value:
-        return as_type(op, value, _WORK)
-
-    def constant_of(value: float) -> Value:
-        return op.const(value, _WORK)
-
-    def mel(index: int) -> Value:
-        hertz = single(op, real(required(node, index)))
-        return op.Mul(op.Log(op.Add(op.Div(hertz, constant_of(700)), constant_of(1))), constant_of(2595 / np.log(10)))
+    def mel(index: int) -> Number:
+        hertz = number(op, one_of(op, required(node, index))).cast(_WORK)
+        return (hertz / 700 + 1).log() * (2595 / np.log(10))
 
     low, corners = mel(3), filters + 2
-    step = op.Div(op.Sub(mel(4), low), real(corners.value()))
-    mels = op.Add(op.Mul(real(arange(corners).value()), step), low)
-    hertz = op.Mul(op.Sub(op.Exp(op.Mul(mels, constant_of(np.log(10) / 2595))), constant_of(1)), constant_of(700))
-    scaled = op.Mul(hertz, real((length + 1).value()))
-    places = op.Floor(op.Div(scaled, real(rate.value())))
+    mels = arange(corners).cast(_WORK) * ((mel(4) - low) / corners.cast(_WORK)) + low
+    hertz = ((mels * (np.log(10) / 2595)).exp() - 1) * 700
+    places = (hertz * (length + 1).cast(_WORK) / rate.cast(_WORK)).floor().value()
 
-    def corner(index: int) -> Value:
-        end = (filters + index).value()
-        return op.Slice(places, numbers(op, index), end, numbers(op, 0))
+    def corner(index: int) -> Number:
+        return number(op, op.Slice(places, numbers(op, index), (filters + index).value(), numbers(op, 0)))
 
     left, top, right = (corner(index) for index in range(3))
-    bins = real(arange(length // 2 + 1).reshape(-1, 1).value())
-
-    def slope(distance: Value, whole: Value) -> Value:
-        """The part of the way from a corner to the top; a way of no length is never asked for."""
-        return op.Div(distance, op.Max(whole, constant_of(1)))
-
-    rising = slope(op.Sub(bins, left), op.Sub(top, left))
-    falling = slope(op.Sub(right, bins), op.Sub(right, top))
-    zero, one = constant_of(0), constant_of(1)
-    below = op.Where(op.Less(bins, left), zero, rising)
-    above = op.Where(op.Less(bins, right), falling, zero)
-    made = op.Where(op.Less(bins, top), below, op.Where(op.Greater(bins, top), above, one))
+    bins = arange(length // 2 + 1).reshape(-1, 1).cast(_WORK)
+    # a way of no length from a corner to the top is never asked for
+    rising, falling = (bins - left) / (top - left).at_least(1), (right - bins) / (right - top).at_least(1)
+    zero, one = known(op, [0]), known(op, [1])
+    below, above = choose(bins < left, zero, rising), choose(bins < right, falling, zero)
+    made = choose(bins < top, below, choose(bins > top, above, one)).value()
     return op.Cast(made, to=attribute(node, "output_datatype", ENUMS[DType.FLOAT32]))
 
 

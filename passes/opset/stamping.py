@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
 
 import onnx.defs
@@ -14,7 +14,6 @@ from ..tensor import TensorData
 from ..types import DType
 from .allowed import alike, allowed, spelled_dtypes
 
-Kinds = Mapping[Value, DType | None]
 _TOLD_BY_ATTRIBUTE = frozenset({"Cast", "Constant", "ConstantOfShape"})
 
 

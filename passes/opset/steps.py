@@ -304,17 +304,6 @@ def moved(*places: tuple[str, int], kind: str = "list", empty: bool = False) -> 
     return Step(to_inputs(*places, kind=kind, empty=empty), to_attributes(*places, kind=kind, empty=empty))
 
 
-def added_input(name: str, index: int) -> Step:
-    """A new optional input; without it everything is as before."""
-
-    def down(op: Builder, node: Node) -> Made:
-        if node.input(index) is not None:
-            raise Unsupported(node, f"its input {name} came with version {node.version}")
-        return None
-
-    return Step(same, for_inputs([index], down))
-
-
 def added_output(name: str, index: int) -> Step:
     """A new optional output."""
 
