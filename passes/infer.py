@@ -149,18 +149,19 @@ def _by_schema(node: Node, look: Look | None) -> Sequence[Type | None]:
     ]
 
 
-def _words(text: str) -> frozenset[str]:
+def words(text: str) -> frozenset[str]:
+    """The words of a text with blanks between them."""
     return frozenset(text.split())
 
 
 # Elementwise operators, by far the most frequent, need no protos where their operands have one type or shape.
-_SAME = _words(
+_SAME = words(
     "Abs Neg Exp Log Sqrt Relu Sigmoid Tanh Sin Cos Tan Floor Ceil Round Sign Reciprocal Erf "
     "Identity Not Softplus Softsign Elu Selu LeakyRelu HardSigmoid HardSwish Mish Gelu Clip Dropout "
     "Softmax LogSoftmax"
 )
-_BROADCAST = _words("Add Sub Mul Div Max Min Mod And Or Xor Sum Mean BitwiseAnd BitwiseOr BitwiseXor")
-_COMPARE = _words("Equal Less Greater LessOrEqual GreaterOrEqual")
+_BROADCAST = words("Add Sub Mul Div Max Min Mod And Or Xor Sum Mean BitwiseAnd BitwiseOr BitwiseXor")
+_COMPARE = words("Equal Less Greater LessOrEqual GreaterOrEqual")
 
 
 def _elementwise(node: Node) -> TensorType | None:
