@@ -9,7 +9,7 @@ import pytest
 from backedge.passes.errors import Unsupported
 from backedge.passes.opset import convert_opset
 
-from .harness import down, f32, i64, parse
+from .harness import converted, down, f32, i64, operators, parse
 
 RANDOM = np.random.default_rng(3)
 
@@ -144,16 +144,20 @@ def test_mel_filters_are_triangles() -> None:
     assert down(text, 17, 9, *given)[0].tolist() == [[1], [0], [0], [0], [0]]
 
 
-def test_mel_filters_rise_and_fall() -> None:
+@pytest.mark.parametrize("ends", ["known", "run time"])
+def test_mel_filters_rise_and_fall(ends: str) -> None:
     """With 64 samples the corners of one filter are the bins 0, 3 and 12 of 33."""
-    text = """(float low, float high) => (double[b, m] y) {
-        n = Constant <value = int64 {1}> () l = Constant <value = int64 {64}> () r = Constant <value = int64 {16000}> ()
+    known = "low = Constant <value = float {0}> () high = Constant <value = float {8000}> ()"
+    text = f"""({"" if ends == "known" else "float low, float high"}) => (double[b, m] y) {{
+        n = Constant <value = int64 {{1}}> () l = Constant <value = int64 {{64}}> ()
+        r = Constant <value = int64 {{16000}}> () {known if ends == "known" else ""}
         y = MelWeightMatrix <output_datatype = 11> (n, l, r, low, high)
-    }"""
+    }}"""
     corner = [700 * (10 ** (part * np.log10(1 + 8000 / 700)) - 1) for part in (1 / 3, 2 / 3)]
     top, right = (int(65 * hertz // 16000) for hertz in corner)
     expected = [n / top if n <= top else max(right - n, 0) / (right - top) for n in range(33)]
-    (made,) = down(text, 17, 13, np.float32(0), np.float32(8000))
+    (made,) = down(text, 17, 13, *(() if ends == "known" else (np.float32(0), np.float32(8000))))
+    assert ("Log" in dict(operators(converted(parse(text, 17), 13)))) is (ends == "run time")
     assert made.dtype == np.float64
     np.testing.assert_allclose(made[:, 0], expected, rtol=1e-12)
 
