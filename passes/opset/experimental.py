@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import Unsupported
 from ..graph import Node, Value
 from .build import StepBuilder
-from .moments import by_mean_and_variance
-from .steps import INT64_MAX, Adapter, Made, Step, attribute, changed, dtype, given, numbers, rank, required
+from .steps import INT64_MAX, Adapter, Made, Step, attribute, changed, dtype, given, numbers, required
 
 
 def _scaled(op: StepBuilder, node: Node, x: Value, factor: float) -> Value:
@@ -61,15 +59,6 @@ def _slice(op: StepBuilder, node: Node) -> Made:
     return op.at(10).Slice(*node.formal_inputs)
 
 
-def _by_default(op: StepBuilder, node: Node) -> Made:
-    """MeanVarianceNormalization by channels, the default of both."""
-    if attribute(node, "across_channels", 0) or not attribute(node, "normalize_variance", 1):
-        raise Unsupported(node, "other than by channels and variance")
-    if rank(node, node.input(0)) != 4:
-        raise Unsupported(node, "of other than images")
-    return changed(node, without=("across_channels", "normalize_variance"), axes=[0, 2, 3])
-
-
 def _kept(op: StepBuilder, node: Node) -> Made:
     return changed(node)
 
@@ -78,7 +67,6 @@ _NEVER = "it never had a version"
 
 ROWS = {
     ("ThresholdedRelu", 10): Step(_kept, "ThresholdedRelu came with version 10"),
-    ("MeanVarianceNormalization", 9): Step(_by_default, by_mean_and_variance),
     ("Affine", 0): Step(_affine, _NEVER),
     ("Scale", 0): Step(_scale, _NEVER),
     ("ScaledTanh", 0): Step(_around("Tanh"), _NEVER),

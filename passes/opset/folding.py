@@ -5,7 +5,8 @@
     op.Gather(data, places.floor().cast(DType.INT64).value(), axis=2)
 
 One formula serves sizes that are known and sizes that only a run tells. Everything is built with operators of opset 11
-or older, whose integers stand for themselves; what newer ones want, their steps up add.
+or older, whose integers stand for themselves; what newer ones want, their steps up add. (With a builder of opset 13,
+all but `total` and `maximum`.) A size that decides what is built, or is said before opset 9, is a `Size` of `offsets`.
 """
 
 from __future__ import annotations

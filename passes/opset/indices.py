@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from ..errors import Unsupported
@@ -11,6 +9,7 @@ from ..graph import Node, Value
 from ..types import DType
 from .build import StepBuilder
 from .counting import single
+from .folding import Number, size, unravelled
 from .offsets import (
     MOST_COMPARED,
     Size,
@@ -197,11 +196,10 @@ def _kept(op: StepBuilder, node: Node) -> Value:
 def _not_zero(op: StepBuilder, node: Node) -> Value:
     """NonZero-9: the first of the places is the one that no other chosen one comes before, and so on."""
     x = required(node, 0)
-    size = rank(node, x)
-    if not size:
+    if not rank(node, x):
         raise Unsupported(node, "of a scalar it can't be said before version 9")
-    sizes = extents(op, x, size)
-    total = total_of(op, sizes)
+    lengths = [size(op, x, axis) for axis in range(rank(node, x))]
+    total = total_of(op, extents(op, x, len(lengths)))
     if isinstance(total, int) and total > MOST_COMPARED:
         raise Unsupported(node, f"{total} elements are too many to be compared before version 9")
     chosen = as_type(op, flat(op, x), DType.BOOL)
@@ -212,21 +210,10 @@ def _not_zero(op: StepBuilder, node: Node) -> Value:
         earlier = op.at(9).Less(there, here)
     count = as_int64(op, chosen)
     before = op.ReduceSum(op.Mul(as_int64(op, earlier), count), axes=[1], keepdims=0)
-    number = along(op, op.ReduceSum(count, axes=[0], keepdims=0), 0, 2)
-    found = as_int64(op, op.And(op.Equal(before, number), chosen))
-    return _coordinates(op, op.ReduceSum(op.Mul(found, there), axes=[1], keepdims=0), sizes)
-
-
-def _coordinates(op: StepBuilder, places: Value, sizes: Sequence[Size]) -> Value:
-    """[axes, n]: where along each axis the elements stand that have these places in the flattened tensor."""
-    rows: list[Value] = []
-    for size, step in zip(sizes, strides_of(op, sizes), strict=True):
-        row = places if step == 1 else op.Div(places, scalar(op, step))
-        if rows:
-            whole = scalar(op, size)
-            row = op.Sub(row, op.Mul(op.Div(row, whole), whole))
-        rows.append(op.Unsqueeze(row, axes=[0]))
-    return op.Concat(*rows, axis=0)
+    turn = along(op, op.ReduceSum(count, axes=[0], keepdims=0), 0, 2)
+    found = as_int64(op, op.And(op.Equal(before, turn), chosen))
+    places = Number(op, op.ReduceSum(op.Mul(found, there), axes=[1], keepdims=0))
+    return op.Concat(*(op.Unsqueeze(row.value(), axes=[0]) for row in unravelled(places, lengths)), axis=0)
 
 
 _PRODUCTS = (DType.INT32, DType.INT64, DType.UINT32, DType.UINT64)

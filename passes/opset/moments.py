@@ -10,10 +10,26 @@ import numpy as np
 
 from ..errors import Unsupported
 from ..graph import Node, Value
-from ..protos import DTYPES
+from ..protos import DTYPES, ENUMS
 from ..types import DType
 from .build import StepBuilder
-from .steps import Made, Step, as_type, attribute, dtype, numbers, rank, required, wanted, work_type
+from .steps import (
+    Made,
+    Step,
+    as_type,
+    attribute,
+    changed,
+    constant,
+    defaults,
+    dtype,
+    numbers,
+    put,
+    rank,
+    required,
+    same,
+    wanted,
+    work_type,
+)
 
 
 def _stash(node: Node) -> DType:
@@ -60,7 +76,7 @@ def _grouped(op: StepBuilder, node: Node, stash: DType) -> Value:
     return op.Div(apart, _root(op, variance, node, stash))
 
 
-def by_channel(op: StepBuilder, node: Node) -> Made:
+def _by_channel(op: StepBuilder, node: Node) -> Made:
     """GroupNormalization-21: a scale and a bias for each channel, applied in the data's own type."""
     x, kind = required(node, 0), dtype(node, required(node, 0))
     op = op.at(13)
@@ -68,6 +84,25 @@ def by_channel(op: StepBuilder, node: Node) -> Made:
     column = numbers(op, [-1, *[1] * (rank(node, x) - 2)])
     scale, bias = (op.Reshape(required(node, index), column) for index in (1, 2))
     return op.Add(op.Mul(made, scale), bias)
+
+
+def _per_channel(op: StepBuilder, node: Node) -> Made:
+    """Scale and bias were for a group each and are for a channel; float64 was computed as such."""
+    x, groups = required(node, 0), attribute(node, "num_groups")
+    shape = x.tensor.shape
+    channels = shape[1] if shape is not None and len(shape) > 1 else None
+    inputs = node.formal_inputs
+    for index in (1, 2):
+        value = constant(node, index)
+        if value is not None and isinstance(channels, int):
+            made = op.const(np.repeat(value, channels // groups), dtype(node, inputs[index]))
+        else:
+            size = op.Div(op.Shape(x, start=1, end=2), numbers(op, groups))
+            column = op.Reshape(required(node, index), numbers(op, [groups, 1]))
+            made = op.Reshape(op.Expand(column, op.Concat(numbers(op, groups), size, axis=0)), numbers(op, -1))
+        inputs = put(inputs, index, made)
+    precision = ENUMS[DType.FLOAT64] if x.tensor.dtype is DType.FLOAT64 else None
+    return changed(node, inputs=inputs, stash_type=precision)
 
 
 def _by_group(op: StepBuilder, node: Node) -> Made:
@@ -79,7 +114,7 @@ def _by_group(op: StepBuilder, node: Node) -> Made:
     return op.Reshape(op.Add(op.Mul(made, scale), bias), op.Shape(x))
 
 
-def by_mean_and_variance(op: StepBuilder, node: Node) -> Made:
+def _by_mean_and_variance(op: StepBuilder, node: Node) -> Made:
     """MeanVarianceNormalization-9: the deviation over its root mean square plus 1e-9."""
     x = required(node, 0)
     kind = dtype(node, x)
@@ -87,7 +122,19 @@ def by_mean_and_variance(op: StepBuilder, node: Node) -> Made:
     return op.Div(apart, op.Add(op.Sqrt(variance), op.const(np.float32(1e-9), kind)))
 
 
+def _by_default(op: StepBuilder, node: Node) -> Made:
+    """MeanVarianceNormalization as it was used before it had a version: by channels, the default of both."""
+    if attribute(node, "across_channels", 0) or not attribute(node, "normalize_variance", 1):
+        raise Unsupported(node, "other than by channels and variance")
+    if rank(node, node.input(0)) != 4:
+        raise Unsupported(node, "of other than images")
+    return changed(node, without=("across_channels", "normalize_variance"), axes=[0, 2, 3])
+
+
 ROWS = {
     ("LayerNormalization", 17): Step("LayerNormalization came with version 17", _layer),
     ("GroupNormalization", 18): Step("GroupNormalization came with version 18", _by_group),
+    ("GroupNormalization", 21): Step(_per_channel, _by_channel),
+    ("MeanVarianceNormalization", 9): Step(_by_default, _by_mean_and_variance),
+    ("MeanVarianceNormalization", 13): Step(defaults({"axes": [0, 2, 3]}, {}).up, same),
 }

@@ -1,4 +1,4 @@
-"""BatchNormalization, Dropout, GroupNormalization: what they do in training, and for what a scale stands."""
+"""BatchNormalization, Dropout: what they do in training, and for what a scale stands."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ import numpy as np
 
 from ..errors import Unsupported
 from ..graph import Node, Value
-from ..protos import ENUMS
 from ..tensor import TensorData
 from ..types import DType
 from .build import StepBuilder
-from .moments import by_channel
 from .steps import (
     Made,
     Step,
@@ -20,11 +18,9 @@ from .steps import (
     attribute,
     changed,
     constant,
-    defaults,
     dropped,
     dtype,
     numbers,
-    put,
     rank,
     required,
     same,
@@ -171,28 +167,6 @@ def _all_kept(op: StepBuilder, node: Node) -> list[Value]:
     return [data, op.ConstantOfShape(op.Shape(data), value=TensorData.of(np.ones(1, np.bool_)))]
 
 
-# GroupNormalization ------------------------------------------------------------------------------
-
-
-def _per_channel(op: StepBuilder, node: Node) -> Made:
-    """Scale and bias were for a group each and are for a channel; float64 was computed as such."""
-    x, groups = required(node, 0), attribute(node, "num_groups")
-    shape = x.tensor.shape
-    channels = shape[1] if shape is not None and len(shape) > 1 else None
-    inputs = node.formal_inputs
-    for index in (1, 2):
-        value = constant(node, index)
-        if value is not None and isinstance(channels, int):
-            made = op.const(np.repeat(value, channels // groups), dtype(node, inputs[index]))
-        else:
-            size = op.Div(op.Shape(x, start=1, end=2), numbers(op, groups))
-            column = op.Reshape(required(node, index), numbers(op, [groups, 1]))
-            made = op.Reshape(op.Expand(column, op.Concat(numbers(op, groups), size, axis=0)), numbers(op, -1))
-        inputs = put(inputs, index, made)
-    precision = ENUMS[DType.FLOAT64] if x.tensor.dtype is DType.FLOAT64 else None
-    return changed(node, inputs=inputs, stash_type=precision)
-
-
 ROWS = {
     ("BatchNormalization", 6): Step(
         dropped("consumed_inputs").up, lambda op, node: changed(node, consumed_inputs=[0, 0, 0, 1, 1])
@@ -204,6 +178,4 @@ ROWS = {
     ("Dropout", 7): Step(_random, lambda op, node: changed(node, is_test=1)),
     ("Dropout", 10): Step(_mask, _mask_bool),
     ("Dropout", 12): Step(_ratio_input, _ratio_attribute),
-    ("MeanVarianceNormalization", 13): Step(defaults({"axes": [0, 2, 3]}, {}).up, same),
-    ("GroupNormalization", 21): Step(_per_channel, by_channel),
 }

@@ -1,4 +1,7 @@
-"""Places in a flattened tensor: sizes, strides and indices, as numbers where they are known and as values elsewhere."""
+"""Places in a flattened tensor: sizes, strides and indices, as numbers where they are known and as values elsewhere.
+
+All of it can be said at every opset; `folding` has the arithmetic of floats, comparisons and choices.
+"""
 
 from __future__ import annotations
 
@@ -134,6 +137,23 @@ def grid(op: StepBuilder, counts: Sequence[Size | None], steps: Sequence[Size]) 
     return chained(op, "Add", terms) if terms else None
 
 
+def plus(op: StepBuilder, one: Value, other: Value | None) -> Value:
+    """The sum of places and what `grid` makes, which may be nothing."""
+    return one if other is None else op.Add(one, other)
+
+
+def in_flat(op: StepBuilder, places: Value, shape_of: Value, sizes: Sequence[Size], axis: int) -> Value:
+    """Where in the flattened tensor the elements stand whose places along one axis are given.
+
+    Args:
+        places: int64, counted from the front, of the shape of `shape_of`.
+        sizes: of the tensor.
+    """
+    steps = strides(op, sizes)
+    counts = [None if place == axis else extent(op, shape_of, place) for place in range(len(sizes))]
+    return plus(op, places if steps[axis] == 1 else op.Mul(places, scalar(op, steps[axis])), grid(op, counts, steps))
+
+
 def nonnegative(node: Node, index: int) -> bool:
     """Whether an input can hold no negative number."""
     array = known_array(node.input(index))
@@ -170,20 +190,3 @@ def last_size(node: Node, value: Value) -> int:
     if not dims or not isinstance(dims[-1], int):
         raise Unsupported(node, f"the number of indices for each place, the last size of {value.name!r}, isn't known")
     return dims[-1]
-
-
-def plus(op: StepBuilder, one: Value, other: Value | None) -> Value:
-    """The sum of places and what `grid` makes, which may be nothing."""
-    return one if other is None else op.Add(one, other)
-
-
-def in_flat(op: StepBuilder, places: Value, shape_of: Value, sizes: Sequence[Size], axis: int) -> Value:
-    """Where in the flattened tensor the elements stand whose places along one axis are given.
-
-    Args:
-        places: int64, counted from the front, of the shape of `shape_of`.
-        sizes: of the tensor.
-    """
-    steps = strides(op, sizes)
-    counts = [None if place == axis else extent(op, shape_of, place) for place in range(len(sizes))]
-    return plus(op, places if steps[axis] == 1 else op.Mul(places, scalar(op, steps[axis])), grid(op, counts, steps))

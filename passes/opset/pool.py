@@ -21,7 +21,7 @@ from .steps import (
     same,
     through,
 )
-from .windows import column_to_image, max_unpool, pooled
+from .windows import pooled
 
 
 def _whole_power(op: StepBuilder, node: Node) -> Made:
@@ -82,6 +82,4 @@ ROWS = {
     ("MaxPool", 10): or_else(added(ceil_mode=0, dilations=1), pooled),
     **rows("LpPool GlobalLpPool", 2, Step(_whole_power, _float_power)),
     ("LpPool", 18): or_else(added(ceil_mode=0, dilations=1), pooled),
-    ("MaxUnpool", 9): Step("MaxUnpool came with version 9", max_unpool),
-    ("Col2Im", 18): Step("Col2Im came with version 18", column_to_image),
 }

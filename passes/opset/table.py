@@ -35,6 +35,7 @@ from . import (
     softmax,
     spectral,
     strings,
+    windows,
 )
 from .steps import Key, Rows, Step
 
@@ -58,6 +59,7 @@ _FAMILIES: tuple[Rows, ...] = (
     spectral.ROWS,
     reduce.ROWS,
     pool.ROWS,
+    windows.ROWS,
     moments.ROWS,
     norm.ROWS,
     recurrent.ROWS,

@@ -31,7 +31,7 @@ from .folding import (
     total,
     unravelled,
 )
-from .steps import Made, as_type, attribute, dtype, given, numbers, rank, required, wanted, work_type
+from .steps import Made, Step, as_type, attribute, dtype, given, numbers, rank, required, wanted, work_type
 
 _I64 = DType.INT64
 _SUMMED = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT32, DType.UINT32, _I64, DType.UINT64)
@@ -174,7 +174,7 @@ def _with_indices(op: StepBuilder, node: Node, data: Value, lines: Sequence[_Lin
 # Col2Im, MaxUnpool --------------------------------------------------------------------------------------------
 
 
-def column_to_image(op: StepBuilder, node: Node) -> Made:
+def _column_to_image(op: StepBuilder, node: Node) -> Made:
     """Every element of the image is the sum of what the blocks have for it.
 
     Blocks and their elements are numbered row by row; for each of the image's elements and each place in a block there
@@ -213,7 +213,7 @@ def column_to_image(op: StepBuilder, node: Node) -> Made:
     return as_type(op, op.Reshape(made, joined(op, [known(op, [0, 0], _I64), *sizes])), kind)
 
 
-def max_unpool(op: StepBuilder, node: Node) -> Made:
+def _max_unpool(op: StepBuilder, node: Node) -> Made:
     """Elements at their places among zeros; an output shape that is given adds more zeros behind."""
     op, data = op.at(OPSET), required(node, 0)
     kernel = given(node, "kernel_shape")
@@ -256,3 +256,9 @@ def _squeezed(index: Number, valid: Number) -> tuple[Number, Number]:
     picked = (np.take_along_axis(table, order, axis=0) for table in (index.array, valid.array))
     first, second = (Number(index.op, table) for table in picked)
     return first, second
+
+
+ROWS = {
+    ("MaxUnpool", 9): Step("MaxUnpool came with version 9", _max_unpool),
+    ("Col2Im", 18): Step("Col2Im came with version 18", _column_to_image),
+}
