@@ -27,6 +27,11 @@ _ITEMS: Mapping[Any, tuple[type, ...]] = {
 _LISTS: Mapping[Any, tuple[type, ...]] = {_KINDS.INTS: _WHOLE, _KINDS.FLOATS: _REAL, _KINDS.STRINGS: _TEXT}
 
 
+LISTS_SIZES = {"ConstantOfShape": 0, "Expand": 1, "Reshape": 1, "Unsqueeze": 1}
+"""Operators whose result has an axis for each element of an input: which one."""
+_MOST_AXES = 1024
+
+
 @dataclass(frozen=True, slots=True)
 class _Signature:
     """What a schema says of a node's form. `required` are the inputs that can't be left out."""
@@ -90,6 +95,11 @@ def problem(node: Node) -> str:
     for name, value in node.attributes.items():
         if name in told.attributes and not _is_of(value, told.attributes[name]):
             return f": attribute {name} is {value!r:.40}, which is no {told.attributes[name].name}"
+    place = LISTS_SIZES.get(node.op_type) if not node.domain else None
+    listed = node.input(place) if place is not None else None
+    length = listed.tensor.shape[0] if listed is not None and listed.rank == 1 and listed.tensor.shape else None
+    if isinstance(length, int) and length > _MOST_AXES:
+        return f" lists {length} axes"
     parts = node.attributes.get("num_outputs") if node.op == ("", "Split") else None
     if isinstance(parts, int) and parts != len(node.outputs):
         return f" has {len(node.outputs)} outputs, and num_outputs={parts}"

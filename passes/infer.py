@@ -13,7 +13,7 @@ import onnx
 from onnx import TensorProto, TypeProto, shape_inference
 
 from . import loop as loops
-from .conform import problem
+from .conform import LISTS_SIZES, problem
 from .graph import Graph, Node, Value
 from .protos import AttributeRef, attribute_to_proto, tensor_to_proto, type_from_proto, type_to_proto
 from .schemas import schema
@@ -89,19 +89,15 @@ def _held(value: Value, look: Look | None) -> TensorData | None:
     return None if look is None else look(value)
 
 
-# operators whose result has the axes that an input lists the sizes of: which input
-_SIZES_AT = {"ConstantOfShape": 0, "Expand": 1, "Reshape": 1}
-
-
 def _with_rank(node: Node, types: Sequence[Type | None]) -> Sequence[Type | None]:
     """The types, with a rank where nothing is known of the sizes but how many there are."""
-    place = _SIZES_AT.get(node.op_type) if not node.domain else None
+    place = LISTS_SIZES.get(node.op_type) if not node.domain and node.op_type != "Unsqueeze" else None
     listed = node.input(place) if place is not None else None
     sizes = listed.tensor.shape if listed is not None else None
     found = types[0] if types else None
     if sizes is None or len(sizes) != 1 or not isinstance(sizes[0], int):
         return types
-    if not isinstance(found, TensorType) or found.shape is not None:
+    if not isinstance(found, TensorType) or found.shape is not None or problem(node):
         return types
     rank = sizes[0]
     if node.op_type == "Expand":

@@ -153,6 +153,8 @@ def loop(op: Builder, node: Node) -> Results:
 @rule("", "Scan")
 def scan(op: Builder, node: Node) -> Results:
     """Scan-9 and later, and Scan-8 as the loop over its batch around it."""
+    if node.version < 8:
+        raise InvalidModel(f"{node!r}: opset {node.version} has no Scan")
     conform(node)
     return _scan_batch(op, node) if node.version < 9 else _scan(op, node)
 
