@@ -38,7 +38,7 @@ def counted(op: StepBuilder, count: Value) -> Value:
     """0, 1, 2 .. below a number of at least 0.
 
     Args:
-        count: int64, a vector of one.
+        count: int64, a scalar or a vector of one.
 
     Returns:
         An int64 vector; it can be said at every opset.
@@ -51,5 +51,5 @@ def counted(op: StepBuilder, count: Value) -> Value:
     if op.target < 9:
         return looped(op, single(op, count), [], [], lambda one: (None, [one.turn]))[0]
     early = op.at(9)
-    ones = early.ConstantOfShape(count, value=TensorData.of(np.ones(1, np.int64)), _types=[_VECTOR])
+    ones = early.ConstantOfShape(one_of(op, count), value=TensorData.of(np.ones(1, np.int64)), _types=[_VECTOR])
     return early.Squeeze(early.NonZero(ones), axes=[0], _types=[_VECTOR])

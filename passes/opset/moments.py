@@ -40,7 +40,7 @@ def _stash(node: Node) -> DType:
     return DTYPES[number]
 
 
-def _deviation(op: StepBuilder, x: Value, axes: list[int]) -> tuple[Value, Value, Value]:
+def deviation(op: StepBuilder, x: Value, axes: list[int]) -> tuple[Value, Value, Value]:
     """Mean, deviation from it, and variance, over axes that are kept with size 1."""
     mean = op.ReduceMean(x, axes=axes, keepdims=1)
     apart = op.Sub(x, mean)
@@ -59,7 +59,7 @@ def _layer(op: StepBuilder, node: Node) -> list[Value]:
     axes = list(range(axis, 0)) if axis < 0 else list(range(axis, rank(node, x)))
     kind, stash = dtype(node, x), _stash(node)
     op = op.at(13)
-    mean, apart, variance = _deviation(op, as_type(op, x, stash), axes)
+    mean, apart, variance = deviation(op, as_type(op, x, stash), axes)
     root = _root(op, variance, node, stash)
     made = op.Mul(as_type(op, op.Div(apart, root), kind), scale)
     if bias is not None:
@@ -72,7 +72,7 @@ def _grouped(op: StepBuilder, node: Node, stash: DType) -> Value:
     """Each group of channels [N, G, everything else] standardized over its last axis."""
     x = required(node, 0)
     shape = numbers(op, [0, attribute(node, "num_groups"), -1])
-    _, apart, variance = _deviation(op, op.Reshape(as_type(op, x, stash), shape), [2])
+    _, apart, variance = deviation(op, op.Reshape(as_type(op, x, stash), shape), [2])
     return op.Div(apart, _root(op, variance, node, stash))
 
 
@@ -118,7 +118,7 @@ def _by_mean_and_variance(op: StepBuilder, node: Node) -> Made:
     """MeanVarianceNormalization-9: the deviation over its root mean square plus 1e-9."""
     x = required(node, 0)
     kind = dtype(node, x)
-    _, apart, variance = _deviation(op, x, list(attribute(node, "axes", [0, 2, 3])))
+    _, apart, variance = deviation(op, x, list(attribute(node, "axes", [0, 2, 3])))
     return op.Div(apart, op.Add(op.Sqrt(variance), op.const(np.float32(1e-9), kind)))
 
 

@@ -11,6 +11,7 @@ from ..graph import Node, Value
 from ..tensor import TensorData
 from ..types import DType
 from .build import StepBuilder
+from .moments import deviation
 from .steps import (
     Made,
     Step,
@@ -73,10 +74,8 @@ def _training_mode(op: StepBuilder, node: Node) -> Made:
         return list(made)
     x = required(node, 0)
     axes = [axis for axis in range(rank(node, x)) if axis != 1]
-    mean = op.ReduceMean(x, axes=axes, keepdims=1)
-    apart = op.Sub(x, mean)
-    variance = op.ReduceMean(op.Mul(apart, apart), axes=axes, keepdims=0)
-    saved = [op.Reshape(mean, numbers(op, -1)), variance]
+    mean, _, variance = deviation(op, x, axes)
+    saved = [op.Reshape(value, numbers(op, -1)) for value in (mean, variance)]
     return [*made, *saved][: len(node.outputs)]
 
 
@@ -125,18 +124,16 @@ def _random(op: StepBuilder, node: Node) -> Made:
 
 def _mask(op: StepBuilder, node: Node) -> Made:
     """The mask was of the data's type and is of bool."""
-    if not wanted(node, 1):
-        return None
-    x = required(node, 0)
-    data, mask = op.Dropout(*node.inputs, _outputs=2, **node.attributes)
-    return [data, as_type(op, mask, dtype(node, x))]
+    return _with_mask(op, node, dtype(node, required(node, 0))) if wanted(node, 1) else None
 
 
 def _mask_bool(op: StepBuilder, node: Node) -> Made:
-    if not wanted(node, 1):
-        return None
+    return _with_mask(op, node, DType.BOOL) if wanted(node, 1) else None
+
+
+def _with_mask(op: StepBuilder, node: Node, kind: DType) -> Made:
     data, mask = op.Dropout(*node.inputs, _outputs=2, **node.attributes)
-    return [data, as_type(op, mask, DType.BOOL)]
+    return [data, as_type(op, mask, kind)]
 
 
 def _ratio_input(op: StepBuilder, node: Node) -> Made:

@@ -107,7 +107,7 @@ def along(op: StepBuilder, count: Size, axis: int, size: int) -> Value:
     if isinstance(count, int) and count <= _MOST:
         shape[axis] = count
         return op.const(np.arange(count, dtype=np.int64).reshape(shape))
-    order = counted(op, one_of(op, scalar(op, count)))
+    order = counted(op, scalar(op, count))
     return order if size == 1 else op.Reshape(order, numbers(op, shape))
 
 

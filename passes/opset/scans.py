@@ -9,7 +9,7 @@ from ..errors import Unsupported
 from ..graph import Node, Value
 from .build import StepBuilder
 from .control import entering
-from .counting import counted, one_of
+from .counting import counted
 from .loops import Pass, looped
 from .offsets import extent, scalar
 from .steps import Made, Step, attribute, changed, rank, same
@@ -64,7 +64,7 @@ def _placed(op: StepBuilder, node: Node, stacks: list[Value], length: Value) -> 
     placed: list[Value] = []
     for value, axis, way in zip(stacks, axes, ways, strict=True):
         if way:
-            turns = counted(op, one_of(op, length))
+            turns = counted(op, length)
             value = op.Gather(value, op.Sub(op.Sub(length, op.const(1)), turns), axis=0)
         if axis:
             size = rank(node, value)

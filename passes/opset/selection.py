@@ -8,7 +8,7 @@ from ..errors import Unsupported
 from ..graph import Node, Value
 from ..types import DType, TensorType
 from .build import StepBuilder
-from .counting import counted, one_of, single
+from .counting import counted, single
 from .loops import Pass, looped
 from .offsets import MOST_COMPARED, along, extent, flat, grid, scalar, shaped, times
 from .steps import (
@@ -99,7 +99,7 @@ def _number_of_all(op: StepBuilder, node: Node) -> Made:
         return _by_rank(op, x, k, axis, True)
     types = [x.tensor, TensorType(DType.INT64, x.tensor.shape)]
     everything = op.at(10).TopK(x, numbers(op, count), axis=axis, _outputs=2, _types=types)
-    first = counted(op, one_of(op, k))
+    first = counted(op, k)
     return [op.Gather(part, first, axis=axis) for part in everything]
 
 
@@ -119,7 +119,7 @@ def _by_rank(op: StepBuilder, x: Value, k: Value, axis: int, largest: bool) -> l
     nothing = op.Sub(ranks, ranks)
     places = op.Add(nothing, along(op, count, size - 1, size))
     order = op.at(11).ScatterElements(nothing, ranks, places, axis=size - 1)
-    indices = op.Gather(order, counted(op, one_of(op, k)), axis=size - 1)
+    indices = op.Gather(order, counted(op, k), axis=size - 1)
     values = op.at(11).GatherElements(rows, indices, axis=size - 1)
     made = [values, indices]
     return made if axis == size - 1 else [op.Transpose(part, perm=back) for part in made]
