@@ -51,8 +51,11 @@ def _signature(domain: str, op_type: str, version: int) -> _Signature | None:
         return None
     single = OpSchema.FormalParameterOption.Single
     graphs = [name for name, entry in found.attributes.items() if entry.type == _KINDS.GRAPH]
+    least = found.min_input
+    while least and found.inputs[min(least, len(found.inputs)) - 1].option == OpSchema.FormalParameterOption.Optional:
+        least -= 1  # what is left out at the end isn't there at all
     return _Signature(
-        (found.min_input, found.max_input),
+        (least, found.max_input),
         (found.min_output, found.max_output),
         [index for index, place in enumerate(found.inputs) if place.option == single],
         {name: entry.type for name, entry in found.attributes.items()},
