@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from ..passes.errors import InvalidModel
-from ..passes.graph import Graph, Value
+from ..passes.graph import Graph, Value, bulk
 from ..passes.infer import infer
 from ..passes.pipeline import Pipeline
 from ..passes.structure.elements import PartsToElements
@@ -105,7 +105,8 @@ def save(graph: Graph, path: str | Path, *, format: str | None = None, opset: Op
     target = format_of(path, format)
     if not path.parent.is_dir():
         raise InvalidModel(f"{path}: no such folder")
-    target.write(to_dialect(graph, target, opset), path)
+    with bulk():
+        target.write(to_dialect(graph, target, opset), path)
 
 
 def set_shapes(graph: Graph, shapes: Mapping[str, tuple[int, ...]]) -> None:

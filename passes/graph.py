@@ -389,7 +389,8 @@ class Graph:
             graph = stack.pop()
             for node in graph._ordered():
                 yield graph, node
-                stack.extend(node.regions.values())
+                if node.regions:
+                    stack.extend(node.regions.values())
 
     def graphs(self) -> Iterator[Graph]:
         """This graph and all regions inside it, outer ones first."""
@@ -398,7 +399,8 @@ class Graph:
             graph = stack.pop()
             yield graph
             for node in graph._ordered():
-                stack.extend(node.regions.values())
+                if node.regions:
+                    stack.extend(node.regions.values())
 
     def values(self) -> Iterator[Value]:
         """Every value of this graph (not of its regions): inputs, constants, node outputs."""
@@ -458,4 +460,7 @@ def bulk() -> Iterator[None]:
     try:
         yield
     finally:
+        if not gc.get_freeze_count():  # all that was made counts as old: the collector needn't look at it at once
+            gc.freeze()
+            gc.unfreeze()
         gc.enable()

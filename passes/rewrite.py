@@ -301,11 +301,15 @@ class Builder:
                 mapping[value] = twin
         stamp = self.rewriter.stamp
         for node in graph.topological():
-            if stamp is not None and not node.regions and all(_is_known(value.type) for value in node.outputs):
-                version = stamp(node)
-                if version is not None:
-                    self._twin(node, version, mapping)
-                    continue
+            if stamp is not None and not node.regions:
+                for value in node.outputs:
+                    if not _is_known(value.type):
+                        break
+                else:
+                    version = stamp(node)
+                    if version is not None:
+                        self._twin(node, version, mapping)
+                        continue
             view = Node(node.domain, node.op_type, node.version, node.name)
             view.attributes = node.attributes
             view.captured = node.captured
@@ -323,8 +327,10 @@ class Builder:
         twin = Node(node.domain, node.op_type, version, rewriter.node_names.claim(node.name) if node.name else "")
         twin.meta, twin.attributes = node.meta, dict(node.attributes)
         twin.inputs = [None if value is None else mapping[value] for value in node.inputs]
+        root = self.graph is rewriter.root
         for index, old in enumerate(node.outputs):
-            value = mapping[old] = Value(self.claim(old.name) if old.name else "", old.type, twin, index)
+            name = rewriter.names.claim(old.name, root) if old.name else ""
+            value = mapping[old] = Value(name, old.type, twin, index)
             value.meta = old.meta
             rewriter.claimed.add(value)
             twin.outputs.append(value)
@@ -391,7 +397,9 @@ class Builder:
 
 def _is_known(type: Type | None) -> bool:
     """Whether a type leaves nothing for adapters to find out."""
-    return type is not None and not (isinstance(type, TensorType) and (type.dtype is None or type.shape is None))
+    if isinstance(type, TensorType):
+        return type.dtype is not None and type.shape is not None
+    return type is not None
 
 
 def renamed(domain: str, table: Mapping[str, str]) -> dict[Key, list[Rule]]:

@@ -5,8 +5,9 @@ Control flow goes through its canonical form, every other operator from its own 
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from ...passes.errors import Unsupported
 from ...passes.graph import Graph, bulk
@@ -41,23 +42,27 @@ def change_opset(graph: Graph, opset: int) -> Graph:
     skeleton = graph.meta.get("onnx.model")
     if skeleton is not None and skeleton.training_info:
         raise Unsupported("the model's training_info", "training graphs can't be brought to another opset")
+    log = Log()
     with bulk():
         plain = not graph.functions and not any(node.regions for node in graph.nodes)
         if plain:
             made = restamped(graph, targets_of(graph, opset))
             if made is not None:
                 return finished(_own_constants(made, graph, opset), opset)
-    log = Log()
-    with bulk():
         functions = Converted(inlined=dict.fromkeys(graph.functions, ""))
         if graph.functions and IR_OF_OPSET.get(opset, 0) >= _FIRST_IR_WITH_FUNCTIONS:
             graph = graph.copy()
             functions = convert_functions(graph, opset, log)
         rules = combine(function_rules(graph, functions.inlined), raising_loops.RULES)
-        looped = graph.copy() if plain else Rewriter(HUB, rules, fallback=Builder.copy).run(graph)
-        defaults = _without_defaults(looped)
-        infer(looped)
-        made = lower_operators(looped, opset, log)
+        if plain and all(value.data is None for value in graph.inputs):
+            defaults: dict[str, TensorData] = {}
+            with _inferred(graph):
+                made = lower_operators(graph, opset, log)
+        else:
+            looped = Rewriter(HUB, rules, fallback=Builder.copy).run(graph)
+            defaults = _without_defaults(looped)
+            infer(looped)
+            made = lower_operators(looped, opset, log)
         if opset < graph.opsets.get("", 0):
             RemoveDead()(made)
         for value in made.inputs:
@@ -66,19 +71,31 @@ def change_opset(graph: Graph, opset: int) -> Graph:
                 made.constants.append(value)
         made = finished(_own_constants(made, graph, opset), opset)
         _forget_inferred(made, graph)
-    made.functions = functions.kept
-    for domain, version in graph.opsets.items():
-        if any(domain == key[0] for key in functions.kept):
-            made.opsets.setdefault(domain, version)
-    notes = [
-        f"function {domain}.{name} is inlined: {reason or f'opset {opset} came with an IR without functions'}"
-        for (domain, name, _), reason in functions.inlined.items()
-    ]
-    if notes:
-        made.meta["notes"] = [*made.meta.get("notes", ()), *notes]
-    _log_calls(graph, functions.inlined, opset, log)
-    made.meta["changes"] = _with_loops(graph, made, opset, log)
-    return made
+        made.functions = functions.kept
+        for domain, version in graph.opsets.items():
+            if any(domain == key[0] for key in functions.kept):
+                made.opsets.setdefault(domain, version)
+        notes = [
+            f"function {domain}.{name} is inlined: {reason or f'opset {opset} came with an IR without functions'}"
+            for (domain, name, _), reason in functions.inlined.items()
+        ]
+        if notes:
+            made.meta["notes"] = [*made.meta.get("notes", ()), *notes]
+        _log_calls(graph, functions.inlined, opset, log)
+        made.meta["changes"] = _with_loops(graph, made, opset, log)
+        return made
+
+
+@contextlib.contextmanager
+def _inferred(graph: Graph) -> Iterator[None]:
+    """A graph without regions with all types that inference finds; afterwards it is as it was."""
+    stated = [(value, value.type) for node in graph.nodes for value in node.outputs]
+    infer(graph)
+    try:
+        yield
+    finally:
+        for value, type in stated:
+            value.type = type
 
 
 def _forget_inferred(made: Graph, graph: Graph) -> None:
@@ -143,8 +160,14 @@ def _log_calls(graph: Graph, inlined: Collection[FunctionKey], opset: int, log: 
 def _with_loops(before: Graph, after: Graph, opset: int, log: Log) -> list[Change]:
     """All changes, those among them of Scans that have become Loops: what isn't the cost of others, is theirs."""
     bodies = [function.graph for function in after.functions.values()]
-    changes = log.changes({node for graph in (after, *bodies) for _, node in graph.walk()})
-    scans = Counter(node.version for _, node in before.walk() if node.op == ("", "Scan"))
+    changes = (
+        log.changes({node for graph in (after, *bodies) for _, node in graph.walk()})
+        if log.frames or log.counts
+        else []
+    )
+    scans = Counter(node.version for _, node in before.walk() if node.op_type == "Scan" and not node.domain)
+    if not scans:
+        return changes
     gone = scans.total() - sum(node.op == ("", "Scan") for _, node in after.walk())
     if gone > 0:
         cost = sum(1 for _ in after.walk()) - sum(1 for _ in before.walk()) - sum(change.cost for change in changes)

@@ -32,6 +32,13 @@ from ...passes.tensor import TensorData
 from ...passes.types import TensorType
 from .external import read_external
 
+# numbers, which are most attributes: where they stand
+_PLAIN = {
+    AttributeProto.INT: "i",
+    AttributeProto.FLOAT: "f",
+    AttributeProto.INTS: "ints",
+    AttributeProto.FLOATS: "floats",
+}
 _MOST_DEPTH = 60  # subgraphs in subgraphs; protobuf itself stops at 100 messages
 
 
@@ -331,6 +338,16 @@ class _Reader:
         captures: dict[str, Value] = {}
         scopes: list[_Scope] = []
         for attribute in proto.attribute:
+            name = attribute.name
+            field = _PLAIN.get(attribute.type)
+            if field and type(name) is str and name not in node.attributes and not attribute.ref_attr_name:
+                value = getattr(attribute, field)
+                if field in ("i", "f"):
+                    node.attributes[name] = value
+                    continue
+                if value:
+                    node.attributes[name] = list(value)
+                    continue
             place = f"{where}: {node!r}: attribute {attribute.name!r}"
             if _text(attribute.name, place) in node.attributes or attribute.name in node.regions:
                 raise InvalidModel(f"{place} is given twice")

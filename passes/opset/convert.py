@@ -82,7 +82,9 @@ def restamped(graph: Graph, target: Mapping[str, int]) -> Graph | None:
     nodes = graph.nodes
     if any(node.regions for node in nodes):
         return None
-    versions = _versions(walk, nodes) or _versions(walk, nodes, element_types(graph).get)
+    versions = _versions(walk, nodes)
+    if versions is None and not any(walk.changes(node) for node in nodes):
+        versions = _versions(walk, nodes, element_types(graph).get)
     if versions is None:
         return None
     new = graph.copy()

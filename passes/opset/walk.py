@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
+from typing import Any
 
 import onnx.defs
 
@@ -52,6 +53,11 @@ _CONTRADICTIONS = (
 
 def _kind(value: Value) -> DType | None:
     return value.tensor.dtype
+
+
+def _nothing(value: Value) -> Any:
+    """Tells an element type that no adapter is about."""
+    return _nothing
 
 
 @cache
@@ -250,6 +256,15 @@ class Walk:
         if plan.checked and not fits(node, plan.start, plan.version, kind_of):
             return None
         return plan.version
+
+    def changes(self, node: Node) -> bool:
+        """Whether more than the version of a node certainly changes, whatever its element types are."""
+        if node.domain not in self.targets or node.domain == CONTROL:
+            return False
+        return any(
+            not isinstance(stage.adapter, Conditional) or stage.adapter.concerns(node, _nothing)
+            for stage in self.plan(node).stages
+        )
 
     def in_force(self, node: Node, opset: int) -> int:
         """The operator's version under an opset."""

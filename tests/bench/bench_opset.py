@@ -19,7 +19,7 @@ import onnx
 import pytest
 from onnx import NodeProto, TensorProto, helper, numpy_helper, version_converter
 
-_LIMIT = 300  # seconds for the peer
+_LIMIT = 100  # seconds for the peer
 
 
 def _plain(number: int, before: str, opset: int) -> list[NodeProto]:
