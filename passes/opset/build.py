@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from ..errors import Unsupported
 from ..graph import Node, Value
 from ..infer import infer_node
 from ..rewrite import Builder
@@ -55,6 +56,8 @@ class StepBuilder(Builder):
     def call(self, op_type: str, *inputs: Value | None, _domain: str | None = None, **options: Any) -> Any:
         domain = _domain or ""
         if not options.get("_version"):
+            if domain not in self.opsets:
+                raise Unsupported(op_type, f"no opset of {domain} is among those to build for")
             options["_version"] = self.walk.in_force(Node(domain, op_type, 0), self.opsets[domain])
         return super().call(op_type, *inputs, _domain=domain, **options)
 
