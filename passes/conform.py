@@ -96,7 +96,7 @@ def problem(node: Node) -> str:
         if name not in node.regions:
             return f": its graph {name} is missing"
     for name, value in node.attributes.items():
-        if name in told.attributes and not _is_of(value, told.attributes[name]):
+        if name in told.attributes and not _is_of(value, told.attributes[name]) and not _is_spelled(node, name):
             return f": attribute {name} is {value!r:.40}, which is no {told.attributes[name].name}"
     place = LISTS_SIZES.get(node.op_type) if not node.domain else None
     listed = node.input(place) if place is not None else None
@@ -107,6 +107,11 @@ def problem(node: Node) -> str:
     if isinstance(parts, int) and parts != len(node.outputs):
         return f" has {len(node.outputs)} outputs, and num_outputs={parts}"
     return ""
+
+
+def _is_spelled(node: Node, name: str) -> bool:
+    """Cast-1 spelled its target type, and models of opset 6 went on doing so for a while."""
+    return (node.op_type, node.version, name) == ("Cast", 6, "to")
 
 
 def _is_of(value: Any, kind: Any) -> bool:

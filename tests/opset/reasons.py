@@ -10,7 +10,6 @@ _REASONS = {
     r"the bits of \w+ can't be taken for": "BitCast: the payload of a NaN can't be had by arithmetic",
     r"nothing before it (makes new strings|looks into strings)|strings can't be compared": "strings: no older operator",
     r"Dropout-\d+ .* training_mode can't be said": "Dropout drops at random, or may: its ratio is given at run time",
-    r"the rank of .* isn't known": "a rank hangs on a condition that only a run tells",
 }
 
 LISTED = frozenset(_REASONS.values())

@@ -25,6 +25,9 @@ from .sweep import rows, sweep, tables
 UP = {28: 99.9, 25: 99.9}
 DOWN = {21: 99.0, 18: 97.0, 13: 92.0, 9: 75.0}
 
+VERIFIABLE = 5230
+"""Of 5372 models; of the others the record is random, wrong, or needs a package that reads images."""
+
 SAMPLE = 300
 _SEED = 20
 
@@ -63,8 +66,10 @@ def _check(results: dict[str, dict[str, Any]], targets: list[int], back: bool) -
 def test_every_release() -> None:
     targets = [*UP, *DOWN]
     results = dict(sweep(unique([*BUILDS, GENERATED]), targets))
-    print(f"\n{len(results)} models, {sum(bool(found['by']) for found in results.values())} verifiable")
+    verifiable = sum(bool(found["by"]) for found in results.values())
+    print(f"\n{len(results)} models, {verifiable} verifiable")
     print("\n".join(tables(results, targets)))
+    assert verifiable >= VERIFIABLE
     _check(results, targets, back=False)
     for direction, shares in (("up", UP), ("down", DOWN)):
         for target, share in shares.items():
