@@ -37,7 +37,9 @@ def lower_graph(graph: Graph, opset: int = DEFAULT_OPSET, log: Log | None = None
         Unsupported: an operator, type or attribute has no form at this opset.
         InvalidModel: there is no such opset.
     """
-    return finished(lower_operators(graph, opset, log), opset)
+    new = lower_operators(graph, opset, log)
+    RemoveDead()(new)  # what adapters began and gave up
+    return finished(new, opset)
 
 
 def finished(graph: Graph, opset: int) -> Graph:
