@@ -157,6 +157,10 @@ def _log_calls(graph: Graph, inlined: Collection[FunctionKey], opset: int, log: 
             log.count(name_of(node), node.version, opset, INLINED, 1, size)
 
 
+def _count(graph: Graph, op_type: str) -> int:
+    return sum(node.op == ("", op_type) for _, node in graph.walk())
+
+
 def _with_loops(before: Graph, after: Graph, opset: int, log: Log) -> list[Change]:
     """All changes, those among them of Scans that have become Loops: what isn't the cost of others, is theirs."""
     bodies = [function.graph for function in after.functions.values()]
@@ -168,7 +172,7 @@ def _with_loops(before: Graph, after: Graph, opset: int, log: Log) -> list[Chang
     scans = Counter(node.version for _, node in before.walk() if node.op_type == "Scan" and not node.domain)
     if not scans:
         return changes
-    gone = scans.total() - sum(node.op == ("", "Scan") for _, node in after.walk())
+    gone = min(scans.total() - _count(after, "Scan"), _count(after, "Loop") - _count(before, "Loop"))
     if gone > 0:
         cost = sum(1 for _ in after.walk()) - sum(1 for _ in before.walk()) - sum(change.cost for change in changes)
         changes.append(Change("Scan", max(scans), opset, DECOMPOSED, gone, gone + max(cost, 0)))
