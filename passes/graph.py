@@ -351,18 +351,9 @@ class Graph:
             InvalidModel: the graph has a cycle (its nodes are named).
         """
         order = self._ordered()
-        done: list[Node] = []
-        seen: set[Node] = set()
-        for node in order:
-            for value in node.inputs:
-                if value is not None and value.producer is not None and value.producer not in seen:
-                    break
-            else:
-                seen.add(node)
-                continue
-            break
-        else:
+        if _is_sorted(order):
             return order
+        done: list[Node] = []
         position = {node: index for index, node in enumerate(order)}
         waiting = {
             node: sum(value is not None and value.producer is not None for value in node.inputs) for node in order
@@ -448,6 +439,17 @@ class Graph:
         from .text import graph_text
 
         return graph_text(self)
+
+
+def _is_sorted(nodes: Sequence[Node]) -> bool:
+    """Whether producers stand before their users."""
+    seen: set[Node] = set()
+    for node in nodes:
+        for value in node.inputs:
+            if value is not None and value.producer is not None and value.producer not in seen:
+                return False
+        seen.add(node)
+    return True
 
 
 @contextlib.contextmanager

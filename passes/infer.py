@@ -40,10 +40,13 @@ def infer_node(node: Node, look: Look | None = None) -> Sequence[Type | None]:
     quick = _elementwise(node)
     if quick is not None:
         return [quick]
-    key = _memory_key(node, look)
+    if node.regions:
+        return [None] * len(node.outputs)
+    data = [None if value is None else _held(value, look) for value in node.inputs]
+    key = _memory_key(node, data)
     if key is not None and key in _memory:
         return _memory[key]
-    types = _with_rank(node, _by_schema(node, look))
+    types = [None] * len(node.outputs) if problem(node) else _with_rank(node, _by_schema(node, data))
     if key is not None:
         if len(_memory) >= _MOST_REMEMBERED:
             _memory.clear()
@@ -55,10 +58,8 @@ _MOST_REMEMBERED = 4096
 _memory: dict[Hashable, Sequence[Type | None]] = {}  # large models ask the same for every block they are made of
 
 
-def _memory_key(node: Node, look: Look | None) -> Hashable:
+def _memory_key(node: Node, data: Sequence[TensorData | None]) -> Hashable:
     """What the types of a node's outputs hang on; None where that can't be compared cheaply."""
-    if node.regions:
-        return None
     facts: list[Hashable] = [node.domain, node.op_type, node.version, len(node.outputs)]
     for name, value in node.attributes.items():
         if isinstance(value, list):
@@ -66,13 +67,9 @@ def _memory_key(node: Node, look: Look | None) -> Hashable:
         elif not isinstance(value, int | float | str | bytes):
             return None
         facts.append((name, type(value), value))
-    for value in node.inputs:
-        if value is None:
-            facts.append(None)
-            continue
-        facts.append(value.type)
-        held = _held(value, look)
-        if held is not None and held.size <= _MOST_DATA:
+    for value, held in zip(node.inputs, data, strict=True):
+        facts.append(None if value is None else value.type)
+        if held is not None:
             if held.dtype is DType.STRING:
                 return None
             facts.append(held.numpy().tobytes())
@@ -80,13 +77,13 @@ def _memory_key(node: Node, look: Look | None) -> Hashable:
 
 
 def _held(value: Value, look: Look | None) -> TensorData | None:
-    """The data of a constant, of a Constant node, or what `look` tells."""
-    if value.data is not None:
-        return value.data
-    node = value.producer
-    if node is not None and node.op == ("", "Constant"):
-        return constant_node_data(node)
-    return None if look is None else look(value)
+    """The data of a small constant, of a Constant node, or what `look` tells."""
+    held, node = value.data, value.producer
+    if held is None and node is not None and node.op == ("", "Constant"):
+        held = constant_node_data(node)
+    elif held is None and look is not None:
+        held = look(value)
+    return held if held is not None and held.size <= _MOST_DATA else None
 
 
 def _with_rank(node: Node, types: Sequence[Type | None]) -> Sequence[Type | None]:
@@ -97,7 +94,7 @@ def _with_rank(node: Node, types: Sequence[Type | None]) -> Sequence[Type | None
     found = types[0] if types else None
     if sizes is None or len(sizes) != 1 or not isinstance(sizes[0], int):
         return types
-    if not isinstance(found, TensorType) or found.shape is not None or problem(node):
+    if not isinstance(found, TensorType) or found.shape is not None:
         return types
     rank = sizes[0]
     if node.op_type == "Expand":
@@ -108,10 +105,10 @@ def _with_rank(node: Node, types: Sequence[Type | None]) -> Sequence[Type | None
     return [TensorType(found.dtype, (None,) * rank), *types[1:]]
 
 
-def _by_schema(node: Node, look: Look | None) -> Sequence[Type | None]:
+def _by_schema(node: Node, small: Sequence[TensorData | None]) -> Sequence[Type | None]:
     """The types that the operator's own inference function finds."""
     found = schema(node.domain, node.op_type, node.version)
-    if found is None or node.regions or problem(node) or not found.has_type_and_shape_inference_function:
+    if found is None or not found.has_type_and_shape_inference_function:
         return [None] * len(node.outputs)
     proto = onnx.NodeProto(op_type=node.op_type, domain=node.domain)
     types: dict[str, TypeProto] = {}
@@ -126,8 +123,8 @@ def _by_schema(node: Node, look: Look | None) -> Sequence[Type | None]:
         if known is None or (isinstance(known, TensorType) and known.dtype is None):
             return [None] * len(node.outputs)
         types[name] = type_to_proto(known, node)
-        held = _held(value, look)
-        if held is not None and held.size <= _MOST_DATA and held.dtype is not DType.STRING:
+        held = small[index]
+        if held is not None and held.dtype is not DType.STRING:
             data[name] = tensor_to_proto(held, name)
     proto.output.extend(f"o{index}" for index in range(len(node.outputs)))
     for name, value in node.attributes.items():
@@ -290,7 +287,7 @@ def _infer_loop(node: Node) -> Sequence[Type | None]:
                 entry.enter.type = tensor(DType.BOOL)
     seen = [(entry.enter, entry.outside) for entry in loop.of(loops.Captured)]
     for _ in range(4):  # each round only loosens dimensions: shape, then rank
-        with _constants(seen):
+        with constants_around(seen):
             infer(loop.body, known=True)
         changed = False
         for entry in carried:
@@ -334,7 +331,7 @@ def _forget(graph: Graph) -> None:
 
 
 @contextmanager
-def _constants(seen: Iterable[tuple[Value | None, Value | None]]) -> Iterator[None]:
+def constants_around(seen: Iterable[tuple[Value | None, Value | None]]) -> Iterator[None]:
     """What a region sees of small constants around it (axes, sizes), known inside for a while."""
     held: list[Value] = []
     for inner, outer in seen:
@@ -353,7 +350,7 @@ def _infer_if(node: Node) -> Sequence[Type | None]:
         seen = list(zip(region.inputs, node.captures, strict=True))
         for inner, outer in seen:
             inner.type = merge(inner.type, outer.type if outer else None)
-        with _constants(seen):
+        with constants_around(seen):
             infer(region, known=True)
     branches = [region.outputs for region in node.regions.values()]
     return [widen(a.type, b.type) for a, b in zip(*branches, strict=True)]

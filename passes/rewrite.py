@@ -24,7 +24,7 @@ from .graph import Graph, Node, Value
 from .loop import DOMAIN as HUB_DOMAIN
 from .loop import Slot
 from .tensor import TensorData
-from .types import DType, TensorType, Type, merge
+from .types import DType, Type, is_known, merge
 
 Rule = Callable[["Builder", Node], "Value | Sequence[Value] | None"]
 Key = tuple[str, str]
@@ -301,15 +301,11 @@ class Builder:
                 mapping[value] = twin
         stamp = self.rewriter.stamp
         for node in graph.topological():
-            if stamp is not None and not node.regions:
-                for value in node.outputs:
-                    if not _is_known(value.type):
-                        break
-                else:
-                    version = stamp(node)
-                    if version is not None:
-                        self._twin(node, version, mapping)
-                        continue
+            if stamp is not None and not node.regions and all(is_known(value.type) for value in node.outputs):
+                version = stamp(node)
+                if version is not None:
+                    self._twin(node, version, mapping)
+                    continue
             view = Node(node.domain, node.op_type, node.version, node.name)
             view.attributes = node.attributes
             view.captured = node.captured
@@ -393,13 +389,6 @@ class Builder:
         inner.graph.outputs = inner.inline(region, inner.graph.inputs)
         inner.graph.meta = dict(region.meta)
         return inner.graph
-
-
-def _is_known(type: Type | None) -> bool:
-    """Whether a type leaves nothing for adapters to find out."""
-    if isinstance(type, TensorType):
-        return type.dtype is not None and type.shape is not None
-    return type is not None
 
 
 def renamed(domain: str, table: Mapping[str, str]) -> dict[Key, list[Rule]]:

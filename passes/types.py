@@ -260,6 +260,13 @@ def merge_dims(a: Dim, b: Dim) -> Dim:
     return None
 
 
+def is_known(type: Type | None) -> bool:
+    """Whether a type is known down to its rank, if it is a tensor's."""
+    if isinstance(type, TensorType):
+        return type.dtype is not None and type.shape is not None
+    return type is not None
+
+
 def merge(known: Type | None, found: Type | None) -> Type | None:
     """The more precise of two descriptions of one value; `known` wins where both say something."""
     if known is None or found is None:

@@ -25,10 +25,7 @@ from . import raising_loops
 from .lowering import lower_operators
 from .raising import FunctionKey, function_key, function_rules, refuse_recursion
 from .read import Function
-from .write import IR_OF_OPSET, to_model
-
-_FIRST_IR_WITH_DEFAULTS = 9
-_FIRST_IR_WITH_OVERLOADS = 10  # and with types of values inside
+from .write import IR_OF_OPSET, IR_WITH_FUNCTION_DEFAULTS, IR_WITH_OVERLOADS, to_model
 
 
 @dataclass
@@ -67,9 +64,9 @@ def convert_functions(graph: Graph, opset: int, log: Log) -> Converted:
 def _too_new(function: Function, opset: int) -> str:
     """Why the file format that an opset came with can't hold a function; "" if it can."""
     version = IR_OF_OPSET[opset]
-    if function.proto.attribute_proto and version < _FIRST_IR_WITH_DEFAULTS:
+    if function.proto.attribute_proto and version < IR_WITH_FUNCTION_DEFAULTS:
         return f"opset {opset} came with an IR whose functions have no default attributes"
-    if function.proto.overload and version < _FIRST_IR_WITH_OVERLOADS:
+    if function.proto.overload and version < IR_WITH_OVERLOADS:
         return f"opset {opset} came with an IR whose functions have no overloads"
     return ""
 
@@ -164,7 +161,7 @@ def _converted(
         _constants_as_nodes(inner, opset)
     stated = {value.name for value in function.graph.values() if value.type is not None}
     for value in new.values():
-        if value.name not in stated or IR_OF_OPSET[opset] < _FIRST_IR_WITH_OVERLOADS:
+        if value.name not in stated or IR_OF_OPSET[opset] < IR_WITH_OVERLOADS:
             value.type = None  # what inference found for these calls, and what the format can't say
     proto = FunctionProto()
     proto.CopyFrom(function.proto)

@@ -19,25 +19,24 @@ from ...passes.structure.simplify import RemoveDead
 from ...passes.tensor import TensorData
 from ...passes.types import DType, TensorType
 from .lowering_loops import rules
-from .write import IR_OF_OPSET
+from .write import IR_OF_OPSET, IR_WITH_DEFAULTS, IR_WITH_SPARSE_CONSTANTS
 
 DEFAULT_OPSET = 21
 """What a model gets that doesn't come from ONNX: the runtimes in the field take it."""
 
 # the newest ai.onnx.ml that came no later than an opset of ai.onnx; 5 dropped operators that 4 has
 _ML_OF_OPSET = ((19, 4), (13, 3), (9, 2), (1, 1))
-_FIRST_IR_WITH_SPARSE = 6
 _ML_5 = frozenset({"TreeEnsemble"})
 
 
-def lower_graph(graph: Graph, opset: int = DEFAULT_OPSET, log: Log | None = None) -> Graph:
-    """A graph of dialect "onnx" at `opset`; the hub graph stays as it was. `log` takes up what is done on the way.
+def lower_graph(graph: Graph, opset: int = DEFAULT_OPSET) -> Graph:
+    """A graph of dialect "onnx" at `opset`; the hub graph stays as it was.
 
     Raises:
         Unsupported: an operator, type or attribute has no form at this opset.
         InvalidModel: there is no such opset.
     """
-    new = lower_operators(graph, opset, log)
+    new = lower_operators(graph, opset)
     RemoveDead()(new)  # what adapters began and gave up
     return finished(new, opset)
 
@@ -45,18 +44,21 @@ def lower_graph(graph: Graph, opset: int = DEFAULT_OPSET, log: Log | None = None
 def finished(graph: Graph, opset: int) -> Graph:
     """A graph of operators of `opset` as a model: its own fields, its constants where that time had them."""
     _state(graph, opset)
-    if IR_OF_OPSET[opset] < _FIRST_IR_WITH_SPARSE:
+    if IR_OF_OPSET[opset] < IR_WITH_SPARSE_CONSTANTS:
         for inner in graph.graphs():
             for value in inner.constants:
                 if value.data is not None and isinstance(value.data.origin, SparseData):
                     value.data = TensorData.of(value.data.numpy(), value.data.dtype)
-    if IR_OF_OPSET[opset] < 4:
+    if IR_OF_OPSET[opset] < IR_WITH_DEFAULTS:
         _place_constants(graph, opset)
     return graph
 
 
 def lower_operators(graph: Graph, opset: int, log: Log | None = None) -> Graph:
-    """The operators of a graph at `opset`, whatever holds the graph (a model or a function)."""
+    """The operators of a graph at `opset`, whatever holds the graph (a model or a function).
+
+    `log` takes up what is done on the way.
+    """
     targets = targets_of(graph, opset)
     with bulk():
         graph = plain_containers(graph, opset)

@@ -23,10 +23,7 @@ from . import raising_loops
 from .functions import Converted, convert_functions
 from .lowering import finished, lower_operators, targets_of
 from .raising import FunctionKey, function_key, function_rules
-from .write import IR_OF_OPSET
-
-_FIRST_IR_WITH_FUNCTIONS = 8
-_FIRST_IR_WITH_DEFAULTS = 4
+from .write import IR_OF_OPSET, IR_WITH_DEFAULTS, IR_WITH_FUNCTIONS
 
 
 def change_opset(graph: Graph, opset: int) -> Graph:
@@ -50,7 +47,7 @@ def change_opset(graph: Graph, opset: int) -> Graph:
             if made is not None:
                 return finished(_own_constants(made, graph, opset), opset)
         functions = Converted(inlined=dict.fromkeys(graph.functions, ""))
-        if graph.functions and IR_OF_OPSET.get(opset, 0) >= _FIRST_IR_WITH_FUNCTIONS:
+        if graph.functions and IR_OF_OPSET.get(opset, 0) >= IR_WITH_FUNCTIONS:
             graph = graph.copy()
             functions = convert_functions(graph, opset, log)
         rules = combine(function_rules(graph, functions.inlined), raising_loops.RULES)
@@ -117,7 +114,7 @@ def _forget_inferred(made: Graph, graph: Graph) -> None:
 def _without_defaults(graph: Graph) -> dict[str, TensorData]:
     """Take away the defaults of inputs, which whoever runs the model may override: they are no constants."""
     defaults = {value.name: value.data for value in graph.inputs if value.data is not None}
-    if _ir_version(graph) < _FIRST_IR_WITH_DEFAULTS:
+    if _ir_version(graph) < IR_WITH_DEFAULTS:
         return {}
     graph.constants = [value for value in graph.constants if value.name not in defaults]
     for value in graph.inputs:
@@ -127,7 +124,7 @@ def _without_defaults(graph: Graph) -> dict[str, TensorData]:
 
 def _own_constants(made: Graph, graph: Graph, opset: int) -> Graph:
     """Before IR 4 every constant stood among the inputs, too; from there on that would make it a default."""
-    if _ir_version(graph) < _FIRST_IR_WITH_DEFAULTS <= IR_OF_OPSET[opset]:
+    if _ir_version(graph) < IR_WITH_DEFAULTS <= IR_OF_OPSET[opset]:
         made.inputs = [value for value in made.inputs if value.data is None]
     return made
 

@@ -16,6 +16,7 @@ from ...passes.rewrite import Builder, Rewriter, Rule, Rules, collect, combine, 
 from ...passes.tensor import TensorData
 from . import raising_loops
 from .read import Function
+from .write import IR_WITH_DEFAULTS
 
 FunctionKey = tuple[str, str, str]
 """Domain, name and overload of a model-local function."""
@@ -120,7 +121,7 @@ def raise_graph(graph: Graph) -> Graph:
     with bulk():
         new = Rewriter(HUB, rules, fallback=adapt_node).run(graph)
     skeleton = graph.meta.get("onnx.model")
-    if skeleton is not None and skeleton.ir_version < 4:
+    if skeleton is not None and skeleton.ir_version < IR_WITH_DEFAULTS:
         new.inputs = [value for value in new.inputs if value.data is None]  # IR 3 lists every constant as an input
     return new
 

@@ -14,6 +14,7 @@ from ...passes.errors import InvalidModel
 from ...passes.graph import Graph, Node, Value
 from ...passes.infer import FORMAL
 from ...passes.loop import Captured, Carried, Condition, Iteration, Sliced, Slot, Stacked
+from ...passes.protos import ENUMS
 from ...passes.rewrite import Builder, collect, rule
 from ...passes.types import DType, TensorType, Type, tensor
 
@@ -28,14 +29,11 @@ def _to_scalar(op: Builder, value: Value, dtype: DType) -> Value:
     if value.tensor.dtype is None:  # it can be nothing else
         value.type = TensorType(dtype, value.tensor.shape)
     elif value.tensor.dtype is not dtype:
-        value = op.Cast(value, to=_ENUM[dtype], _types=[TensorType(dtype, value.tensor.shape)])
+        value = op.Cast(value, to=ENUMS[dtype], _types=[TensorType(dtype, value.tensor.shape)])
     if value.rank == 0:
         return value
     axes = op.const([0], DType.INT64) if value.rank == 1 else None
     return op.Squeeze(value, axes, _types=[tensor(dtype)])  # below opset 5, Reshape takes floats alone
-
-
-_ENUM = {DType.INT64: 7, DType.BOOL: 9}
 
 
 def _as_declared(op: Builder, scalar: Value, declared: Value) -> Value:

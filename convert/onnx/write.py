@@ -41,9 +41,16 @@ IR_OF_OPSET = {
 }
 """The IR version of the onnx release that brought each opset."""
 
+# the first IR versions that have it
+IR_WITH_DEFAULTS = 4  # an initializer among the inputs is a default; before, every constant was an input
+IR_WITH_EXTERNAL_DATA = 4
+IR_WITH_SPARSE_CONSTANTS = 6
+IR_WITH_FUNCTIONS = 8
+IR_WITH_FUNCTION_DEFAULTS = 9
+IR_WITH_OVERLOADS = 10  # and with types of the values inside functions
+
 _MOST_INSIDE = 1_800_000_000  # bytes; protobuf stops at 2 GiB
 _LEAST_OUTSIDE = 1024
-_FIRST_IR_WITH_EXTERNAL_DATA = 4
 
 
 def write(graph: Graph, path: Path) -> None:
@@ -118,7 +125,7 @@ def _outside(graph: Graph) -> set[int]:
     """The ids of the tensors that go to the data file."""
     big = [data for data in _tensors(graph) if data.dtype is not DType.STRING]
     skeleton = graph.meta.get("onnx.model")
-    if skeleton is not None and 0 < skeleton.ir_version < _FIRST_IR_WITH_EXTERNAL_DATA:
+    if skeleton is not None and 0 < skeleton.ir_version < IR_WITH_EXTERNAL_DATA:
         if sum(data.nbytes for data in big) > _MOST_INSIDE:
             raise Unsupported(f"graph {graph.name!r}", f"IR {skeleton.ir_version} keeps all data in one file of 2 GB")
         return set()

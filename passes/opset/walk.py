@@ -21,12 +21,12 @@ import onnx.defs
 from ..conform import conform
 from ..errors import InvalidModel, Unsupported
 from ..graph import Graph, Node, Value
-from ..infer import constant_node_data, small_constant
+from ..infer import constant_node_data, constants_around
 from ..loop import DOMAIN as CONTROL
 from ..protos import DTYPES
 from ..rewrite import Builder
 from ..schemas import schema
-from ..types import DType, TensorType, Type, merge
+from ..types import DType, is_known, merge
 from . import control
 from .allowed import check, narrowed
 from .bodies import body
@@ -124,7 +124,7 @@ class Walk:
         """What stands for a node, taken up by the log."""
         if node.domain in self.targets and node.domain != CONTROL and not self._inlining:
             conform(node)
-        if self.log is None or self._frame.inlined or node.domain not in self.targets:
+        if self.log is None or self._inlining or node.domain not in self.targets:
             return self.adapt(op, node)
         outer, self._frame = self._frame, Frame()
         try:
@@ -231,7 +231,7 @@ class Walk:
             self._frame.nodes.append(twin)
             if regions:
                 control.give_types(twin)
-            elif any(not _is_known(value.type) for value in made):
+            elif any(not is_known(value.type) for value in made):
                 give_types(twin)
             twin.version = version
         return made
@@ -345,11 +345,8 @@ def _region(op: Builder, node: Node, region: Graph) -> Graph:
         twin = inner.graph.add_input(inner.claim(value.name), merge(value.type, known))
         twin.meta = value.meta
     seen = inner.graph.inputs[len(region.inputs) - node.captured :]
-    for twin, outer in zip(seen, node.captures, strict=True):
-        twin.data = small_constant(outer)  # adapters inside may ask for it
-    inner.graph.outputs = inner.inline(region, inner.graph.inputs)
-    for twin in seen:
-        twin.data = None
+    with constants_around(zip(seen, node.captures, strict=True)):  # adapters inside may ask for them
+        inner.graph.outputs = inner.inline(region, inner.graph.inputs)
     inner.graph.meta = dict(region.meta)
     return inner.graph
 
@@ -365,7 +362,7 @@ def _at(node: Node, version: int) -> Node:
 def _typed(node: Node, version: int) -> Node:
     """The node at a version, to be looked at before it is placed: the types of its outputs told from its inputs."""
     twin = _at(node, version)
-    if any(not _is_known(value.type) for value in node.outputs):
+    if any(not is_known(value.type) for value in node.outputs):
         twin.outputs = [Value(value.name, value.type, twin, value.index) for value in node.outputs]
         twin.version = node.version
         give_types(twin)
@@ -381,12 +378,6 @@ def _refusal(reason: str) -> Adapter:
 
 
 # types -------------------------------------------------------------------------------------------
-
-
-def _is_known(type: Type | None) -> bool:
-    if isinstance(type, TensorType):
-        return type.dtype is not None and type.shape is not None
-    return type is not None
 
 
 def _is_gone(node: Node, version: int) -> bool:
