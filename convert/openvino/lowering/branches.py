@@ -1,0 +1,68 @@
+"""Hub -> OpenVINO: the canonical If to If-8."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ....passes.errors import Unsupported
+from ....passes.graph import Graph, Node, Value
+from ....passes.loop import DOMAIN as HUB
+from ....passes.rewrite import Builder, collect, rule
+from ....passes.types import merge
+from ..dialect import ELSE_INPUTS, ELSE_OUTPUTS, THEN_INPUTS, THEN_OUTPUTS, InputMap, OutputMap
+from .context import context_of
+from .tools import copied, scalar
+
+
+def _branch(
+    op: Builder, node: Node, name: str, region: Graph, inputs: list[Value]
+) -> tuple[Graph, tuple[InputMap, ...]]:
+    """A branch with a Parameter for each captured value that it uses; `inputs` grows by what feeds them."""
+    body = op.region(name)
+    arguments: list[Value] = []
+    fed: list[tuple[Value, Value]] = []
+    for old, outside in zip(region.inputs, node.captures, strict=True):
+        assert outside is not None
+        if outside.data is not None:
+            arguments.append(copied(body, outside))
+            continue
+        value = Value(body.claim(old.name), merge(old.type, outside.type))
+        context_of(op).note(value, context_of(op).is_known(outside))
+        arguments.append(value)
+        fed.append((value, outside))
+    graph = body.graph
+    graph.outputs = body.inline(region, arguments)
+    fed = [(value, outside) for value, outside in fed if graph.uses(value) or value in graph.outputs]
+    graph.inputs = [value for value, _ in fed]
+    maps = tuple(InputMap(len(inputs) + index, index) for index in range(len(fed)))
+    inputs.extend(outside for _, outside in fed)
+    return graph, maps
+
+
+@rule(HUB, "If")
+def branch(op: Builder, node: Node) -> Sequence[Value]:
+    """One If-8, with a port for each captured value of each branch; a known condition leaves only its branch."""
+    condition = node.inputs[0]
+    assert condition is not None
+    known = condition.array()
+    if known is not None:
+        region = node.regions["then" if known.reshape(-1)[0] else "else"]
+        captured = [value for value in node.captures if value is not None]
+        return op.inline(region, captured)
+    domain, version = op.rewriter.dialect.resolve("If")
+    twin = Node(domain, "If", version)
+    inputs = [scalar(op, condition)]
+    results = tuple(OutputMap(index, index) for index in range(len(node.outputs)))
+    regions = (("then", THEN_INPUTS, THEN_OUTPUTS), ("else", ELSE_INPUTS, ELSE_OUTPUTS))
+    attributes: dict[str, tuple[InputMap, ...] | tuple[OutputMap, ...]] = {}
+    for name, taken, given in regions:
+        twin.regions[f"{name}_body"], attributes[taken] = _branch(op, node, f"{name}_body", node.regions[name], inputs)
+        attributes[given] = results
+    for old, *both in zip(node.outputs, *(region.outputs for region in twin.regions.values()), strict=True):
+        if both[0].rank is None or both[0].rank != both[1].rank:
+            raise Unsupported(node, f"the branches give {old.name!r} different ranks, or unknown ones")
+    made = op.place(twin, inputs, attributes, len(node.outputs), [value.type for value in node.outputs])
+    return [made] if len(node.outputs) == 1 else list(made)
+
+
+RULES = collect(globals())

@@ -1,0 +1,117 @@
+"""Carried values that OpenVINO's CPU gets right only when they are computed in another way.
+
+1. It takes a Parameter away that no result needs, with its initial value: without a pass the result is then wrong.
+2. Without a pass the result has the sizes of the body's value, where those are known and differ from the initial one's.
+3. Before a pass it first fills the Parameters of slices, then one back edge after the other. A value that stands in
+   the memory of a Parameter is gone by then: one that is a Parameter, and one that was computed in place.
+   Elementwise operators work in place on a reshaped Parameter (though not on a Parameter).
+4. It fails to compile some loops that hand a Parameter on as it is.
+"""
+
+from __future__ import annotations
+
+from ....passes.graph import Graph, Node, Value
+from .assembly import Assembly
+from .tools import i64, shape_of, vector
+
+_VIEWS = frozenset(["Identity", "Reshape", "Squeeze", "Unsqueeze"])
+_FRESH = frozenset(
+    [
+        *("Convolution", "ConvolutionBackpropData", "GroupConvolution", "GroupConvolutionBackpropData", "MatMul"),
+        *("GRUSequence", "LSTMSequence", "RNNSequence", "If", "Loop"),
+        *("Gather", "GatherElements", "GatherND", "NonZero", "ShapeOf", "TopK"),
+    ]
+)
+"""Operators that put their result into memory of its own."""
+
+
+def lose_their_start(assembly: Assembly, carried: dict[Value, Value]) -> set[Value]:
+    """The carried Parameters that don't reach their own value, not even over several passes.
+
+    OpenVINO takes such a Parameter away, and its initial value with it; after no pass the result is then wrong.
+    `carried`: Parameter -> value that is fed back.
+    """
+    bit = {parameter: 1 << index for index, parameter in enumerate(carried)}
+    reached = dict(bit)
+    for node in assembly.body.graph.topological():
+        found = 0  # what happens inside of other loops, and to sizes, OpenVINO may find out not to matter
+        for value in node.inputs if node.op_type != "ShapeOf" and not node.regions else ():
+            found |= reached.get(value, 0) if value is not None else 0
+        reached.update(dict.fromkeys(node.outputs, found))
+    next_ = {parameter: reached.get(value, 0) for parameter, value in carried.items()}
+    changed = True
+    while changed:
+        changed = False
+        for parameter, mask in next_.items():
+            more = mask
+            for other, its_bit in bit.items():
+                more |= next_[other] if mask & its_bit else 0
+            changed |= more != mask
+            next_[parameter] = more
+    return {parameter for parameter, mask in next_.items() if not mask & bit[parameter]}
+
+
+def held(assembly: Assembly, value: Value, entered: Value, outside: Value, losing: bool) -> Value:
+    """A carried value so that after no pass OpenVINO gives the initial one.
+
+    For that the Parameter `entered` must have a part in it, and OpenVINO must not know a size that differs from
+    the initial one: it would be the size of the result.
+    """
+    body = assembly.body
+    sizes, first = value.tensor.shape or (), outside.tensor.shape or ()
+    differing = [axis for axis, size in enumerate(sizes) if isinstance(size, int) and size != first[axis]]
+    if losing and not differing and value.tensor.static_shape is not None:
+        return body.Select(assembly.counting(), value, entered)
+    axes = list(range(len(sizes))) if losing else differing
+    if not axes:
+        return value
+    flat = vector(body, entered)
+    same = body.Convert(body.Equal(flat, flat), destination_type="i64")
+    nothing = body.Minimum(body.ReduceSum(same, i64(body, [0]), keep_dims=False), i64(body, 0))
+    chosen = body.Gather(shape_of(body, value), i64(body, axes), i64(body, 0), batch_dims=0)
+    ones = [1] * len(axes)
+    return body.Slice(value, i64(body, [0] * len(axes)), body.Add(chosen, nothing), i64(body, ones), i64(body, axes))
+
+
+def _apart(assembly: Assembly, value: Value) -> Value:
+    """A copy in memory of its own."""
+    return _first_of_two(assembly, assembly.body.Unsqueeze(value, i64(assembly.body, [0])), 0)
+
+
+def _first_of_two(assembly: Assembly, value: Value, axis: int) -> Value:
+    """`value` without its axis of size 1: the first of two copies, but OpenVINO can't know that.
+
+    Of one copy it would know that it is the only one, and take it in place.
+    """
+    body = assembly.body
+    return body.Gather(body.Concat(value, value, axis=axis), assembly.nought(), i64(body, axis), batch_dims=0)
+
+
+def own_memory(assembly: Assembly, value: Value) -> Value:
+    """A carried value that is computed in the body: Parameters and constants are copied."""
+    return value if value.producer is not None else _apart(assembly, value)
+
+
+def protect(assembly: Assembly) -> None:
+    """Let what may be computed in place on a reshaped Parameter be computed on a copy of it."""
+    graph = assembly.body.graph
+    for port in list(assembly.ports):
+        exposed = [use for use in graph.uses(port.parameter) if _is_exposed(graph, use[0])]
+        if not exposed:
+            continue
+        if port.slices and len(exposed) == 1 and exposed[0][0].op_type == "Squeeze":
+            old = exposed[0][0].output
+            graph.replace_uses(old, _first_of_two(assembly, port.parameter, port.slices["axis"]))
+            graph.remove_node(exposed[0][0])
+            continue
+        copy = _apart(assembly, port.parameter)
+        for node, index in exposed:
+            graph.set_input(node, index, copy)
+
+
+def _is_exposed(graph: Graph, node: Node) -> bool:
+    """Whether a user of a Parameter only looks at it in another shape, and hands that on to be computed in place."""
+    if node.op_type not in _VIEWS:
+        return False
+    users = graph.uses(node.output)
+    return node.output in graph.outputs or any(user.op_type not in _FRESH for user, _ in users)

@@ -1,0 +1,92 @@
+"""What rules must know of a whole model: what OpenVINO can compute while it compiles, and whether -inf comes up."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ....passes.graph import Graph, Value
+from ....passes.rewrite import Builder
+
+_MOST_DATA = 1024  # elements of a constant that is looked at
+_NATURAL_IF_INPUT_IS = frozenset(["Convert", "Gather", "Reshape", "Slice", "Squeeze", "Unsqueeze", "ReduceProd"])
+
+
+class Context:
+    """Knowledge of one conversion (`rewriter.context`).
+
+    `infinities`: whether a constant of the model is infinite. OpenVINO's CPU takes the largest of nothing but -inf
+    for the lowest finite number.
+    """
+
+    def __init__(self) -> None:
+        self.infinities = False
+        self._known: dict[Value, bool] = {}
+
+    def look_at(self, graph: Graph) -> None:
+        """Take note of the constants of a hub graph that is about to be lowered."""
+        for inner in graph.graphs():
+            for value in inner.constants:
+                self.look_at_constant(value)
+
+    def look_at_constant(self, value: Value) -> None:
+        data = value.data
+        if data is not None and data.dtype.is_float and data.size <= _MOST_DATA:
+            with np.errstate(all="ignore"):
+                self.infinities |= bool(np.isinf(data.numpy().astype(np.float32)).any())
+
+    def note(self, parameter: Value, known: bool) -> None:
+        """Whether a body's Parameter is known while compiling; those that nobody spoke of are inputs of the model.
+
+        OpenVINO moves constants into bodies, so it is if what feeds it is.
+        """
+        self._known[parameter] = known
+
+    def is_known(self, value: Value) -> bool:
+        """Whether OpenVINO can compute a value while it compiles: from constants and static shapes alone."""
+        known = self._known
+        stack = [value]
+        while stack:
+            top = stack[-1]
+            if top in known:
+                stack.pop()
+            elif top.data is not None:
+                known[top] = True
+            elif top.producer is None:
+                known[top] = False
+            else:
+                stack.extend(self._step(top))
+        return known[value]
+
+    def _step(self, value: Value) -> list[Value]:
+        """Settle a node's output, or give the inputs that must be settled before."""
+        node = value.producer
+        assert node is not None
+        inputs = [item for item in node.inputs if item is not None]
+        if node.op_type == "ShapeOf" and inputs[0].tensor.static_shape is not None:
+            self._known[value] = True
+            return []
+        if any(self._known.get(item) is False for item in inputs):
+            self._known[value] = False
+            return []
+        waiting = [item for item in inputs if item not in self._known]
+        if not waiting:
+            self._known[value] = True
+        return waiting[:1]
+
+
+def context_of(op: Builder) -> Context:
+    """The knowledge of this conversion."""
+    return op.rewriter.context
+
+
+def is_natural(value: Value) -> bool:
+    """Whether an integer value is certainly not negative: a constant, or sizes of a shape."""
+    while value.producer is not None:
+        node = value.producer
+        if node.op_type == "ShapeOf":
+            return True
+        first = node.inputs[0] if node.inputs else None
+        if node.op_type not in _NATURAL_IF_INPUT_IS or first is None:
+            return False
+        value = first
+    return value.data is not None and value.data.size > 0 and bool((value.data.numpy() >= 0).all())

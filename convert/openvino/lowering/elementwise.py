@@ -1,0 +1,296 @@
+"""Hub -> OpenVINO: what is done element by element."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from ....passes.errors import Unsupported
+from ....passes.graph import Node, Value
+from ....passes.protos import DTYPES
+from ....passes.rewrite import Builder, collect, combine, renamed, rule
+from ....passes.types import DType
+from .tools import (
+    LARGEST,
+    convert,
+    dtype_of,
+    element_type,
+    flag,
+    number,
+    required,
+    saturated,
+)
+
+_SAME = """
+    Abs Acos Acosh Add And Asin Asinh Atan Atanh BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Ceil Cos Cosh Equal Erf
+    Exp Floor Greater GreaterOrEqual HardSwish IsNaN Less LessOrEqual Log Mish Mul Neg Not Or Relu Sigmoid Sign
+    Sin Sinh Softplus Softsign Sqrt Sub Tan Tanh Where Xor
+"""
+_OTHERWISE = {
+    "And": "LogicalAnd",
+    "Ceil": "Ceiling",
+    "GreaterOrEqual": "GreaterEqual",
+    "HardSwish": "HSwish",
+    "LessOrEqual": "LessEqual",
+    "Mul": "Multiply",
+    "Neg": "Negative",
+    "Not": "LogicalNot",
+    "Or": "LogicalOr",
+    "Relu": "ReLU",
+    "Softplus": "SoftPlus",
+    "Softsign": "SoftSign",
+    "Sub": "Subtract",
+    "Where": "Select",
+    "Xor": "LogicalXor",
+}
+_RENAMED = {name: _OTHERWISE.get(name, name) for name in _SAME.split()}
+
+
+@rule("", "Identity")
+def identity(op: Builder, node: Node) -> Value:
+    return required(node, 0)
+
+
+@rule("", "Dropout")
+def dropout(op: Builder, node: Node) -> list[Value]:
+    training = node.input(2)
+    data = required(node, 0)
+    if training is not None:
+        state = training.array()
+        if state is None:
+            raise Unsupported(node, "whether it trains is known at run time only")
+        ratio = node.input(1)
+        rate = 0.5 if ratio is None else ratio.array()
+        if bool(state) and (rate is None or float(rate) != 0):
+            raise Unsupported(node, "dropout in training is random")
+    if len(node.outputs) == 1 or not node.outputs[1].name:
+        return [data]
+    kept = op.Equal(data, data) if data.tensor.dtype is None else op.const(True)
+    shape = op.ShapeOf(data, output_type="i64")
+    return [data, op.Broadcast(kept, shape, mode="numpy")]
+
+
+@rule("", "Add", "Mul", "Neg", "Sub")
+def narrow(op: Builder, node: Node) -> Value | None:
+    """8-bit integers in int32: OpenVINO's CPU stops at 255 where ONNX begins again at 0."""
+    dtype = required(node, 0).tensor.dtype
+    if dtype not in (DType.INT8, DType.UINT8):
+        return None
+    wide = [convert(op, node, value, DType.INT32) for value in node.inputs if value is not None]
+    return convert(op, node, op.call(_RENAMED[node.op_type], *wide), dtype)
+
+
+@rule("", "Round")
+def round_(op: Builder, node: Node) -> Value:
+    return op.Round(*node.inputs, mode="half_to_even")
+
+
+@rule("", "Div")
+def divide(op: Builder, node: Node) -> Value:
+    """ONNX's integer division truncates, as C's does; OpenVINO's default rounds down, as Python's does."""
+    integers = dtype_of(node, required(node, 0)).is_integer
+    return op.Divide(*node.inputs, m_pythondiv=False if integers else None)
+
+
+@rule("", "Mod")
+def modulo(op: Builder, node: Node) -> Value:
+    if flag(node, "fmod"):
+        return op.Mod(*node.inputs)
+    a, b = required(node, 0), required(node, 1)
+    found = op.FloorMod(a, b)
+    divisor = b.array()
+    if not dtype_of(node, a).is_float or (divisor is not None and np.isfinite(divisor.astype(np.float64)).all()):
+        return found
+    # of a finite number and an infinite one OpenVINO makes NaN
+    zero = number(op, node, 0, a)
+    alike = op.Equal(op.Less(a, zero), op.Less(b, zero))
+    left = op.Select(op.LogicalOr(alike, op.Equal(a, zero)), a, b)
+    return op.Select(op.LogicalAnd(_is_infinite(op, b), op.IsFinite(a)), left, found)
+
+
+@rule("", "Pow")
+def power(op: Builder, node: Node) -> Value:
+    """The result has the type of the base, whatever the type of the exponent."""
+    base, exponent = required(node, 0), required(node, 1)
+    kind, other = dtype_of(node, base), dtype_of(node, exponent)
+    if kind is other and kind.is_float:
+        return op.Power(base, exponent)
+    common = kind if kind.is_float else other if other.is_float else DType.FLOAT32
+    raised = op.Power(convert(op, node, base, common), convert(op, node, exponent, common))
+    return convert(op, node, raised, kind)
+
+
+@rule("", "Reciprocal")
+def reciprocal(op: Builder, node: Node) -> Value:
+    x = required(node, 0)
+    return op.Divide(number(op, node, 1, x), x)
+
+
+def _folded(target: str, node: Node, op: Builder) -> Value:
+    values = [value for value in node.inputs if value is not None]
+    return functools.reduce(lambda a, b: op.call(target, a, b), values)
+
+
+@rule("", "Max", "Min", "Sum")
+def variadic(op: Builder, node: Node) -> Value:
+    return _folded({"Max": "Maximum", "Min": "Minimum", "Sum": "Add"}[node.op_type], node, op)
+
+
+@rule("", "Mean")
+def mean(op: Builder, node: Node) -> Value:
+    return op.Divide(_folded("Add", node, op), number(op, node, len(node.inputs), required(node, 0)))
+
+
+@rule("", "Cast")
+def cast(op: Builder, node: Node) -> Value:
+    x = required(node, 0)
+    return _cast(op, node, x, DTYPES[node.attributes["to"]])
+
+
+@rule("", "CastLike")
+def cast_like(op: Builder, node: Node) -> Value:
+    x, like = required(node, 0), required(node, 1)
+    if like.tensor.dtype is None:
+        return op.ConvertLike(x, like)
+    return _cast(op, node, x, like.tensor.dtype)
+
+
+def _cast(op: Builder, node: Node, x: Value, target: DType) -> Value:
+    """Convert; to bool it is `x != 0`, which a conversion of 0.5 isn't everywhere."""
+    source = dtype_of(node, x)
+    if source is target:
+        return x
+    if target is DType.BOOL:
+        return op.NotEqual(x, number(op, node, 0, x))
+    if target is DType.FLOAT8E8M0:
+        raise Unsupported(node, "OpenVINO rounds to float8e8m0 in another way")
+    if target in LARGEST and source.is_float and flag(node, "saturate", 1):
+        x = saturated(op, x, LARGEST[target])
+    return op.Convert(x, destination_type=element_type(node, target))
+
+
+def _is_infinite(op: Builder, x: Value) -> Value:
+    return op.IsInf(x, detect_negative=True, detect_positive=True)
+
+
+@rule("", "IsInf")
+def is_inf(op: Builder, node: Node) -> Value:
+    return op.IsInf(
+        *node.inputs,
+        detect_negative=flag(node, "detect_negative", 1),
+        detect_positive=flag(node, "detect_positive", 1),
+    )
+
+
+@rule("", "BitShift")
+def bit_shift(op: Builder, node: Node) -> Value:
+    """By a negative amount, or by the width and more, ONNX shifts everything out; a processor counts modulo."""
+    x, amount = required(node, 0), required(node, 1)
+    left = node.attributes["direction"] == "LEFT"
+    shifted = op.BitwiseLeftShift(x, amount) if left else op.BitwiseRightShift(x, amount)
+    width, known = dtype_of(node, x).bits, amount.array()
+    if known is not None and ((known >= 0) & (known < width)).all():
+        return shifted
+    zero = number(op, node, 0, x)
+    outside = op.GreaterEqual(amount, number(op, node, width, amount))
+    out = zero
+    if dtype_of(node, x).is_signed:
+        outside = op.LogicalOr(outside, op.Less(amount, number(op, node, 0, amount)))
+        out = zero if left else op.Select(op.Less(x, zero), number(op, node, -1, x), zero)
+    return op.Select(outside, out, shifted)
+
+
+# activations -------------------------------------------------------------------------------------
+
+
+@rule("", "Clip")
+def clip(op: Builder, node: Node) -> Value:
+    """Constant bounds of floats are Clamp's attributes; everything else is Maximum, then Minimum."""
+    x, low, high = required(node, 0), node.input(1), node.input(2)
+    bounds = [-math.inf if low is None else low.array(), math.inf if high is None else high.array()]
+    if low is None and high is None:
+        return x
+    if dtype_of(node, x).is_float and bounds[0] is not None and bounds[1] is not None:
+        least, most = float(bounds[0]), float(bounds[1])
+        if least <= most and not math.isinf(least) and not math.isinf(most):
+            return op.Clamp(x, min=least, max=most)
+    x = x if low is None else op.Maximum(x, low)
+    return x if high is None else op.Minimum(x, high)
+
+
+@rule("", "Elu")
+def elu(op: Builder, node: Node) -> Value:
+    return op.Elu(*node.inputs, alpha=float(node.attributes.get("alpha", 1.0)))
+
+
+def _with_constants(target: str, *defaults: tuple[str, float]) -> Callable[[Builder, Node], Value]:
+    """The ONNX attributes become scalar inputs."""
+
+    def build(op: Builder, node: Node) -> Value:
+        x = required(node, 0)
+        values = [number(op, node, node.attributes.get(name, value), x) for name, value in defaults]
+        return op.call(target, x, *values)
+
+    return build
+
+
+_CONSTANT_INPUTS = {
+    ("", "HardSigmoid"): [_with_constants("HardSigmoid", ("alpha", 0.2), ("beta", 0.5))],
+    ("", "Selu"): [
+        _with_constants("Selu", ("alpha", 1.6732631921768188), ("gamma", 1.0507010221481323)),
+    ],
+    ("", "Swish"): [_with_constants("Swish", ("alpha", 1.0))],
+}
+
+
+@rule("", "LeakyRelu")
+def leaky_relu(op: Builder, node: Node) -> Value:
+    x = required(node, 0)
+    return op.PReLU(x, op.const([node.attributes.get("alpha", 0.01)], dtype_of(node, x)))
+
+
+@rule("", "PRelu")
+def prelu(op: Builder, node: Node) -> Value:
+    """OpenVINO's operator aligns a one-dimensional slope with the channels; ONNX broadcasts as NumPy does."""
+    x, slope = required(node, 0), required(node, 1)
+    if slope.data is not None and slope.data.size == 1 and dtype_of(node, x).is_float:
+        return op.PReLU(x, op.const(slope.data.numpy().reshape(-1), slope.data.dtype))
+    return op.Select(op.Less(x, number(op, node, 0, x)), op.Multiply(x, slope), x)
+
+
+@rule("", "Celu")
+def celu(op: Builder, node: Node) -> Value:
+    """alpha * Elu(x / alpha)"""
+    x = required(node, 0)
+    alpha = number(op, node, node.attributes.get("alpha", 1.0), x)
+    return op.Multiply(op.Elu(op.Divide(x, alpha), alpha=1.0), alpha)
+
+
+@rule("", "ThresholdedRelu")
+def thresholded_relu(op: Builder, node: Node) -> Value:
+    x = required(node, 0)
+    alpha = number(op, node, node.attributes.get("alpha", 1.0), x)
+    return op.Select(op.Greater(x, alpha), x, number(op, node, 0, x))
+
+
+@rule("", "Shrink")
+def shrink(op: Builder, node: Node) -> Value:
+    x = required(node, 0)
+    bias = number(op, node, node.attributes.get("bias", 0.0), x)
+    limit = node.attributes.get("lambd", 0.5)
+    above = op.Select(op.Greater(x, number(op, node, limit, x)), op.Subtract(x, bias), number(op, node, 0, x))
+    return op.Select(op.Less(x, number(op, node, -limit, x)), op.Add(x, bias), above)
+
+
+@rule("", "Gelu")
+def gelu(op: Builder, node: Node) -> Value:
+    mode = {"none": "ERF", "tanh": "TANH"}.get(node.attributes.get("approximate", "none"))
+    if mode is None:
+        raise Unsupported(node, f"approximate={node.attributes['approximate']!r} has no OpenVINO form")
+    return op.Gelu(*node.inputs, approximation_mode=mode)
+
+
+RULES = combine(collect(globals()), renamed("", _RENAMED), _CONSTANT_INPUTS)

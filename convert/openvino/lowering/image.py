@@ -1,0 +1,268 @@
+"""Hub -> OpenVINO: resizing, sampling, regions of interest, Fourier transforms."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ....passes.errors import Unsupported
+from ....passes.graph import Node, Value
+from ....passes.rewrite import Builder, collect, rule
+from ....passes.types import DType
+from .tools import (
+    axis_of,
+    convert,
+    cut,
+    flag,
+    i64,
+    ints,
+    join,
+    number,
+    range_of,
+    rank_of,
+    refuse_others,
+    required,
+    reshape,
+    scalar,
+    shape_of,
+    size_of,
+    static_dim,
+    vector,
+)
+
+_COORDINATES = ("half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners")
+
+
+@rule("", "Resize")
+def resize(op: Builder, node: Node) -> Value:
+    x, _, scales, sizes = (node.input(index) for index in range(4))
+    assert x is not None
+    refuse_others(node, antialias=0, exclude_outside=0)
+    rank = rank_of(node, x)
+    axes = [axis_of(node, axis, rank) for axis in node.attributes.get("axes") or range(rank)]
+    transform = node.attributes.get("coordinate_transformation_mode", "half_pixel")
+    if transform == "half_pixel_symmetric" and sizes is not None:
+        transform = "half_pixel"
+    if transform not in _COORDINATES:
+        raise Unsupported(node, f"coordinate_transformation_mode={transform!r} has no OpenVINO form")
+    by_scale = scales is not None and scales.tensor.static_shape != (0,)
+    if by_scale:
+        assert scales is not None
+        known = None if scales.data is None else [float(scale) for scale in scales.data.numpy()]
+        chosen = [at for at in range(len(axes)) if known is None or known[at] != 1]
+        if transform == "align_corners" and not _whole(x, known, axes):
+            raise Unsupported(node, "corners aligned to a size that isn't whole")
+        extent = scales if known is None else op.const(np.array([known[at] for at in chosen], np.float32))
+    else:
+        assert sizes is not None
+        extent = _sizes(op, node, x, convert(op, node, sizes, DType.INT64), axes)
+        wanted = ints(extent)
+        chosen = [at for at in range(len(axes)) if wanted is None or wanted[at] != static_dim(x, axes[at])]
+        extent = extent if wanted is None else i64(op, [wanted[at] for at in chosen])
+    if not chosen:
+        return x
+    mode = {"linear": "linear_onnx"}.get(found := node.attributes.get("mode", "nearest"), found)
+    if mode == "linear_onnx" and (len(chosen) > 3 or rank > 5):
+        mode = "linear"
+    return op.Interpolate(
+        x,
+        extent,
+        i64(op, [axes[at] for at in chosen]),
+        mode=mode,
+        shape_calculation_mode="scales" if by_scale else "sizes",
+        coordinate_transformation_mode=transform,
+        nearest_mode=node.attributes.get("nearest_mode", "round_prefer_floor"),
+        antialias=False,
+        pads_begin=[0],
+        pads_end=[0],
+        cube_coeff=float(node.attributes.get("cubic_coeff_a", -0.75)),
+    )
+
+
+def _whole(x: Value, scales: list[float] | None, axes: list[int]) -> bool:
+    """Whether the scales surely make whole sizes; OpenVINO rounds them before it aligns, ONNX after."""
+    for scale, axis in zip(scales or [], axes, strict=False):
+        length = static_dim(x, axis)
+        if scale != 1 and (length is None or abs(scale * length - round(scale * length)) > 1e-4):
+            return False
+    return scales is not None
+
+
+def _sizes(op: Builder, node: Node, x: Value, sizes: Value, axes: list[int]) -> Value:
+    """The sizes of these axes after the policy about the aspect ratio."""
+    policy = node.attributes.get("keep_aspect_ratio_policy", "stretch")
+    if policy == "stretch":
+        return sizes
+    if policy not in ("not_larger", "not_smaller"):
+        raise Unsupported(node, f"keep_aspect_ratio_policy={policy!r} has no OpenVINO form")
+    lengths = join(op, [size_of(op, node, x, axis) for axis in axes])
+    wanted, old = ints(sizes), ints(lengths)
+    if wanted is not None and old is not None:
+        factor = (min if policy == "not_larger" else max)(new / length for new, length in zip(wanted, old, strict=True))
+        return i64(op, [math.floor(factor * length + 0.5) for length in old])
+    floats = convert(op, node, lengths, DType.FLOAT32)
+    factors = op.Divide(convert(op, node, sizes, DType.FLOAT32), floats)
+    extreme = op.ReduceMin if policy == "not_larger" else op.ReduceMax
+    exact = op.Multiply(extreme(factors, i64(op, [0]), keep_dims=True), floats)
+    return convert(op, node, op.Floor(op.Add(exact, op.const(0.5))), DType.INT64)
+
+
+@rule("", "GridSample")
+def grid_sample(op: Builder, node: Node) -> Value:
+    x = required(node, 0)
+    if rank_of(node, x) != 4:
+        raise Unsupported(node, f"{rank_of(node, x) - 2} spatial axes; OpenVINO knows 2")
+    mode = {"linear": "bilinear", "cubic": "bicubic"}.get(found := node.attributes.get("mode", "linear"), found)
+    return op.GridSample(
+        x,
+        required(node, 1),
+        align_corners=flag(node, "align_corners"),
+        mode=mode,
+        padding_mode=node.attributes.get("padding_mode", "zeros"),
+    )
+
+
+@rule("", "RoiAlign")
+def roi_align(op: Builder, node: Node) -> Value:
+    refuse_others(node, mode="avg")  # OpenVINO takes the largest of other things
+    mode = node.attributes.get("coordinate_transformation_mode", "half_pixel")
+    return op.ROIAlign(
+        *node.inputs,
+        pooled_h=int(node.attributes.get("output_height", 1)),
+        pooled_w=int(node.attributes.get("output_width", 1)),
+        sampling_ratio=int(node.attributes.get("sampling_ratio", 0)),
+        spatial_scale=float(node.attributes.get("spatial_scale", 1.0)),
+        mode="avg",
+        aligned_mode="asymmetric" if mode == "output_half_pixel" else "half_pixel_for_nn",
+    )
+
+
+@rule("", "AffineGrid")
+def affine_grid(op: Builder, node: Node) -> Value:
+    """The corners of a grid from -1 to 1 (or the middles of its cells), a 1 behind, times theta."""
+    theta, size = required(node, 0), convert(op, node, required(node, 1), DType.INT64)
+    spatial = (static_dim(size, 0) or 0) - 2
+    if spatial not in (2, 3):
+        raise Unsupported(node, f"a grid of {spatial} axes")
+    one, two = number(op, node, 1, theta), number(op, node, 2, theta)
+    grid_shape = cut(op, size, 2, 2 + spatial)
+    columns = []
+    for axis in range(spatial)[::-1]:
+        length = cut(op, size, 2 + axis, 3 + axis)
+        steps = op.ConvertLike(range_of(op, length), theta)
+        cells = op.ConvertLike(length, theta)
+        if flag(node, "align_corners"):
+            places = op.Subtract(op.Divide(op.Multiply(steps, two), op.Maximum(op.Subtract(cells, one), one)), one)
+        else:
+            places = op.Subtract(op.Divide(op.Add(op.Multiply(steps, two), one), cells), one)
+        shape = [1] * spatial
+        shape[axis] = -1
+        along = op.Reshape(places, i64(op, shape), special_zero=False)
+        columns.append(reshape(op, op.Broadcast(along, grid_shape, mode="bidirectional"), [-1, 1]))
+    columns.append(op.Add(op.Multiply(columns[0], number(op, node, 0, theta)), one))
+    product = op.MatMul(op.Concat(*columns, axis=1), theta, transpose_a=False, transpose_b=True)
+    target = op.Concat(cut(op, size, 0, 1), grid_shape, i64(op, [spatial]), axis=0)
+    return op.Reshape(product, target, special_zero=False)
+
+
+# Fourier transforms ------------------------------------------------------------------------------
+
+
+def _fourier_axis(op: Builder, node: Node, x: Value) -> int | Value:
+    """The axis from the front, i64 [1] where it is known at run time only."""
+    stated, rank = node.input(2), rank_of(node, x)
+    known = [-2] if stated is None else ints(stated)
+    if known is not None:
+        return axis_of(node, known[0], rank)
+    assert stated is not None
+    return op.FloorMod(vector(op, convert(op, node, stated, DType.INT64)), i64(op, rank))
+
+
+def _lengthened(op: Builder, node: Node, x: Value, axis: int, length: Value) -> Value:
+    """The first `length` (i64 [1]) entries along an axis, zeros where there are fewer."""
+    have = size_of(op, node, x, axis)
+    more = op.Maximum(op.Subtract(length, have), i64(op, [0]))
+    rank = rank_of(node, x)
+    ends = op.Concat(i64(op, [0] * axis), more, i64(op, [0] * (rank - axis - 1)), axis=0)
+    padded = op.Pad(x, i64(op, [0] * rank), ends, number(op, node, 0, x), pad_mode="constant")
+    return cut(op, padded, 0, length, axis=axis)
+
+
+@rule("", "DFT")
+def dft(op: Builder, node: Node) -> Value:
+    x, length = required(node, 0), node.input(1)
+    axis = _fourier_axis(op, node, x)
+    inverse, onesided = flag(node, "inverse"), flag(node, "onesided")
+    parts = static_dim(x, -1)
+    if parts is None:
+        raise Unsupported(node, "whether the input is complex is known at run time only")
+    axes = axis if isinstance(axis, Value) else i64(op, [axis])
+    size = None if length is None else vector(op, convert(op, node, length, DType.INT64))
+    if onesided and isinstance(axis, Value):
+        raise Unsupported(node, "an axis that is known at run time only")
+    if inverse and isinstance(axis, int) and onesided:
+        return _inverse_onesided(op, node, x, axis, size)
+    if onesided:
+        real = x if parts == 1 else cut(op, x, 0, 1, axis=rank_of(node, x) - 1)
+        return op.RDFT(op.Squeeze(real, i64(op, [rank_of(node, x) - 1])), axes, size)
+    if parts == 1:
+        zeros = op.Multiply(x, number(op, node, 0, x))
+        x = op.Concat(x, zeros, axis=rank_of(node, x) - 1)
+    return op.IDFT(x, axes, size) if inverse else op.DFT(x, axes, size)
+
+
+def _inverse_onesided(op: Builder, node: Node, x: Value, axis: int, stated: Value | None) -> Value:
+    """The full spectrum from its first half, then the inverse transform, of which the real part is left."""
+    last = rank_of(node, x) - 1
+    bins = size_of(op, node, x, axis)
+    size: Value = op.Multiply(op.Subtract(bins, i64(op, [1])), i64(op, [2])) if stated is None else stated
+    half = op.Add(op.Divide(size, i64(op, [2]), m_pythondiv=False), i64(op, [1]))
+    first = _lengthened(op, node, x, axis, half)
+    mirrored = cut(op, first, 1, op.Add(op.Subtract(size, half), i64(op, [1])), axis=axis)
+    mirrored = cut(op, mirrored, -1, np.iinfo(np.int64).min, -1, axis)
+    sign = op.const(np.array([1, -1]), x.tensor.dtype)
+    full = op.Concat(first, op.Multiply(mirrored, sign), axis=axis)
+    # the imaginary parts of the first entry, and of the middle one of an even number, don't count
+    places = range_of(op, size)
+    twice = op.Multiply(places, i64(op, 2))
+    middle = op.LogicalOr(op.Equal(places, i64(op, 0)), op.Equal(twice, scalar(op, size)))
+    shape = [1] * (last + 1)
+    shape[axis] = -1
+    middle = op.Reshape(middle, i64(op, shape), special_zero=False)
+    imaginary = op.const(np.array([False, True]))
+    full = op.Select(op.LogicalAnd(middle, imaginary), number(op, node, 0, x), full)
+    return cut(op, op.IDFT(full, i64(op, [axis])), 0, 1, axis=last)
+
+
+@rule("", "STFT")
+def stft(op: Builder, node: Node) -> Value:
+    """Frames gathered from the signal, weighted, transformed."""
+    signal, step, window, length = (node.input(index) for index in range(4))
+    assert signal is not None and step is not None
+    parts = static_dim(signal, -1)
+    onesided = flag(node, "onesided", 1)
+    if parts is None:
+        raise Unsupported(node, "whether the input is complex is known at run time only")
+    if onesided and parts == 2:
+        raise Unsupported(node, "a onesided transform of a complex signal")
+    have = size_of(op, node, signal, 1)
+    if length is not None:
+        width = vector(op, convert(op, node, length, DType.INT64))
+    else:
+        width = have if window is None else shape_of(op, window)
+    hop = vector(op, convert(op, node, step, DType.INT64))
+    count = op.Add(op.Divide(op.Subtract(have, width), hop, m_pythondiv=False), i64(op, [1]))
+    starts = op.Unsqueeze(op.Multiply(range_of(op, count), hop), i64(op, [1]))
+    places = op.Add(starts, op.Unsqueeze(range_of(op, width), i64(op, [0])))
+    frames = op.Gather(signal, places, i64(op, 1), batch_dims=0)  # [batch, frames, width, parts]
+    if window is not None:
+        frames = op.Multiply(frames, op.Unsqueeze(window, i64(op, [1])))
+    if onesided:
+        return op.RDFT(op.Squeeze(frames, i64(op, [3])), i64(op, [2]))
+    if parts == 1:
+        frames = op.Concat(frames, op.Multiply(frames, number(op, node, 0, signal)), axis=3)
+    return op.DFT(frames, i64(op, [2]))
+
+
+RULES = collect(globals())

@@ -1,0 +1,207 @@
+"""Hub -> OpenVINO: gathering, scattering, and everything else that goes by positions."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ....passes.graph import Node, Value
+from ....passes.rewrite import Builder, collect, rule
+from ....passes.types import DType
+from .tools import (
+    axis_of,
+    convert,
+    cut,
+    flag,
+    i64,
+    ints,
+    number,
+    range_of,
+    rank_of,
+    required,
+    scalar,
+    shape_of,
+    size_of,
+    vector,
+)
+
+
+def _from_front(op: Builder, node: Node, positions: Value, size: Value) -> Value:
+    """Positions with those counted from the end (negative ones) counted from the front. `size` broadcasts."""
+    known = ints(positions) if positions.data is None or positions.data.size <= 4096 else None
+    if known is not None and all(at >= 0 for at in known):
+        return positions
+    size = convert(op, node, size, positions.tensor.dtype or DType.INT64)
+    behind = op.Less(positions, number(op, node, 0, positions))
+    return op.Select(behind, op.Add(positions, size), positions)
+
+
+@rule("", "Gather")
+def gather(op: Builder, node: Node) -> Value:
+    return op.Gather(required(node, 0), required(node, 1), i64(op, node.attributes.get("axis", 0)), batch_dims=0)
+
+
+@rule("", "GatherElements")
+def gather_elements(op: Builder, node: Node) -> Value:
+    data, positions = required(node, 0), required(node, 1)
+    axis = axis_of(node, node.attributes.get("axis", 0), rank_of(node, data))
+    return op.GatherElements(data, _from_front(op, node, positions, size_of(op, node, data, axis)), axis=axis)
+
+
+@rule("", "GatherND")
+def gather_nd(op: Builder, node: Node) -> Value:
+    data, positions = required(node, 0), required(node, 1)
+    batch = node.attributes.get("batch_dims", 0)
+    return op.GatherND(data, _tuples_from_front(op, node, data, positions, batch), batch_dims=batch)
+
+
+def _tuples_from_front(op: Builder, node: Node, data: Value, positions: Value, batch: int = 0) -> Value:
+    """As `_from_front`, for positions that are tuples along their last axis."""
+    known = ints(positions)
+    if known is not None and all(at >= 0 for at in known):
+        return positions
+    length = size_of(op, node, positions, -1)
+    sizes = cut(op, shape_of(op, data), batch, op.Add(length, i64(op, [batch])))
+    return _from_front(op, node, positions, sizes)
+
+
+@rule("", "ScatterElements")
+def scatter_elements(op: Builder, node: Node) -> Value:
+    reduction = {"add": "sum", "mul": "prod"}.get(found := node.attributes.get("reduction", "none"), found)
+    data, positions = required(node, 0), required(node, 1)
+    axis = axis_of(node, node.attributes.get("axis", 0), rank_of(node, data))
+    places = _from_front(op, node, positions, size_of(op, node, data, axis))
+    return op.ScatterElementsUpdate(
+        data, places, required(node, 2), i64(op, axis), reduction=reduction, use_init_val=True
+    )
+
+
+@rule("", "ScatterND")
+def scatter_nd(op: Builder, node: Node) -> Value:
+    reduction = {"add": "sum", "mul": "prod"}.get(found := node.attributes.get("reduction", "none"), found)
+    data, positions = required(node, 0), required(node, 1)
+    places = _tuples_from_front(op, node, data, positions)
+    return op.ScatterNDUpdate(data, places, required(node, 2), reduction=reduction)
+
+
+@rule("", "TensorScatter")
+def tensor_scatter(op: Builder, node: Node) -> Value:
+    """Positions along the axis for each sample of the batch, then ScatterElements."""
+    cache, update, starts = required(node, 0), required(node, 1), node.input(2)
+    rank = rank_of(node, cache)
+    axis = axis_of(node, node.attributes.get("axis", -2), rank)
+    steps = range_of(op, size_of(op, node, update, axis))
+    shape = [1] * rank
+    shape[axis] = -1
+    places = op.Reshape(steps, i64(op, shape), special_zero=False)
+    if starts is not None:
+        first = convert(op, node, starts, DType.INT64)
+        places = op.Add(op.Reshape(first, i64(op, [-1] + [1] * (rank - 1)), special_zero=False), places)
+    if node.attributes.get("mode", "linear") == "circular":
+        places = op.FloorMod(places, size_of(op, node, cache, axis))
+    places = op.Broadcast(places, shape_of(op, update), mode="bidirectional")
+    return op.ScatterElementsUpdate(cache, places, update, i64(op, axis), reduction="none", use_init_val=True)
+
+
+@rule("", "NonZero")
+def non_zero(op: Builder, node: Node) -> Value:
+    return op.NonZero(required(node, 0), output_type="i64")
+
+
+@rule("", "Compress")
+def compress(op: Builder, node: Node) -> Value:
+    """Gather at the positions where the condition is true."""
+    data, condition = required(node, 0), required(node, 1)
+    axis = node.attributes.get("axis")
+    if axis is None:
+        data, axis = vector(op, data), 0
+    places = op.NonZero(condition, output_type="i64")
+    return op.Gather(data, op.Squeeze(places, i64(op, [0])), i64(op, axis), batch_dims=0)
+
+
+@rule("", "OneHot")
+def one_hot(op: Builder, node: Node) -> Value:
+    """Positions outside of [-depth, depth) give a row of off values."""
+    positions, depth, values = required(node, 0), required(node, 1), required(node, 2)
+    positions = convert(op, node, positions, DType.INT64)
+    depth = scalar(op, convert(op, node, depth, DType.INT64))
+    behind = op.Less(positions, i64(op, 0))
+    positions = op.Select(behind, op.Add(positions, depth), positions)
+    off, on = (scalar(op, cut(op, values, index, index + 1)) for index in range(2))
+    return op.OneHot(
+        positions, depth, on, off, axis=node.attributes.get("axis", -1), negative_indices_mode="ignore_negative"
+    )
+
+
+@rule("", "Unique")
+def unique(op: Builder, node: Node) -> tuple[Value, ...]:
+    axis = node.attributes.get("axis")
+    data = required(node, 0)
+    return op.Unique(
+        data,
+        None if axis is None else i64(op, axis),
+        sorted=flag(node, "sorted", 1),
+        index_element_type="i64",
+        count_element_type="i64",
+        _outputs=4,
+    )[: len(node.outputs)]
+
+
+def _just_above(op: Builder, overlap: Value | None) -> Value:
+    """The next larger float: OpenVINO's CPU drops boxes that overlap by the threshold, ONNX those by more than it."""
+    if overlap is None or overlap.data is not None:
+        known = np.float32(0) if overlap is None or overlap.data is None else overlap.data.numpy().reshape(())
+        return op.const(np.nextafter(known.astype(np.float32), np.float32(math.inf)))
+    threshold = scalar(op, overlap)
+    more = op.Multiply(threshold, op.const(np.float32(0.6 * 2**-23)))
+    return op.Maximum(op.Add(threshold, more), op.const(np.finfo(np.float32).smallest_normal))
+
+
+@rule("", "NonMaxSuppression")
+def non_max_suppression(op: Builder, node: Node) -> Value:
+    boxes, scores = required(node, 0), required(node, 1)
+    most, overlap, least = node.input(2), node.input(3), node.input(4)
+    return op.NonMaxSuppression(
+        boxes,
+        scores,
+        i64(op, 0) if most is None else scalar(op, most),
+        _just_above(op, overlap),
+        op.const(np.float32(-math.inf)) if least is None else scalar(op, least),
+        box_encoding="center" if flag(node, "center_point_box") else "corner",
+        sort_result_descending=False,
+        output_type="i64",
+        _outputs=3,
+    )[0]
+
+
+@rule("", "OptionalHasElement")
+def optional_has_element(op: Builder, node: Node) -> Value:
+    return op.const(node.input(0) is not None)
+
+
+@rule("", "OptionalGetElement")
+def optional_get_element(op: Builder, node: Node) -> Value:
+    return required(node, 0)
+
+
+@rule("", "Einsum")
+def einsum(op: Builder, node: Node) -> Value:
+    return op.Einsum(*node.inputs, equation=node.attributes["equation"].replace(" ", ""))
+
+
+@rule("ai.onnx.ml", "ArrayFeatureExtractor")
+def array_feature_extractor(op: Builder, node: Node) -> Value:
+    data, places = required(node, 0), required(node, 1)
+    found = op.Gather(data, vector(op, places), i64(op, -1), batch_dims=0)
+    return found if data.rank != 1 else op.Unsqueeze(found, i64(op, [0]))
+
+
+@rule("ai.onnx.ml", "Binarizer")
+def binarizer(op: Builder, node: Node) -> Value:
+    data = required(node, 0)
+    above = op.Greater(data, number(op, node, node.attributes.get("threshold", 0.0), data))
+    return op.Select(above, number(op, node, 1, data), number(op, node, 0, data))
+
+
+RULES = collect(globals())

@@ -1,0 +1,221 @@
+"""Hub -> OpenVINO: the canonical Loop to Loop-5.
+
+What differs between the two sides, and what stands for it:
+
+| hub | OpenVINO | built |
+|---|---|---|
+| no trip count | -1 | -1 |
+| a negative trip count runs nothing | runs for ever | `Maximum(trip, 0)` |
+| ends with the shortest sequence | reads on | `Minimum(trip, parts)` |
+| a part loses its axis, a stack gains one | both keep it, size 1 | Squeeze, Unsqueeze in the body |
+| a range of a sequence | the CPU ignores an offset | cut before the loop |
+| a stack in reverse | `Model.evaluate` doesn't reverse | turned round after the loop |
+| no passes, an empty stack | the CPU leaves an earlier run's shape | cut to the number of passes |
+| a captured value | a Parameter and a port | the same; a constant is copied into the body |
+| the condition as the body sees it | not to be had | true: else the body wouldn't run |
+
+OpenVINO takes a trip count that it can compute while compiling for the size of the stacks, and dies if it is 0.
+Zero trips that are seen here are folded; where only OpenVINO may come to see them, the body's condition
+is `iteration >= 0`, so that it can't tell how often the loop runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ....passes.errors import Unsupported
+from ....passes.graph import Graph, Node, Value
+from ....passes.loop import DOMAIN as HUB
+from ....passes.loop import Captured, Carried, Entry, Iteration, Loop, Sliced, Stacked
+from ....passes.rewrite import Builder, collect, rule
+from ....passes.types import DType, TensorType, Type, merge, tensor
+from ..dialect import OutputMap
+from .assembly import Assembly
+from .carried import held, lose_their_start, own_memory, protect
+from .context import context_of
+from .slices import Parts, parts_of
+from .tools import axis_of, copied, cut, i64, rank_of, reshape, static_dim, vector
+from .trips import nothing, trips_of
+
+_NOT_HANDED_ON = (DType.FLOAT4E2M1, DType.FLOAT8E8M0)
+_SHAPED = frozenset(["Broadcast", "Reshape", "Slice"])  # operators whose inputs may hide the sizes of the result
+_FIRST = np.iinfo(np.int64).min  # "before the first element", for a Slice that walks backwards
+
+
+def _enter(assembly: Assembly, node: Node, entry: Entry, parts: Parts | None) -> Value:
+    """What stands for a slot's body input in the new body."""
+    old, outside = entry.enter, entry.outside
+    assert old is not None
+    if outside is not None and outside.tensor.dtype in _NOT_HANDED_ON:
+        raise Unsupported(
+            node, f"{outside.name!r} is {outside.type}, which OpenVINO's CPU can't hand on from pass to pass"
+        )
+    match entry.slot:
+        case Iteration():
+            return assembly.iteration(old.name)
+        case Captured():
+            assert outside is not None
+            if outside.data is not None:
+                return copied(assembly.body, outside)
+            return assembly.port(outside, merge(old.type, outside.type), old.name, False)
+        case Carried():
+            assert outside is not None
+            type = old.type
+            if old.rank is None:  # the new body tells whether it stays
+                type = TensorType(outside.tensor.dtype, (None,) * rank_of(node, outside))
+            return assembly.port(outside, type, old.name, True)
+        case Sliced(part=part):
+            assert parts is not None
+            piece = assembly.port(parts.sequence, parts.type, old.name, False, parts)
+            return piece if part is not None else assembly.body.Squeeze(piece, i64(assembly.body, [parts.axis]))
+    raise AssertionError(entry.slot)
+
+
+Finish = Callable[[Value, Value | None], Value]
+
+
+def _leave_stacked(
+    assembly: Assembly, node: Node, slot: Stacked, value: Value, type: Type | None
+) -> tuple[int, Finish]:
+    """The port of a stack, and what is left to do with it once the number of passes is known (i64 [])."""
+    op, body = assembly.op, assembly.body
+    flat = slot.part is not None
+    axis = axis_of(node, slot.axis, rank_of(node, value) + (not flat))
+    size = 1
+    if slot.part is not None:
+        size = slot.part if slot.part > 0 else static_dim(value, axis) or 0
+        if size <= 0:
+            raise Unsupported(node, f"parts of unknown size along axis {axis} of {value.name!r}")
+    static = value.tensor.static_shape
+    if static is not None:  # after no pass the sizes must come from here, as far as OpenVINO can't tell them
+        made = value.producer
+        if made is not None and made.op_type in _SHAPED and any(item and item.data is None for item in made.inputs[1:]):
+            value = reshape(body, value, static)
+    if not flat or slot.reverse:
+        value = body.Unsqueeze(value, i64(body, [axis]))
+    merged = flat and slot.reverse
+    out_type = TensorType(value.tensor.dtype) if merged else type
+    port = assembly.output(value, out_type, axis, 1 if slot.reverse else size)
+
+    def finish(stack: Value, count: Value | None) -> Value:
+        if count is not None:
+            whole = count if size == 1 or merged else op.Multiply(count, i64(op, size))
+            stack = cut(op, stack, 0, vector(op, whole), axis=axis)
+        if slot.reverse:
+            stack = cut(op, stack, -1, _FIRST, -1, axis)
+        if merged:
+            shape = op.ShapeOf(stack, output_type="i64")
+            joined = op.Multiply(cut(op, shape, axis, axis + 1), i64(op, [size]))
+            ends = [cut(op, shape, 0, axis), joined, cut(op, shape, axis + 2, np.iinfo(np.int64).max)]
+            stack = op.Reshape(stack, op.Concat(*ends, axis=0), special_zero=False)
+        return stack
+
+    return port, finish
+
+
+def _ending(assembly: Assembly, condition: Value | None, hidden: bool) -> Value:
+    """The body's condition: one that OpenVINO doesn't take for constant unless it is and may be seen.
+
+    It takes a Parameter for what feeds it before the first pass, whatever is fed back.
+    """
+    body = assembly.body
+    opaque = hidden or (
+        condition is not None and (condition.producer is None or context_of(assembly.op).is_known(condition))
+    )
+    if not opaque:
+        return body.const(True) if condition is None else condition
+    counting = assembly.counting()
+    return counting if condition is None else body.LogicalAnd(condition, counting)
+
+
+def _is_used(graph: Graph, value: Value) -> bool:
+    return bool(graph.uses(value)) or value in graph.outputs
+
+
+@rule(HUB, "Loop")
+def loop(op: Builder, node: Node) -> list[Value]:
+    """One Loop-5; see the table above."""
+    view = Loop(node)
+    pieces = {
+        entry.place.enter: parts_of(op, node, entry.slot, entry.outside)
+        for entry in view.entries
+        if isinstance(entry.slot, Sliced) and entry.outside is not None
+    }
+    trips = trips_of(op, node, view, list(pieces.values()))
+    if trips.never:
+        return nothing(node, op, view)
+    if not node.outputs:
+        return []
+    limit, entered = trips.limit, trips.entered
+    count = i64(op, -1 if limit is None else limit) if not isinstance(limit, Value) else limit
+    start = op.const(True) if entered is True else entered
+    assert isinstance(start, Value)
+    hidden = isinstance(limit, Value) and context_of(op).is_known(limit)
+    if entered is not True and context_of(op).is_known(start):
+        count, start, hidden = op.Select(start, count, i64(op, 0)), op.const(True), True
+
+    assembly = Assembly(op, op.region("body"), count, start)
+    arguments: list[Value] = []
+    condition = view.condition
+    for entry in view.entries:
+        if entry.enter is None:
+            continue
+        if condition is not None and entry.place == condition.place:
+            arguments.append(assembly.body.const(True))  # else the body wouldn't run
+        elif isinstance(entry.slot, Captured | Sliced) and not _is_used(view.body, entry.enter):
+            assert entry.outside is not None
+            arguments.append(entry.outside)  # nobody asks for it
+        else:
+            arguments.append(_enter(assembly, node, entry, pieces.get(entry.place.enter)))
+    outs = assembly.body.inline(view.body, arguments)
+    left = outs[condition.place.leave] if condition is not None and trips.condition else None
+    assembly.result(_ending(assembly, left, hidden))
+    assembly.output_maps.append(OutputMap(-1, 0, purpose="execution_condition"))
+
+    counter: int | None = None
+    if trips.condition and not trips.certain and view.of(Stacked):
+        number = assembly.port(i64(op, 0), tensor(DType.INT64), "passes", True)
+        following = assembly.body.Add(number, i64(assembly.body, 1))
+        counter = assembly.output(following, tensor(DType.INT64))
+        assembly.feed_back(number, assembly.output_maps[-1].result)
+
+    pairs = [(arguments[entry.place.enter], outs[entry.place.leave]) for entry in view.of(Carried)]
+    carried = {entered_as: value for entered_as, value in pairs if entered_as is not value}
+    for entered_as, value in carried.items():
+        if value.rank is None or value.rank != entered_as.rank:
+            raise Unsupported(node, f"the rank of the carried value {entered_as.name!r} changes or isn't known")
+    losing = set() if trips.certain else lose_their_start(assembly, carried)
+    finishing: list[tuple[int | Value, Finish | None]] = []
+    for entry in view.entries:
+        if entry.result is None:
+            continue
+        value = outs[entry.place.leave]
+        if isinstance(entry.slot, Stacked):
+            finishing.append(_leave_stacked(assembly, node, entry.slot, value, entry.result.type))
+            continue
+        entered_as = arguments[entry.place.enter]
+        assert entry.outside is not None
+        if value is entered_as:
+            finishing.append((entry.outside, None))
+            continue
+        needed = bool(assembly.body.graph.uses(entered_as)) or entered_as in outs
+        if not trips.certain:
+            value = held(assembly, value, entered_as, entry.outside, entered_as in losing)
+        port = assembly.output(own_memory(assembly, value), entry.result.type)
+        if needed or not trips.certain:
+            assembly.feed_back(entered_as, assembly.output_maps[-1].result)
+        finishing.append((port, None))
+    protect(assembly)
+    made = assembly.place()
+    done: Value | None = None
+    if not trips.certain and view.of(Stacked):
+        done = made[counter] if counter is not None else count
+        if counter is None and start.data is None:
+            done = op.Select(start, count, i64(op, 0))
+    results = [(made[port] if isinstance(port, int) else port, finish) for port, finish in finishing]
+    return [value if finish is None else finish(value, done) for value, finish in results]
+
+
+RULES = collect(globals())

@@ -1,0 +1,272 @@
+"""Hub -> OpenVINO: matrix products, convolutions, pools."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from ....passes.errors import Unsupported
+from ....passes.graph import Node, Value
+from ....passes.rewrite import Builder, collect, rule
+from ....passes.types import DType
+from .tools import (
+    convert,
+    cut,
+    flag,
+    i64,
+    number,
+    rank_of,
+    refuse_others,
+    required,
+    reshape,
+    shape_of,
+    static_dim,
+)
+
+_AUTO_PADS = {"NOTSET": "explicit", "SAME_UPPER": "same_upper", "SAME_LOWER": "same_lower", "VALID": "valid"}
+
+
+@rule("", "MatMul")
+def matmul(op: Builder, node: Node) -> Value:
+    return op.MatMul(*node.inputs, transpose_a=False, transpose_b=False)
+
+
+@rule("", "Gemm")
+def gemm(op: Builder, node: Node) -> Value:
+    a, b, c = required(node, 0), required(node, 1), node.input(2)
+    product = op.MatMul(a, b, transpose_a=flag(node, "transA"), transpose_b=flag(node, "transB"))
+    alpha, beta = node.attributes.get("alpha", 1.0), node.attributes.get("beta", 1.0)
+    if alpha != 1:
+        product = op.Multiply(product, number(op, node, alpha, a))
+    if c is None:
+        return product
+    if beta != 1:
+        c = op.Multiply(c, number(op, node, beta, a))
+    return op.Add(product, c)
+
+
+# convolutions ------------------------------------------------------------------------------------
+
+
+def _window(node: Node, spatial: int, defaults: Sequence[str]) -> dict[str, list[int]]:
+    """The attributes of these names, 1 for each spatial axis where they are left out."""
+    return {name: list(node.attributes.get(name) or [1] * spatial) for name in defaults}
+
+
+def _pads(node: Node, spatial: int) -> dict[str, Any]:
+    auto = node.attributes.get("auto_pad", "NOTSET")
+    if auto not in _AUTO_PADS:
+        raise Unsupported(node, f"auto_pad={auto!r} has no OpenVINO form")
+    pads = list(node.attributes.get("pads") or [0] * 2 * spatial)
+    if auto != "NOTSET":
+        pads = [0] * 2 * spatial
+    return {"pads_begin": pads[:spatial], "pads_end": pads[spatial:], "auto_pad": _AUTO_PADS[auto]}
+
+
+def _spatial(node: Node, x: Value) -> int:
+    spatial = rank_of(node, x) - 2
+    if not 1 <= spatial <= 3:
+        raise Unsupported(node, f"{spatial} spatial axes; OpenVINO knows 1 to 3")
+    return spatial
+
+
+def _grouped(op: Builder, node: Node, weights: Value, groups: int) -> Value:
+    """[first, second, ...] -> [groups, first / groups, second, ...]"""
+    static = weights.tensor.static_shape
+    if static is not None:
+        return reshape(op, weights, [groups, static[0] // groups, *static[1:]])
+    shape = shape_of(op, weights)
+    target = op.Concat(i64(op, [groups, -1]), cut(op, shape, 1, 2**31 - 1), axis=0)
+    return op.Reshape(weights, target, special_zero=False)
+
+
+def _biased(op: Builder, node: Node, result: Value, bias: Value | None, spatial: int) -> Value:
+    return result if bias is None else op.Add(result, reshape(op, bias, [1, -1, *[1] * spatial]))
+
+
+@rule("", "Conv")
+def conv(op: Builder, node: Node) -> Value:
+    x, weights = required(node, 0), required(node, 1)
+    return _biased(op, node, convolved(op, node, x, weights), node.input(2), _spatial(node, x))
+
+
+def convolved(op: Builder, node: Node, x: Value, weights: Value) -> Value:
+    spatial, groups = _spatial(node, x), node.attributes.get("group", 1)
+    attributes = _window(node, spatial, ("strides", "dilations")) | _pads(node, spatial)
+    if groups == 1:
+        return op.Convolution(x, weights, **attributes)
+    return op.GroupConvolution(x, _grouped(op, node, weights, groups), **attributes)
+
+
+@rule("", "ConvTranspose")
+def conv_transpose(op: Builder, node: Node) -> Value:
+    x, weights = required(node, 0), required(node, 1)
+    spatial, groups = _spatial(node, x), node.attributes.get("group", 1)
+    attributes = _window(node, spatial, ("strides", "dilations")) | _pads(node, spatial)
+    attributes["output_padding"] = list(node.attributes.get("output_padding") or [0] * spatial)
+    wanted: list[int] = list(node.attributes.get("output_shape") or [])[-spatial:]
+    if not wanted and attributes["auto_pad"] in ("same_upper", "same_lower"):
+        wanted = [length * step for length, step in zip(_lengths(node, x, spatial), attributes["strides"], strict=True)]
+    if wanted:
+        attributes |= _padded_to(node, wanted, _lengths(node, x, spatial), _lengths(node, weights, spatial), attributes)
+    if groups == 1:
+        result = op.ConvolutionBackpropData(x, weights, **attributes)
+    else:
+        result = op.GroupConvolutionBackpropData(x, _grouped(op, node, weights, groups), **attributes)
+    return _biased(op, node, result, node.input(2), spatial)
+
+
+def _lengths(node: Node, value: Value, spatial: int) -> list[int]:
+    """The sizes of the spatial axes."""
+    found = [static_dim(value, axis + 2) for axis in range(spatial)]
+    sizes = [size for size in found if size is not None]
+    if len(sizes) < spatial:
+        raise Unsupported(node, f"padding that follows from the sizes of {value.name!r}, known at run time only")
+    return sizes
+
+
+def _padded_to(
+    node: Node, wanted: list[int], lengths: list[int], kernel: list[int], attributes: dict[str, Any]
+) -> dict[str, Any]:
+    """The padding that makes a transposed convolution's result of the wanted size, as ONNX shares it out."""
+    begins, ends, added = [], [], []
+    for axis, size in enumerate(wanted):
+        reach = (kernel[axis] - 1) * attributes["dilations"][axis] + 1
+        extra = attributes["output_padding"][axis]
+        total = attributes["strides"][axis] * (lengths[axis] - 1) + extra + reach - size
+        halves = [max(total, 0) // 2, max(total, 0) - max(total, 0) // 2]
+        first, last = halves if node.attributes.get("auto_pad") == "SAME_UPPER" else halves[::-1]
+        begins.append(first)
+        ends.append(last)
+        added.append(extra + max(-total, 0))
+    return {"pads_begin": begins, "pads_end": ends, "auto_pad": "explicit", "output_padding": added}
+
+
+@rule("", "DeformConv")
+def deform_conv(op: Builder, node: Node) -> Value:
+    x, weights, offsets, bias, mask = (node.input(index) for index in range(5))
+    assert x is not None and weights is not None and offsets is not None
+    spatial = _spatial(node, x)
+    if spatial != 2:
+        raise Unsupported(node, f"{spatial} spatial axes; OpenVINO knows 2")
+    attributes = _window(node, spatial, ("strides", "dilations")) | _pads(node, spatial)
+    result = op.DeformableConvolution(
+        x,
+        offsets,
+        weights,
+        mask,
+        group=node.attributes.get("group", 1),
+        deformable_group=node.attributes.get("offset_group", 1),
+        bilinear_interpolation_pad=True,
+        **attributes,
+    )
+    return _biased(op, node, result, bias, spatial)
+
+
+# pools -------------------------------------------------------------------------------------------
+
+
+def _pool(node: Node, spatial: int) -> dict[str, Any]:
+    rounding = "ceil_torch" if flag(node, "ceil_mode") else "floor"
+    kernel = {"kernel": list(node.attributes["kernel_shape"]), "rounding_type": rounding}
+    return _window(node, spatial, ("strides", "dilations")) | _pads(node, spatial) | kernel
+
+
+@rule("", "AveragePool")
+def average_pool(op: Builder, node: Node) -> Value:
+    x = required(node, 0)
+    return op.AvgPool(
+        x, **{"exclude-pad": not flag(node, "count_include_pad")}, **_pool(node, _spatial(node, x)), _version=16
+    )
+
+
+@rule("", "MaxPool")
+def max_pool(op: Builder, node: Node) -> list[Value]:
+    refuse_others(node, storage_order=0)
+    x = required(node, 0)
+    made = op.MaxPool(x, index_element_type="i64", axis=0, **_pool(node, _spatial(node, x)), _outputs=2, _version=14)
+    return list(made[: len(node.outputs)])
+
+
+@rule("", "GlobalAveragePool", "GlobalMaxPool")
+def global_pool(op: Builder, node: Node) -> Value:
+    x = required(node, 0)
+    axes = i64(op, list(range(2, rank_of(node, x))))
+    target = {"GlobalAveragePool": "ReduceMean", "GlobalMaxPool": "ReduceMax"}[node.op_type]
+    return op.call(target, x, axes, keep_dims=True)
+
+
+def _power_mean(op: Builder, node: Node, x: Value) -> tuple[Value, Value, Value]:
+    """|x| ** p, p and 1 / p."""
+    order = node.attributes.get("p", 2)
+    p = number(op, node, order, x)
+    return op.Power(op.Abs(x), p), p, number(op, node, 1 / order, x)
+
+
+@rule("", "GlobalLpPool")
+def global_lp_pool(op: Builder, node: Node) -> Value:
+    x = required(node, 0)
+    powers, _, inverse = _power_mean(op, node, x)
+    axes = i64(op, list(range(2, rank_of(node, x))))
+    return op.Power(op.ReduceSum(powers, axes, keep_dims=True), inverse)
+
+
+@rule("", "LpPool")
+def lp_pool(op: Builder, node: Node) -> Value:
+    """(sum of |x| ** p) ** (1 / p): the mean that counts the padding, times the size of the window."""
+    x = required(node, 0)
+    powers, _, inverse = _power_mean(op, node, x)
+    attributes = _pool(node, _spatial(node, x))
+    mean = op.AvgPool(powers, **{"exclude-pad": False}, **attributes, _version=16)
+    size = math.prod(node.attributes["kernel_shape"])
+    return op.Power(op.Multiply(mean, number(op, node, size, x)), inverse)
+
+
+@rule("", "MaxUnpool")
+def max_unpool(op: Builder, node: Node) -> Value:
+    """Values put at their positions in zeros of the full size."""
+    x, places, size = required(node, 0), required(node, 1), node.input(2)
+    spatial = _spatial(node, x)
+    attributes = _window(node, spatial, ("strides",))
+    kernel, strides = list(node.attributes["kernel_shape"]), attributes["strides"]
+    pads = list(node.attributes.get("pads") or [0] * 2 * spatial)
+    lengths = [static_dim(x, axis) for axis in range(spatial + 2)]
+    if None in lengths:
+        raise Unsupported(node, "sizes that are known at run time only")
+    natural = [dim for dim in lengths[:2] if dim is not None]
+    for axis in range(spatial):
+        length = lengths[axis + 2]
+        assert length is not None
+        natural.append((length - 1) * strides[axis] + kernel[axis] - pads[axis] - pads[axis + spatial])
+    shape = i64(op, natural)
+    if size is not None:  # positions count in the natural size
+        shape = convert(op, node, size, DType.INT64)
+        rest, place = convert(op, node, places, DType.INT64), i64(op, 0)
+        step = i64(op, [1])
+        for axis in range(len(natural))[::-1]:
+            dim = i64(op, natural[axis])
+            place = op.Add(place, op.Multiply(op.FloorMod(rest, dim), step))
+            rest = op.Divide(rest, dim, m_pythondiv=False)
+            step = op.Multiply(step, cut(op, shape, axis, axis + 1))
+        places = place
+    zeros = op.Broadcast(number(op, node, 0, x), op.ReduceProd(shape, i64(op, [0]), keep_dims=True), mode="numpy")
+    flat = op.ScatterElementsUpdate(
+        zeros, reshape(op, places, [-1]), reshape(op, x, [-1]), i64(op, 0), reduction="none", use_init_val=True
+    )
+    return op.Reshape(flat, shape, special_zero=False)
+
+
+@rule("", "Col2Im")
+def col2im(op: Builder, node: Node) -> Value:
+    x, image, block = required(node, 0), required(node, 1), required(node, 2)
+    spatial = static_dim(image, 0)
+    if spatial != 2:
+        raise Unsupported(node, "an image of other than two axes")
+    pads = list(node.attributes.get("pads") or [0] * 4)
+    return op.Col2Im(
+        x, image, block, **_window(node, 2, ("strides", "dilations")), pads_begin=pads[:2], pads_end=pads[2:]
+    )
+
+
+RULES = collect(globals())

@@ -1,0 +1,120 @@
+"""Hub -> OpenVINO: normalizations and attention."""
+
+from __future__ import annotations
+
+import math
+
+from ....passes.graph import Node, Value
+from ....passes.rewrite import Builder, collect, rule
+from ....passes.types import DType
+from .tools import axis_of, convert, dtype_of, flag, i64, number, rank_of, required, reshape, static_dim
+
+
+def _along(op: Builder, values: Value, rank: int, axis: int = 1) -> Value:
+    """A vector as a tensor of this rank that lies along one axis."""
+    shape = [1] * rank
+    shape[axis] = -1
+    return reshape(op, values, shape)
+
+
+def _epsilon(node: Node) -> float:
+    return float(node.attributes.get("epsilon", 1e-5))
+
+
+@rule("", "BatchNormalization")
+def batch_normalization(op: Builder, node: Node) -> list[Value]:
+    x = required(node, 0)
+    scale, bias, mean, variance = (convert(op, node, required(node, at), dtype_of(node, x)) for at in range(1, 5))
+    rank = rank_of(node, x)
+    results: list[Value] = []
+    if flag(node, "training_mode"):
+        axes = i64(op, [axis for axis in range(rank) if axis != 1])
+        momentum = node.attributes.get("momentum", 0.9)
+        here = op.ReduceMean(x, axes, keep_dims=False)
+        apart = op.Subtract(x, _along(op, here, rank))
+        spread = op.ReduceMean(op.Multiply(apart, apart), axes, keep_dims=False)
+        keep, take = number(op, node, momentum, x), number(op, node, 1 - momentum, x)
+        for old, new, at in ((mean, here, 3), (variance, spread, 4)):
+            running = op.Add(op.Multiply(old, keep), op.Multiply(new, take))
+            results.append(convert(op, node, running, dtype_of(node, required(node, at))))
+        mean, variance = here, spread
+    y = op.BatchNormInference(x, scale, bias, mean, variance, epsilon=_epsilon(node))
+    return [y, *results][: len(node.outputs)]
+
+
+def _normalized(op: Builder, x: Value, axes: list[int], epsilon: float, mode: str = "INSIDE_SQRT") -> Value:
+    return op.MVN(x, i64(op, axes), normalize_variance=True, eps=epsilon, eps_mode=mode)
+
+
+@rule("", "InstanceNormalization")
+def instance_normalization(op: Builder, node: Node) -> Value:
+    x, scale, bias = (required(node, index) for index in range(3))
+    rank = rank_of(node, x)
+    y = _normalized(op, x, list(range(2, rank)), _epsilon(node))
+    return op.Add(op.Multiply(y, _along(op, scale, rank)), _along(op, bias, rank))
+
+
+@rule("", "LayerNormalization")
+def layer_normalization(op: Builder, node: Node) -> Value | None:
+    """MVN where only the first output is wanted; its function body else."""
+    if any(value.name for value in node.outputs[1:]):
+        return None
+    x, scale, bias = required(node, 0), required(node, 1), node.input(2)
+    rank = rank_of(node, x)
+    axis = axis_of(node, node.attributes.get("axis", -1), rank)
+    y = op.Multiply(_normalized(op, x, list(range(axis, rank)), _epsilon(node)), scale)
+    return y if bias is None else op.Add(y, bias)
+
+
+@rule("", "GroupNormalization")
+def group_normalization(op: Builder, node: Node) -> Value:
+    return op.GroupNormalization(*node.inputs, num_groups=int(node.attributes["num_groups"]), epsilon=_epsilon(node))
+
+
+@rule("", "MeanVarianceNormalization")
+def mean_variance_normalization(op: Builder, node: Node) -> Value:
+    x = required(node, 0)
+    rank = rank_of(node, x)
+    axes = [axis_of(node, axis, rank) for axis in node.attributes.get("axes", [0, 2, 3])]
+    return _normalized(op, x, axes, 1e-9, "OUTSIDE_SQRT")
+
+
+@rule("", "LRN")
+def lrn(op: Builder, node: Node) -> Value:
+    return op.LRN(
+        required(node, 0),
+        i64(op, [1]),
+        alpha=float(node.attributes.get("alpha", 1e-4)),
+        beta=float(node.attributes.get("beta", 0.75)),
+        bias=float(node.attributes.get("bias", 1.0)),
+        size=int(node.attributes["size"]),
+    )
+
+
+_PLAIN = {"softcap": 0.0, "qk_matmul_output_mode": 0, "left_window_size": -1, "right_window_size": -1}
+
+
+@rule("", "Attention")
+def attention(op: Builder, node: Node) -> Value | None:
+    """ScaledDotProductAttention in its plainest form; the function body else.
+
+    Not with a mask: of a row that is masked altogether OpenVINO makes NaN, ONNX zeros.
+    """
+    query, key, value = (required(node, index) for index in range(3))
+    extras = [item for item in (*node.inputs[3:], *node.outputs[1:]) if item is not None and item.name]
+    if extras or any(node.attributes.get(name, usual) != usual for name, usual in _PLAIN.items()):
+        return None
+    shapes = [item.tensor.shape for item in (query, key, value)]
+    known = [shape for shape in shapes if shape is not None and len(shape) == 4 and isinstance(shape[1], int)]
+    width = static_dim(query, -1)
+    if len(known) < 3 or len({shape[1] for shape in known}) > 1 or width is None:
+        return None
+    causal, scale = flag(node, "is_causal"), node.attributes.get("scale")
+    if scale is not None and not math.isclose(scale, width**-0.5, rel_tol=1e-6):
+        return None
+    if dtype_of(node, query) is not DType.FLOAT32 or (causal and known[0][2] != known[1][2]):
+        return None
+    return op.ScaledDotProductAttention(query, key, value, causal=causal)
+
+
+RULES = collect(globals())

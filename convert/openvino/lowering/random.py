@@ -1,0 +1,88 @@
+"""Hub -> OpenVINO: random numbers. Their distribution is the same, the numbers aren't."""
+
+from __future__ import annotations
+
+import math
+
+from ....passes.errors import Unsupported
+from ....passes.graph import Node, Value
+from ....passes.protos import DTYPES
+from ....passes.rewrite import Builder, collect, rule
+from ....passes.types import DType
+from .tools import convert, dtype_of, element_type, i64, required, shape_of
+
+_FLOATS = (DType.FLOAT16, DType.BFLOAT16, DType.FLOAT32, DType.FLOAT64)
+
+
+def _seed(node: Node) -> dict[str, int]:
+    """OpenVINO draws anew at each run where both are 0, as ONNX does without a seed."""
+    stated = node.attributes.get("seed")
+    return {"global_seed": 0, "op_seed": 0 if stated is None else abs(int(stated)) or 1}
+
+
+def _dtype(node: Node, like: Value | None) -> DType:
+    stated = node.attributes.get("dtype")
+    dtype = DTYPES[stated] if stated else DType.FLOAT32 if like is None else dtype_of(node, like)
+    if dtype not in _FLOATS:
+        raise Unsupported(node, f"random numbers of {dtype.value}")
+    return dtype
+
+
+def _uniform(op: Builder, node: Node, shape: Value, low: float, high: float, salt: int = 0) -> Value:
+    """float32 in [low, high)."""
+    seed = _seed(node)
+    seed["op_seed"] += salt if seed["op_seed"] else 0
+    op.rewriter.notes.append(f"{node!r}: random numbers differ between runtimes, also with a seed")
+    bounds = op.const([low], DType.FLOAT32), op.const([high], DType.FLOAT32)
+    return op.RandomUniform(shape, *bounds, output_type=element_type(node, DType.FLOAT32), **seed)
+
+
+def _shape(op: Builder, node: Node) -> Value:
+    like = node.input(0)
+    return i64(op, list(node.attributes["shape"])) if like is None else shape_of(op, like)
+
+
+@rule("", "RandomUniform", "RandomUniformLike")
+def random_uniform(op: Builder, node: Node) -> Value:
+    low, high = node.attributes.get("low", 0.0), node.attributes.get("high", 1.0)
+    return convert(op, node, _uniform(op, node, _shape(op, node), low, high), _dtype(node, node.input(0)))
+
+
+@rule("", "RandomNormal", "RandomNormalLike")
+def random_normal(op: Builder, node: Node) -> Value:
+    """Two uniform numbers make a normal one: sqrt(-2 log u) * cos(2 pi v), with u above 0."""
+    shape = _shape(op, node)
+    u = op.Subtract(op.const(1.0), _uniform(op, node, shape, 0.0, 1.0))
+    v = _uniform(op, node, shape, 0.0, 2 * math.pi, salt=1)
+    normal = op.Multiply(op.Sqrt(op.Multiply(op.Log(u), op.const(-2.0))), op.Cos(v))
+    scaled = op.Multiply(normal, op.const(float(node.attributes.get("scale", 1.0))))
+    shifted = op.Add(scaled, op.const(float(node.attributes.get("mean", 0.0))))
+    return convert(op, node, shifted, _dtype(node, node.input(0)))
+
+
+@rule("", "Bernoulli")
+def bernoulli(op: Builder, node: Node) -> Value:
+    """1 where a uniform number is below the probability (ONNX's function body has it the other way round)."""
+    chance = required(node, 0)
+    drawn = _uniform(op, node, shape_of(op, chance), 0.0, 1.0)
+    stated = node.attributes.get("dtype")
+    dtype = DTYPES[stated] if stated else dtype_of(node, chance)
+    return convert(op, node, op.Less(drawn, convert(op, node, chance, DType.FLOAT32)), dtype)
+
+
+@rule("", "Multinomial")
+def multinomial(op: Builder, node: Node) -> Value:
+    """Which class an even number falls to: how many of the running sums of the probabilities it isn't below."""
+    logits = convert(op, node, required(node, 0), DType.FLOAT32)
+    sums = op.CumSum(op.SoftMax(logits, axis=1), i64(op, 1), exclusive=False, reverse=False)
+    count = int(node.attributes.get("sample_size", 1))
+    shape = op.Concat(op.Gather(shape_of(op, logits), i64(op, [0]), i64(op, 0), batch_dims=0), i64(op, [count]), axis=0)
+    drawn = op.Unsqueeze(_uniform(op, node, shape, 0.0, 1.0), i64(op, [2]))
+    above = op.GreaterEqual(drawn, op.Unsqueeze(sums, i64(op, [1])))
+    found = op.ReduceSum(op.Convert(above, destination_type="i32"), i64(op, [2]), keep_dims=False)
+    last = op.Gather(shape_of(op, logits), i64(op, 1), i64(op, 0), batch_dims=0)
+    bounded = op.Minimum(found, op.Convert(op.Subtract(last, i64(op, 1)), destination_type="i32"))
+    return convert(op, node, bounded, DTYPES[node.attributes.get("dtype", 6)])
+
+
+RULES = collect(globals())

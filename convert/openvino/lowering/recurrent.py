@@ -1,0 +1,136 @@
+"""Hub -> OpenVINO: LSTM, GRU and RNN to their sequences.
+
+OpenVINO wants the batch first, adds the two biases up beforehand and orders LSTM's gates f, i, c, o.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ....passes.errors import Unsupported
+from ....passes.graph import Node, Value
+from ....passes.infer import infer
+from ....passes.rewrite import Builder, collect, rule
+from .cells import written_out
+from .tools import (
+    cut,
+    dtype_of,
+    flag,
+    i64,
+    join,
+    number,
+    required,
+    size_of,
+    static_dim,
+    transpose,
+)
+
+_ACTIVATIONS = {"LSTM": ["Sigmoid", "Tanh", "Tanh"], "GRU": ["Sigmoid", "Tanh"], "RNN": ["Tanh"]}
+_GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
+_KNOWN = ("relu", "sigmoid", "tanh")
+
+
+def _hidden(node: Node, recurrence: Value) -> int:
+    hidden = static_dim(recurrence, 2) or node.attributes.get("hidden_size")
+    if not hidden:
+        raise Unsupported(node, "the hidden size isn't known")
+    return int(hidden)
+
+
+def _attributes(node: Node, hidden: int) -> dict[str, Any] | None:
+    """The attributes of OpenVINO's sequence; None where it can't say it."""
+    direction = node.attributes.get("direction", "forward")
+    directions = 2 if direction == "bidirectional" else 1
+    names = [name.lower() for name in node.attributes.get("activations") or _ACTIVATIONS[node.op_type] * directions]
+    each = len(names) // directions
+    peepholes = node.input(7)
+    if peepholes is not None and (peepholes.data is None or peepholes.data.numpy().any()):
+        return None
+    if names[:each] * directions != names or not set(names) <= set(_KNOWN) or flag(node, "input_forget"):
+        return None
+    return {
+        "direction": direction,
+        "hidden_size": hidden,
+        "activations": names[:each],
+        "activations_alpha": [],
+        "activations_beta": [],
+        "clip": float(node.attributes.get("clip", 0.0)),
+    }
+
+
+def _gates(op: Builder, weights: Value, hidden: int, order: list[int]) -> Value:
+    """The blocks of `hidden` rows along axis 1 in another order."""
+    if order == list(range(len(order))):
+        return weights
+    return join(op, [cut(op, weights, at * hidden, (at + 1) * hidden, axis=1) for at in order], 1)
+
+
+def _biases(op: Builder, node: Node, recurrence: Value, hidden: int, order: list[int], apart: int | None) -> Value:
+    """The sums of the two biases; those of gate `apart` one after the other at the end."""
+    bias, count = node.input(3), len(order)
+    if bias is None:
+        rows = count + (apart is not None)
+        zeros = np.zeros((static_dim(recurrence, 0) or 1, rows * hidden))
+        return op.const(zeros, dtype_of(node, recurrence))
+    ours, theirs = cut(op, bias, 0, count * hidden, axis=1), cut(op, bias, count * hidden, 2 * count * hidden, axis=1)
+    if apart is None:
+        return _gates(op, op.Add(ours, theirs), hidden, order)
+    summed = [gate for gate in order if gate != apart]
+    both = _gates_of(op, op.Add(ours, theirs), hidden, summed)
+    return join(op, [both, _gates_of(op, ours, hidden, [apart]), _gates_of(op, theirs, hidden, [apart])], 1)
+
+
+def _gates_of(op: Builder, weights: Value, hidden: int, chosen: list[int]) -> Value:
+    return join(op, [cut(op, weights, at * hidden, (at + 1) * hidden, axis=1) for at in chosen], 1)
+
+
+@rule("", "LSTM", "GRU", "RNN")
+def recurrent(op: Builder, node: Node) -> list[Value]:
+    x, weights, recurrence = (required(node, index) for index in range(3))
+    kind = node.op_type
+    hidden = _hidden(node, recurrence)
+    attributes = _attributes(node, hidden)
+    if attributes is None:
+        graph = written_out(node, hidden)
+        infer(graph)
+        return op.inline(graph, [value for value in node.inputs if value is not None])
+    batch_first = flag(node, "layout")
+    swap = [0, 1, 2] if batch_first else [1, 0, 2]
+    linear = kind == "GRU" and flag(node, "linear_before_reset")
+    if kind == "GRU":
+        attributes["linear_before_reset"] = linear
+
+    data = transpose(op, x, swap)
+    batch, length = size_of(op, node, data, 0), size_of(op, node, data, 1)
+    directions = 2 if attributes["direction"] == "bidirectional" else 1
+    empty = op.Concat(batch, i64(op, [directions, hidden]), axis=0)
+    states = []
+    for index in (5, 6) if kind == "LSTM" else (5,):
+        state = node.input(index)
+        if state is None:
+            states.append(op.Broadcast(number(op, node, 0, x), empty, mode="numpy"))
+        else:
+            states.append(transpose(op, state, swap))
+    lengths = node.input(4)
+    if lengths is None:
+        lengths = op.Broadcast(length, batch, mode="numpy")
+
+    order = [2, 0, 3, 1] if kind == "LSTM" else list(range(_GATES[kind]))
+    made = op.call(
+        f"{kind}Sequence",
+        data,
+        *states,
+        lengths,
+        _gates(op, weights, hidden, order),
+        _gates(op, recurrence, hidden, order),
+        _biases(op, node, recurrence, hidden, order, 2 if linear else None),
+        _outputs=1 + len(states),
+        **attributes,
+    )
+    every = transpose(op, made[0], [0, 2, 1, 3] if batch_first else [2, 1, 0, 3])
+    return [every, *(transpose(op, last, swap) for last in made[1:])][: len(node.outputs)]
+
+
+RULES = collect(globals())

@@ -1,0 +1,275 @@
+"""Hub -> OpenVINO: reductions, softmax and its kin, searches for the largest, running sums."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from ....passes.errors import Unsupported
+from ....passes.graph import Graph, Node, Value
+from ....passes.hub import HUB
+from ....passes.infer import infer
+from ....passes.loop import Carried, Sliced, Stacked
+from ....passes.rewrite import Builder, Rewriter, collect, rule
+from ....passes.types import DType
+from .context import context_of
+from .tools import (
+    all_but,
+    axis_of,
+    convert,
+    cut,
+    dtype_of,
+    flag,
+    i64,
+    ints,
+    number,
+    range_of,
+    rank_of,
+    rank_value,
+    required,
+    scalar,
+    shape_of,
+    size_of,
+    vector,
+)
+
+Step = Callable[[Builder, Value], Value]
+
+
+def _as_is(op: Builder, value: Value) -> Value:
+    return value
+
+
+def _abs(op: Builder, value: Value) -> Value:
+    return op.Abs(value)
+
+
+def _square(op: Builder, value: Value) -> Value:
+    return op.Multiply(value, value)
+
+
+def _log(op: Builder, value: Value) -> Value:
+    return op.Log(value)
+
+
+_REDUCTIONS: dict[str, tuple[str, Step, Step, Step]] = {
+    # OpenVINO's reduction, what is done before and after it, what is left of all that without axes
+    "ReduceL1": ("ReduceL1", _as_is, _as_is, _abs),
+    "ReduceL2": ("ReduceL2", _as_is, _as_is, _abs),
+    "ReduceLogSum": ("ReduceSum", _as_is, _log, _log),
+    "ReduceMax": ("ReduceMax", _as_is, _as_is, _as_is),
+    "ReduceMean": ("ReduceMean", _as_is, _as_is, _as_is),
+    "ReduceMin": ("ReduceMin", _as_is, _as_is, _as_is),
+    "ReduceProd": ("ReduceProd", _as_is, _as_is, _as_is),
+    "ReduceSum": ("ReduceSum", _as_is, _as_is, _as_is),
+    "ReduceSumSquare": ("ReduceSum", _square, _as_is, _square),
+}
+_WORST = {"ReduceMax": -math.inf, "ReduceMin": math.inf}
+_OF_BOOLEANS = {"ReduceMax": "ReduceLogicalOr", "ReduceMin": "ReduceLogicalAnd"}
+
+
+def _axes(op: Builder, node: Node, data: Value) -> Value | None:
+    """The axes to reduce over; None where there are none and nothing is to be reduced."""
+    stated = node.input(1)
+    known = [] if stated is not None and stated.tensor.static_shape == (0,) else ints(stated)
+    noop = flag(node, "noop_with_empty_axes")
+    if known or (stated is not None and known is None):
+        assert stated is not None
+        if known is None and not noop:
+            count = stated.tensor.shape[0] if stated.tensor.shape else None
+            if not isinstance(count, int):
+                raise Unsupported(node, "whether there are axes to reduce over is known at run time only")
+            return stated if count else _all_axes(op, data)
+        return stated
+    return None if noop else _all_axes(op, data)
+
+
+def _all_axes(op: Builder, data: Value) -> Value:
+    return range_of(op, rank_value(op, data)) if data.rank is None else i64(op, list(range(data.rank)))
+
+
+@rule("", *_REDUCTIONS)
+def reduce_(op: Builder, node: Node) -> Value:
+    data = required(node, 0)
+    target, before, after, without = _REDUCTIONS[node.op_type]
+    axes = _axes(op, node, data)
+    if axes is None or data.rank == 0:
+        return without(op, data)
+    dtype, keep = dtype_of(node, data), flag(node, "keepdims", 1)
+    known = ints(axes)
+    if known is None and not keep:
+        return _at_run_time(op, node, data, axes)
+    if dtype is DType.BOOL:
+        if known is not None:
+            return op.call(_OF_BOOLEANS[target], data, axes, keep_dims=keep)
+        counted = op.call(target, convert(op, node, data, DType.INT32), axes, keep_dims=keep)
+        return convert(op, node, counted, DType.BOOL)
+    result = op.call(target, before(op, data), axes, keep_dims=keep)
+    if target in _WORST and dtype.is_float:
+        worst = number(op, node, _WORST[target], data)
+        shape = node.output.tensor.static_shape
+        if 0 in (data.tensor.shape or ()) and shape is not None:
+            return op.Broadcast(worst, i64(op, list(shape)), mode="numpy")
+        if context_of(op).infinities:
+            only = op.ReduceLogicalAnd(op.Equal(data, worst), axes, keep_dims=keep)
+            result = op.Select(only, worst, result)
+    return after(op, result)
+
+
+def _at_run_time(op: Builder, node: Node, data: Value, axes: Value) -> Value:
+    """The axes go with a Reshape: OpenVINO couldn't tell the rank."""
+    rank = rank_of(node, data)
+    kept = Node(node.domain, node.op_type, node.version)
+    kept.attributes = {**node.attributes, "keepdims": 1}
+    kept.inputs, kept.outputs = node.inputs, node.outputs
+    return op.Reshape(reduce_(op, kept), all_but(op, node, shape_of(op, data), axes, rank), special_zero=False)
+
+
+@rule("", "ReduceLogSumExp")
+def reduce_log_sum_exp(op: Builder, node: Node) -> Value:
+    """log(sum(exp(x - top))) + top, where top is the largest value if that is finite, else 0."""
+    data = required(node, 0)
+    axes = _axes(op, node, data)
+    if axes is None or data.rank == 0:
+        return data
+    keep = flag(node, "keepdims", 1)
+    top = op.ReduceMax(data, axes, keep_dims=True)
+    top = op.Select(op.IsFinite(top), top, number(op, node, 0, data))
+    total = op.Log(op.ReduceSum(op.Exp(op.Subtract(data, top)), axes, keep_dims=True))
+    shifted = op.Add(total, top)
+    return shifted if keep else op.Squeeze(shifted, axes)
+
+
+# along one axis ----------------------------------------------------------------------------------
+
+
+@rule("", "Softmax")
+def softmax(op: Builder, node: Node) -> Value:
+    return op.SoftMax(required(node, 0), axis=node.attributes.get("axis", -1))
+
+
+@rule("", "LogSoftmax")
+def log_softmax(op: Builder, node: Node) -> Value:
+    return op.LogSoftmax(required(node, 0), axis=node.attributes.get("axis", -1))
+
+
+def _top(op: Builder, node: Node, data: Value, axis: int, largest: bool) -> Value:
+    """Where along the axis the first largest (smallest) value is, i64, the axis kept with size 1."""
+    mode = "max" if largest else "min"
+    return op.TopK(
+        data, i64(op, 1), axis=axis, mode=mode, sort="value", index_element_type="i64", stable=True, _outputs=2
+    )[1]
+
+
+@rule("", "Hardmax")
+def hardmax(op: Builder, node: Node) -> Value:
+    data = required(node, 0)
+    rank = rank_of(node, data)
+    if rank == 0:
+        return number(op, node, 1, data)
+    axis = axis_of(node, node.attributes.get("axis", -1), rank)
+    first = _top(op, node, data, axis, True)
+    shape = [1] * rank
+    shape[axis] = -1
+    positions = op.Reshape(range_of(op, size_of(op, node, data, axis)), i64(op, shape), special_zero=False)
+    one, zero = number(op, node, 1, data), number(op, node, 0, data)
+    return op.Select(op.Equal(positions, first), one, zero)
+
+
+@rule("", "ArgMax", "ArgMin")
+def arg_extreme(op: Builder, node: Node) -> Value:
+    """TopK with k = 1; the last of equals is the first from behind."""
+    data = required(node, 0)
+    if rank_of(node, data) == 0:
+        return i64(op, 0)
+    axis = axis_of(node, node.attributes.get("axis", 0), rank_of(node, data))
+    last = flag(node, "select_last_index")
+    if last:
+        data = cut(op, data, -1, np.iinfo(np.int64).min, -1, axis)
+    found = _top(op, node, data, axis, node.op_type == "ArgMax")
+    if last:
+        found = op.Subtract(op.Subtract(size_of(op, node, data, axis), i64(op, [1])), found)
+    return found if flag(node, "keepdims", 1) else op.Squeeze(found, i64(op, [axis]))
+
+
+@rule("", "TopK")
+def topk(op: Builder, node: Node) -> tuple[Value, ...]:
+    data = required(node, 0)
+    if rank_of(node, data) == 0:
+        raise Unsupported(node, "the largest of a scalar")
+    return op.TopK(
+        data,
+        scalar(op, convert(op, node, required(node, 1), DType.INT64)),
+        axis=axis_of(node, node.attributes.get("axis", -1), rank_of(node, data)),
+        mode="max" if flag(node, "largest", 1) else "min",
+        sort="value",
+        index_element_type="i64",
+        stable=True,
+        _outputs=2,
+    )
+
+
+@rule("", "CumSum")
+def cum_sum(op: Builder, node: Node) -> Value:
+    axis = scalar(op, required(node, 1))
+    return op.CumSum(required(node, 0), axis, exclusive=flag(node, "exclusive"), reverse=flag(node, "reverse"))
+
+
+@rule("", "CumProd")
+def cum_prod(op: Builder, node: Node) -> Value:
+    """A loop along the axis that carries the product; along the first one where it is known at run time only."""
+    data, stated = required(node, 0), required(node, 1)
+    rank, known = rank_of(node, data), ints(stated)
+    if known is not None or rank == 1:
+        return _products(op, node, data, axis_of(node, known[0], rank) if known else 0)
+    axis = op.FloorMod(vector(op, convert(op, node, stated, DType.INT64)), i64(op, rank))
+    ends = op.Concat(i64(op, [0]), axis, axis=0), op.Concat(axis, i64(op, [0]), axis=0)
+    swapped = op.ScatterElementsUpdate(
+        i64(op, list(range(rank))), *ends, i64(op, 0), reduction="none", use_init_val=True
+    )
+    return op.Transpose(_products(op, node, op.Transpose(data, swapped), 0), swapped)
+
+
+def _products(op: Builder, node: Node, data: Value, axis: int) -> Value:
+    dtype = dtype_of(node, data)
+    graph = Graph("hub")
+    hub = Builder(Rewriter(HUB, {}), graph)
+    x = graph.add_input("x", data.type)
+    shape = hub.Concat(hub.Shape(x, start=0, end=axis), hub.Shape(x, start=axis + 1), axis=0)
+    first = hub.Expand(hub.const(1, dtype), shape)
+    body = hub.region("body")
+    product, element = (body.input(name, first.type) for name in ("product", "element"))
+    following = body.Mul(product, element)
+    body.graph.outputs = [following, product if flag(node, "exclusive") else following]
+    reverse = flag(node, "reverse")
+    walk = Sliced(axis, -1, 0, -1) if reverse else Sliced(axis)
+    _, y = hub.loop(None, None, [Carried(), walk, Stacked(axis, reverse)], [first, x], body.graph)
+    graph.outputs = [y]
+    infer(graph)
+    return op.inline(graph, [data])[0]
+
+
+@rule("", "LpNormalization")
+def lp_normalization(op: Builder, node: Node) -> Value:
+    """x / norm(x), 0 where the norm is 0."""
+    data = required(node, 0)
+    order = node.attributes.get("p", 2)
+    if order not in (1, 2):
+        raise Unsupported(node, f"a norm of order {order}")
+    axis = i64(op, [node.attributes.get("axis", -1)])
+    norm = op.call(f"ReduceL{order}", data, axis, keep_dims=True)
+    zero = number(op, node, 0, data)
+    none = op.Equal(norm, zero)
+    return op.Divide(data, op.Select(none, number(op, node, 1, data), norm))
+
+
+@rule("", "ReverseSequence")
+def reverse_sequence(op: Builder, node: Node) -> Value:
+    return op.ReverseSequence(
+        *node.inputs, batch_axis=node.attributes.get("batch_axis", 1), seq_axis=node.attributes.get("time_axis", 0)
+    )
+
+
+RULES = collect(globals())

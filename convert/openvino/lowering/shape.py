@@ -1,0 +1,343 @@
+"""Hub -> OpenVINO: shapes, and what moves elements about without looking at them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ....passes.errors import Unsupported
+from ....passes.graph import Node, Value
+from ....passes.infer import constant_node_data
+from ....passes.protos import DTYPES
+from ....passes.rewrite import Builder, collect, rule
+from ....passes.tensor import TensorData
+from ....passes.types import DType
+from .tools import (
+    all_but,
+    axis_of,
+    convert,
+    cut,
+    dtype_of,
+    element_type,
+    flag,
+    i64,
+    ints,
+    join,
+    marked,
+    number,
+    range_of,
+    rank_of,
+    required,
+    scalar,
+    shape_of,
+    size_of,
+    static_dim,
+    transpose,
+    vector,
+)
+
+_LAST = np.iinfo(np.int64).max
+
+
+# shapes ------------------------------------------------------------------------------------------
+
+
+@rule("", "Shape")
+def shape(op: Builder, node: Node) -> Value:
+    data = required(node, 0)
+    start, end = node.attributes.get("start", 0), node.attributes.get("end", _LAST)
+    static = data.tensor.static_shape
+    if static is not None:
+        return i64(op, list(static[start:end]))
+    whole = op.ShapeOf(data, output_type="i64")
+    return whole if (start, end) == (0, _LAST) else cut(op, whole, start, end)
+
+
+@rule("", "Size")
+def size(op: Builder, node: Node) -> Value:
+    data = required(node, 0)
+    static = data.tensor.static_shape
+    if static is not None:
+        return i64(op, math.prod(static))
+    return op.ReduceProd(op.ShapeOf(data, output_type="i64"), i64(op, [0]), keep_dims=False)
+
+
+@rule("", "Reshape")
+def reshape(op: Builder, node: Node) -> Value:
+    return op.Reshape(required(node, 0), required(node, 1), special_zero=not flag(node, "allowzero"))
+
+
+@rule("", "Flatten")
+def flatten(op: Builder, node: Node) -> Value:
+    """[product of the sizes before the axis, product of the others]"""
+    data = required(node, 0)
+    axis = node.attributes.get("axis", 1)
+    static = data.tensor.static_shape
+    if static is not None:
+        at = axis if axis >= 0 else axis + len(static)
+        target = i64(op, [math.prod(static[:at]), math.prod(static[at:])])
+    else:
+        sizes = op.ShapeOf(data, output_type="i64")
+        halves = [cut(op, sizes, 0, axis), cut(op, sizes, axis, _LAST)] if axis else [i64(op, [1]), sizes]
+        products = [op.ReduceProd(half, i64(op, [0]), keep_dims=True) for half in halves]
+        target = op.Concat(*products, axis=0)
+    return op.Reshape(data, target, special_zero=False)
+
+
+@rule("", "Squeeze")
+def squeeze(op: Builder, node: Node) -> Value:
+    data, axes = required(node, 0), node.input(1)
+    if axes is None and data.tensor.static_shape is not None:
+        axes = i64(op, [axis for axis, size in enumerate(data.tensor.static_shape) if size == 1])
+    if axes is not None and ints(axes) == []:
+        return data
+    if axes is not None and axes.data is None:
+        return op.Reshape(data, all_but(op, node, shape_of(op, data), axes, rank_of(node, data)), special_zero=False)
+    return op.Squeeze(data, axes)
+
+
+@rule("", "Unsqueeze")
+def unsqueeze(op: Builder, node: Node) -> Value:
+    data, axes = required(node, 0), required(node, 1)
+    if ints(axes) == []:
+        return data
+    if axes.data is not None:
+        return op.Unsqueeze(data, axes)
+    count = static_dim(axes, 0)
+    if count is None:
+        raise Unsupported(node, "how many axes are new is known at run time only")
+    rank = rank_of(node, data) + count
+    new = op.Equal(marked(op, node, axes, rank), i64(op, 1))
+    old = op.Convert(op.LogicalNot(new), destination_type="i64")
+    place = op.Subtract(op.CumSum(old, i64(op, 0), exclusive=False, reverse=False), old)
+    sizes = op.Concat(shape_of(op, data), i64(op, [1]), axis=0)
+    target = op.Select(new, i64(op, 1), op.Gather(sizes, place, i64(op, 0), batch_dims=0))
+    return op.Reshape(data, target, special_zero=False)
+
+
+@rule("", "Transpose")
+def transpose_(op: Builder, node: Node) -> Value:
+    data = required(node, 0)
+    order = node.attributes.get("perm")
+    if order is None:
+        order = range(rank_of(node, data))[::-1]
+    return transpose(op, data, list(order))
+
+
+@rule("", "Expand")
+def expand(op: Builder, node: Node) -> Value:
+    return op.Broadcast(required(node, 0), required(node, 1), mode="bidirectional")
+
+
+@rule("", "Tile")
+def tile(op: Builder, node: Node) -> Value:
+    """Repeats that are known at run time only make OpenVINO's Tile write beside its memory: Broadcast does it then."""
+    data, repeats = required(node, 0), required(node, 1)
+    rank = rank_of(node, data)
+    if repeats.data is not None or not rank:
+        return op.Tile(data, repeats)
+    repeats = convert(op, node, repeats, DType.INT64)
+    sizes = shape_of(op, data)
+    columns = [op.Unsqueeze(value, i64(op, [1])) for value in (i64(op, [1] * rank), sizes)]
+    single = vector(op, op.Concat(*columns, axis=1))  # 1, size, 1, size ...
+    columns[0] = op.Unsqueeze(repeats, i64(op, [1]))
+    full = vector(op, op.Concat(*columns, axis=1))  # repeats, size, repeats, size ...
+    spread = op.Broadcast(op.Reshape(data, single, special_zero=False), full, mode="numpy")
+    return op.Reshape(spread, op.Multiply(sizes, repeats), special_zero=False)
+
+
+@rule("", "Constant")
+def constant(op: Builder, node: Node) -> Value:
+    data = constant_node_data(node)
+    if data is None:
+        raise Unsupported(node, "a constant that isn't a dense tensor")
+    return op.const(data)
+
+
+@rule("", "ConstantOfShape")
+def constant_of_shape(op: Builder, node: Node) -> Value:
+    target = required(node, 0)
+    value = node.attributes.get("value")
+    if value is None:
+        value = TensorData.of(np.zeros(1, np.float32))
+    fill = op.const(TensorData(value.dtype, (), np.asarray(value.numpy()).reshape(())))
+    known = ints(target)
+    if known is not None and math.prod(known) <= 64:
+        filled = np.full(known, fill.data.numpy() if fill.data else 0, value.dtype.numpy)
+        return op.const(TensorData(value.dtype, tuple(known), filled))
+    return op.Broadcast(fill, target, mode="numpy")
+
+
+@rule("", "Range")
+def range_(op: Builder, node: Node) -> Value:
+    start, limit, step = (scalar(op, required(node, index)) for index in range(3))
+    dtype = dtype_of(node, start)
+    if dtype in (DType.FLOAT16, DType.BFLOAT16):
+        start, limit, step = (convert(op, node, value, DType.FLOAT32) for value in (start, limit, step))
+        return convert(op, node, op.Range(start, limit, step, output_type="f32"), dtype)
+    return op.Range(start, limit, step, output_type=element_type(node, dtype))
+
+
+@rule("", "EyeLike")
+def eye_like(op: Builder, node: Node) -> Value:
+    """Ones where column - row is k."""
+    data = required(node, 0)
+    number_of_type = node.attributes.get("dtype")
+    dtype = DTYPES[number_of_type] if number_of_type else dtype_of(node, data)
+    found = op.Equal(_diagonals(op, node, data), i64(op, node.attributes.get("k", 0)))
+    return convert(op, node, found, dtype)
+
+
+def _diagonals(op: Builder, node: Node, data: Value) -> Value:
+    """column - row for each element of the last two axes."""
+    rows = op.Unsqueeze(range_of(op, size_of(op, node, data, -2)), i64(op, [1]))
+    columns = op.Unsqueeze(range_of(op, size_of(op, node, data, -1)), i64(op, [0]))
+    return op.Subtract(columns, rows)
+
+
+@rule("", "Trilu")
+def trilu(op: Builder, node: Node) -> Value:
+    data, offset = required(node, 0), node.input(1)
+    bound = i64(op, 0) if offset is None else scalar(op, offset)
+    where = _diagonals(op, node, data)
+    keep = op.GreaterEqual(where, bound) if flag(node, "upper", 1) else op.LessEqual(where, bound)
+    return op.Select(keep, data, number(op, node, 0, data))
+
+
+# putting together and taking apart ---------------------------------------------------------------
+
+
+@rule("", "Concat")
+def concat(op: Builder, node: Node) -> Value:
+    values = [value for value in node.inputs if value is not None]
+    return join(op, values, node.attributes["axis"])
+
+
+@rule("", "Split")
+def split(op: Builder, node: Node) -> list[Value]:
+    """VariadicSplit where the sizes are constant, a Slice for each part otherwise."""
+    data, sizes = required(node, 0), node.input(1)
+    count = len(node.outputs)
+    axis = axis_of(node, node.attributes.get("axis", 0), rank_of(node, data))
+    length = static_dim(data, axis)
+    known = ints(sizes)
+    if sizes is None and length is not None and length % count == 0 and length:
+        made = op.Split(data, i64(op, axis), num_splits=count, _outputs=count)
+        return [made] if count == 1 else list(made)
+    if sizes is None and length is not None:
+        part = -(-length // count)
+        known = [max(min(part, length - part * index), 0) for index in range(count)]
+    if known is not None:
+        made = op.VariadicSplit(data, i64(op, axis), i64(op, known), _outputs=count)
+        return [made] if count == 1 else list(made)
+    if sizes is None:
+        whole = op.Add(size_of(op, node, data, axis), i64(op, [count - 1]))
+        part = op.Divide(whole, i64(op, [count]), m_pythondiv=False)
+        bounds = [op.Multiply(part, i64(op, [index])) for index in range(count + 1)]
+    else:
+        sizes = convert(op, node, sizes, DType.INT64)
+        ends = op.CumSum(sizes, i64(op, 0), exclusive=False, reverse=False)
+        bounds = [i64(op, [0]), *(cut(op, ends, index, index + 1) for index in range(count))]
+    return [cut(op, data, bounds[index], bounds[index + 1], axis=axis) for index in range(count)]
+
+
+@rule("", "Slice")
+def slice_(op: Builder, node: Node) -> Value:
+    data, starts, ends, axes, steps = (node.input(index) for index in range(5))
+    assert data is not None and starts is not None and ends is not None
+    starts, ends = convert(op, node, starts, DType.INT64), convert(op, node, ends, DType.INT64)
+    if axes is None:
+        count = static_dim(starts, 0)
+        axes = range_of(op, shape_of(op, starts)) if count is None else i64(op, list(range(count)))
+    if steps is None:
+        steps = op.Broadcast(i64(op, 1), shape_of(op, starts), mode="numpy")
+        count = static_dim(starts, 0)
+        steps = steps if count is None else i64(op, [1] * count)
+    return op.Slice(data, starts, ends, convert(op, node, steps, DType.INT64), convert(op, node, axes, DType.INT64))
+
+
+_PAD_MODES = {"constant": "constant", "reflect": "reflect", "edge": "edge"}
+
+
+@rule("", "Pad")
+def pad(op: Builder, node: Node) -> Value:
+    data, pads, fill, axes = (node.input(index) for index in range(4))
+    assert data is not None and pads is not None
+    mode = node.attributes.get("mode", "constant")
+    pads = convert(op, node, pads, DType.INT64)
+    rank = rank_of(node, data)
+    begins, ends = _pad_ends(op, node, pads, axes, rank)
+    if mode == "wrap":
+        return _wrapped(op, node, data, begins, ends, rank)
+    if mode not in _PAD_MODES:
+        raise Unsupported(node, f"mode={mode!r} has no OpenVINO form")
+    value = None
+    if mode == "constant":
+        value = number(op, node, 0, data) if fill is None else scalar(op, fill)
+    return op.Pad(data, begins, ends, value, pad_mode=_PAD_MODES[mode])
+
+
+def _pad_ends(op: Builder, node: Node, pads: Value, axes: Value | None, rank: int) -> tuple[Value, Value]:
+    """What is added before and after each axis, i64 [rank] each."""
+    known, chosen = ints(pads), ints(axes)
+    if axes is not None and chosen is None:
+        count = size_of(op, node, axes, 0)
+        places = op.FloorMod(convert(op, node, axes, DType.INT64), i64(op, rank))
+        zeros = i64(op, [0] * rank)
+        halves = (cut(op, pads, 0, count), cut(op, pads, count, _LAST))
+        first, second = (
+            op.ScatterElementsUpdate(zeros, places, half, i64(op, 0), reduction="none", use_init_val=True)
+            for half in halves
+        )
+        return first, second
+    places = list(range(rank)) if chosen is None else [axis_of(node, axis, rank) for axis in chosen]
+    if known is not None:
+        both = []
+        for half in (known[: len(places)], known[len(places) :]):
+            full = [0] * rank
+            for axis, amount in zip(places, half, strict=True):
+                full[axis] += amount
+            both.append(i64(op, full))
+        return both[0], both[1]
+    begins, ends = cut(op, pads, 0, len(places)), cut(op, pads, len(places), 2 * len(places))
+    if places != list(range(rank)):
+        # entry k of a half belongs to axis places[k]; the entry after the last is 0
+        order = i64(op, [places.index(axis) if axis in places else len(places) for axis in range(rank)])
+        zero = i64(op, [0])
+        begins, ends = (
+            op.Gather(op.Concat(half, zero, axis=0), order, i64(op, 0), batch_dims=0) for half in (begins, ends)
+        )
+    return begins, ends
+
+
+def _wrapped(op: Builder, node: Node, data: Value, begins: Value, ends: Value, rank: int) -> Value:
+    """Each axis gathered at its positions modulo its size."""
+    for axis in range(rank):
+        before, after = cut(op, begins, axis, axis + 1), cut(op, ends, axis, axis + 1)
+        amounts = [(ints(value) or [1] * rank)[axis] for value in (begins, ends)]
+        if amounts == [0, 0]:
+            continue
+        length = size_of(op, node, data, axis)
+        start, stop = op.Subtract(i64(op, [0]), before), op.Add(length, after)
+        places = op.Range(scalar(op, start), scalar(op, stop), i64(op, 1), output_type="i64")
+        data = op.Gather(data, op.FloorMod(places, length), i64(op, axis), batch_dims=0)
+    return data
+
+
+_BLOCK_MODES = {"DCR": "blocks_first", "CRD": "depth_first"}
+
+
+@rule("", "DepthToSpace")
+def depth_to_space(op: Builder, node: Node) -> Value:
+    mode = _BLOCK_MODES[node.attributes.get("mode", "DCR")]
+    return op.DepthToSpace(required(node, 0), block_size=node.attributes["blocksize"], mode=mode)
+
+
+@rule("", "SpaceToDepth")
+def space_to_depth(op: Builder, node: Node) -> Value:
+    mode = _BLOCK_MODES[node.attributes.get("mode", "DCR")]
+    return op.SpaceToDepth(required(node, 0), block_size=node.attributes["blocksize"], mode=mode)
+
+
+RULES = collect(globals())

@@ -1,0 +1,209 @@
+"""What the lowering rules share: what is known of a value, and the shortest ways to say common things."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ....passes.errors import Unsupported
+from ....passes.graph import Node, Value
+from ....passes.rewrite import Builder
+from ....passes.types import DType
+from ..types import ELEMENT_TYPES
+
+
+def required(node: Node, index: int) -> Value:
+    """Input `index`, which the operator can't do without."""
+    value = node.input(index)
+    if value is None:
+        raise Unsupported(node, f"input {index} is missing")
+    return value
+
+
+def rank_of(node: Node, value: Value) -> int:
+    """The rank of a value; Unsupported where it isn't known."""
+    if value.rank is None:
+        raise Unsupported(node, f"the rank of {value.name!r} isn't known")
+    return value.rank
+
+
+def dtype_of(node: Node, value: Value) -> DType:
+    """The element type of a value; Unsupported where it isn't known."""
+    dtype = value.tensor.dtype
+    if dtype is None:
+        raise Unsupported(node, f"the element type of {value.name!r} isn't known")
+    return dtype
+
+
+def axis_of(node: Node, axis: int, rank: int) -> int:
+    """`axis` counted from the front.
+
+    Raises:
+        Unsupported: a tensor of this rank has no such axis.
+    """
+    if not -rank <= axis < max(rank, 1):
+        raise Unsupported(node, f"axis {axis} of a tensor of rank {rank}")
+    return axis % max(rank, 1)
+
+
+def element_type(node: Node, dtype: DType) -> str:
+    """OpenVINO's name of an element type; Unsupported where it has none."""
+    if dtype not in ELEMENT_TYPES:
+        raise Unsupported(node, f"OpenVINO has no element type {dtype.value}")
+    return ELEMENT_TYPES[dtype]
+
+
+def static_dim(value: Value, axis: int) -> int | None:
+    """The size of an axis, None where it isn't known."""
+    shape = value.tensor.shape
+    if shape is None or not -len(shape) <= axis < len(shape):
+        return None
+    size = shape[axis]
+    return size if isinstance(size, int) else None
+
+
+def ints(value: Value | None) -> list[int] | None:
+    """The integers of a constant, in order; None where it isn't one."""
+    array = None if value is None else value.array()
+    return None if array is None else [int(item) for item in np.asarray(array).reshape(-1)]
+
+
+def i64(op: Builder, values: Any) -> Value:
+    """An i64 constant: `i64(op, 0)` is a scalar, `i64(op, [0])` has one dimension."""
+    return op.const(np.asarray(values, np.int64))
+
+
+def number(op: Builder, node: Node, value: float, like: Value) -> Value:
+    """A scalar constant of the element type of `like`."""
+    return op.const(value, dtype_of(node, like))
+
+
+def convert(op: Builder, node: Node, value: Value, dtype: DType) -> Value:
+    """`value` as another element type: itself where it has it already."""
+    if value.tensor.dtype is dtype:
+        return value
+    data = value.data
+    if data is not None and data.size <= 64 and DType.STRING not in (dtype, data.dtype):
+        return op.const(data.numpy(), dtype)
+    return op.Convert(value, destination_type=element_type(node, dtype))
+
+
+def copied(body: Builder, outside: Value) -> Value:
+    """A constant from outside as a constant of the body."""
+    assert outside.data is not None
+    return body.graph.add_constant(outside.data, body.rewriter.names.fresh(outside.name or "const"))
+
+
+def shape_of(op: Builder, value: Value) -> Value:
+    """The shape as i64 [rank]: a constant where it is known."""
+    static = value.tensor.static_shape
+    return op.ShapeOf(value, output_type="i64") if static is None else i64(op, list(static))
+
+
+def size_of(op: Builder, node: Node, value: Value, axis: int) -> Value:
+    """The size of one axis as i64 [1]."""
+    size = static_dim(value, axis)
+    if size is not None:
+        return i64(op, [size])
+    if axis < 0:
+        axis = axis_of(node, axis, rank_of(node, value))
+    return op.Gather(op.ShapeOf(value, output_type="i64"), i64(op, [axis]), i64(op, 0), batch_dims=0)
+
+
+def rank_value(op: Builder, value: Value) -> Value:
+    """The rank as i64 [1]."""
+    if value.rank is not None:
+        return i64(op, [value.rank])
+    return op.ShapeOf(op.ShapeOf(value, output_type="i64"), output_type="i64")
+
+
+def scalar(op: Builder, value: Value) -> Value:
+    """A value with one element as a scalar."""
+    if value.rank == 0:
+        return value
+    if value.data is not None:
+        return op.const(value.data.numpy().reshape(()), value.data.dtype)
+    return op.Reshape(value, i64(op, []), special_zero=False)
+
+
+def vector(op: Builder, value: Value) -> Value:
+    """A value as one dimension."""
+    if value.rank == 1:
+        return value
+    if value.data is not None:
+        return op.const(value.data.numpy().reshape(-1), value.data.dtype)
+    return op.Reshape(value, i64(op, [-1]), special_zero=False)
+
+
+def reshape(op: Builder, value: Value, shape: Sequence[int]) -> Value:
+    """Reshape to sizes, -1 for one that follows from the others; a 0 is a size of 0."""
+    return op.Reshape(value, i64(op, list(shape)), special_zero=False)
+
+
+def transpose(op: Builder, value: Value, order: Sequence[int]) -> Value:
+    return value if list(order) == list(range(len(order))) else op.Transpose(value, i64(op, list(order)))
+
+
+def cut(op: Builder, value: Value, start: Any, stop: Any, step: int = 1, axis: int = 0) -> Value:
+    """`value[start:stop:step]` on one axis; start and stop are ints or i64 [1] values."""
+    start, stop = (bound if isinstance(bound, Value) else i64(op, [bound]) for bound in (start, stop))
+    return op.Slice(value, start, stop, i64(op, [step]), i64(op, [axis]))
+
+
+def join(op: Builder, values: Sequence[Value], axis: int = 0) -> Value:
+    return values[0] if len(values) == 1 else op.Concat(*values, axis=axis)
+
+
+def range_of(op: Builder, count: Value) -> Value:
+    """0, 1, 2 ... as i64 [count]; `count` is i64 with one element."""
+    known = ints(count)
+    if known is not None and known[0] <= 1024:
+        return i64(op, list(range(known[0])))
+    return op.Range(i64(op, 0), scalar(op, count), i64(op, 1), output_type="i64")
+
+
+def all_but(op: Builder, node: Node, values: Value, axes: Value, rank: int) -> Value:
+    """The entries of `values` (i64 [rank]) whose positions aren't among `axes`, known at run time; their number is."""
+    count = static_dim(axes, 0)
+    if count is None:
+        raise Unsupported(node, "how many axes there are is known at run time only")
+    gone = marked(op, node, axes, rank)
+    left = op.NonZero(op.Equal(gone, i64(op, 0)), output_type="i64")
+    return op.Gather(values, reshape(op, left, [rank - count]), i64(op, 0), batch_dims=0)
+
+
+def marked(op: Builder, node: Node, axes: Value, rank: int) -> Value:
+    """1 at the positions that are among `axes`, 0 elsewhere, as i64 [rank]."""
+    places = op.FloorMod(vector(op, convert(op, node, axes, DType.INT64)), i64(op, rank))
+    ones = op.Broadcast(i64(op, 1), shape_of(op, places), mode="numpy")
+    return op.ScatterElementsUpdate(i64(op, [0] * rank), places, ones, i64(op, 0), reduction="none", use_init_val=True)
+
+
+def saturated(op: Builder, value: Value, most: float) -> Value:
+    """A float within [-most, most]; NaN stays NaN."""
+    return op.Select(op.IsNaN(value), value, op.Clamp(value, min=-most, max=most))
+
+
+LARGEST = {DType.FLOAT8E4M3FN: 448.0, DType.FLOAT8E5M2: 57344.0}
+"""The largest numbers of the types to which OpenVINO converts without saturation."""
+
+
+def flag(node: Node, name: str, default: int = 0) -> bool:
+    """An ONNX attribute that is 0 or 1."""
+    return bool(node.attributes.get(name, default))
+
+
+def refuse_others(node: Node, **expected: Any) -> None:
+    """Unsupported where an attribute is set to anything but the expected value."""
+    for name, value in expected.items():
+        found = node.attributes.get(name, value)
+        if found != value:
+            raise Unsupported(node, f"{name}={found!r} has no OpenVINO form")
+
+
+def first_only(node: Node, what: str) -> None:
+    """Unsupported where anything but the first output is wanted."""
+    if any(value.name for value in node.outputs[1:]):
+        raise Unsupported(node, f"{what} can't be had from OpenVINO")

@@ -1,0 +1,5 @@
+"""OpenVINO IR -> the hub."""
+
+from .walk import NOTES, RULES, raise_graph
+
+__all__ = ["NOTES", "RULES", "raise_graph"]

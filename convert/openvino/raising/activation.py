@@ -1,0 +1,105 @@
+"""Activation functions, and the normalizing ones (SoftMax, LogSoftmax)."""
+
+from __future__ import annotations
+
+from ....passes.graph import Node, Value
+from ....passes.rewrite import Builder, collect, combine, rule
+from ..dialect import DOMAIN
+from .support import Results, call, choice, constant, dimension, given, number, reshaped, rows, scalar, size
+
+_ROWS = {
+    "HSwish": "HardSwish",
+    "Mish": "Mish",
+    "ReLU": "Relu",
+    "Sigmoid": "Sigmoid",
+    "SoftPlus": "Softplus",
+    "SoftSign": "Softsign",
+}
+
+
+def _single(value: Value | None) -> float | None:
+    """A constant of one element."""
+    array = constant(value)
+    return float(array.reshape(-1)[0]) if array is not None and array.size == 1 else None
+
+
+@rule(DOMAIN, "SoftMax", "LogSoftmax")
+def softmax(op: Builder, node: Node) -> Results:
+    """SoftMax-1, Softmax-8, LogSoftmax-5: along one axis."""
+    target = "Softmax" if node.op_type == "SoftMax" else "LogSoftmax"
+    return call(op, target, given(node), axis=int(node.attributes.get("axis", 1)))
+
+
+@rule(DOMAIN, "Elu")
+def elu(op: Builder, node: Node) -> Results:
+    """Elu-1."""
+    return call(op, "Elu", given(node), alpha=float(node.attributes.get("alpha", 1.0)))
+
+
+@rule(DOMAIN, "Gelu")
+def gelu(op: Builder, node: Node) -> Results:
+    """Gelu-2 (by erf), Gelu-7."""
+    mode = choice(node, "approximation_mode", "erf", {"erf": "none", "tanh": "tanh"})
+    return call(op, "Gelu", given(node), approximate=mode)
+
+
+@rule(DOMAIN, "HSigmoid")
+def hsigmoid(op: Builder, node: Node) -> Results:
+    """HSigmoid-5: min(max(x + 3, 0), 6) / 6."""
+    return call(op, "HardSigmoid", given(node), alpha=1 / 6, beta=0.5)
+
+
+@rule(DOMAIN, "HardSigmoid")
+def hard_sigmoid(op: Builder, node: Node) -> Results:
+    """HardSigmoid-1: alpha and beta are inputs."""
+    x, alpha, beta = given(node, 0), given(node, 1), given(node, 2)
+    known = _single(alpha), _single(beta)
+    if known[0] is not None and known[1] is not None:
+        return call(op, "HardSigmoid", x, alpha=known[0], beta=known[1])
+    line = op.Add(op.Mul(scalar(op, alpha), x), scalar(op, beta))
+    return op.Clip(line, number(op, 0, x), number(op, 1, x))
+
+
+@rule(DOMAIN, "Selu")
+def selu(op: Builder, node: Node) -> Results:
+    """Selu-1: alpha and lambda are inputs."""
+    x, alpha, gamma = given(node, 0), given(node, 1), given(node, 2)
+    known = _single(alpha), _single(gamma)
+    if known[0] is not None and known[1] is not None:
+        return call(op, "Selu", x, alpha=known[0], gamma=known[1])
+    zero = number(op, 0, x)
+    below = op.Mul(scalar(op, alpha), op.Sub(op.Exp(op.Min(x, zero)), number(op, 1, x)))
+    return op.Mul(scalar(op, gamma), op.Where(op.Greater(x, zero), x, below))
+
+
+@rule(DOMAIN, "Swish")
+def swish(op: Builder, node: Node) -> Results:
+    """Swish-4: x * sigmoid(beta * x), beta an optional input."""
+    x, beta = given(node, 0), node.input(1)
+    if beta is None:
+        return op.Swish(x)
+    known = _single(beta)
+    if known is not None:
+        return op.Swish(x, alpha=known)
+    return op.Mul(x, op.Sigmoid(op.Mul(scalar(op, beta), x)))
+
+
+@rule(DOMAIN, "PReLU")
+def prelu(op: Builder, node: Node) -> Results:
+    """PReLU-1: a vector of slopes as long as dimension 1 belongs to the channels, else NumPy's rule."""
+    x, slope = given(node, 0), given(node, 1)
+    rank = x.rank
+    if slope.rank == 1 and rank is not None and rank > 2:
+        count, channels = size(slope, 0), size(x, 1)
+        by_channel, by_last = [1, -1] + [1] * (rank - 2), [1] * (rank - 1) + [-1]
+        if count is not None and channels is not None:
+            slope = reshaped(op, slope, by_channel if count == channels else by_last)
+        elif count != 1:
+            same = op.Equal(dimension(op, x, 1), dimension(op, slope, 0))
+            slope = op.Reshape(slope, op.Where(same, op.const(by_channel), op.const(by_last)))
+    if slope.rank is not None and rank is not None and slope.rank <= rank:
+        return call(op, "PRelu", x, slope)
+    return op.Where(op.Less(x, number(op, 0, x)), op.Mul(x, slope), x)
+
+
+RULES = combine(collect(globals()), rows(_ROWS))

@@ -1,0 +1,248 @@
+"""Convolutions and pooling."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ....passes.errors import InvalidModel, Unsupported
+from ....passes.graph import Node, Value
+from ....passes.rewrite import Builder, collect, rule
+from ....passes.types import DType
+from ..dialect import DOMAIN
+from .support import (
+    Results,
+    call,
+    cast,
+    choice,
+    dtype_of,
+    element_type,
+    fixed,
+    given,
+    limits,
+    number,
+    rank_of,
+    reshaped,
+    size,
+    sizes,
+    volume,
+    with_front,
+)
+
+_AUTO_PAD = {
+    "explicit": "NOTSET",
+    "notset": "NOTSET",
+    "same_upper": "SAME_UPPER",
+    "same_lower": "SAME_LOWER",
+    "valid": "VALID",
+}
+
+
+def _list(node: Node, name: str, default: int, count: int) -> list[int]:
+    """A list attribute, one entry for each spatial axis."""
+    found = [int(item) for item in node.attributes.get(name) or []]
+    if found and len(found) != count:
+        raise InvalidModel(f"{node!r}: {name} has {len(found)} entries for {count} axes")
+    return found if found else [default] * count
+
+
+def _spatial(node: Node, x: Value) -> int:
+    """The number of spatial axes."""
+    rank = rank_of(node, x)
+    if rank < 3:
+        raise InvalidModel(f"{node!r}: an image of {rank} dimensions")
+    return rank - 2
+
+
+def _window(node: Node, count: int, *names: str) -> dict[str, Any]:
+    """The attributes that all sliding windows share, as ONNX has them."""
+    auto = choice(node, "auto_pad", "explicit", _AUTO_PAD)
+    made: dict[str, Any] = {name: _list(node, name, 1, count) for name in names}
+    if auto == "NOTSET":
+        made["pads"] = _list(node, "pads_begin", 0, count) + _list(node, "pads_end", 0, count)
+    else:
+        made["auto_pad"] = auto
+    return made
+
+
+# convolutions --------------------------------------------------------------------------------------
+
+
+def _merged_groups(op: Builder, node: Node, weights: Value) -> tuple[Value, int]:
+    """Weights [groups, a, b, ...] as [groups * a, b, ...], and the number of groups."""
+    groups = size(weights, 0)
+    if groups is None:
+        raise Unsupported(node, "the number of groups isn't known")
+    rest = sizes(weights, range(2, rank_of(node, weights)))
+    if rest is not None:
+        return reshaped(op, weights, [-1, *rest]), groups
+    return with_front(op, weights, [op.const([-1])], 2), groups
+
+
+@rule(DOMAIN, "Convolution", "GroupConvolution")
+def convolution(op: Builder, node: Node) -> Results:
+    """Convolution-1, GroupConvolution-1 (whose weights have the groups in a dimension of their own)."""
+    x, weights, groups = given(node, 0), given(node, 1), 1
+    count = _spatial(node, x)
+    if node.op_type == "GroupConvolution":
+        weights, groups = _merged_groups(op, node, weights)
+    return call(op, "Conv", x, weights, group=groups, **_window(node, count, "strides", "dilations"))
+
+
+@rule(DOMAIN, "ConvolutionBackpropData", "GroupConvolutionBackpropData")
+def transposed_convolution(op: Builder, node: Node) -> Results:
+    """ConvolutionBackpropData-1, GroupConvolutionBackpropData-1.
+
+    Without an output shape `auto_pad` other than "explicit" means no pads; with one the pads follow from it,
+    and for "same_upper" the larger part of an odd pad comes first, the other way round than in ONNX.
+    """
+    x, weights, groups = given(node, 0), given(node, 1), 1
+    count = _spatial(node, x)
+    if node.op_type == "GroupConvolutionBackpropData":
+        weights, groups = _merged_groups(op, node, weights)
+    auto = choice(node, "auto_pad", "explicit", _AUTO_PAD)
+    made: dict[str, Any] = {name: _list(node, name, 1, count) for name in ("strides", "dilations")}
+    made["output_padding"] = _list(node, "output_padding", 0, count)
+    if node.input(2) is not None:
+        shape = fixed(node, 2, "the output shape")
+        made.update(_pads_for(x, weights, shape, made, auto))
+    elif auto == "NOTSET":
+        made["pads"] = _list(node, "pads_begin", 0, count) + _list(node, "pads_end", 0, count)
+    return call(op, "ConvTranspose", x, weights, group=groups, **made)
+
+
+def _pads_for(x: Value, weights: Value, shape: list[int], window: dict[str, Any], auto: str) -> dict[str, Any]:
+    """The attributes that give a transposed convolution its output shape."""
+    axes = range(2, len(shape) + 2)
+    inner, kernel = sizes(x, axes), sizes(weights, axes)
+    if inner is None or kernel is None:
+        other = "SAME_LOWER" if auto == "SAME_UPPER" else "SAME_UPPER"
+        return {"output_shape": shape, "auto_pad": other}
+    first, last, extra = [], [], []
+    for extent, width, target, stride, dilation, padding in zip(
+        inner, kernel, shape, window["strides"], window["dilations"], window["output_padding"], strict=True
+    ):
+        total = stride * (extent - 1) + (width - 1) * dilation + 1 + padding - target
+        extra.append(padding - min(total, 0))
+        small = max(total, 0) // 2
+        large = max(total, 0) - small
+        first.append(large if auto == "SAME_UPPER" else small)
+        last.append(small if auto == "SAME_UPPER" else large)
+    return {"pads": first + last, "output_padding": extra}
+
+
+@rule(DOMAIN, "DeformableConvolution")
+def deformable_convolution(op: Builder, node: Node) -> Results:
+    """DeformableConvolution-8 with `bilinear_interpolation_pad`: ONNX's samples between the edge and the zeros around
+    it too, and has no pads by `auto_pad`."""
+    if not node.attributes.get("bilinear_interpolation_pad", False):
+        raise Unsupported(node, "samples outside the image count as zero, whatever lies next to them")
+    x, offset, weights, mask = given(node, 0), given(node, 1), given(node, 2), node.input(3)
+    window = _window(node, _spatial(node, x), "strides", "dilations")
+    if window.get("auto_pad", "VALID") != "VALID":
+        raise Unsupported(node, f"auto_pad is {node.attributes.get('auto_pad')!r}")
+    window.pop("auto_pad", None)
+    groups, deformable = (int(node.attributes.get(name, 1)) for name in ("group", "deformable_group"))
+    return op.DeformConv(x, weights, offset, None, mask, group=groups, offset_group=deformable, **window)
+
+
+# pooling -------------------------------------------------------------------------------------------
+
+
+def _reach(window: dict[str, Any], kernel: Sequence[int]) -> list[int]:
+    dilations = window.get("dilations") or [1] * len(kernel)
+    return [(width - 1) * dilation + 1 for width, dilation in zip(kernel, dilations, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Pool:
+    """A pooling's attributes, and how many windows follow on each axis that see nothing but pad (None: none)."""
+
+    window: dict[str, Any]
+    empty: Value | None = None
+
+    def finish(self, op: Builder, value: Value, filler: float | int) -> Value:
+        """`value` with the empty windows behind the others."""
+        if self.empty is None:
+            return value
+        return op.Pad(
+            value, op.Concat(op.const([0] * ((value.rank or 0) + 2)), self.empty, axis=0), number(op, filler, value)
+        )
+
+
+def _rounded(op: Builder, node: Node, x: Value, window: dict[str, Any], kernel: list[int]) -> _Pool:
+    """A pooling with its `rounding_type`: "ceil_torch" is ONNX's ceil_mode, where no window starts in the pad behind.
+
+    With "ceil" one may, and sees pad only.
+    """
+    kind = choice(node, "rounding_type", "floor", {"floor": 0, "ceil": 1, "ceil_torch": 2})
+    count = len(kernel)
+    if not kind or window.get("auto_pad", "NOTSET").startswith("SAME"):
+        return _Pool(window)
+    ceiled = {**window, "ceil_mode": 1}
+    pads = window.get("pads") or [0] * (2 * count)
+    strides, reach = window["strides"], _reach(window, kernel)
+    apart = any(after + stride > width for after, stride, width in zip(pads[count:], strides, reach, strict=True))
+    if kind == 2 or not apart:
+        return _Pool(ceiled)
+    extents = sizes(x, range(2, count + 2))
+    if extents is None:
+        begin = op.Add(op.Shape(x, start=2), op.const(pads[:count]))
+        step = op.const(strides)
+        over = op.Sub(op.Add(op.Add(begin, op.const(pads[count:])), step), op.const([one + 1 for one in reach]))
+        last = op.Mul(op.Div(over, step), step)
+        return _Pool(ceiled, cast(op, op.GreaterOrEqual(last, begin), DType.INT64))
+    empty = []
+    for axis, extent in enumerate(extents):
+        begin = extent + pads[axis]
+        last = -(-(begin + pads[count + axis] - reach[axis]) // strides[axis]) * strides[axis]
+        empty.append(int(last >= begin))
+    return _Pool(ceiled, op.const(empty) if any(empty) else None)
+
+
+@rule(DOMAIN, "AvgPool")
+def avg_pool(op: Builder, node: Node) -> Results:
+    """AvgPool-1, -14 ("ceil_torch"), -16 (dilations). A window of pad is 0 / 0 where pad doesn't count."""
+    x = given(node)
+    kernel = _list(node, "kernel", 1, _spatial(node, x))
+    pool = _rounded(op, node, x, _window(node, len(kernel), "strides", "dilations"), kernel)
+    include = not node.attributes.get("exclude-pad", True)
+    made = call(op, "AveragePool", x, kernel_shape=kernel, count_include_pad=int(include), **pool.window)
+    return pool.finish(op, made, 0 if include or not dtype_of(node, x).is_float else math.nan)
+
+
+@rule(DOMAIN, "MaxPool")
+def max_pool(op: Builder, node: Node) -> Results:
+    """MaxPool-1, -8, -14: the indices count within the dimensions from `axis` on, ONNX's over all of them.
+
+    A window of pad gives the lowest number, at its channel's first index.
+    """
+    x = given(node)
+    rank = _spatial(node, x) + 2
+    kernel = _list(node, "kernel", 1, rank - 2)
+    pool = _rounded(op, node, x, _window(node, len(kernel), "strides", "dilations"), kernel)
+    count = min(len(node.outputs), 2)
+    made = call(op, "MaxPool", x, _outputs=count, kernel_shape=kernel, **pool.window)
+    values = pool.finish(op, made if count == 1 else made[0], limits(dtype_of(node, x))[0])
+    if count == 1:
+        return values
+    indices = pool.finish(op, made[1], 0)
+    if pool.empty is not None:
+        planes = op.ReduceProd(op.Shape(x, end=2), keepdims=0)
+        each = op.Mul(op.Range(op.const(0), planes, op.const(1)), op.ReduceProd(op.Shape(x, start=2), keepdims=0))
+        ones = op.const([1] * (rank - 2), DType.INT64)
+        indices = op.Max(indices, op.Reshape(each, op.Concat(op.Shape(x, end=2), ones, axis=0)))
+    axis = int(node.attributes.get("axis", 0)) % rank
+    if axis:
+        within = sizes(x, range(axis, rank))
+        if within is not None:
+            span = op.const(volume(within))
+        else:
+            span = op.ReduceProd(op.Shape(x, start=axis), keepdims=0)
+        indices = op.Mod(indices, span)
+    return values, cast(op, indices, element_type(node, "index_element_type", "i64") or DType.INT64)
+
+
+RULES = collect(globals())

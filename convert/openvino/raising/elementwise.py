@@ -1,0 +1,234 @@
+"""Element by element: arithmetic, comparison, logic, bits, conversions, rounding."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ....passes.errors import Unsupported
+from ....passes.graph import Node, Value
+from ....passes.protos import ENUMS, enum_of
+from ....passes.rewrite import Builder, collect, combine, rule
+from ....passes.types import DType, TensorType
+from ..dialect import DOMAIN
+from .support import Results, aligned, call, cast, constant, dtype_of, element_type, given, limits, number, rows
+
+_ROWS = {
+    "Abs": "Abs",
+    "Acos": "Acos",
+    "Acosh": "Acosh",
+    "Add": "Add",
+    "Asin": "Asin",
+    "Asinh": "Asinh",
+    "Atan": "Atan",
+    "Atanh": "Atanh",
+    "Ceiling": "Ceil",
+    "Cos": "Cos",
+    "Cosh": "Cosh",
+    "Equal": "Equal",
+    "Erf": "Erf",
+    "Exp": "Exp",
+    "Floor": "Floor",
+    "Greater": "Greater",
+    "GreaterEqual": "GreaterOrEqual",
+    "IsNaN": "IsNaN",
+    "Less": "Less",
+    "LessEqual": "LessOrEqual",
+    "Log": "Log",
+    "LogicalAnd": "And",
+    "LogicalNot": "Not",
+    "LogicalOr": "Or",
+    "LogicalXor": "Xor",
+    "Maximum": "Max",
+    "Minimum": "Min",
+    "Multiply": "Mul",
+    "Negative": "Neg",
+    "Sign": "Sign",
+    "Sin": "Sin",
+    "Sinh": "Sinh",
+    "Sqrt": "Sqrt",
+    "Subtract": "Sub",
+    "Tan": "Tan",
+    "Tanh": "Tanh",
+    "Xor": "Xor",
+}
+_BITWISE = {
+    "BitwiseAnd": ("BitwiseAnd", "And"),
+    "BitwiseNot": ("BitwiseNot", "Not"),
+    "BitwiseOr": ("BitwiseOr", "Or"),
+    "BitwiseXor": ("BitwiseXor", "Xor"),
+}
+
+
+@rule(DOMAIN, *_BITWISE)
+def bitwise(op: Builder, node: Node) -> Results:
+    """Bitwise*-13: on booleans the logical operator."""
+    target, logical = _BITWISE[node.op_type]
+    inputs = aligned(op, node, 1 if node.op_type == "BitwiseNot" else 2)
+    return op.call(logical if inputs[0].tensor.dtype is DType.BOOL else target, *inputs)
+
+
+@rule(DOMAIN, "BitwiseLeftShift", "BitwiseRightShift")
+def shift(op: Builder, node: Node) -> Results:
+    """BitwiseLeftShift-15, BitwiseRightShift-15: signed ones shift left as unsigned, right with their sign."""
+    a, b = aligned(op, node)
+    dtype = dtype_of(node, a)
+    left = node.op_type == "BitwiseLeftShift"
+    if not dtype.is_signed:
+        return op.BitShift(a, b, direction="LEFT" if left else "RIGHT")
+    unsigned = DType(f"u{dtype.value}")
+    if left:
+        return cast(op, op.BitShift(cast(op, a, unsigned), cast(op, b, unsigned), direction="LEFT"), dtype)
+    # of a negative number ~(~a >> b), which never shifts a sign
+    negative = op.Less(a, number(op, 0, a))
+    bits = op.Where(negative, op.BitwiseNot(a), a)
+    moved = cast(op, op.BitShift(cast(op, bits, unsigned), cast(op, b, unsigned), direction="RIGHT"), dtype)
+    return op.Where(negative, op.BitwiseNot(moved), moved)
+
+
+def _disagrees(op: Builder, remainder: Value, divisor: Value) -> Value:
+    """Where a remainder isn't zero and its sign isn't the divisor's."""
+    zero = number(op, 0, remainder)
+    signs = op.Xor(op.Less(remainder, zero), op.Less(divisor, zero))
+    return op.And(op.Not(op.Equal(remainder, zero)), signs)
+
+
+@rule(DOMAIN, "Divide")
+def divide(op: Builder, node: Node) -> Results:
+    """Divide-1: of integers the floor, unless `m_pythondiv` is false; ONNX's Div truncates."""
+    a, b = aligned(op, node)
+    dtype = dtype_of(node, a)
+    quotient = call(op, "Div", a, b)
+    if not dtype.is_integer or not dtype.is_signed or not node.attributes.get("m_pythondiv", True):
+        return quotient
+    op.rewriter.notes.append(f"{node!r}: rounds down, as m_pythondiv says; OpenVINO's CPU runtime rounds towards zero")
+    wrong = _disagrees(op, op.Mod(a, b, fmod=1), b)
+    return op.Sub(quotient, cast(op, wrong, dtype))
+
+
+@rule(DOMAIN, "Power")
+def power(op: Builder, node: Node) -> Results:
+    """Power-1: of integers as int64, which has the same low bits; ONNX's Pow takes few integers."""
+    a, b = aligned(op, node)
+    dtype = dtype_of(node, a)
+    if not dtype.is_integer or dtype in (DType.INT32, DType.INT64):
+        return call(op, "Pow", a, b)
+    return cast(op, op.Pow(cast(op, a, DType.INT64), cast(op, b, DType.INT64)), dtype)
+
+
+@rule(DOMAIN, "Mod")
+def mod(op: Builder, node: Node) -> Results:
+    """Mod-1: the sign of the dividend."""
+    return call(op, "Mod", *aligned(op, node), fmod=1)
+
+
+@rule(DOMAIN, "FloorMod")
+def floor_mod(op: Builder, node: Node) -> Results:
+    """FloorMod-1: the sign of the divisor. ONNX's Mod does that for integers only."""
+    a, b = aligned(op, node)
+    if not dtype_of(node, a).is_float:
+        return call(op, "Mod", a, b)
+    remainder = call(op, "Mod", a, b, fmod=1)
+    return op.Where(_disagrees(op, remainder, b), op.Add(remainder, b), remainder)
+
+
+@rule(DOMAIN, "SquaredDifference")
+def squared_difference(op: Builder, node: Node) -> Results:
+    """SquaredDifference-1."""
+    difference = call(op, "Sub", *aligned(op, node))
+    return call(op, "Mul", difference, difference)
+
+
+@rule(DOMAIN, "NotEqual")
+def not_equal(op: Builder, node: Node) -> Results:
+    """NotEqual-1."""
+    return op.Not(call(op, "Equal", *aligned(op, node)))
+
+
+@rule(DOMAIN, "Select")
+def select(op: Builder, node: Node) -> Results:
+    """Select-1: "pdpd" aligns with the second input."""
+    condition, chosen, other = aligned(op, node, 3, base=1)
+    return op.Where(cast(op, condition, DType.BOOL), chosen, other)
+
+
+@rule(DOMAIN, "IsInf")
+def is_inf(op: Builder, node: Node) -> Results:
+    """IsInf-10."""
+    attributes = {name: int(node.attributes.get(name, True)) for name in ("detect_negative", "detect_positive")}
+    return call(op, "IsInf", given(node), **attributes)
+
+
+@rule(DOMAIN, "IsFinite")
+def is_finite(op: Builder, node: Node) -> Results:
+    """IsFinite-10."""
+    x = given(node)
+    return op.Not(op.Or(call(op, "IsInf", x), call(op, "IsNaN", x)))
+
+
+@rule(DOMAIN, "Round")
+def round_(op: Builder, node: Node) -> Results:
+    """Round-5: half_to_even is ONNX's; half_away_from_zero goes over the magnitude's floor, which is exact."""
+    x = given(node)
+    if not dtype_of(node, x).is_float:
+        return op.Identity(x)
+    mode = str(node.attributes.get("mode", "half_to_even")).lower()
+    if mode == "half_to_even":
+        return call(op, "Round", x)
+    if mode != "half_away_from_zero":
+        raise Unsupported(node, f"mode is {mode!r}")
+    size = op.Abs(x)
+    floor = op.Floor(size)
+    up = op.GreaterOrEqual(op.Sub(size, floor), number(op, 0.5, x))
+    return op.Mul(op.Sign(x), op.Where(up, op.Add(floor, number(op, 1, x)), floor))
+
+
+@rule(DOMAIN, "Clamp")
+def clamp(op: Builder, node: Node) -> Results:
+    """Clamp-1: the bounds of an integer are rounded inwards and held within its range."""
+    x = given(node)
+    dtype = dtype_of(node, x)
+    low, high = float(node.attributes.get("min", -math.inf)), float(node.attributes.get("max", math.inf))
+    bounds: list[Any] = [low, high]
+    if dtype.is_integer:
+        least, most = limits(dtype)
+        bounds = [
+            least if low <= least else most if low >= most else math.ceil(low),
+            most if high >= most else least if high <= least else math.floor(high),
+        ]
+    return call(op, "Clip", x, number(op, bounds[0], x), number(op, bounds[1], x))
+
+
+_UNSATURATED = (DType.FLOAT8E4M3FN, DType.FLOAT8E5M2)  # what is too large becomes NaN, infinity
+
+# conversions ---------------------------------------------------------------------------------------
+
+
+def _converted(op: Builder, node: Node, value: Value, dtype: DType) -> Value:
+    source = dtype_of(node, value)
+    enum_of(dtype, node)
+    if source in ENUMS:
+        types = [TensorType(dtype, value.tensor.shape)]
+        return op.Cast(value, to=enum_of(dtype, node), saturate=0 if dtype in _UNSATURATED else None, _types=types)
+    array = constant(value)
+    if array is None or not source.is_integer:
+        raise Unsupported(node, f"ONNX has no element type {source.value}")
+    return op.const(array.astype(dtype.numpy), dtype)  # u1, u3, u6: the codes are the numbers
+
+
+@rule(DOMAIN, "Convert")
+def convert(op: Builder, node: Node) -> Results:
+    """Convert-1. A constant of a type that ONNX hasn't (u1, u3, u6) is converted here."""
+    dtype = element_type(node, "destination_type") or node.output.tensor.dtype
+    if dtype is None:
+        raise Unsupported(node, "destination_type isn't given")
+    return _converted(op, node, given(node), dtype)
+
+
+@rule(DOMAIN, "ConvertLike")
+def convert_like(op: Builder, node: Node) -> Results:
+    """ConvertLike-1."""
+    return _converted(op, node, given(node), dtype_of(node, given(node, 1)))
+
+
+RULES = combine(collect(globals()), rows(_ROWS))

@@ -1,0 +1,302 @@
+"""By index: gathers, scatters, and what makes indices (OneHot, NonZero, Unique)."""
+
+from __future__ import annotations
+
+import math
+
+from ....passes.errors import InvalidModel, Unsupported
+from ....passes.graph import Node, Value
+from ....passes.rewrite import Builder, collect, rule
+from ....passes.types import DType
+from ..dialect import DOMAIN
+from .support import (
+    Results,
+    axis_to,
+    call,
+    cast,
+    choice,
+    constant,
+    dimension,
+    dtype_of,
+    element_type,
+    fixed_axis,
+    given,
+    inverted,
+    joined,
+    limits,
+    normal_axes,
+    number,
+    rank_of,
+    scalar,
+    shape_part,
+    transposed,
+    vector,
+)
+
+_NARROW = (DType.BOOL, DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT32, DType.UINT32)
+_INDEX_TYPES = (DType.INT32, DType.INT64)
+
+
+def _indices(op: Builder, value: Value) -> Value:
+    """Indices in a type that ONNX takes."""
+    return value if value.tensor.dtype in _INDEX_TYPES else cast(op, value, DType.INT64)
+
+
+@rule(DOMAIN, "Gather")
+def gather(op: Builder, node: Node) -> Results:
+    """Gather-1, -7 (batch dimensions), -8 (negative indices): leading `batch_dims` dimensions belong together."""
+    x, indices = given(node, 0), _indices(op, given(node, 1))
+    axis, batch = fixed_axis(node, 2), int(node.attributes.get("batch_dims", 0))
+    if not batch:
+        return op.Gather(x, indices, axis=axis)
+    rank, count = rank_of(node, x), rank_of(node, indices)
+    axis, batch = normal_axes(node, [axis], rank)[0], batch + count if batch < 0 else batch
+    if not 0 <= batch <= min(axis, count):
+        raise InvalidModel(f"{node!r}: {batch} batch dimensions, indices of rank {count} along axis {axis}")
+    last = cast(op, op.Unsqueeze(indices, op.const([-1])), DType.INT64)
+    found = op.GatherND(transposed(op, x, axis_to(rank, axis, batch)), last, batch_dims=batch)
+    # batch, indices, then what stood before and after the axis: the indices belong where the axis was
+    own = list(range(batch, count))
+    before = list(range(count, count + axis - batch))
+    after = list(range(count + axis - batch, count - batch + rank - 1))
+    return transposed(op, found, [*range(batch), *before, *own, *after])
+
+
+@rule(DOMAIN, "GatherElements")
+def gather_elements(op: Builder, node: Node) -> Results:
+    """GatherElements-6."""
+    axis = int(node.attributes.get("axis", 0))
+    return op.GatherElements(given(node, 0), _indices(op, given(node, 1)), axis=axis)
+
+
+@rule(DOMAIN, "GatherND")
+def gather_nd(op: Builder, node: Node) -> Results:
+    """GatherND-5 (makes one dimension of the batch's), GatherND-8."""
+    x, indices = given(node, 0), cast(op, given(node, 1), DType.INT64)
+    batch = int(node.attributes.get("batch_dims", 0))
+    found = op.GatherND(x, indices, batch_dims=batch)
+    if node.version >= 8 or batch < 2:
+        return found
+    rest = op.Shape(found, start=batch)
+    return op.Reshape(found, joined(op, [op.const([-1]), rest]))
+
+
+# scatters ------------------------------------------------------------------------------------------
+
+_LOGICAL = {"add": "max", "mul": "min"}  # or, and
+_REDUCTIONS = {"none": "none", "sum": "add", "sub": "add", "prod": "mul", "min": "min", "max": "max", "mean": "add"}
+
+
+def _least(dtype: DType, reduction: str) -> float | int:
+    """What a reduction starts with when the data isn't to count."""
+    if reduction in ("add", "mul"):
+        return 0 if reduction == "add" else 1
+    if dtype.is_float:
+        return math.inf if reduction == "min" else -math.inf
+    return limits(dtype)[reduction == "min"]
+
+
+@rule(DOMAIN, "ScatterElementsUpdate")
+def scatter_elements(op: Builder, node: Node) -> Results:
+    """ScatterElementsUpdate-3, -12: ONNX's has no mean, and the data always counts."""
+    x, indices, updates = given(node, 0), _indices(op, given(node, 1)), given(node, 2)
+    axis = fixed_axis(node, 3)
+    reduction: str = choice(node, "reduction", "none", _REDUCTIONS)
+    if reduction == "none":
+        return op.ScatterElements(x, indices, updates, axis=axis)
+    dtype = dtype_of(node, x)
+    mean = str(node.attributes["reduction"]).lower() == "mean"
+    own = bool(node.attributes.get("use_init_val", True))
+    if dtype is DType.BOOL:
+        reduction = _LOGICAL.get(reduction, reduction)
+
+    def scatter(data: Value, what: Value, how: str) -> Value:
+        return call(op, "ScatterElements", data, indices, what, axis=axis, reduction=how)
+
+    start = x
+    if not own:
+        neutral = op.Expand(number(op, _least(dtype, reduction), x), op.Shape(updates))
+        start = op.ScatterElements(x, indices, neutral, axis=axis)
+    total = scatter(start, updates, reduction)
+    if not mean:
+        return total
+    zeros = op.Expand(number(op, 0, x), op.Shape(x))
+    hits = scatter(zeros, op.Expand(number(op, 1, x), op.Shape(updates)), "add")
+    one = number(op, 1, x)
+    count = op.Add(hits, one) if own else op.Max(hits, one)
+    if dtype.is_float:
+        return op.Div(total, count)
+    rest = call(op, "Mod", total, count)  # never negative, so that the division is exact: rounded down
+    return call(op, "Div", op.Sub(total, rest), count)
+
+
+@rule(DOMAIN, "ScatterNDUpdate")
+def scatter_nd(op: Builder, node: Node) -> Results:
+    """ScatterNDUpdate-3, -15 (reductions; "sub" adds the negative)."""
+    x, indices, updates = given(node, 0), cast(op, given(node, 1), DType.INT64), given(node, 2)
+    reduction = choice(node, "reduction", "none", _REDUCTIONS)
+    word = str(node.attributes.get("reduction", "none")).lower()
+    dtype = x.tensor.dtype
+    if word == "mean":
+        raise Unsupported(node, "reduction is 'mean'")
+    if dtype is DType.BOOL:
+        if word == "sub":
+            raise Unsupported(node, "booleans are subtracted")
+        reduction = _LOGICAL.get(reduction, reduction)
+    if word == "sub":
+        updates = call(op, "Neg", updates)
+    return call(op, "ScatterND", x, indices, updates, reduction=reduction)
+
+
+@rule(DOMAIN, "ScatterUpdate")
+def scatter_update(op: Builder, node: Node) -> Results:
+    """ScatterUpdate-3: whole slices of one axis, at indices of any rank."""
+    x, indices, updates = given(node, 0), cast(op, given(node, 1), DType.INT64), given(node, 2)
+    rank, count = rank_of(node, x), rank_of(node, indices)
+    axis = normal_axes(node, [fixed_axis(node, 3)], rank)[0]
+    places = op.Unsqueeze(indices, op.const([-1]))
+    own = list(range(axis, axis + count))
+    perm = own + [dim for dim in range(rank - 1 + count) if dim not in own]
+    front = axis_to(rank, axis, 0)
+    made = op.ScatterND(transposed(op, x, front), places, transposed(op, updates, perm))
+    return transposed(op, made, inverted(front))
+
+
+@rule(DOMAIN, "SliceScatter")
+def slice_scatter(op: Builder, node: Node) -> Results:
+    """SliceScatter-15: the data's own flat indices are sliced, and the updates scattered to them."""
+    x, updates, start, stop, step = (given(node, index) for index in range(5))
+    axes = node.input(5)
+    shape = op.Shape(x)
+    flat = op.Reshape(x, op.const([-1]))
+    places = op.Reshape(op.Range(op.const(0), op.ReduceProd(shape, keepdims=0), op.const(1)), shape)
+    chosen = op.Slice(places, *(None if part is None else vector(op, part) for part in (start, stop, axes, step)))
+    chosen = op.Reshape(chosen, op.const([-1, 1]))
+    return op.Reshape(op.ScatterND(flat, chosen, op.Reshape(updates, op.const([-1]))), shape)
+
+
+# indices made --------------------------------------------------------------------------------------
+
+
+@rule(DOMAIN, "OneHot")
+def one_hot(op: Builder, node: Node) -> Results:
+    """OneHot-1, -16: a negative index is nowhere, but for `negative_indices_mode` "normalize", which is ONNX's."""
+    indices, depth, on, off = (given(node, index) for index in range(4))
+    mode = choice(node, "negative_indices_mode", "ignore_negative", {"ignore_negative": False, "normalize": True})
+    depth = scalar(op, depth, DType.INT64)
+    indices = cast(op, indices, DType.INT64)
+    if not mode:
+        indices = op.Where(op.Less(indices, op.const(0)), depth, indices)
+    dtype = dtype_of(node, on)
+    wide = DType.INT64 if dtype in _NARROW else dtype  # runtimes have few of the types
+    values = joined(op, [vector(op, value, wide) for value in (off, on)])
+    return cast(op, op.OneHot(indices, depth, values, axis=int(node.attributes.get("axis", -1))), dtype)
+
+
+@rule(DOMAIN, "NonZero")
+def non_zero(op: Builder, node: Node) -> Results:
+    """NonZero-3."""
+    found = op.NonZero(given(node))
+    return cast(op, found, element_type(node, "output_type", "i64") or DType.INT64)
+
+
+@rule(DOMAIN, "Unique")
+def unique(op: Builder, node: Node) -> Results:
+    """Unique-10."""
+    axis = None if node.input(1) is None else fixed_axis(node, 1)
+    x = given(node)
+    dtype = dtype_of(node, x)
+    made = call(
+        op,
+        "Unique",
+        cast(op, x, DType.INT64) if dtype in _NARROW else x,  # runtimes have few of the types
+        _outputs=4,
+        axis=axis,
+        sorted=int(node.attributes.get("sorted", True)),
+    )
+    index = element_type(node, "index_element_type", "i64") or DType.INT64
+    counts = element_type(node, "count_element_type", "i64") or DType.INT64
+    return cast(op, made[0], dtype), cast(op, made[1], index), cast(op, made[2], index), cast(op, made[3], counts)
+
+
+@rule(DOMAIN, "Bucketize")
+def bucketize(op: Builder, node: Node) -> Results:
+    """Bucketize-3: how many borders lie before a number, the equal one with the right bound not counted."""
+    x, borders = given(node, 0), given(node, 1)
+    common = DType.FLOAT64 if x.tensor.dtype is not borders.tensor.dtype else dtype_of(node, x)
+    column, edges = op.Unsqueeze(cast(op, x, common), op.const([-1])), cast(op, borders, common)
+    before = "Less" if node.attributes.get("with_right_bound", True) else "LessOrEqual"
+    below = cast(op, call(op, before, edges, column), DType.INT64)
+    found = op.ReduceSum(below, op.const([-1]), keepdims=0)
+    return cast(op, found, element_type(node, "output_type", "i64") or DType.INT64)
+
+
+@rule(DOMAIN, "SearchSorted")
+def search_sorted(op: Builder, node: Node) -> Results:
+    """SearchSorted-15: rows of sorted numbers, or one row for all."""
+    edges, x = given(node, 0), given(node, 1)
+    column = op.Unsqueeze(x, op.const([-1]))
+    if edges.rank != 1:
+        edges = op.Unsqueeze(edges, op.const([-2]))
+    before = "LessOrEqual" if node.attributes.get("right_mode", False) else "Less"
+    below = cast(op, call(op, before, edges, column), DType.INT64)
+    found = op.ReduceSum(below, op.const([-1]), keepdims=0)
+    return cast(op, found, element_type(node, "output_type", "i64") or DType.INT64)
+
+
+# boxes ---------------------------------------------------------------------------------------------
+
+
+@rule(DOMAIN, "NonMaxSuppression")
+def nms(op: Builder, node: Node) -> Results:
+    """NonMaxSuppression-1 ... -9: ONNX's, sorted by score where `sort_result_descending`, with the scores.
+
+    -1, -3 and -4 have one output of a fixed size, filled up with -1.
+    """
+    boxes, scores = given(node, 0), given(node, 1)
+    limits = [node.input(index) for index in range(2, 6)]
+    sigma = limits[3]
+    if sigma is not None and _number(node, sigma):
+        raise Unsupported(node, "soft_nms_sigma isn't 0")
+    most = op.const([0]) if limits[0] is None else vector(op, limits[0])
+    overlap, least = (op.const([0.0]) if value is None else vector(op, value, DType.FLOAT32) for value in limits[1:3])
+    wide = [cast(op, value, DType.FLOAT32) for value in (boxes, scores)]
+    centre = choice(node, "box_encoding", "corner", {"corner": 0, "center": 1})
+    picked = op.NonMaxSuppression(*wide, most, overlap, least, center_point_box=centre)
+    values = op.GatherND(scores, op.Gather(picked, op.const([0, 1, 2]), axis=1))
+    if node.attributes.get("sort_result_descending", True):
+        count = op.Shape(values)
+        values, order = op.TopK(values, count, _outputs=2, axis=0)
+        picked = op.Gather(picked, order, axis=0)
+    dtype = element_type(node, "output_type", "i64") or DType.INT64
+    if node.version < 5:
+        return _filled(op, node, cast(op, picked, dtype), most)
+    column = op.Unsqueeze(values, op.const([1]))
+    found = cast(op, op.Slice(picked, op.const([0]), op.const([2]), op.const([1])), dtype_of(node, scores))
+    table = op.Concat(found, column, axis=1)
+    return cast(op, picked, dtype), table, cast(op, op.Shape(values), dtype)
+
+
+def _number(node: Node, value: Value) -> float:
+    """A constant number.
+
+    Raises:
+        Unsupported: it isn't constant.
+    """
+    array = constant(value)
+    if array is None:
+        raise Unsupported(node, "soft_nms_sigma isn't constant")
+    return float(array.reshape(-1)[0])
+
+
+def _filled(op: Builder, node: Node, picked: Value, most: Value) -> Value:
+    """The rows, then rows of -1 up to boxes * batches * classes, of the boxes at most `most`."""
+    scores = given(node, 1)
+    count = op.Min(dimension(op, scores, 2), most)
+    total = op.Mul(count, op.ReduceProd(shape_part(op, scores, 0, 2), keepdims=1))
+    missing = op.Sub(total, dimension(op, picked, 0))
+    pads = joined(op, [op.const([0, 0]), missing, op.const([0])])
+    return op.Pad(picked, pads, number(op, -1, picked))
+
+
+RULES = collect(globals())

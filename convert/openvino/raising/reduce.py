@@ -1,0 +1,185 @@
+"""Along axes: reductions, cumulative sums, the largest ones, normalizations."""
+
+from __future__ import annotations
+
+from ....passes.errors import Unsupported
+from ....passes.graph import Node, Value
+from ....passes.rewrite import Builder, collect, rule
+from ....passes.types import DType
+from ..dialect import DOMAIN
+from .support import (
+    Results,
+    call,
+    cast,
+    choice,
+    element_type,
+    fixed,
+    given,
+    integers,
+    normal_axes,
+    number,
+    rank_of,
+    required,
+    scalar,
+    size,
+    vector,
+)
+
+_REDUCTIONS = {
+    "ReduceL1": "ReduceL1",
+    "ReduceL2": "ReduceL2",
+    "ReduceLogicalAnd": "ReduceMin",
+    "ReduceLogicalOr": "ReduceMax",
+    "ReduceMax": "ReduceMax",
+    "ReduceMean": "ReduceMean",
+    "ReduceMin": "ReduceMin",
+    "ReduceProd": "ReduceProd",
+    "ReduceSum": "ReduceSum",
+}
+
+
+@rule(DOMAIN, *_REDUCTIONS)
+def reduce(op: Builder, node: Node) -> Results:
+    """Reduce*-1, -4: no axes reduce nothing."""
+    x, axes = given(node, 0), given(node, 1)
+    target = _REDUCTIONS[node.op_type]
+    known = integers(axes)
+    if known == []:
+        return op.Abs(x) if target in ("ReduceL1", "ReduceL2") else op.Identity(x)
+    return call(
+        op,
+        target,
+        x,
+        vector(op, axes),
+        keepdims=int(node.attributes.get("keep_dims", False)),
+        noop_with_empty_axes=None if known else 1,
+    )
+
+
+@rule(DOMAIN, "CumSum")
+def cumsum(op: Builder, node: Node) -> Results:
+    """CumSum-3: axis 0 where none is given."""
+    axis = node.input(1)
+    return call(
+        op,
+        "CumSum",
+        given(node),
+        op.const(0) if axis is None else scalar(op, axis, DType.INT64),
+        exclusive=int(node.attributes.get("exclusive", False)),
+        reverse=int(node.attributes.get("reverse", False)),
+    )
+
+
+@rule(DOMAIN, "TopK")
+def topk(op: Builder, node: Node) -> Results:
+    """TopK-1, -3, -11: "none" leaves the order open, so ONNX's does; "index" sorts once more, by index."""
+    x, k = given(node, 0), vector(op, given(node, 1))
+    axis = int(node.attributes.get("axis", 0))
+    largest = choice(node, "mode", "max", {"max": 1, "min": 0})
+    by_index = choice(node, "sort", "none", {"none": False, "value": False, "index": True})
+    values, indices = call(op, "TopK", x, k, _outputs=2, axis=axis, largest=largest, sorted=1)
+    if by_index:
+        indices, places = op.TopK(indices, k, _outputs=2, axis=axis, largest=0, sorted=1)
+        values = op.GatherElements(values, places, axis=axis)
+    return values, cast(op, indices, element_type(node, "index_element_type", "i32") or DType.INT32)
+
+
+# normalizations ------------------------------------------------------------------------------------
+
+
+def _normalized(op: Builder, x: Value, axes: Value, variance: bool, eps: float, inside: bool) -> Value:
+    centred = op.Sub(x, op.ReduceMean(x, axes, keepdims=1))
+    if not variance:
+        return centred
+    spread = op.ReduceMean(op.Mul(centred, centred), axes, keepdims=1)
+    small = number(op, eps, x)
+    deviation = op.Sqrt(op.Add(spread, small)) if inside else op.Add(op.Sqrt(spread), small)
+    return op.Div(centred, deviation)
+
+
+@rule(DOMAIN, "MVN")
+def mvn(op: Builder, node: Node) -> Results:
+    """MVN-1 (axes by attribute, or all but the batch, with or without the channels) and MVN-6 (axes an input)."""
+    x = given(node)
+    attributes = node.attributes
+    inside = choice(node, "eps_mode", "inside_sqrt", {"inside_sqrt": True, "outside_sqrt": False})
+    if node.input(1) is not None:
+        axes = vector(op, given(node, 1))
+    else:
+        known = attributes.get("reduction_axes") or []
+        first = 1 if attributes.get("across_channels", False) else 2
+        axes = op.const(list(known) or list(range(first, rank_of(node, x))), DType.INT64)
+    variance = bool(attributes.get("normalize_variance", False))
+    return _normalized(op, x, axes, variance, float(attributes.get("eps", 0.0)), inside)
+
+
+@rule(DOMAIN, "NormalizeL2")
+def normalize_l2(op: Builder, node: Node) -> Results:
+    """NormalizeL2-1: eps is added to the sum of squares, or is its least value."""
+    x, axes = given(node, 0), given(node, 1)
+    squares = op.Mul(x, x)
+    if integers(axes) != []:
+        squares = op.ReduceSum(squares, vector(op, axes), keepdims=1, noop_with_empty_axes=1)
+    join = choice(node, "eps_mode", "add", {"add": "Add", "max": "Max"})
+    return op.Div(x, op.Sqrt(op.call(join, squares, number(op, node.attributes.get("eps", 0.0), x))))
+
+
+@rule(DOMAIN, "GRN")
+def grn(op: Builder, node: Node) -> Results:
+    """GRN-1: by the root of the channels' sum of squares plus bias."""
+    x = given(node)
+    total = op.ReduceSum(op.Mul(x, x), op.const([1]), keepdims=1)
+    return op.Div(x, op.Sqrt(op.Add(total, number(op, node.attributes.get("bias", 1.0), x))))
+
+
+@rule(DOMAIN, "BatchNormInference")
+def batch_norm(op: Builder, node: Node) -> Results:
+    """BatchNormInference-1 takes gamma and beta before the data, -5 after it."""
+    inputs = [given(node, index) for index in range(5)]
+    order = (2, 0, 1, 3, 4) if node.version < 5 else (0, 1, 2, 3, 4)
+    return call(
+        op,
+        "BatchNormalization",
+        *(inputs[index] for index in order),
+        epsilon=float(node.attributes.get("epsilon", 0.0)),
+    )
+
+
+@rule(DOMAIN, "GroupNormalization")
+def group_norm(op: Builder, node: Node) -> Results:
+    """GroupNormalization-12."""
+    inputs = [given(node, index) for index in range(3)]
+    groups, epsilon = int(required(node, "num_groups")), float(node.attributes.get("epsilon", 0.0))
+    return call(op, "GroupNormalization", *inputs, num_groups=groups, epsilon=epsilon)
+
+
+@rule(DOMAIN, "LRN")
+def lrn(op: Builder, node: Node) -> Results:
+    """LRN-1: over the channels it is ONNX's; over other axes the window is summed by shifted slices."""
+    x = given(node)
+    rank = rank_of(node, x)
+    axes = normal_axes(node, fixed(node, 1, "the axes"), rank)
+    alpha, beta, bias = (float(required(node, name)) for name in ("alpha", "beta", "bias"))
+    length = int(required(node, "size"))
+    if axes == [1] and rank >= 3 and length % 2:
+        return op.LRN(x, alpha=alpha, beta=beta, bias=bias, size=length)
+    if not length % 2:
+        raise Unsupported(node, f"a window of even size {length} has no centre")
+    total = op.Mul(x, x)
+    half = length // 2
+    for axis in axes:
+        before = [0] * rank
+        before[axis] = half
+        padded = op.Pad(total, op.const(before + before), number(op, 0, x), mode="constant")
+        extent = size(x, axis)
+        parts = []
+        for shift in range(length):
+            end = shift + extent if extent is not None else None
+            stop = end if end is not None else shift - length + 1 or 2**63 - 1
+            parts.append(op.Slice(padded, op.const([shift]), op.const([stop]), op.const([axis])))
+        total = op.Sum(*parts)
+    scale = number(op, alpha / length ** len(axes), x)
+    return op.Div(x, op.Pow(op.Add(number(op, bias, x), op.Mul(scale, total)), number(op, beta, x)))
+
+
+RULES = collect(globals())

@@ -1,0 +1,212 @@
+"""Shapes: asked for, changed, spread out, put together."""
+
+from __future__ import annotations
+
+from ....passes.errors import InvalidModel, Unsupported
+from ....passes.graph import Node, Value
+from ....passes.rewrite import Builder, collect, combine, rule
+from ....passes.types import DType
+from ..dialect import DOMAIN
+from .support import (
+    Results,
+    cast,
+    choice,
+    dimension,
+    element_type,
+    fixed,
+    fixed_axis,
+    given,
+    integers,
+    joined,
+    normal_axes,
+    number,
+    rank_of,
+    rows,
+    scalar,
+    size,
+    vector,
+)
+
+_ROWS = {"Identity": "Identity"}
+
+
+@rule(DOMAIN, "ShapeOf")
+def shape_of(op: Builder, node: Node) -> Results:
+    """ShapeOf-1 (int64), ShapeOf-3 (int64 or int32)."""
+    return cast(op, op.Shape(given(node)), element_type(node, "output_type", "i64") or DType.INT64)
+
+
+@rule(DOMAIN, "Reshape")
+def reshape(op: Builder, node: Node) -> Results:
+    """Reshape-1: a 0 copies a dimension only with `special_zero`."""
+    x, pattern = given(node, 0), vector(op, given(node, 1))
+    known = integers(pattern)
+    literal = not node.attributes.get("special_zero", False) and (known is None or 0 in known)
+    return op.Reshape(x, pattern, allowzero=1 if literal else None)
+
+
+@rule(DOMAIN, "Unsqueeze")
+def unsqueeze(op: Builder, node: Node) -> Results:
+    """Unsqueeze-1."""
+    return op.Unsqueeze(given(node, 0), vector(op, given(node, 1)))
+
+
+@rule(DOMAIN, "Squeeze")
+def squeeze(op: Builder, node: Node) -> Results:
+    """Squeeze-1, -15: without axes (or with none of them) every 1 goes; with `allow_axis_skip` other sizes stay."""
+    x, axes = given(node, 0), node.input(1)
+    known = integers(axes)
+    if axes is None or known == []:
+        return op.Squeeze(x)
+    if not node.attributes.get("allow_axis_skip", False):
+        return op.Squeeze(x, vector(op, axes))
+    shape, rank = x.tensor.static_shape, x.rank
+    if known is not None and shape is not None:
+        single = [axis for axis in normal_axes(node, known, len(shape)) if shape[axis] == 1]
+        return op.Squeeze(x, op.const(single, DType.INT64)) if single else op.Identity(x)
+    if rank is None:
+        raise Unsupported(node, "allow_axis_skip on a value of unknown rank")
+    sizes = op.Shape(x)
+    chosen = op.ScatterElements(
+        op.const([0] * rank), vector(op, axes), op.Expand(op.const([1]), op.Shape(vector(op, axes)))
+    )
+    keep = op.Not(op.And(cast(op, chosen, DType.BOOL), op.Equal(sizes, op.const([1]))))
+    return op.Reshape(x, op.Compress(sizes, keep), allowzero=1)
+
+
+@rule(DOMAIN, "Transpose")
+def transpose(op: Builder, node: Node) -> Results:
+    """Transpose-1: an empty order reverses."""
+    order = fixed(node, 1, "the order")
+    return op.Transpose(given(node), perm=order or None)
+
+
+@rule(DOMAIN, "Concat")
+def concat(op: Builder, node: Node) -> Results:
+    """Concat-1."""
+    return op.Concat(*node.inputs, axis=int(node.attributes.get("axis", 0)))
+
+
+@rule(DOMAIN, "Broadcast")
+def broadcast(op: Builder, node: Node) -> Results:
+    """Broadcast-1, -3: "explicit" ("none" in -1) says which dimension of the result each dimension becomes."""
+    x, target = given(node, 0), vector(op, given(node, 1))
+    explicit = choice(
+        node,
+        "mode",
+        "numpy",
+        {"numpy": False, "bidirectional": False, "pdpd": False, "explicit": True, "none": True},
+    )
+    if explicit:
+        x = _placed(op, node, x, target)
+    return op.Expand(x, target)
+
+
+def _placed(op: Builder, node: Node, x: Value, target: Value) -> Value:
+    """`x` with its dimensions at the places that the axes mapping names, ones between them."""
+    mapping = given(node, 2)
+    axes, rank = integers(mapping), size(target, 0)
+    if axes is not None and axes != sorted(axes):
+        raise InvalidModel(f"{node!r}: its axes mapping {axes} isn't in order")
+    if axes is not None and rank is not None:
+        if x.rank == 0:
+            return x
+        missing = [axis for axis in range(rank) if axis not in axes]
+        return op.Unsqueeze(x, op.const(missing, DType.INT64)) if missing else x
+    ones = op.Expand(op.const([1]), op.Shape(target))
+    return op.Reshape(x, op.ScatterElements(ones, vector(op, mapping), op.Shape(x)), allowzero=1)
+
+
+@rule(DOMAIN, "Tile")
+def tile(op: Builder, node: Node) -> Results:
+    """Tile-1: the shorter of shape and repeats gets ones in front."""
+    x, repeats = given(node, 0), vector(op, given(node, 1))
+    rank, count = rank_of(node, x), size(repeats, 0)
+    if count is None:
+        raise Unsupported(node, "the number of repeats isn't known")
+    if rank < count:
+        x = op.Unsqueeze(x, op.const(list(range(count - rank)), DType.INT64))
+    elif count < rank:
+        repeats = joined(op, [op.const([1] * (rank - count), DType.INT64), repeats])
+    return op.Tile(x, repeats)
+
+
+@rule(DOMAIN, "Split")
+def split(op: Builder, node: Node) -> Results:
+    """Split-1: parts of equal size."""
+    axis = fixed_axis(node, 1)
+    count = len(node.outputs)
+    return op.Split(given(node), axis=axis, num_outputs=count, _outputs=count)
+
+
+@rule(DOMAIN, "VariadicSplit")
+def variadic_split(op: Builder, node: Node) -> Results:
+    """VariadicSplit-1: one length may be -1, what is left."""
+    x, lengths = given(node, 0), vector(op, given(node, 2))
+    axis = fixed_axis(node, 1)
+    known, extent = integers(lengths), size(x, axis)
+    if known is not None and -1 in known and extent is not None:
+        rest = extent - sum(item for item in known if item >= 0)
+        lengths = op.const([rest if item == -1 else item for item in known], DType.INT64)
+    elif known is None or -1 in known:
+        minus = op.Equal(lengths, op.const([-1]))
+        filled = op.Where(minus, op.const([0]), lengths)
+        rest_left = op.Sub(dimension(op, x, axis), op.ReduceSum(filled, keepdims=1))
+        lengths = op.Where(minus, rest_left, lengths)
+    return op.Split(x, lengths, axis=axis, _outputs=len(node.outputs))
+
+
+@rule(DOMAIN, "Range")
+def range_(op: Builder, node: Node) -> Results:
+    """Range-1 (one type) and Range-4 (counted with the inputs' own values, made of them cast to `output_type`)."""
+    ends = [given(node, index) for index in range(3)]
+    dtype = element_type(node, "output_type") or node.output.tensor.dtype or ends[0].tensor.dtype
+    if dtype is None:
+        raise Unsupported(node, "its element type isn't known")
+    floats = [value.tensor.dtype for value in ends if value.tensor.dtype is not None and value.tensor.dtype.is_float]
+    if dtype.is_float or not floats:
+        wide = dtype if dtype in _RANGES else DType.FLOAT32 if dtype.is_float else DType.INT64
+        return cast(op, op.Range(*(scalar(op, value, wide) for value in ends)), dtype)
+    # a whole-number range between fractions: how many is decided before they lose their fractions
+    widest = DType.FLOAT64 if DType.FLOAT64 in floats else DType.FLOAT32
+    start, stop, step = (scalar(op, value, widest) for value in ends)
+    count = op.Max(op.Ceil(op.Div(op.Sub(stop, start), step)), number(op, 0, start))
+    first, each = (scalar(op, value, DType.INT64) for value in (ends[0], ends[2]))
+    counted = op.Range(op.const(0), cast(op, count, DType.INT64), op.const(1))
+    return cast(op, op.Add(op.Mul(counted, each), first), dtype)
+
+
+_RANGES = (DType.FLOAT32, DType.FLOAT64, DType.INT16, DType.INT32, DType.INT64)
+
+
+@rule(DOMAIN, "Eye")
+def eye(op: Builder, node: Node) -> Results:
+    """Eye-9: ones where column - row is the diagonal's index, repeated over a batch shape."""
+    height, width, diagonal = (scalar(op, given(node, index), DType.INT64) for index in range(3))
+    dtype = element_type(node, "output_type", "f32") or DType.FLOAT32
+    lines = op.Unsqueeze(op.Range(op.const(0), height, op.const(1)), op.const([1]))
+    columns = op.Range(op.const(0), width, op.const(1))
+    matrix = cast(op, op.Equal(op.Add(lines, diagonal), columns), dtype)
+    batch = node.input(3)
+    if batch is None or integers(batch) == []:
+        return matrix
+    shape = joined(op, [vector(op, batch), vector(op, height), vector(op, width)])
+    return op.Expand(matrix, shape)
+
+
+@rule(DOMAIN, "RandomUniform")
+def random_uniform(op: Builder, node: Node) -> Results:
+    """RandomUniform-8: the same distribution; the numbers themselves are each runtime's own."""
+    shape, low, high = (given(node, index) for index in range(3))
+    dtype = element_type(node, "output_type") or DType.FLOAT32
+    seed = int(node.attributes.get("op_seed", 0)) or int(node.attributes.get("global_seed", 0))
+    op.rewriter.notes.append(f"{node!r}: random numbers differ between runtimes, also with a seed")
+    made = dtype if dtype.is_float else DType.FLOAT64
+    pattern = op.Expand(op.const(0.0, made), vector(op, shape))
+    unit = op.RandomUniformLike(pattern, dtype=None, seed=float(seed) if seed else None)
+    least, most = (scalar(op, value, made) for value in (low, high))
+    spread = op.Add(op.Mul(unit, op.Sub(most, least)), least)
+    return spread if dtype.is_float else cast(op, op.Floor(spread), dtype)
+
+
+RULES = combine(collect(globals()), rows(_ROWS))

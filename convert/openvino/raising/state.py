@@ -1,0 +1,135 @@
+"""ReadValue and Assign: a variable is an extra input and an extra output of the graph.
+
+A variable `h` becomes the input `h`, its value before the run, and the output `h.next`, its value after it (the
+names are those of `runtime.oracles.states`). To go on step by step, feed `h` with the `h.next` of the step before.
+
+ONNX can give an input a default, which stands for OpenVINO's initial value:
+
+- A constant initial value (or none, which is zeros) is the default of `h`: left out, the model starts anew.
+- A computed one can't be a default. Then there are two inputs: `h`, by default empty, and `h.given`, bool [], by
+  default false. The model starts with its own initial value unless `h.given` is fed with true.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ....passes.errors import InvalidModel, Unsupported
+from ....passes.graph import Graph, Node, Value
+from ....passes.rewrite import Builder, collect, rule
+from ....passes.tensor import TensorData
+from ....passes.types import DType, TensorType
+from ....runtime.oracles.states import state_input_name, state_output_name
+from ..dialect import DOMAIN
+from ..types import parse_shape
+from .support import Results, element_type, given
+
+GIVEN_SUFFIX = ".given"
+"""Ends the name of the input that says whether a variable with a computed initial value is fed."""
+
+
+@dataclass
+class States:
+    """The variables met so far, by id. `Rewriter.context` of a raising."""
+
+    inputs: dict[str, list[Value]] = field(default_factory=dict)  # the variable's value, and whether it is given
+    outputs: dict[str, Value] = field(default_factory=dict)
+
+
+def _states(op: Builder, node: Node) -> States:
+    states = op.rewriter.context
+    assert isinstance(states, States)
+    if op.graph is not op.rewriter.root:
+        raise Unsupported(node, "a variable inside the body of a loop or branch")
+    return states
+
+
+def _variable(node: Node) -> str:
+    name = str(node.attributes.get("variable_id", ""))
+    if not name:
+        raise InvalidModel(f"{node!r}: without a variable_id")
+    return name
+
+
+def _type(node: Node) -> TensorType:
+    """The variable's type: declared (ReadValue-6), else that of its initial value. Only a declared size is fixed."""
+    initial = node.input(0)
+    known = initial.tensor if initial is not None else node.output.tensor
+    if "variable_shape" not in node.attributes:
+        return known
+    dtype = element_type(node, "variable_type") or known.dtype
+    shape = parse_shape(str(node.attributes["variable_shape"]))
+    if shape is None and known.rank is not None:
+        shape = (None,) * known.rank
+    return TensorType(dtype, shape)
+
+
+def _default(root: Graph, value: Value, data: TensorData) -> None:
+    value.data = data
+    root.constants.append(value)
+
+
+@rule(DOMAIN, "ReadValue")
+def read_value(op: Builder, node: Node) -> Results:
+    """ReadValue-3, -6."""
+    states, name, initial = _states(op, node), _variable(node), node.input(0)
+    if name in states.inputs:
+        raise Unsupported(node, f"the variable {name!r} is read twice")
+    type_ = _type(node)
+    if type_.dtype is None or type_.shape is None:
+        raise Unsupported(node, f"the type of the variable {name!r} isn't known")
+    root = op.graph
+    value = op.input(state_input_name(name), type_)
+    states.inputs[name] = [value]
+    empty = tuple(dim if isinstance(dim, int) else 0 for dim in type_.shape)
+    zeros = np.full(empty, "", object) if type_.dtype is DType.STRING else np.zeros(empty, type_.dtype.numpy)
+    if initial is None or initial.data is not None:
+        data = initial.data if initial is not None and initial.data is not None else TensorData.of(zeros, type_.dtype)
+        _default(root, value, data)
+        op.rewriter.notes.append(
+            f"{node!r}: the variable {name!r} is an input, which starts with its initial value by default"
+        )
+        return value
+    told = op.input(state_input_name(name) + GIVEN_SUFFIX, TensorType(DType.BOOL, ()))
+    states.inputs[name].append(told)
+    _default(root, value, TensorData.of(zeros, type_.dtype))
+    _default(root, told, TensorData.of(np.array(False)))
+    op.rewriter.notes.append(
+        f"{node!r}: the variable {name!r} is an input, which counts if {told.name!r} is fed with true;"
+        " else it starts with the value that the model computes"
+    )
+    regions: list[Graph] = []
+    for place in range(2):
+        inner = op.region(f"{name}.{('fed', 'initial')[place]}")
+        entered = [inner.input(f"{one.name}_seen", one.type) for one in (value, initial)]
+        inner.graph.outputs = [entered[place]]
+        regions.append(inner.graph)
+    return op.branch(told, [value, initial], regions[0], regions[1], [type_])
+
+
+@rule(DOMAIN, "Assign")
+def assign(op: Builder, node: Node) -> Results:
+    """Assign-3, -6: the value goes to an output of the graph."""
+    states, name, value = _states(op, node), _variable(node), given(node)
+    if name in states.outputs:
+        raise Unsupported(node, f"the variable {name!r} is assigned twice")
+    states.outputs[name] = value
+    return value
+
+
+def interface(states: States) -> tuple[list[tuple[Value, str]], list[tuple[Value, str]]]:
+    """(input and its name) for each variable read, (value and the output's name) for each one assigned.
+
+    A variable that is assigned and not read is only handed out.
+    """
+    inputs = [
+        (value, state_input_name(name) + suffix)
+        for name, values in states.inputs.items()
+        for value, suffix in zip(values, ("", GIVEN_SUFFIX), strict=False)
+    ]
+    return inputs, [(value, state_output_name(name)) for name, value in states.outputs.items()]
+
+
+RULES = collect(globals())

@@ -1,0 +1,188 @@
+"""OpenVINO IR -> the hub.
+
+A module for each family of operators; loops and branches stand in `loops.py`, variables (ReadValue, Assign), which
+become inputs and outputs, in `state.py`.
+
+Inputs keep the names they have (a Parameter's first tensor name, else its friendly name). An output is called as its
+Result says, else by the first tensor name of the value, else by the friendly name of the layer that makes it.
+What the report should say stands in `graph.meta["notes"]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ....passes.errors import InvalidModel, Unsupported
+from ....passes.graph import Graph, Node, Value, bulk
+from ....passes.hub import HUB
+from ....passes.protos import ENUMS
+from ....passes.rewrite import Builder, Rewriter, Rule, combine
+from ..dialect import META, PORT, Net, Port
+from . import (
+    activation,
+    adaptive,
+    color,
+    compressed,
+    conv,
+    ctc,
+    detection,
+    elementwise,
+    embedding,
+    image,
+    index,
+    linear_algebra,
+    loops,
+    matmul,
+    patches,
+    priors,
+    proposals,
+    recurrent,
+    reduce,
+    regions,
+    shape,
+    signal,
+    slice,
+    sparse,
+    state,
+    strings,
+    suppression,
+)
+from .state import States, interface
+
+NOTES = "notes"
+
+
+def _checked(rule: Rule) -> Rule:
+    """A rule whose results are counted: a file may give a layer any number of outputs."""
+
+    def check(op: Builder, node: Node) -> Value | Sequence[Value] | None:
+        made = rule(op, node)
+        count = 1 if isinstance(made, Value) else len(made or ())
+        if made is not None and count != len(node.outputs):
+            raise InvalidModel(f"{node!r}: it has {len(node.outputs)} outputs, not {count}")
+        return made
+
+    return check
+
+
+_TABLES = combine(
+    activation.RULES,
+    adaptive.RULES,
+    color.RULES,
+    compressed.RULES,
+    conv.RULES,
+    ctc.RULES,
+    detection.RULES,
+    elementwise.RULES,
+    embedding.RULES,
+    image.RULES,
+    index.RULES,
+    linear_algebra.RULES,
+    loops.RULES,
+    matmul.RULES,
+    patches.RULES,
+    priors.RULES,
+    proposals.RULES,
+    recurrent.RULES,
+    reduce.RULES,
+    regions.RULES,
+    shape.RULES,
+    signal.RULES,
+    slice.RULES,
+    sparse.RULES,
+    state.RULES,
+    strings.RULES,
+    suppression.RULES,
+)
+RULES = {key: [_checked(rule) for rule in rules] for key, rules in _TABLES.items()}
+
+
+def raise_graph(graph: Graph) -> Graph:
+    """A hub graph of an OpenVINO graph; the old one stays as it was.
+
+    Raises:
+        Unsupported: a layer, one of its attributes, or an element type has no form in ONNX.
+        InvalidModel: a layer contradicts itself.
+    """
+    states = States()
+    rewriter = Rewriter(HUB, RULES, context=states)
+    with bulk():
+        new = rewriter.run(graph)
+        _name_outputs(rewriter, new, _output_names(graph))
+        _add_states(rewriter, new, states)
+        _drop_unused_constants(new)
+    _check_types(new)
+    if rewriter.notes:
+        new.meta[NOTES] = list(rewriter.notes)
+    return new
+
+
+def _output_names(graph: Graph) -> list[str]:
+    """What each output should be called."""
+    net = graph.meta.get(META)
+    if not isinstance(net, Net) or len(net.results) != len(graph.outputs):
+        return [value.name for value in graph.outputs]
+    names: list[str] = []
+    for value, result in zip(graph.outputs, net.results, strict=True):
+        port = (value.meta or {}).get(PORT)
+        tensor = port.names if isinstance(port, Port) else None
+        names.append((result.output_names or tensor or [value.name])[0])
+    return names
+
+
+def _name_outputs(rewriter: Rewriter, graph: Graph, names: list[str]) -> None:
+    """Give every output its name; the second of two outputs with one value gets an Identity if it has its own."""
+    op = Builder(rewriter, graph)
+    for place, (value, name) in enumerate(zip(graph.outputs, names, strict=True)):
+        if value.name == name:
+            continue
+        if value.producer is None or value in graph.outputs[:place] or value.name in names:
+            value = op.Identity(value, _types=[value.type])
+            graph.outputs[place] = value
+        _rename(rewriter, graph, value, name)
+
+
+def _rename(rewriter: Rewriter, graph: Graph, value: Value, name: str) -> None:
+    """Give a value of the interface exactly this name, whoever else has it."""
+    if value.name == name:
+        return
+    if not rewriter.names.is_free(name):
+        for inner in graph.graphs():
+            for other in inner.values():
+                if other.name == name:
+                    other.name = rewriter.names.fresh(name)
+    rewriter.names.claim(name, root=True)
+    value.name = name
+
+
+def _add_states(rewriter: Rewriter, graph: Graph, states: States) -> None:
+    """The variables' values before the run as inputs, after it as outputs."""
+    op = Builder(rewriter, graph)
+    taken = {value.name for value in (*graph.inputs, *graph.outputs)}
+    inputs, outputs = interface(states)
+    for value, name in inputs:
+        if name in taken and value.name != name:
+            raise Unsupported(f"variable {name!r}", "an input or output of the model has the same name")
+        _rename(rewriter, graph, value, name)
+    for value, name in outputs:
+        if name in taken:
+            raise Unsupported(f"variable {name!r}", "an input or output of the model has the same name")
+        made = op.Identity(value, _types=[value.type])
+        _rename(rewriter, graph, made, name)
+        graph.outputs.append(made)
+
+
+def _drop_unused_constants(graph: Graph) -> None:
+    """Constants that have become attributes."""
+    for inner in graph.graphs():
+        kept = {*inner.outputs, *inner.inputs}
+        inner.constants = [value for value in inner.constants if value in kept or inner.uses(value)]
+
+
+def _check_types(graph: Graph) -> None:
+    for inner in graph.graphs():
+        for value in inner.values():
+            dtype = value.tensor.dtype
+            if dtype is not None and dtype not in ENUMS:
+                where = value.producer if value.producer is not None else f"value {value.name!r}"
+                raise Unsupported(where, f"ONNX has no element type {dtype.value}")
