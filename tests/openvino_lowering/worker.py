@@ -48,13 +48,13 @@ class Worker:
         self._connection.send(arguments)
         try:
             if not self._connection.poll(timeout):
-                raise TimeoutError(f"OpenVINO took longer than {timeout} s")
+                raise TimeoutError(f"no answer within {timeout} s")
             given, error = self._connection.recv()
         except (EOFError, ConnectionError):
             self._process.join()
             code = self._process.exitcode
             self.stop()
-            raise RuntimeError(f"OpenVINO died with exit code {code}") from None
+            raise RuntimeError(f"the process died with exit code {code}") from None
         except TimeoutError:
             self.stop()
             raise

@@ -16,27 +16,34 @@ from pathlib import Path
 from .corpus import check, make
 
 
-def sweep(folder: Path, source: str, show: bool = True) -> tuple[int, int, dict[str, str]]:
-    """(files, right ones, misses with reasons) of a source; the files stay in `folder` and are used again."""
-    done = folder / f"{source}.made"
+def made_by_openvino(folder: Path, source: str, show: bool = True) -> list[Path]:
+    """The IR files of a source that OpenVINO itself runs, in a folder below `folder`; what is there is used again."""
+    own = folder / source
+    done = own / "made.txt"
     if not done.exists():
-        making = make(folder, source)
+        own.mkdir(parents=True, exist_ok=True)
+        making = make(own, source)
         done.write_text("\n".join(name for name, reason in making.reasons.items() if not reason))
         if show:
             for name, reason in making.reasons.items():
                 if reason:
                     print(f"OpenVINO  {name}: {reason}")
-    names = done.read_text().splitlines()
+    return [own / f"{name}.xml" for name in done.read_text().splitlines()]
+
+
+def sweep(folder: Path, source: str, show: bool = True) -> tuple[int, int, dict[str, str]]:
+    """(files, right ones, misses with reasons) of a source; the files stay in `folder` and are used again."""
+    paths = made_by_openvino(folder, source, show)
     misses: dict[str, str] = {}
-    for name in names:
+    for path in paths:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            told = check(folder / f"{name}.xml")
+            told = check(path)
         if told:
-            misses[name] = told
+            misses[path.stem] = told
             if show:
-                print(f"{name}: {told}")
-    return len(names), len(names) - len(misses), misses
+                print(f"{path.stem}: {told}")
+    return len(paths), len(paths) - len(misses), misses
 
 
 def main() -> None:
