@@ -28,6 +28,11 @@ def node(name: str, opset: int, *inputs: Any, **attributes: Any) -> Any:
     return OPSETS[opset].create(name, fed, named)
 
 
+def outs(made: Any) -> list[Any]:
+    """All outputs of a layer."""
+    return [made.output(place) for place in range(made.get_output_size())]
+
+
 def parameters(arrays: Sequence[np.ndarray], shapes: Sequence[Any] | None = None) -> list[Any]:
     """A Parameter for each array, of its shape or a dynamic one."""
     wanted = shapes or [array.shape for array in arrays]

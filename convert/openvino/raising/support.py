@@ -27,6 +27,7 @@ Results = Value | Sequence[Value] | None
 INT64_MAX = 2**63 - 1
 INT64_MIN = -(2**63)
 _MOST_FOLDED = 64  # elements of a constant that a cast or a new shape makes anew
+_MOST_STEPS = 4096  # elements of a constant that counts
 
 
 # inputs and attributes -----------------------------------------------------------------------------
@@ -189,6 +190,11 @@ def with_front(op: Builder, value: Value, front: Sequence[Value], start: int) ->
     return op.Reshape(value, joined(op, [*front, op.Shape(value, start=start)]))
 
 
+def shaped(op: Builder, value: Value, parts: Sequence[Value]) -> Value:
+    """`value` in the shape that vectors make one after the other, where 0 is a size."""
+    return op.Reshape(value, joined(op, parts), allowzero=1)
+
+
 def scalar(op: Builder, value: Value, dtype: DType | None = None) -> Value:
     """A value of one element in shape [], as `dtype` if given."""
     if dtype is not None:
@@ -237,8 +243,40 @@ def joined(op: Builder, parts: Sequence[Value]) -> Value:
     return parts[0] if len(parts) == 1 else op.Concat(*parts, axis=0)
 
 
+def filled(op: Builder, item: int, parts: Sequence[Value]) -> Value:
+    """int64 of one number, in a shape put together of vectors."""
+    return op.Expand(op.const(item, DType.INT64), joined(op, parts))
+
+
+def widened_integers(op: Builder, value: Value) -> Value:
+    """Integers narrower than 32 bits as int32, for which runtimes have more operators; everything else as it is."""
+    dtype = value.tensor.dtype
+    return cast(op, value, DType.INT32) if dtype is not None and dtype.is_integer and dtype.bits < 32 else value
+
+
+_RECKONED = {
+    "Add": np.add,
+    "Sub": np.subtract,
+    "Mul": np.multiply,
+    "Div": np.floor_divide,
+    "Max": np.maximum,
+    "Min": np.minimum,
+}
+
+
+def reckoned(op: Builder, op_type: str, one: Value, other: Value) -> Value:
+    """Arithmetic on sizes and places (int64, a quotient of numbers not below 0); done here where both are constant."""
+    known = constant(one), constant(other)
+    if known[0] is None or known[1] is None:
+        return op.call(op_type, one, other)
+    return op.const(_RECKONED[op_type](*known), DType.INT64)
+
+
 def steps(op: Builder, count: Value) -> Value:
     """0, 1 ... count - 1 as int64, for `count` of one element."""
+    known = integers(count)
+    if known is not None and known[0] <= _MOST_STEPS:
+        return op.const(list(range(known[0])), DType.INT64)
     return op.Range(op.const(0), scalar(op, count, DType.INT64), op.const(1))
 
 
