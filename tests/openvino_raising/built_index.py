@@ -9,18 +9,6 @@ def outs(made):
     return [made.output(place) for place in range(made.get_output_size())]
 
 
-BOXES = f32([[[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, -0.1, 1, 0.9], [0, 10, 1, 11], [0, 10.1, 1, 11.1], [0, 100, 1, 101]]])
-SCORES = f32([[[0.9, 0.75, 0.6, 0.95, 0.5, 0.3], [0.2, 0.85, 0.65, 0.1, 0.8, 0.3]]])
-
-
-def nms(name, opset, *limits, **attributes):
-    return (
-        f"nms_{name}",
-        [BOXES, SCORES],
-        lambda b, s: outs(node("NonMaxSuppression", opset, b, s, *limits, **attributes)),
-    )
-
-
 CASES = table(
     [
         ("gather_1", [floats(4, 3)], lambda x: node("Gather", 1, x, i32([2, 0]), i64(0))),
@@ -189,53 +177,6 @@ CASES = table(
             )
             for right in (True, False)
         ],
-        nms(
-            "9",
-            9,
-            i64(2),
-            f32(0.5),
-            f32(0.0),
-            f32(0.0),
-            box_encoding="corner",
-            sort_result_descending=False,
-            output_type="i64",
-        ),
-        nms(
-            "9_sorted",
-            9,
-            i64(3),
-            f32(0.5),
-            f32(0.25),
-            f32(0.0),
-            box_encoding="corner",
-            sort_result_descending=True,
-            output_type="i32",
-        ),
-        nms(
-            "9_center",
-            9,
-            i64(3),
-            f32(0.5),
-            f32(0.25),
-            f32(0.0),
-            box_encoding="center",
-            sort_result_descending=False,
-            output_type="i64",
-        ),
-        nms("9_few_inputs", 9, i64(1), box_encoding="corner", sort_result_descending=False, output_type="i64"),
-        nms(
-            "5",
-            5,
-            i64(3),
-            f32(0.4),
-            f32(0.25),
-            f32(0.0),
-            box_encoding="corner",
-            sort_result_descending=True,
-            output_type="i64",
-        ),
-        nms("4", 4, i64(3), f32(0.4), f32(0.25), box_encoding="corner", sort_result_descending=True, output_type="i64"),
-        nms("1", 1, i64(2), f32(0.4), f32(0.25), box_encoding="corner", sort_result_descending=False),
         ("positive_gather", [positive(3)], lambda x: node("Gather", 8, x, np.array([0, 2], np.uint8), i64(0))),
     ]
 )

@@ -177,14 +177,6 @@ def test_a_missing_input_is_the_models_fault():
         hand.raised(hand.layer("Subtract", 1, hand.input(f32(1)), None))  # type: ignore[arg-type]
 
 
-def test_soft_suppression_is_refused():
-    hand = Hand()
-    boxes, scores = hand.input(np.zeros((1, 2, 4), np.float32)), hand.input(np.zeros((1, 1, 2), np.float32))
-    limits = [hand.const(value) for value in (np.int64(1), np.float32(0.5), np.float32(0), np.float32(0.3))]
-    with pytest.raises(Unsupported, match="soft_nms_sigma"):
-        hand.raised(*hand.layer("NonMaxSuppression", 9, boxes, scores, *limits, outputs=3))
-
-
 def test_constants_that_became_attributes_are_gone():
     hand = Hand()
     x = hand.input(np.zeros((2, 3), np.float32))

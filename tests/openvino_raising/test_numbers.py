@@ -9,7 +9,15 @@ import pytest
 from .conftest import Made
 from .corpus import check, difference, numbers, raised, run
 
-BUILT = ["built_elementwise", "built_shape", "built_reduce", "built_index", "built_conv", "built_recurrent"]
+BUILT = [
+    "built_elementwise",
+    "built_shape",
+    "built_reduce",
+    "built_index",
+    "built_conv",
+    "built_recurrent",
+    "built_suppression",
+]
 
 
 @pytest.mark.parametrize("source", BUILT)

@@ -15,8 +15,6 @@ from .support import (
     call,
     cast,
     choice,
-    constant,
-    dimension,
     dtype_of,
     element_type,
     fixed_axis,
@@ -28,7 +26,6 @@ from .support import (
     number,
     rank_of,
     scalar,
-    shape_part,
     transposed,
     vector,
 )
@@ -242,61 +239,6 @@ def search_sorted(op: Builder, node: Node) -> Results:
     below = cast(op, call(op, before, edges, column), DType.INT64)
     found = op.ReduceSum(below, op.const([-1]), keepdims=0)
     return cast(op, found, element_type(node, "output_type", "i64") or DType.INT64)
-
-
-# boxes ---------------------------------------------------------------------------------------------
-
-
-@rule(DOMAIN, "NonMaxSuppression")
-def nms(op: Builder, node: Node) -> Results:
-    """NonMaxSuppression-1 ... -9: ONNX's, sorted by score where `sort_result_descending`, with the scores.
-
-    -1, -3 and -4 have one output of a fixed size, filled up with -1.
-    """
-    boxes, scores = given(node, 0), given(node, 1)
-    limits = [node.input(index) for index in range(2, 6)]
-    sigma = limits[3]
-    if sigma is not None and _number(node, sigma):
-        raise Unsupported(node, "soft_nms_sigma isn't 0")
-    most = op.const([0]) if limits[0] is None else vector(op, limits[0])
-    overlap, least = (op.const([0.0]) if value is None else vector(op, value, DType.FLOAT32) for value in limits[1:3])
-    wide = [cast(op, value, DType.FLOAT32) for value in (boxes, scores)]
-    centre = choice(node, "box_encoding", "corner", {"corner": 0, "center": 1})
-    picked = op.NonMaxSuppression(*wide, most, overlap, least, center_point_box=centre)
-    values = op.GatherND(scores, op.Gather(picked, op.const([0, 1, 2]), axis=1))
-    if node.attributes.get("sort_result_descending", True):
-        count = op.Shape(values)
-        values, order = op.TopK(values, count, _outputs=2, axis=0)
-        picked = op.Gather(picked, order, axis=0)
-    dtype = element_type(node, "output_type", "i64") or DType.INT64
-    if node.version < 5:
-        return _filled(op, node, cast(op, picked, dtype), most)
-    column = op.Unsqueeze(values, op.const([1]))
-    found = cast(op, op.Slice(picked, op.const([0]), op.const([2]), op.const([1])), dtype_of(node, scores))
-    table = op.Concat(found, column, axis=1)
-    return cast(op, picked, dtype), table, cast(op, op.Shape(values), dtype)
-
-
-def _number(node: Node, value: Value) -> float:
-    """A constant number.
-
-    Raises:
-        Unsupported: it isn't constant.
-    """
-    array = constant(value)
-    if array is None:
-        raise Unsupported(node, "soft_nms_sigma isn't constant")
-    return float(array.reshape(-1)[0])
-
-
-def _filled(op: Builder, node: Node, picked: Value, most: Value) -> Value:
-    """The rows, then rows of -1 up to boxes * batches * classes, of the boxes at most `most`."""
-    scores = given(node, 1)
-    count = op.Min(dimension(op, scores, 2), most)
-    total = op.Mul(count, op.ReduceProd(shape_part(op, scores, 0, 2), keepdims=1))
-    missing = op.Sub(total, dimension(op, picked, 0))
-    pads = joined(op, [op.const([0, 0]), missing, op.const([0])])
-    return op.Pad(picked, pads, number(op, -1, picked))
 
 
 RULES = collect(globals())

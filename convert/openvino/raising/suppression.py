@@ -2,6 +2,152 @@
 
 from __future__ import annotations
 
-from ....passes.rewrite import collect
+from dataclasses import dataclass
+
+import numpy as np
+
+from ....passes.errors import Unsupported
+from ....passes.graph import Node, Value
+from ....passes.loop import Captured, Carried, Stacked
+from ....passes.rewrite import Builder, collect, rule
+from ....passes.types import DType
+from ..attributes import parse
+from ..dialect import DOMAIN
+from ..types import DTYPES
+from .boxes import exactly, just_below, least_of, order_of, reordered, shares
+from .support import (
+    Results,
+    cast,
+    choice,
+    constant,
+    dimension,
+    dtype_of,
+    element_type,
+    given,
+    number,
+    scalar,
+    size,
+    steps,
+    vector,
+)
+
+INTERNAL = ("ie_internal_opset", "extension")
+"""The opsets under which OpenVINO's own transformations write their operators into a file."""
+_ROTATED = "ONNX has no suppression of rotated boxes"
+
+
+@dataclass(slots=True)
+class _Wish:
+    """What a suppression of any version asks for."""
+
+    centred: bool
+    sort: bool
+    index_type: DType
+
+
+@rule(DOMAIN, "NonMaxSuppression")
+def nms(op: Builder, node: Node) -> Results:
+    """NonMaxSuppression-1, -3, -4 (the indices only), -5, -9 (with the scores and their number)."""
+    centred = choice(node, "box_encoding", "corner", {"corner": False, "center": True})
+    sort = bool(node.attributes.get("sort_result_descending", True))
+    wish = _Wish(centred, sort, element_type(node, "output_type", "i64") or DType.INT64)
+    found = _suppressed(op, node, wish)
+    return found[:1] if node.version < 5 else found
+
+
+@rule(INTERNAL[0], "NonMaxSuppressionIEInternal")
+@rule(INTERNAL[1], "NonMaxSuppressionIEInternal")
+def nms_internal(op: Builder, node: Node) -> Results:
+    """NonMaxSuppressionIEInternal, which OpenVINO makes of NonMaxSuppression and NMSRotated."""
+    attributes = parse("NonMaxSuppression", node.attributes)
+    if str(attributes.get("rotation", 0)) != "0":
+        raise Unsupported(node, _ROTATED)
+    centred = str(attributes.get("center_point_box", 0)) != "0"
+    sort = bool(attributes.get("sort_result_descending", True))
+    return _suppressed(op, node, _Wish(centred, sort, DTYPES.get(str(attributes.get("output_type"))) or DType.INT64))
+
+
+def _suppressed(op: Builder, node: Node, wish: _Wish) -> list[Value]:
+    """Indices, scores and their number. Where the file fixes the number of rows, rows of -1 follow.
+
+    OpenVINO's CPU runtime drops boxes that overlap by the threshold, not only by more, in all versions.
+    """
+    boxes, scores = (cast(op, given(node, index), DType.FLOAT32) for index in range(2))
+    limits = [node.input(index) for index in range(2, 6)]
+    most = op.const([0]) if limits[0] is None else vector(op, limits[0])
+    least = op.const([0.0]) if limits[2] is None else vector(op, limits[2], DType.FLOAT32)
+    sigma = 0.0 if limits[3] is None else _number(node, limits[3])
+    if sigma > 0:
+        picked, values = _softly(op, boxes, scores, (most, least, sigma), wish.centred)
+    else:
+        overlap, most = just_below(op, limits[1], most)
+        picked = op.NonMaxSuppression(boxes, scores, most, overlap, least, center_point_box=int(wish.centred))
+        values = op.GatherND(scores, picked)
+    if wish.sort:
+        picked, values = reordered(op, order_of(op, values), picked, values)
+    count = cast(op, op.Shape(values), wish.index_type)
+    places = op.Slice(picked, op.const([0]), op.const([2]), op.const([1]))
+    table = op.Concat(cast(op, places, DType.FLOAT32), op.Unsqueeze(values, op.const([1])), axis=1)
+    score_type = node.outputs[1].tensor.dtype if len(node.outputs) > 1 else None
+    found = [cast(op, picked, wish.index_type), cast(op, table, score_type or dtype_of(node, given(node, 1)))]
+    rows = size(node.outputs[0], 0)
+    if rows is not None:
+        found = [exactly(op, one, op.const([rows]), -1) for one in found]
+    return [*found, count]
+
+
+def _number(node: Node, value: Value) -> float:
+    """A constant number.
+
+    Raises:
+        Unsupported: it isn't constant.
+    """
+    array = constant(value)
+    if array is None:
+        raise Unsupported(node, "soft_nms_sigma isn't constant")
+    return float(array.reshape(-1)[0])
+
+
+def _softly(
+    op: Builder, boxes: Value, scores: Value, limits: tuple[Value, Value, float], centred: bool
+) -> tuple[Value, Value]:
+    """Soft suppression: each pass takes the best box of each batch and class, and lessens the scores of those that
+    overlap it by exp(-share^2 / (2 sigma)); those no longer above the threshold are out.
+
+    Returns [batch, class, box] of the boxes taken, and their scores.
+    """
+    most, least, sigma = limits
+    first, second = op.Split(boxes, axis=2, num_outputs=2, _outputs=2)
+    if centred:
+        half = op.Mul(second, number(op, 0.5, second))
+        low, high = op.Sub(first, half), op.Add(first, half)
+    else:
+        low, high = op.Min(first, second), op.Max(first, second)
+    out = op.const(np.float32(-np.inf))
+    alive = op.Where(op.Greater(scores, least), scores, out)
+    body = op.region("suppression")
+    left, lows, highs, bound = (
+        body.input(name, value.type)
+        for name, value in (("left", alive), ("low", low), ("high", high), ("least", least))
+    )
+    best = body.ArgMax(left, axis=2, keepdims=1)
+    score = body.ReduceMax(left, body.const([2]), keepdims=1)
+    mine = [body.Unsqueeze(body.GatherND(corner, best, batch_dims=1), body.const([2])) for corner in (lows, highs)]
+    others = [body.Unsqueeze(corner, body.const([1])) for corner in (lows, highs)]
+    share = shares(body, *mine, *others)
+    weight = body.Exp(body.Mul(body.Mul(share, share), body.const(np.float32(-0.5 / sigma))))
+    lessened = body.Mul(left, weight)
+    numbers = steps(body, dimension(body, left, 2))
+    stays = body.And(body.Greater(lessened, bound), body.Not(body.Equal(numbers, best)))
+    body.graph.outputs = [body.Where(stays, lessened, body.const(np.float32(-np.inf))), best, score]
+    trip = scalar(op, least_of(op, most, dimension(op, scores, 2)))
+    slots = [Carried(), Captured(), Captured(), Captured(), Stacked(axis=3), Stacked(axis=3)]
+    _, bests, values = op.loop(trip, None, slots, [alive, low, high, least], body.graph)
+    bests, values = (op.Squeeze(one, op.const([2])) for one in (bests, values))
+    places = op.Transpose(op.NonZero(op.Greater(values, out)), perm=[1, 0])
+    where = op.Slice(places, op.const([0]), op.const([2]), op.const([1]))
+    taken = op.Unsqueeze(op.GatherND(bests, places), op.const([1]))
+    return op.Concat(where, taken, axis=1), op.GatherND(values, places)
+
 
 RULES = collect(globals())
