@@ -12,7 +12,7 @@ from openvino.utils.node_factory import NodeFactory
 
 Built = tuple[ov.Model, list[np.ndarray]]
 Cases = dict[str, Callable[[], Built]]
-OPSETS = {number: NodeFactory(f"opset{number}") for number in range(1, 17)}
+OPSETS = {number: NodeFactory(f"opset{number}") for number in range(1, 18)}
 
 
 def constant(value: Any) -> Any:

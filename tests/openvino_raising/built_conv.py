@@ -1,10 +1,6 @@
 """Convolutions, pooling, images."""
 
-from .building import f32, floats, i32, i64, node, table
-
-
-def outs(made):
-    return [made.output(place) for place in range(made.get_output_size())]
+from .building import f32, floats, i32, i64, node, outs, table
 
 
 def conv(name, shape, weights, op="Convolution", shapes=None, **attributes):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ....passes.errors import InvalidModel, Unsupported
@@ -25,6 +24,7 @@ from .support import (
     number,
     rank_of,
     required,
+    shaped,
     sizes,
     vector,
 )
@@ -275,18 +275,14 @@ def depth_space(op: Builder, node: Node) -> Results:
         parts = [batch, *front, depth, *extents] if blocks_first else [batch, depth, *front, *extents]
         first_block, channel = (1, count + 1) if blocks_first else (2, 1)
         pairs = [place for axis in range(count) for place in (count + 2 + axis, first_block + axis)]
-        turned = op.Transpose(_shaped(op, x, parts), perm=[0, channel, *pairs])
-        return _shaped(op, turned, [batch, depth, *(op.Mul(extent, step) for extent in extents)])
+        turned = op.Transpose(shaped(op, x, parts), perm=[0, channel, *pairs])
+        return shaped(op, turned, [batch, depth, *(op.Mul(extent, step) for extent in extents)])
     small = [op.Div(extent, step) for extent in extents]
     parts = [batch, channels, *(part for extent in small for part in (extent, step))]
     inner, outer = list(range(3, 2 * count + 2, 2)), list(range(2, 2 * count + 2, 2))
     perm = [0, *inner, 1, *outer] if blocks_first else [0, 1, *inner, *outer]
-    turned = op.Transpose(_shaped(op, x, parts), perm=perm)
-    return _shaped(op, turned, [batch, op.Mul(channels, cells), *small])
-
-
-def _shaped(op: Builder, value: Value, parts: Sequence[Value]) -> Value:
-    return op.Reshape(value, joined(op, parts), allowzero=1)
+    turned = op.Transpose(shaped(op, x, parts), perm=perm)
+    return shaped(op, turned, [batch, op.Mul(channels, cells), *small])
 
 
 @rule(DOMAIN, "ShuffleChannels")
@@ -297,9 +293,9 @@ def shuffle_channels(op: Builder, node: Node) -> Results:
     axis, group = int(node.attributes.get("axis", 1)) % rank, int(node.attributes.get("group", 1))
     sizes = [dimension(op, x, dim) for dim in range(rank)]
     rest = op.Div(sizes[axis], op.const([group]))
-    split = _shaped(op, x, [*sizes[:axis], op.const([group]), rest, *sizes[axis + 1 :]])
+    split = shaped(op, x, [*sizes[:axis], op.const([group]), rest, *sizes[axis + 1 :]])
     perm = [*range(axis), axis + 1, axis, *range(axis + 2, rank + 1)]
-    return _shaped(op, op.Transpose(split, perm=perm), sizes)
+    return shaped(op, op.Transpose(split, perm=perm), sizes)
 
 
 @rule(DOMAIN, "BatchToSpace", "SpaceToBatch")
@@ -314,15 +310,15 @@ def batch_space(op: Builder, node: Node) -> Results:
         sizes = [dimension(op, x, axis) for axis in range(rank)]
         small = [op.Div(extent, step) for extent, step in zip(sizes[1:], steps_[1:], strict=True)]
         pairs = [part for extent, step in zip(small, steps_[1:], strict=True) for part in (extent, step)]
-        split = _shaped(op, x, [sizes[0], *pairs])
+        split = shaped(op, x, [sizes[0], *pairs])
         perm = [*range(2, 2 * rank - 1, 2), 0, *range(1, 2 * rank - 1, 2)]
-        return _shaped(op, op.Transpose(split, perm=perm), [op.Mul(sizes[0], cells), *small])
+        return shaped(op, op.Transpose(split, perm=perm), [op.Mul(sizes[0], cells), *small])
     sizes = [dimension(op, x, axis) for axis in range(rank)]
     batch = op.Div(sizes[0], cells)
-    split = _shaped(op, x, [*steps_[1:], batch, *sizes[1:]])
+    split = shaped(op, x, [*steps_[1:], batch, *sizes[1:]])
     perm = [rank - 1, *(place for axis in range(1, rank) for place in (rank - 1 + axis, axis - 1))]
     grown = [op.Mul(extent, step) for extent, step in zip(sizes[1:], steps_[1:], strict=True)]
-    whole = _shaped(op, op.Transpose(split, perm=perm), [batch, *grown])
+    whole = shaped(op, op.Transpose(split, perm=perm), [batch, *grown])
     shape = joined(op, [batch, *grown])
     return op.Slice(whole, begin, op.Sub(shape, end), op.const(list(range(rank)), DType.INT64))
 

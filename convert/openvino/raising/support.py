@@ -285,6 +285,16 @@ def transposed(op: Builder, value: Value, perm: Sequence[int]) -> Value:
     return value if list(perm) == sorted(perm) else op.Transpose(value, perm=list(perm))
 
 
+def swapped(op: Builder, value: Value, node: Node) -> Value:
+    """The last two dimensions swapped; a vector stays as it is."""
+    rank = value.rank
+    if rank is None:
+        raise Unsupported(node, "a transposed operand of unknown rank")
+    if rank < 2:
+        return value
+    return op.Transpose(value, perm=[*range(rank - 2), rank - 1, rank - 2])
+
+
 def axis_to(rank: int, source: int, target: int) -> list[int]:
     """The permutation that brings dimension `source` to place `target`, the others in order."""
     rest = [axis for axis in range(rank) if axis != source]
