@@ -17,7 +17,7 @@ def binarizer(attrs: Attributes, x: Array) -> Array:
     return (x > attrs.float("threshold")).astype(x.dtype)
 
 
-def _labels(attrs: Attributes, names: str, numbers: str) -> list[Any]:
+def labels_of(attrs: Attributes, names: str, numbers: str) -> list[Any]:
     return attrs.strings(names) if attrs.has(names) else attrs.ints(numbers)
 
 
@@ -50,7 +50,7 @@ def category_mapper(attrs: Attributes, x: Array) -> Array:
 
 def dict_vectorizer(attrs: Attributes, values: dict[Any, Any]) -> Array:
     """(1, n): the value of each word of the vocabulary, zero where the map lacks it."""
-    words = _labels(attrs, "string_vocabulary", "int64_vocabulary")
+    words = labels_of(attrs, "string_vocabulary", "int64_vocabulary")
     if any(key not in words for key in values):
         raise ValueError("a key isn't in the vocabulary")
     sample = next(iter(values.values()), 0.0)
@@ -78,7 +78,7 @@ def imputer(attrs: Attributes, x: Array) -> Array:
     return np.where(missing, np.asarray(new, x.dtype), x)
 
 
-def _keys(attrs: Attributes, role: str) -> Array:
+def keys_of(attrs: Attributes, role: str) -> Array:
     if attrs.has(f"{role}_tensor"):
         return attrs.tensor(f"{role}_tensor").reshape(-1)
     if attrs.has(f"{role}_strings"):
@@ -88,7 +88,7 @@ def _keys(attrs: Attributes, role: str) -> Array:
     return np.array(attrs.floats(f"{role}_floats"), np.float32)
 
 
-def _default(attrs: Attributes, dtype: np.dtype[Any]) -> Any:
+def default_of(attrs: Attributes, dtype: np.dtype[Any]) -> Any:
     if attrs.has("default_tensor"):
         return attrs.tensor("default_tensor").reshape(-1)[0]
     if dtype.kind == "O":
@@ -103,9 +103,9 @@ def label_encoder(attrs: Attributes, x: Array) -> Array:
         numbers = np.arange(len(names))
         keys, values = (names, numbers) if x.dtype == object else (numbers, names)
     else:
-        keys, values = _keys(attrs, "keys"), _keys(attrs, "values")
+        keys, values = keys_of(attrs, "keys"), keys_of(attrs, "values")
     table: dict[Any, Any] = dict(zip(map(_key, keys.tolist()), values, strict=True))
-    missing = _default(attrs, values.dtype)
+    missing = default_of(attrs, values.dtype)
     found = [table.get(_key(item), missing) for item in x.reshape(-1).tolist()]
     if values.dtype == object:
         return strings(found, x.shape)
@@ -132,7 +132,7 @@ def normalizer(attrs: Attributes, x: Array) -> Array:
 
 
 def one_hot_encoder(attrs: Attributes, x: Array) -> Array:
-    categories = _labels(attrs, "cats_strings", "cats_int64s")
+    categories = labels_of(attrs, "cats_strings", "cats_int64s")
     items = x.reshape(-1).tolist() if x.dtype == object else x.astype(np.int64).reshape(-1).tolist()
     place = {category: index for index, category in enumerate(categories)}
     result = np.zeros((len(items), len(categories)), np.float32)
@@ -150,7 +150,7 @@ def scaler(attrs: Attributes, x: Array) -> Array:
 
 
 def zip_map(attrs: Attributes, x: Array) -> list[dict[Any, Any]]:
-    labels = _labels(attrs, "classlabels_strings", "classlabels_int64s")
+    labels = labels_of(attrs, "classlabels_strings", "classlabels_int64s")
     return [dict(zip(labels, row, strict=True)) for row in np.atleast_2d(x)]
 
 
@@ -196,7 +196,7 @@ def linear_classifier(attrs: Attributes, x: Array) -> tuple[Array, Array]:
     One model for two classes scores the second; the first one's score is one minus that, or the negative
     where a post transform follows.
     """
-    labels, kind = _labels(attrs, "classlabels_strings", "classlabels_ints"), attrs.string("post_transform")
+    labels, kind = labels_of(attrs, "classlabels_strings", "classlabels_ints"), attrs.string("post_transform")
     scores = _linear(attrs, x)
     if scores.shape[1] == 1 and len(labels) == 2:
         best = (scores[:, 0] > 0).astype(np.int64)

@@ -11,12 +11,12 @@ import numpy as np
 from .base import Array, Attributes, Kernel, strings
 from .ml import post_transform
 
-_MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", "BRANCH_MEMBER", "LEAF")
-_LEAF = _MODES.index("LEAF")
-_MEMBER = _MODES.index("BRANCH_MEMBER")
+MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", "BRANCH_MEMBER", "LEAF")
+LEAF = MODES.index("LEAF")
+_MEMBER = MODES.index("BRANCH_MEMBER")
 _COMPARE = (np.less_equal, np.less, np.greater_equal, np.greater, np.equal, np.not_equal)
-_AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
-_TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
+AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
+TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Forest:
         place = np.full(len(x), root)
         rows = np.arange(len(x))
         for _ in range(len(self.modes)):
-            walking = self.modes[place] != _LEAF
+            walking = self.modes[place] != LEAF
             if not walking.any():
                 return place
             taken = self._holds(x[rows, self.features[place]], place)
@@ -74,34 +74,34 @@ class Forest:
         return np.where(voted, total, 0.0), voted
 
 
-def _either(attrs: Attributes, name: str) -> Array | None:
+def either(attrs: Attributes, name: str) -> Array | None:
     """A list of floats, or the tensor that may stand in its place."""
     if attrs.has(f"{name}_as_tensor"):
         return attrs.tensor(f"{name}_as_tensor")
     return np.array(attrs.floats(name), np.float32) if attrs.has(name) else None
 
 
-def _flat_forest(attrs: Attributes, prefix: str) -> Forest:
+def flat_forest(attrs: Attributes, prefix: str) -> Forest:
     """The older operators' nodes: numbered within each tree, the votes in lists of their own."""
     trees, numbers = attrs.ints("nodes_treeids"), attrs.ints("nodes_nodeids")
     place = {key: index for index, key in enumerate(zip(trees, numbers, strict=True))}
-    modes = np.array([_MODES.index(mode) for mode in attrs.strings("nodes_modes")])
+    modes = np.array([MODES.index(mode) for mode in attrs.strings("nodes_modes")])
 
     def children(name: str) -> list[int]:
         pairs = zip(trees, attrs.ints(name), modes, strict=True)
-        return [index if mode == _LEAF else place[tree, child] for index, (tree, child, mode) in enumerate(pairs)]
+        return [index if mode == LEAF else place[tree, child] for index, (tree, child, mode) in enumerate(pairs)]
 
     when_true, when_false = children("nodes_truenodeids"), children("nodes_falsenodeids")
-    inner = np.flatnonzero(modes != _LEAF).tolist()
+    inner = np.flatnonzero(modes != LEAF).tolist()
     below = {child for index in inner for child in (when_true[index], when_false[index])}
     votes: dict[int, list[tuple[int, float]]] = {}
-    weights = _either(attrs, f"{prefix}_weights")
+    weights = either(attrs, f"{prefix}_weights")
     owners = zip(attrs.ints(f"{prefix}_treeids"), attrs.ints(f"{prefix}_nodeids"), strict=True)
     for owner, target, weight in zip(
         owners, attrs.ints(f"{prefix}_ids"), [] if weights is None else weights.tolist(), strict=True
     ):
         votes.setdefault(place[owner], []).append((target, weight))
-    splits = _either(attrs, "nodes_values")
+    splits = either(attrs, "nodes_values")
     return Forest(
         np.array(attrs.ints("nodes_featureids")),
         modes,
@@ -115,7 +115,7 @@ def _flat_forest(attrs: Attributes, prefix: str) -> Forest:
     )
 
 
-def _forest(attrs: Attributes) -> Forest:
+def forest(attrs: Attributes) -> Forest:
     """TreeEnsemble's nodes; its leaves are appended to them."""
     modes = attrs.tensor("nodes_modes").astype(np.int64)
     count, targets = len(modes), attrs.ints("leaf_targetids")
@@ -140,7 +140,7 @@ def _forest(attrs: Attributes) -> Forest:
         }
     return Forest(
         extended(attrs.ints("nodes_featureids"), np.int64),
-        np.concatenate([modes, np.full(leaves, _LEAF)]),
+        np.concatenate([modes, np.full(leaves, LEAF)]),
         extended(attrs.tensor("nodes_splits"), attrs.tensor("nodes_splits").dtype),
         child("true"),
         child("false"),
@@ -157,15 +157,15 @@ def _rows(x: Array) -> Array:
 
 
 def tree_ensemble(attrs: Attributes, x: Array) -> Array:
-    forest, aggregate = _forest(attrs), _AGGREGATES[attrs.int("aggregate_function")]
-    scores, _ = forest.scores(x, attrs.int("n_targets"), aggregate)
-    return post_transform(scores, _TRANSFORMS[attrs.int("post_transform")]).astype(x.dtype)
+    trees, aggregate = forest(attrs), AGGREGATES[attrs.int("aggregate_function")]
+    scores, _ = trees.scores(x, attrs.int("n_targets"), aggregate)
+    return post_transform(scores, TRANSFORMS[attrs.int("post_transform")]).astype(x.dtype)
 
 
 def tree_regressor(attrs: Attributes, x: Array) -> Array:
-    forest = _flat_forest(attrs, "target")
-    scores, _ = forest.scores(_rows(x), attrs.int("n_targets", 1), attrs.string("aggregate_function", "SUM"))
-    base = _either(attrs, "base_values")
+    trees = flat_forest(attrs, "target")
+    scores, _ = trees.scores(_rows(x), attrs.int("n_targets", 1), attrs.string("aggregate_function", "SUM"))
+    base = either(attrs, "base_values")
     if base is not None:
         scores = scores + base
     return post_transform(scores, attrs.string("post_transform")).astype(np.float32)
@@ -178,15 +178,15 @@ def tree_classifier(attrs: Attributes, x: Array) -> tuple[Array, Array]:
     above 0). If that is the first of the list it stands for the second, and the other one's score is one
     minus it, or the negative where weights are negative or a post transform follows.
     """
-    forest, kind = _flat_forest(attrs, "class"), attrs.string("post_transform")
+    trees, kind = flat_forest(attrs, "class"), attrs.string("post_transform")
     labels = attrs.strings("classlabels_strings", ()) or attrs.ints("classlabels_int64s")
-    scores, heard = forest.scores(_rows(x), len(labels), "SUM")
-    base = _either(attrs, "base_values")
+    scores, heard = trees.scores(_rows(x), len(labels), "SUM")
+    base = either(attrs, "base_values")
     voted = set(attrs.ints("class_ids"))
     if base is not None:
         scores = scores + (np.pad(base, (0, len(labels) - len(base))) if len(labels) == 2 else base)
     if len(labels) == 2 and len(voted) == 1:
-        positive = all(weight >= 0 for votes in forest.votes.values() for _, weight in votes)
+        positive = all(weight >= 0 for votes in trees.votes.values() for _, weight in votes)
         line = scores[:, next(iter(voted))]
         best = (line > (0.5 if positive else 0)).astype(np.int64)
         if voted == {0}:

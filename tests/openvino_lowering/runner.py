@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ from .worker import Worker
 Feeds = dict[str, Any]
 
 
-def _outputs(path: Path, batches: list[Feeds], options: dict[str, Any]) -> list[list[np.ndarray]]:
+def run_ir(path: Path, batches: list[Feeds], options: dict[str, Any]) -> list[list[np.ndarray]]:
+    """The outputs of an IR file, for each set of inputs."""
     from backedge.runtime.oracles.openvino_session import open_session
 
     session = open_session(path, options)
@@ -26,10 +28,10 @@ def _outputs(path: Path, batches: list[Feeds], options: dict[str, Any]) -> list[
 class Runner:
     """Runs IR files. `run` gives the outputs of each set of inputs, in order of the model's outputs."""
 
-    def __init__(self) -> None:
+    def __init__(self, outputs: Callable[[Path, list[Feeds], dict[str, Any]], Any] = run_ir) -> None:
         self._folder = tempfile.TemporaryDirectory()
         self._count = 0
-        self._worker = Worker(_outputs)
+        self._worker = Worker(outputs)
 
     def stop(self) -> None:
         self._worker.stop()

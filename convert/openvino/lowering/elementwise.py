@@ -54,25 +54,6 @@ def identity(op: Builder, node: Node) -> Value:
     return required(node, 0)
 
 
-@rule("", "Dropout")
-def dropout(op: Builder, node: Node) -> list[Value]:
-    training = node.input(2)
-    data = required(node, 0)
-    if training is not None:
-        state = training.array()
-        if state is None:
-            raise Unsupported(node, "whether it trains is known at run time only")
-        ratio = node.input(1)
-        rate = 0.5 if ratio is None else ratio.array()
-        if bool(state) and (rate is None or float(rate) != 0):
-            raise Unsupported(node, "dropout in training is random")
-    if len(node.outputs) == 1 or not node.outputs[1].name:
-        return [data]
-    kept = op.Equal(data, data) if data.tensor.dtype is None else op.const(True)
-    shape = op.ShapeOf(data, output_type="i64")
-    return [data, op.Broadcast(kept, shape, mode="numpy")]
-
-
 @rule("", "Add", "Mul", "Neg", "Sub")
 def narrow(op: Builder, node: Node) -> Value | None:
     """8-bit integers in int32: OpenVINO's CPU stops at 255 where ONNX begins again at 0."""

@@ -11,6 +11,7 @@ from onnx.helper import make_opsetid
 from ....passes.errors import Unsupported
 from ....passes.graph import Graph, Node, Value
 from ....passes.infer import infer
+from ....passes.opset.decompose import decomposed
 from ....passes.protos import node_to_proto, tensor_to_proto, type_to_proto
 from ....passes.rewrite import Builder
 from ....passes.schemas import HUB_OPSET, schema
@@ -94,16 +95,43 @@ def expanded(node: Node) -> Graph | None:
     return graph
 
 
+_OLDER: dict[tuple[str, str], int] = {
+    ("", "BitCast"): 25,
+    ("", "Col2Im"): 17,
+    ("", "Det"): 10,
+    ("", "GridSample"): 15,
+    ("", "MelWeightMatrix"): 16,
+    ("", "Resize"): 10,
+    ("", "RoiAlign"): 9,
+}
+"""Operators without a function body that are made of others under an opset of their domain: which one."""
+
+
+def _inlined(op: Builder, node: Node, graph: Graph) -> list[Value]:
+    context_of(op).look_at(graph)
+    made = iter(op.inline(graph, [value for value in node.inputs if value is not None]))
+    return [next(made) if value.name else Value("") for value in node.outputs]
+
+
+def _by_older(node: Node) -> Graph | None:
+    """What the operator is made of where an opset lacks it."""
+    opset = _OLDER.get(node.op)
+    made = None if opset is None else decomposed(node, opset)
+    if made is None:
+        return None
+    graph = raise_graph(made)
+    infer(graph)
+    return graph
+
+
 def by_function(op: Builder, node: Node) -> list[Value]:
-    """The fallback: the function body inlined.
+    """The fallback: the function body inlined, or what the operator is made of under older opsets.
 
     Raises:
         Unsupported: the operator has neither a rule nor a function body.
     """
-    graph = expanded(node) if not node.regions else None
+    graph = None if node.regions else expanded(node) or _by_older(node)
     if graph is None:
         name = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
         raise Unsupported(node, f"{name} has no OpenVINO form")
-    context_of(op).look_at(graph)
-    made = iter(op.inline(graph, [value for value in node.inputs if value is not None]))
-    return [next(made) if value.name else Value("") for value in node.outputs]
+    return _inlined(op, node, graph)

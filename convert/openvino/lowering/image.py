@@ -21,13 +21,13 @@ from .tools import (
     number,
     range_of,
     rank_of,
-    refuse_others,
     required,
     reshape,
     scalar,
     shape_of,
     size_of,
     static_dim,
+    swapped,
     vector,
 )
 
@@ -35,24 +35,26 @@ _COORDINATES = ("half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners
 
 
 @rule("", "Resize")
-def resize(op: Builder, node: Node) -> Value:
+def resize(op: Builder, node: Node) -> Value | None:
+    """Interpolate; None where it computes something else, and Resize is made of gathers."""
     x, _, scales, sizes = (node.input(index) for index in range(4))
     assert x is not None
-    refuse_others(node, antialias=0, exclude_outside=0)
+    if flag(node, "antialias") or flag(node, "exclude_outside"):
+        return None
     rank = rank_of(node, x)
     axes = [axis_of(node, axis, rank) for axis in node.attributes.get("axes") or range(rank)]
     transform = node.attributes.get("coordinate_transformation_mode", "half_pixel")
     if transform == "half_pixel_symmetric" and sizes is not None:
         transform = "half_pixel"
     if transform not in _COORDINATES:
-        raise Unsupported(node, f"coordinate_transformation_mode={transform!r} has no OpenVINO form")
+        return None
     by_scale = scales is not None and scales.tensor.static_shape != (0,)
     if by_scale:
         assert scales is not None
         known = None if scales.data is None else [float(scale) for scale in scales.data.numpy()]
         chosen = [at for at in range(len(axes)) if known is None or known[at] != 1]
         if transform == "align_corners" and not _whole(x, known, axes):
-            raise Unsupported(node, "corners aligned to a size that isn't whole")
+            return None
         extent = scales if known is None else op.const(np.array([known[at] for at in chosen], np.float32))
     else:
         assert sizes is not None
@@ -109,10 +111,11 @@ def _sizes(op: Builder, node: Node, x: Value, sizes: Value, axes: list[int]) -> 
 
 
 @rule("", "GridSample")
-def grid_sample(op: Builder, node: Node) -> Value:
+def grid_sample(op: Builder, node: Node) -> Value | None:
+    """Of images; None for volumes, where it is made of gathers."""
     x = required(node, 0)
     if rank_of(node, x) != 4:
-        raise Unsupported(node, f"{rank_of(node, x) - 2} spatial axes; OpenVINO knows 2")
+        return None
     mode = {"linear": "bilinear", "cubic": "bicubic"}.get(found := node.attributes.get("mode", "linear"), found)
     return op.GridSample(
         x,
@@ -124,8 +127,10 @@ def grid_sample(op: Builder, node: Node) -> Value:
 
 
 @rule("", "RoiAlign")
-def roi_align(op: Builder, node: Node) -> Value:
-    refuse_others(node, mode="avg")  # OpenVINO takes the largest of other things
+def roi_align(op: Builder, node: Node) -> Value | None:
+    """Averages; OpenVINO takes the largest of other things than ONNX."""
+    if node.attributes.get("mode", "avg") != "avg":
+        return None
     mode = node.attributes.get("coordinate_transformation_mode", "half_pixel")
     return op.ROIAlign(
         *node.inputs,
@@ -191,24 +196,29 @@ def _lengthened(op: Builder, node: Node, x: Value, axis: int, length: Value) -> 
 
 @rule("", "DFT")
 def dft(op: Builder, node: Node) -> Value:
-    x, length = required(node, 0), node.input(1)
-    axis = _fourier_axis(op, node, x)
-    inverse, onesided = flag(node, "inverse"), flag(node, "onesided")
-    parts = static_dim(x, -1)
+    x = required(node, 0)
+    axis, parts = _fourier_axis(op, node, x), static_dim(x, -1)
     if parts is None:
         raise Unsupported(node, "whether the input is complex is known at run time only")
+    if isinstance(axis, Value) and flag(node, "onesided"):
+        order = swapped(op, axis, rank_of(node, x))
+        return op.Transpose(_transformed(op, node, op.Transpose(x, order), 0, parts), order)
+    return _transformed(op, node, x, axis, parts)
+
+
+def _transformed(op: Builder, node: Node, x: Value, axis: int | Value, parts: int) -> Value:
+    """Along an axis; of `parts` 1 (real) or 2 (complex) along the last one."""
+    length, last = node.input(1), rank_of(node, x) - 1
+    inverse, onesided = flag(node, "inverse"), flag(node, "onesided")
     axes = axis if isinstance(axis, Value) else i64(op, [axis])
     size = None if length is None else vector(op, convert(op, node, length, DType.INT64))
-    if onesided and isinstance(axis, Value):
-        raise Unsupported(node, "an axis that is known at run time only")
     if inverse and isinstance(axis, int) and onesided:
         return _inverse_onesided(op, node, x, axis, size)
     if onesided:
-        real = x if parts == 1 else cut(op, x, 0, 1, axis=rank_of(node, x) - 1)
-        return op.RDFT(op.Squeeze(real, i64(op, [rank_of(node, x) - 1])), axes, size)
+        real = x if parts == 1 else cut(op, x, 0, 1, axis=last)
+        return op.RDFT(op.Squeeze(real, i64(op, [last])), axes, size)
     if parts == 1:
-        zeros = op.Multiply(x, number(op, node, 0, x))
-        x = op.Concat(x, zeros, axis=rank_of(node, x) - 1)
+        x = op.Concat(x, op.Multiply(x, number(op, node, 0, x)), axis=last)
     return op.IDFT(x, axes, size) if inverse else op.DFT(x, axes, size)
 
 

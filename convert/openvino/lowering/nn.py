@@ -17,10 +17,10 @@ from .tools import (
     i64,
     number,
     rank_of,
-    refuse_others,
     required,
     reshape,
     shape_of,
+    size_of,
     static_dim,
 )
 
@@ -183,10 +183,22 @@ def average_pool(op: Builder, node: Node) -> Value:
 
 @rule("", "MaxPool")
 def max_pool(op: Builder, node: Node) -> list[Value]:
-    refuse_others(node, storage_order=0)
     x = required(node, 0)
     made = op.MaxPool(x, index_element_type="i64", axis=0, **_pool(node, _spatial(node, x)), _outputs=2, _version=14)
+    if flag(node, "storage_order") and len(node.outputs) > 1:
+        return [made[0], _by_columns(op, node, x, made[1])]
     return list(made[: len(node.outputs)])
+
+
+def _by_columns(op: Builder, node: Node, x: Value, places: Value) -> Value:
+    """Places that count the elements of each image row by row, as places that count them column by column."""
+    if rank_of(node, x) != 4:
+        raise Unsupported(node, "storage_order=1 of other than images, where ONNX doesn't say what it means")
+    height, width = size_of(op, node, x, 2), size_of(op, node, x, 3)
+    area = op.Multiply(height, width)
+    inside = op.FloorMod(places, area)
+    row, column = op.Divide(inside, width, m_pythondiv=False), op.FloorMod(inside, width)
+    return op.Add(op.Subtract(places, inside), op.Add(op.Multiply(column, height), row))
 
 
 @rule("", "GlobalAveragePool", "GlobalMaxPool")
@@ -258,11 +270,12 @@ def max_unpool(op: Builder, node: Node) -> Value:
 
 
 @rule("", "Col2Im")
-def col2im(op: Builder, node: Node) -> Value:
+def col2im(op: Builder, node: Node) -> Value | None:
+    """Of two axes; None for others, where it is a ScatterND."""
     x, image, block = required(node, 0), required(node, 1), required(node, 2)
     spatial = static_dim(image, 0)
     if spatial != 2:
-        raise Unsupported(node, "an image of other than two axes")
+        return None
     pads = list(node.attributes.get("pads") or [0] * 4)
     return op.Col2Im(
         x, image, block, **_window(node, 2, ("strides", "dilations")), pads_begin=pads[:2], pads_end=pads[2:]

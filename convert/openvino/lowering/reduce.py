@@ -32,6 +32,7 @@ from .tools import (
     scalar,
     shape_of,
     size_of,
+    swapped,
     vector,
 )
 
@@ -225,11 +226,8 @@ def cum_prod(op: Builder, node: Node) -> Value:
     if known is not None or rank == 1:
         return _products(op, node, data, axis_of(node, known[0], rank) if known else 0)
     axis = op.FloorMod(vector(op, convert(op, node, stated, DType.INT64)), i64(op, rank))
-    ends = op.Concat(i64(op, [0]), axis, axis=0), op.Concat(axis, i64(op, [0]), axis=0)
-    swapped = op.ScatterElementsUpdate(
-        i64(op, list(range(rank))), *ends, i64(op, 0), reduction="none", use_init_val=True
-    )
-    return op.Transpose(_products(op, node, op.Transpose(data, swapped), 0), swapped)
+    order = swapped(op, axis, rank)
+    return op.Transpose(_products(op, node, op.Transpose(data, order), 0), order)
 
 
 def _products(op: Builder, node: Node, data: Value, axis: int) -> Value:

@@ -146,6 +146,13 @@ def transpose(op: Builder, value: Value, order: Sequence[int]) -> Value:
     return value if list(order) == list(range(len(order))) else op.Transpose(value, i64(op, list(order)))
 
 
+def swapped(op: Builder, axis: Value, rank: int) -> Value:
+    """The order of axes, i64 [rank], in which the first one and `axis` (i64 [1], from the front) change places."""
+    ends = op.Concat(i64(op, [0]), axis, axis=0), op.Concat(axis, i64(op, [0]), axis=0)
+    order = i64(op, list(range(rank)))
+    return op.ScatterElementsUpdate(order, *ends, i64(op, 0), reduction="none", use_init_val=True)
+
+
 def cut(op: Builder, value: Value, start: Any, stop: Any, step: int = 1, axis: int = 0) -> Value:
     """`value[start:stop:step]` on one axis; start and stop are ints or i64 [1] values."""
     start, stop = (bound if isinstance(bound, Value) else i64(op, [bound]) for bound in (start, stop))

@@ -1,0 +1,75 @@
+"""The cases that sweeps go through: onnx's own node cases, those of its releases, and both with all sizes open."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+import onnx
+from opset.releases import BUILDS, unique
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model with recorded inputs and outputs, in the order of the model's."""
+
+    name: str
+    model: onnx.ModelProto
+    sets: Sequence[tuple[Sequence[Any], Sequence[Any]]]
+    rtol: float = 1e-3
+    atol: float = 1e-6
+
+
+def plain(value: Any) -> Any:
+    """A recorded value as an array, or what holds arrays."""
+    return onnx.numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else value
+
+
+def node_cases() -> Iterator[Case]:
+    """What the onnx that is installed makes."""
+    from onnx.backend.test.case.node import collect_testcases
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for case in collect_testcases(None):
+            if case.model is not None:
+                sets = [
+                    ([plain(value) for value in inputs], [plain(value) for value in outputs])
+                    for inputs, outputs in case.data_sets or ()
+                ]
+                yield Case(case.name, case.model, sets, max(case.rtol, 1e-3), max(case.atol, 1e-6))
+
+
+def release_cases(step: int = 5, start: int = 0) -> Iterator[Case]:
+    """Every `step`-th case that an onnx release recorded and no earlier one, oldest first."""
+    for name, recorded in islice(unique([*BUILDS]), start, None, step):
+        yield Case(name, recorded.model(), list(recorded.sets()))
+
+
+def opened(cases: Iterable[Case]) -> Iterator[Case]:
+    """The same cases, no size of any input known; those that have no sizes are left out."""
+    for case in cases:
+        model = onnx.ModelProto()
+        model.CopyFrom(case.model)
+        tensors = [value.type.tensor_type for value in model.graph.input if value.type.HasField("tensor_type")]
+        sizes = [dim for tensor in tensors if tensor.HasField("shape") for dim in tensor.shape.dim]
+        if not sizes:
+            continue
+        for number, dim in enumerate(sizes):
+            dim.dim_param = f"d{number}"
+        for value in (*model.graph.output, *model.graph.value_info):
+            if value.type.HasField("tensor_type"):
+                value.type.tensor_type.ClearField("shape")
+        yield replace(case, name=f"{case.name}+open", model=model)
+
+
+KINDS: dict[str, Callable[[], Iterable[Case]]] = {
+    "nodes": node_cases,
+    "releases": release_cases,
+    "open": lambda: islice(opened(node_cases()), 0, None, 5),
+    "nodes+open": lambda: opened(node_cases()),
+}
+"""The sets of cases by the name under which a sweep is asked for them."""
