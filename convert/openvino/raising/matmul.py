@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ....passes.errors import Unsupported
-from ....passes.graph import Node, Value
+from ....passes.graph import Node
 from ....passes.protos import enum_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
@@ -24,17 +24,8 @@ from .support import (
     scalar,
     size,
     steps,
+    swapped,
 )
-
-
-def _swapped(op: Builder, value: Value, node: Node) -> Value:
-    """The last two dimensions swapped; a vector stays as it is."""
-    rank = value.rank
-    if rank is None:
-        raise Unsupported(node, "a transposed operand of unknown rank")
-    if rank < 2:
-        return value
-    return op.Transpose(value, perm=[*range(rank - 2), rank - 1, rank - 2])
 
 
 @rule(DOMAIN, "MatMul")
@@ -42,9 +33,9 @@ def matmul(op: Builder, node: Node) -> Results:
     """MatMul-1."""
     a, b = given(node, 0), given(node, 1)
     if node.attributes.get("transpose_a", False):
-        a = _swapped(op, a, node)
+        a = swapped(op, a, node)
     if node.attributes.get("transpose_b", False):
-        b = _swapped(op, b, node)
+        b = swapped(op, b, node)
     return call(op, "MatMul", a, b)
 
 
@@ -66,7 +57,7 @@ def attention(op: Builder, node: Node) -> Results:
         else:
             found = cast(op, scalar(op, dimension(op, query, -1)), dtype_of(node, query))
             scale = op.Reciprocal(op.Sqrt(found))
-    scores = op.Mul(op.MatMul(query, _swapped(op, key, node)), scalar(op, scale))
+    scores = op.Mul(op.MatMul(query, swapped(op, key, node)), scalar(op, scale))
     closed = number(op, -math.inf, query)
     if node.attributes.get("causal", False):
         rows = op.Unsqueeze(steps(op, dimension(op, query, -2)), op.const([1]))
