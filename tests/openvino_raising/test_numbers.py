@@ -17,6 +17,7 @@ BUILT = [
     "built_conv",
     "built_recurrent",
     "built_suppression",
+    "built_detection",
 ]
 
 

@@ -1,7 +1,281 @@
-"""OpenVINO -> the hub: the detection heads that end a network."""
+"""OpenVINO -> the hub: the last layers of detectors, which decode, choose and list boxes."""
 
 from __future__ import annotations
 
-from ....passes.rewrite import collect
+from dataclasses import dataclass
+
+import numpy as np
+
+from ....passes.errors import Unsupported
+from ....passes.graph import Node, Value
+from ....passes.rewrite import Builder, collect, rule
+from ....passes.types import DType
+from ..dialect import DOMAIN
+from .boxes import chosen, column, exactly, first_of_group, least_of, order_of, reordered, suppress
+from .support import (
+    Results,
+    cast,
+    choice,
+    dimension,
+    dtype_of,
+    given,
+    integers,
+    joined,
+    number,
+    required,
+    steps,
+)
+
+# DetectionOutput -----------------------------------------------------------------------------------
+
+_CODES = {"caffe.priorboxparameter.corner": False, "caffe.priorboxparameter.center_size": True}
+
+
+@dataclass(slots=True)
+class _Single:
+    """A DetectionOutput: its attributes, and the sizes of its inputs as int64 [1]."""
+
+    centred: bool
+    shared: bool
+    size: int  # numbers of each prior, 5 with its image first
+    variances: bool
+    background: int
+    like_mxnet: bool
+    clip_first: bool
+    confidence: float
+    overlap: float
+    top_k: int
+    keep: int
+    pixels: tuple[float, float] | None  # width, height by which priors are divided
+    images: Value
+    classes: Value
+    priors: Value
+
+
+def _single(op: Builder, node: Node) -> _Single:
+    scores, priors = given(node, 1), given(node, 2)
+    attributes = node.attributes
+    normal = bool(attributes.get("normalized", False))
+    size = 4 if normal else 5
+    count = _divided(op, dimension(op, priors, -1), op.const([size]))
+    if node.version < 8:
+        classes = op.const([int(required(node, "num_classes"))], DType.INT64)
+    else:
+        classes = _divided(op, dimension(op, scores, 1), count)
+    found = _Single(
+        centred=choice(node, "code_type", "caffe.PriorBoxParameter.CORNER", _CODES),
+        shared=bool(attributes.get("share_location", True)),
+        size=size,
+        variances=not attributes.get("variance_encoded_in_target", False),
+        background=int(attributes.get("background_label_id", 0)),
+        like_mxnet=bool(attributes.get("decrease_label_id", False)),
+        clip_first=bool(attributes.get("clip_before_nms", False)),
+        confidence=float(attributes.get("confidence_threshold", 0.0)),
+        overlap=float(required(node, "nms_threshold")),
+        top_k=int(attributes.get("top_k", -1)),
+        keep=int(required(node, "keep_top_k")[0]),
+        pixels=None if normal else (attributes.get("input_width", 1), attributes.get("input_height", 1)),
+        images=dimension(op, scores, 0),
+        classes=classes,
+        priors=count,
+    )
+    if found.like_mxnet and found.background != 0:
+        raise Unsupported(node, "decrease_label_id with a background other than class 0, which OpenVINO doesn't run")
+    return found
+
+
+def _divided(op: Builder, whole: Value, part: Value) -> Value:
+    known = [integers(whole), integers(part)]
+    if known[0] is not None and known[1] is not None:
+        return op.const([known[0][0] // known[1][0]], DType.INT64)
+    return op.Div(whole, part)
+
+
+def _times(op: Builder, *sizes: Value) -> Value:
+    """The product of sizes (int64 [1])."""
+    known = [item for size in sizes for item in integers(size) or []]
+    if len(known) == len(sizes):
+        return op.const([int(np.prod(known))], DType.INT64)
+    product = sizes[0]
+    for size in sizes[1:]:
+        product = op.Mul(product, size)
+    return product
+
+
+@rule(DOMAIN, "DetectionOutput")
+def detection_output(op: Builder, node: Node) -> Results:
+    """DetectionOutput-1 (the number of classes is an attribute), -8: rows [image, class, score, x1, y1, x2, y2].
+
+    After the last detection comes a row that begins with -1, then rows of 0 up to a number known beforehand.
+    """
+    wish = _single(op, node)
+    boxes, scores = _decoded(op, node, wish), _confidences(op, node, wish)
+    if wish.shared:
+        boxes = op.Squeeze(boxes, op.const([2]))
+        places = suppress(op, _proper(op, boxes), _candidates(op, wish, scores), wish.overlap, None, _least(wish))
+        image, label, prior = (column(op, places, index) for index in range(3))
+        line = image
+    else:
+        flat = joined(op, [op.const([-1]), wish.priors, op.const([4])])
+        boxes = op.Reshape(op.Transpose(boxes, perm=[0, 2, 1, 3]), flat)
+        single = joined(op, [op.const([-1, 1]), wish.priors])
+        lines = op.Reshape(_candidates(op, wish, scores), single)
+        places = suppress(op, _proper(op, boxes), lines, wish.overlap, None, _least(wish))
+        line, prior = column(op, places, 0), column(op, places, 2)
+        image, label = op.Div(line, wish.classes), op.Mod(line, wish.classes)
+    score = op.GatherND(scores, _stacked(op, image, label, prior))
+    if wish.keep >= 0:
+        kept = _kept(op, wish, image, prior, score)
+        image, label, prior, line, score = reordered(op, kept, image, label, prior, line, score)
+    corners = op.GatherND(boxes, _stacked(op, line, prior))
+    if node.attributes.get("clip_after_nms", False):
+        corners = op.Clip(corners, number(op, 0, corners), number(op, 1, corners))
+    if wish.like_mxnet:
+        label = op.Sub(label, op.const(1))
+    heads = [cast(op, one, DType.FLOAT32) for one in (image, label)]
+    rows = op.Concat(_stacked(op, *heads, score), corners, axis=1)
+    ended = op.Concat(rows, op.const([[-1.0, 0, 0, 0, 0, 0, 0]]), axis=0)
+    table = op.Unsqueeze(exactly(op, ended, _total(op, wish)), op.const([0, 1]))
+    return cast(op, table, dtype_of(node, given(node, 1)))
+
+
+def _least(wish: _Single) -> float:
+    """MXNet's way takes a score that is equal to the threshold, Caffe's doesn't."""
+    threshold = np.float32(wish.confidence)
+    return float(np.nextafter(threshold, np.float32(-np.inf)) if wish.like_mxnet else threshold)
+
+
+def _stacked(op: Builder, *columns: Value) -> Value:
+    """Vectors as the columns of a matrix."""
+    return op.Concat(*(op.Unsqueeze(one, op.const([1])) for one in columns), axis=1)
+
+
+def _total(op: Builder, wish: _Single) -> Value:
+    """How many rows the result has."""
+    if wish.keep > 0:
+        return _times(op, wish.images, op.const([wish.keep]))
+    if wish.top_k > 0:
+        return _times(op, wish.images, op.const([wish.top_k]), wish.classes)
+    return _times(op, wish.images, wish.classes, wish.priors)
+
+
+def _locations(op: Builder, node: Node, wish: _Single, index: int) -> Value:
+    """Input `index`, float32 [images, priors, 1 or classes, 4]."""
+    shape = joined(op, [op.const([0]), wish.priors, op.const([-1, 4])])
+    return op.Reshape(cast(op, given(node, index), DType.FLOAT32), shape)
+
+
+def _decoded(op: Builder, node: Node, wish: _Single) -> Value:
+    """Corners [images, priors, 1 or classes, 4]."""
+    priors = cast(op, given(node, 2), DType.FLOAT32)
+    boxes = _priors(op, wish, op.Gather(priors, op.const(0), axis=1), wish.size)
+    if wish.size == 5:
+        boxes = op.Slice(boxes, op.const([1]), op.const([5]), op.const([3]))
+    variances = None
+    if wish.variances:
+        given_variances = op.Gather(priors, op.const(1), axis=1)
+        if wish.size == 5:
+            count = _times(op, wish.priors, op.const([4]))
+            given_variances = op.Slice(given_variances, op.const([0]), count, op.const([1]))
+        variances = _priors(op, wish, given_variances, 4)
+    if node.input(4) is not None:
+        boxes = _decode(op, wish, boxes, _locations(op, node, wish, 4), variances)
+    return _decode(op, wish, boxes, _locations(op, node, wish, 0), variances)
+
+
+def _priors(op: Builder, wish: _Single, rows: Value, size: int) -> Value:
+    return op.Reshape(rows, joined(op, [op.const([0]), wish.priors, op.const([1, size])]))
+
+
+def _decode(op: Builder, wish: _Single, priors: Value, moves: Value, variances: Value | None) -> Value:
+    """Corners [..., 4] of priors that were moved."""
+    if wish.pixels is not None and wish.pixels != (1, 1):
+        priors = op.Div(priors, op.const([float(extent) for extent in wish.pixels * 2]))
+    if variances is not None:
+        moves = op.Mul(variances, moves)
+    if not wish.centred:
+        found = op.Add(priors, moves)
+    else:
+        half = number(op, 0.5, priors)
+        low, high = op.Split(priors, axis=-1, num_outputs=2, _outputs=2)
+        shift, growth = op.Split(moves, axis=-1, num_outputs=2, _outputs=2)
+        extent, middle = op.Sub(high, low), op.Mul(op.Add(low, high), half)
+        middle = op.Add(op.Mul(shift, extent), middle)
+        reach = op.Mul(op.Mul(op.Exp(growth), extent), half)
+        found = op.Concat(op.Sub(middle, reach), op.Add(middle, reach), axis=-1)
+    return op.Clip(found, number(op, 0, found), number(op, 1, found)) if wish.clip_first else found
+
+
+def _proper(op: Builder, boxes: Value) -> Value:
+    """Boxes without area in place of those whose corners are the wrong way round: neither overlaps any other."""
+    low, high = op.Split(boxes, axis=-1, num_outputs=2, _outputs=2)
+    return op.Concat(low, op.Max(low, high), axis=-1)
+
+
+def _confidences(op: Builder, node: Node, wish: _Single) -> Value:
+    """Scores [images, classes, priors]; with the inputs of a refinement, priors that aren't likely to be an object
+    are background."""
+    shape = joined(op, [op.const([0]), wish.priors, wish.classes])
+    scores = op.Reshape(cast(op, given(node, 1), DType.FLOAT32), shape)
+    if node.input(3) is not None:
+        pairs = joined(op, [op.const([0]), wish.priors, op.const([2])])
+        likely = op.Reshape(cast(op, given(node, 3), DType.FLOAT32), pairs)
+        likely = op.Slice(likely, op.const([1]), op.const([2]), op.const([2]))
+        limit = number(op, float(node.attributes.get("objectness_score", 0.0)), likely)
+        background = op.Equal(steps(op, wish.classes), op.const(wish.background))
+        scores = op.Where(op.Less(likely, limit), cast(op, background, DType.FLOAT32), scores)
+    if wish.size == 5:
+        scores = _of_real_priors(op, node, wish, scores)
+    return op.Transpose(scores, perm=[0, 2, 1])
+
+
+def _of_real_priors(op: Builder, node: Node, wish: _Single, scores: Value) -> Value:
+    """The first prior of image -1 and all that follow it are none (so a Proposal ends its list)."""
+    rows = op.Gather(cast(op, given(node, 2), DType.FLOAT32), op.const(0), axis=1)
+    table = op.Reshape(rows, joined(op, [op.const([0]), wish.priors, op.const([5])]))
+    image = op.Slice(table, op.const([0]), op.const([1]), op.const([2]))
+    end = cast(op, op.Equal(image, number(op, -1, image)), DType.FLOAT32)
+    real = op.Equal(op.CumSum(end, op.const(1)), number(op, 0, end))
+    return op.Where(real, scores, number(op, -np.inf, scores))
+
+
+def _candidates(op: Builder, wish: _Single, scores: Value) -> Value:
+    """The scores [images, classes, priors] of what may be a detection, -inf elsewhere."""
+    none = number(op, -np.inf, scores)
+    labels = op.Unsqueeze(steps(op, wish.classes), op.const([1]))
+    if wish.background >= 0 or wish.like_mxnet:
+        scores = op.Where(op.Equal(labels, op.const(wish.background)), none, scores)
+    if not wish.like_mxnet:
+        return _highest(op, wish, scores, wish.priors)
+    scores = op.Where(op.Equal(labels, op.ArgMax(scores, axis=1, keepdims=1)), scores, none)
+    if wish.top_k < 0:
+        return scores
+    flat = op.Reshape(scores, op.const([0, 1, -1]))
+    best = _highest(op, wish, flat, _times(op, wish.classes, wish.priors))
+    return op.Reshape(best, joined(op, [op.const([0]), wish.classes, wish.priors]))
+
+
+def _highest(op: Builder, wish: _Single, scores: Value, length: Value) -> Value:
+    """The `top_k` highest of the last dimension, -inf elsewhere."""
+    known = integers(length)
+    if wish.top_k < 0 or (known is not None and known[0] <= wish.top_k):
+        return scores
+    values, places = op.TopK(scores, least_of(op, length, wish.top_k), axis=-1, _outputs=2)
+    none = op.Expand(number(op, -np.inf, scores), op.Shape(scores))
+    return op.ScatterElements(none, places, values, axis=-1)
+
+
+def _kept(op: Builder, wish: _Single, image: Value, prior: Value, score: Value) -> Value:
+    """The places of the rows with the `keep` best scores of each image, equal ones by prior; in their old order."""
+    by_prior = order_of(op, prior, largest=False)
+    (ordered,) = reordered(op, by_prior, score)
+    (places,) = reordered(op, order_of(op, ordered), by_prior)
+    if integers(wish.images) == [1]:
+        places = op.Slice(places, op.const([0]), op.const([wish.keep]), op.const([0]))
+    else:
+        (groups,) = reordered(op, places, image)
+        (places,) = chosen(op, first_of_group(op, groups, wish.images, op.const(wish.keep)), places)
+    return op.TopK(places, op.Shape(places), axis=0, largest=0, _outputs=2)[0]
+
 
 RULES = collect(globals())
