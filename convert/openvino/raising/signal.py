@@ -7,7 +7,23 @@ from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .support import Results, constant, dimension, fixed, given, normal_axes, number, rank_of, scalar, vector
+from .support import (
+    Results,
+    cast,
+    constant,
+    dimension,
+    dtype_of,
+    fixed,
+    given,
+    integers,
+    joined,
+    normal_axes,
+    number,
+    rank_of,
+    scalar,
+    steps,
+    vector,
+)
 
 
 def _axes(op: Builder, node: Node, rank: int) -> list[tuple[int, Value | None]]:
@@ -53,14 +69,8 @@ def rdft(op: Builder, node: Node) -> Results:
     return x
 
 
-@rule(DOMAIN, "IRDFT")
-def irdft(op: Builder, node: Node) -> Results:
-    """IRDFT-9: the last axis named holds one half of a symmetric spectrum; the result is real."""
-    x = given(node)
-    axes = _axes(op, node, rank_of(node, x) - 1)
-    for axis, length in axes[:-1]:
-        x = op.DFT(x, length, op.const(axis), inverse=1)
-    axis, length = axes[-1]
+def _real(op: Builder, x: Value, axis: int, length: Value | None) -> Value:
+    """The real signal of one half of a symmetric spectrum along `axis`; `length` None: of an even one."""
     bins = scalar(op, dimension(op, x, axis))
     if length is None:
         length = op.Mul(op.Sub(bins, op.const(1)), op.const(2))
@@ -73,6 +83,83 @@ def irdft(op: Builder, node: Node) -> Results:
     conjugate = op.Mul(mirrored, op.const([1.0, -1.0], x.tensor.dtype or DType.FLOAT32))
     made = op.DFT(op.Concat(front, conjugate, axis=axis), None, op.const(axis), inverse=1)
     return op.Gather(made, op.const(0), axis=-1)
+
+
+@rule(DOMAIN, "IRDFT")
+def irdft(op: Builder, node: Node) -> Results:
+    """IRDFT-9: the last axis named holds one half of a symmetric spectrum; the result is real."""
+    x = given(node)
+    axes = _axes(op, node, rank_of(node, x) - 1)
+    for axis, length in axes[:-1]:
+        x = op.DFT(x, length, op.const(axis), inverse=1)
+    return _real(op, x, *axes[-1])
+
+
+# short times ---------------------------------------------------------------------------------------
+
+
+def _window(op: Builder, window: Value, size: Value) -> Value:
+    """The window in the middle of a frame, zeros around it."""
+    missing = op.Sub(size, dimension(op, window, 0))
+    if integers(missing) == [0]:
+        return window
+    before = op.Div(missing, op.const([2]))
+    return op.Pad(window, joined(op, [before, op.Sub(missing, before)]))
+
+
+@rule(DOMAIN, "STFT")
+def stft(op: Builder, node: Node) -> Results:
+    """STFT-15: the spectrum of each frame, [batch, frames, bins, 2], or frames behind bins with `transpose_frames`."""
+    x, window = given(node, 0), given(node, 1)
+    size, step = vector(op, given(node, 2)), scalar(op, given(node, 3), DType.INT64)
+    single = rank_of(node, x) == 1
+    x = op.Unsqueeze(x, op.const([0])) if single else x
+    made = op.STFT(op.Unsqueeze(x, op.const([-1])), step, _window(op, window, size), scalar(op, size))
+    if node.attributes.get("transpose_frames", False):
+        made = op.Transpose(made, perm=[0, 2, 1, 3])
+    return op.Squeeze(made, op.const([0])) if single else made
+
+
+@rule(DOMAIN, "ISTFT")
+def istft(op: Builder, node: Node) -> Results:
+    """ISTFT-16: of [batch, bins, frames, 2]. The frames' signals times the window are added up where they lie, and
+    divided by the sum of the windows' squares there. With `center` half a frame is cut off at the beginning.
+    """
+    x = given(node, 0)
+    size, step = (vector(op, given(node, index)) for index in (2, 3))
+    window = _window(op, given(node, 1), size)
+    wanted = node.input(4)
+    single = rank_of(node, x) == 3
+    x = op.Unsqueeze(x, op.const([0])) if single else x
+    frames = op.Transpose(_real(op, x, 1, scalar(op, size)), perm=[0, 2, 1])  # [batch, frames, size]
+    begins = op.Mul(steps(op, dimension(op, frames, 1)), step)
+    places = op.Add(op.Unsqueeze(begins, op.const([1])), steps(op, size))
+    flat = op.Reshape(places, op.const([-1]))
+    full = op.Add(op.Mul(op.Sub(dimension(op, frames, 1), op.const([1])), step), size)
+    zero, batch = number(op, 0, x), dimension(op, x, 0)
+    spread = op.Reshape(op.Mul(frames, window), op.const([0, -1]))
+    rows = op.Expand(flat, op.Shape(spread))
+    signal = op.Expand(zero, joined(op, [batch, full]))
+    signal = op.ScatterElements(signal, rows, spread, axis=1, reduction="add")
+    every = op.Reshape(op.Expand(op.Mul(window, window), op.Shape(places)), op.const([-1]))
+    weights = op.ScatterElements(op.Expand(zero, full), flat, every, axis=0, reduction="add")
+    if node.attributes.get("normalized", False):
+        signal = op.Mul(signal, op.Sqrt(cast(op, size, dtype_of(node, x))))
+    signal = op.Where(op.Equal(weights, zero), zero, op.Div(signal, weights))
+    made = _cut(op, signal, size, wanted, bool(node.attributes.get("center", False)))
+    return op.Squeeze(made, op.const([0])) if single else made
+
+
+def _cut(op: Builder, signal: Value, size: Value, wanted: Value | None, center: bool) -> Value:
+    """As much of the signal as is wanted, zeros behind it; else all but the margins, which it has with `center`."""
+    margin = op.Div(size, op.const([2]))
+    if wanted is None:
+        return op.Slice(signal, margin, op.Neg(margin), op.const([1])) if center else signal
+    length = vector(op, wanted)
+    begin = margin if center else op.const([0])
+    signal = op.Slice(signal, begin, op.Add(begin, length), op.const([1]))
+    missing = op.Sub(length, dimension(op, signal, 1))
+    return op.Pad(signal, joined(op, [op.const([0]), missing]), None, op.const([1]))
 
 
 RULES = collect(globals())
