@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .building import floats, i64, node, table
+from .building import floats, i64, node, outs, table, whole
 
 PRIOR = {
     "min_size": [],
@@ -90,6 +90,46 @@ def patches(name, shape, sizes, strides, rates, auto="valid", dtype=np.float32):
     return f"patches_{name}", [x], lambda x: node("ExtractImagePatches", 3, x, **given)
 
 
+def picture(name, op, opset=8, dtype=np.float32, size=(2, 4, 6), planes=1, **attributes):
+    """An image, in one plane or in several. Whole numbers are such that none lies halfway between two colours, where
+    OpenVINO's own implementations round differently."""
+    batch, rows, columns = size
+    shapes = {
+        ("N", 1): [(batch, rows * 3 // 2, columns, 1)],
+        ("I", 1): [(batch, rows * 3 // 2, columns, 1)],
+        ("N", 2): [(batch, rows, columns, 1), (batch, rows // 2, columns // 2, 2)],
+        ("I", 3): [(batch, rows, columns, 1), *[(batch, rows // 2, columns // 2, 1)] * 2],
+    }.get((op[0], planes), [(batch, rows, columns, 3)])
+    arrays = [whole(*shape, low=0, high=256, dtype=dtype, seed=place) for place, shape in enumerate(shapes)]
+    return f"picture_{name}", arrays, lambda *x: outs(node(op, opset, *x, **attributes))
+
+
+def adaptive(kind, name, shape, counts, x=None, computed=False, **attributes):
+    """Sizes that are known, or that the model is given."""
+    x = floats(*shape) if x is None else x
+    made = lambda x, n: outs(node(f"Adaptive{kind}Pool", 8, x, n, **attributes))  # noqa: E731
+    name = f"adaptive_{kind.lower()}_{name}"
+    if computed:
+        return f"{name}_computed", [x, i64(counts)], made, [shape, (len(counts),)]
+    return name, [x], lambda x: made(x, i64(counts))
+
+
+POOLS = {
+    "1d": ((2, 3, 7), [3]),
+    "1d_even": ((2, 3, 8), [4]),
+    "1d_more": ((1, 2, 3), [5]),
+    "2d": ((2, 3, 7, 5), [3, 2]),
+    "2d_even": ((2, 3, 6, 4), [3, 2]),
+    "2d_half": ((1, 2, 6, 5), [3, 2]),
+    "2d_one": ((2, 3, 5, 4), [1, 1]),
+    "2d_row": ((1, 2, 5, 7), [1, 4]),
+    "3d": ((1, 2, 5, 4, 7), [2, 3, 3]),
+    "3d_even": ((2, 2, 4, 6, 2), [2, 3, 1]),
+    "no_batch": ((0, 2, 5, 4), [2, 3]),
+}
+TIES = np.array([[[[1, 3, 3, 1, 3], [3, 3, 2, 3, 3], [0, 3, 3, 3, 1], [3, 1, 0, 3, 3]]]], np.float32)
+
+
 CASES = table(
     [
         *[
@@ -129,5 +169,28 @@ CASES = table(
         ],
         patches("integers", (1, 1, 5, 5), [2, 2], [2, 1], [1, 1], "same_upper", np.int32),
         patches("bytes", (1, 1, 5, 5), [2, 2], [2, 1], [1, 1], "same_lower", np.uint8),
+        *[
+            picture(f"{op.lower()}_{planes}_{np.dtype(dtype).name}", op, 8, dtype, size, planes)
+            for op in ("NV12toRGB", "NV12toBGR", "I420toRGB", "I420toBGR")
+            for planes in (1, 2 if op[0] == "N" else 3)
+            for dtype, size in ((np.float32, (2, 4, 6)), (np.uint8, (1, 2, 4)), (np.float16, (1, 6, 2)))
+        ],
+        *[
+            picture(f"{op.lower()}_{single}_{np.dtype(dtype).name}", op, 17, dtype, single_plane=single)
+            for op in ("RGBtoNV12", "BGRtoNV12")
+            for single in (True, False)
+            for dtype in (np.float32, np.uint8)
+        ],
+        *[
+            adaptive(kind, name, shape, counts, None, computed, **more)
+            for kind, more in (("Avg", {}), ("Max", {"index_element_type": "i32"}))
+            for name, (shape, counts) in POOLS.items()
+            for computed in (False, True)
+        ],
+        *[
+            adaptive("Max", f"ties_{name}", (1, 1, 4, 5), counts, TIES, index_element_type="i32")
+            for name, counts in (("2", [2, 2]), ("3", [3, 3]), ("whole", [1, 1]), ("even", [2, 5]))
+        ],
+        adaptive("Avg", "infinite", (1, 1, 4, 5), [3, 3], np.where(TIES == 2, np.inf, TIES).astype(np.float32)),
     ]
 )
