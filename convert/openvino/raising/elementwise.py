@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ....passes.errors import Unsupported
+from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.protos import ENUMS, enum_of
 from ....passes.rewrite import Builder, collect, combine, rule
@@ -229,6 +229,48 @@ def convert(op: Builder, node: Node) -> Results:
 def convert_like(op: Builder, node: Node) -> Results:
     """ConvertLike-1."""
     return _converted(op, node, given(node), dtype_of(node, given(node, 1)))
+
+
+_HALVES = {
+    frozenset((DType.FLOAT8E4M3FN, DType.FLOAT8E5M2)): DType.FLOAT16,
+    frozenset((DType.FLOAT16, DType.BFLOAT16)): DType.FLOAT32,
+}  # the types of one size that have a common one
+
+
+def _common(node: Node, a: Value, b: Value) -> DType | None:
+    """The type that ConvertPromoteTypes brings both operands to, None where there is none."""
+    one, other = dtype_of(node, a), dtype_of(node, b)
+    if one is other or other is DType.BOOL:
+        return one
+    if one is DType.BOOL:
+        return other
+    unsafe = bool(node.attributes.get("promote_unsafe", False))
+    if one.is_float != other.is_float:
+        real, whole = (one, other) if one.is_float else (other, one)
+        return real if unsafe or real.bits >= 2 * whole.bits else None
+    if node.attributes.get("pytorch_scalar_promotion", False) and (a.rank == 0) != (b.rank == 0):
+        scalar, target = (one, other) if a.rank == 0 else (other, one)
+        room = target.bits * (2 if target.is_signed and not scalar.is_signed else 1)
+        fits = target.is_signed >= scalar.is_signed and room >= scalar.bits
+        return target if unsafe or fits else None
+    if one.is_signed != other.is_signed:
+        signed, unsigned = (one, other) if one.is_signed else (other, one)
+        if unsigned.bits <= 32 and (unsafe or 2 * unsigned.bits <= signed.bits):
+            return DType(f"int{max(2 * unsigned.bits, signed.bits)}")
+        return element_type(node, "u64_integer_promotion_target", "f32") if unsafe else None
+    if one.bits != other.bits:
+        return max(one, other, key=lambda dtype: dtype.bits)
+    return _HALVES.get(frozenset((one, other))) if unsafe else None
+
+
+@rule(DOMAIN, "ConvertPromoteTypes")
+def convert_promote_types(op: Builder, node: Node) -> Results:
+    """ConvertPromoteTypes-14: both operands in one type that holds the values of both, nearly so if it's `unsafe`."""
+    a, b = given(node, 0), given(node, 1)
+    dtype = _common(node, a, b)
+    if dtype is None:
+        raise InvalidModel(f"{node!r}: no type holds {dtype_of(node, a).value} and {dtype_of(node, b).value}")
+    return [_converted(op, node, value, dtype) for value in (a, b)]
 
 
 RULES = combine(collect(globals()), rows(_ROWS))
