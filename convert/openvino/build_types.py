@@ -235,6 +235,15 @@ def _suppression(node: Node) -> list[Type | None]:
     return [TensorType(dtype, (None, 3)), TensorType(DType.FLOAT32, (None, 3)), TensorType(dtype, (1,))]
 
 
+def _strings(node: Node) -> list[Type | None]:
+    return [TensorType(DType.STRING, _input(node, 0).shape)]
+
+
+def _bytes(node: Node) -> list[Type | None]:
+    bounds = TensorType(DType.INT32, _input(node, 0).shape)
+    return [bounds, bounds, TensorType(DType.UINT8, (None,))]
+
+
 def _table(*rows: tuple[str, Inference]) -> dict[str, Inference]:
     return {name: inference for names, inference in rows for name in names.split()}
 
@@ -294,6 +303,9 @@ _INFERENCES: dict[str, Inference] = _table(
     ("OneHot", _one_hot),
     ("Unique", _unique),
     ("NonMaxSuppression", _suppression),
+    ("ErfInv", _same),
+    ("StringTensorPack", _strings),
+    ("StringTensorUnpack", _bytes),
 )
 
 
