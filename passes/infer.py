@@ -105,8 +105,26 @@ def _with_rank(node: Node, types: Sequence[Type | None]) -> Sequence[Type | None
     return [TensorType(found.dtype, (None,) * rank), *types[1:]]
 
 
+def contradiction(node: Node) -> str:
+    """Why an operator can't run on inputs of these types, in the words of its own inference function; "" if it may."""
+    try:
+        _infer_strictly(node, [None if value is None else _held(value, None) for value in node.inputs])
+    except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError) as error:
+        return " ".join(str(error).split())
+    except (RuntimeError, ValueError):
+        return ""
+    return ""
+
+
 def _by_schema(node: Node, small: Sequence[TensorData | None]) -> Sequence[Type | None]:
-    """The types that the operator's own inference function finds."""
+    """The types that the operator's own inference function finds; unknown ones where it finds a fault."""
+    try:
+        return _infer_strictly(node, small)
+    except (onnx.shape_inference.InferenceError, RuntimeError, ValueError, onnx.checker.ValidationError):
+        return [None] * len(node.outputs)
+
+
+def _infer_strictly(node: Node, small: Sequence[TensorData | None]) -> Sequence[Type | None]:
     found = schema(node.domain, node.op_type, node.version)
     if found is None or not found.has_type_and_shape_inference_function:
         return [None] * len(node.outputs)
@@ -131,12 +149,9 @@ def _by_schema(node: Node, small: Sequence[TensorData | None]) -> Sequence[Type 
         if isinstance(value, AttributeRef):
             return [None] * len(node.outputs)
         proto.attribute.append(attribute_to_proto(name, value, node))
-    try:
-        outputs = shape_inference.infer_node_outputs(
-            found, proto, types, data, opset_imports=[onnx.helper.make_opsetid(node.domain, max(node.version, 1))]
-        )
-    except (onnx.shape_inference.InferenceError, RuntimeError, ValueError, onnx.checker.ValidationError):
-        return [None] * len(node.outputs)
+    outputs = shape_inference.infer_node_outputs(
+        found, proto, types, data, opset_imports=[onnx.helper.make_opsetid(node.domain, max(node.version, 1))]
+    )
     return [
         type_from_proto(outputs[f"o{index}"]) if f"o{index}" in outputs else None for index in range(len(node.outputs))
     ]

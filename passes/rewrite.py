@@ -105,6 +105,14 @@ class Dialect(Protocol):
         ...
 
 
+def view(node: Node, inputs: list[Value | None]) -> Node:
+    """An old node as a rule sees it: its inputs are values of the new graph already."""
+    view = Node(node.domain, node.op_type, node.version, node.name)
+    view.attributes, view.meta, view.captured = node.attributes, node.meta, node.captured
+    view.inputs, view.outputs, view.regions = inputs, node.outputs, node.regions
+    return view
+
+
 def _refuse(op: Builder, node: Node) -> Value | Sequence[Value] | None:
     raise Unsupported(node, f"no {op.rewriter.dialect.name} form of {node.domain or 'ai.onnx'}.{node.op_type}")
 
@@ -129,12 +137,12 @@ class Rewriter:
     node_names: Names = field(default_factory=Names)
     stamp: Callable[[Node], int | None] | None = None
 
-    def run(self, graph: Graph) -> Graph:
-        """The whole graph in the new dialect; the old one stays as it was."""
+    def run(self, graph: Graph, builder: type[Builder] | None = None) -> Graph:
+        """The whole graph in the new dialect; the old one stays as it was. `builder` walks it (a kind of `Builder`)."""
         new = self.root = Graph(self.dialect.name, graph.name)
         old = (value.name for inner in graph.graphs() for value in inner.values())
         self.names = Names(old, [value.name for value in (*graph.inputs, *graph.outputs)])
-        op = Builder(self, new)
+        op = (builder or Builder)(self, new)
         for value in graph.inputs:
             twin = new.add_input(self.names.claim(value.name, root=True), value.type)
             twin.data = value.data
@@ -238,7 +246,7 @@ class Builder:
 
     def region(self, name: str) -> Builder:
         """A builder of a new, empty graph to be used as a region."""
-        return Builder(self.rewriter, Graph(self.rewriter.dialect.name, name))
+        return type(self)(self.rewriter, Graph(self.rewriter.dialect.name, name))
 
     def named(self, value: Value, name: str) -> Value:
         """`value` under exactly this name: itself where it may be renamed, else through an Identity."""
@@ -294,11 +302,7 @@ class Builder:
         needs, inlines the old body between whatever it puts before and after, and sets the outputs.
         """
         mapping: dict[Value, Any] = dict(zip(graph.inputs, arguments, strict=True))
-        for value in graph.constants:
-            if value not in mapping and value.data is not None:
-                twin = self.graph.add_constant(value.data, self.claim(value.name or "const"))
-                twin.meta = value.meta
-                mapping[value] = twin
+        self._constants(graph, mapping)
         stamp = self.rewriter.stamp
         for node in graph.topological():
             if stamp is not None and not node.regions and all(is_known(value.type) for value in node.outputs):
@@ -306,16 +310,18 @@ class Builder:
                 if version is not None:
                     self._twin(node, version, mapping)
                     continue
-            view = Node(node.domain, node.op_type, node.version, node.name)
-            view.attributes = node.attributes
-            view.captured = node.captured
-            view.inputs = [None if value is None else mapping[value] for value in node.inputs]
-            view.outputs = node.outputs
-            view.regions = node.regions
-            view.meta = node.meta
-            for old, new in zip(node.outputs, self.apply(view), strict=True):
+            inputs = [None if value is None else mapping[value] for value in node.inputs]
+            for old, new in zip(node.outputs, self.apply(view(node, inputs)), strict=True):
                 mapping[old] = new
         return [mapping[value] for value in graph.outputs]
+
+    def _constants(self, graph: Graph, mapping: dict[Value, Any]) -> None:
+        """The old graph's constants in this one."""
+        for value in graph.constants:
+            if value not in mapping and value.data is not None:
+                twin = self.graph.add_constant(value.data, self.claim(value.name or "const"))
+                twin.meta = value.meta
+                mapping[value] = twin
 
     def _twin(self, node: Node, version: int, mapping: dict[Value, Any]) -> None:
         """The same node in the new graph, at another version."""

@@ -23,7 +23,7 @@ REFUSED = {
     **dict.fromkeys(("type_loop_float8e8m0", "type_scan_float8e8m0"), "rounds to float8e8m0"),
     **dict.fromkeys(("type_loop_float4e2m1", "type_scan_float4e2m1"), "hand on"),
     **dict.fromkeys(("type_loop_string_tensor", "type_if_string"), TEXT),
-    **dict.fromkeys(("if_ranks_differ", "if_ranks_differ_output", "loop_rank_grows"), "rank"),
+    **dict.fromkeys(("if_ranks_differ_output", "loop_rank_grows"), "rank"),
     "loop_neither_limit": "without an end",
     **dict.fromkeys(
         [

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from ....passes.errors import Unsupported
 from ....passes.graph import Graph, Node, Value
 from ....passes.infer import infer
 from ....passes.pipeline import Pipeline
 from ....passes.rewrite import Builder, Rewriter, combine
+from ....passes.structure.branches import settle_branches
 from ....passes.structure.sequences import SequencesToStacks
 from ....passes.structure.simplify import RemoveDead
 from ....passes.structure.slots import PruneSlots
-from ....passes.types import DType, TensorType
 from ..build import OPENVINO
-from ..types import ELEMENT_TYPES
+from ..dialect import DOMAIN
 from . import (
+    attention,
     branches,
     elementwise,
     image,
     index,
+    integers,
     loops,
+    ml,
+    models,
     nn,
     norm,
     quantize,
@@ -26,20 +29,30 @@ from . import (
     recurrent,
     reduce,
     shape,
+    text,
+    training,
+    trees,
 )
+from .admission import check_types, limits, without_containers
 from .context import Context
 from .fold import folded
 from .functions import by_function
 from .prune import prune
+from .restore import restore
 
 NOTES = "notes"
 
 _RULES = combine(
+    attention.RULES,
     branches.RULES,
+    text.RULES,
     elementwise.RULES,
     image.RULES,
     index.RULES,
+    integers.RULES,
     loops.RULES,
+    ml.RULES,
+    models.RULES,
     nn.RULES,
     norm.RULES,
     quantize.RULES,
@@ -47,12 +60,16 @@ _RULES = combine(
     recurrent.RULES,
     reduce.RULES,
     shape.RULES,
+    training.RULES,
+    trees.RULES,
 )
 RULES = {key: [folded, *rules] for key, rules in _RULES.items()}
 """The rules by operator. What has none goes through its function body, where ONNX defines one."""
 
 
 def _without_rule(op: Builder, node: Node) -> list[Value]:
+    if node.domain == DOMAIN:
+        return list(op.copy(node))
     made = folded(op, node)
     return by_function(op, node) if made is None else made
 
@@ -68,36 +85,22 @@ def lower_graph(graph: Graph) -> Graph:
     """
     source = graph.copy()
     infer(source)
+    RemoveDead()(source)
+    source = without_containers(source)
+    source, settled = settle_branches(source)
     steps = Pipeline((SequencesToStacks(), RemoveDead(), PruneSlots()))
     while steps(source).modified:
         infer(source)
-    for inner in source.graphs():
-        for node in inner.nodes:
-            for value in (*node.inputs, *node.outputs):
-                if value is not None:
-                    _check_type(node, value)
+    restore(source)
+    check_types(source)
     context = Context()
     context.look_at(source)
     rewriter = Rewriter(OPENVINO, RULES, fallback=_without_rule, context=context)
     lowered = rewriter.run(source)
     prune(lowered)
-    lowered.meta[NOTES] = [*lowered.meta.get(NOTES, ()), *rewriter.notes]
+    lowered.meta[NOTES] = [*lowered.meta.get(NOTES, ()), *settled, *rewriter.notes, *limits(source)]
     fixed = [value.name for value in lowered.inputs if value.data is not None]
     if fixed:
         lowered.meta[NOTES].append(f"inputs with a default are constants: {', '.join(fixed)}")
     lowered.inputs = [value for value in lowered.inputs if value.data is None]
     return lowered
-
-
-def _check_type(node: Node, value: Value) -> None:
-    found = value.type
-    if found is None:
-        return
-    if not isinstance(found, TensorType):
-        raise Unsupported(node, f"{value.name!r} is {found}; OpenVINO has tensors only")
-    if found.dtype is DType.STRING:
-        raise Unsupported(node, f"{value.name!r} is text, which OpenVINO's CPU doesn't compute with")
-    if found.dtype is DType.UINT2 and value.data is None:
-        raise Unsupported(node, f"{value.name!r} is of uint2, which OpenVINO's CPU doesn't compute with")
-    if found.dtype is not None and found.dtype not in ELEMENT_TYPES:
-        raise Unsupported(node, f"OpenVINO has no element type {found.dtype.value}")
