@@ -11,7 +11,20 @@ from ....passes.protos import ENUMS, enum_of
 from ....passes.rewrite import Builder, collect, combine, rule
 from ....passes.types import DType, TensorType
 from ..dialect import DOMAIN
-from .support import Results, aligned, call, cast, constant, dtype_of, element_type, given, limits, number, rows
+from .support import (
+    Results,
+    aligned,
+    call,
+    cast,
+    constant,
+    dtype_of,
+    element_type,
+    given,
+    half_away,
+    limits,
+    number,
+    rows,
+)
 
 _ROWS = {
     "Abs": "Abs",
@@ -177,10 +190,7 @@ def round_(op: Builder, node: Node) -> Results:
         return call(op, "Round", x)
     if mode != "half_away_from_zero":
         raise Unsupported(node, f"mode is {mode!r}")
-    size = op.Abs(x)
-    floor = op.Floor(size)
-    up = op.GreaterOrEqual(op.Sub(size, floor), number(op, 0.5, x))
-    return op.Mul(op.Sign(x), op.Where(up, op.Add(floor, number(op, 1, x)), floor))
+    return half_away(op, x)
 
 
 @rule(DOMAIN, "Clamp")

@@ -280,6 +280,14 @@ def steps(op: Builder, count: Value) -> Value:
     return op.Range(op.const(0), scalar(op, count, DType.INT64), op.const(1))
 
 
+def half_away(op: Builder, value: Value) -> Value:
+    """Floats to the nearest whole number, halves away from zero: over the magnitude's floor, which is exact."""
+    magnitude = op.Abs(value)
+    floor = op.Floor(magnitude)
+    up = op.GreaterOrEqual(op.Sub(magnitude, floor), number(op, 0.5, value))
+    return op.Mul(op.Sign(value), op.Where(up, op.Add(floor, number(op, 1, value)), floor))
+
+
 def transposed(op: Builder, value: Value, perm: Sequence[int]) -> Value:
     """A Transpose, left out where nothing moves."""
     return value if list(perm) == sorted(perm) else op.Transpose(value, perm=list(perm))
