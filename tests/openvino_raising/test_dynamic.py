@@ -24,7 +24,15 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(
-    ("source", "least"), [("built_shape", 70), ("built_reduce", 60), ("built_index", 50), ("built_conv", 150)]
+    ("source", "least"),
+    [
+        ("built_shape", 70),
+        ("built_reduce", 60),
+        ("built_index", 50),
+        ("built_conv", 150),
+        ("built_detection", 85),
+        ("built_proposals", 70),
+    ],
 )
 def test_layers_of_unknown_sizes(made: Made, source: str, least: int) -> None:
     folder, reasons = made(f"{source}+dynamic")

@@ -18,6 +18,7 @@ BUILT = [
     "built_recurrent",
     "built_suppression",
     "built_detection",
+    "built_proposals",
 ]
 
 

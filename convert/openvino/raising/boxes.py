@@ -1,16 +1,24 @@
-"""What the rules for suppression, proposals and detections share: corners, overlap, orders, rows."""
+"""What the rules for suppression, proposals and detections share: corners, overlap, suppression itself.
+
+Corners are two values [..., 2], the near one and the far one of each box.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from ....passes.graph import Value
+from ....passes.loop import Captured, Carried, Condition, Stacked
 from ....passes.rewrite import Builder
-from ....passes.types import DType, TensorType
-from .support import cast, constant, dimension, integers, joined, number, vector
+from ....passes.types import DType
+from .rows import least_of
+from .support import constant, dimension, number, scalar, steps, vector
+
+Corners = tuple[Value, Value]
+Lessen = Callable[..., Value]
 
 # overlap -------------------------------------------------------------------------------------------
 
@@ -43,23 +51,25 @@ def suppress(
     return op.NonMaxSuppression(boxes, scores, most, overlap, least, center_point_box=int(centred) or None)
 
 
-def least_of(op: Builder, count: Value, bound: int | Value) -> Value:
-    """The smaller of two sizes (int64 [1])."""
-    other = op.const([bound], DType.INT64) if isinstance(bound, int) else bound
-    known = [integers(count), integers(other)]
-    if None not in known:
-        return op.const([min(item[0] for item in known if item)], DType.INT64)
-    return op.Min(count, other)
+def shares(op: Builder, mine: Corners, other: Corners, offset: float = 0.0) -> Value:
+    """Intersection over union of boxes by their corners [..., 2], 0 where a box has no area; broadcast.
+
+    `offset` 1: the far corner is the last pixel of a box, and boxes that only touch by that pixel don't overlap.
+    """
+    sides = op.Sub(op.Min(mine[1], other[1]), op.Max(mine[0], other[0]))
+    zero = number(op, 0, sides)
+    overlap = area(op, op.Max(longer(op, sides, offset), zero))
+    areas = [area(op, longer(op, op.Sub(high, low), offset)) for low, high in (mine, other)]
+    share = op.Div(overlap, op.Sub(op.Add(*areas), overlap))
+    if offset:
+        real = op.GreaterOrEqual(op.ReduceMin(sides, op.const([-1]), keepdims=0), zero)
+    else:
+        real = op.And(*(op.Greater(one, zero) for one in areas))
+    return op.Where(real, share, zero)
 
 
-def shares(op: Builder, low: Value, high: Value, other_low: Value, other_high: Value) -> Value:
-    """Intersection over union of boxes by their corners [..., 2], 0 where a box has no area; broadcast."""
-    zero = number(op, 0, low)
-    sides = op.Max(op.Sub(op.Min(high, other_high), op.Max(low, other_low)), zero)
-    common = area(op, sides)
-    mine, other = area(op, op.Sub(high, low)), area(op, op.Sub(other_high, other_low))
-    share = op.Div(common, op.Sub(op.Add(mine, other), common))
-    return op.Where(op.And(op.Greater(mine, zero), op.Greater(other, zero)), share, zero)
+def longer(op: Builder, sides: Value, offset: float) -> Value:
+    return op.Add(sides, number(op, offset, sides)) if offset else sides
 
 
 def area(op: Builder, sides: Value) -> Value:
@@ -67,69 +77,86 @@ def area(op: Builder, sides: Value) -> Value:
     return op.ReduceProd(sides, op.const([-1]), keepdims=0)
 
 
-# orders --------------------------------------------------------------------------------------------
+def greedily(
+    op: Builder, corners: Corners, scores: Value, most: Value, lessen: Lessen, captured: Sequence[Value] = ()
+) -> tuple[Value, Value]:
+    """Suppression as ONNX's operator can't do it: each pass takes the best box of each batch and class.
+
+    `corners` [batches, boxes, 2], `scores` [batches, classes, boxes], -inf for boxes that are out; `most` int64 [1].
+    `lessen(body, left, taken, all, *captured)` gives the scores that are left when a box is taken: `left` [batches,
+    classes, boxes], `taken` [batches, classes, 1, 2], `all` [batches, 1, boxes, 2].
+    Returns [batch, class, box] of the boxes taken, best first in each class, and their scores.
+    """
+    body = op.region("suppression")
+    left, *fed = (body.input(value.name, value.type) for value in (scores, *corners, *captured))
+    best = body.ArgMax(left, axis=2, keepdims=1)
+    score = body.ReduceMax(left, body.const([2]), keepdims=1)
+    taken = [body.Unsqueeze(body.GatherND(corner, best, batch_dims=1), body.const([2])) for corner in fed[:2]]
+    others = [body.Unsqueeze(corner, body.const([1])) for corner in fed[:2]]
+    kept = lessen(body, left, (taken[0], taken[1]), (others[0], others[1]), *fed[2:])
+    numbers = steps(body, dimension(body, left, 2))
+    kept = body.Where(body.Equal(numbers, best), number(body, -math.inf, left), kept)
+    more = body.Greater(body.ReduceMax(kept, keepdims=0), number(body, -math.inf, left))
+    body.graph.outputs = [kept, more, best, score]
+    slots = [Carried(), *(Captured() for _ in fed), Condition(), Stacked(axis=3), Stacked(axis=3)]
+    trip = scalar(op, least_of(op, most, dimension(op, scores, 2)))
+    _, bests, values = op.loop(trip, None, slots, [scores, *corners, *captured], body.graph)
+    bests, values = (op.Squeeze(one, op.const([2])) for one in (bests, values))
+    found = op.Greater(values, number(op, -math.inf, values))
+    places = op.Transpose(op.NonZero(found), perm=[1, 0])
+    where = op.Slice(places, op.const([0]), op.const([2]), op.const([1]))
+    return op.Concat(where, op.Unsqueeze(op.GatherND(bests, places), op.const([1])), axis=1), op.GatherND(
+        values, places
+    )
 
 
-def order_of(op: Builder, keys: Value, largest: bool = True) -> Value:
-    """The indices that sort a vector, equal keys staying in their order."""
-    return op.TopK(keys, op.Shape(keys), axis=0, largest=None if largest else 0, _outputs=2)[1]
+def by_loop(
+    op: Builder, corners: Corners, scores: Value, most: Value, overlap: float, offset: float
+) -> tuple[Value, Value]:
+    """`suppress` for boxes whose far corner is their last pixel; as `greedily`."""
+
+    def lessen(body: Builder, left: Value, taken: Corners, others: Corners) -> Value:
+        share = shares(body, taken, others, offset)
+        out = body.Greater(share, number(body, overlap, share))
+        return body.Where(out, number(body, -math.inf, left), left)
+
+    return greedily(op, corners, scores, most, lessen)
 
 
-def reordered(op: Builder, order: Value, *rows: Value) -> list[Value]:
-    return [op.Gather(one, order, axis=0) for one in rows]
+# coordinates ---------------------------------------------------------------------------------------
 
 
-def sort_rows(op: Builder, rows: Sequence[Value], keys: Sequence[tuple[int, bool]]) -> list[Value]:
-    """Rows sorted by some of them, (which, largest first), the least important key first."""
-    found = list(rows)
-    for place, largest in keys:
-        found = reordered(op, order_of(op, found[place], largest), *found)
-    return found
+def halves(op: Builder, value: Value) -> Corners:
+    """[..., 4] as two values [..., 2]."""
+    return op.Split(value, axis=-1, num_outputs=2, _outputs=2)
 
 
-def chosen(op: Builder, keep: Value, *rows: Value) -> list[Value]:
-    """Those rows where `keep` (bool, a vector) is true."""
-    return [op.Compress(one, keep, axis=0) for one in rows]
+def moved(
+    op: Builder, corners: Corners, moves: Corners, offset: float = 0.0, inner: bool = False, most: float | None = None
+) -> Corners:
+    """Boxes whose centres are shifted by parts of their sides, and whose sides grow by exp(growth).
+
+    `offset` 1: a side counts the last pixel; `inner`: so does the far corner of the result. `most` bounds the growth.
+    """
+    low, high = corners
+    shift, growth = moves
+    sides = longer(op, op.Sub(high, low), offset)
+    half = number(op, 0.5, low)
+    centre = op.Add(op.Mul(shift, sides), op.Add(low, op.Mul(sides, half)))
+    if most is not None:
+        growth = op.Min(growth, number(op, most, growth))
+    reach = op.Mul(op.Mul(op.Exp(growth), sides), half)
+    far = op.Add(centre, reach)
+    return op.Sub(centre, reach), longer(op, far, -offset) if inner else far
 
 
-def column(op: Builder, table: Value, place: int) -> Value:
-    """One column of a matrix as a vector."""
-    return op.Gather(table, op.const(place), axis=1)
-
-
-def first_of_group(op: Builder, groups: Value, count: Value, most: Value) -> Value:
-    """For rows in order: whether a row is among the first `most` of its group; groups are 0 ... count - 1."""
-    hot = cast(op, op.Equal(op.Unsqueeze(groups, op.const([1])), _counted(op, count)), DType.INT64)
-    before = op.Sub(op.CumSum(hot, op.const(0)), hot)
-    return op.Less(op.ReduceSum(op.Mul(before, hot), op.const([1]), keepdims=0), most)
-
-
-def tally(op: Builder, groups: Value, count: Value) -> Value:
-    """How many rows there are of each group, int64 [count]."""
-    hot = op.Equal(op.Unsqueeze(groups, op.const([1])), _counted(op, count))
-    return op.ReduceSum(cast(op, hot, DType.INT64), op.const([0]), keepdims=0)
-
-
-def _counted(op: Builder, count: Value) -> Value:
-    known = integers(count)
-    if known is not None:
-        return op.const(list(range(known[0])), DType.INT64)
-    return op.Range(op.const(0), op.Squeeze(count), op.const(1))
-
-
-# rows of a fixed number ----------------------------------------------------------------------------
-
-
-def exactly(op: Builder, rows: Value, total: Value, fill: float = 0) -> Value:
-    """The first `total` (int64 [1]) rows, followed by rows of `fill` if there aren't as many."""
-    rank = rows.rank or 1
-    zeros = op.const([0] * (2 * rank - 1 - (rank - 1)))
-    after = [zeros, total] + ([op.const([0] * (rank - 1))] if rank > 1 else [])
-    longer = op.Pad(rows, joined(op, after), number(op, fill, rows))
-    known = integers(total)
-    shape = rows.tensor.shape
-    stated = TensorType(rows.tensor.dtype, (known[0], *shape[1:])) if known and shape is not None else None
-    return op.Slice(longer, op.const([0]), total, op.const([0]), _types=[stated])
+def bounded(op: Builder, corners: Corners, limit: Value | float) -> Corners:
+    """Corners between 0 and `limit`, which is one for both axes or [..., 2]."""
+    zero = number(op, 0, corners[0])
+    if isinstance(limit, float):
+        return tuple(op.Clip(one, zero, number(op, limit, zero)) for one in corners)  # type: ignore[return-value]
+    low, high = (op.Max(op.Min(one, limit), zero) for one in corners)
+    return low, high
 
 
 # thresholds ----------------------------------------------------------------------------------------

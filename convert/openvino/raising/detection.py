@@ -11,7 +11,19 @@ from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .boxes import chosen, column, exactly, first_of_group, least_of, order_of, reordered, suppress
+from .boxes import halves, moved, suppress
+from .rows import (
+    chosen,
+    column,
+    divided,
+    exactly,
+    first_of_group,
+    least_of,
+    order_of,
+    reordered,
+    stacked,
+    times,
+)
 from .support import (
     Results,
     cast,
@@ -57,11 +69,11 @@ def _single(op: Builder, node: Node) -> _Single:
     attributes = node.attributes
     normal = bool(attributes.get("normalized", False))
     size = 4 if normal else 5
-    count = _divided(op, dimension(op, priors, -1), op.const([size]))
+    count = divided(op, dimension(op, priors, -1), op.const([size]))
     if node.version < 8:
         classes = op.const([int(required(node, "num_classes"))], DType.INT64)
     else:
-        classes = _divided(op, dimension(op, scores, 1), count)
+        classes = divided(op, dimension(op, scores, 1), count)
     found = _Single(
         centred=choice(node, "code_type", "caffe.PriorBoxParameter.CORNER", _CODES),
         shared=bool(attributes.get("share_location", True)),
@@ -82,24 +94,6 @@ def _single(op: Builder, node: Node) -> _Single:
     if found.like_mxnet and found.background != 0:
         raise Unsupported(node, "decrease_label_id with a background other than class 0, which OpenVINO doesn't run")
     return found
-
-
-def _divided(op: Builder, whole: Value, part: Value) -> Value:
-    known = [integers(whole), integers(part)]
-    if known[0] is not None and known[1] is not None:
-        return op.const([known[0][0] // known[1][0]], DType.INT64)
-    return op.Div(whole, part)
-
-
-def _times(op: Builder, *sizes: Value) -> Value:
-    """The product of sizes (int64 [1])."""
-    known = [item for size in sizes for item in integers(size) or []]
-    if len(known) == len(sizes):
-        return op.const([int(np.prod(known))], DType.INT64)
-    product = sizes[0]
-    for size in sizes[1:]:
-        product = op.Mul(product, size)
-    return product
 
 
 @rule(DOMAIN, "DetectionOutput")
@@ -123,17 +117,17 @@ def detection_output(op: Builder, node: Node) -> Results:
         places = suppress(op, _proper(op, boxes), lines, wish.overlap, None, _least(wish))
         line, prior = column(op, places, 0), column(op, places, 2)
         image, label = op.Div(line, wish.classes), op.Mod(line, wish.classes)
-    score = op.GatherND(scores, _stacked(op, image, label, prior))
+    score = op.GatherND(scores, stacked(op, image, label, prior))
     if wish.keep >= 0:
         kept = _kept(op, wish, image, prior, score)
         image, label, prior, line, score = reordered(op, kept, image, label, prior, line, score)
-    corners = op.GatherND(boxes, _stacked(op, line, prior))
+    corners = op.GatherND(boxes, stacked(op, line, prior))
     if node.attributes.get("clip_after_nms", False):
         corners = op.Clip(corners, number(op, 0, corners), number(op, 1, corners))
     if wish.like_mxnet:
         label = op.Sub(label, op.const(1))
     heads = [cast(op, one, DType.FLOAT32) for one in (image, label)]
-    rows = op.Concat(_stacked(op, *heads, score), corners, axis=1)
+    rows = op.Concat(stacked(op, *heads, score), corners, axis=1)
     ended = op.Concat(rows, op.const([[-1.0, 0, 0, 0, 0, 0, 0]]), axis=0)
     table = op.Unsqueeze(exactly(op, ended, _total(op, wish)), op.const([0, 1]))
     return cast(op, table, dtype_of(node, given(node, 1)))
@@ -145,18 +139,13 @@ def _least(wish: _Single) -> float:
     return float(np.nextafter(threshold, np.float32(-np.inf)) if wish.like_mxnet else threshold)
 
 
-def _stacked(op: Builder, *columns: Value) -> Value:
-    """Vectors as the columns of a matrix."""
-    return op.Concat(*(op.Unsqueeze(one, op.const([1])) for one in columns), axis=1)
-
-
 def _total(op: Builder, wish: _Single) -> Value:
     """How many rows the result has."""
     if wish.keep > 0:
-        return _times(op, wish.images, op.const([wish.keep]))
+        return times(op, wish.images, op.const([wish.keep]))
     if wish.top_k > 0:
-        return _times(op, wish.images, op.const([wish.top_k]), wish.classes)
-    return _times(op, wish.images, wish.classes, wish.priors)
+        return times(op, wish.images, op.const([wish.top_k]), wish.classes)
+    return times(op, wish.images, wish.classes, wish.priors)
 
 
 def _locations(op: Builder, node: Node, wish: _Single, index: int) -> Value:
@@ -175,7 +164,7 @@ def _decoded(op: Builder, node: Node, wish: _Single) -> Value:
     if wish.variances:
         given_variances = op.Gather(priors, op.const(1), axis=1)
         if wish.size == 5:
-            count = _times(op, wish.priors, op.const([4]))
+            count = times(op, wish.priors, op.const([4]))
             given_variances = op.Slice(given_variances, op.const([0]), count, op.const([1]))
         variances = _priors(op, wish, given_variances, 4)
     if node.input(4) is not None:
@@ -193,22 +182,16 @@ def _decode(op: Builder, wish: _Single, priors: Value, moves: Value, variances: 
         priors = op.Div(priors, op.const([float(extent) for extent in wish.pixels * 2]))
     if variances is not None:
         moves = op.Mul(variances, moves)
-    if not wish.centred:
-        found = op.Add(priors, moves)
+    if wish.centred:
+        found = op.Concat(*moved(op, halves(op, priors), halves(op, moves)), axis=-1)
     else:
-        half = number(op, 0.5, priors)
-        low, high = op.Split(priors, axis=-1, num_outputs=2, _outputs=2)
-        shift, growth = op.Split(moves, axis=-1, num_outputs=2, _outputs=2)
-        extent, middle = op.Sub(high, low), op.Mul(op.Add(low, high), half)
-        middle = op.Add(op.Mul(shift, extent), middle)
-        reach = op.Mul(op.Mul(op.Exp(growth), extent), half)
-        found = op.Concat(op.Sub(middle, reach), op.Add(middle, reach), axis=-1)
+        found = op.Add(priors, moves)
     return op.Clip(found, number(op, 0, found), number(op, 1, found)) if wish.clip_first else found
 
 
 def _proper(op: Builder, boxes: Value) -> Value:
     """Boxes without area in place of those whose corners are the wrong way round: neither overlaps any other."""
-    low, high = op.Split(boxes, axis=-1, num_outputs=2, _outputs=2)
+    low, high = halves(op, boxes)
     return op.Concat(low, op.Max(low, high), axis=-1)
 
 
@@ -251,7 +234,7 @@ def _candidates(op: Builder, wish: _Single, scores: Value) -> Value:
     if wish.top_k < 0:
         return scores
     flat = op.Reshape(scores, op.const([0, 1, -1]))
-    best = _highest(op, wish, flat, _times(op, wish.classes, wish.priors))
+    best = _highest(op, wish, flat, times(op, wish.classes, wish.priors))
     return op.Reshape(best, joined(op, [op.const([0]), wish.classes, wish.priors]))
 
 

@@ -8,26 +8,23 @@ import numpy as np
 
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
-from ....passes.loop import Captured, Carried, Stacked
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..attributes import parse
 from ..dialect import DOMAIN
 from ..types import DTYPES
-from .boxes import exactly, just_below, least_of, order_of, reordered, shares
+from .boxes import Corners, greedily, halves, just_below, shares
+from .rows import exactly, order_of, reordered
 from .support import (
     Results,
     cast,
     choice,
     constant,
-    dimension,
     dtype_of,
     element_type,
     given,
     number,
-    scalar,
     size,
-    steps,
     vector,
 )
 
@@ -117,37 +114,21 @@ def _softly(
     Returns [batch, class, box] of the boxes taken, and their scores.
     """
     most, least, sigma = limits
-    first, second = op.Split(boxes, axis=2, num_outputs=2, _outputs=2)
+    first, second = halves(op, boxes)
     if centred:
         half = op.Mul(second, number(op, 0.5, second))
-        low, high = op.Sub(first, half), op.Add(first, half)
+        corners = op.Sub(first, half), op.Add(first, half)
     else:
-        low, high = op.Min(first, second), op.Max(first, second)
-    out = op.const(np.float32(-np.inf))
-    alive = op.Where(op.Greater(scores, least), scores, out)
-    body = op.region("suppression")
-    left, lows, highs, bound = (
-        body.input(name, value.type)
-        for name, value in (("left", alive), ("low", low), ("high", high), ("least", least))
-    )
-    best = body.ArgMax(left, axis=2, keepdims=1)
-    score = body.ReduceMax(left, body.const([2]), keepdims=1)
-    mine = [body.Unsqueeze(body.GatherND(corner, best, batch_dims=1), body.const([2])) for corner in (lows, highs)]
-    others = [body.Unsqueeze(corner, body.const([1])) for corner in (lows, highs)]
-    share = shares(body, *mine, *others)
-    weight = body.Exp(body.Mul(body.Mul(share, share), body.const(np.float32(-0.5 / sigma))))
-    lessened = body.Mul(left, weight)
-    numbers = steps(body, dimension(body, left, 2))
-    stays = body.And(body.Greater(lessened, bound), body.Not(body.Equal(numbers, best)))
-    body.graph.outputs = [body.Where(stays, lessened, body.const(np.float32(-np.inf))), best, score]
-    trip = scalar(op, least_of(op, most, dimension(op, scores, 2)))
-    slots = [Carried(), Captured(), Captured(), Captured(), Stacked(axis=3), Stacked(axis=3)]
-    _, bests, values = op.loop(trip, None, slots, [alive, low, high, least], body.graph)
-    bests, values = (op.Squeeze(one, op.const([2])) for one in (bests, values))
-    places = op.Transpose(op.NonZero(op.Greater(values, out)), perm=[1, 0])
-    where = op.Slice(places, op.const([0]), op.const([2]), op.const([1]))
-    taken = op.Unsqueeze(op.GatherND(bests, places), op.const([1]))
-    return op.Concat(where, taken, axis=1), op.GatherND(values, places)
+        corners = op.Min(first, second), op.Max(first, second)
+
+    def lessen(body: Builder, left: Value, taken: Corners, others: Corners, least: Value) -> Value:
+        share = shares(body, taken, others)
+        weight = body.Exp(body.Mul(body.Mul(share, share), number(body, -0.5 / sigma, share)))
+        lessened = body.Mul(left, weight)
+        return body.Where(body.Greater(lessened, least), lessened, number(body, -np.inf, left))
+
+    alive = op.Where(op.Greater(scores, least), scores, number(op, -np.inf, scores))
+    return greedily(op, corners, alive, most, lessen, [least])
 
 
 RULES = collect(globals())
