@@ -93,10 +93,13 @@ def grid_sample(attrs: Attributes, x: Array, grid: Array) -> Array:
     return result.astype(x.dtype)
 
 
-def _line(start: float, cell: float, count: int, samples: int, length: int) -> tuple[Array, Array, Array, Array]:
+def _line(
+    start: np.floating, cell: np.floating, count: int, samples: int, length: int
+) -> tuple[Array, Array, Array, Array]:
     """Sample points of all cells along one axis: lower and upper neighbour, share of the upper one, whether inside."""
-    cells = np.repeat(np.arange(count), samples)
-    place = start + cells * cell + (np.tile(np.arange(samples), count) + 0.5) * cell / max(samples, 1)
+    cells = np.repeat(np.arange(count), samples).astype(cell.dtype)
+    within = np.tile(np.arange(samples), count).astype(cell.dtype) + cell.dtype.type(0.5)
+    place = start + cells * cell + within * cell / max(samples, 1)
     inside = (place >= -1.0) & (place <= length)
     place = np.maximum(place, 0)
     low = np.minimum(place.astype(np.int64), length - 1)
@@ -113,9 +116,11 @@ def roi_align(attrs: Attributes, x: Array, rois: Array, batch: Array) -> Array:
     height, width, ratio = attrs.int("output_height"), attrs.int("output_width"), attrs.int("sampling_ratio")
     mode, image = attrs.string("mode").lower(), widened(x).astype(np.float64)
     result = np.zeros((len(rois), x.shape[1], height, width), np.float64)
-    for number, roi in enumerate(rois.astype(np.float64)):
-        x1, y1, x2, y2 = roi * attrs.float("spatial_scale") - (0.5 if half else 0.0)
-        tall, wide = (y2 - y1, x2 - x1) if half else (max(y2 - y1, 1.0), max(x2 - x1, 1.0))
+    kind = np.float64 if rois.dtype == np.float64 else np.float32  # a sample on the edge counts as runtimes round it
+    one = kind(1)
+    for number, roi in enumerate(rois.astype(kind)):
+        x1, y1, x2, y2 = roi * kind(attrs.float("spatial_scale")) - kind(0.5 if half else 0.0)
+        tall, wide = (y2 - y1, x2 - x1) if half else (max(y2 - y1, one), max(x2 - x1, one))
         rows = ratio if ratio > 0 else max(math.ceil(tall / height), 0)
         columns = ratio if ratio > 0 else max(math.ceil(wide / width), 0)
         if rows == 0 or columns == 0:

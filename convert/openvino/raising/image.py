@@ -13,7 +13,6 @@ from ..dialect import DOMAIN
 from .support import (
     Results,
     call,
-    cast,
     choice,
     constant,
     dimension,
@@ -23,7 +22,6 @@ from .support import (
     normal_axes,
     number,
     rank_of,
-    required,
     shaped,
     sizes,
     vector,
@@ -194,45 +192,6 @@ def grid_sample(op: Builder, node: Node) -> Results:
     return call(
         op, "GridSample", given(node, 0), given(node, 1), mode=mode, padding_mode=padding, align_corners=aligned
     )
-
-
-_ALIGNED = {"asymmetric": "output_half_pixel", "half_pixel_for_nn": "half_pixel", "half_pixel": "half_pixel"}
-
-
-@rule(DOMAIN, "ROIAlign")
-def roi_align(op: Builder, node: Node) -> Results:
-    """ROIAlign-3, -9 (`aligned_mode`; "half_pixel" also moves the boxes by half a pixel of the image).
-
-    "max" is the greatest of the sampled values and 0, while ONNX's compares what each corner contributes: so the
-    samples are taken singly, as bins of one sample each, and pooled.
-    """
-    x, boxes, batches = given(node, 0), given(node, 1), cast(op, given(node, 2), DType.INT64)
-    mode = choice(node, "aligned_mode", "asymmetric", _ALIGNED)
-    if str(node.attributes.get("aligned_mode", "")).lower() == "half_pixel":
-        boxes = op.Add(boxes, number(op, 0.5, boxes))
-    height, width = int(required(node, "pooled_h")), int(required(node, "pooled_w"))
-    samples = int(node.attributes.get("sampling_ratio", 0))
-    greatest = choice(node, "mode", "avg", {"avg": False, "max": True})
-    if greatest and not samples:
-        raise Unsupported(node, "the greatest of a number of samples that depends on the box")
-    fine = samples if greatest else 1
-    found = call(
-        op,
-        "RoiAlign",
-        x,
-        boxes,
-        batches,
-        mode="avg",
-        output_height=height * fine,
-        output_width=width * fine,
-        sampling_ratio=1 if greatest else samples,
-        spatial_scale=float(node.attributes.get("spatial_scale", 1.0)),
-        coordinate_transformation_mode=mode,
-    )
-    if not greatest:
-        return found
-    pooled = op.MaxPool(found, kernel_shape=[fine, fine], strides=[fine, fine])
-    return op.Max(pooled, number(op, 0, pooled))
 
 
 @rule(DOMAIN, "Col2Im")

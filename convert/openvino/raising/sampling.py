@@ -18,28 +18,18 @@ class Pixels(NamedTuple):
     height: Value  # int64 [1], like the width
     width: Value
 
-    @property
-    def row(self) -> list[int]:
-        """The axes that a row of the table adds to what is gathered."""
-        return [-1] if self.table.rank == 2 else []
-
-    def value(self, op: Builder, plane: Value, y: Value, x: Value) -> Value:
-        """The pixels of planes at rows and columns (int64; what they broadcast to is the result's shape)."""
-        pixels = reckoned(op, "Mul", self.height, self.width)
-        place = op.Add(op.Add(op.Mul(plane, pixels), op.Mul(y, self.width)), x)
-        return op.Gather(self.table, place, axis=0)
-
     def between(self, op: Builder, plane: Value, y: Value, x: Value) -> Value:
-        """Bilinear interpolation in planes at places that lie on the image (floats): 0 to height - 1, 0 to width - 1."""
+        """Bilinear interpolation in planes, at places on the image: 0 to height - 1 and 0 to width - 1, as floats."""
+        begin = op.Mul(plane, reckoned(op, "Mul", self.height, self.width))
         top, left = op.Floor(y), op.Floor(x)
-        rows = [cast(op, one, DType.INT64) for one in (top, op.Ceil(y))]
         columns = [cast(op, one, DType.INT64) for one in (left, op.Ceil(x))]
         down, right = op.Sub(y, top), op.Sub(x, left)
-        if self.row:
-            down, right = (op.Unsqueeze(one, op.const(self.row)) for one in (down, right))
+        if self.table.rank == 2:  # a row of the table is one more axis of what is gathered
+            down, right = (op.Unsqueeze(one, op.const([-1])) for one in (down, right))
         lines = []
-        for row in rows:
-            first, second = (self.value(op, plane, row, column) for column in columns)
+        for row in (top, op.Ceil(y)):
+            line = op.Add(begin, op.Mul(cast(op, row, DType.INT64), self.width))
+            first, second = (op.Gather(self.table, op.Add(line, column), axis=0) for column in columns)
             lines.append(op.Add(first, op.Mul(op.Sub(second, first), right)))
         return op.Add(lines[0], op.Mul(op.Sub(lines[1], lines[0]), down))
 
