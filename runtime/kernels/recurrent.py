@@ -123,7 +123,10 @@ def _order(lengths: Array, steps: int) -> Array:
 
 
 def _unroll(step: Step, gates: Array, state: State, lengths: Array) -> tuple[Array, State]:
-    """All hidden states (steps, batch, hidden), zero after a sequence's end, and the state at its end."""
+    """All hidden states (steps, batch, hidden), zero after a sequence's end, and the state at its end.
+
+    Of an empty sequence that is zero, too, whatever it began with: ONNX says nothing, runtimes agree on it.
+    """
     outputs = np.zeros((*gates.shape[:2], state[0].shape[1]), gates.dtype)
     ragged = bool(np.any(lengths != gates.shape[0]))
     for time in range(gates.shape[0]):
@@ -134,6 +137,8 @@ def _unroll(step: Step, gates: Array, state: State, lengths: Array) -> tuple[Arr
             state = tuple(np.where(alive, after, before) for after, before in zip(new, state, strict=True))
         else:
             outputs[time], state = new[0], new
+    if ragged:
+        state = tuple(np.where(lengths[:, None] > 0, value, 0) for value in state)
     return outputs, state
 
 

@@ -23,7 +23,7 @@ def sequence(name, kind, direction="forward", lengths=(4, 4), gates=None, bias=N
                 5,
                 x,
                 *given,
-                i32(list(lengths)),
+                *([] if lengths is None else [i32(list(lengths))]),
                 floats(ways, gates * HIDDEN, INPUT, seed=5, scale=0.5),
                 floats(ways, gates * HIDDEN, HIDDEN, seed=6, scale=0.5),
                 floats(ways, (bias or gates) * HIDDEN, seed=7, scale=0.5),
@@ -66,6 +66,12 @@ def cell(name, kind, opset, bias=None, gates=None, **attributes):
     )
 
 
+def at_run_time(kind, direction):
+    """Lengths that are an input, one of them 0."""
+    name, arrays, build = sequence(f"given_{direction}", kind, direction, lengths=None)
+    return (name, [*arrays, i32(0, 3)], build)
+
+
 CASES = table(
     [
         *[
@@ -89,6 +95,21 @@ CASES = table(
         cell("linear", "GRU", 3, bias=4, linear_before_reset=True),
         cell("1", "RNN", 1),
         cell("clip", "LSTM", 4, clip=0.2),
+        *[cell("clipped", kind, opset, clip=0.3) for kind, opset in (("GRU", 3), ("RNN", 1))],
+        cell("clipped_linear", "GRU", 3, bias=4, linear_before_reset=True, clip=0.3),
+        *[sequence("clipped", kind, clip=0.3) for kind in ("LSTM", "GRU", "RNN")],
+        sequence("clipped_both", "LSTM", "bidirectional", lengths=(3, 1), clip=0.3),
+        cell("functions", "LSTM", 4, activations=["tanh", "relu", "sigmoid"]),
+        cell("functions", "GRU", 3, activations=["relu", "sigmoid"]),
+        *[cell(f"{one}", "RNN", 1, activations=[one]) for one in ("relu", "sigmoid", "tanh")],
+        sequence("functions", "LSTM", "bidirectional", activations=["relu", "sigmoid", "relu"]),
+        sequence("functions", "GRU", "reverse", lengths=(1, 3), activations=["tanh", "relu"]),
+        sequence("functions", "RNN", "bidirectional", lengths=(3, 2), activations=["relu"]),
+        *[
+            at_run_time(kind, direction)
+            for kind in ("LSTM", "GRU", "RNN")
+            for direction in ("forward", "reverse", "bidirectional")
+        ],
         ("dft", [floats(3, 4, 2)], lambda x: node("DFT", 7, x, i64([1]))),
         ("dft_two", [floats(3, 4, 5, 2)], lambda x: node("DFT", 7, x, i64([-1, 0]))),
         ("dft_sizes", [floats(3, 4, 2)], lambda x: node("DFT", 7, x, i64([0, 1]), i64([5, -1]))),
