@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ....passes.errors import Unsupported
-from ....passes.graph import Node
+from ....passes.graph import Node, Value
 from ....passes.protos import enum_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
@@ -47,7 +47,10 @@ def einsum(op: Builder, node: Node) -> Results:
 
 @rule(DOMAIN, "ScaledDotProductAttention")
 def attention(op: Builder, node: Node) -> Results:
-    """ScaledDotProductAttention-13: batch dimensions broadcast, a causal one ignores its mask."""
+    """ScaledDotProductAttention-13: batch dimensions broadcast, a causal one ignores its mask.
+
+    A sink is one more score of each row that takes its share of the weights, but has no value.
+    """
     query, key, value = given(node, 0), given(node, 1), given(node, 2)
     mask, scale = node.input(3), node.input(4)
     if scale is None:
@@ -69,7 +72,16 @@ def attention(op: Builder, node: Node) -> Results:
         array = constant(mask)
         if array is None or array.any():
             scores = op.Add(scores, mask)
-    return op.MatMul(op.Softmax(scores, axis=-1), value)
+    return op.MatMul(_weights(op, scores, node.input(5)), value)
+
+
+def _weights(op: Builder, scores: Value, sink: Value | None) -> Value:
+    if sink is None:
+        return op.Softmax(scores, axis=-1)
+    ends = op.const([-1])
+    rows = op.Concat(op.Slice(op.Shape(scores), op.const([0]), ends), op.const([1]), axis=0)
+    shared = op.Softmax(op.Concat(scores, op.Expand(sink, rows), axis=-1), axis=-1)
+    return op.Slice(shared, op.const([0]), ends, ends)
 
 
 # quantization --------------------------------------------------------------------------------------
