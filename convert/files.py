@@ -10,18 +10,15 @@ from ..passes.errors import InvalidModel
 from ..passes.graph import Graph, Value, bulk
 from ..passes.infer import infer
 from ..passes.pipeline import Pipeline
-from ..passes.structure.elements import PartsToElements
+from ..passes.structure.canonical import settle
 from ..passes.structure.sequences import SequencesToStacks
-from ..passes.structure.simplify import RemoveDead, Simplify
-from ..passes.structure.slots import PruneSlots
+from ..passes.structure.simplify import RemoveDead
 from ..passes.types import SequenceType, TensorType, merge_dims
 from ..runtime import RAISER
 from .format import FORMATS, Format, format_of
 from .onnx.opset import change_opset, lowest_opset
 
 Opset = int | Literal["min"] | None
-
-_CANONICAL = Pipeline([PartsToElements(), Simplify(), PruneSlots(), RemoveDead()])
 
 
 def load(path: str | Path, format: str | None = None) -> Graph:
@@ -56,10 +53,7 @@ def to_hub(graph: Graph) -> Graph:
     if graph.dialect == "hub":
         return graph
     raised = FORMATS[graph.dialect].raise_graph(graph)
-    infer(raised)
-    if any(node.regions for node in raised.nodes):
-        _CANONICAL(raised)
-        infer(raised)
+    settle(raised)
     return raised
 
 

@@ -19,6 +19,7 @@ from ..dialect import (
     InputMap,
     OutputMap,
 )
+from ..origin import ORIGIN
 
 _IF_MAPS = {"then_body": (THEN_INPUTS, THEN_OUTPUTS), "else_body": (ELSE_INPUTS, ELSE_OUTPUTS)}
 
@@ -29,6 +30,8 @@ def prune(graph: Graph) -> None:
     while modified:
         modified = RemoveDead()(graph).modified
         for inner, node in list(graph.walk()):
+            if node.meta and ORIGIN in node.meta:  # as it was in the file
+                continue
             if "body" in node.regions:
                 modified |= _prune_loop(inner, node)
             elif node.regions:

@@ -24,6 +24,7 @@ from ....passes.types import DType, TensorType
 from ....runtime.oracles.states import state_input_name, state_output_name
 from ..dialect import DOMAIN
 from ..types import parse_shape
+from .origins import Origins
 from .support import Results, element_type, given
 
 GIVEN_SUFFIX = ".given"
@@ -32,10 +33,11 @@ GIVEN_SUFFIX = ".given"
 
 @dataclass
 class States:
-    """The variables met so far, by id. `Rewriter.context` of a raising."""
+    """The variables met so far, by id, and which layer became what. `Rewriter.context` of a raising."""
 
     inputs: dict[str, list[Value]] = field(default_factory=dict)  # the variable's value, and whether it is given
     outputs: dict[str, Value] = field(default_factory=dict)
+    origins: Origins = field(default_factory=Origins)
 
 
 def _states(op: Builder, node: Node) -> States:

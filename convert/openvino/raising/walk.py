@@ -17,6 +17,7 @@ from ....passes.graph import Graph, Node, Value, bulk
 from ....passes.hub import HUB
 from ....passes.protos import ENUMS
 from ....passes.rewrite import Builder, Rewriter, Rule, combine
+from ....passes.structure.canonical import settle
 from ..dialect import META, PORT, Net, Port
 from . import (
     activation,
@@ -60,6 +61,8 @@ def _checked(rule: Rule) -> Rule:
         count = 1 if isinstance(made, Value) else len(made or ())
         if made is not None and count != len(node.outputs):
             raise InvalidModel(f"{node!r}: it has {len(node.outputs)} outputs, not {count}")
+        if made is not None:
+            op.rewriter.context.origins.record(node, made)
         return made
 
     return check
@@ -111,6 +114,9 @@ def raise_graph(graph: Graph) -> Graph:
         _name_outputs(rewriter, new, _output_names(graph))
         _add_states(rewriter, new, states)
         _drop_unused_constants(new)
+        if any(node.regions for node in new.nodes):
+            settle(new)
+        states.origins.mark(new)
     _check_types(new)
     if rewriter.notes:
         new.meta[NOTES] = list(rewriter.notes)

@@ -1,0 +1,187 @@
+"""Layers that come back as they were: their hub form is still there, unchanged, and so is what feeds it.
+
+Raising marks what a layer became (`convert.openvino.origin`). Here each mark is proved in the graph at hand: the same
+operators with the same attributes and constants, fed as they were. Where that holds, one node of domain "openvino"
+takes their place, which lowering copies; where it doesn't, the operators are lowered like any others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from ....passes.graph import Graph, Node, Value
+from ....passes.structure.simplify import RemoveDead
+from ....passes.tensor import TensorData
+from ....passes.types import merge
+from ..dialect import DOMAIN
+from ..origin import ORIGIN, Input, Origin, Output, conforms, same_data
+
+_TOTAL = """
+    BatchToSpace DepthToSpace FakeQuantize GRN GRUCell GRUSequence Gelu GroupNormalization HSigmoid HSwish Interpolate
+    LSTMCell LSTMSequence LogSoftmax MVN Mish NormalizeL2 RNNCell RNNSequence ScaledDotProductAttention ShuffleChannels
+    SoftMax SoftPlus SpaceToBatch SpaceToDepth Split Swish VariadicSplit
+"""
+_ANYWHERE = frozenset(_TOTAL.split())
+"""Layers that mean what their hub form means whatever they are fed with. Others leave open what the hub defines (a
+negative index, a division by zero), so they come back only if all that leads to them is as it was in the file."""
+
+
+def restore(graph: Graph) -> None:
+    """Put the layers back into a hub graph that was raised from OpenVINO; the marks are taken off, other graphs stay.
+
+    What was restored, and all inside of it, has its Origin in `meta`.
+    """
+    for inner in graph.graphs():
+        if _Restorer(inner, inner is graph).run():
+            RemoveDead()(inner)
+
+
+@dataclass(slots=True)
+class _Found:
+    """A layer's form in the graph: the nodes by number of the step, the values that feed it by place."""
+
+    nodes: dict[int, Node] = field(default_factory=dict)
+    inputs: dict[int, Value] = field(default_factory=dict)
+
+
+class _Restorer:
+    def __init__(self, graph: Graph, root: bool) -> None:
+        self._graph = graph
+        self._kept: dict[Value, tuple[Origin, int] | str] = {}
+        if root:
+            self._kept |= {value: value.name for value in graph.inputs}
+        self._constants = {(id(value.data), value.name): value for value in graph.constants}
+
+    def run(self) -> bool:
+        """Whether there was anything to restore."""
+        marked: dict[Origin, list[Node]] = {}
+        for node in self._graph.topological():
+            if node.meta and ORIGIN in node.meta and node.domain != DOMAIN:
+                marked.setdefault(node.meta.pop(ORIGIN), []).append(node)
+        for origin, nodes in marked.items():
+            while nodes:
+                found = self._match(origin, nodes)
+                if found is None:
+                    nodes.pop(0)
+                    continue
+                nodes = [node for node in nodes if node not in found.nodes.values()]
+                self._take(origin, found)
+        return bool(marked)
+
+    # finding -------------------------------------------------------------------------------------
+
+    def _match(self, origin: Origin, marked: Sequence[Node]) -> _Found | None:
+        """The form that the first of the marked nodes belongs to, all of its outputs that are still there included."""
+        results = [source.step for source in origin.results if isinstance(source, Output)]
+        for number in dict.fromkeys(results):
+            found = _Found()
+            if not _unify(origin, found, [(number, marked[0])]):
+                continue
+            for other in dict.fromkeys(results):
+                for node in marked[1:]:
+                    wider = _Found(dict(found.nodes), dict(found.inputs))
+                    if other not in found.nodes and _unify(origin, wider, [(other, node)]):
+                        found = wider
+                        break
+            return found
+        return None
+
+    def _take(self, origin: Origin, found: _Found) -> None:
+        """Let a layer take the place of its form if it may; take note of what is as it was in the file."""
+        results = {
+            place: found.nodes[source.step].outputs[source.place]
+            for place, source in enumerate(origin.results)
+            if isinstance(source, Output) and source.step in found.nodes
+        }
+        if not all(conforms(value.type, origin.types[place]) for place, value in found.inputs.items()):
+            return
+        kept = all(
+            place in origin.sources and self._kept.get(value) == origin.sources[place]
+            for place, value in found.inputs.items()
+        )
+        anywhere = origin.layer.op_type in _ANYWHERE and not _leads_to(results.values(), found.inputs.values())
+        if origin.is_whole and found.inputs.keys() == origin.types.keys() and (kept or anywhere):
+            results = self._layer(origin, found, results)
+        if kept:
+            self._kept |= {value: (origin, place) for place, value in results.items()}
+
+    def _layer(self, origin: Origin, found: _Found, results: dict[int, Value]) -> dict[int, Value]:
+        """The layer's outputs, used instead of `results`."""
+        layer, graph = origin.layer, self._graph
+        made = graph.add_node(
+            layer.op_type,
+            [self._input(origin, found, place) for place in range(len(layer.inputs))],
+            [value.name if (value := results.get(place)) else "" for place in range(len(layer.outputs))],
+            layer.attributes,
+            domain=layer.domain,
+            version=layer.version,
+            name=layer.name,
+            regions={name: region.copy() for name, region in layer.regions.items()},
+        )
+        made.meta = layer.meta
+        for node in (made, *(inner for region in made.regions.values() for _, inner in region.walk())):
+            node.meta = {**(node.meta or {}), ORIGIN: origin}
+        for place, (new, old) in enumerate(zip(made.outputs, layer.outputs, strict=True)):
+            value = results.get(place, old)
+            new.type, new.meta = merge(value.type, old.type), value.meta
+            if place in results:
+                graph.replace_uses(value, new)
+        return {place: made.outputs[place] for place in results}
+
+    def _input(self, origin: Origin, found: _Found, place: int) -> Value | None:
+        place = origin.twice.get(place, place)
+        constant = origin.constants.get(place)
+        if constant is None or constant.data is None:
+            return found.inputs.get(place)
+        key = id(constant.data), constant.name
+        value = self._constants.get(key)
+        if value is None:
+            value = self._constants[key] = self._graph.add_constant(constant.data, constant.name)
+            value.meta = constant.meta
+        return value
+
+
+def _unify(origin: Origin, found: _Found, pairs: list[tuple[int, Node]]) -> bool:
+    """Whether these nodes are these steps, together with all that leads to them; what they are is put into `found`."""
+    while pairs:
+        number, node = pairs.pop()
+        if number in found.nodes:
+            if found.nodes[number] is not node:
+                return False
+            continue
+        step = origin.steps[number]
+        if not step.is_like(node):
+            return False
+        found.nodes[number] = node
+        for source, value in zip(step.inputs, node.inputs, strict=True):
+            if isinstance(source, Output):
+                if value is None or value.producer is None or value.index != source.place:
+                    return False
+                pairs.append((source.step, value.producer))
+            elif not _fits(found, source, value):
+                return False
+    return True
+
+
+def _fits(found: _Found, source: Input | TensorData | None, value: Value | None) -> bool:
+    """Whether a value is the layer's input or the constant that it should be."""
+    if source is None or value is None:
+        return source is value
+    if isinstance(source, Input):
+        return found.inputs.setdefault(source.place, value) is value
+    return value.data is not None and same_data(source, value.data)
+
+
+def _leads_to(results: Iterable[Value], inputs: Iterable[Value]) -> bool:
+    """Whether one of `results` is needed to compute one of `inputs`."""
+    wanted, seen = set(results), set[Value]()
+    stack = list(inputs) if len(wanted) > 1 else []
+    while stack:
+        value = stack.pop()
+        if value in wanted:
+            return True
+        if value not in seen and value.producer is not None:
+            seen.add(value)
+            stack += [item for item in value.producer.inputs if item is not None]
+    return False

@@ -1,0 +1,108 @@
+"""Remembering, while a graph is raised, which layer became which operators (see `convert.openvino.origin`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ....passes.graph import Graph, Node, Value
+from ..origin import ORIGIN, Input, Origin, Output, Source, Step
+
+
+class _Elsewhere(Exception):
+    """A layer's outputs hang on more than its inputs and constants."""
+
+
+class Origins:
+    """The layers raised so far: what `record` is told while rules are applied becomes marks in `mark`."""
+
+    def __init__(self) -> None:
+        self._told: list[tuple[Node, list[Value]]] = []
+
+    def record(self, node: Node, made: Value | Sequence[Value]) -> None:
+        """`node` is a layer as its rule saw it, `made` what the rule returned."""
+        self._told.append((node, [made] if isinstance(made, Value) else list(made)))
+
+    def mark(self, graph: Graph) -> None:
+        """Put an Origin on every node that makes an output of a layer, where the form hangs on the layer's inputs."""
+        found: dict[Value, tuple[Origin, int]] = {}
+        inputs = {value: value.name for value in graph.inputs}
+        owners: dict[Node, Origin] = {}
+        for node, made in self._told:
+            try:
+                origin = _origin(node, made, owners)
+            except _Elsewhere:
+                continue
+            for place, value in enumerate(node.inputs):
+                if value is None or value.data is not None:
+                    continue
+                source = found.get(value) or inputs.get(value)
+                if source is not None:
+                    origin.sources[place] = source
+            for place, value in enumerate(made):
+                if value.producer is not None and owners.get(value.producer) is origin:
+                    found[value] = origin, place
+                    value.producer.meta = {**(value.producer.meta or {}), ORIGIN: origin}
+
+
+def _origin(node: Node, made: list[Value], owners: dict[Node, Origin]) -> Origin:
+    layer = node.outputs[0].producer
+    assert layer is not None
+    origin = Origin(layer)
+    places: dict[Value, int] = {}
+    for place, value in enumerate(node.inputs):
+        if value is None:
+            continue
+        if value.data is not None:
+            origin.constants[place] = value
+        elif value in places:
+            origin.twice[place] = places[value]
+        else:
+            places[value] = place
+            origin.types[place] = value.type
+    numbers: dict[Node, int] = {}
+
+    def source(value: Value | None) -> Source:
+        if value is None:
+            return None
+        if value in places:
+            return Input(places[value])
+        if value.data is not None:
+            return value.data
+        assert value.producer is not None
+        return Output(numbers[value.producer], value.index)
+
+    def pending(one: Node) -> list[Node]:
+        found: list[Node] = []
+        for value in one.inputs:
+            if value is None or value in places or value.data is not None:
+                continue
+            if value.producer is None:
+                raise _Elsewhere
+            if value.producer not in numbers:
+                found.append(value.producer)
+        return found
+
+    stack = [value.producer for value in made if value not in places and value.producer is not None]
+    while stack:
+        one = stack[-1]
+        if one in numbers:
+            stack.pop()
+            continue
+        if one in owners:
+            raise _Elsewhere
+        waiting = pending(one)
+        if waiting:
+            stack += waiting
+            continue
+        stack.pop()
+        numbers[one] = len(origin.steps)
+        origin.steps.append(Step.of(one, [source(value) for value in one.inputs]))
+    for value in made:
+        if value.name == "" and value.producer is None:  # an output that nobody wants
+            origin.results.append(None)
+        elif value.producer is None and value not in places and value.data is None:
+            raise _Elsewhere
+        else:
+            origin.results.append(source(value))
+    owners.update(dict.fromkeys(numbers, origin))
+    return origin

@@ -1,0 +1,20 @@
+"""The form in which a freshly raised graph is handed on."""
+
+from __future__ import annotations
+
+from ..graph import Graph
+from ..infer import infer
+from ..pipeline import Pipeline
+from .elements import PartsToElements
+from .simplify import RemoveDead, Simplify
+from .slots import PruneSlots
+
+_CANONICAL = Pipeline([PartsToElements(), Simplify(), PruneSlots(), RemoveDead()])
+
+
+def settle(graph: Graph) -> None:
+    """Find all types that can be found; bring control flow to its canonical form. Both change the graph in place."""
+    infer(graph)
+    if any(node.regions for node in graph.nodes):
+        _CANONICAL(graph)
+        infer(graph)
