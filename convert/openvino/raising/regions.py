@@ -11,10 +11,11 @@ import numpy as np
 
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node, Value
-from ....passes.rewrite import Builder, collect, rule
+from ....passes.rewrite import Builder, collect, combine, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .sampling import pixels
+from . import position_sensitive
+from .sampling import listed, pixels
 from .support import Results, call, cast, choice, given, number, required, steps
 
 _ALIGNED = {"asymmetric": "output_half_pixel", "half_pixel_for_nn": "half_pixel", "half_pixel": "half_pixel"}
@@ -171,4 +172,41 @@ def _channels_second(op: Builder, value: Value) -> Value:
     return op.Transpose(value, perm=[0, 3, 1, 2])
 
 
-RULES = collect(globals())
+# regions of rows (batch, x1, y1, x2, y2) ------------------------------------------------------------
+
+
+@rule(DOMAIN, "ROIPooling")
+def roi_pooling(op: Builder, node: Node) -> Results:
+    """ROIPooling-2: "max" over cells of whole pixels; "bilinear" takes one sample for each cell, the corners being
+    shares of the image. Regions from the first of a batch below 0 on are 0."""
+    x, boxes = given(node, 0), given(node, 1)
+    cells = _cells(node)
+    greatest = choice(node, "method", "max", {"max": True, "bilinear": False})
+    rows = listed(op, node, boxes)
+    if greatest:
+        known = op.Concat(cast(op, rows.batch, rows.corners[0].tensor.dtype or DType.FLOAT32), *rows.corners, axis=1)
+        scale = float(node.attributes.get("spatial_scale", 1.0))
+        return rows.live(op, call(op, "MaxRoiPool", x, known, pooled_shape=list(cells), spatial_scale=scale))
+    table = pixels(op, x)
+    left, top, right, bottom = rows.corners
+    y, x_ = (
+        op.Unsqueeze(_along(op, start, end, count, table.last(op, start, axis)), op.const([2 - axis]))
+        for axis, (start, end, count) in enumerate(((top, bottom, cells[0]), (left, right, cells[1])))
+    )
+    valid = op.And(*(table.holds(op, place, axis) for axis, place in enumerate((y, x_))))
+    plane = op.Unsqueeze(rows.batch, op.const([2]))
+    found = table.between(op, plane, table.held(op, y, 0), table.held(op, x_, 1))
+    found = op.Where(op.Unsqueeze(valid, op.const([-1])), found, number(op, 0, found))
+    return rows.live(op, _channels_second(op, found))
+
+
+def _along(op: Builder, start: Value, end: Value, count: int, last: Value) -> Value:
+    """The places from `start` to `end` of the way to the last pixel, or the one between them: [regions, count]."""
+    if count == 1:
+        return op.Mul(op.Mul(op.Add(start, end), number(op, 0.5, start)), last)
+    pace = op.Div(op.Mul(op.Sub(end, start), last), number(op, count - 1, start))
+    index = op.const(np.arange(count - 1), start.tensor.dtype or DType.FLOAT32)
+    return op.Concat(op.Add(op.Mul(index, pace), op.Mul(start, last)), op.Mul(end, last), axis=1)
+
+
+RULES = combine(collect(globals()), position_sensitive.RULES)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ....passes.graph import Value
+from ....passes.errors import InvalidModel
+from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder
 from ....passes.types import DType
-from .support import cast, dimension, number, reckoned, shaped
+from .support import cast, dimension, number, rank_of, reckoned, shaped, size
 
 
 class Pixels(NamedTuple):
@@ -37,6 +38,10 @@ class Pixels(NamedTuple):
         """Places along the rows (0) or columns (1) brought onto the image."""
         return op.Min(op.Max(place, number(op, 0, place)), self.last(op, place, axis))
 
+    def holds(self, op: Builder, place: Value, axis: int) -> Value:
+        """Whether places along the rows (0) or columns (1) lie on the image."""
+        return op.And(op.GreaterOrEqual(place, number(op, 0, place)), op.LessOrEqual(place, self.last(op, place, axis)))
+
     def last(self, op: Builder, like: Value, axis: int) -> Value:
         """The last row (0) or column (1), of the element type of `like`."""
         extent = (self.height, self.width)[axis]
@@ -56,6 +61,37 @@ def pixels(op: Builder, x: Value, groups: Sequence[int] = ()) -> Pixels:
         x = shaped(op, x, [planes, channels, height, width])
     rows = reckoned(op, "Mul", planes, reckoned(op, "Mul", height, width))
     return Pixels(shaped(op, op.Transpose(x, perm=[0, 2, 3, 1]), [rows, channels]), height, width)
+
+
+class Listed(NamedTuple):
+    """Regions as rows (batch, x1, y1, x2, y2), every field [regions, 1].
+
+    A list may end before its rows do, with a batch below 0.
+    """
+
+    batch: Value  # int64, 0 behind the end
+    corners: list[Value]
+    ended: Value
+
+    def live(self, op: Builder, value: Value) -> Value:
+        """`value`, [regions, ., ., .], with 0 for the regions behind the list's end."""
+        ended = op.Unsqueeze(self.ended, op.const([2, 3]))
+        return op.Where(ended, number(op, 0, value), value)
+
+
+def listed(op: Builder, node: Node, boxes: Value) -> Listed:
+    """The regions in `boxes`, [regions, 5].
+
+    Raises:
+        InvalidModel: it has another shape.
+    """
+    if rank_of(node, boxes) != 2 or size(boxes, 1) not in (None, 5):
+        raise InvalidModel(f"{node!r}: its regions aren't rows of 5 numbers")
+    first, *corners = op.Split(boxes, axis=1, num_outputs=5, _outputs=5)
+    batch, zero = cast(op, first, DType.INT64), op.const([0])
+    below = cast(op, op.Less(batch, zero), DType.INT64)
+    ended = op.Greater(op.CumSum(below, op.const(0)), zero)
+    return Listed(op.Max(batch, zero), list(corners), ended)
 
 
 def single(op: Builder, x: Value) -> Pixels:
