@@ -13,7 +13,7 @@ from .dialect import DOMAIN
 _OPSETS: dict[int, str] = {
     1: """
         Abs Acos Add Asin Atan AvgPool Ceiling Clamp Concat Convert ConvertLike Convolution ConvolutionBackpropData
-        Cos Cosh DepthToSpace Divide Elu Equal Erf Exp Floor FloorMod Greater GreaterEqual
+        Cos Cosh DepthToSpace Divide Elu Equal Erf Exp FakeQuantize Floor FloorMod Greater GreaterEqual
         GroupConvolution GroupConvolutionBackpropData HardSigmoid LRN Less LessEqual Log LogicalAnd LogicalNot
         LogicalOr LogicalXor MatMul Maximum Minimum Mod Multiply Negative NotEqual PReLU Power ReLU ReduceLogicalAnd
         ReduceLogicalOr ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum Reshape ReverseSequence Select Selu
@@ -31,8 +31,9 @@ _OPSETS: dict[int, str] = {
     11: "Interpolate TopK",
     12: "GroupNormalization Pad ScatterElementsUpdate",
     13: "BitwiseAnd BitwiseNot BitwiseOr BitwiseXor ScaledDotProductAttention",
-    15: "BitwiseLeftShift BitwiseRightShift Col2Im STFT ScatterNDUpdate",
+    15: "BitwiseLeftShift BitwiseRightShift Col2Im STFT ScatterNDUpdate StringTensorPack StringTensorUnpack",
     16: "Identity OneHot",
+    17: "ErfInv",
 }
 OPSETS: dict[str, int] = {name: opset for opset, names in _OPSETS.items() for name in names.split()}
 """The opset that an operator is taken from where a rule names none: the oldest with the attributes we use."""

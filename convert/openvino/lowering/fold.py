@@ -57,7 +57,7 @@ def folded(op: Builder, node: Node) -> list[Value] | None:
     inputs = [value for value in node.inputs if value is not None]
     if not inputs or node.regions or node.op_type in _KEPT or not all(map(_is_small, inputs)):
         return None
-    if any(value.tensor.dtype is None for value in node.outputs if value.name):
+    if any(value.tensor.dtype in (None, DType.STRING) for value in node.outputs if value.name):
         return None
     graph = Graph("hub")
     twins = {value: graph.add_constant(value.data, f"in{index}") for index, value in enumerate(inputs)}

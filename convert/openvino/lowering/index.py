@@ -190,18 +190,4 @@ def einsum(op: Builder, node: Node) -> Value:
     return op.Einsum(*node.inputs, equation=node.attributes["equation"].replace(" ", ""))
 
 
-@rule("ai.onnx.ml", "ArrayFeatureExtractor")
-def array_feature_extractor(op: Builder, node: Node) -> Value:
-    data, places = required(node, 0), required(node, 1)
-    found = op.Gather(data, vector(op, places), i64(op, -1), batch_dims=0)
-    return found if data.rank != 1 else op.Unsqueeze(found, i64(op, [0]))
-
-
-@rule("ai.onnx.ml", "Binarizer")
-def binarizer(op: Builder, node: Node) -> Value:
-    data = required(node, 0)
-    above = op.Greater(data, number(op, node, node.attributes.get("threshold", 0.0), data))
-    return op.Select(above, number(op, node, 1, data), number(op, node, 0, data))
-
-
 RULES = collect(globals())

@@ -1,0 +1,147 @@
+"""Hub -> OpenVINO: text. OpenVINO's CPU moves strings; what looks into them goes by their bytes.
+
+A tensor of strings is unpacked to a table of bytes, a row for each string with -1 behind its end, and packed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ....passes.errors import Unsupported
+from ....passes.graph import Node, Value
+from ....passes.rewrite import Builder, collect, rule
+from ....passes.types import DType
+from ....runtime.kernels.base import text
+from .tools import i64, range_of, required, reshape, shape_of, vector
+
+MOVES_TEXT = frozenset(
+    ["Identity", "Reshape", "Gather", "Concat", "Transpose", "Squeeze", "Unsqueeze", "Flatten", "Shape", "Size"]
+)
+"""Operators that OpenVINO's CPU runs on strings as on numbers."""
+READS_TEXT = frozenset(
+    ["CategoryMapper", "Equal", "LabelEncoder", "OneHotEncoder", "StringConcat", "StringNormalizer", "TfIdfVectorizer"]
+)
+"""Operators that have a rule for strings."""
+GIVES_TEXT = frozenset(["LinearClassifier", "SVMClassifier", "TreeEnsembleClassifier"])
+"""Operators that may give strings without taking any."""
+
+
+def table_of(texts: Sequence[str], width: int = 0) -> np.ndarray:
+    """int32 [strings, bytes], -1 behind the end of each; at least one column."""
+    rows = [text.encode() for text in texts]
+    table = np.full((len(rows), max([width, 1, *map(len, rows)])), -1, np.int32)
+    for row, content in zip(table, rows, strict=True):
+        row[: len(content)] = np.frombuffer(content, np.uint8)
+    return table
+
+
+def letters(op: Builder, value: Value, width: int | None = None) -> Value:
+    """The bytes of strings as i32 [*shape, width], -1 behind the end; without a width that of the longest."""
+    if value.data is not None:
+        array = value.data.numpy()
+        found = table_of([text(item) for item in array.reshape(-1)], width or 0)
+        return op.const(found.reshape(*array.shape, found.shape[1]))
+    begins, ends, symbols = op.StringTensorUnpack(value, _outputs=3)
+    if width is None:
+        lengths = op.Concat(vector(op, op.Subtract(ends, begins)), op.const(np.zeros(1, np.int32)), axis=0)
+        count = op.Convert(op.ReduceMax(lengths, i64(op, [0]), keep_dims=True), destination_type="i64")
+    else:
+        count = i64(op, [width])
+    steps = range_of(op, count)
+    first, behind = (op.Unsqueeze(op.Convert(bound, destination_type="i64"), i64(op, [-1])) for bound in (begins, ends))
+    bytes_ = op.Concat(op.Convert(symbols, destination_type="i32"), op.const(np.array([-1], np.int32)), axis=0)
+    end = op.Subtract(shape_of(op, bytes_), i64(op, [1]))
+    places = op.Add(first, steps)
+    return op.Gather(bytes_, op.Select(op.Less(places, behind), places, end), i64(op, 0), batch_dims=0)
+
+
+def packed(op: Builder, table: Value) -> Value:
+    """Strings of i32 [*shape, bytes]; what is negative doesn't count."""
+    inside = op.GreaterEqual(table, op.const(0, DType.INT32))
+    lengths = op.ReduceSum(op.Convert(inside, destination_type="i32"), i64(op, [-1]), keep_dims=False)
+    flat = op.CumSum(vector(op, lengths), i64(op, 0), exclusive=False, reverse=False)
+    ends = op.Reshape(flat, shape_of(op, lengths), special_zero=False)
+    places = vector(op, op.NonZero(vector(op, inside), output_type="i64"))
+    symbols = op.Convert(op.Gather(vector(op, table), places, i64(op, 0), batch_dims=0), destination_type="u8")
+    return op.StringTensorPack(op.Subtract(ends, lengths), ends, symbols)
+
+
+def chosen(op: Builder, node: Node, places: Value, texts: Sequence[str]) -> Value:
+    """The strings at integer places of a list. The places aren't constant: OpenVINO's CPU holds no constant text."""
+    if places.data is not None:
+        raise Unsupported(node, "it gives constant text, which OpenVINO's CPU doesn't hold")
+    return packed(op, op.Gather(op.const(table_of(texts)), places, i64(op, 0), batch_dims=0))
+
+
+def is_text(value: Value | None) -> bool:
+    return value is not None and value.tensor.dtype is DType.STRING
+
+
+@rule("", "Equal")
+def equal(op: Builder, node: Node) -> Value | None:
+    """All bytes are the same, and as many."""
+    a, b = required(node, 0), required(node, 1)
+    if not is_text(a):
+        return None
+    tables = [letters(op, value) for value in (a, b)]
+    widths = [op.Gather(shape_of(op, table), i64(op, [-1]), i64(op, 0), batch_dims=0) for table in tables]
+    longest = op.Maximum(*widths)
+    same = op.Equal(*(_widened(op, table, width, longest) for table, width in zip(tables, widths, strict=True)))
+    return op.ReduceLogicalAnd(same, i64(op, [-1]), keep_dims=False)
+
+
+def _widened(op: Builder, table: Value, width: Value, wanted: Value) -> Value:
+    """A table filled up with -1 to a width."""
+    rank = table.rank or 1
+    more = op.Concat(i64(op, [0] * (rank - 1)), op.Subtract(wanted, width), axis=0)
+    return op.Pad(table, i64(op, [0] * rank), more, op.const(-1, DType.INT32), pad_mode="constant")
+
+
+@rule("", "StringConcat")
+def string_concat(op: Builder, node: Node) -> Value:
+    """The bytes of the one behind those of the other."""
+    tables = [letters(op, required(node, index)) for index in range(2)]
+    shapes = [shape_of(op, required(node, index)) for index in range(2)]
+    common = op.ShapeOf(op.Add(*(op.Broadcast(i64(op, 0), shape, mode="numpy") for shape in shapes)), output_type="i64")
+    wide = []
+    for table in tables:
+        width = op.Gather(shape_of(op, table), i64(op, [-1]), i64(op, 0), batch_dims=0)
+        wide.append(op.Broadcast(table, op.Concat(common, width, axis=0), mode="numpy"))
+    return packed(op, op.Concat(*wide, axis=-1))
+
+
+@rule("", "StringNormalizer")
+def string_normalizer(op: Builder, node: Node) -> Value:
+    """Without the stopwords; one empty string where nothing is left."""
+    if node.attributes.get("case_change_action", "NONE") != "NONE":
+        raise Unsupported(node, "IR has no operator that changes the case of letters")
+    if not node.attributes.get("is_case_sensitive", 0) and node.attributes.get("stopwords"):
+        raise Unsupported(node, "IR has no operator that compares letters whatever their case")
+    x = required(node, 0)
+    words = [text(word) for word in node.attributes.get("stopwords") or ()]
+    flat = reshape(op, x, [-1])
+    begins, ends, symbols = op.StringTensorUnpack(flat, _outputs=3)
+    if not words:  # OpenVINO's CPU can't give an input's own text
+        return _as_rows(op, op.StringTensorPack(begins, ends, symbols), x)
+    stops = table_of(words)
+    stops = table_of(words, stops.shape[1] + 1)
+    alike = op.Equal(op.Unsqueeze(letters(op, flat, stops.shape[1]), i64(op, [1])), op.const(stops))
+    stopped = op.ReduceLogicalAnd(alike, i64(op, [2]), keep_dims=False)
+    kept = op.LogicalNot(op.ReduceLogicalOr(stopped, i64(op, [1]), keep_dims=False))
+    places = vector(op, op.NonZero(kept, output_type="i64"))
+    # an empty string stands behind the others, and is taken where none of them is
+    empty, count = op.const(np.zeros(1, np.int32)), shape_of(op, places)
+    spare = op.Convert(op.Equal(count, i64(op, [0])), destination_type="i64")
+    taken = op.Concat(places, op.Broadcast(shape_of(op, kept), spare, mode="numpy"), axis=0)
+    bounds = [op.Gather(op.Concat(bound, empty, axis=0), taken, i64(op, 0), batch_dims=0) for bound in (begins, ends)]
+    return _as_rows(op, op.StringTensorPack(*bounds, symbols), x)
+
+
+def _as_rows(op: Builder, made: Value, like: Value) -> Value:
+    """A vector with the rank of `like`, whose first axis is 1."""
+    return made if like.rank == 1 else op.Unsqueeze(made, i64(op, [0]))
+
+
+RULES = collect(globals())
