@@ -78,6 +78,11 @@ def cli() -> None:
 )
 @_shape
 @click.option(
+    "--fuse-recurrent",
+    is_flag=True,
+    help="Turn loops that are an LSTM, GRU or RNN into the operator, which runs faster.",
+)
+@click.option(
     "--verify",
     "trials",
     type=click.IntRange(0),
@@ -94,6 +99,7 @@ def convert(
     to_format: str | None,
     opset: Opset,
     shapes: Sequence[tuple[str, tuple[int, ...]]],
+    fuse_recurrent: bool,
     trials: int,
     timeout: float,
     json_file: str | None,
@@ -107,6 +113,7 @@ def convert(
             to_format=to_format,
             opset=opset,
             shapes=dict(shapes),
+            fuse_recurrent=fuse_recurrent,
             verify=trials,
             timeout=timeout,
         )

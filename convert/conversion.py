@@ -16,6 +16,7 @@ from ..passes.opset import Change
 from ..runtime.compare.record import Report
 from .files import Opset, load, set_shapes, to_dialect
 from .format import format_of
+from .fusing import to_dialect_fused
 from .onnx.check import objection
 from .verification import TIMEOUT
 from .verification import verify as verify_files
@@ -84,6 +85,7 @@ def convert(
     to_format: str | None = None,
     opset: Opset = None,
     shapes: Mapping[str, tuple[int, ...]] | None = None,
+    fuse_recurrent: bool = False,
     verify: int = TRIALS,
     timeout: float = TIMEOUT,
 ) -> ConversionReport:
@@ -95,6 +97,7 @@ def convert(
         opset: for ONNX targets: the source's own if it is ONNX too, else 21 where left out; "min" is the lowest
             that can say the model (from ONNX to ONNX).
         shapes: static shapes of inputs, where the source leaves them open.
+        fuse_recurrent: turn loops that are an LSTM, GRU or RNN into the operator; the report says which.
         verify: sets of designed inputs for the check; 0 turns it off.
         timeout: seconds a runtime may take for one set of inputs.
 
@@ -109,7 +112,7 @@ def convert(
     graph = load(source, from_format)
     if shapes:
         set_shapes(graph, shapes)
-    made = to_dialect(graph, wanted, opset)
+    made = (to_dialect_fused if fuse_recurrent else to_dialect)(graph, wanted, opset)
     report = ConversionReport(
         str(source),
         str(target),

@@ -7,6 +7,7 @@ The operators are evaluated by onnx's reference kernels, at their own versions.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -42,11 +43,16 @@ class _Known:
 
 
 @dataclass(slots=True)
-class _Search:
-    """One question: every value is evaluated once, and no more than `_MOST_NODES` operators."""
+class Knowledge:
+    """What is known of a graph's values: each is evaluated once, and no more than `left` operators."""
 
     found: dict[Value, _Known | None] = field(default_factory=dict)
     left: int = _MOST_NODES
+
+    def array(self, value: Value) -> np.ndarray[Any, Any] | None:
+        """The elements of a value that are certain; None where not all of them are, or there are more than 4096."""
+        known = self.value(value)
+        return None if known is None or known.unknown is not None else known.array
 
     def value(self, value: Value | None) -> _Known | None:
         if value is None:
@@ -96,8 +102,7 @@ def known_array(value: Value | None) -> np.ndarray[Any, Any] | None:
     array = constant_array(value)
     if array is not None or value is None or value.producer is None:
         return array
-    known = _Search().value(value)
-    return None if known is None or known.unknown is not None else known.array
+    return Knowledge().array(value)
 
 
 def _mask(known: _Known) -> np.ndarray[Any, Any]:
@@ -131,8 +136,8 @@ def _kernel(op_type: str, version: int) -> Any:
         return None
 
 
-def _evaluate(node: Node, inputs: list[np.ndarray[Any, Any] | None]) -> np.ndarray[Any, Any] | None:
-    """The first output of an operator, None where the kernel can't tell."""
+def evaluated(node: Node, inputs: Sequence[np.ndarray[Any, Any] | None]) -> list[np.ndarray[Any, Any]] | None:
+    """All the outputs of an operator, None where the kernel can't tell."""
     kernel = _kernel(node.op_type, node.version)
     if kernel is None or any(isinstance(value, AttributeRef) for value in node.attributes.values()):
         return None
@@ -144,5 +149,10 @@ def _evaluate(node: Node, inputs: list[np.ndarray[Any, Any] | None]) -> np.ndarr
             outputs = kernel(proto, options).run(*inputs)
     except Exception:  # whatever it says: the model may be wrong there, which isn't this module's to find
         return None
-    made = np.asarray(outputs[0])
-    return made if len(outputs) == 1 and made.size <= _MOST_ELEMENTS else None
+    return [np.asarray(output) for output in outputs]
+
+
+def _evaluate(node: Node, inputs: Sequence[np.ndarray[Any, Any] | None]) -> np.ndarray[Any, Any] | None:
+    """The first output of an operator, None where the kernel can't tell."""
+    made = evaluated(node, inputs)
+    return made[0] if made is not None and len(made) == 1 and made[0].size <= _MOST_ELEMENTS else None

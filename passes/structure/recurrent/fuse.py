@@ -1,0 +1,82 @@
+"""Loops that are an LSTM, GRU or RNN -> the operator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ...graph import Graph, Node, Value
+from ...hub import HUB
+from ...loop import Loop, is_loop
+from ...pipeline import PassResult
+from ...rewrite import Builder, Names, Rewriter
+from .algebra import NotRecurrent
+from .build import built
+from .match import found
+from .outside import Outside
+
+
+@dataclass(frozen=True)
+class FuseRecurrent:
+    """A loop whose body is a recurrent cell becomes the operator, which runtimes run several times faster.
+
+    Before::
+
+        h: float32[2, 3], y: float32[9, 2, 3] = Loop(trip=_, condition=_) {
+          sliced   x: float32[2, 4] = xs[axis=0]
+          carried  h_before: float32[2, 3] = h0 <- h_after
+          stacked  y[axis=0] <- h_after
+          a: float32[2, 3] = MatMul(x, w)
+          b: float32[2, 3] = MatMul(h_before, r)
+          s: float32[2, 3] = Add(a, b)
+          h_after: float32[2, 3] = Tanh(s)
+        }
+
+    After::
+
+        rnn: float32[9, 1, 2, 3], rnn_1: float32[1, 2, 3] = RNN(xs, W, R, _, _, Unsqueeze(h0, [0]))
+        y: float32[9, 2, 3] = Squeeze(rnn, [1])
+        h: float32[2, 3] = Squeeze(rnn_1, [0])
+
+    It is recognised by what the next states are, multiplied out, not by the operators that say it. Weights must be
+    constant; what the loop gives must be what the operator gives. Where there may be no steps, or no batch, at which
+    runtimes' operators give something else, the operator stands in an If.
+
+    `notes` takes up what became of each loop.
+    """
+
+    notes: list[str] = field(default_factory=list, compare=False)
+
+    def __call__(self, graph: Graph) -> PassResult:
+        names = Names(value.name for inner in graph.graphs() for value in inner.values())
+        outside = Outside(graph)
+        modified = False
+        for inner in list(graph.graphs()):
+            op = Builder(Rewriter(HUB, {}, names=names), inner)
+            for node in inner.nodes:
+                if is_loop(node):
+                    modified |= self._fuse(op, node, outside)
+        return PassResult(graph, modified)
+
+    def _fuse(self, op: Builder, node: Node, outside: Outside) -> bool:
+        graph, loop = op.graph, Loop(node)
+        title = f"the loop {node.name or ', '.join(value.name for value in node.outputs)!r}"
+        try:
+            match = found(graph, loop, outside)
+            results = built(op, match, outside)
+        except NotRecurrent as reason:
+            self.notes.append(f"{title} is no recurrent operator: {reason}")
+            return False
+        named: set[Value] = set()
+        for old, new in results.items():
+            new = op.Identity(new) if new in named else new
+            named.add(new)
+            graph.replace_uses(old, new)
+            new.name, new.meta = old.name, old.meta
+        graph.remove_node(node)
+        cell = match.cell
+        reverse = next(iter(match.sequences.values())).reverse
+        self.notes.append(
+            f"{title} is {'an' if cell.kind in ('LSTM', 'RNN') else 'a'} {cell.kind}"
+            f" of {match.states[0].width} units{', backwards' if reverse else ''}"
+        )
+        return True

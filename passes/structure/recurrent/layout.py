@@ -1,0 +1,241 @@
+"""What operators that move elements about make of vectors: axes put in and taken away, features cut and joined."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from ...graph import Node
+from .algebra import NotRecurrent, constant
+from .outside import Size
+from .reader import Known, Reader, Readings, Step, Whole
+from .vectors import Axes, Axis, Vector
+
+_END = 2**31 - 1  # what a Slice that doesn't know the size says
+
+
+def _axes(reader: Reader, node: Node, rank: int) -> list[int]:
+    """The axes that Squeeze or Unsqueeze names, of so many."""
+    found = reader.integers(node.input(1))
+    if found is None:
+        shape = node.inputs[0].tensor.static_shape if node.inputs[0] is not None else None
+        if node.input(1) is not None or shape is None:
+            raise NotRecurrent("the axes that its body takes away or puts in aren't known")
+        found = [axis for axis, size in enumerate(shape) if size == 1]
+    return [axis % rank for axis in found]
+
+
+def _unsqueeze(reader: Reader, node: Node) -> Known:
+    known = reader.known(node.inputs[0])
+    if isinstance(known, Step):
+        return Step(known.scale, known.offset, known.rank + len(reader.integers(node.input(1)) or ()))
+    vector = reader.vector(node.inputs[0])
+    count = len(reader.integers(node.input(1)) or ())
+    taken = _axes(reader, node, len(vector.axes) + count)
+    rest = iter(vector.axes)
+    return vector.with_axes("one" if axis in taken else next(rest) for axis in range(len(vector.axes) + count))
+
+
+def _squeeze(reader: Reader, node: Node) -> Known:
+    known = reader.known(node.inputs[0])
+    if isinstance(known, Step):
+        return Step(known.scale, known.offset)
+    vector = reader.vector(node.inputs[0])
+    taken = _axes(reader, node, len(vector.axes))
+    if any(vector.axes[axis] == "feature" for axis in taken):
+        raise NotRecurrent("its body takes the features' axis away")
+    # an axis that may be taken away has one entry: the batch, where that isn't said
+    return vector.with_axes(name for axis, name in enumerate(vector.axes) if axis not in taken)
+
+
+def _transpose(reader: Reader, node: Node) -> Known:
+    vector = reader.vector(node.inputs[0])
+    order = node.attributes.get("perm") or list(range(len(vector.axes)))[::-1]
+    return vector.with_axes(vector.axes[axis] for axis in order)
+
+
+def _target(reader: Reader, node: Node, old: Sequence[Size]) -> list[Size | None]:
+    """The sizes that a Reshape asks for; None: not known, or -1."""
+    stated = reader.outside.sizes(node.inputs[1])
+    if stated is None:
+        shape = node.output.tensor.shape
+        if shape is None:
+            raise NotRecurrent("the shape that its body gives a value isn't known")
+        return [dim if isinstance(dim, int) else None for dim in shape]
+    copied = not node.attributes.get("allowzero")
+    sizes: list[Size | None] = []
+    for index, size in enumerate(stated):
+        if size == 0 and copied and index < len(old):
+            size = old[index]
+        sizes.append(None if size == -1 else size)
+    return sizes
+
+
+def _reshape(reader: Reader, node: Node) -> Known:
+    value = node.inputs[0]
+    assert value is not None
+    known = reader.known(value)
+    if isinstance(known, Step):
+        return Step(known.scale, known.offset, len(reader.integers(node.input(1)) or ()))
+    vector = reader.vector(value)
+    old: list[Size] = [
+        vector.width if name == "feature" else reader.size(value, axis) for axis, name in enumerate(vector.axes)
+    ]
+    target = _target(reader, node, old)
+    moved = [(name, size) for name, size in zip(vector.axes, old, strict=True) if name != "one"]
+    open_sizes = sum(size is None for size in target)
+    rest = list(moved)
+    axes: list[Axis] = []
+    for size in target:
+        if size == 1 and not (rest and rest[0][1] == 1):
+            axes.append("one")
+            continue
+        if not rest or (size is not None and size != rest[0][1]) or (size is None and open_sizes > 1):
+            raise NotRecurrent("its body gives a value a shape in which batch and features aren't to be told apart")
+        axes.append(rest.pop(0)[0])
+    if rest:
+        raise NotRecurrent("its body joins batch and features")
+    return vector.with_axes(axes)
+
+
+def _flatten(reader: Reader, node: Node) -> Known:
+    vector = reader.vector(node.inputs[0])
+    axis = vector.axis(node.attributes.get("axis", 1)) if node.attributes.get("axis", 1) else 0
+    before = [name for name in vector.axes[:axis] if name != "one"]
+    after = [name for name in vector.axes[axis:] if name != "one"]
+    if after != ["feature"] or len(before) > 1:
+        raise NotRecurrent("its body joins batch and features")
+    axes: Axes = (before[0] if before else "one", "feature")
+    return vector.with_axes(axes)
+
+
+# along the features --------------------------------------------------------------------------------
+
+
+def _split(reader: Reader, node: Node) -> list[Known]:
+    vector = reader.vector(node.inputs[0])
+    if vector.axes[vector.axis(node.attributes.get("axis", 0))] != "feature":
+        raise NotRecurrent("its body splits something else than features")
+    sizes = reader.integers(node.input(1))
+    if sizes is None:
+        if node.input(1) is not None:
+            raise NotRecurrent("its body splits features into parts of unknown sizes")
+        count = int(node.attributes.get("num_outputs", len(node.outputs)))
+        part = -(-vector.width // count)
+        sizes = [min(part, vector.width - part * index) for index in range(count)]
+    edges = np.cumsum([0, *sizes]).tolist()
+    return [vector.taken(start, stop) for start, stop in pairwise(edges)]
+
+
+def _slice(reader: Reader, node: Node) -> Known:
+    known = reader.known(node.inputs[0])
+    if isinstance(known, Whole):
+        return _part(reader, node, known)
+    vector = reader.vector(node.inputs[0])
+    starts, ends = reader.integers(node.input(1)), reader.integers(node.input(2))
+    if starts is None or ends is None:
+        raise NotRecurrent("its body slices a value at places that aren't constant")
+    axes = list(range(len(starts))) if node.input(3) is None else reader.integers(node.input(3))
+    steps = [1] * len(starts) if node.input(4) is None else reader.integers(node.input(4))
+    if axes is None or steps is None or any(step != 1 for step in steps):
+        raise NotRecurrent("its body slices a value in steps")
+    for start, end, named in zip(starts, ends, axes, strict=True):
+        axis = vector.axis(named)
+        if vector.axes[axis] == "feature":
+            width = vector.width
+            low, high = (place + width if place < 0 else place for place in (start, end))
+            vector = vector.taken(low, high)
+        elif start or end < (1 if vector.axes[axis] == "one" else _END):
+            raise NotRecurrent("its body slices something else than features")
+    return vector
+
+
+def _gather(reader: Reader, node: Node) -> Known:
+    known, index = reader.known(node.inputs[0]), reader.known(node.inputs[1])
+    axis = int(node.attributes.get("axis", 0))
+    if isinstance(known, Whole) and isinstance(index, Step):
+        return _stepped(reader, known, index, axis, index.rank)
+    vector = reader.vector(node.inputs[0])
+    places = reader.integers(node.inputs[1])
+    if places is None or not isinstance(index, np.ndarray):
+        raise NotRecurrent("its body looks values up at places that aren't constant")
+    axis = vector.axis(axis)
+    if vector.axes[axis] == "one" and index.ndim < 2 and set(places) <= {0, -1} and len(places) == 1:
+        kept = index.ndim == 1
+        return vector.with_axes(name for place, name in enumerate(vector.axes) if kept or place != axis)
+    first = places[0] % vector.width if places else 0
+    if vector.axes[axis] != "feature" or index.ndim != 1 or places != list(range(first, first + len(places))):
+        raise NotRecurrent("its body looks values up in an order of its own")
+    return vector.taken(first, first + len(places))
+
+
+def _concat(reader: Reader, node: Node) -> Known:
+    knowns = [reader.known(value) for value in node.inputs]
+    first = next((known for known in knowns if isinstance(known, Vector)), None)
+    if first is None:
+        return reader.vector(node.inputs[0])
+    if first.axes[first.axis(node.attributes.get("axis", 0))] != "feature":
+        raise NotRecurrent("its body joins something else than features")
+    parts = []
+    for value, known in zip(node.inputs, knowns, strict=True):
+        if isinstance(known, np.ndarray) and known.ndim == len(first.axes) and known.size == known.shape[first.feature]:
+            vector = Vector(first.axes, (constant(known.reshape(-1)),))
+            if "batch" in first.axes:
+                raise NotRecurrent("its body joins a state with a constant")
+        else:
+            vector = reader.vector(value)
+        if vector.axes != first.axes:
+            raise NotRecurrent("values with different axes are joined")
+        parts += vector.parts
+    return Vector(first.axes, tuple(parts))
+
+
+# steps of a sequence -------------------------------------------------------------------------------
+
+
+def _stepped(reader: Reader, whole: Whole, index: Step, axis: int, kept: int) -> Vector:
+    """Step `index` of a sequence from around the loop; `kept` axes of 1 stand in its place."""
+    if kept > 1:
+        raise NotRecurrent("its body looks values up in an order of its own")
+    rank = whole.value.rank
+    size = reader.size(whole.value, axis) if rank is not None else None
+    forwards = (index.scale, index.offset) == (1, 0)
+    backwards = index.scale == -1 and (index.offset == -1 or (isinstance(size, int) and index.offset == size - 1))
+    if not forwards and not backwards:
+        raise NotRecurrent("its body takes the steps of its input in an order of its own")
+    vector = reader.step(whole.value, axis, backwards, False)
+    if not kept or rank is None:
+        return vector
+    axes = list(vector.axes)
+    axes.insert(axis % rank, "one")
+    return vector.with_axes(axes)
+
+
+def _part(reader: Reader, node: Node, whole: Whole) -> Vector:
+    """Slice of one step: from the pass's number to the next."""
+    start, end = reader.known(node.input(1)), reader.known(node.input(2))
+    axes, steps = reader.integers(node.input(3)), reader.integers(node.input(4))
+    if (
+        not isinstance(start, Step)
+        or end != Step(1, start.offset + 1, start.rank)
+        or start.scale != 1
+        or len(axes or [0]) != 1
+        or steps not in (None, [1])
+    ):
+        raise NotRecurrent("its body slices its input in a way of its own")
+    return _stepped(reader, whole, start, 0 if axes is None else axes[0], 1)
+
+
+READINGS: Readings = {
+    "Concat": _concat,
+    "Flatten": _flatten,
+    "Gather": _gather,
+    "Reshape": _reshape,
+    "Slice": _slice,
+    "Split": _split,
+    "Squeeze": _squeeze,
+    "Transpose": _transpose,
+    "Unsqueeze": _unsqueeze,
+}

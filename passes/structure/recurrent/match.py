@@ -1,0 +1,293 @@
+"""Which operator a loop is, if it is one: its slots, its states, its number of passes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ...graph import Graph, Value
+from ...loop import Captured, Carried, Entry, Iteration, Loop, Sliced, Stacked
+from ...types import DType
+from . import layout, masks, opened, operators
+from .algebra import Masked, NotRecurrent, Source, Sum, constant, of
+from .cells import Cell, gru, lstm, rnn
+from .outside import Outside, Size
+from .reader import Reader, Readings, Step, Taken, why
+from .vectors import Axes, Vector
+
+_READINGS: Readings = {**operators.READINGS, **layout.READINGS, **masks.READINGS, **opened.READINGS}
+_LONG = 2**31 - 1  # passes that no sequence has
+_TYPES = (DType.FLOAT32, DType.FLOAT16)
+
+
+@dataclass
+class State:
+    """A carried value that the recurrence is over, and its axes."""
+
+    entry: Entry
+    name: str
+    axes: Axes
+    width: int
+
+
+@dataclass
+class Found:
+    """What a loop is.
+
+    Attributes:
+        states: h, and LSTM's c.
+        sequences: the input is these, joined along the features.
+        lengths: of the sequences in the batch, as the loop looks at them; None: all of them whole.
+        every: the slots that stack h, with the axes of h there.
+    """
+
+    loop: Loop
+    cell: Cell
+    states: list[State]
+    sequences: dict[str, Taken]
+    lengths: Value | None
+    every: list[tuple[Entry, Axes]] = field(default_factory=list)
+
+
+def found(graph: Graph, loop: Loop, outside: Outside) -> Found:
+    """What operator a loop is.
+
+    Raises:
+        NotRecurrent: it is none, or it isn't certain.
+    """
+    reasons: list[NotRecurrent] = []
+    for hoist, feature in ((False, -1), (True, -1), (False, 0)):
+        try:
+            return _Attempt(graph, loop, outside, Reader(outside, _READINGS, feature, hoist)).found()
+        except NotRecurrent as reason:
+            reasons.append(reason)
+    raise reasons[0]
+
+
+@dataclass
+class _Attempt:
+    """One way to read a loop."""
+
+    graph: Graph
+    loop: Loop
+    outside: Outside
+    reader: Reader
+
+    def found(self) -> Found:
+        loop, reader = self.loop, self.reader
+        if not self._goes_on():
+            raise NotRecurrent("it may end before its input does")
+        wanted = [entry for entry in loop.of(Carried, Stacked) if self._is_wanted(entry)]
+        live = self._live(wanted)
+        self._enter(live)
+        leaving = [entry.leave for entry in (*live, *wanted) if entry.leave is not None]
+        reader.read(loop.body, leaving)
+        states = [self._state(entry) for entry in live]
+        if not 0 < len(states) < 3:
+            raise NotRecurrent(f"it has {len(states) or 'no'} states")
+        after = [self._after(state) for state in states]
+        after, masked = _unmasked(states, after)
+        cell, states, after = _recognised(states, after)
+        if states[0].entry.outside is None or states[0].entry.outside.tensor.dtype not in _TYPES:
+            raise NotRecurrent("runtimes have its operator for float32 only")
+        lengths = None if masked is None else reader.lengths[masked]
+        result = Found(loop, cell, states, self._sequences(cell), lengths)
+        seen = after[0] if masked is None else of(Masked(masked, after[0], constant(np.zeros(after[0].width))))
+        for entry in wanted:
+            if isinstance(entry.slot, Stacked):
+                result.every.append((entry, self._stacked(entry, seen)))
+        self._check_passes(result)
+        return result
+
+    # slots ----------------------------------------------------------------------------------------
+
+    def _goes_on(self) -> bool:
+        """Whether the condition is true whatever happens."""
+        entry = self.loop.condition
+        if entry is None:
+            return True
+        first = self.loop.initial_condition
+        if first is not None and not self._is_true(first):
+            return False
+        assert entry.leave is not None
+        return self._is_true(entry.leave) or self.outside.source(entry.leave) is entry.enter
+
+    def _is_true(self, value: Value) -> bool:
+        array = self.outside.array(value)
+        return array is not None and bool(array.size) and bool(array.all())
+
+    def _is_wanted(self, entry: Entry) -> bool:
+        result = entry.result
+        return result is not None and (bool(self.graph.uses(result)) or result in self.graph.outputs)
+
+    def _live(self, wanted: Sequence[Entry]) -> list[Entry]:
+        """The carried values that what is wanted depends on, counters aside."""
+        carried = self.loop.of(Carried)
+        counters = {entry.enter for entry in carried if self._counter(entry)}
+        live = [entry for entry in wanted if isinstance(entry.slot, Carried)]
+        reached: set[Value] = set()
+        stack = [entry.leave for entry in wanted]
+        while stack:
+            value = stack.pop()
+            if value is None or value in reached or value in counters:
+                continue
+            reached.add(value)
+            stack += value.producer.inputs if value.producer is not None else []
+            for entry in carried:
+                if entry.enter is value:
+                    if all(entry.place != other.place for other in live):
+                        live.append(entry)
+                    stack.append(entry.leave)
+        return sorted(live, key=lambda entry: entry.place.enter)
+
+    def _counter(self, entry: Entry) -> bool:
+        """Whether a carried value counts the passes; it is noted then."""
+        node = entry.leave.producer if entry.leave is not None else None
+        first = self.outside.array(entry.outside)
+        if node is None or node.op != ("", "Add") or entry.enter not in node.inputs or entry.enter is None:
+            return False
+        if first is None or first.size != 1 or first.dtype.kind not in "iu":
+            return False
+        other = [value for value in node.inputs if value is not entry.enter]
+        if len(other) != 1 or self.outside.number(other[0]) != 1:
+            return False
+        self.reader.values[entry.enter] = Step(1, int(first.reshape(-1)[0]), first.ndim)
+        return True
+
+    def _enter(self, live: Sequence[Entry]) -> None:
+        reader = self.reader
+        for number, entry in enumerate(live):
+            assert entry.enter is not None
+            shape = entry.leave.tensor.shape if entry.leave is not None else None
+            enter = entry.enter.tensor.shape
+            width = shape[reader.feature] if shape and enter and len(shape) == len(enter) else None
+            known = reader.state(f"state {number}", entry.enter, width if isinstance(width, int) else None)
+            reader.values[entry.enter] = known
+        for entry in self.loop.entries:
+            if entry.enter is None or entry.enter in reader.values:
+                continue
+            match entry.slot:
+                case Iteration():
+                    reader.values[entry.enter] = Step(1, 0)
+                case Captured():
+                    assert entry.outside is not None
+                    reader.captured[entry.enter] = entry.outside
+                case Sliced(axis=axis, part=None) as slot if slot in (_forwards(axis), _backwards(axis)):
+                    assert entry.outside is not None
+                    reader.values[entry.enter] = reader.step(entry.outside, axis, slot.reversed, True)
+                case Sliced():
+                    raise NotRecurrent("it doesn't take its input step by step, from one end to the other")
+                case _:
+                    pass
+
+    # states and results -----------------------------------------------------------------------------
+
+    def _state(self, entry: Entry) -> State:
+        assert entry.enter is not None
+        vector = self.reader.vector(entry.enter)
+        source = vector.parts[0].atom
+        assert isinstance(source, Source)
+        return State(entry, source.name, vector.axes, source.width)
+
+    def _after(self, state: State) -> Sum:
+        """What the next value of a state is."""
+        vector = self.reader.vector(state.entry.leave)
+        if vector.axes != state.axes or len(vector.parts) != 1 or vector.width != state.width:
+            raise NotRecurrent("a state comes out in another shape than it goes in")
+        return vector.parts[0]
+
+    def _stacked(self, entry: Entry, seen: Sum) -> Axes:
+        """The axes of h as it is stacked."""
+        known = self.reader.known(entry.leave)
+        if not isinstance(known, Vector):
+            raise NotRecurrent(why(known))
+        slot = entry.slot
+        assert isinstance(slot, Stacked)
+        if len(known.parts) != 1 or known.parts[0].key != seen.key:
+            raise NotRecurrent("it hands out something else of every step than the new h")
+        if slot.part is not None:
+            raise NotRecurrent("it joins the steps along an axis that they have")
+        return known.axes
+
+    # the number of passes ---------------------------------------------------------------------------
+
+    def _sequences(self, cell: Cell) -> dict[str, Taken]:
+        used = {name: self.reader.sequences[name] for gate in cell.gates for name in gate.inputs}
+        if not used:
+            raise NotRecurrent("it takes no input step by step")
+        if not any(gate.recurrent for gate in cell.gates):
+            raise NotRecurrent("no gate depends on the last state")
+        if len({taken.reverse for taken in used.values()}) > 1:
+            raise NotRecurrent("it takes one input forwards and another backwards")
+        return used
+
+    def _check_passes(self, result: Found) -> None:
+        """It makes as many passes as its input has steps."""
+        lengths = {taken.length for taken in result.sequences.values()}
+        for entry in self.loop.of(Sliced):
+            assert isinstance(entry.slot, Sliced) and entry.outside is not None
+            lengths.add(self.outside.size(entry.outside, entry.slot.axis))
+        if len(lengths) > 1:
+            raise NotRecurrent("it isn't certain that its inputs have equally many steps")
+        (length,) = lengths
+        sliced = all(taken.whole for taken in result.sequences.values())
+        if not self._as_many(length, sliced):
+            raise NotRecurrent("it isn't certain that it makes as many passes as its input has steps")
+        if length == 0:
+            raise NotRecurrent("its input has no steps")
+
+    def _as_many(self, length: Size, sliced: bool) -> bool:
+        trip = self.loop.trip
+        if trip is None:
+            return bool(self.loop.of(Sliced))
+        counts = self.outside.sizes(trip)
+        if counts is None or len(counts) != 1:
+            return False
+        count = counts[0]
+        if count == length:
+            return True
+        if not sliced or not isinstance(count, int):
+            return False
+        return count >= (length if isinstance(length, int) else _LONG)
+
+
+def _forwards(axis: int) -> Sliced:
+    return Sliced(axis)
+
+
+def _backwards(axis: int) -> Sliced:
+    return Sliced(axis, -1, 0, -1)
+
+
+def _unmasked(states: Sequence[State], after: Sequence[Sum]) -> tuple[list[Sum], str | None]:
+    """The next states without the choice by lengths, and the lengths."""
+    atoms = [part.atom for part in after]
+    if not any(isinstance(atom, Masked) for atom in atoms):
+        return list(after), None
+    names: set[str] = set()
+    inner: list[Sum] = []
+    for state, atom in zip(states, atoms, strict=True):
+        if not isinstance(atom, Masked) or atom.otherwise.key != of(Source(state.name, 0, state.width)).key:
+            raise NotRecurrent("its states don't stay as they are beyond the length of the sequence")
+        names.add(atom.lengths)
+        inner.append(atom.of)
+    if len(names) > 1:
+        raise NotRecurrent("its states go by different lengths")
+    return inner, names.pop()
+
+
+def _recognised(states: list[State], after: list[Sum]) -> tuple[Cell, list[State], list[Sum]]:
+    """The cell, and states and what comes after them with h first."""
+    sources = [Source(state.name, 0, state.width) for state in states]
+    if len(states) == 1:
+        cell = rnn if after[0].atom is not None else gru
+        return cell(sources[0], after[0]), states, after
+    try:
+        return lstm(sources, after), states, after
+    except NotRecurrent as reason:
+        try:
+            return lstm(sources[::-1], after[::-1]), states[::-1], after[::-1]
+        except NotRecurrent:
+            raise reason from None

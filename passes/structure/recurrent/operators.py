@@ -1,0 +1,257 @@
+"""What arithmetic operators and activations make of vectors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...graph import Node, Value
+from .algebra import NotRecurrent, Sum, constant
+from .reader import Array, Known, Reader, Reading, Readings, Step
+from .vectors import Vector, aligned, like
+
+_PLAIN = ("Sigmoid", "Tanh", "Relu", "Softplus", "Softsign")
+WITH_PARAMETERS: dict[str, tuple[tuple[str, float], ...]] = {
+    "HardSigmoid": (("alpha", 0.2), ("beta", 0.5)),
+    "Elu": (("alpha", 1.0),),
+    "LeakyRelu": (("alpha", 0.01),),
+    "ThresholdedRelu": (("alpha", 1.0),),
+}
+"""Activations with attributes, and what these are where nothing is said."""
+
+
+def _pair(reader: Reader, node: Node) -> tuple[Vector, Vector]:
+    """Both operands of an elementwise operator as vectors, at least one of which isn't constant."""
+    first, second = reader.known(node.inputs[0]), reader.known(node.inputs[1])
+    if isinstance(first, np.ndarray):
+        other = reader.vector(node.inputs[1])
+        return like(first, other), other
+    vector = reader.vector(node.inputs[0])
+    return vector, like(second, vector) if isinstance(second, np.ndarray) else reader.vector(node.inputs[1])
+
+
+def _combined(sign: float) -> Reading:
+    def read(reader: Reader, node: Node) -> Known:
+        step = _stepped(reader, node, int(sign))
+        if step is not None:
+            return step
+        axes, pairs = aligned(*_pair(reader, node))
+        return Vector(axes, tuple(a.plus(b, sign) for a, b in pairs))
+
+    return read
+
+
+def _stepped(reader: Reader, node: Node, sign: int) -> Step | None:
+    """The number of the pass and a constant added up."""
+    first, second = reader.known(node.inputs[0]), reader.known(node.inputs[1])
+    if isinstance(first, Step) and (number := _whole_number(second)) is not None:
+        return Step(first.scale, first.offset + sign * number, first.rank)
+    if isinstance(second, Step) and (number := _whole_number(first)) is not None:
+        return Step(sign * second.scale, number + sign * second.offset, second.rank)
+    return None
+
+
+def _whole_number(known: Known | None) -> int | None:
+    if isinstance(known, np.ndarray) and known.size == 1 and known.dtype.kind in "iu":
+        return int(known.reshape(-1)[0])
+    return None
+
+
+def _sum(reader: Reader, node: Node) -> Known:
+    knowns = [reader.known(value) for value in node.inputs]
+    first = next((known for known in knowns if isinstance(known, Vector)), None) or reader.vector(node.inputs[0])
+    total = first.each(lambda part: constant(np.zeros(part.width)))
+    for value, known in zip(node.inputs, knowns, strict=True):
+        vector = like(known, total) if isinstance(known, np.ndarray) else reader.vector(value)
+        axes, pairs = aligned(total, vector)
+        total = Vector(axes, tuple(a.plus(b) for a, b in pairs))
+    return total
+
+
+def _mul(reader: Reader, node: Node) -> Known:
+    axes, pairs = aligned(*_pair(reader, node))
+    return Vector(axes, tuple(a.times(b) for a, b in pairs))
+
+
+def _div(reader: Reader, node: Node) -> Known:
+    divisor = reader.known(node.inputs[1])
+    if isinstance(divisor, np.ndarray):
+        vector = reader.vector(node.inputs[0])
+        if not divisor.all():
+            raise NotRecurrent("its body divides by zero")
+        axes, pairs = aligned(vector, like(1 / divisor.astype(np.float64), vector))
+        return Vector(axes, tuple(a.times(b) for a, b in pairs))
+    if reader.outside.number(node.inputs[0]) == 1:
+        return _logistic(reader.vector(node.inputs[1]))
+    raise NotRecurrent("its body divides by a state or an input")
+
+
+def _logistic(divisor: Vector) -> Vector:
+    """1 / (1 + exp(-x)): Sigmoid."""
+
+    def change(part: Sum) -> Sum:
+        atom = part.plus(constant(np.ones(part.width)), -1.0).atom
+        if atom is None or getattr(atom, "function", None) != "Exp":
+            raise NotRecurrent("its body divides by a state or an input")
+        return atom.of.scaled(np.full(part.width, -1.0)).applied("Sigmoid")  # type: ignore[union-attr]
+
+    return divisor.each(change)
+
+
+def _neg(reader: Reader, node: Node) -> Known:
+    return reader.vector(node.inputs[0]).each(lambda part: part.scaled(np.full(part.width, -1.0)))
+
+
+def _same(reader: Reader, node: Node) -> Known | None:
+    return reader.known(node.inputs[0])
+
+
+def _cast(reader: Reader, node: Node) -> Known | None:
+    known = reader.known(node.inputs[0])
+    if isinstance(known, Vector) and node.inputs[0] is not None:
+        same = node.inputs[0].tensor.dtype is node.output.tensor.dtype
+        return known if same else None
+    return known if isinstance(known, Step) else None
+
+
+def _dropout(reader: Reader, node: Node) -> Known | None:
+    return None if node.input(2) is not None else reader.vector(node.inputs[0])
+
+
+# products with weights -----------------------------------------------------------------------------
+
+
+def _matmul(reader: Reader, node: Node) -> Known:
+    left, right = (reader.known(value) for value in node.inputs)
+    if isinstance(right, np.ndarray):
+        vector = reader.vector(node.inputs[0])
+        if vector.axes[-1] != "feature":
+            raise NotRecurrent("a weight is multiplied with the batch")
+        vector = _raised(vector, right.ndim)
+        return vector.through(_matrix(right))
+    vector = reader.vector(node.inputs[1])
+    if not isinstance(left, np.ndarray):
+        raise NotRecurrent("its body multiplies matrices that both change")
+    if vector.feature != max(len(vector.axes) - 2, 0):
+        raise NotRecurrent("a weight is multiplied with the batch")
+    return _raised(vector, left.ndim).through(_matrix(left).T)
+
+
+def _matrix(array: Array) -> Array:
+    """A matrix whose leading axes are 1."""
+    if array.ndim < 2 or any(size != 1 for size in array.shape[:-2]):
+        raise NotRecurrent("a weight is no matrix")
+    return array.reshape(array.shape[-2:])
+
+
+def _raised(vector: Vector, rank: int) -> Vector:
+    """A vector with the rank that its product with a weight of `rank` has."""
+    if rank < 3:
+        return vector
+    if len(vector.axes) == 1:
+        raise NotRecurrent("a weight is no matrix")
+    return vector.with_axes((*("one",) * (rank - len(vector.axes)), *vector.axes))
+
+
+def _gemm(reader: Reader, node: Node) -> Known:
+    alpha, beta = node.attributes.get("alpha", 1.0), node.attributes.get("beta", 1.0)
+    left, right = (reader.known(value) for value in node.inputs[:2])
+    turned = [bool(node.attributes.get(name)) for name in ("transA", "transB")]
+    if isinstance(right, np.ndarray):
+        vector, weight = reader.vector(node.inputs[0]), right.T if turned[1] else right
+        place, flip = 0 if turned[0] else 1, turned[0]
+    elif isinstance(left, np.ndarray):
+        vector, weight = reader.vector(node.inputs[1]), left if turned[0] else left.T
+        place, flip = 1 if turned[1] else 0, turned[1]
+    else:
+        raise NotRecurrent("its body multiplies matrices that both change")
+    if len(vector.axes) != 2 or vector.feature != place:
+        raise NotRecurrent("a weight is multiplied with the batch")
+    made = vector.through(_matrix(weight))
+    made = made.with_axes(made.axes[::-1] if flip else made.axes)
+    made = made.each(lambda part: part.scaled(np.full(part.width, alpha)))
+    bias = node.input(2)
+    if bias is None:
+        return made
+    known = reader.known(bias)
+    added = like(known, made) if isinstance(known, np.ndarray) else reader.vector(bias)
+    axes, pairs = aligned(made, added)
+    return Vector(axes, tuple(a.plus(b, beta) for a, b in pairs))
+
+
+# activations ---------------------------------------------------------------------------------------
+
+
+def _activation(reader: Reader, node: Node) -> Known:
+    parameters = [node.attributes.get(name, usual) for name, usual in WITH_PARAMETERS.get(node.op_type, ())]
+    return reader.vector(node.inputs[0]).each(lambda part: part.applied(node.op_type, *parameters))
+
+
+def _exp(reader: Reader, node: Node) -> Known:
+    return reader.vector(node.inputs[0]).each(lambda part: part.applied("Exp"))
+
+
+def _at_least_zero(part: Sum) -> Sum:
+    atom = part.atom
+    if getattr(atom, "function", None) == "AtMostOne":
+        return atom.of.applied("HardSigmoid", 1.0, 0.0)  # type: ignore[union-attr]
+    return part.applied("Relu")
+
+
+def _at_most_one(part: Sum) -> Sum:
+    atom = part.atom
+    if getattr(atom, "function", None) == "Relu":
+        return atom.of.applied("HardSigmoid", 1.0, 0.0)  # type: ignore[union-attr]
+    return part.applied("AtMostOne")
+
+
+def _bounded(reader: Reader, value: Value | None, low: float | None, high: float | None) -> Known:
+    """A vector between two numbers: Relu, HardSigmoid, or what ONNX's operators call clip."""
+    vector = reader.vector(value)
+    if low == 0 and high in (None, 1):
+        vector = vector if high is None else vector.each(_at_most_one)
+        return vector.each(_at_least_zero)
+    if low is None and high == 1:
+        return vector.each(_at_most_one)
+    if low is not None and high is not None and low == -high < 0:
+        return vector.each(lambda part: part.applied("Clip", high))
+    raise NotRecurrent("its body bounds values in a way no activation does")
+
+
+def _clip(reader: Reader, node: Node) -> Known:
+    bounds = [reader.outside.number(node.input(index)) for index in (1, 2)]
+    if any(node.input(index) is not None and bounds[index - 1] is None for index in (1, 2)):
+        raise NotRecurrent("its body bounds values by what isn't constant")
+    low, high = (None if bound is not None and abs(bound) > 1e37 else bound for bound in bounds)
+    return _bounded(reader, node.inputs[0], low, high)
+
+
+def _extreme(reader: Reader, node: Node) -> Known | None:
+    """Max or Min of a vector and a number."""
+    if len(node.inputs) != 2:
+        return None
+    numbers = [reader.outside.number(value) for value in node.inputs]
+    place = 0 if numbers[0] is None else 1
+    bound = numbers[1 - place]
+    if bound is None:
+        return None
+    return _bounded(reader, node.inputs[place], *((bound, None) if node.op_type == "Max" else (None, bound)))
+
+
+READINGS: Readings = {
+    **dict.fromkeys((*_PLAIN, *WITH_PARAMETERS), _activation),
+    "Add": _combined(1.0),
+    "Cast": _cast,
+    "Clip": _clip,
+    "Div": _div,
+    "Dropout": _dropout,
+    "Exp": _exp,
+    "Gemm": _gemm,
+    "Identity": _same,
+    "MatMul": _matmul,
+    "Max": _extreme,
+    "Min": _extreme,
+    "Mul": _mul,
+    "Neg": _neg,
+    "Sub": _combined(-1.0),
+    "Sum": _sum,
+}

@@ -1,0 +1,193 @@
+"""What is known of values from outside of a loop: constants, equal sizes, zeros."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...graph import Graph, Node, Value
+from ...infer import constant_array, words
+from ...loop import Captured, Loop, is_if, is_loop
+from ...opset.known import evaluated
+
+Array = np.ndarray[Any, Any]
+Size = int | tuple[object, int]
+"""The size of a dimension: a number, or a name for it. Equal ones are equal sizes."""
+
+_FOLDED = words(
+    "Add Cast Concat ConstantOfShape Div Expand Flatten Gather Identity Mul Neg Reshape Slice Split Squeeze Sub"
+    " Transpose Unsqueeze"
+)
+_ALIKE = words("Identity Cast Neg Tanh Sigmoid Relu Dropout ReverseSequence")  # results of the shape of input 0
+
+
+class Outside:
+    """Answers about the values of one model, regions included.
+
+    What a region captures is followed to where it comes from.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self._given = set(graph.inputs)  # one with a default may be given another value
+        self._captured: dict[Value, Value] = {}
+        self._arrays: dict[Value, Array | None] = {}
+        for _, node in graph.walk():
+            if is_loop(node):
+                for entry in Loop(node).of(Captured):
+                    if entry.enter is not None and entry.outside is not None:
+                        self._captured[entry.enter] = entry.outside
+            elif is_if(node):
+                for region in node.regions.values():
+                    self._captured.update(
+                        (inner, outer) for inner, outer in zip(region.inputs, node.captures, strict=True) if outer
+                    )
+
+    def source(self, value: Value) -> Value:
+        """The value itself, wherever it was captured or handed on by Identity."""
+        while True:
+            if value in self._captured:
+                value = self._captured[value]
+            elif _is(value.producer, "Identity") and value.producer is not None and value.producer.inputs[0]:
+                value = value.producer.inputs[0]
+            else:
+                return value
+
+    def array(self, value: Value | None) -> Array | None:
+        """The elements of a constant, or of what a few operators make of constants; None for everything else."""
+        if value is None:
+            return None
+        value = self.source(value)
+        if value not in self._arrays:
+            self._arrays[value] = None  # until it is known
+            self._arrays[value] = self._array(value)
+        return self._arrays[value]
+
+    def _array(self, value: Value) -> Array | None:
+        known = None if value in self._given else constant_array(value)
+        node = value.producer
+        if known is not None or node is None or node.domain or node.regions:
+            return known
+        if node.op_type in ("Shape", "Size"):
+            sizes = self.sizes(value) if node.op_type == "Shape" else None
+            numbers = [size for size in sizes or () if isinstance(size, int)]
+            return np.asarray(numbers, np.int64) if sizes is not None and len(numbers) == len(sizes) else None
+        if node.op_type not in _FOLDED:
+            return None
+        inputs = [self.array(item) for item in node.inputs]
+        if any(item is not None and array is None for item, array in zip(node.inputs, inputs, strict=True)):
+            return None
+        made = evaluated(node, inputs)
+        return None if made is None or value.index >= len(made) else made[value.index]
+
+    def number(self, value: Value | None) -> float | None:
+        """The one element of a constant."""
+        array = self.array(value)
+        return None if array is None or array.size != 1 else float(array.reshape(-1)[0])
+
+    # sizes ---------------------------------------------------------------------------------------
+
+    def size(self, value: Value, axis: int) -> Size:
+        """The size of one dimension, by where it comes from."""
+        value = self.source(value)
+        shape = value.tensor.shape
+        if shape is None:
+            return value, axis
+        axis %= len(shape)
+        dim = shape[axis]
+        if isinstance(dim, int):
+            return dim
+        if isinstance(dim, str):
+            return dim, 0
+        node = value.producer
+        found = None if node is None or node.domain or node.regions else self._size(node, axis, len(shape))
+        return (value, axis) if found is None else found
+
+    def _size(self, node: Node, axis: int, rank: int) -> Size | None:
+        first = node.inputs[0] if node.inputs else None
+        if first is None:
+            return None
+        if node.op_type == "Transpose":
+            order = node.attributes.get("perm") or list(range(rank))[::-1]
+            return self.size(first, order[axis])
+        if node.op_type in _ALIKE and first.rank == rank:
+            return self.size(first, axis)
+        if node.op_type in ("MatMul", "Gemm") and first.rank == rank and axis < rank - 1:
+            return None if node.attributes.get("transA") else self.size(first, axis)
+        if node.op_type in ("Add", "Mul", "Sub", "Div"):
+            return self._broadcast(node, axis, rank)
+        if node.op_type in ("Unsqueeze", "Squeeze"):
+            axes = self.array(node.input(1))
+            if axes is None:
+                return None
+            larger = rank if node.op_type == "Unsqueeze" else rank + axes.size
+            taken = {int(item) % larger for item in axes.reshape(-1)}
+            kept = [place for place in range(larger) if place not in taken]
+            return self.size(first, kept.index(axis) if node.op_type == "Unsqueeze" else kept[axis])
+        if node.op_type in ("Expand", "ConstantOfShape"):
+            sizes = self.sizes(first if node.op_type == "ConstantOfShape" else node.inputs[1])
+            return sizes[axis] if sizes is not None and len(sizes) == rank else None
+        return None
+
+    def _broadcast(self, node: Node, axis: int, rank: int) -> Size | None:
+        """The size along one axis of operands that are broadcast; None where more than one may count."""
+        found: set[Size] = set()
+        for value in node.inputs:
+            if value is None or value.rank is None:
+                return None
+            place = axis - rank + value.rank
+            found.add(1 if place < 0 else self.size(value, place))
+        found.discard(1)
+        return found.pop() if len(found) == 1 else None
+
+    def sizes(self, value: Value | None) -> list[Size] | None:
+        """The elements of a shape (or of a part of one, or one of it); None where they aren't known one by one."""
+        if value is None:
+            return None
+        value = self.source(value)
+        array = None if value in self._given else constant_array(value)
+        if array is not None:
+            whole = array.dtype.kind in "iu" and array.size < 16
+            return [int(item) for item in array.reshape(-1)] if whole else None
+        node = value.producer
+        first = node.inputs[0] if node is not None and not node.domain and node.inputs else None
+        if node is None or first is None:
+            return None
+        if node.op_type == "Shape":
+            if first.rank is None:
+                return None
+            every = [self.size(first, axis) for axis in range(first.rank)]
+            return every[node.attributes.get("start", 0) : node.attributes.get("end")]
+        if node.op_type == "Concat":
+            pieces = [self.sizes(item) for item in node.inputs]
+            known = [piece for piece in pieces if piece is not None]
+            return [size for piece in known for size in piece] if len(known) == len(pieces) else None
+        if node.op_type in ("Cast", "Unsqueeze", "Squeeze", "Reshape"):
+            return self.sizes(first)
+        if node.op_type in ("Gather", "Slice"):
+            known = self.sizes(first)
+            places = [self.array(item) for item in node.inputs[1:]]
+            if known is None or any(place is None for place in places):
+                return None
+            places = [place.reshape(-1) for place in places if place is not None]
+            if node.op_type == "Gather":
+                return [known[int(place)] for place in places[0] if -len(known) <= place < len(known)]
+            step = int(places[3][0]) if len(places) > 3 else 1
+            return known[int(places[0][0]) : int(places[1][0]) : step] if step > 0 else None
+        return None
+
+    def is_zero(self, value: Value) -> bool:
+        """Whether all the elements of a value are zero, whatever its shape."""
+        value = self.source(value)
+        node = value.producer
+        if _is(node, "ConstantOfShape") and node is not None:
+            filler = node.attributes.get("value")
+            return filler is None or not filler.numpy().any()
+        if _is(node, "Expand") and node is not None and node.inputs[0] is not None:
+            return self.is_zero(node.inputs[0])
+        array = self.array(value)
+        return array is not None and not array.any()
+
+
+def _is(node: Node | None, op_type: str) -> bool:
+    return node is not None and node.op == ("", op_type)

@@ -1,0 +1,278 @@
+"""Reading a loop's body: what each of its values is, in terms of the states and one step of the sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...graph import Graph, Node, Value
+from .algebra import NotRecurrent, Source, of
+from .outside import Outside, Size
+from .vectors import Axes, Vector, named
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Step:
+    """scale * (number of the pass) + offset, of shape [1] * rank."""
+
+    scale: int
+    offset: int
+    rank: int = 0
+
+
+@dataclass(frozen=True)
+class Running:
+    """Whether the pass is one of the first so many, which `lengths` of the graph around the loop says for each entry
+    of the batch; `negated`: whether it isn't. `axes` are those of the mask."""
+
+    lengths: Value
+    axes: Axes
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A value from around the loop that isn't constant, the same in each pass."""
+
+    value: Value
+
+
+@dataclass(frozen=True)
+class Odd:
+    """A value that no recurrence has."""
+
+    reason: str
+
+
+Known = Vector | Step | Running | Whole | Odd | Array
+
+
+@dataclass
+class Taken:
+    """A sequence that the body sees step by step.
+
+    Attributes:
+        value: of the graph around the loop.
+        axes: its axes.
+        reverse: whether the last step comes first.
+        whole: whether the loop's slots take it step by step (and not its body, which would fail beyond its end).
+        length: how many steps it has.
+    """
+
+    value: Value
+    axes: Axes
+    reverse: bool
+    whole: bool
+    length: Size
+
+    @property
+    def time(self) -> int:
+        return self.axes.index("time")
+
+
+Reading = Callable[["Reader", Node], "Known | Sequence[Known] | None"]
+Readings = Mapping[str, Reading]
+
+
+@dataclass
+class Reader:
+    """One attempt to read a body.
+
+    Attributes:
+        outside: what is known of the values around.
+        table: operator -> what it makes.
+        feature: the axis of the features in states and steps, -1 or 0.
+        hoist: whether sequences that are the product of another one and a matrix are read as that.
+        captured: what stands around the loop for what its body captures.
+        values: what is known by now.
+        sequences: by the names of their `Source`s.
+        lengths: of the sequences, by the names that `Masked` atoms know them by.
+    """
+
+    outside: Outside
+    table: Readings
+    feature: int = -1
+    hoist: bool = False
+    captured: dict[Value, Value] = field(default_factory=dict)
+    values: dict[Value, Known] = field(default_factory=dict)
+    sequences: dict[str, Taken] = field(default_factory=dict)
+    lengths: dict[str, Value] = field(default_factory=dict)
+
+    # what comes in --------------------------------------------------------------------------------
+
+    def state(self, name: str, value: Value, width: int | None) -> Known:
+        """A state, as the body gets it."""
+        try:
+            axes = named(value.tensor.shape, self.feature)
+            return Vector(axes, (of(Source(name, 0, self._width(value, axes.index("feature"), width))),))
+        except NotRecurrent as odd:
+            return Odd(str(odd))
+
+    def step(self, value: Value, axis: int, reverse: bool, whole: bool) -> Vector:
+        """One step of a sequence, which is sliced along an axis.
+
+        Raises:
+            NotRecurrent: it isn't known how it stands.
+        """
+        value = _itself(value)
+        if value.rank is None or not -value.rank <= axis < value.rank:
+            raise NotRecurrent("the rank of a sequence isn't known")
+        axis %= value.rank
+        hoisted = self._hoisted(value, axis) if self.hoist else None
+        if hoisted is not None:
+            root, axes, vector = hoisted
+        else:
+            root, axes = value, named(value.tensor.shape, self.feature, axis)
+            vector = None
+        name = self._name(Taken(root, axes, reverse, whole, self.size(value, axis)))
+        if vector is None:
+            width = self._width(value, axes.index("feature"), None)
+            return Vector(tuple(item for item in axes if item != "time"), (of(Source(name, 0, width)),))
+        return vector
+
+    def _name(self, taken: Taken) -> str:
+        name = sequence_name(taken.value, taken.axes)
+        known = self.sequences.get(name)
+        if known is not None:
+            if known.reverse != taken.reverse:
+                raise NotRecurrent("it reads its input forwards and backwards at once")
+            taken.whole &= known.whole
+        self.sequences[name] = taken
+        return name
+
+    def _width(self, value: Value, feature: int, known: int | None) -> int:
+        shape = value.tensor.shape
+        size = shape[feature] if shape is not None else None
+        if isinstance(size, int):
+            return size
+        if known is None:
+            raise NotRecurrent("the number of features isn't known")
+        return known
+
+    def _hoisted(self, value: Value, axis: int) -> tuple[Value, Axes, Vector] | None:
+        """What a sequence is the product of, its axes, and what one step of the sequence is made of it."""
+        path: list[Node] = []
+        current = value
+        while True:
+            node = current.producer
+            if node is None or node.domain or node.regions or node.op_type not in self.table:
+                return None
+            data = [item for item in node.inputs if item is not None and self.outside.array(item) is None]
+            if len(data) != 1:
+                return None
+            path.append(node)
+            current = data[0]
+            if node.op_type in ("MatMul", "Gemm"):
+                break
+        root = _itself(current)
+        for time in range(root.rank or 0):
+            reader = Reader(self.outside, self.table)
+            try:
+                axes = named(root.tensor.shape, -1, time)
+                width = self._width(root, axes.index("feature"), None)
+                start = Vector(axes, (of(Source(sequence_name(root, axes), 0, width)),))
+            except NotRecurrent:
+                continue
+            reader.values[root] = reader.values[current] = start
+            reader.evaluate(path[::-1])
+            found = reader.values.get(value)
+            if isinstance(found, Vector) and len(found.axes) > axis and found.axes[axis] == "time":
+                return root, axes, found.with_axes(item for item in found.axes if item != "time")
+        return None
+
+    # reading --------------------------------------------------------------------------------------
+
+    def read(self, body: Graph, wanted: Iterable[Value]) -> None:
+        """Evaluate what the wanted values are computed from."""
+        needed: set[Value] = set(wanted)
+        nodes: list[Node] = []
+        for node in reversed(body.topological()):
+            if any(value in needed for value in node.outputs):
+                needed.update(value for value in node.inputs if value is not None)
+                nodes.append(node)
+        self.evaluate(nodes[::-1])
+
+    def evaluate(self, nodes: Iterable[Node]) -> None:
+        for node in nodes:
+            if all(value in self.values or self.outside.array(value) is not None for value in node.outputs):
+                continue
+            try:
+                made = self._evaluate(node)
+            except NotRecurrent as odd:
+                made = [Odd(str(odd))] * len(node.outputs)
+            for value, known in zip(node.outputs, made, strict=False):
+                self.values[value] = known
+
+    def _evaluate(self, node: Node) -> Sequence[Known]:
+        reading = self.table.get(node.op_type) if not node.domain and not node.regions else None
+        made = None if reading is None else reading(self, node)
+        if made is None:
+            raise NotRecurrent(f"no recurrence has {'a' if node.domain else 'the'} {node.op_type} of its body")
+        return made if isinstance(made, list | tuple) else [made]  # type: ignore[list-item]
+
+    def known(self, value: Value | None) -> Known | None:
+        """What a value is; None where it is left out."""
+        if value is None:
+            return None
+        if value in self.values:
+            return self.values[value]
+        array = self.outside.array(value)
+        if array is not None:
+            return array
+        return Whole(_itself(self.captured.get(value, value)))
+
+    def vector(self, value: Value | None) -> Vector:
+        """A value that must be a vector.
+
+        Raises:
+            NotRecurrent: it isn't one.
+        """
+        known = self.known(value)
+        if isinstance(known, Vector):
+            return known
+        raise NotRecurrent(why(known))
+
+    def array(self, value: Value | None) -> Array | None:
+        """The elements of a constant."""
+        return None if value is None or value in self.values else self.outside.array(value)
+
+    def integers(self, value: Value | None) -> list[int] | None:
+        """The elements of a constant that holds axes, sizes or places."""
+        array = self.array(value)
+        return None if array is None or array.dtype.kind not in "iu" else [int(item) for item in array.reshape(-1)]
+
+    def size(self, value: Value, axis: int) -> Size:
+        return self.outside.size(value, axis)
+
+    def lengths_name(self, lengths: Value) -> str:
+        """What a `Masked` atom calls these lengths."""
+        self.lengths[lengths.name] = lengths
+        return lengths.name
+
+
+def _itself(value: Value) -> Value:
+    """A value of the same graph that another one is the same as."""
+    while value.producer is not None and value.producer.op == ("", "Identity") and value.producer.inputs[0] is not None:
+        value = value.producer.inputs[0]
+    return value
+
+
+def sequence_name(value: Value, axes: Axes) -> str:
+    """One name for one sequence, in whatever way it is found."""
+    return f"sequence {value.name} {axes.index('time')} {axes.index('feature')}"
+
+
+def why(known: Known | None) -> str:
+    """Why something isn't a vector."""
+    if isinstance(known, Odd):
+        return known.reason
+    if isinstance(known, Whole):
+        return f"its body uses {known.value.name!r}, which isn't constant, as a whole"
+    if isinstance(known, Step | Running):
+        return "its body computes with the number of the pass"
+    return "a constant stands where a state or an input is expected"
