@@ -1,6 +1,7 @@
 """Pooling of regions of interest; convolutions at places that the model computes."""
 
 import numpy as np
+import openvino as ov
 
 from .building import f32, floats, i32, node, table
 
@@ -52,6 +53,45 @@ def moving(name, rois=LISTED, offsets=None, channels=36, **attributes):
     return f"moving_{name}", given, lambda *x: node("DeformablePSROIPooling", 1, *x, **{**base, **attributes})
 
 
+WINDOW = {"strides": [1, 1], "pads_begin": [0, 0], "pads_end": [0, 0], "dilations": [1, 1], "auto_pad": "explicit"}
+
+
+def bits(name, shape=(2, 8, 5, 6), weights=(4, 8, 3, 2), **attributes):
+    given = {**WINDOW, "mode": "xnor-popcount", "pad_value": 0.0, **attributes}
+    chosen = np.random.default_rng(7).integers(0, 2, weights).astype(np.uint8)
+    packed = ov.op.Constant(ov.Type.u1, ov.Shape(list(weights)), chosen.reshape(-1).tolist())
+    return f"bits_{name}", [floats(*shape)], lambda x: node("BinaryConvolution", 1, x, packed, **given)
+
+
+def bending(name, opset=8, outputs=(3, 4), kernel=(3, 2), masked=False, channels=4, shapes=None, **attributes):
+    given = {**WINDOW, "group": 1, "deformable_group": 1, **attributes}
+    if opset == 8:
+        given.setdefault("bilinear_interpolation_pad", False)
+    count, groups = kernel[0] * kernel[1], given["deformable_group"]
+    arrays = [floats(2, channels, 5, 5), floats(2, 2 * groups * count, *outputs, seed=4, scale=1.5)]
+    if masked:
+        arrays.append(floats(2, groups * count, *outputs, seed=5))
+    weights = floats(6, channels // given["group"], *kernel, seed=1)
+    row = (
+        f"bending_{name}",
+        arrays,
+        lambda x, o, *m: node("DeformableConvolution", opset, x, o, weights, *m, **given),
+    )
+    return (*row, shapes) if shapes else row
+
+
+BENT = {
+    "plain": {},
+    "strides": {"strides": [2, 1], "outputs": (2, 4)},
+    "pads": {"pads_begin": [1, 0], "pads_end": [2, 1], "outputs": (6, 5)},
+    "dilations": {"dilations": [2, 3], "outputs": (1, 2)},
+    "same_upper": {"auto_pad": "same_upper", "outputs": (5, 5)},
+    "same_lower": {"auto_pad": "same_lower", "strides": [2, 2], "outputs": (3, 3)},
+    "valid": {"auto_pad": "valid", "pads_begin": [1, 1]},
+    "groups": {"group": 2},
+    "deformable_groups": {"deformable_group": 2},
+}
+
 CASES = table(
     [
         *[
@@ -97,5 +137,29 @@ CASES = table(
         moving("far", offsets=(8, 3, 3), part_size=3, trans_std=3.0),
         moving("one", offsets=(2, 1, 1), part_size=1, group_size=1, channels=4, spatial_bins_x=1),
         moving("ended", ENDED, (2, 3, 3), part_size=3),
+        *[
+            bits(f"{name}_{how}", pad_value=value, **more)
+            for how, value in (("0", 0.0), ("1", 1.0), ("minus", -1.0), ("half", 0.5))
+            for name, more in (
+                ("plain", {}),
+                ("pads", {"pads_begin": [1, 0], "pads_end": [1, 1], "strides": [2, 1]}),
+                ("same_upper", {"auto_pad": "same_upper"}),
+                ("same_lower", {"auto_pad": "same_lower", "strides": [2, 2]}),
+                ("valid", {"auto_pad": "valid"}),
+                ("dilations", {"dilations": [2, 2]}),
+            )
+        ],
+        *[bending(f"1_{name}", 1, **more) for name, more in BENT.items()],
+        *[
+            bending(f"8_{name}_{pad}_{masked}", 8, masked=masked, bilinear_interpolation_pad=pad, **more)
+            for name, more in BENT.items()
+            for pad in (False, True)
+            for masked in (False, True)
+        ],
+        bending("8_both_groups", masked=True, group=2, deformable_group=2),
+        *[
+            bending(f"8_dynamic_{pad}", shapes=[(-1,) * 4] * 2, bilinear_interpolation_pad=pad, deformable_group=2)
+            for pad in (False, True)
+        ],
     ]
 )

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ....passes.errors import InvalidModel, Unsupported
+from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
-from ....passes.rewrite import Builder, collect, rule
+from ....passes.rewrite import Builder, collect, combine, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
+from . import conv_special
 from .support import (
     Results,
     call,
@@ -30,42 +30,7 @@ from .support import (
     volume,
     with_front,
 )
-
-_AUTO_PAD = {
-    "explicit": "NOTSET",
-    "notset": "NOTSET",
-    "same_upper": "SAME_UPPER",
-    "same_lower": "SAME_LOWER",
-    "valid": "VALID",
-}
-
-
-def _list(node: Node, name: str, default: int, count: int) -> list[int]:
-    """A list attribute, one entry for each spatial axis."""
-    found = [int(item) for item in node.attributes.get(name) or []]
-    if found and len(found) != count:
-        raise InvalidModel(f"{node!r}: {name} has {len(found)} entries for {count} axes")
-    return found if found else [default] * count
-
-
-def _spatial(node: Node, x: Value) -> int:
-    """The number of spatial axes."""
-    rank = rank_of(node, x)
-    if rank < 3:
-        raise InvalidModel(f"{node!r}: an image of {rank} dimensions")
-    return rank - 2
-
-
-def _window(node: Node, count: int, *names: str) -> dict[str, Any]:
-    """The attributes that all sliding windows share, as ONNX has them."""
-    auto = choice(node, "auto_pad", "explicit", _AUTO_PAD)
-    made: dict[str, Any] = {name: _list(node, name, 1, count) for name in names}
-    if auto == "NOTSET":
-        made["pads"] = _list(node, "pads_begin", 0, count) + _list(node, "pads_end", 0, count)
-    else:
-        made["auto_pad"] = auto
-    return made
-
+from .windows import AUTO_PAD, numbers, reach, spatial, window
 
 # convolutions --------------------------------------------------------------------------------------
 
@@ -85,10 +50,10 @@ def _merged_groups(op: Builder, node: Node, weights: Value) -> tuple[Value, int]
 def convolution(op: Builder, node: Node) -> Results:
     """Convolution-1, GroupConvolution-1 (whose weights have the groups in a dimension of their own)."""
     x, weights, groups = given(node, 0), given(node, 1), 1
-    count = _spatial(node, x)
+    count = spatial(node, x)
     if node.op_type == "GroupConvolution":
         weights, groups = _merged_groups(op, node, weights)
-    return call(op, "Conv", x, weights, group=groups, **_window(node, count, "strides", "dilations"))
+    return call(op, "Conv", x, weights, group=groups, **window(node, count, "strides", "dilations"))
 
 
 @rule(DOMAIN, "ConvolutionBackpropData", "GroupConvolutionBackpropData")
@@ -99,17 +64,17 @@ def transposed_convolution(op: Builder, node: Node) -> Results:
     and for "same_upper" the larger part of an odd pad comes first, the other way round than in ONNX.
     """
     x, weights, groups = given(node, 0), given(node, 1), 1
-    count = _spatial(node, x)
+    count = spatial(node, x)
     if node.op_type == "GroupConvolutionBackpropData":
         weights, groups = _merged_groups(op, node, weights)
-    auto = choice(node, "auto_pad", "explicit", _AUTO_PAD)
-    made: dict[str, Any] = {name: _list(node, name, 1, count) for name in ("strides", "dilations")}
-    made["output_padding"] = _list(node, "output_padding", 0, count)
+    auto = choice(node, "auto_pad", "explicit", AUTO_PAD)
+    made: dict[str, Any] = {name: numbers(node, name, 1, count) for name in ("strides", "dilations")}
+    made["output_padding"] = numbers(node, "output_padding", 0, count)
     if node.input(2) is not None:
         shape = fixed(node, 2, "the output shape")
         made.update(_pads_for(x, weights, shape, made, auto))
     elif auto == "NOTSET":
-        made["pads"] = _list(node, "pads_begin", 0, count) + _list(node, "pads_end", 0, count)
+        made["pads"] = numbers(node, "pads_begin", 0, count) + numbers(node, "pads_end", 0, count)
     return call(op, "ConvTranspose", x, weights, group=groups, **made)
 
 
@@ -133,27 +98,7 @@ def _pads_for(x: Value, weights: Value, shape: list[int], window: dict[str, Any]
     return {"pads": first + last, "output_padding": extra}
 
 
-@rule(DOMAIN, "DeformableConvolution")
-def deformable_convolution(op: Builder, node: Node) -> Results:
-    """DeformableConvolution-8 with `bilinear_interpolation_pad`: ONNX's samples between the edge and the zeros around
-    it too, and has no pads by `auto_pad`."""
-    if not node.attributes.get("bilinear_interpolation_pad", False):
-        raise Unsupported(node, "samples outside the image count as zero, whatever lies next to them")
-    x, offset, weights, mask = given(node, 0), given(node, 1), given(node, 2), node.input(3)
-    window = _window(node, _spatial(node, x), "strides", "dilations")
-    if window.get("auto_pad", "VALID") != "VALID":
-        raise Unsupported(node, f"auto_pad is {node.attributes.get('auto_pad')!r}")
-    window.pop("auto_pad", None)
-    groups, deformable = (int(node.attributes.get(name, 1)) for name in ("group", "deformable_group"))
-    return op.DeformConv(x, weights, offset, None, mask, group=groups, offset_group=deformable, **window)
-
-
 # pooling -------------------------------------------------------------------------------------------
-
-
-def _reach(window: dict[str, Any], kernel: Sequence[int]) -> list[int]:
-    dilations = window.get("dilations") or [1] * len(kernel)
-    return [(width - 1) * dilation + 1 for width, dilation in zip(kernel, dilations, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,21 +128,21 @@ def _rounded(op: Builder, node: Node, x: Value, window: dict[str, Any], kernel: 
         return _Pool(window)
     ceiled = {**window, "ceil_mode": 1}
     pads = window.get("pads") or [0] * (2 * count)
-    strides, reach = window["strides"], _reach(window, kernel)
-    apart = any(after + stride > width for after, stride, width in zip(pads[count:], strides, reach, strict=True))
+    strides, spans = window["strides"], reach(window, kernel)
+    apart = any(after + stride > width for after, stride, width in zip(pads[count:], strides, spans, strict=True))
     if kind == 2 or not apart:
         return _Pool(ceiled)
     extents = sizes(x, range(2, count + 2))
     if extents is None:
         begin = op.Add(op.Shape(x, start=2), op.const(pads[:count]))
         step = op.const(strides)
-        over = op.Sub(op.Add(op.Add(begin, op.const(pads[count:])), step), op.const([one + 1 for one in reach]))
+        over = op.Sub(op.Add(op.Add(begin, op.const(pads[count:])), step), op.const([one + 1 for one in spans]))
         last = op.Mul(op.Div(over, step), step)
         return _Pool(ceiled, cast(op, op.GreaterOrEqual(last, begin), DType.INT64))
     empty = []
     for axis, extent in enumerate(extents):
         begin = extent + pads[axis]
-        last = -(-(begin + pads[count + axis] - reach[axis]) // strides[axis]) * strides[axis]
+        last = -(-(begin + pads[count + axis] - spans[axis]) // strides[axis]) * strides[axis]
         empty.append(int(last >= begin))
     return _Pool(ceiled, op.const(empty) if any(empty) else None)
 
@@ -206,8 +151,8 @@ def _rounded(op: Builder, node: Node, x: Value, window: dict[str, Any], kernel: 
 def avg_pool(op: Builder, node: Node) -> Results:
     """AvgPool-1, -14 ("ceil_torch"), -16 (dilations). A window of pad is 0 / 0 where pad doesn't count."""
     x = given(node)
-    kernel = _list(node, "kernel", 1, _spatial(node, x))
-    pool = _rounded(op, node, x, _window(node, len(kernel), "strides", "dilations"), kernel)
+    kernel = numbers(node, "kernel", 1, spatial(node, x))
+    pool = _rounded(op, node, x, window(node, len(kernel), "strides", "dilations"), kernel)
     include = not node.attributes.get("exclude-pad", True)
     made = call(op, "AveragePool", x, kernel_shape=kernel, count_include_pad=int(include), **pool.window)
     return pool.finish(op, made, 0 if include or not dtype_of(node, x).is_float else math.nan)
@@ -220,9 +165,9 @@ def max_pool(op: Builder, node: Node) -> Results:
     A window of pad gives the lowest number, at its channel's first index.
     """
     x = given(node)
-    rank = _spatial(node, x) + 2
-    kernel = _list(node, "kernel", 1, rank - 2)
-    pool = _rounded(op, node, x, _window(node, len(kernel), "strides", "dilations"), kernel)
+    rank = spatial(node, x) + 2
+    kernel = numbers(node, "kernel", 1, rank - 2)
+    pool = _rounded(op, node, x, window(node, len(kernel), "strides", "dilations"), kernel)
     count = min(len(node.outputs), 2)
     made = call(op, "MaxPool", x, _outputs=count, kernel_shape=kernel, **pool.window)
     values = pool.finish(op, made if count == 1 else made[0], limits(dtype_of(node, x))[0])
@@ -245,4 +190,4 @@ def max_pool(op: Builder, node: Node) -> Results:
     return values, cast(op, indices, element_type(node, "index_element_type", "i64") or DType.INT64)
 
 
-RULES = collect(globals())
+RULES = combine(collect(globals()), conv_special.RULES)
