@@ -10,6 +10,7 @@ import onnxruntime
 import pytest
 from backedge.convert.onnx.raising import raise_graph
 from backedge.convert.onnx.read import read_model
+from backedge.convert.openvino.lowering import lower_graph
 from backedge.passes.errors import Unsupported
 from onnx import TensorProto, helper
 
@@ -60,7 +61,7 @@ def check(
     assert [difference(one, other, 1e-4, 1e-5) for one, other in zip(found, wanted, strict=True)] == [""] * outputs
 
 
-def tree(depth: int, features: int, modes: list[str], classes: int = 0, tracks: bool = False) -> dict[str, Any]:
+def tree(depth: int, features: int, modes: list[str], classes: int = 0, tracks: bool = False) -> Any:
     """Two complete trees with splits at random; each leaf votes for a class (or target), the first for two."""
     rng = np.random.default_rng(depth)
     found: dict[str, list[Any]] = {}
@@ -148,7 +149,7 @@ def test_feature_vectorizer(openvino: Runner) -> None:
     check(openvino, "FeatureVectorizer", ROWS, np.abs(ROWS), inputdimensions=[2, 3], version=1)
 
 
-LINEAR = {"coefficients": [float(c) for c in RANDOM.normal(size=9)], "intercepts": [0.1, -0.2, 0.3]}
+LINEAR: Any = {"coefficients": [float(c) for c in RANDOM.normal(size=9)], "intercepts": [0.1, -0.2, 0.3]}
 TRANSFORMS = ["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO"]
 
 
@@ -168,8 +169,8 @@ def test_linear_models(openvino: Runner, kind: str) -> None:
 
 
 def test_words_for_classes(openvino: Runner) -> None:
-    labels = {"classlabels_strings": ["no", "yes"], "post_transform": "LOGISTIC"}
-    weights = {"coefficients": [1.0, -0.5, 2.0], "intercepts": [0.1]}
+    labels: Any = {"classlabels_strings": ["no", "yes"], "post_transform": "LOGISTIC"}
+    weights: Any = {"coefficients": [1.0, -0.5, 2.0], "intercepts": [0.1]}
     check(openvino, "LinearClassifier", ROWS, outputs=2, version=1, **labels, **weights)
 
 
@@ -180,11 +181,11 @@ KERNELS = {"LINEAR": [0.0, 0.0, 0.0], "POLY": [0.5, 1.0, 3.0], "RBF": [0.3, 0.0,
 def test_support_vectors(openvino: Runner, kernel: str) -> None:
     rng = np.random.default_rng(3)
     vectors = [float(v) for v in rng.normal(size=5 * 3).astype(np.float32)]
-    given = {"kernel_type": kernel, "kernel_params": KERNELS[kernel], "support_vectors": vectors, "version": 1}
+    given: Any = {"kernel_type": kernel, "kernel_params": KERNELS[kernel], "support_vectors": vectors, "version": 1}
     weights = [float(v) for v in rng.normal(size=10).astype(np.float32)]
     check(openvino, "SVMRegressor", ROWS, coefficients=weights[:5], rho=[0.25], n_supports=5, **given)
     check(openvino, "SVMRegressor", ROWS, coefficients=weights[:5], rho=[0.1], n_supports=5, one_class=1, **given)
-    classes = {"classlabels_ints": [3, 1, 2], "vectors_per_class": [2, 1, 2], "rho": [0.1, -0.2, 0.3]}
+    classes: Any = {"classlabels_ints": [3, 1, 2], "vectors_per_class": [2, 1, 2], "rho": [0.1, -0.2, 0.3]}
     check(openvino, "SVMClassifier", ROWS, outputs=2, coefficients=weights, **classes, **given)
 
 
@@ -224,18 +225,29 @@ def test_a_tree_that_votes_for_one_of_two(openvino: Runner, target: int) -> None
 
 
 def test_text(openvino: Runner) -> None:
-    options = {"domain": "", "version": 20}
+    options: Any = {"domain": "", "version": 20}
     check(openvino, "StringConcat", WORDS, WORDS[::-1].copy(), **options)
     check(openvino, "Equal", WORDS, np.array([["cat"], ["dög"]], object), **options)
-    stop = {"stopwords": ["cat", "horse"], "is_case_sensitive": 1}
+    stop: Any = {"stopwords": ["cat", "horse"], "is_case_sensitive": 1}
     check(openvino, "StringNormalizer", WORDS, **stop, **options)
     check(openvino, "StringNormalizer", np.array(["cat"], object), **stop, **options)
     check(openvino, "StringNormalizer", WORDS, is_case_sensitive=1, **options)
 
 
+@pytest.mark.parametrize("mode", ["TF", "IDF", "TFIDF"])
+@pytest.mark.parametrize("skip", [0, 2])
+def test_n_grams(openvino: Runner, mode: str, skip: int) -> None:
+    pool = {"ngram_counts": [0, 3], "ngram_indexes": [0, 3, 1, 4, 2], "weights": [0.5, 2.0, 3.0, 0.25, 1.5]}
+    lengths = {"min_gram_length": 1, "max_gram_length": 2, "max_skip_count": skip, "mode": mode}
+    options: dict[str, Any] = {"domain": "", "version": 9, **pool, **lengths}
+    numbers = np.array([[5, 6, 5, 7, 6], [7, 7, 7, 5, 5]], np.int64)
+    check(openvino, "TfIdfVectorizer", numbers, pool_int64s=[5, 6, 7, 5, 6, 7, 7], **options)
+    check(openvino, "TfIdfVectorizer", numbers[:, :1].copy(), pool_int64s=[5, 6, 7, 5, 6, 7, 7], **options)
+    words = np.array(["a", "bc", "a", "dé", "bc", ""], object)
+    check(openvino, "TfIdfVectorizer", words, pool_strings=["a", "dé", "", "a", "bc", "bc", "dé"], **options)
+
+
 def test_keys_beyond_int32() -> None:
     made = model("LabelEncoder", NUMBERS, 1, 3, domain="ai.onnx.ml", keys_int64s=[2**40], values_int64s=[1])
-    from backedge.convert.openvino.lowering import lower_graph
-
     with pytest.raises(Unsupported, match="int32"):
         lower_graph(raise_graph(read_model(made)))

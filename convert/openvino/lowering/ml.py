@@ -120,7 +120,7 @@ def _is_key(op: Builder, node: Node, x: Value, keys: Sequence[Any]) -> Value:
     return op.Equal(op.Unsqueeze(x, last), op.const(np.array(keys), dtype_of(node, x)))
 
 
-def _place(op: Builder, node: Node, x: Value, keys: Sequence[Any]) -> Value:
+def place_of(op: Builder, node: Node, x: Value, keys: Sequence[Any]) -> Value:
     """Which key an element is, i32; behind the last where it is none. NaN is NaN."""
     count = len(keys)
     found = op.Select(_is_key(op, node, x, keys), op.const(np.arange(count), DType.INT32), op.const(count, DType.INT32))
@@ -142,7 +142,7 @@ def _looked_up(op: Builder, node: Node, x: Value, pairs: dict[Any, Any], default
     """The value of each element's key, the default's where it is no key."""
     if not pairs:
         raise Unsupported(node, "it has no keys")
-    return _at(op, node, _place(op, node, x, list(pairs)), [*pairs.values(), default], dtype)
+    return _at(op, node, place_of(op, node, x, list(pairs)), [*pairs.values(), default], dtype)
 
 
 @rule(DOMAIN, "LabelEncoder")

@@ -11,11 +11,12 @@ from ....passes.structure.sequences import SequencesToStacks
 from ....passes.structure.simplify import RemoveDead
 from ....passes.structure.slots import PruneSlots
 from ..build import OPENVINO
-from ..dialect import DOMAIN
+from ..dialect import DOMAIN, META, Net
 from . import (
     attention,
     branches,
     elementwise,
+    grams,
     image,
     index,
     integers,
@@ -47,6 +48,7 @@ _RULES = combine(
     branches.RULES,
     text.RULES,
     elementwise.RULES,
+    grams.RULES,
     image.RULES,
     index.RULES,
     integers.RULES,
@@ -98,9 +100,24 @@ def lower_graph(graph: Graph) -> Graph:
     rewriter = Rewriter(OPENVINO, RULES, fallback=_without_rule, context=context)
     lowered = rewriter.run(source)
     prune(lowered)
+    if context.compressed:
+        _keep_activations(lowered)
     lowered.meta[NOTES] = [*lowered.meta.get(NOTES, ()), *settled, *rewriter.notes, *limits(source)]
     fixed = [value.name for value in lowered.inputs if value.data is not None]
     if fixed:
         lowered.meta[NOTES].append(f"inputs with a default are constants: {', '.join(fixed)}")
     lowered.inputs = [value for value in lowered.inputs if value.data is None]
     return lowered
+
+
+_OPTIONS = ("runtime_options", {}, (("DYNAMIC_QUANTIZATION_GROUP_SIZE", {"value": "0"}, ()),))
+
+
+def _keep_activations(graph: Graph) -> None:
+    """Tell OpenVINO not to quantize what is multiplied by quantized weights, as it does by itself."""
+    graph.meta[META] = Net(rt_info=("rt_info", {}, (_OPTIONS,)))
+    graph.meta[NOTES] = [
+        *graph.meta.get(NOTES, ()),
+        "runtime_options say DYNAMIC_QUANTIZATION_GROUP_SIZE 0: otherwise OpenVINO's CPU quantizes what is multiplied "
+        "by quantized weights, which is faster and less accurate",
+    ]
