@@ -25,7 +25,9 @@ from .support import (
     normal_axes,
     number,
     rank_of,
+    reshaped,
     scalar,
+    size,
     transposed,
     vector,
 )
@@ -104,8 +106,11 @@ def scatter_elements(op: Builder, node: Node) -> Results:
     dtype = dtype_of(node, x)
     mean = str(node.attributes["reduction"]).lower() == "mean"
     own = bool(node.attributes.get("use_init_val", True))
-    if dtype is DType.BOOL:
+    if dtype is DType.BOOL:  # runtimes don't reduce booleans
+        if mean:
+            raise Unsupported(node, "the mean of booleans")
         reduction = _LOGICAL.get(reduction, reduction)
+        x, updates = cast(op, x, DType.INT32), cast(op, updates, DType.INT32)
 
     def scatter(data: Value, what: Value, how: str) -> Value:
         return call(op, "ScatterElements", data, indices, what, axis=axis, reduction=how)
@@ -116,7 +121,7 @@ def scatter_elements(op: Builder, node: Node) -> Results:
         start = op.ScatterElements(x, indices, neutral, axis=axis)
     total = scatter(start, updates, reduction)
     if not mean:
-        return total
+        return cast(op, total, dtype)
     zeros = op.Expand(number(op, 0, x), op.Shape(x))
     hits = scatter(zeros, op.Expand(number(op, 1, x), op.Shape(updates)), "add")
     one = number(op, 1, x)
@@ -133,16 +138,18 @@ def scatter_nd(op: Builder, node: Node) -> Results:
     x, indices, updates = given(node, 0), cast(op, given(node, 1), DType.INT64), given(node, 2)
     reduction = choice(node, "reduction", "none", _REDUCTIONS)
     word = str(node.attributes.get("reduction", "none")).lower()
-    dtype = x.tensor.dtype
+    dtype = dtype_of(node, x)
     if word == "mean":
         raise Unsupported(node, "reduction is 'mean'")
-    if dtype is DType.BOOL:
+    if dtype is DType.BOOL and reduction != "none":
         if word == "sub":
             raise Unsupported(node, "booleans are subtracted")
         reduction = _LOGICAL.get(reduction, reduction)
+        x, updates = cast(op, x, DType.INT32), cast(op, updates, DType.INT32)
     if word == "sub":
         updates = call(op, "Neg", updates)
-    return call(op, "ScatterND", x, indices, updates, reduction=reduction)
+    made = call(op, "ScatterND", x, indices, updates, reduction=reduction)
+    return cast(op, made, dtype)
 
 
 @rule(DOMAIN, "ScatterUpdate")
@@ -187,6 +194,8 @@ def one_hot(op: Builder, node: Node) -> Results:
     dtype = dtype_of(node, on)
     wide = DType.INT64 if dtype in _NARROW else dtype  # runtimes have few of the types
     values = joined(op, [vector(op, value, wide) for value in (off, on)])
+    if indices.rank == 0:  # ONNX wants a dimension
+        return cast(op, op.Squeeze(op.OneHot(reshaped(op, indices, [1]), depth, values), op.const([0])), dtype)
     return cast(op, op.OneHot(indices, depth, values, axis=int(node.attributes.get("axis", -1))), dtype)
 
 
@@ -220,12 +229,14 @@ def unique(op: Builder, node: Node) -> Results:
 def bucketize(op: Builder, node: Node) -> Results:
     """Bucketize-3: how many borders lie before a number, the equal one with the right bound not counted."""
     x, borders = given(node, 0), given(node, 1)
+    dtype = element_type(node, "output_type", "i64") or DType.INT64
+    if size(borders, 0) == 0:
+        return op.Expand(op.const(0, dtype), op.Shape(x))
     common = DType.FLOAT64 if x.tensor.dtype is not borders.tensor.dtype else dtype_of(node, x)
     column, edges = op.Unsqueeze(cast(op, x, common), op.const([-1])), cast(op, borders, common)
     before = "Less" if node.attributes.get("with_right_bound", True) else "LessOrEqual"
     below = cast(op, call(op, before, edges, column), DType.INT64)
-    found = op.ReduceSum(below, op.const([-1]), keepdims=0)
-    return cast(op, found, element_type(node, "output_type", "i64") or DType.INT64)
+    return cast(op, op.ReduceSum(below, op.const([-1]), keepdims=0), dtype)
 
 
 @rule(DOMAIN, "SearchSorted")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
 from .support import (
+    INT64_MAX,
     Results,
     call,
     cast,
@@ -155,27 +155,29 @@ def group_norm(op: Builder, node: Node) -> Results:
 
 @rule(DOMAIN, "LRN")
 def lrn(op: Builder, node: Node) -> Results:
-    """LRN-1: over the channels it is ONNX's; over other axes the window is summed by shifted slices."""
+    """LRN-1: over the channels it is ONNX's; over other axes the window is summed by shifted slices.
+
+    A window of even size reaches as far as the one before it, but its sum is divided by its own size.
+    """
     x = given(node)
     rank = rank_of(node, x)
     axes = normal_axes(node, fixed(node, 1, "the axes"), rank)
     alpha, beta, bias = (float(required(node, name)) for name in ("alpha", "beta", "bias"))
     length = int(required(node, "size"))
-    if axes == [1] and rank >= 3 and length % 2:
+    if axes == [1] and rank == 4 and length % 2:  # runtimes have it of images only
         return op.LRN(x, alpha=alpha, beta=beta, bias=bias, size=length)
-    if not length % 2:
-        raise Unsupported(node, f"a window of even size {length} has no centre")
     total = op.Mul(x, x)
-    half = length // 2
+    half = (length - 1) // 2
+    width = 2 * half + 1
     for axis in axes:
         before = [0] * rank
         before[axis] = half
         padded = op.Pad(total, op.const(before + before), number(op, 0, x), mode="constant")
         extent = size(x, axis)
         parts = []
-        for shift in range(length):
+        for shift in range(width):
             end = shift + extent if extent is not None else None
-            stop = end if end is not None else shift - length + 1 or 2**63 - 1
+            stop = end if end is not None else shift - width + 1 or INT64_MAX
             parts.append(op.Slice(padded, op.const([shift]), op.const([stop]), op.const([axis])))
         total = op.Sum(*parts)
     scale = number(op, alpha / length ** len(axes), x)
