@@ -194,19 +194,4 @@ def eye(op: Builder, node: Node) -> Results:
     return op.Expand(matrix, shape)
 
 
-@rule(DOMAIN, "RandomUniform")
-def random_uniform(op: Builder, node: Node) -> Results:
-    """RandomUniform-8: the same distribution; the numbers themselves are each runtime's own."""
-    shape, low, high = (given(node, index) for index in range(3))
-    dtype = element_type(node, "output_type") or DType.FLOAT32
-    seed = int(node.attributes.get("op_seed", 0)) or int(node.attributes.get("global_seed", 0))
-    op.rewriter.notes.append(f"{node!r}: random numbers differ between runtimes, also with a seed")
-    made = dtype if dtype.is_float else DType.FLOAT64
-    pattern = op.Expand(op.const(0.0, made), vector(op, shape))
-    unit = op.RandomUniformLike(pattern, dtype=None, seed=float(seed) if seed else None)
-    least, most = (scalar(op, value, made) for value in (low, high))
-    spread = op.Add(op.Mul(unit, op.Sub(most, least)), least)
-    return spread if dtype.is_float else cast(op, op.Floor(spread), dtype)
-
-
 RULES = combine(collect(globals()), rows(_ROWS))
