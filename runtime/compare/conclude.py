@@ -79,6 +79,11 @@ def _remarks(report: Report) -> Iterator[str]:
         yield f"both refuse {counts['neither']} inputs"
     if counts["unknown"]:
         yield f"{counts['unknown']} trials say nothing, a side had no usable answer"
+    if counts["sensitive"]:
+        yield (
+            f"{counts['sensitive']} trials say nothing: a change in the last place of their inputs moves "
+            f"{report.a}'s own outputs as far"
+        )
     if report.outputs is not None and report.outputs.by == "position":
         yield "outputs have different names and were matched by position"
     if report.outputs is not None and report.outputs.extra:

@@ -8,7 +8,8 @@ JSON schema of `Report.to_json()` (version 1; fields are only ever added):
      "a": name, "b": name,                      the two models
      "tolerance": {"rtol": number | null, "atol": number | null},      null: each element type's own
      "inputs": matching, "outputs": matching | null,
-     "counts": {"trials": n, "equal": n, "different": n, "only-a": n, "only-b": n, "neither": n, "unknown": n},
+     "counts": {"trials": n, "equal": n, "different": n, "only-a": n, "only-b": n, "neither": n, "unknown": n,
+                "sensitive": n},
      "first": finding | null,                   the first trial on which they differ
      "disagreements": [{"side": "a" | "b", "one": runnable, "other": runnable, "trials": n, "first": n,
                         "difference": difference}, ...],               runnables of one side against each other
@@ -35,11 +36,12 @@ from ..oracles import Batch
 from .matching import Matching
 from .tolerance import Difference
 
-Status = Literal["equal", "different", "only-a", "only-b", "neither", "unknown"]
+Status = Literal["equal", "different", "only-a", "only-b", "neither", "unknown", "sensitive"]
 """Of one trial: the sides agree, or not; only A answered although B tried (B fails); only B did (A refuses the input);
-both refuse it; or nobody can tell, because a side has no usable answer for reasons of its runtimes."""
+both refuse it; or nobody can tell, because a side has no usable answer for reasons of its runtimes, or because a
+change in the last place of the inputs moves A's own outputs as far as the sides lie apart."""
 
-STATUSES: tuple[Status, ...] = ("equal", "different", "only-a", "only-b", "neither", "unknown")
+STATUSES: tuple[Status, ...] = ("equal", "different", "only-a", "only-b", "neither", "unknown", "sensitive")
 
 Verdict = Literal["equal", "different", "incomparable"]
 

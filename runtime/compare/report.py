@@ -27,6 +27,7 @@ _STATUS_TEXT: dict[Status, str] = {
     "only-b": "A refuses",
     "neither": "both refuse",
     "unknown": "not compared",
+    "sensitive": "says nothing",
 }
 _STATUS_COLOURS: dict[Status, str] = {
     "equal": "green",
@@ -35,6 +36,7 @@ _STATUS_COLOURS: dict[Status, str] = {
     "only-b": "yellow",
     "neither": "yellow",
     "unknown": "bright_black",
+    "sensitive": "bright_black",
 }
 
 
@@ -146,7 +148,7 @@ _STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);max-width:62rem;margin:2.5rem auto;padding:0 1.5rem}
 h1{font-size:1.9rem;margin:0}h2{font-size:1.05rem;margin:2rem 0 .5rem}
 .equal{color:var(--equal)}.different,.only-a{color:var(--different)}
-.incomparable,.only-b,.neither{color:var(--incomparable)}.unknown,.soft{color:var(--soft)}
+.incomparable,.only-b,.neither{color:var(--incomparable)}.unknown,.sensitive,.soft{color:var(--soft)}
 table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.3rem .8rem .3rem 0;vertical-align:top}
 tr{border-bottom:1px solid var(--line)}th{font-weight:600}td{overflow-wrap:anywhere}
 svg{width:100%;height:auto;font:11px system-ui,sans-serif}code{font:13px ui-monospace,monospace}

@@ -22,8 +22,10 @@ from .iterations import Stacking
 from .matching import Matching, match_names, renamed
 from .record import Disagreement, Finding, Report, SideRun, Status, Trial
 from .runnables import Runnable
+from .sensitivity import MARGIN, MOST, distance, movements
 from .tolerance import Difference, Measure, error_profile, measure_values
 
+_Moved = dict[int, dict[str, float]]  # id of an answer -> how far each output of its runnable moves
 _INT32 = np.iinfo(np.int32)
 _BEYOND = "it computes 64-bit integers in 32 bits, and this trial has larger ones"
 
@@ -139,12 +141,16 @@ class _Comparison:
             return _unanswered(a_runs, b_runs), None
         if self.outputs is None:
             self.outputs = match_names(list(self.a.outputs or ()), list(self.b.outputs or ()))
-        worst, telling, same = 0.0, False, True
+        worst, telling, same, sensitive = 0.0, False, True, False
         findings: list[Finding] = []
+        moved: _Moved = {}
         for one, other in counterparts(*usable):
             for name, measure in self._measures(one, other):
                 worst = max(worst, measure.units)
                 telling = telling or _tells((one.outputs or {}).get(name))
+                if measure.difference is not None and self._says_nothing(one, other, name, measure, batch, moved):
+                    sensitive = True
+                    continue
                 if measure.difference is not None and self.first is None:
                     who = one.runnable.name, other.runnable.name
                     profile = self._profile(one, other, measure.difference)
@@ -152,8 +158,34 @@ class _Comparison:
                 same = same and measure.difference is None
         if findings:  # a trip count that came out wrong says more than the values it led to
             self.first = min(findings, key=lambda found: found.difference.kind == "value")
+        if same and sensitive:
+            return "sensitive", worst
         self.told += same and telling
         return "equal" if same else "different", worst
+
+    def _says_nothing(
+        self,
+        one: _Answer,
+        other: _Answer,
+        name: str,
+        measure: Measure,
+        batch: Batch,
+        moved: dict[int, dict[str, float]],
+    ) -> bool:
+        """Whether two values differ no more than A's own do when its inputs change in their last place.
+
+        Asked only while the models could still be equal, and never against a tolerance that the caller set.
+        """
+        if self.rtol is not None or self.atol is not None or self.first is not None or self.outputs is None:
+            return False
+        assert one.outputs is not None and other.outputs is not None and measure.difference is not None
+        value = measure.difference.kind == "value" and measure.units <= MOST
+        apart = distance(one.outputs[name], other.outputs[self.outputs.pairs[name]]) if value else None
+        if apart is None:
+            return False
+        if id(one) not in moved:
+            moved[id(one)] = movements(one.runnable, batch, dict(one.outputs))
+        return apart <= MARGIN * moved[id(one)][name]
 
     def _measures(self, one: _Answer, other: _Answer) -> Iterator[tuple[str, Measure]]:
         """Each output of A against that of B."""
