@@ -87,6 +87,10 @@ class Names:
             return name
         return self.fresh(name)
 
+    def release(self, name: str) -> None:
+        """Take a name back from what is thrown away."""
+        self._used.discard(name)
+
     def is_free(self, name: str) -> bool:
         return name not in self._used
 

@@ -80,6 +80,20 @@ class DType(enum.Enum):
     def is_complex(self) -> bool:
         return self in (DType.COMPLEX64, DType.COMPLEX128)
 
+    def holds(self, narrow: DType) -> bool:
+        """Whether every value of `narrow` is one of this type as well: bools, integers and floats in wider ones."""
+        exact = _EXACT_BITS.get(self)
+        if narrow is self:
+            return True
+        if narrow.is_float:
+            return exact is not None and exact > 11 and self.bits >= narrow.bits
+        if exact is not None:
+            return (narrow.is_integer and narrow.bits <= exact) or narrow is DType.BOOL
+        if not self.is_integer or not (narrow.is_integer or narrow is DType.BOOL):
+            return False
+        whole = narrow.bits - narrow.is_signed
+        return self.bits - self.is_signed >= whole and (self.is_signed or not narrow.is_signed)
+
     @staticmethod
     def of(dtype: np.dtype[Any] | type) -> DType:
         """The element type of a NumPy (or ml_dtypes) dtype.
@@ -95,6 +109,9 @@ class DType(enum.Enum):
             raise TypeError(f"no element type for the NumPy dtype {dtype}")
         return found
 
+
+_EXACT_BITS = {DType.BFLOAT16: 8, DType.FLOAT16: 11, DType.FLOAT32: 24, DType.FLOAT64: 53}
+"""Integers of so many bits are exact in a float."""
 
 _NUMPY: dict[DType, np.dtype[Any]] = {
     DType.BOOL: np.dtype(np.bool_),

@@ -54,6 +54,14 @@ class Knowledge:
         known = self.value(value)
         return None if known is None or known.unknown is not None else known.array
 
+    def sizes(self, value: Value) -> list[int | None] | None:
+        """The elements of a vector one by one, None for those that aren't certain; None if it isn't known at all."""
+        known = self.value(value)
+        if known is None or known.array.ndim != 1:
+            return None
+        unknown = _mask(known)
+        return [None if hidden else int(size) for size, hidden in zip(known.array, unknown, strict=True)]
+
     def value(self, value: Value | None) -> _Known | None:
         if value is None:
             return None

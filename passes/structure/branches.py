@@ -157,6 +157,8 @@ class _Settled(Builder):
             walk.drop(tail)
             return
         captured, made, failed = self._both(node, tail, leaving, walk)
+        if failed:
+            self._forget(names, made.values())
         if len(failed) == 2:
             if self.in_branch:
                 raise _CannotRun("; ".join(failed.values()))
@@ -239,10 +241,22 @@ class _Settled(Builder):
                 body._go(inner_walk)
             except _CannotRun as error:
                 failed[name] = str(error)
+                self._forget((), [body.graph])
                 continue
             body.graph.outputs = [inner_walk.new(value) for value in leaving]
             made[name] = body.graph
         return captured, made, failed
+
+    def _forget(self, names: Iterable[str], graphs: Iterable[Graph]) -> None:
+        """Let others have the names of what was built in vain."""
+        for name in names:
+            self.rewriter.names.release(name)
+        for graph in graphs:
+            for inner in graph.graphs():
+                for value in inner.values():
+                    self.rewriter.names.release(value.name)
+                for node in inner.nodes:
+                    self.rewriter.node_names.release(node.name)
 
     def _certain(self, value: Value) -> TensorData | None:
         """The data of a small value that is known before anything runs, so that branches see it too."""

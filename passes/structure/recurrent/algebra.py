@@ -84,11 +84,15 @@ class Dense:
 
 @dataclass(frozen=True, eq=False)
 class Masked:
-    """`of` where the step is before the sequence's length (the loop's own value called `lengths`), else `otherwise`."""
+    """`of` where the step is before the sequence's end, else `otherwise`; with `last`, `of` only in the very last step.
+
+    `lengths` is what the sequences' lengths are called.
+    """
 
     lengths: str
     of: Sum
     otherwise: Sum
+    last: bool = False
 
     @property
     def width(self) -> int:
@@ -96,10 +100,10 @@ class Masked:
 
     @cached_property
     def key(self) -> bytes:
-        return _digest(b"masked", self.lengths.encode(), self.of.key, self.otherwise.key)
+        return _digest(b"masked", self.lengths.encode(), bytes([self.last]), self.of.key, self.otherwise.key)
 
     def taken(self, start: int, stop: int) -> Masked:
-        return Masked(self.lengths, self.of.taken(start, stop), self.otherwise.taken(start, stop))
+        return Masked(self.lengths, self.of.taken(start, stop), self.otherwise.taken(start, stop), self.last)
 
 
 Atom = Source | Applied | Dense | Masked

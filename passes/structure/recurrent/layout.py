@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from ...graph import Node
 from .algebra import NotRecurrent, constant
 from .outside import Size
-from .reader import Known, Reader, Readings, Step, Whole
+from .reader import Filled, Known, Reader, Readings, Step, Whole
 from .vectors import Axes, Axis, Vector
 
 _END = 2**31 - 1  # what a Slice that doesn't know the size says
@@ -31,23 +32,22 @@ def _unsqueeze(reader: Reader, node: Node) -> Known:
     known = reader.known(node.inputs[0])
     if isinstance(known, Step):
         return Step(known.scale, known.offset, known.rank + len(reader.integers(node.input(1)) or ()))
-    vector = reader.vector(node.inputs[0])
-    count = len(reader.integers(node.input(1)) or ())
-    taken = _axes(reader, node, len(vector.axes) + count)
-    rest = iter(vector.axes)
-    return vector.with_axes("one" if axis in taken else next(rest) for axis in range(len(vector.axes) + count))
+    placed = reader.placed(node.inputs[0])
+    rank = len(placed.axes) + len(reader.integers(node.input(1)) or ())
+    taken, rest = _axes(reader, node, rank), iter(placed.axes)
+    return replace(placed, axes=tuple("one" if axis in taken else next(rest) for axis in range(rank)))
 
 
 def _squeeze(reader: Reader, node: Node) -> Known:
     known = reader.known(node.inputs[0])
     if isinstance(known, Step):
         return Step(known.scale, known.offset)
-    vector = reader.vector(node.inputs[0])
-    taken = _axes(reader, node, len(vector.axes))
-    if any(vector.axes[axis] == "feature" for axis in taken):
+    placed = reader.placed(node.inputs[0])
+    taken = _axes(reader, node, len(placed.axes))
+    if any(placed.axes[axis] == "feature" for axis in taken):
         raise NotRecurrent("its body takes the features' axis away")
     # an axis that may be taken away has one entry: the batch, where that isn't said
-    return vector.with_axes(name for axis, name in enumerate(vector.axes) if axis not in taken)
+    return replace(placed, axes=tuple(name for axis, name in enumerate(placed.axes) if axis not in taken))
 
 
 def _transpose(reader: Reader, node: Node) -> Known:
@@ -109,6 +109,30 @@ def _flatten(reader: Reader, node: Node) -> Known:
         raise NotRecurrent("its body joins batch and features")
     axes: Axes = (before[0] if before else "one", "feature")
     return vector.with_axes(axes)
+
+
+def _expand(reader: Reader, node: Node) -> Known:
+    sizes = reader.outside.sizes(node.inputs[1])
+    number = reader.array(node.inputs[0])
+    if sizes is None:
+        raise NotRecurrent("its body broadcasts a value to a size that isn't certain")
+    if number is not None and number.size == 1:
+        return Filled(number.reshape(()), tuple(sizes))
+    placed = reader.placed(node.inputs[0])
+    if isinstance(placed, Vector):
+        raise NotRecurrent("its body broadcasts a state or an input")
+    axes = ("one",) * (len(sizes) - len(placed.axes)) + placed.axes
+    sizes = [1] * (len(axes) - len(sizes)) + sizes
+    wide = ("wide" if name == "one" and size != 1 else name for name, size in zip(axes, sizes, strict=True))
+    return replace(placed, axes=tuple(wide))
+
+
+def _filled(reader: Reader, node: Node) -> Known:
+    sizes = reader.outside.sizes(node.inputs[0])
+    if sizes is None:
+        raise NotRecurrent("its body fills a value whose size isn't certain")
+    filler = node.attributes.get("value")
+    return Filled(np.zeros((), np.float32) if filler is None else filler.numpy().reshape(()), tuple(sizes))
 
 
 # along the features --------------------------------------------------------------------------------
@@ -230,6 +254,8 @@ def _part(reader: Reader, node: Node, whole: Whole) -> Vector:
 
 READINGS: Readings = {
     "Concat": _concat,
+    "ConstantOfShape": _filled,
+    "Expand": _expand,
     "Flatten": _flatten,
     "Gather": _gather,
     "Reshape": _reshape,

@@ -31,6 +31,23 @@ class State:
     axes: Axes
     width: int
 
+    @property
+    def source(self) -> Source:
+        return Source(self.name, 0, self.width)
+
+
+@dataclass
+class Last:
+    """A result that is the last value of state `index`.
+
+    `kept`: it was kept aside in the last step of each sequence; where there was none, it is what it was at first.
+    """
+
+    entry: Entry
+    index: int
+    axes: Axes
+    kept: bool
+
 
 @dataclass
 class Found:
@@ -40,6 +57,7 @@ class Found:
         states: h, and LSTM's c.
         sequences: the input is these, joined along the features.
         lengths: of the sequences in the batch, as the loop looks at them; None: all of them whole.
+        lasts: the slots that give the last states.
         every: the slots that stack h, with the axes of h there.
     """
 
@@ -47,7 +65,8 @@ class Found:
     cell: Cell
     states: list[State]
     sequences: dict[str, Taken]
-    lengths: Value | None
+    lengths: Value | None = None
+    lasts: list[Last] = field(default_factory=list)
     every: list[tuple[Entry, Axes]] = field(default_factory=list)
 
 
@@ -85,20 +104,37 @@ class _Attempt:
         leaving = [entry.leave for entry in (*live, *wanted) if entry.leave is not None]
         reader.read(loop.body, leaving)
         states = [self._state(entry) for entry in live]
-        if not 0 < len(states) < 3:
-            raise NotRecurrent(f"it has {len(states) or 'no'} states")
         after = [self._after(state) for state in states]
-        after, masked = _unmasked(states, after)
-        cell, states, after = _recognised(states, after)
-        if states[0].entry.outside is None or states[0].entry.outside.tensor.dtype not in _TYPES:
+        kept = {place for place, (state, part) in enumerate(zip(states, after, strict=True)) if _is_kept(state, part)}
+        main = [place for place in range(len(states)) if place not in kept]
+        if not 0 < len(main) < 3:
+            raise NotRecurrent(f"it has {len(main) or 'no'} states")
+        whole, masked = _unmasked(after)
+        cell, order = _recognised([states[place] for place in main], [whole[place] for place in main])
+        main = [main[place] for place in order]
+        first = states[main[0]].entry.outside
+        if first is None or first.tensor.dtype not in _TYPES:
             raise NotRecurrent("runtimes have its operator for float32 only")
-        lengths = None if masked is None else reader.lengths[masked]
-        result = Found(loop, cell, states, self._sequences(cell), lengths)
-        seen = after[0] if masked is None else of(Masked(masked, after[0], constant(np.zeros(after[0].width))))
+        result = Found(loop, cell, [states[place] for place in main], self._sequences(cell))
+        length = self._check_passes(result)
+        if masked is not None and not self.outside.is_filled(reader.lengths[masked], length):
+            result.lengths = reader.lengths[masked]
+        for index, place in enumerate(main):
+            entry = states[place].entry
+            if any(entry.place == other.place for other in wanted):
+                result.lasts.append(self._last(result, index, states[place], after[place]))
+        for place in kept:
+            index = next((i for i, other in enumerate(main) if whole[other].key == whole[place].key), None)
+            if index is None:
+                raise NotRecurrent("it keeps something else of the last step than its states")
+            result.lasts.append(Last(states[place].entry, index, states[place].axes, True))
+        seen = [whole[main[0]]]
+        if masked is not None:
+            blank = of(Masked(masked, seen[0], constant(np.zeros(seen[0].width))))
+            seen = [blank] if result.lengths is not None else [*seen, blank]
         for entry in wanted:
             if isinstance(entry.slot, Stacked):
                 result.every.append((entry, self._stacked(entry, seen)))
-        self._check_passes(result)
         return result
 
     # slots ----------------------------------------------------------------------------------------
@@ -198,14 +234,23 @@ class _Attempt:
             raise NotRecurrent("a state comes out in another shape than it goes in")
         return vector.parts[0]
 
-    def _stacked(self, entry: Entry, seen: Sum) -> Axes:
-        """The axes of h as it is stacked."""
+    def _last(self, result: Found, index: int, state: State, after: Sum) -> Last:
+        """The last value of a state is what the operator gives."""
+        atom = after.atom
+        if result.lengths is not None and not (
+            isinstance(atom, Masked) and not atom.last and atom.otherwise.key == of(state.source).key
+        ):
+            raise NotRecurrent("its states don't stay as they are beyond the length of the sequence")
+        return Last(state.entry, index, state.axes, False)
+
+    def _stacked(self, entry: Entry, seen: Sequence[Sum]) -> Axes:
+        """The axes of h as it is stacked. `seen`: what it may be."""
         known = self.reader.known(entry.leave)
         if not isinstance(known, Vector):
             raise NotRecurrent(why(known))
         slot = entry.slot
         assert isinstance(slot, Stacked)
-        if len(known.parts) != 1 or known.parts[0].key != seen.key:
+        if len(known.parts) != 1 or known.parts[0].key not in [part.key for part in seen]:
             raise NotRecurrent("it hands out something else of every step than the new h")
         if slot.part is not None:
             raise NotRecurrent("it joins the steps along an axis that they have")
@@ -223,8 +268,8 @@ class _Attempt:
             raise NotRecurrent("it takes one input forwards and another backwards")
         return used
 
-    def _check_passes(self, result: Found) -> None:
-        """It makes as many passes as its input has steps."""
+    def _check_passes(self, result: Found) -> Size:
+        """It makes as many passes as its input has steps; how many."""
         lengths = {taken.length for taken in result.sequences.values()}
         for entry in self.loop.of(Sliced):
             assert isinstance(entry.slot, Sliced) and entry.outside is not None
@@ -237,6 +282,7 @@ class _Attempt:
             raise NotRecurrent("it isn't certain that it makes as many passes as its input has steps")
         if length == 0:
             raise NotRecurrent("its input has no steps")
+        return length
 
     def _as_many(self, length: Size, sliced: bool) -> bool:
         trip = self.loop.trip
@@ -261,33 +307,37 @@ def _backwards(axis: int) -> Sliced:
     return Sliced(axis, -1, 0, -1)
 
 
-def _unmasked(states: Sequence[State], after: Sequence[Sum]) -> tuple[list[Sum], str | None]:
+def _is_kept(state: State, after: Sum) -> bool:
+    """Whether a carried value is what another one was in the last step of its sequence."""
+    atom = after.atom
+    return isinstance(atom, Masked) and atom.last and atom.otherwise.key == of(state.source).key
+
+
+def _unmasked(after: Sequence[Sum]) -> tuple[list[Sum], str | None]:
     """The next states without the choice by lengths, and the lengths."""
-    atoms = [part.atom for part in after]
-    if not any(isinstance(atom, Masked) for atom in atoms):
-        return list(after), None
     names: set[str] = set()
     inner: list[Sum] = []
-    for state, atom in zip(states, atoms, strict=True):
-        if not isinstance(atom, Masked) or atom.otherwise.key != of(Source(state.name, 0, state.width)).key:
-            raise NotRecurrent("its states don't stay as they are beyond the length of the sequence")
-        names.add(atom.lengths)
-        inner.append(atom.of)
+    for part in after:
+        atom = part.atom
+        if isinstance(atom, Masked):
+            names.add(atom.lengths)
+            part = atom.of
+        inner.append(part)
     if len(names) > 1:
         raise NotRecurrent("its states go by different lengths")
-    return inner, names.pop()
+    return inner, names.pop() if names else None
 
 
-def _recognised(states: list[State], after: list[Sum]) -> tuple[Cell, list[State], list[Sum]]:
-    """The cell, and states and what comes after them with h first."""
-    sources = [Source(state.name, 0, state.width) for state in states]
+def _recognised(states: list[State], after: list[Sum]) -> tuple[Cell, list[int]]:
+    """The cell, and the places of h and c among the states."""
+    sources = [state.source for state in states]
     if len(states) == 1:
         cell = rnn if after[0].atom is not None else gru
-        return cell(sources[0], after[0]), states, after
+        return cell(sources[0], after[0]), [0]
     try:
-        return lstm(sources, after), states, after
+        return lstm(sources, after), [0, 1]
     except NotRecurrent as reason:
         try:
-            return lstm(sources[::-1], after[::-1]), states[::-1], after[::-1]
+            return lstm(sources[::-1], after[::-1]), [1, 0]
         except NotRecurrent:
             raise reason from None

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ...graph import Node, Value
+from ...types import DType
 from .algebra import NotRecurrent, Sum, constant
-from .reader import Array, Known, Reader, Reading, Readings, Step
+from .reader import Array, Known, Lengths, Reader, Reading, Readings, Step, Whole
 from .vectors import Vector, aligned, like
 
 _PLAIN = ("Sigmoid", "Tanh", "Relu", "Softplus", "Softsign")
@@ -19,22 +20,12 @@ WITH_PARAMETERS: dict[str, tuple[tuple[str, float], ...]] = {
 """Activations with attributes, and what these are where nothing is said."""
 
 
-def _pair(reader: Reader, node: Node) -> tuple[Vector, Vector]:
-    """Both operands of an elementwise operator as vectors, at least one of which isn't constant."""
-    first, second = reader.known(node.inputs[0]), reader.known(node.inputs[1])
-    if isinstance(first, np.ndarray):
-        other = reader.vector(node.inputs[1])
-        return like(first, other), other
-    vector = reader.vector(node.inputs[0])
-    return vector, like(second, vector) if isinstance(second, np.ndarray) else reader.vector(node.inputs[1])
-
-
 def _combined(sign: float) -> Reading:
     def read(reader: Reader, node: Node) -> Known:
         step = _stepped(reader, node, int(sign))
         if step is not None:
             return step
-        axes, pairs = aligned(*_pair(reader, node))
+        axes, pairs = aligned(*reader.operands(node.inputs))
         return Vector(axes, tuple(a.plus(b, sign) for a, b in pairs))
 
     return read
@@ -57,18 +48,15 @@ def _whole_number(known: Known | None) -> int | None:
 
 
 def _sum(reader: Reader, node: Node) -> Known:
-    knowns = [reader.known(value) for value in node.inputs]
-    first = next((known for known in knowns if isinstance(known, Vector)), None) or reader.vector(node.inputs[0])
-    total = first.each(lambda part: constant(np.zeros(part.width)))
-    for value, known in zip(node.inputs, knowns, strict=True):
-        vector = like(known, total) if isinstance(known, np.ndarray) else reader.vector(value)
+    total, *others = reader.operands(node.inputs)
+    for vector in others:
         axes, pairs = aligned(total, vector)
         total = Vector(axes, tuple(a.plus(b) for a, b in pairs))
     return total
 
 
 def _mul(reader: Reader, node: Node) -> Known:
-    axes, pairs = aligned(*_pair(reader, node))
+    axes, pairs = aligned(*reader.operands(node.inputs))
     return Vector(axes, tuple(a.times(b) for a, b in pairs))
 
 
@@ -106,11 +94,13 @@ def _same(reader: Reader, node: Node) -> Known | None:
 
 
 def _cast(reader: Reader, node: Node) -> Known | None:
-    known = reader.known(node.inputs[0])
-    if isinstance(known, Vector) and node.inputs[0] is not None:
-        same = node.inputs[0].tensor.dtype is node.output.tensor.dtype
-        return known if same else None
-    return known if isinstance(known, Step) else None
+    known, before, after = reader.known(node.inputs[0]), node.inputs[0], node.output.tensor.dtype
+    if isinstance(known, Whole):
+        known = known.lengths
+    if isinstance(known, Step | Lengths):
+        return known if after in (DType.INT32, DType.INT64) else None
+    same = before is not None and before.tensor.dtype is after
+    return known if isinstance(known, Vector) and same else None
 
 
 def _dropout(reader: Reader, node: Node) -> Known | None:

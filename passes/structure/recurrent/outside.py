@@ -176,6 +176,19 @@ class Outside:
             return known[int(places[0][0]) : int(places[1][0]) : step] if step > 0 else None
         return None
 
+    def is_filled(self, value: Value, number: Size) -> bool:
+        """Whether all the elements of a value are this number, or this size."""
+        value = self.source(value)
+        array = self.array(value)
+        if array is not None:
+            return isinstance(number, int) and bool((array == number).all())
+        node = value.producer
+        if node is None or node.domain or not node.inputs or node.inputs[0] is None:
+            return False
+        if node.op_type in ("Expand", "Cast", "Unsqueeze", "Squeeze", "Reshape"):
+            return self.is_filled(node.inputs[0], number)
+        return self.sizes(value) == [number]
+
     def is_zero(self, value: Value) -> bool:
         """Whether all the elements of a value are zero, whatever its shape."""
         value = self.source(value)

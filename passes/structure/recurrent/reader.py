@@ -11,7 +11,7 @@ import numpy as np
 from ...graph import Graph, Node, Value
 from .algebra import NotRecurrent, Source, of
 from .outside import Outside, Size
-from .vectors import Axes, Vector, named
+from .vectors import Axes, Vector, like, named
 
 Array = np.ndarray[Any, Any]
 
@@ -28,11 +28,29 @@ class Step:
 @dataclass(frozen=True)
 class Running:
     """Whether the pass is one of the first so many, which `lengths` of the graph around the loop says for each entry
-    of the batch; `negated`: whether it isn't. `axes` are those of the mask."""
+    of the batch; `negated`: whether it isn't; `last`: whether it is the last of them. `axes` are those of the mask,
+    "wide" where it is the same for all entries of an axis."""
 
     lengths: Value
     axes: Axes
     negated: bool = False
+    last: bool = False
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """What may be the lengths of the sequences: integers from around the loop, with these axes."""
+
+    value: Value
+    axes: Axes
+
+
+@dataclass(frozen=True)
+class Filled:
+    """One constant number in each element of a tensor of these sizes."""
+
+    number: Array
+    sizes: tuple[Size, ...]
 
 
 @dataclass(frozen=True)
@@ -40,6 +58,14 @@ class Whole:
     """A value from around the loop that isn't constant, the same in each pass."""
 
     value: Value
+
+    @property
+    def lengths(self) -> Lengths | None:
+        """The value as lengths, if it can be."""
+        type = self.value.tensor
+        if not type.shape or type.dtype is None or not type.dtype.is_integer:
+            return None
+        return Lengths(self.value, tuple("one" if dim == 1 else "batch" for dim in type.shape))
 
 
 @dataclass(frozen=True)
@@ -49,7 +75,7 @@ class Odd:
     reason: str
 
 
-Known = Vector | Step | Running | Whole | Odd | Array
+Known = Vector | Step | Running | Lengths | Filled | Whole | Odd | Array
 
 
 @dataclass
@@ -237,6 +263,40 @@ class Reader:
             return known
         raise NotRecurrent(why(known))
 
+    def operands(self, values: Sequence[Value | None]) -> list[Vector]:
+        """The operands of an elementwise operator as vectors, at least one of which isn't constant.
+
+        Raises:
+            NotRecurrent: they aren't.
+        """
+        knowns = [self.known(value) for value in values]
+        places = [index for index, known in enumerate(knowns) if isinstance(known, Vector)]
+        if not places:
+            raise NotRecurrent(next((why(known) for known in knowns if not isinstance(known, np.ndarray)), why(None)))
+        first = self.vector(values[places[0]])
+        made: list[Vector] = []
+        for value, known in zip(values, knowns, strict=True):
+            if isinstance(known, Filled):
+                shape = [
+                    self.size(item, axis) for item in [values[places[0]]] if item for axis in range(len(first.axes))
+                ]
+                if list(known.sizes) != shape:
+                    raise NotRecurrent("its body fills a value whose size isn't certain")
+                known = known.number
+            made.append(like(known, first) if isinstance(known, np.ndarray) else self.vector(value))
+        return made
+
+    def placed(self, value: Value | None) -> Vector | Running | Lengths:
+        """A value with named axes.
+
+        Raises:
+            NotRecurrent: it has none.
+        """
+        known = self.known(value)
+        if isinstance(known, Whole) and known.lengths is not None:
+            return known.lengths
+        return known if isinstance(known, Running | Lengths) else self.vector(value)
+
     def array(self, value: Value | None) -> Array | None:
         """The elements of a constant."""
         return None if value is None or value in self.values else self.outside.array(value)
@@ -271,7 +331,7 @@ def why(known: Known | None) -> str:
     """Why something isn't a vector."""
     if isinstance(known, Odd):
         return known.reason
-    if isinstance(known, Whole):
+    if isinstance(known, Whole | Lengths):
         return f"its body uses {known.value.name!r}, which isn't constant, as a whole"
     if isinstance(known, Step | Running):
         return "its body computes with the number of the pass"
