@@ -14,7 +14,7 @@ from ...passes.opset import adapt_node
 from ...passes.protos import AttributeRef, SparseData, sparse_to_dense
 from ...passes.rewrite import Builder, Rewriter, Rule, Rules, collect, combine, rule
 from ...passes.tensor import TensorData
-from . import raising_loops
+from . import microsoft, raising_loops
 from .read import Function
 from .write import IR_WITH_DEFAULTS
 
@@ -117,7 +117,7 @@ def raise_graph(graph: Graph) -> Graph:
         InvalidModel: control flow whose arity doesn't fit.
         Unsupported: an operator that can't be brought to its newest version.
     """
-    rules = combine(function_rules(graph), collect(globals()), raising_loops.RULES)
+    rules = combine(function_rules(graph), collect(globals()), raising_loops.RULES, microsoft.RULES)
     with bulk():
         new = Rewriter(HUB, rules, fallback=adapt_node).run(graph)
     skeleton = graph.meta.get("onnx.model")

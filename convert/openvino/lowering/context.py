@@ -16,10 +16,13 @@ class Context:
 
     `infinities`: whether a constant of the model is infinite. OpenVINO's CPU takes the largest of nothing but -inf
     for the lowest finite number.
+    `compressed`: whether the model has quantized weights. By those OpenVINO multiplies what it quantizes for that,
+    unless the model tells it not to.
     """
 
     def __init__(self) -> None:
         self.infinities = False
+        self.compressed = False
         self._known: dict[Value, bool] = {}
 
     def look_at(self, graph: Graph) -> None:

@@ -1,4 +1,8 @@
-"""Hub -> OpenVINO: quantization, as arithmetic on floats that is exact where ONNX computes with integers."""
+"""Hub -> OpenVINO: QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear.
+
+Quantized constants stay as narrow as they are, decompressed by Convert, Subtract and Multiply, which OpenVINO's
+transformations for low precision look for.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +13,13 @@ from ....passes.graph import Node, Value
 from ....passes.protos import DTYPES
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
-from .nn import convolved
+from .context import context_of
+from .ties import has_exact_ties
 from .tools import (
     LARGEST,
     axis_of,
     convert,
+    cut,
     dtype_of,
     element_type,
     flag,
@@ -27,7 +33,7 @@ from .tools import (
     static_dim,
 )
 
-_RANGES: dict[DType, tuple[int, int]] = {
+RANGES: dict[DType, tuple[int, int]] = {
     DType.INT4: (-8, 7),
     DType.INT8: (-128, 127),
     DType.INT16: (-32768, 32767),
@@ -35,29 +41,71 @@ _RANGES: dict[DType, tuple[int, int]] = {
     DType.UINT8: (0, 255),
     DType.UINT16: (0, 65535),
 }
-_EXACT = 2**24  # integers up to here are floats
+_SMALLEST = float(np.finfo(np.float32).tiny)
+
+
+def _shaped(op: Builder, value: Value, shape: list[int]) -> Value:
+    """A constant in another shape, or a value reshaped."""
+    if value.data is not None:
+        return op.const(value.data.numpy().reshape(shape), value.data.dtype)
+    return reshape(op, value, shape)
 
 
 def _spread(op: Builder, node: Node, value: Value, like: Value) -> Value:
     """A scale or zero point so that it broadcasts against the data: one, one per slice or one per block."""
     rank = rank_of(node, like)
     if value.rank == 0 or (value.rank == 1 and static_dim(value, 0) == 1) or rank == 0:
-        return reshape(op, value, []) if value.rank else value
+        return _shaped(op, value, []) if value.rank else value
     axis = axis_of(node, node.attributes.get("axis", 1), rank)
     block = node.attributes.get("block_size", 0)
     if not block:
         shape = [1] * rank
         shape[axis] = -1
-        return reshape(op, value, shape)
+        return _shaped(op, value, shape)
     places = op.Divide(range_of(op, size_of(op, node, like, axis)), i64(op, block), m_pythondiv=False)
     return op.Gather(value, places, i64(op, axis), batch_dims=0)
 
 
-def _saturated(op: Builder, node: Node, value: Value, dtype: DType) -> Value:
-    if dtype not in _RANGES:
+def held(op: Builder, node: Node, value: Value, dtype: DType) -> Value:
+    """Whole numbers in floating point as an integer type, those beyond its range as the nearest one in it."""
+    if dtype not in RANGES:
         raise Unsupported(node, f"quantizing to {dtype.value} has no OpenVINO form")
-    low, high = _RANGES[dtype]
+    low, high = RANGES[dtype]
     return convert(op, node, op.Clamp(value, min=float(low), max=float(high)), dtype)
+
+
+def _check_scale(node: Node, scale: Value) -> None:
+    """OpenVINO divides by a constant as it multiplies with the reciprocal."""
+    array = scale.array()
+    if array is not None and (np.abs(array.astype(np.float64)) < _SMALLEST).any():
+        raise Unsupported(
+            node, "a scale so small that float32 doesn't hold its reciprocal, with which OpenVINO divides"
+        )
+
+
+def _faked(op: Builder, node: Node, x: Value, scale: Value, zero: Value | None, dtype: DType) -> Value | None:
+    """FakeQuantize, which OpenVINO fuses with what stands around it, where it rounds as QuantizeLinear does.
+
+    FakeQuantize rounds a place among the levels, QuantizeLinear that place less the zero point's. Where these differ
+    float32 loses digits of what it rounds, and an odd difference turns what lies just between two steps the other
+    way. So there must be no difference, or nothing that comes to lie there.
+    """
+    factor, offset = scale.array(), np.zeros((), np.float32) if zero is None else zero.array()
+    if factor is None or offset is None or node.attributes.get("block_size", 0):
+        return None
+    if dtype not in (DType.INT8, DType.UINT8) or factor.dtype != np.float32:
+        return None
+    low, high = RANGES[dtype]
+    first = offset.astype(np.float32) - low
+    plain = not first.any() or ((np.frexp(factor)[0] == 0.5).all() and not (first % 2).any())
+    if not plain and has_exact_ties(x, factor):
+        return None
+    if (factor <= 0).any() or not np.isfinite(factor * 256).all():
+        return None
+    bounds = [_spread(op, node, op.const(factor * (end - offset.astype(np.float32))), x) for end in (low, high)]
+    levels = [op.const(np.float32(end)) for end in (low, high)]
+    made = op.FakeQuantize(x, *bounds, *levels, levels=high - low + 1, auto_broadcast="numpy")
+    return op.Convert(made, destination_type=element_type(node, dtype))
 
 
 @rule("", "QuantizeLinear")
@@ -67,7 +115,12 @@ def quantize_linear(op: Builder, node: Node) -> Value:
     dtype = dtype_of(node, zero) if zero is not None else DTYPES[stated] if stated else DType.UINT8
     precision = node.attributes.get("precision")
     working = DTYPES[precision] if precision else dtype_of(node, scale)
-    divided = op.Divide(convert(op, node, x, working), convert(op, node, _spread(op, node, scale, x), working))
+    _check_scale(node, scale)
+    x, scale = convert(op, node, x, working), convert(op, node, scale, working)
+    faked = _faked(op, node, x, scale, zero, dtype)
+    if faked is not None:
+        return faked
+    divided = op.Divide(x, _spread(op, node, scale, x))
     if dtype.is_float:
         if dtype in LARGEST and flag(node, "saturate", 1):
             divided = saturated(op, divided, LARGEST[dtype])
@@ -75,100 +128,72 @@ def quantize_linear(op: Builder, node: Node) -> Value:
     rounded = convert(op, node, op.Round(divided, mode="half_to_even"), DType.FLOAT32)
     if zero is not None:
         rounded = op.Add(rounded, convert(op, node, _spread(op, node, zero, x), DType.FLOAT32))
-    return _saturated(op, node, rounded, dtype)
+    return held(op, node, rounded, dtype)
+
+
+def _work_type(node: Node, x: Value, scale: Value) -> DType:
+    """The type in which difference and product are exact, or rounded as ONNX rounds them: once."""
+    kind, stated = dtype_of(node, scale), node.attributes.get("output_dtype")
+    if kind in (DType.FLOAT16, DType.BFLOAT16) and (stated or dtype_of(node, x).bits > 8):
+        return DType.FLOAT32
+    return kind
+
+
+def _in_blocks(op: Builder, node: Node, x: Value) -> tuple[int, Value] | None:
+    """(axis, the constant with that axis as blocks and their elements), the last block filled up with zeros."""
+    block, array, rank = node.attributes.get("block_size", 0), x.array(), x.rank
+    if not block or array is None or not array.size or not rank:
+        return None
+    axis = axis_of(node, node.attributes.get("axis", 1), rank)
+    lacking = -array.shape[axis] % block
+    if lacking:
+        widths = [(0, lacking if place == axis else 0) for place in range(rank)]
+        array = np.pad(array, widths)
+    return axis, op.const(array.reshape(*array.shape[:axis], -1, block, *array.shape[axis + 1 :]), dtype_of(node, x))
 
 
 @rule("", "DequantizeLinear")
 def dequantize_linear(op: Builder, node: Node) -> Value:
+    """(x - zero) * scale. The zero point of a constant stays narrow, too; that of other data is a float, without
+    which OpenVINO doesn't fuse it with what quantized them."""
     x, scale, zero = required(node, 0), required(node, 1), node.input(2)
-    working = dtype_of(node, scale)
-    stated = node.attributes.get("output_dtype")
-    value = convert(op, node, x, working)
-    if zero is not None:
-        value = op.Subtract(value, convert(op, node, _spread(op, node, zero, x), working))
-    value = op.Multiply(value, _spread(op, node, scale, x))
-    return convert(op, node, value, DTYPES[stated]) if stated else value
+    working, stated = _work_type(node, x, scale), node.attributes.get("output_dtype")
+    offset = None if zero is None else zero.array()
+    if offset is not None and not offset.astype(np.float32).any():
+        zero = None
+    blocks = _in_blocks(op, node, x)
+    narrow = x if blocks is None else blocks[1]
+    if blocks is None:
+        factor, offset = (None if part is None else _spread(op, node, part, x) for part in (scale, zero))
+    else:
+        factor, offset = (None if part is None else _unsqueezed(op, part, blocks[0] + 1) for part in (scale, zero))
+    assert factor is not None
+    value = op.Convert(narrow, destination_type=element_type(node, working))
+    if offset is not None:
+        kept = x.data is not None and dtype_of(node, offset) is not working
+        name = element_type(node, working)
+        offset = op.Convert(offset, destination_type=name) if kept else convert(op, node, offset, working)
+        value = op.Subtract(value, offset)
+    value = op.Multiply(value, convert(op, node, factor, working))
+    if x.data is not None and x.data.size > 1:
+        context_of(op).compressed = True
+    if blocks is not None:
+        value = _joined(op, value, blocks[0], static_dim(x, blocks[0]))
+    return convert(op, node, value, DTYPES[stated] if stated else dtype_of(node, scale))
 
 
-# products of integers ----------------------------------------------------------------------------
+def _joined(op: Builder, value: Value, axis: int, length: int | None) -> Value:
+    """Blocks and their elements as one axis again, of this length."""
+    shape = list(value.tensor.static_shape or ())
+    whole = reshape(op, value, [*shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2 :]])
+    return whole if length == shape[axis] * shape[axis + 1] else cut(op, whole, 0, length, axis=axis)
 
 
-def _centered(op: Builder, node: Node, value: Value, zero: Value | None, per_row: bool | None = None) -> Value:
-    """The integers less their zero point, as floats. `per_row`: a vector of zero points lies along the last axis but
-    one (True) or the last (False); None: along axis 0 of a convolution's weights."""
-    found = convert(op, node, value, DType.FLOAT32)
-    if zero is None:
-        return found
-    zeros = convert(op, node, zero, DType.FLOAT32)
-    if zeros.rank == 1 and static_dim(zeros, 0) != 1:
-        if per_row:
-            zeros = op.Unsqueeze(zeros, i64(op, [-1]))
-        elif per_row is None:
-            zeros = reshape(op, zeros, [-1] + [1] * (rank_of(node, value) - 1))
-    return op.Subtract(found, zeros)
-
-
-def _check_exact(node: Node, terms: int | None) -> None:
-    """Products of two 8-bit integers, so many of them summed up, must be exact in float32."""
-    if terms is None or terms * 255 * 255 > _EXACT:
-        raise Unsupported(
-            node, f"sums of {terms or 'unknown many'} products of integers, more than float32 holds exactly"
-        )
-
-
-@rule("", "MatMulInteger")
-def matmul_integer(op: Builder, node: Node) -> Value:
-    a, b = required(node, 0), required(node, 1)
-    _check_exact(node, static_dim(a, -1))
-    left = _centered(op, node, a, node.input(2), True)
-    right = _centered(op, node, b, node.input(3), False)
-    return convert(op, node, op.MatMul(left, right, transpose_a=False, transpose_b=False), DType.INT32)
-
-
-def _terms(node: Node, weights: Value) -> int | None:
-    static = weights.tensor.static_shape
-    return None if static is None else int(np.prod(static[1:]))
-
-
-@rule("", "ConvInteger")
-def conv_integer(op: Builder, node: Node) -> Value:
-    x, weights = required(node, 0), required(node, 1)
-    _check_exact(node, _terms(node, weights))
-    data, kernel = _centered(op, node, x, node.input(2)), _centered(op, node, weights, node.input(3))
-    return convert(op, node, convolved(op, node, data, kernel), DType.INT32)
-
-
-def _requantized(op: Builder, node: Node, total: Value, factor: Value, zero: Value) -> Value:
-    rounded = op.Round(op.Multiply(total, factor), mode="half_to_even")
-    shifted = op.Add(rounded, convert(op, node, zero, DType.FLOAT32))
-    return _saturated(op, node, shifted, dtype_of(node, zero))
-
-
-@rule("", "QLinearMatMul")
-def qlinear_matmul(op: Builder, node: Node) -> Value:
-    a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = (required(node, index) for index in range(8))
-    _check_exact(node, static_dim(a, -1))
-    left, right = _centered(op, node, a, a_zero, True), _centered(op, node, b, b_zero, False)
-    total = op.MatMul(left, right, transpose_a=False, transpose_b=False)
-    scales = [convert(op, node, scale, DType.FLOAT32) for scale in (a_scale, b_scale, y_scale)]
-    if scales[0].rank == 1 and static_dim(scales[0], 0) != 1:
-        scales[0] = op.Unsqueeze(scales[0], i64(op, [-1]))
-    factor = op.Divide(op.Multiply(scales[0], scales[1]), scales[2])
-    return _requantized(op, node, total, factor, y_zero)
-
-
-@rule("", "QLinearConv")
-def qlinear_conv(op: Builder, node: Node) -> Value:
-    x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero = (required(node, index) for index in range(8))
-    bias = node.input(8)
-    _check_exact(node, _terms(node, w))
-    total = convolved(op, node, _centered(op, node, x, x_zero), _centered(op, node, w, w_zero))
-    spatial = rank_of(node, x) - 2
-    along = [1, -1, *[1] * spatial]
-    if bias is not None:
-        total = op.Add(total, reshape(op, convert(op, node, bias, DType.FLOAT32), along))
-    factor = op.Divide(op.Multiply(x_scale, reshape(op, w_scale, along)), y_scale)
-    return _requantized(op, node, total, factor, y_zero)
+def _unsqueezed(op: Builder, value: Value, axis: int) -> Value:
+    """With a dimension of 1 more."""
+    if value.data is not None:
+        return op.const(np.expand_dims(value.data.numpy(), axis), value.data.dtype)
+    return op.Unsqueeze(value, i64(op, [axis]))
 
 
 RULES = collect(globals())
