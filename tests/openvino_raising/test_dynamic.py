@@ -31,6 +31,7 @@ REFUSED = {
         ("built_index", 50),
         ("built_conv", 150),
         ("built_detection", 85),
+        ("built_detectron", 25),
         ("built_proposals", 70),
     ],
 )

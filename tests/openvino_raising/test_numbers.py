@@ -18,6 +18,8 @@ BUILT = [
     "built_recurrent",
     "built_suppression",
     "built_detection",
+    "built_detectron",
+    "built_multiclass",
     "built_proposals",
 ]
 

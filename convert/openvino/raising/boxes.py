@@ -18,7 +18,7 @@ from .rows import least_of
 from .support import constant, dimension, number, scalar, steps, vector
 
 Corners = tuple[Value, Value]
-Lessen = Callable[..., Value]
+Lessen = Callable[..., Sequence[Value]]
 
 # overlap -------------------------------------------------------------------------------------------
 
@@ -78,36 +78,42 @@ def area(op: Builder, sides: Value) -> Value:
 
 
 def greedily(
-    op: Builder, corners: Corners, scores: Value, most: Value, lessen: Lessen, captured: Sequence[Value] = ()
+    op: Builder,
+    corners: Corners,
+    scores: Value,
+    most: Value,
+    lessen: Lessen,
+    captured: Sequence[Value] = (),
+    carried: Sequence[Value] = (),
 ) -> tuple[Value, Value]:
     """Suppression as ONNX's operator can't do it: each pass takes the best box of each batch and class.
 
     `corners` [batches, boxes, 2], `scores` [batches, classes, boxes], -inf for boxes that are out; `most` int64 [1].
-    `lessen(body, left, taken, all, *captured)` gives the scores that are left when a box is taken: `left` [batches,
-    classes, boxes], `taken` [batches, classes, 1, 2], `all` [batches, 1, boxes, 2].
+    `lessen(body, left, taken, all, *captured, *carried)` gives the scores that are left when a box is taken, and what
+    is carried on: `left` [batches, classes, boxes], `taken` [batches, classes, 1, 2], `all` [batches, 1, boxes, 2].
     Returns [batch, class, box] of the boxes taken, best first in each class, and their scores.
     """
     body = op.region("suppression")
-    left, *fed = (body.input(value.name, value.type) for value in (scores, *corners, *captured))
+    left, *fed = (body.input(value.name, value.type) for value in (scores, *corners, *captured, *carried))
     best = body.ArgMax(left, axis=2, keepdims=1)
     score = body.ReduceMax(left, body.const([2]), keepdims=1)
     taken = [body.Unsqueeze(body.GatherND(corner, best, batch_dims=1), body.const([2])) for corner in fed[:2]]
     others = [body.Unsqueeze(corner, body.const([1])) for corner in fed[:2]]
-    kept = lessen(body, left, (taken[0], taken[1]), (others[0], others[1]), *fed[2:])
+    kept, *going = lessen(body, left, (taken[0], taken[1]), (others[0], others[1]), *fed[2:])
     numbers = steps(body, dimension(body, left, 2))
     kept = body.Where(body.Equal(numbers, best), number(body, -math.inf, left), kept)
     more = body.Greater(body.ReduceMax(kept, keepdims=0), number(body, -math.inf, left))
-    body.graph.outputs = [kept, more, best, score]
-    slots = [Carried(), *(Captured() for _ in fed), Condition(), Stacked(axis=3), Stacked(axis=3)]
+    body.graph.outputs = [kept, *going, more, best, score]
+    fixed = [Captured() for _ in (*corners, *captured)]
+    slots = [Carried(), *fixed, *(Carried() for _ in carried), Condition(), Stacked(axis=3), Stacked(axis=3)]
     trip = scalar(op, least_of(op, most, dimension(op, scores, 2)))
-    _, bests, values = op.loop(trip, None, slots, [scores, *corners, *captured], body.graph)
+    *_, bests, values = op.loop(trip, None, slots, [scores, *corners, *captured, *carried], body.graph)
     bests, values = (op.Squeeze(one, op.const([2])) for one in (bests, values))
     found = op.Greater(values, number(op, -math.inf, values))
     places = op.Transpose(op.NonZero(found), perm=[1, 0])
     where = op.Slice(places, op.const([0]), op.const([2]), op.const([1]))
-    return op.Concat(where, op.Unsqueeze(op.GatherND(bests, places), op.const([1])), axis=1), op.GatherND(
-        values, places
-    )
+    which = op.Unsqueeze(op.GatherND(bests, places), op.const([1]))
+    return op.Concat(where, which, axis=1), op.GatherND(values, places)
 
 
 def by_loop(
@@ -115,12 +121,18 @@ def by_loop(
 ) -> tuple[Value, Value]:
     """`suppress` for boxes whose far corner is their last pixel; as `greedily`."""
 
-    def lessen(body: Builder, left: Value, taken: Corners, others: Corners) -> Value:
+    def lessen(body: Builder, left: Value, taken: Corners, others: Corners) -> list[Value]:
         share = shares(body, taken, others, offset)
         out = body.Greater(share, number(body, overlap, share))
-        return body.Where(out, number(body, -math.inf, left), left)
+        return [body.Where(out, number(body, -math.inf, left), left)]
 
     return greedily(op, corners, scores, most, lessen)
+
+
+def proper(op: Builder, corners: Corners) -> Value:
+    """[..., 4], boxes without area in place of those whose corners are the wrong way round: neither overlaps others."""
+    low, high = corners
+    return op.Concat(low, op.Max(low, high), axis=-1)
 
 
 # coordinates ---------------------------------------------------------------------------------------

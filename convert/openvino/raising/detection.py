@@ -8,18 +8,19 @@ import numpy as np
 
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
-from ....passes.rewrite import Builder, collect, rule
+from ....passes.rewrite import Builder, collect, combine, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .boxes import halves, moved, suppress
+from . import detectron
+from .boxes import halves, moved, proper, suppress
 from .rows import (
+    by_score,
     chosen,
     column,
     divided,
     exactly,
     first_of_group,
-    least_of,
-    order_of,
+    highest,
     reordered,
     stacked,
     times,
@@ -106,7 +107,9 @@ def detection_output(op: Builder, node: Node) -> Results:
     boxes, scores = _decoded(op, node, wish), _confidences(op, node, wish)
     if wish.shared:
         boxes = op.Squeeze(boxes, op.const([2]))
-        places = suppress(op, _proper(op, boxes), _candidates(op, wish, scores), wish.overlap, None, _least(wish))
+        places = suppress(
+            op, proper(op, halves(op, boxes)), _candidates(op, wish, scores), wish.overlap, None, _least(wish)
+        )
         image, label, prior = (column(op, places, index) for index in range(3))
         line = image
     else:
@@ -114,7 +117,7 @@ def detection_output(op: Builder, node: Node) -> Results:
         boxes = op.Reshape(op.Transpose(boxes, perm=[0, 2, 1, 3]), flat)
         single = joined(op, [op.const([-1, 1]), wish.priors])
         lines = op.Reshape(_candidates(op, wish, scores), single)
-        places = suppress(op, _proper(op, boxes), lines, wish.overlap, None, _least(wish))
+        places = suppress(op, proper(op, halves(op, boxes)), lines, wish.overlap, None, _least(wish))
         line, prior = column(op, places, 0), column(op, places, 2)
         image, label = op.Div(line, wish.classes), op.Mod(line, wish.classes)
     score = op.GatherND(scores, stacked(op, image, label, prior))
@@ -189,12 +192,6 @@ def _decode(op: Builder, wish: _Single, priors: Value, moves: Value, variances: 
     return op.Clip(found, number(op, 0, found), number(op, 1, found)) if wish.clip_first else found
 
 
-def _proper(op: Builder, boxes: Value) -> Value:
-    """Boxes without area in place of those whose corners are the wrong way round: neither overlaps any other."""
-    low, high = halves(op, boxes)
-    return op.Concat(low, op.Max(low, high), axis=-1)
-
-
 def _confidences(op: Builder, node: Node, wish: _Single) -> Value:
     """Scores [images, classes, priors]; with the inputs of a refinement, priors that aren't likely to be an object
     are background."""
@@ -229,30 +226,18 @@ def _candidates(op: Builder, wish: _Single, scores: Value) -> Value:
     if wish.background >= 0 or wish.like_mxnet:
         scores = op.Where(op.Equal(labels, op.const(wish.background)), none, scores)
     if not wish.like_mxnet:
-        return _highest(op, wish, scores, wish.priors)
+        return highest(op, scores, wish.priors, wish.top_k)
     scores = op.Where(op.Equal(labels, op.ArgMax(scores, axis=1, keepdims=1)), scores, none)
     if wish.top_k < 0:
         return scores
     flat = op.Reshape(scores, op.const([0, 1, -1]))
-    best = _highest(op, wish, flat, times(op, wish.classes, wish.priors))
+    best = highest(op, flat, times(op, wish.classes, wish.priors), wish.top_k)
     return op.Reshape(best, joined(op, [op.const([0]), wish.classes, wish.priors]))
-
-
-def _highest(op: Builder, wish: _Single, scores: Value, length: Value) -> Value:
-    """The `top_k` highest of the last dimension, -inf elsewhere."""
-    known = integers(length)
-    if wish.top_k < 0 or (known is not None and known[0] <= wish.top_k):
-        return scores
-    values, places = op.TopK(scores, least_of(op, length, wish.top_k), axis=-1, _outputs=2)
-    none = op.Expand(number(op, -np.inf, scores), op.Shape(scores))
-    return op.ScatterElements(none, places, values, axis=-1)
 
 
 def _kept(op: Builder, wish: _Single, image: Value, prior: Value, score: Value) -> Value:
     """The places of the rows with the `keep` best scores of each image, equal ones by prior; in their old order."""
-    by_prior = order_of(op, prior, largest=False)
-    (ordered,) = reordered(op, by_prior, score)
-    (places,) = reordered(op, order_of(op, ordered), by_prior)
+    places = by_score(op, score, prior)
     if integers(wish.images) == [1]:
         places = op.Slice(places, op.const([0]), op.const([wish.keep]), op.const([0]))
     else:
@@ -261,4 +246,4 @@ def _kept(op: Builder, wish: _Single, image: Value, prior: Value, score: Value) 
     return op.TopK(places, op.Shape(places), axis=0, largest=0, _outputs=2)[0]
 
 
-RULES = collect(globals())
+RULES = combine(collect(globals()), detectron.RULES)

@@ -12,6 +12,7 @@ from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
 from .boxes import Corners, bounded, by_loop, halves, longer, moved, suppress
+from .elsewhere import EXTENSION, elsewhere
 from .rows import column, counted, exactly, least_of, lists, tally
 from .support import (
     Results,
@@ -256,4 +257,10 @@ def top_rois(op: Builder, node: Node) -> Results:
     return found if integers(count) == [most] else exactly(op, found, op.const([most]))
 
 
-RULES = collect(globals())
+_NAMES = (
+    "ExperimentalDetectronGenerateProposalsSingleImage",
+    "ExperimentalDetectronPriorGridGenerator",
+    "ExperimentalDetectronTopKROIs",
+)
+
+RULES = elsewhere(collect(globals()), [(name, name, 6) for name in _NAMES], [EXTENSION])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 from ....passes.graph import Value
 from ....passes.rewrite import Builder
@@ -59,12 +58,26 @@ def reordered(op: Builder, order: Value, *rows: Value) -> list[Value]:
     return [op.Gather(one, order, axis=0) for one in rows]
 
 
-def sort_rows(op: Builder, rows: Sequence[Value], keys: Sequence[tuple[int, bool]]) -> list[Value]:
-    """Rows sorted by some of them, (which, largest first), the least important key first."""
-    found = list(rows)
-    for place, largest in keys:
-        found = reordered(op, order_of(op, found[place], largest), *found)
-    return found
+def by_score(op: Builder, scores: Value, ties: Value) -> Value:
+    """The indices that sort by score, the highest first, equal ones by `ties`, the lowest first."""
+    first = order_of(op, ties, largest=False)
+    return reordered(op, order_of(op, reordered(op, first, scores)[0]), first)[0]
+
+
+def again(op: Builder, order: Value, keys: Value) -> Value:
+    """An order sorted again by keys, the lowest first, equal keys staying in their order."""
+    (ordered,) = reordered(op, order, keys)
+    return reordered(op, order_of(op, ordered, largest=False), order)[0]
+
+
+def highest(op: Builder, scores: Value, length: Value, most: int) -> Value:
+    """The `most` highest of the last dimension, which has `length`, equal ones by place; -inf elsewhere."""
+    known = integers(length)
+    if most < 0 or (known is not None and known[0] <= most):
+        return scores
+    values, places = op.TopK(scores, least_of(op, length, most), axis=-1, _outputs=2)
+    none = op.Expand(number(op, -math.inf, scores), op.Shape(scores))
+    return op.ScatterElements(none, places, values, axis=-1)
 
 
 def chosen(op: Builder, keep: Value, *rows: Value) -> list[Value]:
@@ -110,11 +123,14 @@ def exactly(op: Builder, rows: Value, total: Value, fill: float = 0) -> Value:
     return op.Slice(longer, op.const([0]), total, op.const([0]), _types=[stated])
 
 
-def lists(op: Builder, groups: Value, count: Value, rows: Value, length: int, last: Value | None = None) -> Value:
-    """The rows [rows, ...] of each group, in order, as [count, length, ...]: then `last` [1, ...] once, then zeros."""
+def lists(
+    op: Builder, groups: Value, count: Value, rows: Value, length: int, last: Value | None = None, fill: float = 0
+) -> Value:
+    """The rows [rows, ...] of each group, one group after the other, as [count, length, ...]: after a group's own rows
+    `last` [1, ...] once, then rows of `fill`."""
     if integers(count) == [1]:
         ended = rows if last is None else op.Concat(rows, last, axis=0)
-        return op.Unsqueeze(exactly(op, ended, op.const([length])), op.const([0]))
+        return op.Unsqueeze(exactly(op, ended, op.const([length]), fill), op.const([0]))
     sizes = tally(op, groups, count)
     starts, sizes = (op.Unsqueeze(one, op.const([1])) for one in (op.CumSum(sizes, op.const(0), exclusive=1), sizes))
     places, total = op.const(list(range(length)), DType.INT64), op.Shape(rows, end=1)
@@ -122,5 +138,5 @@ def lists(op: Builder, groups: Value, count: Value, rows: Value, length: int, la
     if last is not None:
         rows = op.Concat(rows, last, axis=0)
         rest = op.Add(total, cast(op, op.Greater(places, sizes), DType.INT64))
-    ended = exactly(op, rows, op.Add(op.Shape(rows, end=1), op.const([1])))
+    ended = exactly(op, rows, op.Add(op.Shape(rows, end=1), op.const([1])), fill)
     return op.Gather(ended, op.Where(op.Less(places, sizes), op.Add(starts, places), rest), axis=0)

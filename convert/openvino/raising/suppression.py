@@ -8,12 +8,13 @@ import numpy as np
 
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
-from ....passes.rewrite import Builder, collect, rule
+from ....passes.rewrite import Builder, collect, combine, rule
 from ....passes.types import DType
-from ..attributes import parse
 from ..dialect import DOMAIN
 from ..types import DTYPES
+from . import multiclass
 from .boxes import Corners, greedily, halves, just_below, shares
+from .elsewhere import EXTENSION, INTERNAL, typed
 from .rows import exactly, order_of, reordered
 from .support import (
     Results,
@@ -28,8 +29,6 @@ from .support import (
     vector,
 )
 
-INTERNAL = ("ie_internal_opset", "extension")
-"""The opsets under which OpenVINO's own transformations write their operators into a file."""
 _ROTATED = "ONNX has no suppression of rotated boxes"
 
 
@@ -52,11 +51,11 @@ def nms(op: Builder, node: Node) -> Results:
     return found[:1] if node.version < 5 else found
 
 
-@rule(INTERNAL[0], "NonMaxSuppressionIEInternal")
-@rule(INTERNAL[1], "NonMaxSuppressionIEInternal")
+@rule(INTERNAL, "NonMaxSuppressionIEInternal")
+@rule(EXTENSION, "NonMaxSuppressionIEInternal")
 def nms_internal(op: Builder, node: Node) -> Results:
     """NonMaxSuppressionIEInternal, which OpenVINO makes of NonMaxSuppression and NMSRotated."""
-    attributes = parse("NonMaxSuppression", node.attributes)
+    attributes = typed(node, "NonMaxSuppression", 9).attributes
     if str(attributes.get("rotation", 0)) != "0":
         raise Unsupported(node, _ROTATED)
     centred = str(attributes.get("center_point_box", 0)) != "0"
@@ -121,14 +120,14 @@ def _softly(
     else:
         corners = op.Min(first, second), op.Max(first, second)
 
-    def lessen(body: Builder, left: Value, taken: Corners, others: Corners, least: Value) -> Value:
+    def lessen(body: Builder, left: Value, taken: Corners, others: Corners, least: Value) -> list[Value]:
         share = shares(body, taken, others)
         weight = body.Exp(body.Mul(body.Mul(share, share), number(body, -0.5 / sigma, share)))
         lessened = body.Mul(left, weight)
-        return body.Where(body.Greater(lessened, least), lessened, number(body, -np.inf, left))
+        return [body.Where(body.Greater(lessened, least), lessened, number(body, -np.inf, left))]
 
     alive = op.Where(op.Greater(scores, least), scores, number(op, -np.inf, scores))
     return greedily(op, corners, alive, most, lessen, [least])
 
 
-RULES = collect(globals())
+RULES = combine(collect(globals()), multiclass.RULES)
