@@ -33,11 +33,15 @@ GIVEN_SUFFIX = ".given"
 
 @dataclass
 class States:
-    """The variables met so far, by id, and which layer became what. `Rewriter.context` of a raising."""
+    """The variables met so far, by id, which layer became what, and where the bytes of strings are asked for.
+
+    `Rewriter.context` of a raising.
+    """
 
     inputs: dict[str, list[Value]] = field(default_factory=dict)  # the variable's value, and whether it is given
     outputs: dict[str, Value] = field(default_factory=dict)
     origins: Origins = field(default_factory=Origins)
+    unpacked: list[tuple[Graph, Node]] = field(default_factory=list)
 
 
 def _states(op: Builder, node: Node) -> States:

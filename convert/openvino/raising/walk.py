@@ -51,6 +51,7 @@ from . import (
     suppression,
 )
 from .state import States, interface
+from .strings import drop_unpacked
 
 NOTES = "notes"
 
@@ -115,6 +116,7 @@ def raise_graph(graph: Graph) -> Graph:
     rewriter = Rewriter(HUB, RULES, context=states)
     with bulk():
         new = rewriter.run(graph)
+        drop_unpacked(states.unpacked)
         _name_outputs(rewriter, new, _output_names(graph))
         _add_states(rewriter, new, states)
         _drop_unused_constants(new)
