@@ -194,6 +194,12 @@ def _lengthened(op: Builder, node: Node, x: Value, axis: int, length: Value) -> 
     return cut(op, padded, 0, length, axis=axis)
 
 
+def _shorter(size: Value, x: Value, axis: int) -> bool:
+    """Whether a signal certainly has at least `size` (i64 [1]) entries."""
+    wanted, have = ints(size), static_dim(x, axis)
+    return wanted is not None and have is not None and wanted[0] <= have
+
+
 @rule("", "DFT")
 def dft(op: Builder, node: Node) -> Value:
     x = required(node, 0)
@@ -216,7 +222,10 @@ def _transformed(op: Builder, node: Node, x: Value, axis: int | Value, parts: in
         return _inverse_onesided(op, node, x, axis, size)
     if onesided:
         real = x if parts == 1 else cut(op, x, 0, 1, axis=last)
-        return op.RDFT(op.Squeeze(real, i64(op, [last])), axes, size)
+        real = op.Squeeze(real, i64(op, [last]))
+        if size is not None and isinstance(axis, int) and not _shorter(size, real, axis):
+            return op.RDFT(_lengthened(op, node, real, axis, size), axes)  # its CPU doesn't lengthen a real signal
+        return op.RDFT(real, axes, size)
     if parts == 1:
         x = op.Concat(x, op.Multiply(x, number(op, node, 0, x)), axis=last)
     return op.IDFT(x, axes, size) if inverse else op.DFT(x, axes, size)
@@ -250,7 +259,9 @@ def stft(op: Builder, node: Node) -> Value:
     """Frames gathered from the signal, weighted, transformed."""
     signal, step, window, length = (node.input(index) for index in range(4))
     assert signal is not None and step is not None
-    parts = static_dim(signal, -1)
+    if signal.rank == 2:  # real, which exporters needn't say by an axis of its own
+        signal = op.Unsqueeze(signal, i64(op, [2]))
+    parts = static_dim(signal, 2)
     onesided = flag(node, "onesided", 1)
     if parts is None:
         raise Unsupported(node, "whether the input is complex is known at run time only")
