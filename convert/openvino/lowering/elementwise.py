@@ -148,6 +148,8 @@ def _cast(op: Builder, node: Node, x: Value, target: DType) -> Value:
         return op.NotEqual(x, number(op, node, 0, x))
     if target is DType.FLOAT8E8M0:
         raise Unsupported(node, "OpenVINO rounds to float8e8m0 in another way")
+    if target is DType.FLOAT4E2M1 and source.is_float:  # has no NaN, which becomes -0 in ONNX, and 6 in OpenVINO
+        x = op.Select(op.IsNaN(x), number(op, node, -0.0, x), x)
     if target in LARGEST and source.is_float and flag(node, "saturate", 1):
         x = saturated(op, x, LARGEST[target])
     return op.Convert(x, destination_type=element_type(node, target))
