@@ -7,7 +7,9 @@ import numpy as np
 from .models import UNITS, Case, scan
 
 STATES = "float[B,H] h; float[B,H] c"
-APART = {name: shape for gate in "ifgo" for name, shape in ((f"w{gate}", "I,H"), (f"r{gate}", "H,H"), (f"b{gate}", "H"))}
+APART = {
+    name: shape for gate in "ifgo" for name, shape in ((f"w{gate}", "I,H"), (f"r{gate}", "H,H"), (f"b{gate}", "H"))
+}
 CELL = """
   fc = Mul(f, c)
   ig = Mul(i, g)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ...graph import Value
-from ...loop import Stacked
+from ...loop import Entry, Stacked
 from ...protos import ENUMS
 from ...rewrite import Builder
-from ...types import DType
+from ...types import DType, Type
 from .algebra import NotRecurrent, Source
 from .cells import Gate
-from .match import Found, State
+from .match import Found
 from .outside import Outside, Size
 from .vectors import Axes
 
@@ -91,44 +91,94 @@ def arranged(op: Builder, value: Value, have: Axes, want: Axes) -> Value:
 
 
 @dataclass
-class _Operator:
-    """The operator's inputs outside of it, and what it takes over from the loop."""
+class _Given:
+    """The values an `_Operator` is made of, in the graph where it stands or in a region of that.
 
-    op: Builder
-    found: Found
-    outside: Outside
+    Attributes:
+        x: [time, batch, inputs].
+        initial: the first states, [1, batch, hidden]; None: zeros.
+        firsts: what each wanted last state is where there are no steps, like `initial`.
+        lengths: [batch], as the loop has them.
+    """
+
     x: Value
+    initial: list[Value | None]
+    firsts: list[Value | None]
+    lengths: Value | None
+
+    @property
+    def all(self) -> list[Value]:
+        values = (self.x, *self.initial, *self.firsts, self.lengths)
+        return list(dict.fromkeys(value for value in values if value is not None))
+
+    def inside(self, op: Builder) -> _Given:
+        """The same as inputs of a region."""
+        twins: dict[Value | None, Value | None] = {value: op.input(value.name, value.type) for value in self.all}
+        twins[None] = None
+        x = twins[self.x]
+        assert x is not None
+        return _Given(
+            x, [twins[value] for value in self.initial], [twins[value] for value in self.firsts], twins[self.lengths]
+        )
+
+
+@dataclass
+class _Operator:
+    """The operator of a recurrence."""
+
+    found: Found
     weights: Weights
-    initial: list[Value | None] = field(default_factory=list)
-    lengths: Value | None = None
+    dtype: DType
 
-    @property
-    def dtype(self) -> DType:
-        return self.x.tensor.dtype or DType.FLOAT32
+    def built(self, op: Builder, given: _Given) -> list[Value]:
+        """Y [time, 1, batch, hidden] and the wanted last states [1, batch, hidden], whatever the sizes."""
+        sizes = given.x.tensor.shape or (None, None, None)
+        if all(isinstance(size, int) and size > 0 for size in sizes[:2]):
+            return self._results(op, given)
+        then, otherwise = op.region("some"), op.region("none")
+        then.graph.outputs = self._results(then, given.inside(then))
+        types = [value.type for value in then.graph.outputs]
+        otherwise.graph.outputs = self._empty(otherwise, given.inside(otherwise), types)
+        some = op.Greater(op.Size(given.x), op.const(0, DType.INT64))
+        return list(op.branch(some, given.all, then.graph, otherwise.graph, types))
 
-    @property
-    def hidden(self) -> int:
-        return self.found.states[0].width
+    def _results(self, op: Builder, given: _Given) -> list[Value]:
+        if given.lengths is None:
+            every, *states = self._call(op, given, None)
+            return [every, *(states[last.index] for last in self.found.lasts)]
+        lengths = given.lengths if given.lengths.rank == 1 else op.Reshape(given.lengths, op.const([-1]))
+        if lengths.tensor.dtype is not DType.INT64:
+            lengths = op.Cast(lengths, to=ENUMS[DType.INT64])
+        zero, steps = op.const(0), op.Shape(given.x, start=0, end=1)
+        bounded = op.Max(op.Min(lengths, steps), zero)  # runtimes refuse any other
+        every, *states = self._call(op, given, op.Cast(bounded, to=ENUMS[DType.INT32]))
+        made = [every]
+        for last, first in zip(self.found.lasts, given.firsts, strict=True):
+            # runtimes give zeros for sequences of no steps
+            some = op.Equal(lengths, bounded) if last.kept else op.Greater(lengths, zero)
+            if last.kept:
+                some = op.And(some, op.Greater(lengths, zero))
+            before = op.const(0.0, self.dtype) if first is None else first
+            made.append(op.Where(op.Unsqueeze(some, op.const([0, 2])), states[last.index], before))
+        return made
 
-    def call(self, op: Builder, x: Value, initial: Sequence[Value | None], lengths: Value | None) -> list[Value]:
-        """Y [time, 1, batch, hidden], and the last states [1, batch, hidden]."""
+    def _call(self, op: Builder, given: _Given, lengths: Value | None) -> list[Value]:
         cell, found = self.found.cell, self.found
         constants = [op.const(array, self.dtype) for array in (self.weights.w, self.weights.r)]
         bias = op.const(self.weights.b, self.dtype) if self.weights.b.any() else None
         peepholes = None if self.weights.p is None else op.const(self.weights.p, self.dtype)
         parameters = [parameters for _, parameters in cell.functions]
-        reverse = next(iter(found.sequences.values())).reverse
         made = op.call(
             cell.kind,
-            x,
+            given.x,
             *constants,
             bias,
             lengths,
-            *initial,
-            *([peepholes] if peepholes is not None else []),
+            *given.initial,
+            *([] if peepholes is None else [peepholes]),
             _outputs=1 + len(found.states),
-            hidden_size=self.hidden,
-            direction="reverse" if reverse else "forward",
+            hidden_size=found.states[0].width,
+            direction="reverse" if found.reverse else "forward",
             activations=[name for name, _ in cell.functions],
             activation_alpha=[given[0] for given in parameters if given] or None,
             activation_beta=[given[1] for given in parameters if len(given) > 1] or None,
@@ -137,49 +187,16 @@ class _Operator:
         )
         return list(made)
 
-    def results(self, op: Builder, x: Value, initial: Sequence[Value | None], lengths: Value | None) -> list[Value]:
-        """As `call`; but a sequence of no steps leaves its state as it was, where runtimes give zeros."""
-        every, *states = self.call(op, x, initial, lengths)
-        if lengths is None or all(value is None for value in initial):
-            return [every, *states]
-        some = op.Unsqueeze(op.Greater(lengths, op.const(0, DType.INT32)), op.const([0, 2]))
-        kept = [
-            state if before is None else op.Where(some, state, before)
-            for state, before in zip(states, initial, strict=True)
-        ]
-        return [every, *kept]
-
-    def built(self) -> list[Value]:
-        """Y and the last states, whatever the sizes."""
-        given = [value for value in (self.x, *self.initial, self.lengths) if value is not None]
-        sizes = self.x.tensor.shape or (None, None, None)
-        if all(isinstance(size, int) and size > 0 for size in sizes[:2]):
-            return self.results(self.op, self.x, self.initial, self.lengths)
-        then, otherwise = self.op.region("some"), self.op.region("none")
-        results: list[list[Value]] = []
-        for region in (then, otherwise):
-            twins = {value: region.input(value.name, value.type) for value in dict.fromkeys(given)}
-            x, *initial, lengths = (
-                None if value is None else twins[value] for value in (self.x, *self.initial, self.lengths)
-            )
-            assert x is not None
-            if region is then:
-                made = self.results(region, x, initial, lengths)
-            else:
-                made = self.empty(region, x, initial)
-            region.graph.outputs = made
-            results.append(made)
-        some = self.op.Greater(self.op.Size(self.x), self.op.const(0, DType.INT64))
-        types = [value.type for value in results[0]]
-        return list(self.op.branch(some, list(dict.fromkeys(given)), then.graph, otherwise.graph, types))
-
-    def empty(self, op: Builder, x: Value, initial: Sequence[Value | None]) -> list[Value]:
+    def _empty(self, op: Builder, given: _Given, types: Sequence[Type | None]) -> list[Value]:
         """The results where there are no steps, or there is no batch, which runtimes' operators don't stand."""
-        zero, ways, hidden = op.const(0.0, self.dtype), op.const([1]), op.const([self.hidden])
-        time, batch = op.Shape(x, start=0, end=1), op.Shape(x, start=1, end=2)
-        one = op.Concat(ways, batch, hidden, axis=0)
-        y = op.Expand(zero, op.Concat(time, one, axis=0))
-        return [y, *(op.Expand(zero if value is None else value, one) for value in initial)]
+        zero, hidden = op.const(0.0, self.dtype), op.const([self.found.states[0].width])
+        one = op.Concat(op.const([1]), op.Shape(given.x, start=1, end=2), hidden, axis=0)
+        every = op.Concat(op.Shape(given.x, start=0, end=1), one, axis=0)
+        results: list[tuple[Value | None, Value]] = [(None, every), *((first, one) for first in given.firsts)]
+        return [
+            op.Expand(zero if value is None else value, shape, _types=[type])
+            for (value, shape), type in zip(results, types, strict=True)
+        ]
 
 
 def built(op: Builder, found: Found, outside: Outside) -> dict[Value, Value]:
@@ -200,35 +217,42 @@ def built(op: Builder, found: Found, outside: Outside) -> dict[Value, Value]:
     if len(batches) > 1:
         raise NotRecurrent("it isn't certain that its inputs have one batch")
     (batch,) = batches
-    states = [_initial(state, batch, outside) for state in found.states]
+    firsts = [_first(state.entry, state.axes, batch, outside) for state in found.states]
+    kept = [_first(last.entry, last.axes, batch, outside) for last in found.lasts]
     constants = weights(found, widths)
     # nothing is built before this line: all that can be wrong is known
     parts = [arranged(op, taken.value, taken.axes, _X) for _, taken in sequences]
     x = parts[0] if len(parts) == 1 else op.Concat(*parts, axis=2)
-    operator = _Operator(op, found, outside, x, constants)
-    for state, (value, expanded) in zip(found.states, states, strict=True):
-        if value is not None:
-            value = arranged(op, value, state.axes, _STATE)
-        if value is not None and expanded:
-            value = op.Expand(value, op.Concat(op.const([1]), op.Shape(x, start=1, end=2), op.const([1]), axis=0))
-        operator.initial.append(value)
-    if found.lengths is not None:
-        operator.lengths = _lengths(op, found.lengths, x)
-    made = operator.built()
-    return _results(op, found, made)
+
+    def placed(value: Value | None, widened: bool, axes: Axes) -> Value | None:
+        if value is None:
+            return None
+        value = arranged(op, value, axes, _STATE)
+        if not widened:
+            return value
+        shape = op.Concat(op.const([1]), op.Shape(x, start=1, end=2), op.const([1]), axis=0)
+        return op.Expand(value, shape)
+
+    initial = [placed(*first, state.axes) for state, first in zip(found.states, firsts, strict=True)]
+    lasts = [
+        placed(*first, last.axes) if last.kept else initial[last.index]
+        for last, first in zip(found.lasts, kept, strict=True)
+    ]
+    operator = _Operator(found, constants, x.tensor.dtype or DType.FLOAT32)
+    return _results(op, found, operator.built(op, _Given(x, initial, lasts, found.lengths)))
 
 
-def _initial(state: State, batch: Size, outside: Outside) -> tuple[Value | None, bool]:
+def _first(entry: Entry, axes: Axes, batch: Size, outside: Outside) -> tuple[Value | None, bool]:
     """The first value of a state, None for zeros, and whether it may have to be made as large as the batch.
 
     Raises:
         NotRecurrent: it is of another batch.
     """
-    value = state.entry.outside
+    value = entry.outside
     assert value is not None
-    if ("batch" in state.axes) != (batch != 1):
+    if ("batch" in axes) != (batch != 1):
         raise NotRecurrent("it isn't certain that its input and its state have one batch")
-    own = outside.size(value, state.axes.index("batch")) if "batch" in state.axes else 1
+    own = outside.size(value, axes.index("batch")) if "batch" in axes else 1
     if isinstance(own, int) and isinstance(batch, int) and own not in (1, batch):
         raise NotRecurrent("its input and its state have different batches")
     if own in (1, batch) and outside.is_zero(value):
@@ -236,28 +260,17 @@ def _initial(state: State, batch: Size, outside: Outside) -> tuple[Value | None,
     return value, own != batch
 
 
-def _lengths(op: Builder, lengths: Value, x: Value) -> Value:
-    """[batch], int32, none of them longer than there are steps (nor negative, which runtimes refuse)."""
-    if lengths.rank != 1:
-        lengths = op.Reshape(lengths, op.const([-1]))
-    if lengths.tensor.dtype is not DType.INT64:
-        lengths = op.Cast(lengths, to=ENUMS[DType.INT64])
-    most = op.Max(op.Min(lengths, op.Shape(x, start=0, end=1)), op.const([0]))
-    return op.Cast(most, to=ENUMS[DType.INT32])
-
-
 def _results(op: Builder, found: Found, made: Sequence[Value]) -> dict[Value, Value]:
     results: dict[Value, Value] = {}
-    for state, last in zip(found.states, made[1:], strict=True):
-        if state.entry.result is not None:
-            results[state.entry.result] = arranged(op, last, _STATE, state.axes)
-    reverse = next(iter(found.sequences.values())).reverse
+    for last, value in zip(found.lasts, made[1:], strict=True):
+        assert last.entry.result is not None
+        results[last.entry.result] = arranged(op, value, _STATE, last.axes)
     for entry, axes in found.every:
         slot = entry.slot
         assert isinstance(slot, Stacked) and entry.result is not None
         place = slot.axis % (len(axes) + 1)
         every = made[0]
-        if slot.reverse != reverse:  # the operator gives steps in the order of its input
+        if slot.reverse != found.reverse:  # the operator gives steps in the order of its input
             every = op.Slice(every, op.const([-1]), op.const([_LAST]), op.const([0]), op.const([-1]))
         results[entry.result] = arranged(op, every, _Y, (*axes[:place], "time", *axes[place:]))
     return results

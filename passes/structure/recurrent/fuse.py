@@ -9,6 +9,7 @@ from ...hub import HUB
 from ...loop import Loop, is_loop
 from ...pipeline import PassResult
 from ...rewrite import Builder, Names, Rewriter
+from ..simplify import Simplify
 from .algebra import NotRecurrent
 from .build import built
 from .match import found
@@ -55,6 +56,8 @@ class FuseRecurrent:
             for node in inner.nodes:
                 if is_loop(node):
                     modified |= self._fuse(op, node, outside)
+        if modified:
+            Simplify()(graph)
         return PassResult(graph, modified)
 
     def _fuse(self, op: Builder, node: Node, outside: Outside) -> bool:
@@ -74,9 +77,8 @@ class FuseRecurrent:
             new.name, new.meta = old.name, old.meta
         graph.remove_node(node)
         cell = match.cell
-        reverse = next(iter(match.sequences.values())).reverse
         self.notes.append(
             f"{title} is {'an' if cell.kind in ('LSTM', 'RNN') else 'a'} {cell.kind}"
-            f" of {match.states[0].width} units{', backwards' if reverse else ''}"
+            f" of {match.states[0].width} units{', backwards' if match.reverse else ''}"
         )
         return True

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from ...graph import Node
 from .algebra import Masked, NotRecurrent, of
 from .reader import Known, Lengths, Reader, Readings, Running, Step, Whole
@@ -26,12 +28,18 @@ def _compare(reader: Reader, node: Node) -> Known:
         step, lengths, op_type = lengths, step, _SWAPPED.get(op_type, op_type)
     if isinstance(lengths, Whole):
         lengths = lengths.lengths
-    if not isinstance(step, Step) or not isinstance(lengths, Lengths) or step.scale != 1:
+    same = isinstance(lengths, np.ndarray) and lengths.dtype.kind in "iu" and len(np.unique(lengths)) == 1
+    if not isinstance(step, Step) or not (same or isinstance(lengths, Lengths)) or step.scale != 1:
         raise NotRecurrent("its body compares values")
     meaning = _MEANING.get((op_type, step.offset))
     if meaning is None:
         raise NotRecurrent("its body compares the number of the pass with something else than lengths")
-    return Running(lengths.value, ("one",) * (step.rank - len(lengths.axes)) + lengths.axes, *meaning)
+    if isinstance(lengths, Lengths):
+        axes, value = lengths.axes, lengths.value
+    else:
+        assert isinstance(lengths, np.ndarray)
+        axes, value = tuple("one" if size == 1 else "wide" for size in lengths.shape), int(lengths.reshape(-1)[0])
+    return Running(value, ("one",) * (step.rank - len(axes)) + axes, *meaning)
 
 
 def _not(reader: Reader, node: Node) -> Known | None:
@@ -45,7 +53,10 @@ def _where(reader: Reader, node: Node) -> Known:
         raise NotRecurrent("its body chooses by something else than the length of the sequence")
     axes, pairs = aligned(*reader.operands(node.inputs[1:]))
     padded = ("one",) * (len(axes) - len(mask.axes)) + mask.axes
-    fits = {"batch": ("batch",), "feature": ("one", "wide"), "one": ("one",)}
+    # a mask of another size than one is as large as what it chooses from, where that size is known not to be one
+    whole = node.inputs[1] is not None and node.inputs[1].tensor.static_shape is not None
+    every = ("one", "wide") if whole and isinstance(mask.lengths, int) else ()
+    fits = {"batch": ("batch", *every), "feature": ("one", "wide"), "one": ("one",)}
     if len(padded) > len(axes) or any(ours not in fits[name] for name, ours in zip(axes, padded, strict=True)):
         raise NotRecurrent("the lengths are not one for each entry of the batch")
     name = reader.lengths_name(mask.lengths)

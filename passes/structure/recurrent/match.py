@@ -69,6 +69,11 @@ class Found:
     lasts: list[Last] = field(default_factory=list)
     every: list[tuple[Entry, Axes]] = field(default_factory=list)
 
+    @property
+    def reverse(self) -> bool:
+        """Whether the last step comes first."""
+        return next(iter(self.sequences.values())).reverse
+
 
 def found(graph: Graph, loop: Loop, outside: Outside) -> Found:
     """What operator a loop is.
@@ -109,6 +114,8 @@ class _Attempt:
         main = [place for place in range(len(states)) if place not in kept]
         if not 0 < len(main) < 3:
             raise NotRecurrent(f"it has {len(main) or 'no'} states")
+        if any(isinstance(atom := after[place].atom, Masked) and atom.last for place in main):
+            raise NotRecurrent("a state changes in the last step only")
         whole, masked = _unmasked(after)
         cell, order = _recognised([states[place] for place in main], [whole[place] for place in main])
         main = [main[place] for place in order]
@@ -117,8 +124,8 @@ class _Attempt:
             raise NotRecurrent("runtimes have its operator for float32 only")
         result = Found(loop, cell, [states[place] for place in main], self._sequences(cell))
         length = self._check_passes(result)
-        if masked is not None and not self.outside.is_filled(reader.lengths[masked], length):
-            result.lengths = reader.lengths[masked]
+        if masked is not None:
+            result.lengths = self._lengths(reader.lengths[masked], length)
         for index, place in enumerate(main):
             entry = states[place].entry
             if any(entry.place == other.place for other in wanted):
@@ -233,6 +240,14 @@ class _Attempt:
         if vector.axes != state.axes or len(vector.parts) != 1 or vector.width != state.width:
             raise NotRecurrent("a state comes out in another shape than it goes in")
         return vector.parts[0]
+
+    def _lengths(self, lengths: Value | int, length: Size) -> Value | None:
+        """The lengths, unless all sequences are as long as there are steps."""
+        if isinstance(lengths, int):
+            if lengths != length:
+                raise NotRecurrent("it stops to change before its input ends")
+            return None
+        return None if self.outside.is_filled(lengths, length) else lengths
 
     def _last(self, result: Found, index: int, state: State, after: Sum) -> Last:
         """The last value of a state is what the operator gives."""

@@ -28,10 +28,12 @@ class Step:
 @dataclass(frozen=True)
 class Running:
     """Whether the pass is one of the first so many, which `lengths` of the graph around the loop says for each entry
-    of the batch; `negated`: whether it isn't; `last`: whether it is the last of them. `axes` are those of the mask,
-    "wide" where it is the same for all entries of an axis."""
+    of the batch (or one number for all); `negated`: whether it isn't; `last`: whether it is the last of them.
 
-    lengths: Value
+    `axes` are those of the mask, "wide" where it is the same for all entries of an axis.
+    """
+
+    lengths: Value | int
     axes: Axes
     negated: bool = False
     last: bool = False
@@ -127,7 +129,7 @@ class Reader:
     captured: dict[Value, Value] = field(default_factory=dict)
     values: dict[Value, Known] = field(default_factory=dict)
     sequences: dict[str, Taken] = field(default_factory=dict)
-    lengths: dict[str, Value] = field(default_factory=dict)
+    lengths: dict[str, Value | int] = field(default_factory=dict)
 
     # what comes in --------------------------------------------------------------------------------
 
@@ -273,14 +275,12 @@ class Reader:
         places = [index for index, known in enumerate(knowns) if isinstance(known, Vector)]
         if not places:
             raise NotRecurrent(next((why(known) for known in knowns if not isinstance(known, np.ndarray)), why(None)))
-        first = self.vector(values[places[0]])
+        shown = values[places[0]]
+        first = self.vector(shown)
         made: list[Vector] = []
         for value, known in zip(values, knowns, strict=True):
             if isinstance(known, Filled):
-                shape = [
-                    self.size(item, axis) for item in [values[places[0]]] if item for axis in range(len(first.axes))
-                ]
-                if list(known.sizes) != shape:
+                if shown is None or list(known.sizes) != [self.size(shown, axis) for axis in range(len(first.axes))]:
                     raise NotRecurrent("its body fills a value whose size isn't certain")
                 known = known.number
             made.append(like(known, first) if isinstance(known, np.ndarray) else self.vector(value))
@@ -309,10 +309,11 @@ class Reader:
     def size(self, value: Value, axis: int) -> Size:
         return self.outside.size(value, axis)
 
-    def lengths_name(self, lengths: Value) -> str:
+    def lengths_name(self, lengths: Value | int) -> str:
         """What a `Masked` atom calls these lengths."""
-        self.lengths[lengths.name] = lengths
-        return lengths.name
+        name = f"{lengths} steps" if isinstance(lengths, int) else lengths.name
+        self.lengths[name] = lengths
+        return name
 
 
 def _itself(value: Value) -> Value:
