@@ -15,6 +15,7 @@ from ...passes.protos import DTYPES, SparseData, enum_of
 from ...passes.rewrite import Builder, Rewriter
 from ...passes.schemas import HUB_OPSET, since_version
 from ...passes.structure.containers import plain_containers
+from ...passes.structure.shorten import Shorten
 from ...passes.structure.simplify import RemoveDead
 from ...passes.tensor import TensorData
 from ...passes.types import DType, TensorType
@@ -30,13 +31,15 @@ _ML_5 = frozenset({"TreeEnsemble"})
 
 
 def lower_graph(graph: Graph, opset: int = DEFAULT_OPSET) -> Graph:
-    """A graph of dialect "onnx" at `opset`; the hub graph stays as it was.
+    """A graph of dialect "onnx" at `opset`, as short as a person would have written it; the hub graph stays as it was.
 
     Raises:
         Unsupported: an operator, type or attribute has no form at this opset.
         InvalidModel: there is no such opset.
     """
-    new = lower_operators(graph, opset)
+    with bulk():
+        new = Shorten()(graph.copy()).graph
+    new = lower_operators(new, opset)
     RemoveDead()(new)  # what adapters began and gave up
     return finished(new, opset)
 

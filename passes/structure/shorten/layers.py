@@ -1,0 +1,76 @@
+"""Layers with what belongs to them: a convolution's bias, a recurrent layer's inputs that say nothing."""
+
+from __future__ import annotations
+
+from ...graph import Node, Value
+from ...infer import words
+from .context import Context, Table, made_by, part_of_shape, static
+
+RECURRENT = words("GRU LSTM RNN")
+_BIAS, _LENGTHS, _STATES = 3, 4, (5, 6)
+
+
+def bias(context: Context, node: Node) -> Value | None:
+    """Add(Conv(x, w), b) with a number for each channel is Conv(x, w, b)."""
+    for place in (0, 1):
+        conv = made_by(node.inputs[place], "Conv", "ConvTranspose")
+        added = node.inputs[1 - place]
+        if conv is None or added is None or conv.input(2) is not None or not context.used_once(conv.output):
+            continue
+        shape, rank, channels = static(added), conv.output.rank, _channels(conv)
+        if shape is None or rank is None or channels is None or len(shape) > rank:
+            continue
+        shape = (1,) * (rank - len(shape)) + shape
+        if shape == (1, channels) + (1,) * (rank - 2):
+            vector = context.viewed(added, lambda array: array.reshape(-1))
+            return vector and context.op.call(
+                conv.op_type, *conv.inputs[:2], vector, _types=[node.output.type], _name=node.name, **conv.attributes
+            )
+    return None
+
+
+def _channels(conv: Node) -> int | None:
+    """How many channels a convolution gives."""
+    weights = static(conv.inputs[1])
+    if weights is None:
+        return None
+    return weights[0] if conv.op_type == "Conv" else weights[1] * conv.attributes.get("group", 1)
+
+
+def spare_inputs(context: Context, node: Node) -> bool:
+    """Take away what a recurrent layer does without: biases and first states of 0, lengths that are the whole one."""
+    inputs = list(node.inputs)
+    for place in (_BIAS, *_STATES):
+        if place < len(inputs) and _is_zero(context, inputs[place]):
+            inputs[place] = None
+    if len(inputs) > _LENGTHS and _is_whole(context, inputs[_LENGTHS], inputs[0], node.attributes.get("layout", 0)):
+        inputs[_LENGTHS] = None
+    while inputs[-1] is None:
+        inputs.pop()
+    changed = inputs != node.inputs
+    if changed:
+        context.graph.set_inputs(node, inputs)
+    return changed
+
+
+def _is_zero(context: Context, value: Value | None) -> bool:
+    filled = made_by(value, "Expand")
+    array = context.constant(value if filled is None else filled.inputs[0])
+    return array is not None and bool((array == 0).all())
+
+
+def _is_whole(context: Context, lengths: Value | None, data: Value | None, axis: int) -> bool:
+    """Whether all sequences are as long as the data's axis says."""
+    shape = data.tensor.shape if data is not None else None
+    array = context.known(lengths)
+    if array is not None:
+        return shape is not None and bool((array == shape[axis]).all())
+    while (node := made_by(lengths, "Expand", "Cast")) is not None:
+        lengths = node.inputs[0]
+    size = made_by(lengths, "Shape")
+    if size is None or size.inputs[0] is not data:
+        return False
+    return part_of_shape(size) == (axis, axis + 1)
+
+
+RULES: Table = {"Add": [bias]}

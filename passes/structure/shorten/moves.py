@@ -1,0 +1,136 @@
+"""Elements put in another order, or seen in another shape: two steps become one, a step and its way back none."""
+
+from __future__ import annotations
+
+from ...graph import Node, Value
+from ...infer import words
+from .context import Context, Table, made_by, part_of_shape, permutation, static
+
+_VIEWS = words("Reshape Squeeze Unsqueeze Flatten")
+
+
+# order ---------------------------------------------------------------------------------------------
+
+
+def transpose(context: Context, node: Node) -> Value | None:
+    """No move at all; a move of a constant; a move after a move."""
+    data, perm = node.inputs[0], permutation(node)
+    if data is None or perm is None:
+        return None
+    before = made_by(data, "Transpose")
+    first = permutation(before) if before is not None else None
+    if before is not None and first is not None:
+        data, perm = before.inputs[0], [first[axis] for axis in perm]
+    if data is None or perm == sorted(perm):
+        return data
+    seen = context.viewed(data, lambda array: array.transpose(perm))
+    if seen is not None or before is None:
+        return seen
+    return context.op.Transpose(data, perm=perm, _types=[node.output.type])
+
+
+# shape ---------------------------------------------------------------------------------------------
+
+
+def view(context: Context, node: Node) -> Value | None:
+    """The shape that is there already; another shape of a constant; a view of a view, Transposes included that
+    move dimensions of size 1 only."""
+    data = node.inputs[0]
+    if data is None or not _is_view(node):
+        return None
+    base, steps = data, 0
+    while base.producer is not None and _is_view(base.producer) and base.producer.inputs[0] is not None:
+        base, steps = base.producer.inputs[0], steps + 1
+    if static(base) is not None and static(base) == static(node.output):
+        return base
+    shape = static(node.output)
+    seen = context.viewed(base, lambda array: array.reshape(shape)) if shape is not None else None
+    if seen is not None:
+        return seen
+    target = _target(node.output)
+    if target is None or not steps:
+        return None
+    return context.op.Reshape(base, context.sizes(target), _types=[node.output.type])
+
+
+def _is_view(node: Node) -> bool:
+    if node.domain:
+        return False
+    return node.op_type in _VIEWS or (node.op_type == "Transpose" and _moves_ones(node))
+
+
+def _moves_ones(node: Node) -> bool:
+    """Whether a Transpose leaves all dimensions of other sizes than 1 in their order."""
+    shape, perm = static(node.inputs[0]), permutation(node)
+    if shape is None or perm is None:
+        return False
+    moved = [axis for axis in perm if shape[axis] != 1]
+    return moved == sorted(moved)
+
+
+def _target(value: Value) -> list[int] | None:
+    """The shape of a value as Reshape wants it, with -1 for one size that isn't known; None where that won't do."""
+    shape = value.tensor.shape
+    if shape is None:
+        return None
+    sizes = [size if isinstance(size, int) else -1 for size in shape]
+    return sizes if sizes.count(-1) <= 1 and 0 not in sizes else None
+
+
+def computed_shape(context: Context, node: Node) -> Value | None:
+    """Reshape to a shape that the model reckons, though it is known but for one size."""
+    if context.constant(node.inputs[1]) is not None:
+        return None
+    target = _target(node.output) or _reckoned(context, node) or _copied(context, node)
+    if target is None:
+        return None
+    return context.op.Reshape(node.inputs[0], context.sizes(target), _types=[node.output.type])
+
+
+def _reckoned(context: Context, node: Node) -> list[int] | None:
+    """The shape as far as it is known, where that is all but one size."""
+    sizes = _sizes(context, node.inputs[1])
+    if sizes is None or sizes.count(None) > 1 or min((size for size in sizes if size is not None), default=1) < 1:
+        return None
+    return [-1 if size is None else size for size in sizes]
+
+
+def _sizes(context: Context, value: Value | None) -> list[int | None] | None:
+    """A vector's elements, None for each that isn't known."""
+    sizes = context.knowledge.sizes(value) if value is not None else None
+    if sizes is not None:
+        return sizes
+    parts, shape = made_by(value, "Concat"), static(value)
+    if parts is None:
+        return [None for _ in range(shape[0])] if shape is not None and len(shape) == 1 else None
+    found = [_sizes(context, part) for part in parts.inputs]
+    known = [part for part in found if part is not None]
+    return [size for part in known for size in part] if len(known) == len(found) else None
+
+
+def _copied(context: Context, node: Node) -> list[int] | None:
+    """The shape where every size that isn't known is the one of the same dimension of the data: 0 says so."""
+    parts = made_by(node.inputs[1], "Concat")
+    if parts is None or node.attributes.get("allowzero", 0):
+        return None
+    target: list[int] = []
+    for part in parts.inputs:
+        shape = made_by(part, "Shape")
+        known = context.integers(part)
+        if known is not None and min(known, default=1) > 0:
+            target += known
+            continue
+        said = part_of_shape(shape) if shape is not None and shape.inputs[0] is node.inputs[0] else None
+        if said is None or said[0] != len(target):
+            return None
+        target += [0] * (said[1] - said[0])
+    return target
+
+
+RULES: Table = {
+    "Transpose": [transpose, view],
+    "Reshape": [view, computed_shape],
+    "Squeeze": [view],
+    "Unsqueeze": [view],
+    "Flatten": [view],
+}

@@ -1,0 +1,110 @@
+"""What operands don't need: conversions there and back, sizes that broadcasting gives, numbers that change nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...graph import Node, Value
+from ...infer import words
+from ...protos import DTYPES
+from ...types import TensorType
+from .context import Context, Shorter, Table, made_by, static
+
+_BROADCASTING = words(
+    "Add And Div Equal Greater GreaterOrEqual Less LessOrEqual Max Mean Min Mod Mul Or Pow Sub Sum Where Xor"
+)
+
+
+def cast(context: Context, node: Node) -> Value | None:
+    """A conversion after one into a type that holds all that the first one has."""
+    before = made_by(node.inputs[0], "Cast")
+    data = before.inputs[0] if before is not None else None
+    between, to = node.inputs[0], DTYPES.get(node.attributes.get("to", 0))
+    if data is None or between is None or to is None:
+        return None
+    first, middle = data.tensor.dtype, between.tensor.dtype
+    if first is None or middle is None or not middle.holds(first):
+        return None
+    if first is to:
+        return data
+    types = [TensorType(to, data.tensor.shape)]
+    return context.op.Cast(data, to=node.attributes["to"], saturate=node.attributes.get("saturate"), _types=types)
+
+
+def broadcast(context: Context, node: Node) -> Value | None:
+    """Operands as they are before Expand, or before axes of size 1 are put in front, where broadcasting does that."""
+    shape = static(node.output)
+    if shape is None:
+        return None
+    inputs = list(node.inputs)
+    for place, value in enumerate(inputs):
+        bare = _bare(value)
+        if bare is not None and _broadcasts([*inputs[:place], bare, *inputs[place + 1 :]], shape):
+            inputs[place] = bare
+    if inputs == node.inputs:
+        return None
+    return context.op.call(node.op_type, *inputs, _types=[node.output.type], **node.attributes)
+
+
+def _bare(value: Value | None) -> Value | None:
+    node = made_by(value, "Expand", "Reshape", "Unsqueeze")
+    data = node.inputs[0] if node is not None else None
+    if node is None or data is None or node.op_type == "Expand":
+        return data
+    before, after = static(data), static(value)
+    if before is None or after is None:
+        return None
+    front = len(after) - len(before)
+    return data if front > 0 and after == (1,) * front + before else None
+
+
+def _broadcasts(values: Sequence[Value | None], shape: tuple[int, ...]) -> bool:
+    shapes = [static(value) for value in values]
+    try:
+        return all(entry is not None for entry in shapes) and np.broadcast_shapes(*shapes) == shape  # type: ignore[arg-type]
+    except ValueError:
+        return False
+
+
+def _neutral(number: int, places: Sequence[int]) -> Shorter:
+    """A rule for x + 0, x * 1 and the like: the other operand, where it has the shape of the result.
+
+    Floats aren't added to 0, which makes 0 of -0.
+    """
+
+    def rule(context: Context, node: Node) -> Value | None:
+        for place in places:
+            other, array = node.inputs[1 - place], context.constant(node.inputs[place])
+            if other is None or array is None or array.size > 1 or not _is(array, number):
+                continue
+            if number == 0 and node.op_type == "Add" and array.dtype.kind not in "iu":
+                continue
+            if array.ndim == 0 or (other.rank is not None and array.ndim <= other.rank):
+                return other
+        return None
+
+    return rule
+
+
+def _is(array: np.ndarray[Any, Any], number: int) -> bool:
+    return array.size == 1 and bool(array.reshape(-1)[0] == number) and not (number == 0 and np.signbit(array).any())
+
+
+def negated(context: Context, node: Node) -> Value | None:
+    """Not(Not(x))."""
+    before = made_by(node.inputs[0], "Not")
+    return before.inputs[0] if before is not None else None
+
+
+RULES: Table = {
+    "Cast": [cast],
+    "Not": [negated],
+    "Add": [_neutral(0, (0, 1))],
+    "Sub": [_neutral(0, (1,))],
+    "Mul": [_neutral(1, (0, 1))],
+    "Div": [_neutral(1, (1,))],
+}
+BROADCASTING: Table = {op_type: [broadcast] for op_type in _BROADCASTING}

@@ -1,0 +1,132 @@
+"""Sizes as values: parts of shapes taken and joined."""
+
+from __future__ import annotations
+
+from ...graph import Node, Value
+from ...types import DType, tensor
+from .context import Context, Table, made_by, part_of_shape, permutation, static
+
+
+def _shape(context: Context, data: Value | None, start: int, end: int) -> Value:
+    """Dimensions of a value as an int64 vector."""
+    whole = data is not None and end == data.rank
+    types = [tensor(DType.INT64, end - start)]
+    return context.op.Shape(data, start=start or None, end=None if whole else end, _types=types)
+
+
+def gather_of_shape(context: Context, node: Node) -> Value | None:
+    """Neighbours among the sizes: Gather(Shape(x), [1, 2]) is Shape(x) {start: 1, end: 3}."""
+    shape, places = made_by(node.inputs[0], "Shape"), context.integers(node.inputs[1])
+    part = part_of_shape(shape) if shape is not None else None
+    if shape is None or part is None or not places or node.inputs[1] is None or node.inputs[1].rank != 1:
+        return None
+    length = part[1] - part[0]
+    places = [place + length if place < 0 else place for place in places]
+    if places != list(range(places[0], places[0] + len(places))) or not 0 <= places[0] <= places[-1] < length:
+        return None
+    return _shape(context, shape.inputs[0], part[0] + places[0], part[0] + places[-1] + 1)
+
+
+def slice_of_shape(context: Context, node: Node) -> Value | None:
+    """The same for Slice(Shape(x), ...)."""
+    shape = made_by(node.inputs[0], "Shape")
+    part = part_of_shape(shape) if shape is not None else None
+    listed = [context.integers(value) for value in node.inputs[1:]]
+    if shape is None or part is None or None in listed or node.input(1) is None or node.input(2) is None:
+        return None
+    (start, *_), (end, *_), *rest = (entry or [0] for entry in listed)
+    step = rest[1][0] if len(rest) > 1 else 1
+    if step != 1:
+        return None
+    start, end, _ = slice(start, end).indices(part[1] - part[0])
+    return _shape(context, shape.inputs[0], part[0] + start, part[0] + max(start, end))
+
+
+def size_of_transposed(context: Context, node: Node) -> Value | None:
+    """One size of a transposed value is a size of the value."""
+    transposed, part = made_by(node.inputs[0], "Transpose"), part_of_shape(node)
+    perm = permutation(transposed) if transposed is not None else None
+    if transposed is None or not perm or part is None or part[1] - part[0] != 1:
+        return None
+    axis = perm[part[0]]
+    return _shape(context, transposed.inputs[0], axis, axis + 1)
+
+
+def unsqueezed_size(context: Context, node: Node) -> Value | None:
+    """A size taken as a scalar and made a vector again: Unsqueeze(Gather(Shape(x), 1), [0])."""
+    gather = made_by(node.inputs[0], "Gather")
+    shape = made_by(gather.inputs[0], "Shape") if gather is not None else None
+    if (
+        gather is None
+        or shape is None
+        or gather.output.rank != 0
+        or context.integers(node.inputs[1]) not in ([0], [-1])
+    ):
+        return None
+    part, places = part_of_shape(shape), context.integers(gather.inputs[1])
+    if part is None or places is None:
+        return None
+    place = places[0] % max(part[1] - part[0], 1)
+    return _shape(context, shape.inputs[0], part[0] + place, part[0] + place + 1)
+
+
+def concat(context: Context, node: Node) -> Value | None:
+    """One part is itself; parts without elements go; neighbours among the sizes of one value are one Shape."""
+    axis = node.attributes.get("axis", 0)
+    parts = [value for value in node.inputs if value is not None]
+    left = [value for value in parts if not _is_empty(value, axis)] or parts[:1]
+    joined: list[Value] = []
+    for value in left:
+        together = _together(context, joined[-1], value) if joined else None
+        if together is None:
+            joined.append(value)
+        else:
+            joined[-1] = together
+    if len(joined) == 1:
+        return joined[0]
+    return context.op.Concat(*joined, axis=axis) if len(joined) < len(parts) else None
+
+
+def _is_empty(value: Value, axis: int) -> bool:
+    shape = value.tensor.shape
+    return shape is not None and -len(shape) <= axis < len(shape) and shape[axis] == 0
+
+
+def _together(context: Context, first: Value, second: Value) -> Value | None:
+    one, other = made_by(first, "Shape"), made_by(second, "Shape")
+    if one is None or other is None or one.inputs[0] is not other.inputs[0]:
+        return None
+    a, b = part_of_shape(one), part_of_shape(other)
+    return _shape(context, one.inputs[0], a[0], b[1]) if a is not None and b is not None and a[1] == b[0] else None
+
+
+def expand(context: Context, node: Node) -> Value | None:
+    """To the sizes that are there already."""
+    data = node.inputs[0]
+    return data if data is not None and static(data) is not None and static(data) == static(node.output) else None
+
+
+def slice_of_all(context: Context, node: Node) -> Value | None:
+    """Everything, in its order."""
+    data, steps = node.inputs[0], node.input(4)
+    if data is None or static(data) is None or static(data) != static(node.output):
+        return None
+    forwards = steps is None or all(step > 0 for step in context.integers(steps) or [-1])
+    return data if forwards else None
+
+
+def pad(context: Context, node: Node) -> Value | None:
+    """By nothing."""
+    pads = context.integers(node.inputs[1])
+    return node.inputs[0] if pads is not None and not any(pads) else None
+
+
+RULES: Table = {
+    "Gather": [gather_of_shape],
+    "Slice": [slice_of_all, slice_of_shape],
+    "Shape": [size_of_transposed],
+    "Unsqueeze": [unsqueezed_size],
+    "Concat": [concat],
+    "Expand": [expand],
+    "Pad": [pad],
+}

@@ -1,0 +1,108 @@
+"""One walk over a graph, from its inputs on: each operator is looked at once, with what makes its inputs."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+from ...graph import Graph, Node, Value
+from ...hub import HUB
+from ...infer import words
+from ...opset.known import Knowledge
+from ...pipeline import PassResult
+from ...rewrite import Builder, Names, Rewriter
+from ...tensor import TensorData
+from ...types import DType, merge
+from ..simplify import RemoveDead, handed_on
+from . import layers, moves, operands, sizes
+from .context import Context, joined
+
+_RULES = joined(sizes.RULES, moves.RULES, operands.RULES, operands.BROADCASTING, layers.RULES)
+_MOST_ELEMENTS = 256  # of what is reckoned here and stands as a constant
+_KEPT = words("Constant DequantizeLinear Identity QuantizeLinear")
+
+
+@dataclass(frozen=True)
+class Shorten:
+    """Fewer operators that compute the same, as a person would have written them.
+
+    Before::
+
+        t: float32[5, 2, 4] = Transpose(x) {perm: [1, 0, 2]}
+        s: int64[3] = Shape(t)
+        n: int64[1] = Gather(s, [1])
+        e: float32[2, 4] = Expand(w, n)
+        u: float32[2, 5, 4] = Transpose(t) {perm: [1, 0, 2]}
+        y: float32[2, 5, 4] = Add(u, e)
+
+    After::
+
+        y: float32[2, 5, 4] = Add(x, w)
+
+    Sizes that are declared are taken at their word. What the model hands out keeps its name.
+    """
+
+    def __call__(self, graph: Graph) -> PassResult:
+        names = Names()
+        for inner in graph.graphs():
+            for value in inner.values():
+                names.claim(value.name, root=True)
+        rewriter = Rewriter(HUB, {}, names=names, root=graph)
+        given = set(graph.inputs)
+        knowledge = Knowledge(dict.fromkeys(given), left=sys.maxsize)
+        modified = False
+        for inner in graph.graphs():
+            context = Context(Builder(rewriter, inner), knowledge, given)
+            for node in inner.topological():
+                modified |= _shorten(context, node, inner is graph)
+        if modified:
+            RemoveDead()(graph)
+        return PassResult(graph, modified)
+
+
+def _shorten(context: Context, node: Node, is_root: bool) -> bool:
+    if node.domain or node.regions:
+        return False
+    if node.op_type in layers.RECURRENT:
+        return layers.spare_inputs(context, node)
+    if len(node.outputs) != 1:
+        return False
+    old = node.output
+    new = _constant(context, node)
+    for rule in _RULES.get(node.op_type, ()):
+        if new is not None:
+            break
+        new = rule(context, node)
+    if new is None:
+        new = handed_on(node)
+    return new is not None and new is not old and _replace(context, old, new, is_root)
+
+
+def _constant(context: Context, node: Node) -> Value | None:
+    """The result as a constant, where it is small and certain."""
+    dtype, shape = node.output.tensor.dtype, node.output.tensor.static_shape
+    if node.op_type in _KEPT or dtype is None or dtype is DType.STRING:
+        return None
+    array = context.known(node.output)
+    if array is None or array.size > _MOST_ELEMENTS or array.dtype != dtype.numpy or shape not in (None, array.shape):
+        return None
+    return context.op.const(TensorData.of(array, dtype), name=node.output.name)
+
+
+def _replace(context: Context, old: Value, new: Value, is_root: bool) -> bool:
+    """Let `new` stand for `old`; False where it can't, because the model hands `old` out."""
+    graph = context.graph
+    handed_out = is_root and old in graph.outputs
+    if handed_out and (new.producer is None or new in graph.outputs):
+        if new.data is not None and not graph.uses(new) and new not in graph.inputs:
+            graph.constants.remove(new)  # made just now
+        return False
+    if handed_out or not graph.uses(new):
+        old.name, new.name = new.name, old.name
+        new.meta = old.meta or new.meta
+    new.type = merge(old.type, new.type)
+    maker, node = new.producer, old.producer
+    if maker is not None and node is not None and not maker.name:
+        maker.name, maker.meta, node.name = node.name, node.meta, ""
+    graph.replace_uses(old, new)
+    return True

@@ -1,0 +1,241 @@
+"""Graphs become as short as they are expected to, and compute what they did."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from backedge.convert import to_hub
+from backedge.convert.onnx.read import read_model
+from backedge.passes.graph import Graph
+from backedge.passes.infer import infer
+from backedge.passes.protos import ENUMS
+from backedge.passes.structure.shorten import Shorten
+from backedge.passes.verify import verify
+from backedge.runtime.executor import Executor, never_compile
+from onnx import parser
+
+ONE, AXIS = "int64[1] one = {1}", "int64[1] zero = {0}"
+
+ROWS = {
+    # order
+    "transposes_cancel": (
+        "float[2, 3, 4] x",
+        "a = Transpose<perm=[1, 0, 2]>(x) b = Transpose<perm=[1, 0, 2]>(a) y = Neg(b)",
+        "Neg",
+    ),
+    "transposes_join": (
+        "float[2, 3, 4] x",
+        "a = Transpose<perm=[1, 2, 0]>(x) y = Transpose<perm=[1, 2, 0]>(a)",
+        "Transpose",
+    ),
+    "transpose_default_twice": ("float[A, B, C] x", "a = Transpose(x) b = Transpose(a) y = Neg(b)", "Neg"),
+    "transpose_of_one_kept": ("float[2, 3] x", "a = Transpose(x) b = Neg(a) y = Add(a, b)", "Transpose Neg Add"),
+    "transpose_handed_out": ("float[2, 3] x", "a = Transpose(x) y = Transpose(a)", "Transpose Transpose"),
+    "transpose_of_constant": (
+        "float[2, 3] x",
+        "a = Transpose(w) y = MatMul(x, a)",
+        "MatMul",
+        "float[2, 3] w = {1, 2, 3, 4, 5, 6}",
+    ),
+    "transpose_of_ones_is_a_view": (
+        "float[4, 1, 3] x",
+        "a = Transpose<perm=[1, 0, 2]>(x) b = Reshape(a, s) y = Neg(b)",
+        "Reshape Neg",
+        "int64[2] s = {6, 2}",
+    ),
+    # shape
+    "reshapes_join": (
+        "float[2, 6] x",
+        "a = Reshape(x, s) y = Reshape(a, t)",
+        "Reshape",
+        "int64[1] s = {12}, int64[3] t = {3, 2, 2}",
+    ),
+    "reshapes_cancel": (
+        "float[2, 6] x",
+        "a = Reshape(x, s) b = Reshape(a, t) y = Neg(b)",
+        "Neg",
+        "int64[1] s = {12}, int64[2] t = {2, 6}",
+    ),
+    "reshape_of_a_copied_size": (
+        "float[N, 6] x",
+        "a = Reshape(x, s) y = Reshape(a, t)",
+        "Reshape",
+        "int64[3] s = {0, 2, 3}, int64[2] t = {0, -1}",
+    ),
+    "unsqueeze_squeeze_elsewhere": (
+        "float[2, 1, 3] x",
+        "a = Unsqueeze(x, zero) b = Squeeze(a, two) y = Neg(b)",
+        "Reshape Neg",
+        f"int64[1] two = {{2}}, {AXIS}",
+    ),
+    "reshape_reckoned": (
+        "float[N, 3, 4] x",
+        "s = Shape(x) n = Gather(s, zero) t = Concat<axis=0>(n, twelve) y = Reshape(x, t)",
+        "Reshape",
+        f"{AXIS}, int64[1] twelve = {{12}}",
+    ),
+    "reshape_two_open_sizes": (
+        "float[A, B, 6] x",
+        "s = Shape(x) a = Gather(s, zero) b = Gather(s, one) t = Concat<axis=0>(a, b, two, three) y = Reshape(x, t)",
+        "Reshape",
+        f"{AXIS}, {ONE}, int64[1] two = {{2}}, int64[1] three = {{3}}",
+    ),
+    "reshape_joins_open_sizes": (
+        "float[A, B, 6] x",
+        "s = Shape(x) a = Gather(s, zero) b = Gather(s, one) p = Mul(a, b) t = Concat<axis=0>(p, six)y = Reshape(x, t)",
+        "Reshape",
+        f"{AXIS}, {ONE}, int64[1] six = {{6}}",
+    ),
+    "reshape_without_elements": (
+        "float[0, 4] x",
+        "a = Reshape<allowzero=1>(x, s) y = Reshape<allowzero=1>(a, t)",
+        "Reshape Reshape",
+        "int64[2] s = {4, 0}, int64[2] t = {0, 5}",
+    ),
+    # sizes
+    "known_sizes": ("float[2, 3] x", "s = Shape(x) n = Gather(s, one) f = Cast<to=1>(n) y = Mul(x, f)", "Mul", ONE),
+    "one_known_size": ("float[N, 3] x", "s = Shape(x) n = Gather(s, one) f = Cast<to=1>(n) y = Mul(x, f)", "Mul", ONE),
+    "gather_of_shape": ("float[A, B, C] x", "s = Shape(x) y = Gather(s, places)", "Shape", "int64[2] places = {1, 2}"),
+    "gather_of_shape_from_behind": (
+        "float[A, B, C] x",
+        "s = Shape(x) y = Gather(s, places)",
+        "Shape",
+        "int64[2] places = {-2, -1}",
+    ),
+    "gather_of_shape_turned": (
+        "float[A, B] x",
+        "s = Shape(x) y = Gather(s, places)",
+        "Shape Gather",
+        "int64[2] places = {1, 0}",
+    ),
+    "slice_of_shape": (
+        "float[A, B, C] x",
+        "s = Shape(x) y = Slice(s, one, end)",
+        "Shape",
+        f"{ONE}, int64[1] end = {{9223372036854775807}}",
+    ),
+    "neighbouring_sizes": (
+        "float[A, B, C] x",
+        "a = Shape<start=0, end=1>(x) b = Shape<start=1, end=2>(x) y = Concat<axis=0>(a, b)",
+        "Shape",
+    ),
+    "scalar_size": (
+        "float[A, B] x",
+        "s = Shape(x) a = Gather(s, i) y = Unsqueeze(a, zero)",
+        "Shape",
+        f"int64 i = {{-1}}, {AXIS}",
+    ),
+    "size_of_transposed": ("float[A, B] x", "t = Transpose(x) y = Shape<start=0, end=1>(t)", "Shape"),
+    # operands
+    "expand_in_front": ("float[2, 3] x, float[3] b", "e = Expand(b, s) y = Add(x, e)", "Add", "int64[2] s = {2, 3}"),
+    "expand_needed": (
+        "float[1, 3] x, float[3] b",
+        "e = Expand(b, s) y = Add(x, e)",
+        "Expand Add",
+        "int64[2] s = {2, 3}",
+    ),
+    "axis_in_front": ("float[2, 3] x, float[3] b", "e = Unsqueeze(b, zero) y = Mul(x, e)", "Mul", AXIS),
+    "axis_behind_needed": ("float[3, 3] x, float[3] b", "e = Unsqueeze(b, one) y = Mul(x, e)", "Unsqueeze Mul", ONE),
+    "casts_join": ("bool[3] x", "a = Cast<to=6>(x) y = Cast<to=1>(a)", "Cast"),
+    "casts_cancel": ("int32[3] x", "a = Cast<to=7>(x) b = Cast<to=6>(a) y = Neg(b)", "Neg"),
+    "cast_that_loses": ("float[3] x", "a = Cast<to=7>(x) y = Cast<to=1>(a)", "Cast Cast"),
+    "cast_to_bool_and_back": ("int32[3] x", "a = Cast<to=9>(x) y = Cast<to=6>(a)", "Cast Cast"),
+    "times_one": ("float[3] x", "a = Mul(one_, x) y = Neg(a)", "Neg", "float one_ = {1}"),
+    "times_one_of_higher_rank": ("float[3] x", "a = Mul(one_, x) y = Neg(a)", "Mul Neg", "float[1, 1] one_ = {1}"),
+    "plus_zero_of_floats": ("float[3] x", "a = Add(x, none) y = Neg(a)", "Add Neg", "float none = {0}"),
+    "plus_zero_of_integers": ("int64[3] x", "a = Add(x, none) y = Neg(a)", "Neg", "int64 none = {0}"),
+    "not_twice": ("bool[3] x", "a = Not(x) b = Not(a) y = Or(b, x)", "Or"),
+    "slice_of_all": ("float[3, 2] x", "a = Slice(x, zero, end) y = Neg(a)", "Neg", f"{AXIS}, int64[1] end = {{9}}"),
+    "slice_backwards": (
+        "float[3, 2] x",
+        "a = Slice(x, start, end, zero, step) y = Neg(a)",
+        "Slice Neg",
+        f"{AXIS}, int64[1] start = {{-1}}, int64[1] end = {{-9}}, int64[1] step = {{-1}}",
+    ),
+    "pad_by_nothing": ("float[3] x", "a = Pad(x, pads) y = Neg(a)", "Neg", "int64[2] pads = {0, 0}"),
+    "empty_part": ("float[3] x, float[0] e", "a = Concat<axis=0>(e, x, e) y = Neg(a)", "Neg"),
+    "both_parts_empty": ("float[0] x, float[0] e", "a = Concat<axis=0>(e, x) y = Neg(a)", "Neg"),
+    # layers
+    "bias": (
+        "float[1, 1, 4] x",
+        "a = Conv(x, w) y = Add(b, a)",
+        "Conv",
+        "float[2, 1, 2] w = {1, 2, 3, 4}, float[1, 2, 1] b = {5, 6}",
+    ),
+    "bias_of_a_shared_convolution": (
+        "float[1, 1, 4] x",
+        "a = Conv(x, w) b = Add(a, c) y = Mul(a, b)",
+        "Conv Add Mul",
+        "float[2, 1, 2] w = {1, 2, 3, 4}, float[2, 1] c = {5, 6}",
+    ),
+    "not_a_bias": (
+        "float[1, 1, 3] x",
+        "a = Conv(x, w) y = Add(a, c)",
+        "Conv Add",
+        "float[2, 1, 2] w = {1, 2, 3, 4}, float[2] c = {5, 6}",
+    ),
+    "rnn_without_news": (
+        "float[3, 2, 1] x",
+        "a, y = RNN<hidden_size=1>(x, w, w, b, lengths, h)",
+        "RNN",
+        "float[1, 1, 1] w = {0.5}, float[1, 2] b = {0, 0}, int32[2] lengths = {3, 3}, float[1, 2, 1] h = {0, 0}",
+    ),
+}
+SIZES = {"A": 2, "B": 3, "C": 4, "N": 5}
+
+
+def _graph(inputs: str, body: str, constants: str = "") -> Graph:
+    text = f'<ir_version: 10, opset_import: ["" : 21]> main ({inputs}) => (y) <{constants}> {{ {body} }}'
+    model = parser.parse_model(text.replace("=> (y)", "=> (float y)"))
+    model.graph.output[0].ClearField("type")
+    graph = to_hub(read_model(model))
+    infer(graph)
+    return graph
+
+
+def _feeds(graph: Graph) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(0)
+    feeds = {}
+    for value in graph.inputs:
+        shape = [SIZES[str(size)] if not isinstance(size, int) else size for size in value.tensor.shape or ()]
+        assert value.tensor.dtype in ENUMS
+        feeds[value.name] = rng.integers(-4, 5, shape).astype(value.tensor.dtype.numpy)  # type: ignore[union-attr]
+    return feeds
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_rows(name: str) -> None:
+    inputs, body, expected, *constants = ROWS[name]
+    graph = _graph(inputs, body, *constants)
+    before, feeds = graph.copy(), _feeds(graph)
+    changed = Shorten()(graph).modified
+    verify(graph)
+    assert " ".join(node.op_type for node in graph.topological()) == expected
+    assert changed == (str(graph) != str(before))
+    assert [value.name for value in graph.outputs] == ["y"]
+    assert not Shorten()(graph).modified
+    wanted = Executor(before, never_compile).run(feeds)["y"]
+    found = Executor(graph, never_compile).run(feeds)["y"]
+    assert found.dtype == wanted.dtype
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_inputs_that_say_nothing_are_gone() -> None:
+    inputs, body, _, *constants = ROWS["rnn_without_news"]
+    graph = _graph(inputs, body, *constants)
+    Shorten()(graph)
+    assert len(graph.nodes[0].inputs) == 3
+
+
+def test_a_default_is_no_constant() -> None:
+    model = parser.parse_model(
+        '<ir_version: 10, opset_import: ["" : 21]> main (float[2] x, int64[1] n = {1}) => (float[M, 2] y) '
+        "{ i = Identity(n) y = Expand(x, i) }"
+    )
+    if not model.graph.initializer:
+        value = model.graph.initializer.add(name="n", data_type=7, dims=[1])
+        value.int64_data.append(1)
+    graph = to_hub(read_model(model))
+    Shorten()(graph)
+    feeds = {"x": np.ones(2, np.float32), "n": np.array([2])}
+    assert Executor(graph, never_compile).run(feeds)["y"].shape == (2,)
