@@ -375,7 +375,6 @@ _WIDER: dict[bool, tuple[DType, ...]] = {
     True: (DType.FLOAT32, DType.FLOAT64),
     False: (DType.INT32, DType.INT64, DType.UINT64, DType.FLOAT64),
 }
-_EXACT_BITS = {DType.FLOAT32: 24, DType.FLOAT64: 53}
 
 
 @functools.cache
@@ -396,17 +395,6 @@ def _formal(op_type: str) -> tuple[list[str], bool, list[str], dict[str, frozens
     return [one.type_str for one in found.inputs], repeats, [one.type_str for one in found.outputs], allowed
 
 
-def _holds(wide: DType, dtype: DType) -> bool:
-    """Whether every value of `dtype` is one of `wide`."""
-    if dtype is DType.BOOL:
-        return True
-    if dtype.is_float:
-        return wide.is_float and wide.bits >= dtype.bits
-    if wide.is_float:
-        return dtype.bits <= _EXACT_BITS[wide]
-    return wide.bits - wide.is_signed >= dtype.bits - dtype.is_signed and (wide.is_signed or not dtype.is_signed)
-
-
 def call(op: Builder, op_type: str, *inputs: Value | None, _outputs: int = 1, **attributes: Any) -> Any:
     """`op.call` for element types that OpenVINO's operator takes and ONNX's doesn't: computed in a wider
     type that holds every value, and brought back.
@@ -422,7 +410,7 @@ def call(op: Builder, op_type: str, *inputs: Value | None, _outputs: int = 1, **
         dtype = value.tensor.dtype if value is not None else None
         if value is None or dtype is None or variable not in allowed or dtype in allowed[variable]:
             continue
-        fits = [one for one in _WIDER[dtype.is_float] if one in allowed[variable] and _holds(one, dtype)]
+        fits = [one for one in _WIDER[dtype.is_float] if one in allowed[variable] and one.holds(dtype)]
         if not fits:
             raise Unsupported(op_type, f"ONNX's {op_type} doesn't take {dtype.value}")
         fed[index] = cast(op, value, fits[0])
