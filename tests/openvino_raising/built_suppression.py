@@ -90,3 +90,45 @@ CASES = table(
         ),
     ]
 )
+
+
+def turned(count, seed, spread=20.0, classes=2, whole=False):
+    """Rotated boxes that overlap much; whole: on a grid, turned by quarters of a right angle."""
+    rng = np.random.default_rng(seed)
+    centre, sides = rng.random((2, count, 2)) * spread, rng.random((2, count, 2)) * 8 + 2
+    angle = rng.random((2, count, 1)) * 6.5 - 3
+    if whole:
+        centre, sides, angle = np.round(centre), np.round(sides), np.round(angle) * np.pi / 8
+    boxes = np.concatenate([centre, sides, angle], axis=2).astype(np.float32)
+    return boxes, ((rng.permutation(2 * classes * count) + 1) / 512).astype(np.float32).reshape(2, classes, count)
+
+
+ROTATED = {"sort_result_descending": True, "output_type": "i64", "clockwise": True}
+
+
+def rotated(name, arrays, *limits, shapes=None, **attributes):
+    build = lambda b, s: outs(node("NMSRotated", 13, b, s, *limits, **(ROTATED | attributes)))  # noqa: E731
+    return (f"nms_rotated_{name}", list(arrays), build, *([shapes] if shapes else []))
+
+
+QUARTER = f32([[[0, 0, 4, 2, 0], [0, 0, 2, 4, np.pi / 2], [0, 0, 4, 2, np.pi], [1, 0, 4, 2, 0], [9, 9, 0, 2, 0]]])
+FIVE = f32([[[0.9, 0.8, 0.7, 0.6, 0.5]]])
+SOME = i64(30), f32(0.3), f32(0.05)
+
+CASES |= table(
+    [
+        rotated("plain", turned(30, 1), *SOME),
+        rotated("open", turned(30, 1), *SOME, shapes=([-1, -1, 5], [-1, -1, -1])),
+        rotated("counterclockwise", turned(30, 1), *SOME, clockwise=False),
+        rotated("unsorted", turned(30, 2), *SOME, sort_result_descending=False, output_type="i32"),
+        rotated("few", turned(30, 2), i64(4), f32(0.1), f32(0.05)),
+        rotated("much", turned(30, 3, 8.0), i64(30), f32(0.6), f32(0.05)),
+        rotated("little", turned(30, 3, 40.0), i64(30), f32(0.01), f32(0.05)),
+        rotated("none_above", turned(10, 3), i64(30), f32(0.3), f32(9)),
+        rotated("none_wanted", turned(10, 3), i64(0), f32(0.3), f32(0), shapes=([-1, -1, 5], [-1, -1, -1])),
+        rotated("grid", turned(30, 4, whole=True), i64(30), f32(0.35), f32(0)),
+        rotated("quarters", (QUARTER, FIVE), i64(9), f32(0.65), f32(0)),
+        rotated("quarters_alike", (QUARTER, FIVE), i64(9), f32(0.99), f32(0)),
+        rotated("nothing_overlaps", (QUARTER, FIVE), i64(9), f32(0.0), f32(0)),
+    ]
+)

@@ -60,17 +60,39 @@ def test_internal_form(opset):
     assert count.tolist() == [2]
 
 
-def test_internal_form_of_rotated_boxes_is_refused():
+@pytest.mark.parametrize(("share", "kept"), [(0.7071, 1), (0.7072, 2)])
+@pytest.mark.parametrize("rotation", ["1", "2"])
+def test_internal_form_of_rotated_boxes(share, kept, rotation):
+    """Two squares, one turned by 45 degrees: their share is the root of a half."""
     hand = Hand()
+    boxes = np.array([[[3, 2, 2, 2, 0], [3, 2, 2, 2, np.pi / 4]]], np.float32)
+    scores = hand.input(np.array([[[0.5, 0.75]]], np.float32))
     made = hand.graph.add_node(
         "NonMaxSuppressionIEInternal",
-        [*inputs(hand), *limits(hand)],
+        [hand.input(boxes), scores, *limits(hand, share=share)],
         ["a", "b", "c"],
-        {"rotation": "1"},
+        {"rotation": rotation, "center_point_box": "1"},
         domain="ie_internal_opset",
     )
-    with pytest.raises(Unsupported, match="rotated boxes"):
+    assert hand.run(*made.outputs)[0].tolist() == [[0, 0, 1], [0, 0, 0]][:kept]
+
+
+def test_a_rotation_that_is_unknown():
+    hand = Hand()
+    inputs_ = [*inputs(hand), *limits(hand)]
+    name = "NonMaxSuppressionIEInternal"
+    made = hand.graph.add_node(name, inputs_, ["a", "b", "c"], {"rotation": "3"}, domain="ie_internal_opset")
+    with pytest.raises(Unsupported, match="rotation is '3'"):
         hand.raised(*made.outputs)
+
+
+@pytest.mark.parametrize("angle", [0, 0.3, np.pi / 2, 3.0])
+def test_the_same_rotated_box_twice(angle):
+    hand = Hand()
+    boxes = hand.input(np.array([[[700, 300, 20, 2, angle]] * 3], np.float32))
+    scores = hand.input(np.array([[[0.5, 0.75, 0.625]]], np.float32))
+    layers = hand.layer("NMSRotated", 13, boxes, scores, *limits(hand, share=0.999), outputs=3)
+    assert hand.run(*layers)[0].tolist() == [[0, 0, 1]]
 
 
 def test_none_wanted_by_default():

@@ -79,7 +79,7 @@ def area(op: Builder, sides: Value) -> Value:
 
 def greedily(
     op: Builder,
-    corners: Corners,
+    parts: Sequence[Value],
     scores: Value,
     most: Value,
     lessen: Lessen,
@@ -88,26 +88,28 @@ def greedily(
 ) -> tuple[Value, Value]:
     """Suppression as ONNX's operator can't do it: each pass takes the best box of each batch and class.
 
-    `corners` [batches, boxes, 2], `scores` [batches, classes, boxes], -inf for boxes that are out; `most` int64 [1].
-    `lessen(body, left, taken, all, *captured, *carried)` gives the scores that are left when a box is taken, and what
-    is carried on: `left` [batches, classes, boxes], `taken` [batches, classes, 1, 2], `all` [batches, 1, boxes, 2].
+    `parts` (corners, say) are [batches, boxes, ...], `scores` [batches, classes, boxes], -inf for boxes that are out;
+    `most` is int64 [1]. `lessen(body, left, taken, all, *captured, *carried)` gives the scores that are left when a box
+    is taken, and what is carried on: `left` is [batches, classes, boxes], each of the parts `taken` [batches, classes,
+    1, ...], each of `all` [batches, 1, boxes, ...].
     Returns [batch, class, box] of the boxes taken, best first in each class, and their scores.
     """
     body = op.region("suppression")
-    left, *fed = (body.input(value.name, value.type) for value in (scores, *corners, *captured, *carried))
+    left, *fed = (body.input(value.name, value.type) for value in (scores, *parts, *captured, *carried))
     best = body.ArgMax(left, axis=2, keepdims=1)
     score = body.ReduceMax(left, body.const([2]), keepdims=1)
-    taken = [body.Unsqueeze(body.GatherND(corner, best, batch_dims=1), body.const([2])) for corner in fed[:2]]
-    others = [body.Unsqueeze(corner, body.const([1])) for corner in fed[:2]]
-    kept, *going = lessen(body, left, (taken[0], taken[1]), (others[0], others[1]), *fed[2:])
+    mine, rest = fed[: len(parts)], fed[len(parts) :]
+    taken = tuple(body.Unsqueeze(body.GatherND(part, best, batch_dims=1), body.const([2])) for part in mine)
+    others = tuple(body.Unsqueeze(part, body.const([1])) for part in mine)
+    kept, *going = lessen(body, left, taken, others, *rest)
     numbers = steps(body, dimension(body, left, 2))
     kept = body.Where(body.Equal(numbers, best), number(body, -math.inf, left), kept)
     more = body.Greater(body.ReduceMax(kept, keepdims=0), number(body, -math.inf, left))
     body.graph.outputs = [kept, *going, more, best, score]
-    fixed = [Captured() for _ in (*corners, *captured)]
+    fixed = [Captured() for _ in (*parts, *captured)]
     slots = [Carried(), *fixed, *(Carried() for _ in carried), Condition(), Stacked(axis=3), Stacked(axis=3)]
     trip = scalar(op, least_of(op, most, dimension(op, scores, 2)))
-    *_, bests, values = op.loop(trip, None, slots, [scores, *corners, *captured, *carried], body.graph)
+    *_, bests, values = op.loop(trip, None, slots, [scores, *parts, *captured, *carried], body.graph)
     bests, values = (op.Squeeze(one, op.const([2])) for one in (bests, values))
     found = op.Greater(values, number(op, -math.inf, values))
     places = op.Transpose(op.NonZero(found), perm=[1, 0])

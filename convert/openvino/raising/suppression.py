@@ -11,10 +11,10 @@ from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, combine, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from ..types import DTYPES
 from . import multiclass
 from .boxes import Corners, greedily, halves, just_below, shares
 from .elsewhere import EXTENSION, INTERNAL, typed
+from .rotated import rotated
 from .rows import exactly, order_of, reordered
 from .support import (
     Results,
@@ -29,16 +29,15 @@ from .support import (
     vector,
 )
 
-_ROTATED = "ONNX has no suppression of rotated boxes"
-
 
 @dataclass(slots=True)
 class _Wish:
     """What a suppression of any version asks for."""
 
-    centred: bool
     sort: bool
     index_type: DType
+    centred: bool = False
+    clockwise: bool | None = None  # None: the boxes aren't rotated
 
 
 @rule(DOMAIN, "NonMaxSuppression")
@@ -46,34 +45,51 @@ def nms(op: Builder, node: Node) -> Results:
     """NonMaxSuppression-1, -3, -4 (the indices only), -5, -9 (with the scores and their number)."""
     centred = choice(node, "box_encoding", "corner", {"corner": False, "center": True})
     sort = bool(node.attributes.get("sort_result_descending", True))
-    wish = _Wish(centred, sort, element_type(node, "output_type", "i64") or DType.INT64)
+    wish = _Wish(sort, element_type(node, "output_type", "i64") or DType.INT64, centred)
     found = _suppressed(op, node, wish)
     return found[:1] if node.version < 5 else found
+
+
+@rule(DOMAIN, "NMSRotated")
+def nms_rotated(op: Builder, node: Node) -> Results:
+    """NMSRotated-13: boxes are [x, y, width, height, angle]."""
+    sort = bool(node.attributes.get("sort_result_descending", True))
+    clockwise = bool(node.attributes.get("clockwise", True))
+    return _suppressed(
+        op, node, _Wish(sort, element_type(node, "output_type", "i64") or DType.INT64, clockwise=clockwise)
+    )
+
+
+_ROTATIONS = {"0": None, "1": True, "2": False}
 
 
 @rule(INTERNAL, "NonMaxSuppressionIEInternal")
 @rule(EXTENSION, "NonMaxSuppressionIEInternal")
 def nms_internal(op: Builder, node: Node) -> Results:
     """NonMaxSuppressionIEInternal, which OpenVINO makes of NonMaxSuppression and NMSRotated."""
-    attributes = typed(node, "NonMaxSuppression", 9).attributes
-    if str(attributes.get("rotation", 0)) != "0":
-        raise Unsupported(node, _ROTATED)
-    centred = str(attributes.get("center_point_box", 0)) != "0"
-    sort = bool(attributes.get("sort_result_descending", True))
-    return _suppressed(op, node, _Wish(centred, sort, DTYPES.get(str(attributes.get("output_type"))) or DType.INT64))
+    layer = typed(node, "NonMaxSuppression", 9)
+    centred = str(layer.attributes.get("center_point_box", 0)) != "0"
+    sort = bool(layer.attributes.get("sort_result_descending", True))
+    clockwise = choice(layer, "rotation", "0", _ROTATIONS)
+    kind = element_type(layer, "output_type", "i64") or DType.INT64
+    return _suppressed(op, node, _Wish(sort, kind, centred, clockwise))
 
 
 def _suppressed(op: Builder, node: Node, wish: _Wish) -> list[Value]:
     """Indices, scores and their number. Where the file fixes the number of rows, rows of -1 follow.
 
-    OpenVINO's CPU runtime drops boxes that overlap by the threshold, not only by more, in all versions.
+    OpenVINO's CPU runtime drops boxes that overlap by the threshold, not only by more, in all versions of
+    NonMaxSuppression, but not in NMSRotated.
     """
     boxes, scores = (cast(op, given(node, index), DType.FLOAT32) for index in range(2))
     limits = [node.input(index) for index in range(2, 6)]
     most = op.const([0]) if limits[0] is None else vector(op, limits[0])
     least = op.const([0.0]) if limits[2] is None else vector(op, limits[2], DType.FLOAT32)
     sigma = 0.0 if limits[3] is None else _number(node, limits[3])
-    if sigma > 0:
+    if wish.clockwise is not None:
+        overlap = vector(op, given(node, 3), DType.FLOAT32)
+        picked, values = rotated(op, boxes, scores, (most, overlap, least), wish.clockwise)
+    elif sigma > 0:
         picked, values = _softly(op, boxes, scores, (most, least, sigma), wish.centred)
     else:
         overlap, most = just_below(op, limits[1], most)
