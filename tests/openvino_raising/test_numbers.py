@@ -21,6 +21,15 @@ BUILT = [
     "built_detectron",
     "built_multiclass",
     "built_proposals",
+    "built_sparse",
+    "built_ctc",
+    "built_algebra",
+    "built_signal",
+    "built_random",
+    "built_promotion",
+    "built_internal",
+    "built_strings",
+    "built_corners",
 ]
 
 
