@@ -26,13 +26,12 @@ from .tools import (
 
 _SAME = """
     Abs Acos Acosh Add And Asin Asinh Atan Atanh BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Ceil Cos Cosh Equal Erf
-    Exp Floor Greater GreaterOrEqual HardSwish IsNaN Less LessOrEqual Log Mish Mul Neg Not Or Relu Sigmoid Sign
+    Exp Floor HardSwish IsNaN Less LessOrEqual Log Mish Mul Neg Not Or Relu Sigmoid Sign
     Sin Sinh Softplus Softsign Sqrt Sub Tan Tanh Where Xor
 """
 _OTHERWISE = {
     "And": "LogicalAnd",
     "Ceil": "Ceiling",
-    "GreaterOrEqual": "GreaterEqual",
     "HardSwish": "HSwish",
     "LessOrEqual": "LessEqual",
     "Mul": "Multiply",
@@ -62,6 +61,16 @@ def narrow(op: Builder, node: Node) -> Value | None:
         return None
     wide = [convert(op, node, value, DType.INT32) for value in node.inputs if value is not None]
     return convert(op, node, op.call(_RENAMED[node.op_type], *wide), dtype)
+
+
+@rule("", "Greater", "GreaterOrEqual")
+def greater(op: Builder, node: Node) -> Value:
+    """Of floats Less the other way round: OpenVINO's CPU says of NaN that it is greater."""
+    a, b = required(node, 0), required(node, 1)
+    strict = node.op_type == "Greater"
+    if dtype_of(node, a).is_float:
+        return op.Less(b, a) if strict else op.LessEqual(b, a)
+    return op.Greater(a, b) if strict else op.GreaterEqual(a, b)
 
 
 @rule("", "Round")
@@ -256,7 +265,7 @@ def celu(op: Builder, node: Node) -> Value:
 def thresholded_relu(op: Builder, node: Node) -> Value:
     x = required(node, 0)
     alpha = number(op, node, node.attributes.get("alpha", 1.0), x)
-    return op.Select(op.Greater(x, alpha), x, number(op, node, 0, x))
+    return op.Select(op.Less(alpha, x), x, number(op, node, 0, x))
 
 
 @rule("", "Shrink")
@@ -264,7 +273,7 @@ def shrink(op: Builder, node: Node) -> Value:
     x = required(node, 0)
     bias = number(op, node, node.attributes.get("bias", 0.0), x)
     limit = node.attributes.get("lambd", 0.5)
-    above = op.Select(op.Greater(x, number(op, node, limit, x)), op.Subtract(x, bias), number(op, node, 0, x))
+    above = op.Select(op.Less(number(op, node, limit, x), x), op.Subtract(x, bias), number(op, node, 0, x))
     return op.Select(op.Less(x, number(op, node, -limit, x)), op.Add(x, bias), above)
 
 

@@ -51,7 +51,7 @@ def linear_classifier(op: Builder, node: Node) -> list[Value]:
     labels, kind = labels_of(attrs, "classlabels_strings", "classlabels_ints"), attrs.string("post_transform")
     scores, models = _linear(op, node, attrs)
     if models == 1 and len(labels) == 2:
-        above = op.Greater(op.Squeeze(scores, i64(op, [1])), floats(op, 0))
+        above = op.Less(floats(op, 0), op.Squeeze(scores, i64(op, [1])))
         best = op.Convert(above, destination_type="i64")
         other = op.Subtract(floats(op, 1), scores) if kind == "NONE" else op.Negative(scores)
         scores = op.Concat(other, scores, axis=1)
@@ -96,7 +96,7 @@ def svm_regressor(op: Builder, node: Node) -> Value:
         scores = _similarity(op, node, attrs, rows, np.array(attrs.floats("coefficients"))[None, :])
     scores = op.Add(scores, floats(op, attrs.floats("rho")[0]))
     if attrs.flag("one_class"):
-        scores = op.Select(op.Greater(scores, floats(op, 0)), floats(op, 1), floats(op, -1))
+        scores = op.Select(op.Less(floats(op, 0), scores), floats(op, 1), floats(op, -1))
     return transformed(op, node, scores, attrs.string("post_transform"))
 
 
@@ -142,7 +142,7 @@ def _votes(op: Builder, pairs: Value, classes: int) -> Value:
     first, second = np.zeros((classes, len(machines))), np.zeros((classes, len(machines)))
     for number, (i, j) in enumerate(machines):
         first[i, number] = second[j, number] = 1
-    won = op.Convert(op.Greater(pairs, floats(op, 0)), destination_type="f32")
+    won = op.Convert(op.Less(floats(op, 0), pairs), destination_type="f32")
     return op.Add(_product(op, won, first), _product(op, op.Subtract(floats(op, 1), won), second))
 
 

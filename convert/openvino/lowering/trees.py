@@ -148,7 +148,7 @@ def tree_classifier(op: Builder, node: Node) -> list[Value]:
     if len(labels) == 2 and len(voted) == 1:
         positive = all(weight >= 0 for votes in trees.votes.values() for _, weight in votes)
         line = op.Gather(scores, i64(op, [next(iter(voted))]), i64(op, 1), batch_dims=0)
-        above = op.Greater(op.Squeeze(line, i64(op, [1])), floats(op, 0.5 if positive else 0))
+        above = op.Less(floats(op, 0.5 if positive else 0), op.Squeeze(line, i64(op, [1])))
         best = op.Convert(above, destination_type="i64")
         if voted == {0}:
             other = op.Subtract(floats(op, 1), line) if positive and kind == "NONE" else op.Negative(line)

@@ -1,0 +1,46 @@
+"""Why cases aren't converted, or give other numbers in OpenVINO: the tables of the sweeps."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+REFUSALS: dict[str, str] = {
+    # what the refusal says (a regular expression): why IR can't express it
+    r"the model (takes|gives) (seq|optional)\(": "a sequence or an optional enters or leaves the model; IR has tensors",
+    r"no element type (float8e4m3fnuz|float8e5m2fnuz|int2)": "IR has no such element type",
+    r"of uint2, which OpenVINO's CPU": "OpenVINO's CPU converts nothing from or to u2",
+    r"the bits of \w+ can't be taken for": "IR has no operator that takes the bits of floats for integers",
+    r"rounds to float8e8m0 in another way": "OpenVINO rounds down to a power of two",
+    r"ImageDecoder has no OpenVINO form": "IR has no operator that decodes image files",
+    r"no (RegexFullMatch|StringSplit)$": "IR has no operator that looks for patterns in text",
+    r"changes the case of letters": "IR has no operator that knows letters",
+}
+"""Of refusals."""
+
+FAULTS: dict[str, str] = {
+    # part of a case's name: the fault of OpenVINO's CPU (test_faults.py shows each by IR of OpenVINO's own)
+    "_DOUBLE": "float64 is computed in float32, and what is infinite becomes the largest number",
+    "float64": "float64 is computed in float32, and what is infinite becomes the largest number",
+    "dynamicquantizelinear": "a quotient is a product with the reciprocal, rounded twice",
+}
+"""Of wrong numbers."""
+
+ONLY_THE_PEER: dict[str, str] = {}
+"""Cases that `ov.convert_model` has right and we don't: why."""
+
+
+def why_refused(reason: str) -> str:
+    """The row of a refusal's reason; "" where there is none."""
+    return next((why for pattern, why in REFUSALS.items() if re.search(pattern, reason)), "")
+
+
+def why_wrong(name: str) -> str:
+    """The fault that makes a case wrong; "" where none is known."""
+    return next((why for part, why in FAULTS.items() if part in name), "")
+
+
+def tally(whys: Iterable[str]) -> str:
+    """A line for each reason, the most frequent first."""
+    return "\n".join(f"{count:5} {why or '(no row in the table)'}" for why, count in Counter(whys).most_common())
