@@ -83,6 +83,14 @@ def cli() -> None:
     help="Turn loops that are an LSTM, GRU or RNN into the operator, which runs faster.",
 )
 @click.option(
+    "--unroll",
+    type=click.IntRange(0),
+    is_flag=False,
+    flag_value=64,
+    default=0,
+    help="Write out the passes of loops that certainly make no more than this many; 64 where no number is given.",
+)
+@click.option(
     "--verify",
     "trials",
     type=click.IntRange(0),
@@ -100,6 +108,7 @@ def convert(
     opset: Opset,
     shapes: Sequence[tuple[str, tuple[int, ...]]],
     fuse_recurrent: bool,
+    unroll: int,
     trials: int,
     timeout: float,
     json_file: str | None,
@@ -114,6 +123,7 @@ def convert(
             opset=opset,
             shapes=dict(shapes),
             fuse_recurrent=fuse_recurrent,
+            unroll=unroll,
             verify=trials,
             timeout=timeout,
         )

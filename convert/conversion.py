@@ -13,11 +13,13 @@ from typing import Any
 from ..passes.errors import InvalidModel
 from ..passes.graph import Graph
 from ..passes.opset import Change
+from ..passes.structure.recurrent import FuseRecurrent
+from ..passes.structure.unroll import UnrollLoops
 from ..runtime.compare.record import Report
-from .files import Opset, load, set_shapes, to_dialect
+from .files import Opset, load, set_shapes
 from .format import format_of
-from .fusing import to_dialect_fused
 from .onnx.check import objection
+from .optional import Telling, to_dialect_after
 from .verification import TIMEOUT
 from .verification import verify as verify_files
 
@@ -86,6 +88,7 @@ def convert(
     opset: Opset = None,
     shapes: Mapping[str, tuple[int, ...]] | None = None,
     fuse_recurrent: bool = False,
+    unroll: int = 0,
     verify: int = TRIALS,
     timeout: float = TIMEOUT,
 ) -> ConversionReport:
@@ -98,6 +101,7 @@ def convert(
             that can say the model (from ONNX to ONNX).
         shapes: static shapes of inputs, where the source leaves them open.
         fuse_recurrent: turn loops that are an LSTM, GRU or RNN into the operator; the report says which.
+        unroll: write out the passes of loops that certainly make no more than this many; 0: none.
         verify: sets of designed inputs for the check; 0 turns it off.
         timeout: seconds a runtime may take for one set of inputs.
 
@@ -112,7 +116,9 @@ def convert(
     graph = load(source, from_format)
     if shapes:
         set_shapes(graph, shapes)
-    made = (to_dialect_fused if fuse_recurrent else to_dialect)(graph, wanted, opset)
+    passes: list[Telling] = [FuseRecurrent()] if fuse_recurrent else []
+    passes += [UnrollLoops(unroll)] if unroll else []
+    made = to_dialect_after(passes, graph, wanted, opset)
     report = ConversionReport(
         str(source),
         str(target),

@@ -57,6 +57,15 @@ def settle_branches(graph: Graph) -> tuple[Graph, list[str]]:
     return graph, notes
 
 
+def fold_branches(graph: Graph) -> Graph:
+    """The graph with its Ifs of known condition as the branch that they take; the old one stays as it was."""
+    if not any(is_if(node) for _, node in graph.walk()):
+        return graph
+    graph = Rewriter(HUB, {}).run(graph, _Folded)
+    infer(graph)
+    return graph
+
+
 def _unclear(node: Node) -> set[Value]:
     """The results of an If that have no rank, or one in each branch."""
     pairs = zip(*(region.outputs for region in node.regions.values()), strict=True)
@@ -99,6 +108,7 @@ class _Settled(Builder):
     """Rewrites a graph with its Ifs settled, as far as that takes no operator into a branch."""
 
     in_branch = False
+    drops = True  # branches that can't run
     pulls = False
 
     def inline(self, graph: Graph, arguments: Sequence[Value | None]) -> list[Value]:
@@ -129,7 +139,7 @@ class _Settled(Builder):
         twin = made[0].producer
         if twin is None:
             return made
-        if self.in_branch and not node.regions:
+        if self.in_branch and self.drops and not node.regions:
             reason = contradiction(twin)
             if reason:
                 raise _CannotRun(f"{node!r}: {reason}")
@@ -300,6 +310,12 @@ class _Settled(Builder):
                 used.update(inputs[item])
         ordered = [item for item in walk.rest if item in tail]
         return ordered, [value for item in (node, *ordered) for value in item.outputs if value in used]
+
+
+class _Folded(_Settled):
+    """Known conditions only."""
+
+    drops = False
 
 
 class _Agreed(_Settled):

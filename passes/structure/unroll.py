@@ -3,20 +3,73 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
-from ..graph import Node, Value
-from ..loop import Captured, Carried, Condition, Entry, Iteration, Loop, Sliced, Stacked, part_range
+from ..graph import Graph, Node, Value
+from ..hub import HUB
+from ..loop import DOMAIN, Captured, Carried, Condition, Entry, Iteration, Loop, Sliced, Stacked, is_loop, part_range
 from ..opset.known import known_array
-from ..rewrite import Builder
+from ..pipeline import PassResult
+from ..rewrite import Builder, Rewriter
 from ..types import DType
+from .branches import fold_branches
 
 _MOST = 64  # passes
 
 
-def unrolled(op: Builder, node: Node) -> list[Value] | None:
+_MOST_NODES = 100_000  # operators of all passes of a loop
+
+
+@dataclass(frozen=True)
+class UnrollLoops:
+    """Write out the passes of loops that certainly make no more than `most`; branches that are certain then, too.
+
+    Before::
+
+        y: float32[] = Loop(trip=2, condition=_) {
+          carried  a: float32[] = x <- b
+          b: float32[] = Exp(a)
+        }
+
+    After::
+
+        b: float32[] = Exp(x)
+        y: float32[] = Exp(b)
+
+    `notes` takes up which loops were left, and why. The graph is a new one where anything changes.
+    """
+
+    most: int = _MOST
+    notes: list[str] = field(default_factory=list, compare=False)
+
+    def __call__(self, graph: Graph) -> PassResult:
+        count = sum(is_loop(node) for _, node in graph.walk())
+        if not count:
+            return PassResult(graph, False)
+        made = Rewriter(HUB, {(DOMAIN, "Loop"): [self._unroll]}, fallback=_copied).run(graph)
+        if sum(is_loop(node) for _, node in made.walk()) == count:
+            return PassResult(graph, False)
+        return PassResult(fold_branches(made), True)
+
+    def _unroll(self, op: Builder, node: Node) -> Sequence[Value]:
+        size = sum(1 for _ in node.regions["body"].walk())
+        made = unrolled(op, node, min(self.most, _MOST_NODES // max(size, 1)))
+        if made is not None:
+            return made
+        title = node.name or ", ".join(value.name for value in node.outputs)
+        self.notes.append(f"the loop {title!r} isn't unrolled: more than {self.most} passes, or nobody knows how many")
+        return op.copy(node)
+
+
+def _copied(op: Builder, node: Node) -> Sequence[Value]:
+    return op.copy(node)
+
+
+def unrolled(op: Builder, node: Node, most: int = _MOST) -> list[Value] | None:
     """The results of a loop, its passes written out where it stands; None where it isn't certain which there are.
 
-    The trip count, the lengths of what is sliced and, pass by pass, the condition must be known.
+    The trip count, the lengths of what is sliced and, pass by pass, the condition must be known; no more than `most`
+    passes.
     """
     loop = Loop(node)
     bounds = _bounds(loop)
@@ -26,14 +79,14 @@ def unrolled(op: Builder, node: Node) -> list[Value] | None:
     goes_on, condition = loop.initial_condition, loop.condition
     stacks: dict[Entry, list[Value]] = {entry: [] for entry in loop.of(Stacked)}
     done = 0
-    while done < min(bounds, default=_MOST + 1):
+    while done < min(bounds, default=most + 1):
         if condition is not None and goes_on is not None:
             known = known_array(goes_on)
             if known is None:
                 return None
             if not known.any():
                 break
-        if done == _MOST:
+        if done == most:
             return None
         arguments: list[Value | None] = []
         for entry in loop.entries:

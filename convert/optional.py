@@ -1,11 +1,14 @@
-"""Conversion with recurrent operators in the place of loops that are one."""
+"""Conversions by way of passes that somebody asks for: they change the model's structure, not what it computes."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Protocol
+
 from ..passes.graph import Graph
 from ..passes.infer import infer
+from ..passes.pipeline import PassResult
 from ..passes.schemas import HUB_OPSET
-from ..passes.structure.recurrent import FuseRecurrent
 from ..passes.structure.sequences import SequencesToStacks
 from ..passes.structure.simplify import RemoveDead
 from ..passes.types import SequenceType
@@ -16,29 +19,45 @@ from .onnx.opset import lowest_opset
 NOTES = "notes"
 
 
-def to_dialect_fused(graph: Graph, target: Format, opset: Opset = None) -> Graph:
-    """As `to_dialect`, with loops that are an LSTM, GRU or RNN as the operator; where there are none, the same.
+class Telling(Protocol):
+    """A pass that says what it did: its `notes` are for the report."""
 
-    `meta["notes"]` says of each loop what it is, or why it is none of these.
+    @property
+    def notes(self) -> list[str]: ...
+
+    def __call__(self, graph: Graph) -> PassResult: ...
+
+
+def to_dialect_after(passes: Sequence[Telling], graph: Graph, target: Format, opset: Opset = None) -> Graph:
+    """As `to_dialect`, after some passes; where they find nothing to do, the same.
+
+    `meta["notes"]` holds what the passes said.
 
     Raises:
         InvalidModel: there is no such opset.
         Unsupported: what can't be expressed there, with the node and the reason.
     """
+    if not passes:
+        return to_dialect(graph, target, opset)
     hub = to_hub(graph)
     if hub is graph:
         hub = hub.copy()  # a hub graph is the caller's own
     if any(isinstance(value.type, SequenceType) for inner in hub.graphs() for value in inner.values()):
         SequencesToStacks()(hub)  # scripted models gather their outputs in one
-    fuse = FuseRecurrent()
-    if not fuse(hub).modified:
+    modified = False
+    for step in passes:
+        result = step(hub)
+        hub = result.graph
+        if result.modified:
+            RemoveDead()(hub)
+            infer(hub)
+            modified = True
+    if modified:
+        made = _lowered(graph, hub, target, opset)
+    else:
         made = to_dialect(graph, target, opset)
         made = made.copy() if made is graph else made
-    else:
-        RemoveDead()(hub)
-        infer(hub)
-        made = _lowered(graph, hub, target, opset)
-    made.meta[NOTES] = [*made.meta.get(NOTES, ()), *fuse.notes]
+    made.meta[NOTES] = [*made.meta.get(NOTES, ()), *(note for step in passes for note in step.notes)]
     return made
 
 
