@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ....passes.errors import Unsupported
+from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.loop import Captured, Carried, Sliced, Stacked
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType
-from .. import attributes
+from .elsewhere import INTERNAL, typed
 from .support import (
     Results,
     call,
@@ -32,11 +32,15 @@ from .support import (
     vector,
 )
 
-_COMMON, _CPU = "ie_internal_opset", "cpu_plugin_opset"
+_CPU = "cpu_plugin_opset"
 
 
 def _number(node: Node, name: str, default: float) -> float:
-    return float(attributes.parse("Elu", {"alpha": str(node.attributes.get(name, default))})["alpha"])
+    word = str(node.attributes.get(name, default))
+    try:
+        return float(word)
+    except ValueError:
+        raise InvalidModel(f"{node!r}: {name} is {word!r}, not a number") from None
 
 
 def _as_said(op: Builder, node: Node, value: Value, name: str = "output_type") -> Value:
@@ -44,7 +48,7 @@ def _as_said(op: Builder, node: Node, value: Value, name: str = "output_type") -
     return cast(op, value, element_type(node, name) or dtype_of(node, value))
 
 
-@rule(_COMMON, "RMS")
+@rule(INTERNAL, "RMS")
 def rms(op: Builder, node: Node) -> Results:
     """RMS: the last dimension divided by the root of its mean square, times gamma if there is one."""
     x, gamma = given(node, 0), node.input(1)
@@ -52,7 +56,7 @@ def rms(op: Builder, node: Node) -> Results:
     return _as_said(op, node, op.RMSNormalization(x, scale, axis=-1, epsilon=_number(node, "epsilon", 0)))
 
 
-@rule(_COMMON, "FullyConnected")
+@rule(INTERNAL, "FullyConnected")
 def fully_connected(op: Builder, node: Node) -> Results:
     """FullyConnected: times the transposed weights, plus the bias unless it's empty."""
     x, weights, bias = given(node, 0), given(node, 1), node.input(2)
@@ -63,7 +67,7 @@ def fully_connected(op: Builder, node: Node) -> Results:
     return _as_said(op, node, made)
 
 
-@rule(_COMMON, "GatherCompressed")
+@rule(INTERNAL, "GatherCompressed")
 def gather_compressed(op: Builder, node: Node) -> Results:
     """GatherCompressed: of (data - zero point) * scale."""
     x, indices, scale, zero = given(node, 0), given(node, 1), given(node, 3), node.input(4)
@@ -129,14 +133,14 @@ def _element(value: Value) -> TensorType:
 
 def _check(node: Node) -> None:
     """Only what the runtime has: one direction, sigmoid and tanh, nothing clipped."""
-    known = attributes.parse("GRUSequence", {name: str(value) for name, value in node.attributes.items()})
+    known = typed(node, "GRUSequence", 5).attributes
     wanted = {"direction": "forward", "activations": ["sigmoid", "tanh"], "clip": 0.0, "linear_before_reset": False}
     for name, value in wanted.items():
         if known.get(name, value) != value:
             raise Unsupported(node, f"{name} is {known[name]!r}")
 
 
-@rule(_COMMON, "AUGRUCell")
+@rule(INTERNAL, "AUGRUCell")
 def augru_cell(op: Builder, node: Node) -> Results:
     """AUGRUCell: [batch, input], its state, and the attention score of each line [batch, 1]."""
     _check(node)
@@ -145,7 +149,7 @@ def augru_cell(op: Builder, node: Node) -> Results:
     return _cell(op, _parts(op, node, x, 1), h, _parts(op, node, swapped(op, recurrence, node), 1), attention)
 
 
-@rule(_COMMON, "AUGRUSequence")
+@rule(INTERNAL, "AUGRUSequence")
 def augru_sequence(op: Builder, node: Node) -> Results:
     """AUGRUSequence: [batch, time, input] and [batch, time, 1], step by step; behind a line's length stand zeros."""
     _check(node)
