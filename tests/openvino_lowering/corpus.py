@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
+import numpy as np
 import onnx
+from corpus.wheel import Recorded
 from opset.releases import BUILDS, unique
 
 
@@ -43,10 +45,27 @@ def node_cases() -> Iterator[Case]:
                 yield Case(case.name, case.model, sets, max(case.rtol, 1e-3), max(case.atol, 1e-6))
 
 
+def _declared(array: Any, info: onnx.ValueInfoProto) -> Any:
+    """A recorded array in the type that the model declares; early releases recorded others."""
+    kind = info.type.tensor_type.elem_type
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiu" or not kind:
+        return array
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(kind)
+    if kind == onnx.TensorProto.BFLOAT16 and array.dtype == np.uint16:
+        return array.view(dtype)
+    return array.astype(dtype) if array.dtype.kind == "f" == dtype.kind else array
+
+
+def _recorded(case: Recorded) -> Iterator[tuple[list[Any], list[Any]]]:
+    graph = case.model().graph
+    for inputs, outputs in case.sets():
+        yield list(map(_declared, inputs, graph.input)), list(map(_declared, outputs, graph.output))
+
+
 def release_cases(step: int = 5, start: int = 0) -> Iterator[Case]:
     """Every `step`-th case that an onnx release recorded and no earlier one, oldest first."""
     for name, recorded in islice(unique([*BUILDS]), start, None, step):
-        yield Case(name, recorded.model(), list(recorded.sets()))
+        yield Case(name, recorded.model(), list(_recorded(recorded)))
 
 
 def opened(cases: Iterable[Case]) -> Iterator[Case]:
