@@ -13,9 +13,9 @@ from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.schemas import hub_version
 from ....passes.types import DType
+from ..ties import hits_ties
 from .nn import convolved
 from .quantize import RANGES, held
-from .ties import hits_ties
 from .tools import convert, cut, dtype_of, i64, rank_of, required, reshape, scalar, static_dim
 
 _EXACT = 2**24  # integers up to here are floats

@@ -13,8 +13,8 @@ from ....passes.graph import Node, Value
 from ....passes.protos import DTYPES
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
+from ..ties import has_exact_ties
 from .context import context_of
-from .ties import has_exact_ties
 from .tools import (
     LARGEST,
     axis_of,

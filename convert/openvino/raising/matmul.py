@@ -1,12 +1,10 @@
-"""Products: MatMul, Einsum, attention; and quantization, which scales."""
+"""Products: MatMul, Einsum, attention."""
 
 from __future__ import annotations
 
 import math
 
-from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
-from ....passes.protos import enum_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
@@ -17,10 +15,8 @@ from .support import (
     constant,
     dimension,
     dtype_of,
-    element_type,
     given,
     number,
-    required,
     scalar,
     size,
     steps,
@@ -82,38 +78,6 @@ def _weights(op: Builder, scores: Value, sink: Value | None) -> Value:
     rows = op.Concat(op.Slice(op.Shape(scores), op.const([0]), ends), op.const([1]), axis=0)
     shared = op.Softmax(op.Concat(scores, op.Expand(sink, rows), axis=-1), axis=-1)
     return op.Slice(shared, op.const([0]), ends, ends)
-
-
-# quantization --------------------------------------------------------------------------------------
-
-
-@rule(DOMAIN, "FakeQuantize")
-def fake_quantize(op: Builder, node: Node) -> Results:
-    """FakeQuantize-1: clipped to the input range, rounded half to even to a level, put into the output range."""
-    x, low, high, out_low, out_high = (given(node, index) for index in range(5))
-    levels = int(required(node, "levels"))
-    if levels < 2:
-        raise Unsupported(node, f"levels is {levels}")
-    most = number(op, levels - 1, x)
-    step = op.Round(op.Mul(op.Div(op.Sub(x, low), op.Sub(high, low)), most))
-    inside = op.Add(op.Mul(op.Div(step, most), op.Sub(out_high, out_low)), out_low)
-    below = op.LessOrEqual(x, op.Min(low, high))
-    above = op.Greater(x, op.Max(low, high))
-    return op.Where(below, out_low, op.Where(above, out_high, inside))
-
-
-@rule(DOMAIN, "FakeConvert")
-def fake_convert(op: Builder, node: Node) -> Results:
-    """FakeConvert-13: scaled and shifted, through an 8-bit float, and back."""
-    x, scale, shift = given(node, 0), given(node, 1), node.input(2)
-    narrow = element_type(node, "destination_type", "f8e4m3") or DType.FLOAT8E4M3FN
-    y = op.Mul(x, scale)
-    if shift is not None:
-        y = op.Sub(y, shift)
-    y = cast(op, op.Cast(y, to=enum_of(narrow, node)), dtype_of(node, x))
-    if shift is not None:
-        y = op.Add(y, shift)
-    return op.Div(y, scale)
 
 
 RULES = collect(globals())

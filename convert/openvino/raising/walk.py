@@ -18,6 +18,7 @@ from ....passes.hub import HUB
 from ....passes.protos import ENUMS
 from ....passes.rewrite import Builder, Rewriter, Rule, combine
 from ....passes.structure.canonical import settle
+from ....passes.structure.simplify import RemoveDead
 from ..dialect import META, PORT, Net, Port
 from . import (
     activation,
@@ -119,6 +120,7 @@ def raise_graph(graph: Graph) -> Graph:
         drop_unpacked(states.unpacked)
         _name_outputs(rewriter, new, _output_names(graph))
         _add_states(rewriter, new, states)
+        RemoveDead()(new)  # what has become part of a quantizer
         _drop_unused_constants(new)
         if any(node.regions for node in new.nodes):
             settle(new)

@@ -3,14 +3,16 @@
 Sums of products and transcendental functions carry rounding errors of their own, by which their ties are decided.
 Values of another grid hit ties only where the one's steps and the other's have a common measure. What comes from
 outside may be anything.
+
+For graphs of OpenVINO's operators, and of the hub's.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ....passes.graph import Node, Value
-from ....passes.infer import words
+from ...passes.graph import Node, Value
+from ...passes.infer import words
 
 _ROUNDED = words(
     "Convolution ConvolutionBackpropData Erf Exp Gelu GroupConvolution GroupConvolutionBackpropData MVN MatMul Mish "
@@ -20,6 +22,23 @@ _ON_THE_GRID = words(
     "Add Clamp Concat MaxPool Maximum Minimum ReLU Reshape Slice Split Squeeze StridedSlice Subtract Transpose "
     "Unsqueeze VariadicSplit"
 )
+_ALIASES = {
+    "Cast": "Convert",
+    "Clip": "Clamp",
+    "Conv": "Convolution",
+    "ConvTranspose": "ConvolutionBackpropData",
+    "Div": "Divide",
+    "Gemm": "MatMul",
+    "LayerNormalization": "MVN",
+    "Max": "Maximum",
+    "Min": "Minimum",
+    "Mul": "Multiply",
+    "Relu": "ReLU",
+    "Softmax": "SoftMax",
+    "Softplus": "SoftPlus",
+    "Sub": "Subtract",
+}
+"""The hub's operators by OpenVINO's names for them."""
 _MOST = 255  # steps from the zero point, in 8 bits
 _CLOSE = 2e-5  # of a step: what FakeQuantize loses of it
 _MOST_LOOKED_AT = 4096
@@ -28,6 +47,10 @@ Grid = np.ndarray
 """Rows of (step, most steps from 0) of all that is added up in a value; none where it is rounded anyway."""
 
 _ROUNDED_GRID: Grid = np.zeros((0, 2))
+
+
+def _name(node: Node) -> str:
+    return _ALIASES.get(node.op_type, node.op_type)
 
 
 def has_exact_ties(x: Value, scale: np.ndarray) -> bool:
@@ -62,7 +85,7 @@ def _grid(value: Value, rounded: Grid | None) -> Grid | None:
     while stack:
         top = stack[-1]
         node = top.producer
-        if node is None or node.op_type in _ROUNDED:
+        if node is None or _name(node) in _ROUNDED:
             found[top] = rounded if node is not None else _of_constant(top)
         elif (step := _dequantized(node)) is not None:
             found[top] = step
@@ -79,13 +102,13 @@ def _grid(value: Value, rounded: Grid | None) -> Grid | None:
 
 def _keeps_grids(node: Node) -> bool:
     nearest = node.op_type == "Interpolate" and node.attributes.get("mode") == "nearest"
-    return node.op_type in _ON_THE_GRID or node.op_type in ("Multiply", "Divide") or nearest
+    return _name(node) in _ON_THE_GRID or _name(node) in ("Multiply", "Divide") or nearest
 
 
 def _array(value: Value | None) -> np.ndarray | None:
     """A constant, converted or not, unless it is large."""
     node = None if value is None else value.producer
-    if node is not None and node.op_type == "Convert":
+    if node is not None and _name(node) == "Convert":
         value = node.inputs[0]
     data = None if value is None else value.data
     return None if data is None or data.size > _MOST_LOOKED_AT else data.numpy().astype(np.float64)
@@ -106,13 +129,18 @@ def _of_constant(value: Value) -> Grid | None:
 def _dequantized(node: Node) -> Grid | None:
     """The grid of integers less their zero point, multiplied by a constant."""
     factor, source = _array(node.input(1)), node.input(0)
-    if node.op_type != "Multiply" or factor is None or source is None:
+    if node.op_type == "DequantizeLinear" and factor is not None and source is not None:
+        array, zero = _array(source), _array(node.input(2)) if len(node.inputs) > 2 else np.zeros(())
+        if array is None or zero is None or factor.size * zero.size > 1:
+            return _rows(factor, _MOST)
+        return _rows((array - zero) * factor, 1)
+    if _name(node) != "Multiply" or factor is None or source is None:
         return None
     inner, zero = source.producer, np.zeros(())
-    if inner is not None and inner.op_type == "Subtract":
+    if inner is not None and _name(inner) == "Subtract":
         zero, source = _array(inner.inputs[1]), inner.inputs[0]
         inner = None if source is None else source.producer
-    integers = inner.input(0) if inner is not None and inner.op_type == "Convert" else None
+    integers = inner.input(0) if inner is not None and _name(inner) == "Convert" else None
     if integers is None or integers.tensor.dtype is None or not integers.tensor.dtype.is_integer:
         return None
     array = _array(integers)
@@ -121,16 +149,16 @@ def _dequantized(node: Node) -> Grid | None:
 
 def _combined(node: Node, grids: list[Grid | None]) -> Grid | None:
     """What a node makes of the grids of its operands."""
-    if node.op_type in ("Multiply", "Divide"):
+    if _name(node) in ("Multiply", "Divide"):
         known = [grid for grid in grids if grid is not None]
         if len(known) < 2 or known[0].shape[0] * known[1].shape[0] > _MOST_LOOKED_AT:
             return None
         (a, most), (b, more) = known[0].T, known[1].T
-        if node.op_type == "Divide":
+        if _name(node) == "Divide":
             if (more > 1).any() or not b.all():
                 return None
             b = 1 / b
         return np.stack([np.outer(a, b).reshape(-1), np.maximum(most[:, None], more).reshape(-1)], axis=1)
-    first = grids if node.op_type in ("Add", "Concat", "Maximum", "Minimum", "Subtract") else grids[:1]
+    first = grids if _name(node) in ("Add", "Concat", "Maximum", "Minimum", "Subtract") else grids[:1]
     known = [grid for grid in first if grid is not None]
     return np.concatenate(known) if len(known) == len(first) else None
