@@ -44,6 +44,10 @@ def arrays(images=1, priors=12, classes=4, seed=0, batch=None, shared=True, size
     return [one.astype(np.float32) for one in made]
 
 
+def half(inputs):
+    return [one.astype(np.float16) for one in inputs]
+
+
 def case(name, inputs, versions=(1, 8), classes=4, shapes=None, **attributes):
     wanted = WHOLE | attributes
 
@@ -106,6 +110,8 @@ CASES = table(
         *case("refined_low", arrays(1, refine=True, seed=10), objectness_score=0.6, confidence_threshold=-0.5, top_k=9),
         *case("refined_own", arrays(1, refine=True, seed=11, shared=False), objectness_score=0.4, share_location=False),
         *case("refined_mxnet", arrays(1, refine=True, seed=11), objectness_score=0.4, decrease_label_id=True),
+        *case("half", half(arrays(2, seed=12))),
+        *case("half_refined", half(arrays(1, refine=True, seed=10)), objectness_score=0.4),
         *case("open", arrays(2, seed=1), shapes=OPEN, top_k=5, keep_top_k=[6]),
         *case("open_keep_all", arrays(2, seed=1), shapes=OPEN, keep_top_k=[-1]),
         *case("open_own", arrays(2, seed=1, shared=False), shapes=OPEN, share_location=False),

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .building import floats, node, table
-from .built_proposals import outs, rates
+from .built_proposals import half, outs, rates
 
 
 def regions(count, seed=0, reach=400.0, least=1.0):
@@ -57,6 +57,8 @@ ALIKE = np.repeat(regions(3, 8, reach=40.0, least=8.0), 5, axis=0) + floats(15, 
 CASES = table(
     [
         features("plain", regions(12)),
+        half(features("plain", regions(12))),
+        half(detections("few_kept", max_detections_per_image=3)),
         features("open", regions(12), open=True),
         features("aligned", regions(12), aligned=True),
         features("small_aligned", regions(12, reach=3.0, least=0.2), aligned=True),

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .building import i32, i64, node, table
-from .built_proposals import outs, rates
+from .built_proposals import half, outs, rates
 
 NMS = {
     "sort_result_type": "score",
@@ -102,6 +102,8 @@ CASES = table(
         *shared("eta_pixels", nms_eta=0.95, iou_threshold=0.9, normalized=False),
         *shared("eta_of_no_effect", nms_eta=0.5, iou_threshold=0.4),
         *shared("eta_top", nms_eta=0.6, iou_threshold=0.7, nms_top_k=6, background_class=0),
+        *(half(row) for row in shared("plain")),
+        half(matrix("plain")),
         own("own", i64([12, 8])),
         own("own_one_image", i64([15])),
         own("own_empty_image", i32([7, 0, 9])),

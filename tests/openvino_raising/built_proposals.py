@@ -134,8 +134,17 @@ def top(name, count, **more):
     return (f"top_{name}", [floats(7, 4), rates(7)], build, *([[[-1, -1], [-1]]] if more else []))
 
 
+def half(row):
+    return (f"{row[0]}_half", [one.astype(np.float16) for one in row[1]], *row[2:])
+
+
 CASES = table(
     [
+        *(half(row) for row in proposal("plain", height=2, width=3)),
+        half(single("plain")),
+        half(generate("plain")),
+        half(grid("plain")),
+        half(top("few", 3)),
         *PROPOSALS,
         single("plain"),
         single("open", open=True),
