@@ -21,6 +21,7 @@ from .support import (
     scalar,
     steps,
     vector,
+    widened,
 )
 
 
@@ -122,6 +123,7 @@ def loss(op: Builder, node: Node) -> Results:
     """
     logits, times, labels, lengths = (given(node, index) for index in range(4))
     dtype, blank = dtype_of(node, logits), node.input(4)
+    logits = widened(op, logits)
     blank = _last_class(op, logits) if blank is None else scalar(op, blank, DType.INT64)
     labels, counts = _target(op, node, cast(op, labels, DType.INT64), lengths, blank)
     column = op.Unsqueeze(labels, op.const([2]))

@@ -23,7 +23,7 @@ from .support import (
     rank_of,
     scalar,
     vector,
-    widened_integers,
+    widened,
 )
 
 
@@ -41,11 +41,11 @@ def _column(op: Builder, value: Value, first: int, rank: int) -> Value:
 
 
 def _rows(op: Builder, node: Node, table: Value, indices: Value, weights: Value | None) -> Value:
-    """The row of each index, times its weight; narrow integers in int32, whose low bits are theirs."""
-    found = widened_integers(op, op.Gather(table, cast(op, indices, DType.INT64), axis=0))
+    """The row of each index, times its weight; narrow numbers in wider types, whose low bits are theirs."""
+    found = widened(op, op.Gather(table, cast(op, indices, DType.INT64), axis=0))
     if weights is None:
         return found
-    beside = _column(op, widened_integers(op, weights), rank_of(node, indices), rank_of(node, table))
+    beside = _column(op, widened(op, weights), rank_of(node, indices), rank_of(node, table))
     return op.Mul(found, beside)
 
 

@@ -30,6 +30,7 @@ from .support import (
     size,
     transposed,
     vector,
+    widened,
 )
 
 _NARROW = (DType.BOOL, DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT32, DType.UINT32)
@@ -95,6 +96,11 @@ def _least(dtype: DType, reduction: str) -> float | int:
     return limits(dtype)[reduction == "min"]
 
 
+def _reducible(op: Builder, value: Value) -> Value:
+    """`value` in a type that runtimes reduce."""
+    return cast(op, value, DType.INT32) if value.tensor.dtype is DType.BOOL else widened(op, value)
+
+
 @rule(DOMAIN, "ScatterElementsUpdate")
 def scatter_elements(op: Builder, node: Node) -> Results:
     """ScatterElementsUpdate-3, -12: ONNX's has no mean, and the data always counts."""
@@ -106,11 +112,11 @@ def scatter_elements(op: Builder, node: Node) -> Results:
     dtype = dtype_of(node, x)
     mean = str(node.attributes["reduction"]).lower() == "mean"
     own = bool(node.attributes.get("use_init_val", True))
-    if dtype is DType.BOOL:  # runtimes don't reduce booleans
+    if dtype is DType.BOOL:
         if mean:
             raise Unsupported(node, "the mean of booleans")
         reduction = _LOGICAL.get(reduction, reduction)
-        x, updates = cast(op, x, DType.INT32), cast(op, updates, DType.INT32)
+    x, updates = _reducible(op, x), _reducible(op, updates)
 
     def scatter(data: Value, what: Value, how: str) -> Value:
         return call(op, "ScatterElements", data, indices, what, axis=axis, reduction=how)
@@ -127,9 +133,9 @@ def scatter_elements(op: Builder, node: Node) -> Results:
     one = number(op, 1, x)
     count = op.Add(hits, one) if own else op.Max(hits, one)
     if dtype.is_float:
-        return op.Div(total, count)
+        return cast(op, op.Div(total, count), dtype)
     rest = call(op, "Mod", total, count)  # never negative, so that the division is exact: rounded down
-    return call(op, "Div", op.Sub(total, rest), count)
+    return cast(op, call(op, "Div", op.Sub(total, rest), count), dtype)
 
 
 @rule(DOMAIN, "ScatterNDUpdate")
@@ -141,11 +147,13 @@ def scatter_nd(op: Builder, node: Node) -> Results:
     dtype = dtype_of(node, x)
     if word == "mean":
         raise Unsupported(node, "reduction is 'mean'")
-    if dtype is DType.BOOL and reduction != "none":
+    if reduction == "none":
+        return op.ScatterND(x, indices, updates)
+    if dtype is DType.BOOL:
         if word == "sub":
             raise Unsupported(node, "booleans are subtracted")
         reduction = _LOGICAL.get(reduction, reduction)
-        x, updates = cast(op, x, DType.INT32), cast(op, updates, DType.INT32)
+    x, updates = _reducible(op, x), _reducible(op, updates)
     if word == "sub":
         updates = call(op, "Neg", updates)
     made = call(op, "ScatterND", x, indices, updates, reduction=reduction)

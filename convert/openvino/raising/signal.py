@@ -23,6 +23,7 @@ from .support import (
     scalar,
     steps,
     vector,
+    widened,
 )
 
 
@@ -125,9 +126,9 @@ def istft(op: Builder, node: Node) -> Results:
     """ISTFT-16: of [batch, bins, frames, 2]. The frames' signals times the window are added up where they lie, and
     divided by the sum of the windows' squares there. With `center` half a frame is cut off at the beginning.
     """
-    x = given(node, 0)
+    x, window = widened(op, given(node, 0)), widened(op, given(node, 1))
     size, step = (vector(op, given(node, index)) for index in (2, 3))
-    window = _window(op, given(node, 1), size)
+    window = _window(op, window, size)
     wanted = node.input(4)
     single = rank_of(node, x) == 3
     x = op.Unsqueeze(x, op.const([0])) if single else x
@@ -147,7 +148,7 @@ def istft(op: Builder, node: Node) -> Results:
         signal = op.Mul(signal, op.Sqrt(cast(op, size, dtype_of(node, x))))
     signal = op.Where(op.Equal(weights, zero), zero, op.Div(signal, weights))
     made = _cut(op, signal, size, wanted, bool(node.attributes.get("center", False)))
-    return op.Squeeze(made, op.const([0])) if single else made
+    return cast(op, op.Squeeze(made, op.const([0])) if single else made, dtype_of(node, given(node)))
 
 
 def _cut(op: Builder, signal: Value, size: Value, wanted: Value | None, center: bool) -> Value:

@@ -18,7 +18,7 @@ from .support import (
     number,
     rank_of,
     vector,
-    widened_integers,
+    widened,
 )
 
 
@@ -28,7 +28,7 @@ def segment_max(op: Builder, node: Node) -> Results:
     x, segments, count = given(node, 0), cast(op, given(node, 1), DType.INT64), node.input(2)
     dtype, rank = dtype_of(node, x), rank_of(node, x)
     lowest = choice(node, "fill_mode", "zero", {"zero": False, "lowest": True})
-    wide = widened_integers(op, x)
+    wide = widened(op, x)
     if count is None:
         last = op.Gather(segments, op.const([-1]))
         rows = wanted = op.Add(last, op.const([1]))

@@ -248,10 +248,14 @@ def filled(op: Builder, item: int, parts: Sequence[Value]) -> Value:
     return op.Expand(op.const(item, DType.INT64), joined(op, parts))
 
 
-def widened_integers(op: Builder, value: Value) -> Value:
-    """Integers narrower than 32 bits as int32, for which runtimes have more operators; everything else as it is."""
+def widened(op: Builder, value: Value) -> Value:
+    """Narrow numbers as int32, uint32 as int64, narrow floats as float32: runtimes have more operators for these."""
     dtype = value.tensor.dtype
-    return cast(op, value, DType.INT32) if dtype is not None and dtype.is_integer and dtype.bits < 32 else value
+    if dtype is None or dtype.bits > 32 or not (dtype.is_integer or dtype.is_float):
+        return value
+    if dtype is DType.UINT32:
+        return cast(op, value, DType.INT64)
+    return cast(op, value, DType.FLOAT32 if dtype.is_float else DType.INT32)
 
 
 _RECKONED = {
