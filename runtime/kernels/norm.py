@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -86,7 +87,7 @@ def rms_normalization(attrs: Attributes, x: Array, scale: Array) -> Array:
 def group_normalization(attrs: Attributes, x: Array, scale: Array, bias: Array) -> Array:
     """Scale and bias per channel; per group in version 18."""
     groups = attrs.int("num_groups")
-    grouped = x.astype(_stash(attrs)).reshape(x.shape[0], groups, -1)
+    grouped = x.astype(_stash(attrs)).reshape(x.shape[0], groups, math.prod(x.shape[1:]) // groups)
     normal, _, _ = _standardized(grouped, (2,), attrs.float("epsilon"))
     if scale.size != x.shape[1]:
         scale, bias = (np.repeat(values, x.shape[1] // groups) for values in (scale, bias))

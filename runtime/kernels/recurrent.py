@@ -137,7 +137,7 @@ def _unroll(step: Step, gates: Array, state: State, lengths: Array) -> tuple[Arr
             state = tuple(np.where(alive, after, before) for after, before in zip(new, state, strict=True))
         else:
             outputs[time], state = new[0], new
-    if ragged:
+    if np.any(lengths <= 0):
         state = tuple(np.where(lengths[:, None] > 0, value, 0) for value in state)
     return outputs, state
 

@@ -122,9 +122,11 @@ def test_coupled_gates() -> None:
     np.testing.assert_allclose(y_c[0, 0], (1 - sigmoid(i)) * c0[0, 0] + sigmoid(i) * np.tanh(g), rtol=1e-5)
 
 
-def test_length_zero_forgets_the_initial_state() -> None:
+@pytest.mark.parametrize(("time", "lengths"), [(2, [0]), (0, [0]), (0, None)])
+def test_length_zero_forgets_the_initial_state(time: int, lengths: list[int] | None) -> None:
     w, r, b = parameters(1, 1)
-    x, h0 = np.ones((2, 1, 2), np.float32), f32([[[1, 2, 3]]])
-    y, y_h = run_op("RNN", x, w, r, b, np.array([0], np.int32), h0, outputs=2, hidden_size=3)
+    x, h0 = np.ones((time, 1, 2), np.float32), f32([[[1, 2, 3]]])
+    ends = None if lengths is None else np.array(lengths, np.int32)
+    y, y_h = run_op("RNN", x, w, r, b, ends, h0, outputs=2, hidden_size=3)
     np.testing.assert_array_equal(y, 0)
     np.testing.assert_array_equal(y_h, 0)  # as ONNX Runtime and OpenVINO have it

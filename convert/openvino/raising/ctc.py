@@ -128,7 +128,8 @@ def loss(op: Builder, node: Node) -> Results:
     labels, counts = _target(op, node, cast(op, labels, DType.INT64), lengths, blank)
     column = op.Unsqueeze(labels, op.const([2]))
     blanks = op.Expand(blank, op.Shape(column))
-    pairs = op.Reshape(op.Concat(blanks, column, axis=2), op.const([0, -1]))
+    length = op.Mul(dimension(op, labels, 1), op.const([2]))
+    pairs = op.Reshape(op.Concat(blanks, column, axis=2), joined(op, [dimension(op, labels, 0), length]), allowzero=1)
     states = op.Pad(pairs, op.const([0, 0, 0, 1]), blank)  # blank, label, blank, label ... blank
     merge = bool(node.attributes.get("ctc_merge_repeated", True))
     stays = None if merge else op.Equal(states, blank)  # None: in any state

@@ -30,7 +30,7 @@ def segment_max(op: Builder, node: Node) -> Results:
     lowest = choice(node, "fill_mode", "zero", {"zero": False, "lowest": True})
     wide = widened(op, x)
     if count is None:
-        last = op.Gather(segments, op.const([-1]))
+        last = op.Gather(op.Concat(op.const([-1]), segments, axis=0), op.const([-1]))  # -1 if there is none
         rows = wanted = op.Add(last, op.const([1]))
     else:  # one row more, for the segments that aren't asked for
         wanted = vector(op, count)
