@@ -34,13 +34,12 @@ def test_probabilities_of_proposals_end_with_zeros():
     assert probabilities.tolist() == [0.5, 0, 0]
 
 
-def test_detectrons_layers_under_their_old_version():
+@pytest.mark.parametrize("version", ["extension", "experimental"])
+def test_detectrons_layers_under_their_old_version(version):
     hand = Hand()
-    boxes, scores = hand.input(BOXES), hand.input(SCORES)
-    attributes = {"max_rois": "2"}
-    made = hand.graph.add_node(
-        "ExperimentalDetectronTopKROIs", [boxes, scores], ["y"], attributes, domain="extension", name="top"
-    )
+    given = [hand.input(BOXES), hand.input(SCORES)]
+    name = "ExperimentalDetectronTopKROIs"
+    made = hand.graph.add_node(name, given, ["y"], {"max_rois": "2"}, domain=version)
     assert np.array_equal(hand.run(made.output)[0], BOXES[[1, 2]])
 
 

@@ -35,14 +35,28 @@ def test_no_more_rows_than_the_file_says(version):
     assert hand.run(layer)[0].tolist() == [[0, 0, 1]]
 
 
+def scored(hand, rows):
+    layers = hand.layer("NonMaxSuppression", 5, *inputs(hand), *limits(hand), outputs=3)
+    kinds = tensor("int64", rows, 3), tensor("float32", rows, 3), tensor("int64", 1)
+    for layer, kind in zip(layers, kinds, strict=True):
+        layer.type = kind
+    return layers
+
+
 def test_scores_of_minus_one_and_the_number_of_boxes():
     hand = Hand()
-    layers = hand.layer("NonMaxSuppression", 5, *inputs(hand), *limits(hand), outputs=3)
-    layers[0].type, layers[1].type, layers[2].type = tensor("int64", 3, 3), tensor("float32", 3, 3), tensor("int64", 1)
-    indices, scores, count = hand.run(*layers)
-    assert indices.tolist() == [[0, 0, 1], [0, 0, 0], [-1] * 3]
-    assert scores.tolist() == [[0, 0, 0.75], [0, 0, 0.5], [-1] * 3]
+    indices, scores, count = hand.run(*scored(hand, 4))
+    assert indices.tolist() == [[0, 0, 1], [0, 0, 0], [-1] * 3, [-1] * 3]
+    assert scores.tolist() == [[0, 0, 0.75], [0, 0, 0.5], [-1] * 3, [-1] * 3]
     assert count.tolist() == [2]
+
+
+def test_a_file_that_gives_fewer_rows_than_may_be_found_is_mistaken():
+    hand = Hand()
+    layers = scored(hand, 3)
+    raised = hand.raised(*layers)
+    assert [value.tensor.shape for value in raised.outputs[:2]] == [(None, 3), (None, 3)]
+    assert hand.run(*layers)[0].tolist() == [[0, 0, 1], [0, 0, 0]]
 
 
 @pytest.mark.parametrize("opset", ["ie_internal_opset", "extension"])

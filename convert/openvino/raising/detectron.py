@@ -10,7 +10,7 @@ from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
 from .boxes import Corners, by_loop, halves, moved
-from .elsewhere import EXTENSION, elsewhere
+from .elsewhere import OLD, elsewhere
 from .rows import by_score, column, counted, exactly, reordered
 from .support import Results, cast, dimension, dtype_of, given, joined, number, required
 
@@ -122,4 +122,4 @@ def _refined(op: Builder, node: Node, boxes: Value, deltas: Value, scores: Value
 
 _NAMES = ("ExperimentalDetectronROIFeatureExtractor", "ExperimentalDetectronDetectionOutput")
 
-RULES = elsewhere(collect(globals()), [(name, name, 6) for name in _NAMES], [EXTENSION])
+RULES = elsewhere(collect(globals()), [(name, name, 6) for name in _NAMES], OLD)

@@ -12,7 +12,7 @@ from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
 from .boxes import Corners, bounded, by_loop, halves, longer, moved, suppress
-from .elsewhere import EXTENSION, elsewhere
+from .elsewhere import OLD, elsewhere
 from .rows import column, counted, exactly, least_of, lists, tally
 from .support import (
     Results,
@@ -261,6 +261,7 @@ _NAMES = (
     "ExperimentalDetectronGenerateProposalsSingleImage",
     "ExperimentalDetectronPriorGridGenerator",
     "ExperimentalDetectronTopKROIs",
+    "Proposal",
 )
 
-RULES = elsewhere(collect(globals()), [(name, name, 6) for name in _NAMES], [EXTENSION])
+RULES = elsewhere(collect(globals()), [(name, name, 6) for name in _NAMES], OLD)

@@ -9,7 +9,7 @@ import numpy as np
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, combine, rule
-from ....passes.types import DType
+from ....passes.types import DType, TensorType
 from ..dialect import DOMAIN
 from . import multiclass
 from .boxes import Corners, greedily, halves, just_below, shares
@@ -24,8 +24,10 @@ from .support import (
     dtype_of,
     element_type,
     given,
+    integers,
     number,
     size,
+    sizes,
     vector,
 )
 
@@ -102,10 +104,26 @@ def _suppressed(op: Builder, node: Node, wish: _Wish) -> list[Value]:
     table = op.Concat(cast(op, places, DType.FLOAT32), op.Unsqueeze(values, op.const([1])), axis=1)
     score_type = node.outputs[1].tensor.dtype if len(node.outputs) > 1 else None
     found = [cast(op, picked, wish.index_type), cast(op, table, score_type or dtype_of(node, given(node, 1)))]
-    rows = size(node.outputs[0], 0)
+    rows = _fixed_rows(op, node, scores, most)
     if rows is not None:
         found = [exactly(op, one, op.const([rows]), -1) for one in found]
     return [*found, count]
+
+
+def _fixed_rows(op: Builder, node: Node, scores: Value, most: Value) -> int | None:
+    """How many rows the file gives the indices, None where that isn't known.
+
+    Files of 2021 give NonMaxSuppression-5 as many as may be found, what is known today to be the most. Fewer than that
+    is a mistake that OpenVINO doesn't look at: nor does what is built here.
+    """
+    rows, counts = size(node.outputs[0], 0), sizes(scores, range(3))
+    limit = integers(most)
+    if rows is None or node.version in (1, 3, 4) or counts is None or limit is None:
+        return rows
+    if rows >= counts[0] * counts[1] * min(counts[2], max(limit[0], 0)):
+        return rows
+    node.outputs = [Value(old.name, TensorType(old.tensor.dtype), old.producer, old.index) for old in node.outputs]
+    return None
 
 
 def _number(node: Node, value: Value) -> float:
