@@ -101,7 +101,8 @@ def _grid(value: Value, rounded: Grid | None) -> Grid | None:
 
 
 def _keeps_grids(node: Node) -> bool:
-    nearest = node.op_type == "Interpolate" and node.attributes.get("mode") == "nearest"
+    resized = node.op_type in ("Interpolate", "Resize")
+    nearest = resized and node.attributes.get("mode", "nearest") == "nearest"
     return _name(node) in _ON_THE_GRID or _name(node) in ("Multiply", "Divide") or nearest
 
 
@@ -159,6 +160,8 @@ def _combined(node: Node, grids: list[Grid | None]) -> Grid | None:
                 return None
             b = 1 / b
         return np.stack([np.outer(a, b).reshape(-1), np.maximum(most[:, None], more).reshape(-1)], axis=1)
+    if _name(node) in ("Add", "Subtract") and any(grid is not None and not len(grid) for grid in grids):
+        return None if any(grid is None for grid in grids) else _ROUNDED_GRID
     first = grids if _name(node) in ("Add", "Concat", "Maximum", "Minimum", "Subtract") else grids[:1]
     known = [grid for grid in first if grid is not None]
     return np.concatenate(known) if len(known) == len(first) else None

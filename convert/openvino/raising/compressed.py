@@ -185,7 +185,11 @@ def _dequantized(op: Builder, value: Value, scale: Array) -> Value | None:
         return None
     dtype = source.tensor.dtype
     exact = dtype is not None and (kind is DType.FLOAT32 or dtype.bits <= 8)
-    if dtype not in _QUANTIZED or not exact or kind not in (DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16):
+    if dtype is DType.INT32 and source.data is not None and offset is None:  # a bias
+        exact = kind is DType.FLOAT32
+    elif dtype not in _QUANTIZED:
+        return None
+    if dtype is None or not exact or kind not in (DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16):
         return None
     if not _is_quantized(source) or (dtype.is_float and offset is not None):
         return None
@@ -294,7 +298,16 @@ def _grid(low: Array | None, high: Array | None, levels: int) -> tuple[Array, Ar
     zero = np.rint(place)
     if (np.abs(place - zero) > _CLOSE).any() or (zero < 0).any() or (zero > levels - 1).any():
         return None
-    return step, zero
+    return _of_bounds(step, zero, low, high, levels), zero
+
+
+def _of_bounds(step: Array, zero: Array, low: Array, high: Array, levels: int) -> Array:
+    """The number of float32 of which the bounds are multiples, rounded to float32; the step itself if there is none."""
+    near = step.astype(np.float32)
+    for candidate in (np.nextafter(near, np.float32(np.inf)), np.nextafter(near, np.float32(0)), near):
+        ends = [candidate * place.astype(np.float32) for place in (-zero, levels - 1 - zero)]
+        step = np.where((ends[0] == low) & (ends[1] == high), candidate, step)
+    return step
 
 
 @rule(DOMAIN, "FakeQuantize")
