@@ -116,7 +116,7 @@ def convert(
     graph = load(source, from_format)
     if shapes:
         set_shapes(graph, shapes)
-    passes: list[Telling] = [FuseRecurrent()] if fuse_recurrent else []
+    passes: list[Telling] = [FuseRecurrent(open_lengths=wanted.name != "openvino")] if fuse_recurrent else []
     passes += [UnrollLoops(unroll)] if unroll else []
     made = to_dialect_after(passes, graph, wanted, opset)
     report = ConversionReport(

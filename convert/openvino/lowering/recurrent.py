@@ -1,6 +1,7 @@
 """Hub -> OpenVINO: LSTM, GRU and RNN to their sequences.
 
-OpenVINO wants the batch first, adds the two biases up beforehand and orders LSTM's gates f, i, c, o.
+OpenVINO wants the batch first, adds the two biases up beforehand and orders LSTM's gates f, i, c, o. Its CPU runtime
+disregards the lengths of sequences where the batch or the number of steps is open: these are written out as a loop.
 """
 
 from __future__ import annotations
@@ -92,7 +93,8 @@ def recurrent(op: Builder, node: Node) -> list[Value]:
     kind = node.op_type
     hidden = _hidden(node, recurrence)
     attributes = _attributes(node, hidden)
-    if attributes is None:
+    disregarded = node.input(4) is not None and x.tensor.static_shape is None  # by OpenVINO's CPU: the lengths
+    if attributes is None or disregarded:
         graph = written_out(node, hidden)
         infer(graph)
         return op.inline(graph, [value for value in node.inputs if value is not None])

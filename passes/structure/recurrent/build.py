@@ -147,6 +147,8 @@ class _Operator:
             every, *states = self._call(op, given, None)
             return [every, *(states[last.index] for last in self.found.lasts)]
         lengths = given.lengths if given.lengths.rank == 1 else op.Reshape(given.lengths, op.const([-1]))
+        if lengths.tensor.shape != (given.x.tensor.shape or ())[1:2] or None in (lengths.tensor.shape or ()):
+            lengths = op.Expand(lengths, op.Shape(given.x, start=1, end=2))
         if lengths.tensor.dtype is not DType.INT64:
             lengths = op.Cast(lengths, to=ENUMS[DType.INT64])
         zero, steps = op.const(0), op.Shape(given.x, start=0, end=1)

@@ -12,7 +12,7 @@ from ...rewrite import Builder, Names, Rewriter
 from ..simplify import Simplify
 from .algebra import NotRecurrent
 from .build import built
-from .match import found
+from .match import Found, found
 from .outside import Outside
 
 
@@ -42,9 +42,11 @@ class FuseRecurrent:
     constant; what the loop gives must be what the operator gives. Where there may be no steps, or no batch, at which
     runtimes' operators give something else, the operator stands in an If.
 
-    `notes` takes up what became of each loop.
+    `open_lengths`: whether the target's operators obey the lengths of sequences where the batch or the number of steps
+    is open. `notes` takes up what became of each loop.
     """
 
+    open_lengths: bool = True
     notes: list[str] = field(default_factory=list, compare=False)
 
     def __call__(self, graph: Graph) -> PassResult:
@@ -65,6 +67,8 @@ class FuseRecurrent:
         title = f"the loop {node.name or ', '.join(value.name for value in node.outputs)!r}"
         try:
             match = found(graph, loop, outside)
+            if match.lengths is not None and not self.open_lengths and not _is_fixed(match):
+                raise NotRecurrent("the target's operator disregards lengths where the batch or the steps are open")
             results = built(op, match, outside)
         except NotRecurrent as reason:
             self.notes.append(f"{title} is no recurrent operator: {reason}")
@@ -82,3 +86,9 @@ class FuseRecurrent:
             f" of {match.states[0].width} units{', backwards' if match.reverse else ''}"
         )
         return True
+
+
+def _is_fixed(match: Found) -> bool:
+    """Whether the batch and the number of steps are known."""
+    shapes = [taken.value.tensor.shape or (None,) for taken in match.sequences.values()]
+    return all(isinstance(size, int) for shape in shapes for size in shape)
