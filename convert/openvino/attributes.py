@@ -101,6 +101,7 @@ _FLOAT_KIND: Parser = ("a number", float)
 _BOOLEAN_KIND: Parser = ("true or false", _boolean)
 _INTEGER_LIST: Parser = ("a list of whole numbers", _list(_integer))
 _FLOAT_LIST: Parser = ("a list of numbers", _list(float))
+_TEXT: Parser = ("text", str)
 _STRING_LIST: Parser = ("a list of words", _list(str.strip))
 
 _KINDS: dict[str, Parser] = {
@@ -117,6 +118,7 @@ _KINDS: dict[str, Parser] = {
 }
 _ELSEWHERE: dict[tuple[str, str], Parser] = {
     ("DetectionOutput", "keep_top_k"): _INTEGER_LIST,
+    ("DetectionOutput", "pad_value"): _TEXT,  # of the network's training: it may be empty
     ("PriorBox", "clip"): _BOOLEAN_KIND,
     ("PriorBox", "min_size"): _FLOAT_LIST,
     ("PriorBoxClustered", "clip"): _BOOLEAN_KIND,

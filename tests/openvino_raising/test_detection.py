@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from backedge.convert.openvino.attributes import parse
 from backedge.passes.errors import InvalidModel, Unsupported
 from backedge.passes.types import tensor
 
@@ -41,6 +42,17 @@ def test_detectrons_layers_under_their_old_version(version):
     name = "ExperimentalDetectronTopKROIs"
     made = hand.graph.add_node(name, given, ["y"], {"max_rois": "2"}, domain=version)
     assert np.array_equal(hand.run(made.output)[0], BOXES[[1, 2]])
+
+
+def test_the_image_of_each_of_detectrons_detections():
+    hand = Hand()
+    boxes, deltas, scores = np.float32([[0, 0, 4, 4]]), np.zeros((1, 8), np.float32), np.float32([[0.5, 0.25]])
+    given = [hand.input(one) for one in (boxes, deltas, scores, np.float32([[9, 9, 1]]))]
+    wanted = {"score_threshold": 0.1, "nms_threshold": 0.5, "max_delta_log_wh": 4.0, "num_classes": 2}
+    wanted |= {"post_nms_count": 5, "max_detections_per_image": 2, "deltas_weights": [1.0, 1.0, 1.0, 1.0]}
+    layers = hand.layer("ExperimentalDetectronDetectionOutput", 6, *given, outputs=4, **wanted)
+    found = [value.tolist() for value in hand.run(*layers)]
+    assert found == [[[0, 0, 4, 4], [0] * 4], [1, 0], [0.25, 0], [0, 0]]
 
 
 def test_features_in_another_order_are_refused():
@@ -123,3 +135,9 @@ def test_boxes_of_each_class_need_their_number_in_each_image():
     layers = hand.layer("MulticlassNms", 9, boxes, scores, outputs=3)
     with pytest.raises(InvalidModel, match="without their number in each image"):
         hand.raised(*layers)
+
+
+def test_attributes_of_training_may_be_empty():
+    """As files of 2020 have them."""
+    given = {"pad_value": "", "pad_mode": "caffe.ResizeParameter.CONSTANT", "interp_mode": "", "height": "0"}
+    assert parse("DetectionOutput", given) == given | {"height": [0.0]}

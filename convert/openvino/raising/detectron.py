@@ -79,7 +79,8 @@ def _levels(op: Builder, boxes: Value, count: int) -> Value:
 def detectron_output(op: Builder, node: Node) -> Results:
     """ExperimentalDetectronDetectionOutput-6: boxes, classes and scores, by class; by score if not all are kept.
 
-    Class 0 is the background. Rows of 0 follow up to `max_detections_per_image`.
+    Class 0 is the background. Rows of 0 follow up to `max_detections_per_image`. Files of 2020 may have the image of
+    each as a fourth output: there is only one.
     """
     boxes, deltas, scores = (cast(op, given(node, index), DType.FLOAT32) for index in range(3))
     most = int(required(node, "max_detections_per_image"))
@@ -98,8 +99,12 @@ def detectron_output(op: Builder, node: Node) -> Results:
     rows = op.Concat(*(op.GatherND(corner, where) for corner in corners), axis=1)
     label = op.Add(column(op, places, 0), op.const(1))
     found = [exactly(op, one, op.const([most])) for one in (rows, label, values)]
-    types = [dtype_of(node, given(node)), node.outputs[1].tensor.dtype or DType.INT32, dtype_of(node, given(node, 2))]
-    return [cast(op, one, dtype) for one, dtype in zip(found, types, strict=True)]
+    kind = node.outputs[1].tensor.dtype or DType.INT32
+    types = [dtype_of(node, given(node)), kind, dtype_of(node, given(node, 2))]
+    results = [cast(op, one, dtype) for one, dtype in zip(found, types, strict=True)]
+    if len(node.outputs) == 4:
+        results.append(op.const(np.zeros(most, kind.numpy), kind))
+    return results
 
 
 def _refined(op: Builder, node: Node, boxes: Value, deltas: Value, scores: Value) -> tuple[Corners, Value]:
