@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -245,6 +246,26 @@ def test_n_grams(openvino: Runner, mode: str, skip: int) -> None:
     check(openvino, "TfIdfVectorizer", numbers[:, :1].copy(), pool_int64s=[5, 6, 7, 5, 6, 7, 7], **options)
     words = np.array(["a", "bc", "a", "dé", "bc", ""], object)
     check(openvino, "TfIdfVectorizer", words, pool_strings=["a", "dé", "", "a", "bc", "bc", "dé"], **options)
+
+
+LETTERS = np.array(["Straße ŉ ﬃ", "ΣΑΣ Ωμέγα", "ÀÉÎ", "", "İı", "Ǆ Привет", "𐐨𐐀 漢字 😀", "plain ASCII 123"], object)
+
+
+@pytest.mark.parametrize(("action", "change"), [("UPPER", str.upper), ("LOWER", str.lower)])
+def test_letters(openvino: Runner, action: str, change: Callable[[str], str]) -> None:
+    """Each character by itself, as Python has it."""
+    options: Any = {"case_change_action": action, "is_case_sensitive": 1}
+    made = model("StringNormalizer", LETTERS, 1, 10, domain="", **options)
+    ((found,),) = openvino.lowered(raise_graph(read_model(made)), [{"x0": LETTERS}])
+    assert found.tolist() == ["".join(map(change, text)) for text in LETTERS]
+
+
+def test_stopwords_in_any_case(openvino: Runner) -> None:
+    words = np.array(["Der", "WÖRTER", "und", "wörter", "UND", "Ende"], object)
+    options: Any = {"case_change_action": "UPPER", "is_case_sensitive": 0, "stopwords": ["und", "Wörter"]}
+    made = model("StringNormalizer", words, 1, 10, domain="", **options)
+    ((found,),) = openvino.lowered(raise_graph(read_model(made)), [{"x0": words}])
+    assert found.tolist() == ["DER", "ENDE"]
 
 
 def test_keys_beyond_int32() -> None:

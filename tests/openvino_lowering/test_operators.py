@@ -455,7 +455,10 @@ REFUSED = [
     ("g (seq(float[2]) x) => (int64 y) { y = SequenceLength (x) }", "tensors only"),
     ("g (uint8[9] x) => (uint8[?, ?, 3] y) { y = ImageDecoder (x) }", "ImageDecoder has no OpenVINO form"),
     ("g (float[2] x) => (int32[2] y) { y = BitCast <to = 6> (x) }", "the bits of float32"),
-    ('g (string[2] x) => (string[2] y) { y = StringNormalizer <case_change_action = "UPPER"> (x) }', "letters"),
+    ('g (string[2] x) => (string[2, p] y, int64[2] n) { y, n = StringSplit <delimiter = ","> (x) }', "no StringSplit"),
+    ("g (float[1, 1, 8] x, float[n, 1, k] w) => (float[1, n, m] y) { y = Conv (x, w) }", "sizes are known at run time"),
+    ("g (float[6] x, int64[r] s) => (float[?] y) { y = Reshape (x, s) }", "how many axes it makes"),
+    ("g (float[2, 3] x, int64[r] a) => (float[?] y) { y = ReduceSum <keepdims = 0> (x, a) }", "how many axes are left"),
     ("g (float[1, 1, 4] x) => (float[1, 1, 2] y, int64[1, 1, 2] i) { y, i = MaxPool <kernel_shape = [3], "
      "storage_order = 1> (x) }", "storage_order=1"),
     ("g (uint8[2, 900] a, uint8[900, 2] b) => (int32[2, 2] y) { y = MatMulInteger (a, b) }", "more than float32"),

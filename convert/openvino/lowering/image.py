@@ -29,6 +29,7 @@ from .tools import (
     static_dim,
     swapped,
     vector,
+    with_size,
 )
 
 _COORDINATES = ("half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners")
@@ -133,7 +134,9 @@ def roi_align(op: Builder, node: Node) -> Value | None:
         return None
     mode = node.attributes.get("coordinate_transformation_mode", "half_pixel")
     return op.ROIAlign(
-        *node.inputs,
+        required(node, 0),
+        with_size(op, required(node, 1), 1, 4),
+        required(node, 2),
         pooled_h=int(node.attributes.get("output_height", 1)),
         pooled_w=int(node.attributes.get("output_width", 1)),
         sampling_ratio=int(node.attributes.get("sampling_ratio", 0)),

@@ -24,6 +24,7 @@ from .tools import (
     shape_of,
     size_of,
     vector,
+    with_size,
 )
 
 
@@ -152,7 +153,8 @@ def _just_above(op: Builder, overlap: Value | None) -> Value:
     """The next larger float: OpenVINO's CPU drops boxes that overlap by the threshold, ONNX those by more than it."""
     if overlap is None or overlap.data is not None:
         known = np.float32(0) if overlap is None or overlap.data is None else overlap.data.numpy().reshape(())
-        return op.const(np.nextafter(known.astype(np.float32), np.float32(math.inf)))
+        above = np.nextafter(known.astype(np.float32), np.float32(math.inf))
+        return op.const(np.maximum(above, np.finfo(np.float32).smallest_normal))
     threshold = scalar(op, overlap)
     more = op.Multiply(threshold, op.const(np.float32(0.6 * 2**-23)))
     return op.Maximum(op.Add(threshold, more), op.const(np.finfo(np.float32).smallest_normal))
@@ -163,7 +165,7 @@ def non_max_suppression(op: Builder, node: Node) -> Value:
     boxes, scores = required(node, 0), required(node, 1)
     most, overlap, least = node.input(2), node.input(3), node.input(4)
     return op.NonMaxSuppression(
-        boxes,
+        with_size(op, boxes, 2, 4),
         scores,
         i64(op, 0) if most is None else scalar(op, most),
         _just_above(op, overlap),

@@ -81,13 +81,21 @@ def _grouped(op: Builder, node: Node, weights: Value, groups: int) -> Value:
     return op.Reshape(weights, target, special_zero=False)
 
 
+def _weights(node: Node) -> Value:
+    """The weights, whose sizes OpenVINO's CPU must know."""
+    weights = required(node, 1)
+    if weights.producer is None and weights.tensor.static_shape is None:
+        raise Unsupported(node, "OpenVINO's CPU convolves with no weights whose sizes are known at run time only")
+    return weights
+
+
 def _biased(op: Builder, node: Node, result: Value, bias: Value | None, spatial: int) -> Value:
     return result if bias is None else op.Add(result, reshape(op, bias, [1, -1, *[1] * spatial]))
 
 
 @rule("", "Conv")
 def conv(op: Builder, node: Node) -> Value:
-    x, weights = required(node, 0), required(node, 1)
+    x, weights = required(node, 0), _weights(node)
     return _biased(op, node, convolved(op, node, x, weights), node.input(2), _spatial(node, x))
 
 
@@ -101,7 +109,7 @@ def convolved(op: Builder, node: Node, x: Value, weights: Value) -> Value:
 
 @rule("", "ConvTranspose")
 def conv_transpose(op: Builder, node: Node) -> Value:
-    x, weights = required(node, 0), required(node, 1)
+    x, weights = required(node, 0), _weights(node)
     spatial, groups = _spatial(node, x), node.attributes.get("group", 1)
     attributes = _window(node, spatial, ("strides", "dilations")) | _pads(node, spatial)
     attributes["output_padding"] = list(node.attributes.get("output_padding") or [0] * spatial)

@@ -24,6 +24,7 @@ from .tools import (
     flag,
     i64,
     ints,
+    marked,
     number,
     range_of,
     rank_of,
@@ -81,7 +82,7 @@ def _axes(op: Builder, node: Node, data: Value) -> Value | None:
         if known is None and not noop:
             count = stated.tensor.shape[0] if stated.tensor.shape else None
             if not isinstance(count, int):
-                raise Unsupported(node, "whether there are axes to reduce over is known at run time only")
+                return _all_if_none(op, node, data, stated)
             return stated if count else _all_axes(op, data)
         return stated
     return None if noop else _all_axes(op, data)
@@ -91,10 +92,22 @@ def _all_axes(op: Builder, data: Value) -> Value:
     return range_of(op, rank_value(op, data)) if data.rank is None else i64(op, list(range(data.rank)))
 
 
+def _all_if_none(op: Builder, node: Node, data: Value, axes: Value) -> Value:
+    """The axes, however many there turn out to be; all of them where there is none."""
+    if not flag(node, "keepdims", 1):
+        raise Unsupported(node, "how many axes are left is known at run time only")
+    rank = rank_of(node, data)
+    none = op.Equal(shape_of(op, axes), i64(op, [0]))
+    chosen = op.Select(none, i64(op, [1] * rank), marked(op, node, axes, rank))
+    return vector(op, op.NonZero(chosen, output_type="i64"))
+
+
 @rule("", *_REDUCTIONS)
 def reduce_(op: Builder, node: Node) -> Value:
     data = required(node, 0)
     target, before, after, without = _REDUCTIONS[node.op_type]
+    if _may_be_none(node):
+        return _with_one_more(op, node, data)
     axes = _axes(op, node, data)
     if axes is None or data.rank == 0:
         return without(op, data)
@@ -116,7 +129,36 @@ def reduce_(op: Builder, node: Node) -> Value:
         if context_of(op).infinities:
             only = op.ReduceLogicalAnd(op.Equal(data, worst), axes, keep_dims=keep)
             result = op.Select(only, worst, result)
+        elif _may_be_empty(data, known):
+            count = op.ReduceProd(op.Gather(shape_of(op, data), axes, i64(op, 0), batch_dims=0), i64(op, [0]))
+            result = op.Select(op.Equal(count, i64(op, 0)), worst, result)
     return after(op, result)
+
+
+def _may_be_none(node: Node) -> bool:
+    """Whether it is told when the model runs whether there are axes, without which nothing is reduced."""
+    axes = node.input(1)
+    count = None if axes is None or not axes.tensor.shape else axes.tensor.shape[0]
+    open_ = axes is not None and axes.data is None and not isinstance(count, int)
+    return open_ and flag(node, "noop_with_empty_axes")
+
+
+def _with_one_more(op: Builder, node: Node, data: Value) -> Value:
+    """Along a new first axis of size 1, too, so that there certainly is one."""
+    rank = rank_of(node, data)
+    behind = op.FloorMod(convert(op, node, required(node, 1), DType.INT64), i64(op, rank))
+    axes = op.Concat(i64(op, [0]), op.Add(behind, i64(op, 1)), axis=0)
+    wider = Node(node.domain, node.op_type, node.version)
+    wider.attributes = {**node.attributes, "noop_with_empty_axes": 0}
+    wider.inputs, wider.outputs = [op.Unsqueeze(data, i64(op, [0])), axes], node.outputs
+    return op.Squeeze(reduce_(op, wider), i64(op, [0]))
+
+
+def _may_be_empty(data: Value, axes: list[int] | None) -> bool:
+    """Whether an axis that is reduced may have the size 0, where OpenVINO gives the lowest finite number."""
+    shape = data.tensor.shape
+    reduced = shape if shape is None or axes is None else [shape[axis] for axis in axes]
+    return reduced is None or not all(isinstance(size, int) and size for size in reduced)
 
 
 def _at_run_time(op: Builder, node: Node, data: Value, axes: Value) -> Value:

@@ -65,7 +65,15 @@ def size(op: Builder, node: Node) -> Value:
 
 @rule("", "Reshape")
 def reshape(op: Builder, node: Node) -> Value:
-    return op.Reshape(required(node, 0), required(node, 1), special_zero=not flag(node, "allowzero"))
+    return op.Reshape(required(node, 0), _sizes(node, 1), special_zero=not flag(node, "allowzero"))
+
+
+def _sizes(node: Node, index: int) -> Value:
+    """An input that has the sizes of the result; how many there are must be known, the CPU has no dynamic ranks."""
+    sizes = required(node, index)
+    if sizes.producer is None and static_dim(sizes, 0) is None:
+        raise Unsupported(node, "how many axes it makes is known at run time only")
+    return sizes
 
 
 @rule("", "Flatten")
@@ -127,7 +135,7 @@ def transpose_(op: Builder, node: Node) -> Value:
 
 @rule("", "Expand")
 def expand(op: Builder, node: Node) -> Value:
-    return op.Broadcast(required(node, 0), required(node, 1), mode="bidirectional")
+    return op.Broadcast(required(node, 0), _sizes(node, 1), mode="bidirectional")
 
 
 @rule("", "Tile")
@@ -157,7 +165,7 @@ def constant(op: Builder, node: Node) -> Value:
 
 @rule("", "ConstantOfShape")
 def constant_of_shape(op: Builder, node: Node) -> Value:
-    target = required(node, 0)
+    target = _sizes(node, 0)
     value = node.attributes.get("value")
     if value is None:
         value = TensorData.of(np.zeros(1, np.float32))

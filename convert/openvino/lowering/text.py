@@ -14,7 +14,7 @@ from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ....runtime.kernels.base import text
-from .tools import i64, range_of, required, reshape, shape_of, vector
+from .tools import i64, range_of, required, shape_of, vector
 
 MOVES_TEXT = frozenset(
     ["Identity", "Reshape", "Gather", "Concat", "Transpose", "Squeeze", "Unsqueeze", "Flatten", "Shape", "Size"]
@@ -110,38 +110,6 @@ def string_concat(op: Builder, node: Node) -> Value:
         width = op.Gather(shape_of(op, table), i64(op, [-1]), i64(op, 0), batch_dims=0)
         wide.append(op.Broadcast(table, op.Concat(common, width, axis=0), mode="numpy"))
     return packed(op, op.Concat(*wide, axis=-1))
-
-
-@rule("", "StringNormalizer")
-def string_normalizer(op: Builder, node: Node) -> Value:
-    """Without the stopwords; one empty string where nothing is left."""
-    if node.attributes.get("case_change_action", "NONE") != "NONE":
-        raise Unsupported(node, "IR has no operator that changes the case of letters")
-    if not node.attributes.get("is_case_sensitive", 0) and node.attributes.get("stopwords"):
-        raise Unsupported(node, "IR has no operator that compares letters whatever their case")
-    x = required(node, 0)
-    words = [text(word) for word in node.attributes.get("stopwords") or ()]
-    flat = reshape(op, x, [-1])
-    begins, ends, symbols = op.StringTensorUnpack(flat, _outputs=3)
-    if not words:  # OpenVINO's CPU can't give an input's own text
-        return _as_rows(op, op.StringTensorPack(begins, ends, symbols), x)
-    stops = table_of(words)
-    stops = table_of(words, stops.shape[1] + 1)
-    alike = op.Equal(op.Unsqueeze(letters(op, flat, stops.shape[1]), i64(op, [1])), op.const(stops))
-    stopped = op.ReduceLogicalAnd(alike, i64(op, [2]), keep_dims=False)
-    kept = op.LogicalNot(op.ReduceLogicalOr(stopped, i64(op, [1]), keep_dims=False))
-    places = vector(op, op.NonZero(kept, output_type="i64"))
-    # an empty string stands behind the others, and is taken where none of them is
-    empty, count = op.const(np.zeros(1, np.int32)), shape_of(op, places)
-    spare = op.Convert(op.Equal(count, i64(op, [0])), destination_type="i64")
-    taken = op.Concat(places, op.Broadcast(shape_of(op, kept), spare, mode="numpy"), axis=0)
-    bounds = [op.Gather(op.Concat(bound, empty, axis=0), taken, i64(op, 0), batch_dims=0) for bound in (begins, ends)]
-    return _as_rows(op, op.StringTensorPack(*bounds, symbols), x)
-
-
-def _as_rows(op: Builder, made: Value, like: Value) -> Value:
-    """A vector with the rank of `like`, whose first axis is 1."""
-    return made if like.rank == 1 else op.Unsqueeze(made, i64(op, [0]))
 
 
 RULES = collect(globals())

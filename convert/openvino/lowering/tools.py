@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder
+from ....passes.tensor import TensorData
 from ....passes.types import DType
 from ..types import ELEMENT_TYPES
 
@@ -138,8 +140,22 @@ def vector(op: Builder, value: Value) -> Value:
 
 
 def reshape(op: Builder, value: Value, shape: Sequence[int]) -> Value:
-    """Reshape to sizes, -1 for one that follows from the others; a 0 is a size of 0."""
+    """Reshape to sizes, -1 for one that follows from the others, 0 for none; a constant is only seen differently."""
+    data = value.data
+    if data is not None:
+        rest = math.prod(size for size in shape if size != -1)
+        full = tuple(size if size != -1 else data.size // max(rest, 1) for size in shape)
+        if math.prod(full) == data.size:
+            return op.const(TensorData(data.dtype, full, load=lambda: data.numpy().reshape(full)), name=value.name)
     return op.Reshape(value, i64(op, list(shape)), special_zero=False)
+
+
+def with_size(op: Builder, value: Value, axis: int, size: int) -> Value:
+    """`value` with the size of an axis told, which it has whatever the model says."""
+    if value.rank is None or static_dim(value, axis) == size:
+        return value
+    sizes = [size if place == axis else 0 for place in range(value.rank)]
+    return op.Reshape(value, i64(op, sizes), special_zero=True)
 
 
 def transpose(op: Builder, value: Value, order: Sequence[int]) -> Value:

@@ -15,6 +15,7 @@ from ..dialect import DOMAIN, META, Net
 from . import (
     attention,
     branches,
+    cases,
     elementwise,
     grams,
     image,
@@ -46,6 +47,7 @@ NOTES = "notes"
 _RULES = combine(
     attention.RULES,
     branches.RULES,
+    cases.RULES,
     text.RULES,
     elementwise.RULES,
     grams.RULES,

@@ -1,0 +1,70 @@
+"""Operators of which sizes, or axes, are known when the model runs only; expected values by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from backedge.convert.onnx.raising import raise_graph
+from backedge.convert.onnx.read import read_model
+from backedge.passes.graph import Graph
+
+from .hub import f32, i64
+from .runner import Runner
+
+X = np.arange(12, dtype=np.float32).reshape(2, 3, 2) - 5
+NONE = np.zeros(0, np.int64)
+
+
+def graph_of(text: str) -> Graph:
+    return raise_graph(read_model(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 24]> {text}')))
+
+
+REDUCTIONS: dict[str, Any] = {
+    "ReduceSum": lambda x, axes: x.sum(axes, keepdims=True),
+    "ReduceMax": lambda x, axes: x.max(axes, keepdims=True),
+    "ReduceL1": lambda x, axes: np.abs(x).sum(axes, keepdims=True),
+    "ReduceSumSquare": lambda x, axes: (x * x).sum(axes, keepdims=True),
+}
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+@pytest.mark.parametrize("noop", [0, 1])
+def test_any_number_of_axes(openvino: Runner, name: str, noop: int) -> None:
+    text = f"""g (float[a, b, c] x, int64[r] axes) => (float[?, ?, ?] y) {{
+      y = {name} <noop_with_empty_axes = {noop}> (x, axes) }}"""
+    axes = [i64([1]), i64([0, -1]), i64([-3, 1, 2]), NONE]
+    every = () if noop else (0, 1, 2)
+    wanted = [REDUCTIONS[name](X, tuple(some.tolist()) or every) for some in axes]
+    found = openvino.lowered(graph_of(text), [{"x": X, "axes": some} for some in axes])
+    for (one,), other in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(one, other)
+
+
+def test_the_largest_of_nothing(openvino: Runner) -> None:
+    text = "g (float[a, 3] x) => (float[3] y) <int64[1] at = {0}> { y = ReduceMax <keepdims = 0> (x, at) }"
+    found = openvino.lowered(graph_of(text), [{"x": f32([[1, 2, 3], [4, 0, 9]])}, {"x": np.zeros((0, 3), np.float32)}])
+    assert [one.tolist() for (one,) in found] == [[4, 2, 9], [-np.inf] * 3]
+
+
+def test_boxes_of_four_numbers(openvino: Runner) -> None:
+    """The model doesn't say that a box has four; those that only don't overlap are kept."""
+    text = """g (float[b, n, k] boxes, float[b, c, n] scores, int64 most) => (int64[?, 3] y) {
+      y = NonMaxSuppression (boxes, scores, most) }"""
+    boxes = f32([[[0, 0, 1, 1], [0, 0, 1, 0.9], [2, 2, 3, 3]]])
+    ((found,),) = openvino.lowered(
+        graph_of(text), [{"boxes": boxes, "scores": f32([[[0.9, 0.8, 0.7]]]), "most": np.array(2, np.int64)}]
+    )
+    assert found.tolist() == [[0, 0, 0], [0, 0, 2]]
+
+
+def test_nan_is_greater_than_nothing(openvino: Runner) -> None:
+    text = """g (float[n] x, float[n] y) => (bool[n] a, bool[n] b, float[n] c) {
+      a = Greater (x, y) b = GreaterOrEqual (x, y) c = ThresholdedRelu <alpha = 0.5> (x) }"""
+    feeds = {"x": f32([np.nan, 1, np.nan, 2]), "y": f32([0, np.nan, np.nan, 2])}
+    ((a, b, c),) = openvino.lowered(graph_of(text), [feeds])
+    assert a.tolist() == [False] * 4
+    assert b.tolist() == [False, False, False, True]
+    assert c.tolist() == [0, 1, 0, 2]
