@@ -10,7 +10,7 @@ What the report should say stands in `graph.meta["notes"]`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Graph, Node, Value, bulk
@@ -126,9 +126,19 @@ def raise_graph(graph: Graph) -> Graph:
             settle(new)
         states.origins.mark(new)
     _check_types(new)
-    if rewriter.notes:
-        new.meta[NOTES] = list(rewriter.notes)
+    notes = [*rewriter.notes, *_left_out(graph)]
+    if notes:
+        new.meta[NOTES] = notes
     return new
+
+
+def _left_out(graph: Graph) -> Iterator[str]:
+    """What the model tells OpenVINO's runtime, and no other."""
+    net = graph.meta.get(META)
+    for tag, _, children in net.rt_info[2] if isinstance(net, Net) and net.rt_info is not None else ():
+        if tag == "runtime_options" and children:
+            names = ", ".join(f"{name} {given.get('value', '')}".strip() for name, given, _ in children)
+            yield f"runtime_options are for OpenVINO alone: {names}"
 
 
 def _output_names(graph: Graph) -> list[str]:
