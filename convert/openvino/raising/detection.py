@@ -105,32 +105,27 @@ def detection_output(op: Builder, node: Node) -> Results:
     """
     wish = _single(op, node)
     boxes, scores = _decoded(op, node, wish), _confidences(op, node, wish)
+    candidates = _candidates(op, wish, scores)
     if wish.shared:
         boxes = op.Squeeze(boxes, op.const([2]))
-        places = suppress(
-            op, proper(op, halves(op, boxes)), _candidates(op, wish, scores), wish.overlap, None, _least(wish)
-        )
-        image, label, prior = (column(op, places, index) for index in range(3))
-        line = image
+        places = suppress(op, proper(op, halves(op, boxes)), candidates, wish.overlap, None, _least(wish))
     else:
-        flat = joined(op, [op.const([-1]), wish.priors, op.const([4])])
-        boxes = op.Reshape(op.Transpose(boxes, perm=[0, 2, 1, 3]), flat)
-        single = joined(op, [op.const([-1, 1]), wish.priors])
-        lines = op.Reshape(_candidates(op, wish, scores), single)
-        places = suppress(op, proper(op, halves(op, boxes)), lines, wish.overlap, None, _least(wish))
-        line, prior = column(op, places, 0), column(op, places, 2)
-        image, label = op.Div(line, wish.classes), op.Mod(line, wish.classes)
-    score = op.GatherND(scores, stacked(op, image, label, prior))
+        boxes = op.Transpose(boxes, perm=[0, 2, 1, 3])
+        flat = op.Reshape(boxes, joined(op, [op.const([-1]), wish.priors, op.const([4])]))
+        lines = op.Reshape(candidates, joined(op, [op.const([-1, 1]), wish.priors]))
+        found = suppress(op, proper(op, halves(op, flat)), lines, wish.overlap, None, _least(wish))
+        line, prior = column(op, found, 0), column(op, found, 2)
+        places = stacked(op, op.Div(line, wish.classes), op.Mod(line, wish.classes), prior)
+    score = op.GatherND(scores, places)
     if wish.keep >= 0:
-        kept = _kept(op, wish, image, prior, score)
-        image, label, prior, line, score = reordered(op, kept, image, label, prior, line, score)
-    corners = op.GatherND(boxes, stacked(op, line, prior))
+        places, score = reordered(op, _kept(op, wish, places, score), places, score)
+    corners = op.GatherND(boxes, op.Gather(places, op.const([0, 2]), axis=1) if wish.shared else places)
     if node.attributes.get("clip_after_nms", False):
         corners = op.Clip(corners, number(op, 0, corners), number(op, 1, corners))
+    heads = op.Gather(places, op.const([0, 1]), axis=1)
     if wish.like_mxnet:
-        label = op.Sub(label, op.const(1))
-    heads = [cast(op, one, DType.FLOAT32) for one in (image, label)]
-    rows = op.Concat(stacked(op, *heads, score), corners, axis=1)
+        heads = op.Sub(heads, op.const([0, 1]))
+    rows = op.Concat(cast(op, heads, DType.FLOAT32), op.Unsqueeze(score, op.const([1])), corners, axis=1)
     ended = op.Concat(rows, op.const([[-1.0, 0, 0, 0, 0, 0, 0]]), axis=0)
     table = op.Unsqueeze(exactly(op, ended, _total(op, wish)), op.const([0, 1]))
     return cast(op, table, dtype_of(node, given(node, 1)))
@@ -235,15 +230,15 @@ def _candidates(op: Builder, wish: _Single, scores: Value) -> Value:
     return op.Reshape(best, joined(op, [op.const([0]), wish.classes, wish.priors]))
 
 
-def _kept(op: Builder, wish: _Single, image: Value, prior: Value, score: Value) -> Value:
-    """The places of the rows with the `keep` best scores of each image, equal ones by prior; in their old order."""
-    places = by_score(op, score, prior)
+def _kept(op: Builder, wish: _Single, places: Value, score: Value) -> Value:
+    """Which rows have the `keep` best scores of their image, equal ones by prior; in their old order."""
+    order = by_score(op, score, column(op, places, 2))
     if integers(wish.images) == [1]:
-        places = op.Slice(places, op.const([0]), op.const([wish.keep]), op.const([0]))
+        order = op.Slice(order, op.const([0]), op.const([wish.keep]), op.const([0]))
     else:
-        (groups,) = reordered(op, places, image)
-        (places,) = chosen(op, first_of_group(op, groups, wish.images, op.const(wish.keep)), places)
-    return op.TopK(places, op.Shape(places), axis=0, largest=0, _outputs=2)[0]
+        (groups,) = reordered(op, order, column(op, places, 0))
+        (order,) = chosen(op, first_of_group(op, groups, wish.images, op.const(wish.keep)), order)
+    return op.TopK(order, op.Shape(order), axis=0, largest=0, _outputs=2)[0]
 
 
 RULES = combine(collect(globals()), detectron.RULES)

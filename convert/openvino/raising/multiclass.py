@@ -38,41 +38,20 @@ _SORTS = {"none": "score", "score": "score", "classid": "class", "class": "class
 
 @dataclass(slots=True)
 class _Found:
-    """Boxes: vectors of the same length, in the order of images, classes, scores."""
+    """Boxes, in the order of images, classes, scores."""
 
     images: Value  # how many, int64 [1]
-    image: Value
-    label: Value
+    places: Value  # int64 [boxes, 3]: image, class, the index that the result has
     score: Value
-    index: Value  # int64, as the result has it
     box: Value  # [boxes, 4]
 
 
 def _listed(op: Builder, node: Node, found: _Found) -> list[Value]:
     """The boxes in the order that the attributes ask for, at most `keep_top_k` of each image."""
-    order = order_of(op, found.score)
-    most = int(node.attributes.get("keep_top_k", -1))
-    alone = integers(found.images) == [1]
-    if most >= 0 and alone:
-        order = op.Slice(order, op.const([0]), op.const([most]), op.const([0]))
-    elif most >= 0:
-        (image,) = reordered(op, order, found.image)
-        (order,) = chosen(op, first_of_group(op, image, found.images, op.const(most)), order)
-    sort = choice(node, "sort_result_type", "none", _SORTS)
-    unsorted = str(node.attributes.get("sort_result_type", "none")).lower() == "none"
-    across = bool(node.attributes.get("sort_result_across_batch", False)) and not unsorted
-    if node.op_type == "MatrixNms" and not across:
-        sort = "score"  # whatever it says: OpenVINO obeys it across images only
-    keys = [found.image, found.label] if across else [found.label, found.image]
-    for key in keys:
-        counts = sort == "class" if key is found.label else not alone and (sort == "class" or not across)
-        if counts:
-            order = again(op, order, key)
-    columns = found.image, found.label, found.score, found.index, found.box
-    image, label, score, index, box = reordered(op, order, *columns)
-    table = op.Concat(stacked(op, cast(op, label, DType.FLOAT32), score), box, axis=1)
-    index = op.Unsqueeze(index, op.const([1]))
-    numbers = tally(op, image, found.images)
+    places, score, box = reordered(op, _order(op, node, found), found.places, found.score, found.box)
+    label, index = (op.Gather(places, op.const([place]), axis=1) for place in (1, 2))
+    table = op.Concat(cast(op, label, DType.FLOAT32), op.Unsqueeze(score, op.const([1])), box, axis=1)
+    image = column(op, places, 0)
     total, images = size(node.outputs[0], 0), integers(found.images)
     if total is not None and images is not None:
         length = total // max(images[0], 1)
@@ -81,7 +60,29 @@ def _listed(op: Builder, node: Node, found: _Found) -> list[Value]:
             for one, width in ((table, 6), (index, 1))
         )
     kind = element_type(node, "output_type", "i64") or DType.INT64
+    numbers = tally(op, image, found.images)
     return [cast(op, table, dtype_of(node, given(node))), cast(op, index, kind), cast(op, numbers, kind)]
+
+
+def _order(op: Builder, node: Node, found: _Found) -> Value:
+    """Which boxes, and in which order."""
+    order = order_of(op, found.score)
+    most = int(node.attributes.get("keep_top_k", -1))
+    alone = integers(found.images) == [1]
+    if most >= 0 and alone:
+        order = op.Slice(order, op.const([0]), op.const([most]), op.const([0]))
+    elif most >= 0:
+        (image,) = reordered(op, order, column(op, found.places, 0))
+        (order,) = chosen(op, first_of_group(op, image, found.images, op.const(most)), order)
+    sort = choice(node, "sort_result_type", "none", _SORTS)
+    unsorted = str(node.attributes.get("sort_result_type", "none")).lower() == "none"
+    across = bool(node.attributes.get("sort_result_across_batch", False)) and not unsorted
+    by_class = sort == "class" and (across or node.op_type != "MatrixNms")  # as OpenVINO obeys it
+    by_image = not alone and (by_class or not across)
+    keys = [1] * by_class + [0] * by_image
+    for key in reversed(keys) if across else keys:
+        order = again(op, order, column(op, found.places, key))
+    return order
 
 
 def _without_background(op: Builder, node: Node, scores: Value, axis: int) -> Value:
@@ -117,10 +118,14 @@ def multiclass_nms(op: Builder, node: Node) -> Results:
 def _of_shared(op: Builder, node: Node, boxes: Value, scores: Value) -> _Found:
     """Boxes [images, boxes, 4] and scores [images, classes, boxes]."""
     places, score = _suppressed(op, node, boxes, scores)
-    image, label, box = (column(op, places, index) for index in range(3))
-    index = op.Add(op.Mul(image, scalar(op, dimension(op, boxes, 1))), box)
-    rows = op.GatherND(boxes, stacked(op, image, box))
-    return _Found(dimension(op, boxes, 0), image, label, score, index, rows)
+    rows = op.GatherND(boxes, op.Gather(places, op.const([0, 2]), axis=1))
+    return _Found(dimension(op, boxes, 0), _indexed(op, places, dimension(op, boxes, 1)), score, rows)
+
+
+def _indexed(op: Builder, places: Value, count: Value) -> Value:
+    """[image, class, box] with the boxes counted over all images, each of which has `count`."""
+    shift = op.Mul(op.Gather(places, op.const([0]), axis=1), count)
+    return op.Add(places, op.Mul(shift, op.const([0, 0, 1])))
 
 
 def _of_classes(op: Builder, node: Node, boxes: Value, scores: Value) -> _Found:
@@ -140,7 +145,7 @@ def _of_classes(op: Builder, node: Node, boxes: Value, scores: Value) -> _Found:
     wide = scalar(op, classes)
     image, label = op.Div(line, wide), op.Mod(line, wide)
     rows = op.GatherND(boxes, stacked(op, label, box))
-    return _Found(images, image, label, score, op.Add(op.Mul(box, wide), label), rows)
+    return _Found(images, stacked(op, image, label, op.Add(op.Mul(box, wide), label)), score, rows)
 
 
 def _suppressed(op: Builder, node: Node, boxes: Value, scores: Value) -> tuple[Value, Value]:
@@ -214,9 +219,9 @@ def matrix_nms(op: Builder, node: Node) -> Results:
     values, places = (op.Reshape(one, shape) for one in (values, places))
     where = op.Transpose(op.NonZero(op.Greater(values, number(op, -np.inf, values))), perm=[1, 0])
     image, label, box = column(op, where, 0), column(op, where, 1), op.GatherND(places, where)
-    index = op.Add(op.Mul(image, scalar(op, count)), box)
     rows = op.GatherND(boxes, stacked(op, image, box))
-    return _listed(op, node, _Found(images, image, label, op.GatherND(values, where), index, rows))
+    index = _indexed(op, stacked(op, image, label, box), count)
+    return _listed(op, node, _Found(images, index, op.GatherND(values, where), rows))
 
 
 def _decayed(op: Builder, node: Node, values: Value, corners: Corners) -> Value:

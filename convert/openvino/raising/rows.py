@@ -77,7 +77,7 @@ def highest(op: Builder, scores: Value, length: Value, most: int) -> Value:
         return scores
     values, places = op.TopK(scores, least_of(op, length, most), axis=-1, _outputs=2)
     none = op.Expand(number(op, -math.inf, scores), op.Shape(scores))
-    return op.ScatterElements(none, places, values, axis=-1)
+    return op.ScatterElements(none, places, values, axis=-1, _types=[scores.type])
 
 
 def chosen(op: Builder, keep: Value, *rows: Value) -> list[Value]:
