@@ -70,7 +70,7 @@ FORMATS: dict[str, Format] = {
             (".xml",),
             openvino_read.read,
             openvino_write.write,
-            openvino_raising.raise_graph,
+            openvino_raising.raise_settled,
             _to_openvino,
             "openvino",
             "OpenVINO IR v10 and v11 (.xml + .bin); Loop, TensorIterator and If",

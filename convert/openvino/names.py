@@ -1,11 +1,18 @@
-"""Names: tensor names as a port lists them, and one name for each value."""
+"""Names: tensor names as a port lists them, one name for each value, and what a file called what was in the hub."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from ...passes.graph import Graph, Value
-from .dialect import META, PORT, Layer, Net, Port
+from .dialect import META, PORT, Layer, Net, Port, Result
+
+CALLED = "openvino.called"
+"""Key in `meta` of the name a value had when it was raised, and of the names of a graph's outputs then."""
+ALIAS = "openvino.alias"
+"""Key in `meta` of an Identity that is there only because one tensor of the file is handed out under two names:
+these two, the output's first."""
 
 _SEPARATOR = re.compile(r"(?<!\\),")
 
@@ -70,3 +77,52 @@ def name_values(graph: Graph) -> None:
             name(value, names[0] if names else _wish(value))
         for value in inner.values():
             name(value, _wish(value))
+
+
+def remember_names(graph: Graph) -> None:
+    """Note the names of a graph just raised, so that the way back knows what is still called as in the file."""
+    for inner in graph.graphs():
+        for value in inner.values():
+            if value.meta and PORT in value.meta:
+                value.meta = {**value.meta, CALLED: value.name}
+        for node in inner.nodes:
+            if node.meta and ALIAS in node.meta and node.inputs[0] is not None:
+                node.meta = {ALIAS: (node.output.name, node.inputs[0].name)}
+    graph.meta[CALLED] = [value.name for value in graph.outputs]
+
+
+def align_results(graph: Graph) -> None:
+    """Give a hub graph to be lowered a Result for each output: that of the file for those called as in the file.
+
+    An output that is an input or another output under a second name is that value again, as it was in the file.
+    """
+    net, called = graph.meta.get(META), graph.meta.get(CALLED)
+    if not isinstance(net, Net) or called is None:
+        return
+    known = dict(zip(called, net.results, strict=False))
+    results = [known.get(value.name) or _result(value.name) for value in graph.outputs]
+    graph.meta[META] = replace(net, results=results)
+    for place, value in enumerate(graph.outputs):
+        node = value.producer
+        source = node.inputs[0] if node is not None and node.op == ("", "Identity") else None
+        if node is None or source is None or not node.meta or not source.meta:
+            continue
+        if node.meta.get(ALIAS) == (value.name, source.name) and source.meta.get(CALLED) == source.name:
+            graph.outputs[place] = source
+
+
+def _result(name: str) -> Result:
+    return Result(f"{name}/result", [name])
+
+
+def name_anew(graph: Graph) -> None:
+    """What has another name than in the file is called by that name: the tensor, and the layer of an input."""
+    for inner in graph.graphs():
+        for value in inner.values():
+            meta = value.meta or {}
+            if meta.get(CALLED, value.name) == value.name:
+                continue
+            value.meta = {**meta, PORT: replace(meta[PORT], names=[value.name]), CALLED: value.name}
+            layer = layer_of(value)
+            if layer is not None and value.producer is None:
+                value.meta[META] = replace(layer, name=value.name)

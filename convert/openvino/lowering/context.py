@@ -68,7 +68,7 @@ class Context:
         if node.op_type == "ShapeOf" and inputs[0].tensor.static_shape is not None:
             self._known[value] = True
             return []
-        if any(self._known.get(item) is False for item in inputs):
+        if node.op_type == "ReadValue" or any(self._known.get(item) is False for item in inputs):
             self._known[value] = False
             return []
         waiting = [item for item in inputs if item not in self._known]

@@ -7,7 +7,7 @@ takes their place, which lowering copies; where it doesn't, the operators are lo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ....passes.graph import Graph, Node, Value
@@ -16,6 +16,7 @@ from ....passes.tensor import TensorData
 from ....passes.types import merge
 from ..dialect import DOMAIN
 from ..origin import ORIGIN, Input, Origin, Output, conforms, same_data
+from ..variables import values_read
 
 _TOTAL = """
     BatchToSpace DepthToSpace FakeQuantize GRN GRUCell GRUSequence Gelu GroupNormalization HSigmoid HSwish Interpolate
@@ -32,8 +33,9 @@ def restore(graph: Graph) -> None:
 
     What was restored, and all inside of it, has its Origin in `meta`.
     """
+    inputs = {value: value.name for value in graph.inputs} | values_read(graph)
     for inner in graph.graphs():
-        if _Restorer(inner, inner is graph).run():
+        if _Restorer(inner, inputs if inner is graph else {}).run():
             RemoveDead()(inner)
 
 
@@ -46,11 +48,11 @@ class _Found:
 
 
 class _Restorer:
-    def __init__(self, graph: Graph, root: bool) -> None:
+    """Of one graph; `inputs` are its values that come from outside the model, by name."""
+
+    def __init__(self, graph: Graph, inputs: Mapping[Value, str]) -> None:
         self._graph = graph
-        self._kept: dict[Value, tuple[Origin, int] | str] = {}
-        if root:
-            self._kept |= {value: value.name for value in graph.inputs}
+        self._kept: dict[Value, tuple[Origin, int] | str] = dict(inputs)
         self._constants = {(id(value.data), value.name): value for value in graph.constants}
 
     def run(self) -> bool:

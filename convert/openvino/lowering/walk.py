@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ....passes.graph import Graph, Node, Value
 from ....passes.infer import infer
 from ....passes.pipeline import Pipeline
@@ -12,6 +14,7 @@ from ....passes.structure.simplify import RemoveDead
 from ....passes.structure.slots import PruneSlots
 from ..build import OPENVINO
 from ..dialect import DOMAIN, META, Net
+from ..names import align_results, name_anew
 from . import (
     attention,
     branches,
@@ -41,6 +44,7 @@ from .fold import folded
 from .functions import by_function
 from .prune import prune
 from .restore import restore
+from .states import assign_variables, read_variables
 
 NOTES = "notes"
 
@@ -88,6 +92,8 @@ def lower_graph(graph: Graph) -> Graph:
         Unsupported: OpenVINO, or its CPU, can't express a node or a type; nothing is approximated.
     """
     source = graph.copy()
+    align_results(source)
+    assigned = read_variables(source)
     infer(source)
     RemoveDead()(source)
     source = without_containers(source)
@@ -109,6 +115,8 @@ def lower_graph(graph: Graph) -> Graph:
     if fixed:
         lowered.meta[NOTES].append(f"inputs with a default are constants: {', '.join(fixed)}")
     lowered.inputs = [value for value in lowered.inputs if value.data is None]
+    assign_variables(lowered, assigned)
+    name_anew(lowered)
     return lowered
 
 
@@ -117,7 +125,10 @@ _OPTIONS = ("runtime_options", {}, (("DYNAMIC_QUANTIZATION_GROUP_SIZE", {"value"
 
 def _keep_activations(graph: Graph) -> None:
     """Tell OpenVINO not to quantize what is multiplied by quantized weights, as it does by itself."""
-    graph.meta[META] = Net(rt_info=("rt_info", {}, (_OPTIONS,)))
+    net = graph.meta.get(META) or Net()
+    known = net.rt_info[2] if net.rt_info is not None else ()
+    if all(child[0] != _OPTIONS[0] for child in known):
+        graph.meta[META] = replace(net, rt_info=("rt_info", {}, (*known, _OPTIONS)))
     graph.meta[NOTES] = [
         *graph.meta.get(NOTES, ()),
         "runtime_options say DYNAMIC_QUANTIZATION_GROUP_SIZE 0: otherwise OpenVINO's CPU quantizes what is multiplied "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ....passes.graph import Graph, Node, Value
 from ..origin import ORIGIN, Input, Origin, Output, Source, Step
@@ -22,10 +22,13 @@ class Origins:
         """`node` is a layer as its rule saw it, `made` what the rule returned."""
         self._told.append((node, [made] if isinstance(made, Value) else list(made)))
 
-    def mark(self, graph: Graph) -> None:
-        """Put an Origin on every node that makes an output of a layer, where the form hangs on the layer's inputs."""
+    def mark(self, graph: Graph, read: Mapping[Value, str]) -> None:
+        """Put an Origin on every node that makes an output of a layer, where the form hangs on the layer's inputs.
+
+        `read` are the values of variables, with the names of the inputs that they are.
+        """
         found: dict[Value, tuple[Origin, int]] = {}
-        inputs = {value: value.name for value in graph.inputs}
+        inputs = {value: value.name for value in graph.inputs} | dict(read)
         owners: dict[Node, Origin] = {}
         for node, made in self._told:
             try:

@@ -12,7 +12,7 @@ ONNX can give an input a default, which stands for OpenVINO's initial value:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -21,14 +21,12 @@ from ....passes.graph import Graph, Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.tensor import TensorData
 from ....passes.types import DType, TensorType
-from ....runtime.oracles.states import state_input_name, state_output_name
+from ....runtime.oracles.states import state_given_name, state_input_name, state_output_name
 from ..dialect import DOMAIN
 from ..types import parse_shape
+from ..variables import Variable
 from .origins import Origins
 from .support import Results, element_type, given
-
-GIVEN_SUFFIX = ".given"
-"""Ends the name of the input that says whether a variable with a computed initial value is fed."""
 
 
 @dataclass
@@ -40,6 +38,8 @@ class States:
 
     inputs: dict[str, list[Value]] = field(default_factory=dict)  # the variable's value, and whether it is given
     outputs: dict[str, Value] = field(default_factory=dict)
+    read: dict[str, tuple[Value, Variable]] = field(default_factory=dict)  # the ReadValue's output
+    assigned: dict[str, Node] = field(default_factory=dict)
     origins: Origins = field(default_factory=Origins)
     unpacked: list[tuple[Graph, Node]] = field(default_factory=list)
 
@@ -97,8 +97,9 @@ def read_value(op: Builder, node: Node) -> Results:
         op.rewriter.notes.append(
             f"{node!r}: the variable {name!r} is an input, which starts with its initial value by default"
         )
+        states.read[name] = value, Variable(name, read=node.outputs[0].producer, initial=initial)
         return value
-    told = op.input(state_input_name(name) + GIVEN_SUFFIX, TensorType(DType.BOOL, ()))
+    told = op.input(state_given_name(name), TensorType(DType.BOOL, ()))
     states.inputs[name].append(told)
     _default(root, value, TensorData.of(zeros, type_.dtype))
     _default(root, told, TensorData.of(np.array(False)))
@@ -112,7 +113,9 @@ def read_value(op: Builder, node: Node) -> Results:
         entered = [inner.input(f"{one.name}_seen", one.type) for one in (value, initial)]
         inner.graph.outputs = [entered[place]]
         regions.append(inner.graph)
-    return op.branch(told, [value, initial], regions[0], regions[1], [type_])
+    (made,) = op.branch(told, [value, initial], regions[0], regions[1], [type_])
+    states.read[name] = made, Variable(name, given=state_given_name(name), read=node.outputs[0].producer)
+    return made
 
 
 @rule(DOMAIN, "Assign")
@@ -122,7 +125,23 @@ def assign(op: Builder, node: Node) -> Results:
     if name in states.outputs:
         raise Unsupported(node, f"the variable {name!r} is assigned twice")
     states.outputs[name] = value
+    producer = node.outputs[0].producer
+    assert producer is not None
+    states.assigned[name] = producer
     return value
+
+
+def variables(states: States) -> tuple[Variable, ...]:
+    """The variables, as the way back wants to know them."""
+    found: list[Variable] = []
+    for name in dict.fromkeys([*states.read, *states.assigned]):
+        _, variable = states.read.get(name, (None, Variable(name)))
+        if name in states.read:
+            variable = replace(variable, input=state_input_name(name))
+        if name in states.assigned:
+            variable = replace(variable, output=state_output_name(name), assign=states.assigned[name])
+        found.append(variable)
+    return tuple(found)
 
 
 def interface(states: States) -> tuple[list[tuple[Value, str]], list[tuple[Value, str]]]:
@@ -131,9 +150,9 @@ def interface(states: States) -> tuple[list[tuple[Value, str]], list[tuple[Value
     A variable that is assigned and not read is only handed out.
     """
     inputs = [
-        (value, state_input_name(name) + suffix)
+        (value, call(name))
         for name, values in states.inputs.items()
-        for value, suffix in zip(values, ("", GIVEN_SUFFIX), strict=False)
+        for value, call in zip(values, (state_input_name, state_given_name), strict=False)
     ]
     return inputs, [(value, state_output_name(name)) for name, value in states.outputs.items()]
 

@@ -20,6 +20,8 @@ from ....passes.rewrite import Builder, Rewriter, Rule, combine
 from ....passes.structure.canonical import settle
 from ....passes.structure.simplify import RemoveDead
 from ..dialect import META, PORT, Net, Port
+from ..names import ALIAS, remember_names
+from ..variables import VARIABLES
 from . import (
     activation,
     adaptive,
@@ -51,7 +53,7 @@ from . import (
     strings,
     suppression,
 )
-from .state import States, interface
+from .state import States, interface, variables
 from .strings import drop_unpacked
 
 NOTES = "notes"
@@ -113,6 +115,27 @@ def raise_graph(graph: Graph) -> Graph:
         Unsupported: a layer, one of its attributes, or an element type has no form in ONNX.
         InvalidModel: a layer contradicts itself.
     """
+    new, states = _raised(graph)
+    _remember(new, states)
+    return new
+
+
+def raise_settled(graph: Graph) -> Graph:
+    """As `raise_graph`, with control flow in its canonical form: loops, too, can then be told to be as in the file."""
+    new, states = _raised(graph)
+    if any(node.regions for node in new.nodes):
+        settle(new)
+    _remember(new, states)
+    return new
+
+
+def _remember(graph: Graph, states: States) -> None:
+    """Mark what the way back wants to know."""
+    states.origins.mark(graph, {value: variable.id for value, variable in states.read.values()})
+    remember_names(graph)
+
+
+def _raised(graph: Graph) -> tuple[Graph, States]:
     states = States()
     rewriter = Rewriter(HUB, RULES, context=states)
     with bulk():
@@ -122,14 +145,11 @@ def raise_graph(graph: Graph) -> Graph:
         _add_states(rewriter, new, states)
         RemoveDead()(new)  # what has become part of a quantizer
         _drop_unused_constants(new)
-        if any(node.regions for node in new.nodes):
-            settle(new)
-        states.origins.mark(new)
     _check_types(new)
     notes = [*rewriter.notes, *_left_out(graph)]
     if notes:
         new.meta[NOTES] = notes
-    return new
+    return new, states
 
 
 def _left_out(graph: Graph) -> Iterator[str]:
@@ -163,6 +183,8 @@ def _name_outputs(rewriter: Rewriter, graph: Graph, names: list[str]) -> None:
         if value.producer is None or value in graph.outputs[:place] or value.name in names:
             value = op.Identity(value, _types=[value.type])
             graph.outputs[place] = value
+            assert value.producer is not None
+            value.producer.meta = {ALIAS: name}
         _rename(rewriter, graph, value, name)
 
 
@@ -184,6 +206,8 @@ def _add_states(rewriter: Rewriter, graph: Graph, states: States) -> None:
     op = Builder(rewriter, graph)
     taken = {value.name for value in (*graph.inputs, *graph.outputs)}
     inputs, outputs = interface(states)
+    if inputs or outputs:
+        graph.meta[VARIABLES] = variables(states)
     for value, name in inputs:
         if name in taken and value.name != name:
             raise Unsupported(f"variable {name!r}", "an input or output of the model has the same name")
