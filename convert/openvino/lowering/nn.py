@@ -22,6 +22,7 @@ from .tools import (
     shape_of,
     size_of,
     static_dim,
+    with_size,
 )
 
 _AUTO_PADS = {"NOTSET": "explicit", "SAME_UPPER": "same_upper", "SAME_LOWER": "same_lower", "VALID": "valid"}
@@ -105,6 +106,31 @@ def convolved(op: Builder, node: Node, x: Value, weights: Value) -> Value:
     if groups == 1:
         return op.Convolution(x, weights, **attributes)
     return op.GroupConvolution(x, _grouped(op, node, weights, groups), **attributes)
+
+
+@rule("", "CausalConvWithState")
+def causal_conv(op: Builder, node: Node) -> list[Value]:
+    """Each channel with its own kernel over what was before it and itself; what was last is kept for the next time."""
+    x, weights, bias, past = required(node, 0), _weights(node), node.input(2), node.input(3)
+    channels, length = static_dim(weights, 0), static_dim(weights, 2)
+    if channels is None or length is None:
+        raise Unsupported(node, "how long its kernels are is known at run time only")
+    reach = length - 1
+    if past is not None:
+        line = op.Concat(past, x, axis=2)
+    else:
+        line = op.Pad(x, i64(op, [0, 0, reach]), i64(op, [0, 0, 0]), number(op, node, 0, x), pad_mode="constant")
+    line = with_size(op, line, 1, channels)
+    window = {"strides": [1], "dilations": [1], "pads_begin": [0], "pads_end": [0], "auto_pad": "explicit"}
+    made = _biased(op, node, op.GroupConvolution(line, _grouped(op, node, weights, channels), **window), bias, 1)
+    activation = node.attributes.get("activation", "none")
+    if activation not in ("none", "silu", "swish"):
+        raise Unsupported(node, f"activation={activation!r} isn't known")
+    made = made if activation == "none" else op.Swish(made)
+    if len(node.outputs) == 1:
+        return [made]
+    end = size_of(op, node, line, 2)
+    return [made, cut(op, line, op.Subtract(end, i64(op, [reach])), end, axis=2)]
 
 
 @rule("", "ConvTranspose")
