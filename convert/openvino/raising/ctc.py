@@ -18,7 +18,9 @@ from .support import (
     given,
     joined,
     number,
+    reckoned,
     scalar,
+    shape_of,
     steps,
     vector,
     widened,
@@ -46,13 +48,13 @@ def _compacted(op: Builder, x: Value, keep: Value, fill: Value) -> tuple[Value, 
     kept = cast(op, keep, DType.INT64)
     time = dimension(op, x, 1)
     places = op.Where(keep, op.Sub(op.CumSum(kept, op.const(1)), op.const(1)), time)  # the rest goes behind the end
-    lines = op.Expand(fill, joined(op, [dimension(op, x, 0), op.Add(time, op.const([1]))]))
+    lines = op.Expand(fill, joined(op, [dimension(op, x, 0), reckoned(op, "Add", time, op.const([1]))]))
     moved = op.Slice(op.ScatterElements(lines, places, x, axis=1), op.const([0]), op.const([-1]), op.const([1]))
     return moved, op.ReduceSum(kept, op.const([1]), keepdims=0)
 
 
 def _last_class(op: Builder, x: Value) -> Value:
-    return op.Sub(scalar(op, dimension(op, x, 2)), op.const(1))
+    return scalar(op, reckoned(op, "Sub", dimension(op, x, 2), op.const([1])))
 
 
 def _decoded(op: Builder, best: Value, inside: Value, blank: Value, merge: bool) -> tuple[Value, Value]:
@@ -127,8 +129,8 @@ def loss(op: Builder, node: Node) -> Results:
     blank = _last_class(op, logits) if blank is None else scalar(op, blank, DType.INT64)
     labels, counts = _target(op, node, cast(op, labels, DType.INT64), lengths, blank)
     column = op.Unsqueeze(labels, op.const([2]))
-    blanks = op.Expand(blank, op.Shape(column))
-    length = op.Mul(dimension(op, labels, 1), op.const([2]))
+    blanks = op.Expand(blank, shape_of(op, column))
+    length = reckoned(op, "Mul", dimension(op, labels, 1), op.const([2]))
     pairs = op.Reshape(op.Concat(blanks, column, axis=2), joined(op, [dimension(op, labels, 0), length]), allowzero=1)
     states = op.Pad(pairs, op.const([0, 0, 0, 1]), blank)  # blank, label, blank, label ... blank
     merge = bool(node.attributes.get("ctc_merge_repeated", True))
@@ -152,7 +154,7 @@ def _walked(op: Builder, logits: Value, times: Value, states: Value, leaps: Valu
     chances = op.GatherElements(chances, op.Expand(op.Unsqueeze(states, op.const([1])), classes), axis=2)
     none = number(op, -math.inf, logits)
     first = op.Equal(steps(op, dimension(op, states, 1)), op.const(0))
-    start = op.Expand(op.Where(first, number(op, 0, logits), none), op.Shape(states))
+    start = op.Expand(op.Where(first, number(op, 0, logits), none), shape_of(op, states))
     going = op.Unsqueeze(vector(op, times), op.const([1]))
     running = op.Less(steps(op, dimension(op, logits, 1)), going)  # [batch, time]
     body = op.region("time")

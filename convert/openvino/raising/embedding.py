@@ -21,7 +21,9 @@ from .support import (
     joined,
     number,
     rank_of,
+    reckoned,
     scalar,
+    shape_part,
     vector,
     widened,
 )
@@ -68,7 +70,7 @@ def offsets(op: Builder, node: Node) -> Results:
     starts = cast(op, starts, DType.INT64)
     # a mark at each start; how many there are up to a place is its bag's number, counted from 1
     count = dimension(op, indices, 0)
-    marks = filled(op, 0, [op.Add(count, op.const([1]))])
+    marks = filled(op, 0, [reckoned(op, "Add", count, op.const([1]))])
     marks = op.ScatterElements(marks, starts, filled(op, 1, [dimension(op, starts, 0)]), axis=0, reduction="add")
     bags = op.Slice(op.CumSum(marks, op.const(0)), op.const([0]), op.const([-1]))
     found = _rows(op, node, table, indices, weights)
@@ -94,14 +96,14 @@ def _gathered(
     """
     table = given(node)
     rank = rank_of(node, table)
-    more = op.Add(count, op.const([1]))
+    more = reckoned(op, "Add", count, op.const([1]))
     one, places = op.const([1]), op.Unsqueeze(bags, op.const([-1]))
-    shape = joined(op, [more, op.Shape(table, start=1)]) if rank > 1 else more
+    shape = joined(op, [more, shape_part(op, table, 1, rank)])
     total = op.ScatterND(op.Expand(number(op, 0, rows), shape), places, rows, reduction="add")
     total = op.Slice(total, one, op.const([INT64_MAX]))
     known = constant(default)
     if mean or (default is not None and (known is None or int(known.reshape(-1)[0]) >= 0)):
-        ones = op.Expand(one, op.Shape(bags))
+        ones = filled(op, 1, [dimension(op, bags, 0)])
         hits = op.ScatterElements(filled(op, 0, [more]), bags, ones, axis=0, reduction="add")
         hits = _column(op, op.Slice(hits, one, op.const([INT64_MAX])), 1, rank)
         if mean:

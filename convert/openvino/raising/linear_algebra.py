@@ -21,6 +21,7 @@ from .support import (
     number,
     rank_of,
     scalar,
+    shape_of,
     steps,
     swapped,
 )
@@ -32,7 +33,7 @@ def _cleared(op: Builder, k: Value, work: Value) -> Value:
     heights = op.Where(op.Less(places, k), number(op, -1, work), op.Abs(op.Gather(work, k, axis=2)))
     best = op.ArgMax(heights, axis=1, keepdims=1)
     order = op.Where(op.Equal(places, k), best, op.Where(op.Equal(places, best), k, places))  # the two rows swapped
-    order = op.Expand(op.Unsqueeze(order, op.const([2])), op.Shape(work))
+    order = op.Expand(op.Unsqueeze(order, op.const([2])), shape_of(op, work))
     work = op.GatherElements(work, order, axis=1)
     here = op.Unsqueeze(k, op.const([0]))
     line = op.Gather(work, here, axis=1)
@@ -53,13 +54,13 @@ def inverse(op: Builder, node: Node) -> Results:
     flat = op.Reshape(wide, joined(op, [op.const([-1]), size, size]))
     places = steps(op, size)
     unit = cast(op, op.Equal(op.Unsqueeze(places, op.const([1])), places), dtype_of(node, wide))
-    start = op.Concat(flat, op.Expand(unit, op.Shape(flat)), axis=2)
+    start = op.Concat(flat, op.Expand(unit, shape_of(op, flat)), axis=2)
     body = op.region("column")
     k, work = body.input("k", TensorType(DType.INT64, ())), body.input("work", start.type)
     body.graph.outputs = [_cleared(body, k, work)]
     made = op.loop(scalar(op, size), None, (Iteration(), Carried()), [start], body.graph, [start.type])[0]
     found = op.Slice(made, size, op.const([INT64_MAX]), op.const([2]))
-    return cast(op, op.Reshape(found, op.Shape(x)), dtype)
+    return cast(op, op.Reshape(found, shape_of(op, x)), dtype)
 
 
 @rule(DOMAIN, "GroupedMatMul")

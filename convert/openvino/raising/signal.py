@@ -20,7 +20,9 @@ from .support import (
     normal_axes,
     number,
     rank_of,
+    reckoned,
     scalar,
+    shape_of,
     steps,
     vector,
     widened,
@@ -72,15 +74,15 @@ def rdft(op: Builder, node: Node) -> Results:
 
 def _real(op: Builder, x: Value, axis: int, length: Value | None) -> Value:
     """The real signal of one half of a symmetric spectrum along `axis`; `length` None: of an even one."""
-    bins = scalar(op, dimension(op, x, axis))
-    if length is None:
-        length = op.Mul(op.Sub(bins, op.const(1)), op.const(2))
-    half = op.Add(op.Div(length, op.const(2)), op.const(1))
-    missing = op.Max(op.Sub(half, bins), op.const(0))
-    pads = op.Concat(op.const([0]), vector(op, missing), axis=0)
-    x = op.Pad(x, pads, number(op, 0, x), op.const([axis]))
-    front = op.Gather(x, op.Range(op.const(0), half, op.const(1)), axis=axis)
-    mirrored = op.Gather(x, op.Sub(length, op.Range(half, length, op.const(1))), axis=axis)
+    one, two, along = op.const([1]), op.const([2]), op.const([axis])
+    bins = dimension(op, x, axis)
+    length = reckoned(op, "Mul", reckoned(op, "Sub", bins, one), two) if length is None else vector(op, length)
+    half = reckoned(op, "Add", reckoned(op, "Div", length, two), one)
+    missing = reckoned(op, "Max", reckoned(op, "Sub", half, bins), op.const([0]))
+    if integers(missing) != [0]:
+        x = op.Pad(x, joined(op, [op.const([0]), missing]), number(op, 0, x), along)
+    front = op.Slice(x, op.const([0]), half, along)
+    mirrored = op.Slice(x, reckoned(op, "Sub", length, half), op.const([0]), along, op.const([-1]))
     conjugate = op.Mul(mirrored, op.const([1.0, -1.0], x.tensor.dtype or DType.FLOAT32))
     made = op.DFT(op.Concat(front, conjugate, axis=axis), None, op.const(axis), inverse=1)
     return op.Gather(made, op.const(0), axis=-1)
@@ -101,11 +103,11 @@ def irdft(op: Builder, node: Node) -> Results:
 
 def _window(op: Builder, window: Value, size: Value) -> Value:
     """The window in the middle of a frame, zeros around it."""
-    missing = op.Sub(size, dimension(op, window, 0))
+    missing = reckoned(op, "Sub", size, dimension(op, window, 0))
     if integers(missing) == [0]:
         return window
-    before = op.Div(missing, op.const([2]))
-    return op.Pad(window, joined(op, [before, op.Sub(missing, before)]))
+    before = reckoned(op, "Div", missing, op.const([2]))
+    return op.Pad(window, joined(op, [before, reckoned(op, "Sub", missing, before)]))
 
 
 @rule(DOMAIN, "STFT")
@@ -133,16 +135,16 @@ def istft(op: Builder, node: Node) -> Results:
     single = rank_of(node, x) == 3
     x = op.Unsqueeze(x, op.const([0])) if single else x
     frames = op.Transpose(_real(op, x, 1, scalar(op, size)), perm=[0, 2, 1])  # [batch, frames, size]
-    begins = op.Mul(steps(op, dimension(op, frames, 1)), step)
+    count = dimension(op, frames, 1)
+    begins = reckoned(op, "Mul", steps(op, count), step)
     places = op.Add(op.Unsqueeze(begins, op.const([1])), steps(op, size))
+    full = reckoned(op, "Add", reckoned(op, "Mul", reckoned(op, "Sub", count, op.const([1])), step), size)
     flat = op.Reshape(places, op.const([-1]))
-    full = op.Add(op.Mul(op.Sub(dimension(op, frames, 1), op.const([1])), step), size)
-    zero, batch = number(op, 0, x), dimension(op, x, 0)
+    zero = number(op, 0, x)
     spread = op.Reshape(op.Mul(frames, window), op.const([0, -1]))
-    rows = op.Expand(flat, op.Shape(spread))
-    signal = op.Expand(zero, joined(op, [batch, full]))
-    signal = op.ScatterElements(signal, rows, spread, axis=1, reduction="add")
-    every = op.Reshape(op.Expand(op.Mul(window, window), op.Shape(places)), op.const([-1]))
+    signal = op.Expand(zero, joined(op, [dimension(op, x, 0), full]))
+    signal = op.ScatterElements(signal, op.Expand(flat, shape_of(op, spread)), spread, axis=1, reduction="add")
+    every = op.Reshape(op.Expand(op.Mul(window, window), shape_of(op, places)), op.const([-1]))
     weights = op.ScatterElements(op.Expand(zero, full), flat, every, axis=0, reduction="add")
     if node.attributes.get("normalized", False):
         signal = op.Mul(signal, op.Sqrt(cast(op, size, dtype_of(node, x))))
@@ -153,13 +155,14 @@ def istft(op: Builder, node: Node) -> Results:
 
 def _cut(op: Builder, signal: Value, size: Value, wanted: Value | None, center: bool) -> Value:
     """As much of the signal as is wanted, zeros behind it; else all but the margins, which it has with `center`."""
-    margin = op.Div(size, op.const([2]))
+    margin = reckoned(op, "Div", size, op.const([2]))
     if wanted is None:
-        return op.Slice(signal, margin, op.Neg(margin), op.const([1])) if center else signal
+        end = reckoned(op, "Sub", op.const([0]), margin)
+        return op.Slice(signal, margin, end, op.const([1])) if center else signal
     length = vector(op, wanted)
     begin = margin if center else op.const([0])
-    signal = op.Slice(signal, begin, op.Add(begin, length), op.const([1]))
-    missing = op.Sub(length, dimension(op, signal, 1))
+    signal = op.Slice(signal, begin, reckoned(op, "Add", begin, length), op.const([1]))
+    missing = reckoned(op, "Sub", length, dimension(op, signal, 1))
     return op.Pad(signal, joined(op, [op.const([0]), missing]), None, op.const([1]))
 
 

@@ -12,11 +12,14 @@ from .support import (
     choice,
     dimension,
     dtype_of,
+    filled,
     given,
     joined,
     limits,
     number,
     rank_of,
+    reckoned,
+    shape_part,
     vector,
     widened,
 )
@@ -34,13 +37,13 @@ def segment_max(op: Builder, node: Node) -> Results:
         rows = wanted = op.Add(last, op.const([1]))
     else:  # one row more, for the segments that aren't asked for
         wanted = vector(op, count)
-        segments, rows = op.Min(segments, wanted), op.Add(wanted, op.const([1]))
-    shape = joined(op, [rows, op.Shape(x, start=1)]) if rank > 1 else rows
+        segments, rows = op.Min(segments, wanted), reckoned(op, "Add", wanted, op.const([1]))
+    shape = joined(op, [rows, shape_part(op, x, 1, rank)])
     start = op.Expand(number(op, limits(dtype)[0], wide), shape)
     most = op.ScatterND(start, op.Unsqueeze(segments, op.const([-1])), wide, reduction="max")
     if not lowest:
-        empty = op.Expand(op.const(True, DType.BOOL), rows)
-        empty = op.ScatterElements(empty, segments, op.Expand(op.const(False, DType.BOOL), op.Shape(segments)), axis=0)
+        full = filled(op, False, [dimension(op, segments, 0)], DType.BOOL)
+        empty = op.ScatterElements(filled(op, True, [rows], DType.BOOL), segments, full, axis=0)
         if rank > 1:
             empty = op.Unsqueeze(empty, op.const(list(range(1, rank))))
         most = op.Where(empty, number(op, 0, most), most)
@@ -55,8 +58,9 @@ def fill_empty_rows(op: Builder, node: Node) -> Results:
     values, shape, indices, default = (given(node, index) for index in range(4))
     shape, places = vector(op, shape), cast(op, indices, DType.INT64)
     lines = op.Gather(places, op.const(0), axis=1)
-    empty = op.Expand(op.const(True, DType.BOOL), op.Gather(shape, op.const([0])))
-    empty = op.ScatterElements(empty, lines, op.Expand(op.const(False, DType.BOOL), op.Shape(lines)), axis=0)
+    full = filled(op, False, [dimension(op, lines, 0)], DType.BOOL)
+    empty = filled(op, True, [op.Gather(shape, op.const([0]))], DType.BOOL)
+    empty = op.ScatterElements(empty, lines, full, axis=0)
     missing = op.Transpose(op.NonZero(empty), perm=[1, 0])
     entries = op.Concat(places, op.Pad(missing, op.const([0, 0, 0, 1])), axis=0)
     every = op.Concat(values, op.Expand(default, dimension(op, missing, 0)), axis=0)

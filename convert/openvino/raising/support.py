@@ -243,9 +243,18 @@ def joined(op: Builder, parts: Sequence[Value]) -> Value:
     return parts[0] if len(parts) == 1 else op.Concat(*parts, axis=0)
 
 
-def filled(op: Builder, item: int, parts: Sequence[Value]) -> Value:
-    """int64 of one number, in a shape put together of vectors."""
-    return op.Expand(op.const(item, DType.INT64), joined(op, parts))
+def filled(op: Builder, item: Any, parts: Sequence[Value], dtype: DType = DType.INT64) -> Value:
+    """Numbers that are all one, in a shape put together of vectors."""
+    shape = joined(op, parts)
+    known = integers(shape)
+    if known is not None and volume(known) <= _MOST_FOLDED:
+        return op.const(np.full(known, item), dtype)
+    return op.Expand(op.const(item, dtype), shape)
+
+
+def shape_of(op: Builder, value: Value) -> Value:
+    """All sizes as int64, a constant where they are known."""
+    return op.Shape(value) if value.rank is None else shape_part(op, value, 0, value.rank)
 
 
 def widened(op: Builder, value: Value) -> Value:
