@@ -26,7 +26,7 @@ def crowd(groups, count, seed=0, reach=20):
     return np.concatenate([low, low + rng.integers(0, 9, (groups, count, 2))], axis=2).astype(np.float32)
 
 
-def shared(name, images=2, classes=3, count=20, versions=(8, 9), scores=None, boxes=None, open=False, **more):
+def shared(name, images=2, classes=3, count=20, versions=(9,), scores=None, boxes=None, open=False, **more):
     given = [
         crowd(images, count) if boxes is None else boxes,
         rates(images, classes, count, seed=1) if scores is None else scores,
@@ -75,11 +75,11 @@ CASES = table(
             for how, across in SORTS
             for row in shared(f"{how}_{across}", sort_result_type=how, sort_result_across_batch=across, keep_top_k=9)
         ],
-        *shared("plain"),
-        *shared("open", open=True, keep_top_k=7),
-        *shared("one_image", images=1, keep_top_k=5),
+        *shared("plain", versions=(8, 9)),
+        *shared("open", open=True, keep_top_k=7, versions=(8, 9)),
+        *shared("one_image", images=1, keep_top_k=5, versions=(8, 9)),
         *shared("one_image_by_class", images=1, keep_top_k=5, sort_result_type="classid"),
-        *shared("ties", scores=TIED, keep_top_k=6),
+        *shared("ties", scores=TIED, keep_top_k=6, versions=(8, 9)),
         *shared("threshold_met", scores=TIED, score_threshold=0.5),
         *shared(
             "overlap_met",
@@ -87,7 +87,7 @@ CASES = table(
             iou_threshold=0.5,
             count=3,
         ),
-        *shared("pixels", normalized=False),
+        *shared("pixels", normalized=False, versions=(8, 9)),
         *shared("pixels_ties", normalized=False, scores=TIED, iou_threshold=0.3, keep_top_k=8),
         *shared("top", nms_top_k=4),
         *shared("top_ties", nms_top_k=4, scores=TIED),
@@ -98,7 +98,7 @@ CASES = table(
         *shared("none", score_threshold=2.0),
         *shared("overlap_zero", iou_threshold=0.0),
         *shared("overlap_any", iou_threshold=1.5),
-        *shared("eta", nms_eta=0.8, iou_threshold=0.8),
+        *shared("eta", nms_eta=0.8, iou_threshold=0.8, versions=(8, 9)),
         *shared("eta_pixels", nms_eta=0.95, iou_threshold=0.9, normalized=False),
         *shared("eta_of_no_effect", nms_eta=0.5, iou_threshold=0.4),
         *shared("eta_top", nms_eta=0.6, iou_threshold=0.7, nms_top_k=6, background_class=0),

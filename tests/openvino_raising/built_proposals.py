@@ -36,7 +36,7 @@ WHOLE = {
 IMAGE = f32(60, 80, 1)
 
 
-def proposal(name, images=1, anchors=6, height=4, width=5, info=IMAGE, versions=(1, 4), spread=0.4, open=False, **more):
+def proposal(name, images=1, anchors=6, height=4, width=5, info=IMAGE, versions=(4,), spread=0.4, open=False, **more):
     given = [rates(images, 2 * anchors, height, width), floats(images, 4 * anchors, height, width, scale=spread), info]
     wanted = WHOLE | more
     shapes = [[[-1] * 4, [-1] * 4, [-1]]] if open else []
@@ -50,10 +50,10 @@ def proposal(name, images=1, anchors=6, height=4, width=5, info=IMAGE, versions=
 TENSORFLOW = {"framework": "tensorflow", "base_size": 256, "scale": [0.1, 0.2]}
 
 PROPOSALS = [
-    *proposal("plain"),
-    *proposal("images", images=3),
+    *proposal("plain", versions=(1, 4)),
+    *proposal("images", images=3, versions=(1, 4)),
     *proposal("images_open", images=3, open=True),
-    *proposal("open", open=True),
+    *proposal("open", open=True, versions=(1, 4)),
     *proposal("overlap_little", nms_thresh=0.1),
     *proposal("overlap_none", nms_thresh=0.0, post_nms_topn=4),
     *proposal("overlap_any", nms_thresh=1.0, post_nms_topn=30),
@@ -68,11 +68,11 @@ PROPOSALS = [
     *proposal("unclipped", clip_before_nms=False),
     *proposal("clipped_after", clip_before_nms=False, clip_after_nms=True),
     *proposal("clipped_twice", clip_after_nms=True),
-    *proposal("normalized", normalize=True),
+    *proposal("normalized", normalize=True, versions=(1, 4)),
     *proposal("scaled", box_size_scale=5.0, box_coordinate_scale=10.0, spread=4),
     *proposal("one_ratio", ratio=[1.3], scale=[0.7, 1.0, 1.9], anchors=3),
     *proposal("thin", ratio=[0.01], scale=[0.4, 0.5], anchors=2, nms_thresh=0.3, post_nms_topn=6, spread=0.1),
-    *proposal("tensorflow", **TENSORFLOW),
+    *proposal("tensorflow", **TENSORFLOW, versions=(1, 4)),
     *proposal("tensorflow_images", images=2, normalize=True, clip_after_nms=True, **TENSORFLOW),
     *proposal("tensorflow_large", min_size=15, post_nms_topn=5, info=f32(60, 80, 1, 2), **TENSORFLOW),
     *proposal("tensorflow_unclipped", clip_before_nms=False, **TENSORFLOW),

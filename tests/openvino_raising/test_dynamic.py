@@ -7,8 +7,10 @@ import warnings
 import pytest
 
 from .conftest import Made
+from .built_resize import COORDINATES
 from .corpus import check
 
+BENT = [f"{one}_{other}" for one in (True, False) for other in (True, False)]
 FAULTS = {
     "lrn_spatial": "OpenVINO gives an empty tensor",
     "lrn_spatial_dynamic": "OpenVINO gives an empty tensor",
@@ -18,9 +20,9 @@ FAULTS = {
     "pool_max_8_same_lower": "OpenVINO pads as if the sizes were 0",
 }
 REFUSED = {
-    *(f"resize_nearest_{one}_simple" for one in ("half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners")),
-    *(f"resize_nearest_tf_half_pixel_for_nn_{one}" for one in ("round_prefer_ceil", "ceil", "simple")),
-    "resize_antialias_up",
+    *(f"resize_smooth_{one}" for one in COORDINATES),
+    *(f"bending_1_same_{side}" for side in ("upper", "lower")),
+    *(f"bending_8_same_{side}_{how}" for side in ("upper", "lower") for how in BENT),
 }
 
 
@@ -30,10 +32,13 @@ REFUSED = {
         ("built_shape", 70),
         ("built_reduce", 60),
         ("built_index", 50),
-        ("built_conv", 150),
-        ("built_detection", 85),
+        ("built_conv", 100),
+        ("built_resize", 150),
+        ("built_vision", 140),
+        ("built_regions", 50),
+        ("built_detection", 55),
         ("built_detectron", 25),
-        ("built_proposals", 70),
+        ("built_proposals", 60),
         ("built_sparse", 25),
         ("built_ctc", 26),
         ("built_algebra", 18),
