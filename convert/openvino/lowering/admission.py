@@ -32,7 +32,13 @@ def without_containers(graph: Graph) -> Graph:
             if _is_container(value):
                 raise Unsupported(f"{value.name!r}", f"the model {word} {value.type}; OpenVINO has tensors only")
     holds = (node.op_type.startswith("Optional") or any(map(_is_container, node.outputs)) for _, node in graph.walk())
-    return plain_containers(graph, _WITHOUT_SEQUENCES) if any(holds) else graph
+    if not any(holds):
+        return graph
+    try:
+        return plain_containers(graph, _WITHOUT_SEQUENCES)
+    except Unsupported as refusal:
+        reason = refusal.reason.replace(f"opset {_WITHOUT_SEQUENCES}", "OpenVINO")
+        raise Unsupported(refusal.node, reason) from None
 
 
 def check_types(graph: Graph) -> None:
