@@ -12,6 +12,7 @@ from ....passes.graph import Node, Value
 from ....passes.loop import Captured, Carried, Sliced, Stacked
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType
+from ..dialect import DOMAIN
 from .elsewhere import INTERNAL, typed
 from .support import (
     Results,
@@ -172,6 +173,21 @@ def augru_sequence(op: Builder, node: Node) -> Results:
     slots = (Carried(), *(Sliced(axis=1) for _ in sequences), Captured(), Captured(), Stacked(axis=1))
     last, y = op.loop(None, None, slots, [h, *sequences, *weights], body.graph, [h.type, None])
     return [op.Unsqueeze(y, op.const([1])), op.Unsqueeze(last, op.const([1]))]
+
+
+# what has no rule --------------------------------------------------------------------------------------
+
+_OWN = "an operator of OpenVINO's own passes, which ONNX hasn't; save the model before it is compiled"
+_REASONS = {INTERNAL: _OWN, _CPU: _OWN, "type_relaxed_opset": _OWN, DOMAIN: "ONNX has no form of it"}
+
+
+def refuse(op: Builder, node: Node) -> Results:
+    """What is said of a layer without a rule.
+
+    Raises:
+        Unsupported: always.
+    """
+    raise Unsupported(node, _REASONS.get(node.domain, "an operator of an extension, which ONNX hasn't"))
 
 
 RULES = collect(globals())
