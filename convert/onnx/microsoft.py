@@ -14,6 +14,7 @@ from ...passes.graph import Node, Value
 from ...passes.rewrite import Builder, Rule, collect, combine, renamed, rule
 from ...passes.types import DType
 from .microsoft_quantized import RULES as QUANTIZED
+from .microsoft_recurrent import RULES as RECURRENT
 from .microsoft_tools import DOMAIN, channels_first, given, only_first, picked, rank_of, scalar_of, swapped
 
 _WINDOW = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
@@ -282,6 +283,7 @@ _SAME: dict[str, tuple[str, ...]] = {"Pad": ("mode",), "Trilu": ("upper",)}
 RULES = combine(
     collect(globals()),
     QUANTIZED,
+    RECURRENT,
     renamed(DOMAIN, {"Gelu": "Gelu", "GatherND": "GatherND"}),
     {(DOMAIN, name): [_with_attributes(name, *names)] for name, names in _SAME.items()},
 )
