@@ -41,6 +41,7 @@ from . import (
     patches,
     priors,
     proposals,
+    quantizers,
     random,
     recurrent,
     reduce,
@@ -78,7 +79,8 @@ _TABLES = combine(
     activation.RULES,
     adaptive.RULES,
     color.RULES,
-    compressed.RULES,
+    compressed.RULES,  # these two before those of the layers that they know the meaning of
+    quantizers.RULES,
     conv.RULES,
     ctc.RULES,
     detection.RULES,
@@ -137,7 +139,7 @@ def _remember(graph: Graph, states: States) -> None:
 
 def _raised(graph: Graph) -> tuple[Graph, States]:
     states = States()
-    rewriter = Rewriter(HUB, RULES, context=states)
+    rewriter = Rewriter(HUB, RULES, internal.refuse, context=states)
     with bulk():
         new = rewriter.run(graph)
         drop_unpacked(states.unpacked)
