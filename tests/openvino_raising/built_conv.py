@@ -1,6 +1,6 @@
 """Convolutions, pooling, images."""
 
-from .building import f32, floats, i32, i64, node, outs, table
+from .building import floats, i64, node, outs, table
 
 
 def conv(name, shape, weights, op="Convolution", shapes=None, **attributes):
@@ -62,27 +62,6 @@ POOLS = {
     "valid": {"auto_pad": "valid"},
 }
 
-
-def resize(name, shape, opset, *inputs, shapes=None, **attributes):
-    row = (f"resize_{name}", [floats(*shape)], lambda x: node("Interpolate", opset, x, *inputs, **attributes))
-    return (*row, shapes) if shapes else row
-
-
-def sized(mode, coordinates, nearest="round_prefer_floor", **more):
-    return {
-        "mode": mode,
-        "shape_calculation_mode": "sizes",
-        "coordinate_transformation_mode": coordinates,
-        "nearest_mode": nearest,
-        "antialias": False,
-        "pads_begin": [0],
-        "pads_end": [0],
-        "cube_coeff": -0.75,
-        **more,
-    }
-
-
-COORDINATES = ["half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners"]
 
 CASES = table(
     [
@@ -188,103 +167,6 @@ CASES = table(
         pool("avg_dynamic", 1, "AvgPool", shapes=[(-1, 2, -1, -1)], pads_begin=[1, 1]),
         pool("max_1d", 1, "MaxPool", shape=(1, 2, 7), kernel=[3], strides=[2], pads_begin=[1], pads_end=[0]),
         *[
-            resize(f"nearest_{c}_{n}", (1, 1, 4, 5), 11, i64([7, 3]), i64([2, 3]), **sized("nearest", c, n))
-            for c in [*COORDINATES, "tf_half_pixel_for_nn"]
-            for n in ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple")
-        ],
-        *[
-            resize(f"linear_onnx_{c}", (1, 1, 4, 5), 11, i64([7, 3]), i64([2, 3]), **sized("linear_onnx", c))
-            for c in COORDINATES
-        ],
-        *[resize(f"linear_{c}", (1, 1, 4, 5), 11, i64([7, 3]), i64([2, 3]), **sized("linear", c)) for c in COORDINATES],
-        *[
-            resize(f"cubic_{c}", (1, 1, 4, 5), 11, i64([7, 3]), i64([2, 3]), **sized("cubic", c, cube_coeff=-0.5))
-            for c in COORDINATES
-        ],
-        resize(
-            "scales",
-            (1, 1, 4, 5),
-            11,
-            f32([1.5, 0.6]),
-            i64([2, 3]),
-            **{**sized("linear_onnx", "half_pixel"), "shape_calculation_mode": "scales"},
-        ),
-        resize(
-            "scales_nearest",
-            (1, 1, 4, 5),
-            11,
-            f32([2.0, 0.7]),
-            i64([2, 3]),
-            **{**sized("nearest", "asymmetric", "floor"), "shape_calculation_mode": "scales"},
-        ),
-        resize(
-            "4_sizes", (1, 1, 4, 5), 4, i64([7, 3]), f32([1.75, 0.6]), i64([2, 3]), **sized("nearest", "half_pixel")
-        ),
-        resize(
-            "4_scales",
-            (1, 1, 4, 5),
-            4,
-            i64([7, 3]),
-            f32([1.75, 0.6]),
-            i64([2, 3]),
-            **{**sized("linear_onnx", "half_pixel"), "shape_calculation_mode": "scales"},
-        ),
-        resize(
-            "4_all_axes",
-            (1, 1, 4, 5),
-            4,
-            i64([1, 1, 8, 10]),
-            f32([1, 1, 2, 2]),
-            **sized("nearest", "asymmetric", "floor"),
-        ),
-        resize(
-            "padded",
-            (1, 1, 4, 5),
-            11,
-            i64([8, 6]),
-            i64([2, 3]),
-            **{**sized("nearest", "half_pixel"), "pads_begin": [0, 0, 1, 0], "pads_end": [0, 0, 0, 2]},
-        ),
-        resize(
-            "antialias_up", (1, 1, 4, 4), 11, i64([8, 6]), i64([2, 3]), **sized("linear", "half_pixel", antialias=True)
-        ),
-        resize(
-            "pillow_bilinear", (1, 1, 8, 8), 11, i64([3, 12]), i64([2, 3]), **sized("bilinear_pillow", "half_pixel")
-        ),
-        resize(
-            "pillow_bicubic",
-            (1, 1, 8, 8),
-            11,
-            i64([3, 12]),
-            i64([2, 3]),
-            **sized("bicubic_pillow", "half_pixel", cube_coeff=-0.5),
-        ),
-        *[
-            resize(
-                f"1_{mode}_{aligned}",
-                (1, 1, 4, 5),
-                1,
-                i64([7, 9]),
-                axes=[2, 3],
-                mode=mode,
-                align_corners=aligned,
-                antialias=False,
-                pads_begin=[0],
-                pads_end=[0],
-            )
-            for mode in ("nearest", "linear", "cubic")
-            for aligned in (True, False)
-        ],
-        resize(
-            "dynamic",
-            (1, 1, 4, 5),
-            11,
-            i64([7, 3]),
-            i64([2, 3]),
-            shapes=[(1, 1, -1, -1)],
-            **sized("linear_onnx", "half_pixel"),
-        ),
-        *[
             (
                 f"grid_sample_{mode}_{pad}_{aligned}",
                 [floats(1, 2, 4, 5), floats(1, 3, 3, 2, seed=5, scale=0.8)],
@@ -296,34 +178,6 @@ CASES = table(
             for pad in ("zeros", "border", "reflection")
             for aligned in (True, False)
         ],
-        *[
-            (
-                f"roi_align_{mode}_{aligned}",
-                [floats(2, 3, 8, 8), f32([[0, 0, 5, 6], [1.5, 2, 7, 7]]), i32([0, 1])],
-                lambda x, r, b, mode=mode, aligned=aligned: node(
-                    "ROIAlign",
-                    9,
-                    x,
-                    r,
-                    b,
-                    pooled_h=2,
-                    pooled_w=3,
-                    sampling_ratio=2,
-                    spatial_scale=0.8,
-                    mode=mode,
-                    aligned_mode=aligned,
-                ),
-            )
-            for mode in ("avg", "max")
-            for aligned in ("asymmetric", "half_pixel", "half_pixel_for_nn")
-        ],
-        (
-            "roi_align_3",
-            [floats(2, 3, 8, 8), f32([[0, 0, 5, 6], [1.5, 2, 7, 7]]), i32([0, 1])],
-            lambda x, r, b: node(
-                "ROIAlign", 3, x, r, b, pooled_h=2, pooled_w=3, sampling_ratio=0, spatial_scale=1.0, mode="avg"
-            ),
-        ),
         (
             "col2im",
             [floats(1, 8, 12)],
@@ -379,25 +233,6 @@ CASES = table(
             "batch_to_space",
             [floats(12, 2, 3, 2)],
             lambda x: node("BatchToSpace", 2, x, i64([1, 2, 3, 1]), i64([0, 1, 0, 0]), i64([0, 0, 2, 0])),
-        ),
-        (
-            "deformable",
-            [floats(1, 2, 5, 5), floats(1, 18, 3, 3, seed=4, scale=0.5)],
-            lambda x, o: node(
-                "DeformableConvolution",
-                8,
-                x,
-                o,
-                floats(3, 2, 3, 3, seed=1),
-                strides=[1, 1],
-                pads_begin=[0, 0],
-                pads_end=[0, 0],
-                dilations=[1, 1],
-                auto_pad="explicit",
-                group=1,
-                deformable_group=1,
-                bilinear_interpolation_pad=True,
-            ),
         ),
     ]
 )

@@ -6,11 +6,10 @@ import warnings
 
 import pytest
 
-from .conftest import Made
 from .built_resize import COORDINATES
+from .conftest import Made
 from .corpus import check
 
-BENT = [f"{one}_{other}" for one in (True, False) for other in (True, False)]
 FAULTS = {
     "lrn_spatial": "OpenVINO gives an empty tensor",
     "lrn_spatial_dynamic": "OpenVINO gives an empty tensor",
@@ -19,11 +18,14 @@ FAULTS = {
     "pool_max_8_same_upper": "OpenVINO pads as if the sizes were 0",
     "pool_max_8_same_lower": "OpenVINO pads as if the sizes were 0",
 }
-REFUSED = {
-    *(f"resize_smooth_{one}" for one in COORDINATES),
-    *(f"bending_1_same_{side}" for side in ("upper", "lower")),
-    *(f"bending_8_same_{side}_{how}" for side in ("upper", "lower") for how in BENT),
+FAULTS |= {
+    f"{kind}_sequence_{name}": "OpenVINO takes all sequences for full ones"
+    for kind in ("lstm", "gru", "rnn")
+    for way in ("forward", "reverse", "bidirectional")
+    for name in (f"{way}_lengths", f"given_{way}")
 }
+FAULTS["rnn_sequence_functions"] = FAULTS["rnn_sequence_given_forward"]
+REFUSED = {f"resize_smooth_{one}" for one in COORDINATES}
 
 
 @pytest.mark.parametrize(
@@ -35,7 +37,6 @@ REFUSED = {
         ("built_conv", 100),
         ("built_resize", 150),
         ("built_vision", 140),
-        ("built_regions", 50),
         ("built_detection", 55),
         ("built_detectron", 25),
         ("built_proposals", 60),
@@ -45,6 +46,7 @@ REFUSED = {
         ("built_signal", 45),
         ("built_internal", 10),
         ("built_corners", 150),
+        ("built_recurrent", 60),
     ],
 )
 def test_layers_of_unknown_sizes(made: Made, source: str, least: int) -> None:

@@ -2,185 +2,26 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
-
-from ....passes.errors import InvalidModel, Unsupported
-from ....passes.graph import Node, Value
-from ....passes.rewrite import Builder, collect, rule
+from ....passes.errors import InvalidModel
+from ....passes.graph import Node
+from ....passes.rewrite import Builder, collect, combine, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
+from . import resize
 from .support import (
     Results,
     call,
     choice,
-    constant,
     dimension,
     given,
-    integers,
     joined,
-    normal_axes,
     number,
     rank_of,
     shaped,
-    sizes,
     vector,
 )
 
-# resizing ------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Resize:
-    """What an Interpolate of any version asks for."""
-
-    mode: str  # nearest, linear, cubic
-    coordinates: str
-    nearest: str
-    antialias: bool  # only "linear" obeys it
-    cubic: float
-    by_scales: bool
-    pillow: bool = False
-
-
-_MODES = {
-    "nearest": "nearest",
-    "linear": "linear",
-    "linear_onnx": "linear",
-    "cubic": "cubic",
-    "bilinear_pillow": "linear",
-    "bicubic_pillow": "cubic",
-}
-_COORDINATES = {
-    name: name for name in ("half_pixel", "pytorch_half_pixel", "asymmetric", "tf_half_pixel_for_nn", "align_corners")
-}
-_NEAREST = {name: name for name in ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple")}
-_TF_NEAREST = {"floor": "round_prefer_ceil", "round_prefer_floor": "ceil"}
-"""(x + 0.5) / scale rounded so is the half_pixel coordinate, half less, rounded otherwise."""
-
-
-def _wish(node: Node) -> _Resize:
-    attributes = node.attributes
-    mode = choice(node, "mode", "nearest", _MODES)
-    antialias = bool(attributes.get("antialias", False)) and str(attributes.get("mode")).lower() == "linear"
-    if node.version < 4:
-        aligned = bool(attributes.get("align_corners", True))
-        return _Resize(mode, "align_corners" if aligned else "asymmetric", "floor", antialias, -0.75, False)
-    coordinates = choice(node, "coordinate_transformation_mode", "half_pixel", _COORDINATES)
-    cubic = float(attributes.get("cube_coeff", -0.75))
-    pillow = str(attributes.get("mode")).lower().endswith("_pillow")
-    if pillow:
-        coordinates = "half_pixel"
-    return _Resize(
-        mode,
-        coordinates,
-        choice(node, "nearest_mode", "round_prefer_floor", _NEAREST),
-        antialias,
-        cubic,
-        choice(node, "shape_calculation_mode", "sizes", {"sizes": False, "scales": True}),
-        pillow,
-    )
-
-
-@rule(DOMAIN, "Interpolate")
-def interpolate(op: Builder, node: Node) -> Results:
-    """Interpolate-1, -4 (sizes and scales are inputs, one of them counts), -11 (one input for both)."""
-    wish = _wish(node)
-    x = _padded(op, node, given(node))
-    rank = rank_of(node, x)
-    named = node.attributes.get("axes") if node.version < 4 else None
-    place = 3 if 4 <= node.version < 11 else 2
-    if named is None and node.input(place) is not None and node.version >= 4:
-        named = integers(given(node, place))
-        if named is None:
-            raise Unsupported(node, "the axes must be constant in ONNX")
-    axes = normal_axes(node, list(named) if named is not None else list(range(rank)), rank)
-    wanted = given(node, 2 if wish.by_scales and node.version < 11 else 1)
-    if wish.mode == "nearest" and (wish.nearest == "simple" or wish.coordinates == "tf_half_pixel_for_nn"):
-        if constant(wanted) is not None and sizes(x, axes) is not None:
-            return _by_index(op, x, axes, wanted, wish)
-        if wish.nearest not in _TF_NEAREST or wish.coordinates != "tf_half_pixel_for_nn":
-            raise Unsupported(node, f"nearest by {wish.nearest} and {wish.coordinates} of sizes that aren't known")
-        wish = replace(wish, coordinates="half_pixel", nearest=_TF_NEAREST[wish.nearest])
-    if wish.coordinates == "tf_half_pixel_for_nn":
-        raise Unsupported(node, "tf_half_pixel_for_nn of a mode other than nearest")
-    smooth = wish.pillow or (wish.antialias and _smooths(node, x, axes, wanted, wish))
-    goal = (vector(op, wanted, DType.FLOAT32), None) if wish.by_scales else (None, vector(op, wanted))
-    return call(
-        op,
-        "Resize",
-        x,
-        None,
-        *goal,
-        axes=axes,
-        mode=wish.mode,
-        coordinate_transformation_mode=wish.coordinates,
-        nearest_mode=wish.nearest if wish.mode == "nearest" else None,
-        cubic_coeff_a=wish.cubic if wish.mode == "cubic" else None,
-        antialias=1 if smooth else None,
-        exclude_outside=1 if smooth else None,
-    )
-
-
-def _smooths(node: Node, x: Value, axes: list[int], wanted: Value, wish: _Resize) -> bool:
-    """Whether the antialiasing of "linear" changes anything: not where nothing shrinks.
-
-    Raises:
-        Unsupported: one axis shrinks and another grows (whose filter would become narrower), or that isn't known.
-    """
-    goals, extents = constant(wanted), sizes(x, axes)
-    if goals is None or extents is None:
-        raise Unsupported(node, "antialias between sizes that aren't known")
-    scales = [goal if wish.by_scales else goal / size for goal, size in zip(goals.reshape(-1), extents, strict=True)]
-    if any(scale < 1 for scale in scales) and any(scale > 1 for scale in scales):
-        raise Unsupported(node, "antialias where one axis shrinks and another grows")
-    return any(scale < 1 for scale in scales)
-
-
-def _padded(op: Builder, node: Node, x: Value) -> Value:
-    before, after = (list(node.attributes.get(name) or []) for name in ("pads_begin", "pads_end"))
-    if not any(before) and not any(after):
-        return x
-    rank = rank_of(node, x)
-    pads = [(pad + [0] * rank)[:rank] for pad in (before, after)]
-    return op.Pad(x, op.const(pads[0] + pads[1], DType.INT64), number(op, 0, x))
-
-
-def _by_index(op: Builder, x: Value, axes: list[int], wanted: Value, wish: _Resize) -> Value:
-    """Nearest in a way that Resize hasn't: each axis gathered by indices computed here, from sizes that are known."""
-    goals, extents = constant(wanted), sizes(x, axes)
-    assert goals is not None and extents is not None
-    result = x
-    for axis, extent, goal in zip(axes, extents, goals.reshape(-1).tolist(), strict=True):
-        scale = float(goal) if wish.by_scales else goal / extent
-        target = math.floor(extent * scale) if wish.by_scales else int(goal)
-        if target == extent:
-            continue
-        indices = [_nearest(wish, index, scale, target, extent) for index in range(target)]
-        result = op.Gather(result, op.const(indices, DType.INT64), axis=axis)
-    return result if result is not x else op.Identity(x)
-
-
-def _nearest(wish: _Resize, index: int, scale: float, target: int, extent: int) -> int:
-    """Which input pixel is the nearest to an output pixel."""
-    place = {
-        "half_pixel": (index + 0.5) / scale - 0.5,
-        "pytorch_half_pixel": (index + 0.5) / scale - 0.5 if target > 1 else 0.0,
-        "asymmetric": index / scale,
-        "tf_half_pixel_for_nn": (index + 0.5) / scale,
-        "align_corners": 0.0 if target == 1 else index * (extent - 1) / (target - 1),
-    }[wish.coordinates]
-    found = {
-        "round_prefer_floor": math.ceil(place - 0.5),
-        "round_prefer_ceil": math.floor(place + 0.5),
-        "floor": math.floor(place),
-        "ceil": math.ceil(place),
-        "simple": math.ceil(place) if scale < 1 else int(place),
-    }[wish.nearest]
-    return min(max(found, 0), extent - 1)
-
-
-# sampling and regions ------------------------------------------------------------------------------
+# sampling ------------------------------------------------------------------------------
 
 
 @rule(DOMAIN, "GridSample")
@@ -282,4 +123,4 @@ def batch_space(op: Builder, node: Node) -> Results:
     return op.Slice(whole, begin, op.Sub(shape, end), op.const(list(range(rank)), DType.INT64))
 
 
-RULES = collect(globals())
+RULES = combine(collect(globals()), resize.RULES)

@@ -1,0 +1,291 @@
+"""OpenVINO -> the hub: Interpolate.
+
+ONNX's Resize says most of it. Where it doesn't, and the sizes are known, the nearest pixels are gathered by indices
+reckoned here, and weights reckoned here are multiplied along each axis.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ....passes.errors import InvalidModel, Unsupported
+from ....passes.graph import Node, Value
+from ....passes.rewrite import Builder, collect, rule
+from ....passes.types import DType
+from ..dialect import DOMAIN
+from .resize_places import EPSILON, FOR_NEAREST, Axis, Floats, Wish, by_formula, indices, targets, weights
+from .support import (
+    Results,
+    cast,
+    choice,
+    constant,
+    dtype_of,
+    given,
+    integers,
+    limits,
+    normal_axes,
+    number,
+    rank_of,
+    size,
+    transposed,
+    vector,
+)
+
+_MODES = {
+    "nearest": "nearest",
+    "linear": "linear",
+    "linear_onnx": "linear",
+    "cubic": "cubic",
+    "bilinear_pillow": "linear",
+    "bicubic_pillow": "cubic",
+}
+_ONNX_COORDINATES = ("half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners")
+_COORDINATES = {name: name for name in (*_ONNX_COORDINATES, FOR_NEAREST)}
+_ONNX_NEAREST = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
+_NEAREST = {name: name for name in (*_ONNX_NEAREST, "simple")}
+_TWINS = {(FOR_NEAREST, "floor"): "round_prefer_ceil", (FOR_NEAREST, "round_prefer_floor"): "ceil"}
+"""(x + 0.5) / scale rounded so is the half_pixel coordinate, half less, rounded otherwise."""
+
+
+# what is asked for ---------------------------------------------------------------------------------
+
+
+def _wish(node: Node, rank: int) -> Wish:
+    attributes = node.attributes
+    mode, word = choice(node, "mode", "nearest", _MODES), str(attributes.get("mode", "nearest")).lower()
+    smooth = word == "linear" and bool(attributes.get("antialias", False))
+    if node.version < 4:
+        return Wish(mode, _first_coordinates(node, mode, rank), "simple", smooth and rank > 4, -0.75, False)
+    pillow, cubic = word.endswith("_pillow"), float(attributes.get("cube_coeff", -0.75))
+    return Wish(
+        mode,
+        "half_pixel" if pillow else choice(node, "coordinate_transformation_mode", "half_pixel", _COORDINATES),
+        choice(node, "nearest_mode", "round_prefer_floor", _NEAREST),
+        smooth,
+        cubic,
+        choice(node, "shape_calculation_mode", "sizes", {"sizes": False, "scales": True}),
+        pillow,
+    )
+
+
+def _first_coordinates(node: Node, mode: str, rank: int) -> str:
+    """The coordinates of Interpolate-1, which knows corners only: "linear" has half pixels but for padded inputs and
+    images of two axes."""
+    if node.attributes.get("align_corners", True):
+        return "align_corners"
+    padded = any(any(node.attributes.get(name) or []) for name in ("pads_begin", "pads_end"))
+    image = rank == 4 and sorted(int(axis) for axis in node.attributes.get("axes") or []) == [2, 3]
+    return "half_pixel" if mode == "linear" and not padded and not image else "asymmetric"
+
+
+def _padded(op: Builder, node: Node, x: Value) -> Value:
+    before, after = (list(node.attributes.get(name) or []) for name in ("pads_begin", "pads_end"))
+    if not any(before) and not any(after):
+        return x
+    rank = rank_of(node, x)
+    pads = [(pad + [0] * rank)[:rank] for pad in (before, after)]
+    return op.Pad(x, op.const(pads[0] + pads[1], DType.INT64), number(op, 0, x))
+
+
+def _axes(node: Node, rank: int) -> list[int]:
+    if node.version < 4:
+        return normal_axes(node, sorted(int(axis) for axis in node.attributes.get("axes") or []), rank)
+    place = 2 if node.version >= 11 else 3
+    if node.input(place) is None:
+        return list(range(rank))
+    named = integers(given(node, place))
+    if named is None:
+        raise Unsupported(node, "the axes must be constant in ONNX")
+    return normal_axes(node, named, rank)
+
+
+def _known(x: Value, axes: Sequence[int], wanted: Value, wish: Wish) -> list[Axis] | None:
+    """The axes whose size changes, None where their sizes aren't known."""
+    goals = constant(wanted)
+    found = []
+    for place, axis in enumerate(axes):
+        extent = size(x, axis)
+        if goals is None or extent is None:
+            return None
+        goal = goals.reshape(-1)[place]
+        target = int(np.float32(extent) * (np.float32(goal) + EPSILON)) if wish.by_scales else int(goal)
+        given_scale = wish.by_scales and not wish.pillow
+        scale = np.float32(goal) if given_scale else np.float32(target) / np.float32(max(extent, 1))
+        if target != extent:
+            found.append(Axis(axis, extent, target, scale))
+    return found
+
+
+@rule(DOMAIN, "Interpolate")
+def interpolate(op: Builder, node: Node) -> Results:
+    """Interpolate-1, -4 (sizes and scales are inputs, one of them counts), -11 (one input for both)."""
+    x = _padded(op, node, given(node))
+    rank = rank_of(node, x)
+    wish, axes = _wish(node, rank), _axes(node, rank)
+    wanted = given(node, 2 if wish.by_scales and node.version < 11 else 1)
+    if (size(wanted, 0) or len(axes)) != len(axes):
+        raise InvalidModel(f"{node!r}: {size(wanted, 0)} sizes for {len(axes)} axes")
+    op.rewriter.notes += [f"{node!r}: {told}" for told in _disobeyed(wish, rank)]
+    known = _known(x, axes, wanted, wish)
+    if known == []:
+        return op.Identity(x)
+    if wish.mode == "nearest":
+        return _nearest(op, node, x, axes, wanted, wish, known)
+    dtype = dtype_of(node, x)
+    if wish.pillow:
+        return _pillow(op, x, axes, wanted, wish, known)
+    found = x if dtype.is_float else cast(op, x, DType.FLOAT32)
+    made = _smooth(op, node, found, axes, wanted, wish, known)
+    return made if dtype.is_float else _whole(op, made, dtype)
+
+
+def _disobeyed(wish: Wish, rank: int) -> list[str]:
+    """What OpenVINO's CPU runtime does otherwise than specified."""
+    told = []
+    if wish.antialias and rank < 5:
+        told.append("the CPU runtime leaves antialias out below 5 dimensions")
+    if wish.pillow and wish.mode == "cubic" and wish.cubic != -0.5:
+        told.append(f"the CPU runtime takes -0.5 for the coefficient, the file says {wish.cubic:g}")
+    return told
+
+
+def _whole(op: Builder, value: Value, dtype: DType) -> Value:
+    """Floats as integers: to the nearest, halves to even."""
+    rounded = op.Round(value)
+    if dtype.bits <= 16:  # a wider one's bounds are no floats
+        low, high = limits(dtype)
+        rounded = op.Clip(rounded, number(op, low, value), number(op, high, value))
+    return cast(op, rounded, dtype)
+
+
+def _resize(op: Builder, x: Value, axes: Sequence[int], wanted: Value, wish: Wish, known: list[Axis] | None) -> Value:
+    """ONNX's Resize; by sizes where scales say no more."""
+    if known is not None:
+        axes = [axis.axis for axis in known]
+        if wish.by_scales and wish.coordinates != "align_corners" and not wish.pillow:
+            goal = op.const(np.array([axis.scale for axis in known], np.float32)), None
+        else:
+            goal = None, op.const([axis.target for axis in known], DType.INT64)
+    elif wish.by_scales and (wish.coordinates == "align_corners" or wish.pillow):
+        goal = None, targets(op, x, axes, wanted)
+    else:
+        goal = (vector(op, wanted, DType.FLOAT32), None) if wish.by_scales else (None, vector(op, wanted))
+    single = wish.mode == "cubic" and x.rank == 3 and min(axes) > 0  # runtimes take images of two axes only
+    found = op.Resize(
+        op.Unsqueeze(x, op.const([0])) if single else x,
+        None,
+        *goal,
+        axes=[axis + 1 for axis in axes] if single else list(axes),
+        mode=wish.mode,
+        coordinate_transformation_mode=wish.coordinates,
+        nearest_mode=wish.nearest if wish.mode == "nearest" else None,
+        cubic_coeff_a=wish.cubic if wish.mode == "cubic" else None,
+        antialias=1 if wish.pillow else None,
+        exclude_outside=1 if wish.pillow else None,
+    )
+    return op.Squeeze(found, op.const([0])) if single else found
+
+
+# the nearest pixel ---------------------------------------------------------------------------------
+
+
+def _nearest(
+    op: Builder, node: Node, x: Value, axes: list[int], wanted: Value, wish: Wish, known: list[Axis] | None
+) -> Value:
+    twin = _TWINS.get((wish.coordinates, wish.nearest))
+    other = replace(wish, coordinates="half_pixel", nearest=twin) if twin else wish
+    in_onnx = other.coordinates in _ONNX_COORDINATES and other.nearest in _ONNX_NEAREST
+    if known is None:
+        plain = in_onnx and _plain(wanted, wish)
+        return _resize(op, x, axes, wanted, other, None) if plain else by_formula(op, x, axes, wanted, wish)
+    found = [indices(wish, axis, np.float32) for axis in known]
+    if in_onnx and all(_agrees(other, axis, index) for axis, index in zip(known, found, strict=True)):
+        return _resize(op, x, axes, wanted, other, known)
+    for axis, index in zip(known, found, strict=True):
+        x = op.Gather(x, op.const(index, DType.INT64), axis=axis.axis)
+    return x
+
+
+def _agrees(wish: Wish, axis: Axis, wanted: Floats) -> bool:
+    """Whether ONNX's Resize finds these pixels and this size, however exactly a runtime reckons."""
+    if wish.by_scales and wish.coordinates != "align_corners":
+        if math.floor(axis.extent * float(axis.scale)) != axis.target:
+            return False
+        exact = axis
+    else:
+        exact = axis._replace(scale=axis.target / axis.extent)
+    reckonings = indices(wish, exact, float), indices(wish, axis, np.float32)
+    return all(np.array_equal(one, wanted) for one in reckonings)
+
+
+def _plain(wanted: Value, wish: Wish) -> bool:
+    """Whether ONNX takes the same size and the same coordinates, whatever the size of the input will be.
+
+    OpenVINO reckons a size with a little more than the scale, and leaves an axis alone that keeps its size.
+    """
+    if not wish.by_scales or wish.pillow or wish.coordinates == "align_corners":
+        return True
+    scales = constant(wanted)
+    if scales is None:
+        return False
+    return all(
+        scale.is_integer() if scale > 1 else (scale * 1024).is_integer() for scale in scales.reshape(-1).tolist()
+    )
+
+
+# between pixels ------------------------------------------------------------------------------------
+
+
+def _smooth(
+    op: Builder, node: Node, x: Value, axes: list[int], wanted: Value, wish: Wish, known: list[Axis] | None
+) -> Value:
+    """Linear and cubic: Resize, or weights where that has no such coordinates, sizes or filter."""
+    if known is None:
+        if wish.antialias:
+            raise Unsupported(node, "antialias between sizes that aren't known")
+        image = wish.mode != "cubic" or x.rank != 3 or min(axes) > 0  # what runtimes take
+        plain = image and wish.coordinates != FOR_NEAREST and _plain(wanted, wish)
+        return _resize(op, x, axes, wanted, wish, None) if plain else by_formula(op, x, axes, wanted, wish)
+    filtered = wish.antialias and any(axis.scale < 1 for axis in known)
+    floors = not wish.by_scales or wish.coordinates == "align_corners"
+    sized = floors or all(math.floor(axis.extent * float(axis.scale)) == axis.target for axis in known)
+    if wish.coordinates != FOR_NEAREST and not filtered and sized:
+        return _resize(op, x, axes, wanted, wish, known)
+    for axis in known:
+        x = _weighted(op, x, axis.axis, weights(wish, axis, filtered))
+    return x
+
+
+def _weighted(op: Builder, x: Value, axis: int, weights: Floats) -> Value:
+    """A matrix of weights [new, old] multiplied along one axis."""
+    rank = x.rank or 0
+    matrix = weights.astype((x.tensor.dtype or DType.FLOAT32).numpy)
+    if axis == rank - 2:
+        return op.MatMul(op.const(matrix), x)
+    perm = [*(one for one in range(rank) if one not in (axis, rank - 1)), rank - 1, axis] if axis < rank - 1 else []
+    turned = transposed(op, x, perm or list(range(rank)))
+    made = op.MatMul(turned, op.const(np.ascontiguousarray(matrix.T)))
+    return transposed(op, made, [perm.index(one) for one in range(rank)]) if perm else made
+
+
+def _pillow(op: Builder, x: Value, axes: list[int], wanted: Value, wish: Wish, known: list[Axis] | None) -> Value:
+    """Pillow's filters, as wide as the image shrinks: ONNX's antialias. Bytes are rounded after each pass, the
+    columns' before the rows'."""
+    dtype = x.tensor.dtype or DType.FLOAT32
+    if dtype.is_float or dtype.bits > 8:
+        made = _resize(op, x if dtype.is_float else cast(op, x, DType.FLOAT32), axes, wanted, wish, known)
+        return made if dtype.is_float else _whole(op, made, dtype)
+    for place in reversed(range(len(axes))):
+        one = axes[place : place + 1]
+        part = None if known is None else [axis for axis in known if axis.axis in one]
+        if part != []:
+            goal = op.Gather(wanted, op.const([place])) if part is None else wanted
+            x = _whole(op, _resize(op, cast(op, x, DType.FLOAT32), one, goal, wish, part), dtype)
+    return x
+
+
+RULES = collect(globals())
