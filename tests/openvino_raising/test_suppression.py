@@ -133,3 +133,27 @@ def test_a_sigma_that_the_model_computes_is_refused():
     layers = hand.layer("NonMaxSuppression", 9, *inputs(hand), *limits(hand), sigma, outputs=3)
     with pytest.raises(Unsupported, match="soft_nms_sigma isn't constant"):
         hand.raised(*layers)
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_no_boxes_of_any_class(version):
+    """OpenVINO's CPU runtime forgets the number of each image then, which its specification has as 0."""
+    hand = Hand()
+    boxes, scores = hand.input(np.zeros((2, 0, 4), np.float32)), hand.input(np.zeros((2, 3, 0), np.float32))
+    table, index, count = hand.run(*hand.layer("MulticlassNms", version, boxes, scores, outputs=3))
+    assert (table.shape, index.shape, count.tolist()) == ((0, 6), (0, 1), [0, 0])
+
+
+def test_no_boxes_for_a_matrix():
+    hand = Hand()
+    boxes, scores = hand.input(np.zeros((2, 0, 4), np.float32)), hand.input(np.zeros((2, 3, 0), np.float32))
+    table, index, count = hand.run(*hand.layer("MatrixNms", 8, boxes, scores, outputs=3))
+    assert (table.shape, index.shape, count.tolist()) == ((0, 6), (0, 1), [0, 0])
+
+
+def test_no_boxes_of_an_image():
+    hand = Hand()
+    boxes, scores = hand.input(np.zeros((3, 0, 4), np.float32)), hand.input(np.zeros((3, 0), np.float32))
+    layers = hand.layer("MulticlassNms", 9, boxes, scores, hand.input(np.zeros(2, np.int64)), outputs=3)
+    table, index, count = hand.run(*layers)
+    assert (table.shape, index.shape, count.tolist()) == ((0, 6), (0, 1), [0, 0])

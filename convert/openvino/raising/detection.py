@@ -36,6 +36,7 @@ from .support import (
     joined,
     number,
     required,
+    shaped,
     steps,
 )
 
@@ -111,8 +112,9 @@ def detection_output(op: Builder, node: Node) -> Results:
         places = suppress(op, proper(op, halves(op, boxes)), candidates, wish.overlap, None, _least(wish))
     else:
         boxes = op.Transpose(boxes, perm=[0, 2, 1, 3])
-        flat = op.Reshape(boxes, joined(op, [op.const([-1]), wish.priors, op.const([4])]))
-        lines = op.Reshape(candidates, joined(op, [op.const([-1, 1]), wish.priors]))
+        groups = times(op, wish.images, wish.classes)
+        flat = shaped(op, boxes, [groups, wish.priors, op.const([4])])
+        lines = shaped(op, candidates, [groups, op.const([1]), wish.priors])
         found = suppress(op, proper(op, halves(op, flat)), lines, wish.overlap, None, _least(wish))
         line, prior = column(op, found, 0), column(op, found, 2)
         places = stacked(op, op.Div(line, wish.classes), op.Mod(line, wish.classes), prior)

@@ -15,7 +15,20 @@ from ....passes.types import DType, TensorType, tensor
 from ..dialect import DOMAIN
 from .boxes import Corners, greedily, halves, just_below, longer, proper, shares
 from .elsewhere import EXTENSION, INTERNAL, elsewhere
-from .rows import again, chosen, column, first_of_group, highest, least_of, lists, order_of, reordered, stacked, tally
+from .rows import (
+    again,
+    chosen,
+    column,
+    first_of_group,
+    highest,
+    least_of,
+    lists,
+    order_of,
+    reordered,
+    stacked,
+    tally,
+    times,
+)
 from .support import (
     Results,
     cast,
@@ -29,6 +42,7 @@ from .support import (
     number,
     rank_of,
     scalar,
+    shaped,
     size,
     steps,
 )
@@ -137,9 +151,10 @@ def _of_classes(op: Builder, node: Node, boxes: Value, scores: Value) -> _Found:
     owner = op.ReduceSum(cast(op, op.GreaterOrEqual(numbers, ends), DType.INT64), op.const([0]), keepdims=0)
     mine = op.Equal(owner, op.Unsqueeze(steps(op, images), op.const([1, 2])))
     lines = op.Where(mine, scores, number(op, -np.inf, scores))
-    lines = op.Reshape(lines, joined(op, [op.const([-1, 1]), count]))
+    groups = times(op, images, classes)
+    lines = shaped(op, lines, [groups, op.const([1]), count])
     copies = op.Expand(boxes, joined(op, [images, op.Shape(boxes)]))
-    copies = op.Reshape(copies, joined(op, [op.const([-1]), count, op.const([4])]))
+    copies = shaped(op, copies, [groups, count, op.const([4])])
     places, score = _suppressed(op, node, copies, lines)
     line, box = column(op, places, 0), column(op, places, 2)
     wide = scalar(op, classes)
@@ -197,7 +212,7 @@ def matrix_nms(op: Builder, node: Node) -> Results:
     images, classes, count = (dimension(op, scores, axis) for axis in range(3))
     limit = int(node.attributes.get("nms_top_k", -1))
     most = count if limit < 0 else least_of(op, count, limit)
-    lines = op.Reshape(_without_background(op, node, scores, 1), joined(op, [op.const([-1]), count]))
+    lines = shaped(op, _without_background(op, node, scores, 1), [times(op, images, classes), count])
     body = op.region("class")
     turn = body.input("turn", tensor(DType.INT64))
     line, all_boxes, wide, best = (
@@ -215,8 +230,7 @@ def matrix_nms(op: Builder, node: Node) -> Results:
     slots = [Iteration(), Sliced(), Captured(), Captured(), Captured(), Stacked(), Stacked()]
     outside = [lines, boxes, scalar(op, classes), most]
     values, places = op.loop(None, None, slots, outside, body.graph)
-    shape = joined(op, [images, classes, most])
-    values, places = (op.Reshape(one, shape) for one in (values, places))
+    values, places = (shaped(op, one, [images, classes, most]) for one in (values, places))
     where = op.Transpose(op.NonZero(op.Greater(values, number(op, -np.inf, values))), perm=[1, 0])
     image, label, box = column(op, where, 0), column(op, where, 1), op.GatherND(places, where)
     rows = op.GatherND(boxes, stacked(op, image, box))
