@@ -13,7 +13,7 @@ from control_flow.cases import CASES, Case
 from .runner import Runner
 from .sweep import difference
 
-NO_TYPE, TENSORS_ONLY, TEXT = "no element type", "tensors only", "is text"
+NO_TYPE, TEXT = "no element type", "is text"
 REFUSED = {
     **dict.fromkeys(
         [f"type_{kind}_{name}" for kind in ("loop", "scan") for name in ("float8e4m3fnuz", "float8e5m2fnuz", "int2")],
@@ -25,13 +25,6 @@ REFUSED = {
     **dict.fromkeys(("type_loop_string_tensor", "type_if_string"), TEXT),
     **dict.fromkeys(("if_ranks_differ_output", "loop_rank_grows"), "rank"),
     "loop_neither_limit": "without an end",
-    **dict.fromkeys(
-        [
-            *("seq_captured", "seq_split", "seq_erased", "seq_passed_through", "seq_branches", "seq_branch_inserts"),
-            *("seq_nested_insert", "seq_map", "seq_optional_state", "seq_optional_branch"),
-        ],
-        TENSORS_ONLY,
-    ),
 }
 """What OpenVINO can't say, and what the refusal says."""
 
