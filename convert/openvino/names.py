@@ -99,8 +99,10 @@ def align_results(graph: Graph) -> None:
     net, called = graph.meta.get(META), graph.meta.get(CALLED)
     if not isinstance(net, Net) or called is None:
         return
-    known = dict(zip(called, net.results, strict=False))
-    results = [known.get(value.name) or _result(value.name) for value in graph.outputs]
+    known: dict[str, list[Result]] = {}
+    for name, result in zip(called, net.results, strict=False):
+        known.setdefault(name, []).append(result)
+    results = [known[one.name].pop(0) if known.get(one.name) else _result(one.name) for one in graph.outputs]
     graph.meta[META] = replace(net, results=results)
     for place, value in enumerate(graph.outputs):
         node = value.producer

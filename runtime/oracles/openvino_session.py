@@ -3,7 +3,8 @@
 Names. An input is the Parameter with that tensor name, else with that friendly name, else the one at that
 position. An output has the smallest of its tensor names; if the model gives it none, the friendly name of
 the node that feeds the Result. A variable (ReadValue, Assign) is an optional input and an output, named by
-`states.py`; without a value it starts as the model says.
+`states.py`; without a value it starts as the model says. If it starts with what is computed from the inputs, its value
+counts only where a second input says so.
 
 Options:
     recompile: "auto" (default) compiles anew for each set of inputs if the model has loops, because the CPU
@@ -24,7 +25,7 @@ from ...passes.types import DType
 from .outcome import Batch, Values
 from .packing import pack, unpack
 from .session import Options, match_feeds
-from .states import state_input_name, state_output_name
+from .states import state_given_name, state_input_name, state_output_name
 
 _DTYPES: dict[str, DType] = {
     "boolean": DType.BOOL,
@@ -69,6 +70,7 @@ class OpenvinoSession:
         self._inputs = [input_name(node) for node in self._model.get_parameters()]
         self._aliases = [{node.friendly_name, *node.output(0).names} for node in self._model.get_parameters()]
         self._outputs = [output_name(node) for node in self._model.get_results()]
+        self._computed = computed_variables(self._model)
         self._compiled = self._compile()
 
     def _compile(self) -> ov.CompiledModel:
@@ -81,11 +83,14 @@ class OpenvinoSession:
         assert compiled is not None
         request = compiled.create_infer_request()
         states = {state.name: state for state in request.query_state()}
-        given = {state_input_name(name): state for name, state in states.items()}
-        plain = {name: value for name, value in feeds.items() if name not in given or name in self._inputs}
-        for name, value in feeds.items():
-            if name not in plain:
-                state = given[name]
+        plain = dict(feeds)
+        for name, state in states.items():
+            value, told = (
+                plain.pop(one, None) if one not in self._inputs else None
+                for one in (state_input_name(name), state_given_name(name))
+            )
+            counts = bool(np.all(told)) if told is not None else name not in self._computed
+            if value is not None and counts:
                 state.state = to_tensor(value, element_type(state.state.element_type, name))
         for name, value in match_feeds(self._inputs, plain, self._aliases).items():
             port = compiled.inputs[self._inputs.index(name)]
@@ -108,6 +113,23 @@ def input_name(parameter: Any) -> str:
 def output_name(result: Any) -> str:
     """The smallest tensor name of a Result's value, else the friendly name of the node that feeds it."""
     return min(result.input_value(0).names, default=result.input_value(0).node.friendly_name)
+
+
+def computed_variables(model: Any) -> set[str]:
+    """The ids of the variables that start with a value computed from inputs of the model."""
+    found: set[str] = set()
+    for reader in (node for node in model.get_ops() if node.get_type_name() == "ReadValue"):
+        seen: set[str] = set()
+        stack = [reader]
+        while stack:
+            node = stack.pop()
+            if node.get_type_name() == "Parameter":
+                found.add(reader.get_attributes()["variable_id"])
+                break
+            if node.friendly_name not in seen:
+                seen.add(node.friendly_name)
+                stack += [one.get_source_output().get_node() for one in node.inputs()]
+    return found
 
 
 def element_type(found: Any, name: str) -> DType:

@@ -71,7 +71,19 @@ def operators(graph: Graph) -> Counter[str]:
 
 
 def layer_names(graph: Graph) -> set[str]:
-    return {node.name for _, node in graph.walk()}
+    return {node.name for _, node in graph.walk()} | {one.name for one in graph.meta[META].results}
+
+
+def layer_notes(graph: Graph) -> dict[str, Any]:
+    """The rt_info of all layers, of their ports and of Parameters, Constants and Results, by the layers' names."""
+    found: dict[str, Any] = {}
+    for inner in graph.graphs():
+        metas = [(node.meta or {}).get(META) for node in inner.nodes]
+        metas += [(value.meta or {}).get(META) for value in (*inner.inputs, *inner.constants)]
+        for meta in (*metas, *inner.meta[META].results):
+            if meta is not None and (meta.rt_info or meta.user_data or meta.input_ports):
+                found[meta.name] = meta.rt_info, meta.user_data, meta.input_ports
+    return found
 
 
 def tensor_names(graph: Graph) -> set[str]:
@@ -150,6 +162,8 @@ def _look(trip: Trip, before: Graph, after: Graph) -> None:
     old, new = operators(before), operators(after)
     trip.nodes = old.total(), new.total()
     trip.operators = {kind: new[kind] - old[kind] for kind in sorted({*old, *new}) if new[kind] != old[kind]}
+    told, kept_told = layer_notes(before), layer_notes(after)
+    trip.interface += [f"rt_info of {name}" for name in told if name in kept and told[name] != kept_told.get(name)]
     if before.meta[META].rt_info != after.meta[META].rt_info:
         trip.interface.append("the model's rt_info")
 

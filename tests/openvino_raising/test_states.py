@@ -89,14 +89,34 @@ def test_openvino_and_onnx_runtime_agree_on_every_step(made: Made, tmp_path: Pat
     for x in STEPS:
         (ours,) = run_file("onnxruntime", target, [{names[0]: x, **held}])
         assert ours.outputs is not None, ours.error
-        states = {key: value for key, value in held.items() if not key.endswith(".given")}
-        (theirs,) = run_file("openvino", path, [{names[0]: x, **states}])
+        (theirs,) = run_file("openvino", path, [{names[0]: x, **held}])
         assert theirs.outputs is not None, theirs.error
         assert sorted(ours.outputs) == sorted(theirs.outputs)
         for key, value in theirs.outputs.items():
             np.testing.assert_allclose(ours.outputs[key], value, rtol=1e-5)
         held = {key.removesuffix(".next"): value for key, value in ours.outputs.items() if key.endswith(".next")}
         held |= {f"{key}.given": np.array(True) for key in list(held) if f"{key}.given" in names}
+
+
+@pytest.mark.parametrize(("told", "starts"), [({}, 10.0), ({"kept.given": False}, 10.0), ({"kept.given": True}, 3.0)])
+def test_openvino_takes_a_value_where_it_is_told_to(made: Made, told: dict[str, bool], starts: float):
+    x = np.array([[1.0, 1.0]], np.float32)
+    feeds = {"x0": x, "kept": x * 3, **{name: np.array(value) for name, value in told.items()}}
+    (outcome,) = run_file("openvino", _file(made, "computed"), [feeds])
+    assert outcome.outputs is not None, outcome.error
+    np.testing.assert_array_equal(outcome.outputs["kept.next"], x + starts)
+
+
+def test_an_initial_value_of_constants_is_a_default():
+    hand = Hand()
+    x = hand.input(np.array([1.0, 2.0], np.float32))
+    half = hand.const(np.array([3.0, 4.0], np.float16))
+    start = hand.layer("Convert", 1, half, destination_type="f32")
+    state = hand.layer("ReadValue", 6, start, variable_id="s", variable_type="f32", variable_shape="2")
+    total = hand.layer("Add", 1, state, x)
+    hand.layer("Assign", 6, total, variable_id="s")
+    assert [value.name for value in hand.raised(total).inputs] == ["x0", "s"]
+    assert [found.tolist() for found in hand.run(total)] == [[4.0, 6.0]] * 2
 
 
 def test_a_variable_without_an_initial_value_starts_with_zeros():

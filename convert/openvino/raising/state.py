@@ -5,7 +5,8 @@ names are those of `runtime.oracles.states`). To go on step by step, feed `h` wi
 
 ONNX can give an input a default, which stands for OpenVINO's initial value:
 
-- A constant initial value (or none, which is zeros) is the default of `h`: left out, the model starts anew.
+- A constant initial value (or one computed from constants, or none, which is zeros) is the default of `h`: left out,
+  the model starts anew.
 - A computed one can't be a default. Then there are two inputs: `h`, by default empty, and `h.given`, bool [], by
   default false. The model starts with its own initial value unless `h.given` is fed with true.
 """
@@ -16,11 +17,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ....passes.errors import InvalidModel, Unsupported
+from ....passes.errors import BackedgeError, InvalidModel, Unsupported
 from ....passes.graph import Graph, Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.tensor import TensorData
 from ....passes.types import DType, TensorType
+from ....runtime.executor import Executor, never_compile
 from ....runtime.oracles.states import state_given_name, state_input_name, state_output_name
 from ..dialect import DOMAIN
 from ..types import parse_shape
@@ -72,6 +74,34 @@ def _type(node: Node) -> TensorType:
     return TensorType(dtype, shape)
 
 
+def _known(value: Value) -> TensorData | None:
+    """A value that hangs on no input of the model; None where it does, or where it can't be computed here."""
+    if value.data is not None:
+        return value.data
+    nodes: dict[Node, None] = {}
+    constants: dict[Value, None] = {}
+    stack: list[Value | None] = [value]
+    while stack:
+        one = stack.pop()
+        if one is None or (one.producer is not None and one.producer in nodes):
+            continue
+        if one.data is not None:
+            constants[one] = None
+        elif one.producer is None:
+            return None
+        else:
+            nodes[one.producer] = None
+            stack += one.producer.inputs
+    cone = Graph("hub")
+    cone.constants, cone.outputs = list(constants), [value]
+    cone.add_nodes(nodes)
+    try:
+        (made,) = Executor(cone, never_compile).run({}).values()
+    except BackedgeError:
+        return None
+    return TensorData.of(made, value.tensor.dtype) if isinstance(made, np.ndarray | np.generic) else None
+
+
 def _default(root: Graph, value: Value, data: TensorData) -> None:
     value.data = data
     root.constants.append(value)
@@ -91,9 +121,9 @@ def read_value(op: Builder, node: Node) -> Results:
     states.inputs[name] = [value]
     empty = tuple(dim if isinstance(dim, int) else 0 for dim in type_.shape)
     zeros = np.full(empty, "", object) if type_.dtype is DType.STRING else np.zeros(empty, type_.dtype.numpy)
-    if initial is None or initial.data is not None:
-        data = initial.data if initial is not None and initial.data is not None else TensorData.of(zeros, type_.dtype)
-        _default(root, value, data)
+    data = TensorData.of(zeros, type_.dtype) if initial is None else _known(initial)
+    if initial is None or data is not None:
+        _default(root, value, data or TensorData.of(zeros, type_.dtype))
         op.rewriter.notes.append(
             f"{node!r}: the variable {name!r} is an input, which starts with its initial value by default"
         )
