@@ -210,6 +210,7 @@ def _replace(op: Builder, loop: Loop, built: _Built, wanted: dict[Node, Stacked]
         new = _read(op, user, joined[wanted[user]])
         graph.replace_uses(user.output, new)
         graph.remove_node(user)
+        new.name = user.output.name  # the model may hand it out
     assert old is None or not graph.uses(old)
     node.attributes["slots"] = tuple(slots)
     body.inputs, body.outputs = enter, leave

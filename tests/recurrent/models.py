@@ -45,7 +45,7 @@ def sizes(steps: int = STEPS, batch: int = BATCH) -> dict[str, int]:
 def shape_of(text: str, known: dict[str, int]) -> tuple[int, ...]:
     """ "4H, I" -> (16, 3)."""
     return tuple(
-        int(np.prod([known.get(part) or int(part) for part in re.findall(r"\d+|[A-Z]", dim)]))
+        int(np.prod([known[part] if part in known else int(part) for part in re.findall(r"\d+|[A-Z]", dim)]))
         for dim in text.split(",")
         if dim.strip()
     )
@@ -57,7 +57,7 @@ def model(case: Case, seed: int = 0, steps: int = STEPS, batch: int = BATCH, dyn
 
     def sized(match: re.Match[str]) -> str:
         dims = [
-            dim if dim in dynamic else str(shape_of(dim, known)[0]) if shape_of(dim, known) else ""
+            dim if dim in f"{dynamic}N" else str(shape_of(dim, known)[0]) if shape_of(dim, known) else ""
             for dim in map(str.strip, match[2].split(","))
         ]
         return f"{match[1]}[{', '.join(dims)}]"
@@ -83,7 +83,7 @@ def inputs(made: onnx.ModelProto, seed: int = 1, steps: int = STEPS, batch: int 
     for value in made.graph.input:
         if value.name in given:
             continue
-        dims = [dim.dim_value or known[dim.dim_param] for dim in value.type.tensor_type.shape.dim]
+        dims = [known[dim.dim_param] if dim.dim_param else dim.dim_value for dim in value.type.tensor_type.shape.dim]
         dtype = onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
         if value.name.startswith("lengths"):
             found[value.name] = rng.integers(0, steps + 1, dims).astype(dtype)

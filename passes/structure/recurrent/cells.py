@@ -99,7 +99,7 @@ def _peephole(before: Sum, cell: Product | Sum | None) -> Array:
     sources = [atom for item in before.terms for atom in item.atoms if isinstance(atom, Source)]
     if any(source.name.startswith("sequence ") for source in sources):
         raise NotRecurrent("its input goes into a gate without weights")
-    raise NotRecurrent("something goes into a gate that does in no LSTM, GRU or RNN")
+    raise NotRecurrent("something goes into a gate that goes into none of an LSTM, GRU or RNN")
 
 
 def _clip(pres: Sequence[_Pre]) -> float | None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...graph import Node
 from .algebra import Masked, NotRecurrent, of
-from .reader import Known, Lengths, Reader, Readings, Running, Step, Whole
+from .reader import Array, Known, Lengths, Reader, Readings, Running, Step, Whole
 from .vectors import Vector, aligned
 
 _SWAPPED = {"Less": "Greater", "Greater": "Less", "LessOrEqual": "GreaterOrEqual", "GreaterOrEqual": "LessOrEqual"}
@@ -28,6 +28,9 @@ def _compare(reader: Reader, node: Node) -> Known:
         step, lengths, op_type = lengths, step, _SWAPPED.get(op_type, op_type)
     if isinstance(lengths, Whole):
         lengths = lengths.lengths
+    certain = _certain(op_type, step, lengths)
+    if certain is not None:
+        return certain
     same = isinstance(lengths, np.ndarray) and lengths.dtype.kind in "iu" and len(np.unique(lengths)) == 1
     if not isinstance(step, Step) or not (same or isinstance(lengths, Lengths)) or step.scale != 1:
         raise NotRecurrent("its body compares values")
@@ -42,13 +45,31 @@ def _compare(reader: Reader, node: Node) -> Known:
     return Running(value, ("one",) * (step.rank - len(axes)) + axes, *meaning)
 
 
+def _certain(op_type: str, step: Known | None, number: Known | None) -> Array | None:
+    """The answer, where it is the same in each pass: whether an index counts from the end."""
+    if not isinstance(step, Step) or not isinstance(number, np.ndarray):
+        return None
+    if number.size != 1 or number.dtype.kind not in "iu" or op_type not in ("Less", "GreaterOrEqual"):
+        return None
+    bound = int(number.reshape(-1)[0])
+    if step.scale > 0 and step.offset >= bound:  # step.offset is the least
+        less = False
+    elif step.scale < 0 and step.offset < bound:  # the most
+        less = True
+    else:
+        return None
+    return np.full(number.shape, less == (op_type == "Less"))
+
+
 def _not(reader: Reader, node: Node) -> Known | None:
     known = reader.known(node.inputs[0])
     return replace(known, negated=not known.negated) if isinstance(known, Running) else None
 
 
-def _where(reader: Reader, node: Node) -> Known:
+def _where(reader: Reader, node: Node) -> Known | None:
     mask = reader.known(node.inputs[0])
+    if isinstance(mask, np.ndarray) and mask.size == 1:
+        return reader.known(node.inputs[1 if mask.any() else 2])
     if not isinstance(mask, Running):
         raise NotRecurrent("its body chooses by something else than the length of the sequence")
     axes, pairs = aligned(*reader.operands(node.inputs[1:]))
