@@ -38,7 +38,7 @@ def lower_graph(graph: Graph, opset: int = DEFAULT_OPSET) -> Graph:
         InvalidModel: there is no such opset.
     """
     with bulk():
-        new = Shorten()(graph.copy()).graph
+        new = Shorten(opset)(graph.copy()).graph
     new = lower_operators(new, opset)
     RemoveDead()(new)  # what adapters began and gave up
     return finished(new, opset)

@@ -7,12 +7,14 @@ import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from backedge.convert.openvino.raising import raise_graph
 from backedge.convert.openvino.read import read
 from backedge.passes.errors import BackedgeError
 from backedge.passes.graph import Graph
+from backedge.passes.types import DType
 from backedge.passes.verify import verify
 from backedge.runtime.executor import Executor, never_compile
 
@@ -75,7 +77,15 @@ class Numbers:
 
 def numbers(path: Path) -> Numbers:
     with np.load(path.with_suffix(".npz"), allow_pickle=True) as held:
-        return Numbers(*([held[key] for key in held if key.startswith(kind)] for kind in ("in", "out", "expected")))
+        return Numbers(
+            *([_array(held, key) for key in held if key.startswith(kind)] for kind in ("in", "out", "expected"))
+        )
+
+
+def _array(held: Any, key: str) -> np.ndarray:
+    """An array, whose type stands behind the name where NumPy hasn't it."""
+    dtype = key.partition(":")[2]
+    return held[key].view(DType(dtype).numpy) if dtype else held[key]
 
 
 def raised(path: Path) -> Graph:

@@ -6,37 +6,50 @@
     python make_ir.py FOLDER MODULE+dynamic FIRST    the same, no size of an input known
 
 prints one line "number name" before each case and "= name reason" after it (reason empty when all went well).
-Writes NAME.xml, NAME.bin and NAME.npz: in0 ..., out0 ... (OpenVINO's numbers), expected0 ... (the case's own).
+Writes NAME.xml, NAME.bin and NAME.npz: in0 ..., out0 ... (OpenVINO's numbers), expected0 ... (the case's own; of a
+"+dynamic" one what OpenVINO computes with all sizes known). "nodes+sample" is the same 60 of the node cases each time.
 """
 
 from __future__ import annotations
 
 import importlib
+import random
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import openvino as ov
+from backedge.passes.types import DType
+from backedge.runtime.oracles.openvino_session import element_type, from_tensor, to_tensor
 
 SETTINGS = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1}
+SAMPLE = 60
 Made = tuple[ov.Model, list[np.ndarray], list[np.ndarray]]
 
 
-def node_cases(folder: Path) -> Iterator[tuple[str, Callable[[], Made]]]:
-    """onnx's node cases, by name."""
+def node_cases(folder: Path, sample: bool = False) -> Iterator[tuple[str, Callable[[], Made]]]:
+    """onnx's node cases, by name; inputs that OpenVINO has no use for are left out."""
     from onnx.backend.test.case.node import collect_testcases
 
     def make(case: Any) -> Made:
         source = folder / "source.onnx"
         source.write_bytes(case.model.SerializeToString())
-        inputs, outputs = case.data_sets[0]
-        return ov.convert_model(source), [np.asarray(one) for one in inputs], [np.asarray(one) for one in outputs]
+        inputs, outputs = ([_array(one) for one in values] for values in case.data_sets[0])
+        named = dict(zip((value.name for value in case.model.graph.input), inputs, strict=False))
+        model = ov.convert_model(source)
+        return model, [named[(port.get_names() & {*named}).pop()] for port in model.inputs], outputs
 
-    for name, case in sorted({case.name: case for case in collect_testcases(None)}.items()):
-        if case.model is not None:
-            yield name, lambda case=case: make(case)
+    cases = sorted({case.name: case for case in collect_testcases(None) if case.model is not None}.items())
+    for name, case in random.Random(0).sample(cases, SAMPLE) if sample else cases:
+        yield name, lambda case=case: make(case)
+
+
+def _array(value: Any) -> np.ndarray:
+    return np.asarray(onnx.numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else value)
 
 
 def catalogue_cases(folder: Path) -> Iterator[tuple[str, Callable[[], Made]]]:
@@ -64,31 +77,35 @@ def built_cases(module: str) -> Iterator[tuple[str, Callable[[], Made]]]:
         def make(build: Any = build) -> Made:
             model, inputs, *expected = build()
             if dynamic and model.inputs:
+                expected = expected or [computed(model, inputs)]
                 model.reshape({port: ov.PartialShape([-1] * len(port.get_partial_shape())) for port in model.inputs})
             return model, inputs, expected[0] if expected else []
 
         yield name, make
 
 
-def answer(path: Path, inputs: list[np.ndarray]) -> list[np.ndarray]:
-    """What OpenVINO computes from the file."""
+def runtime() -> ov.Core:
     core = ov.Core()
     core.get_property("CPU", "FULL_DEVICE_NAME")  # the plug-in brings operators that belong to no opset
-    request = core.compile_model(core.read_model(path), "CPU", SETTINGS).create_infer_request()
-    for place, value in enumerate(inputs):
-        request.set_input_tensor(place, tensor(value))
+    return core
+
+
+def computed(model: ov.Model, inputs: list[np.ndarray]) -> list[np.ndarray]:
+    """What OpenVINO computes, each input by its place."""
+    request = runtime().compile_model(model, "CPU", SETTINGS).create_infer_request()
+    for place, (value, port) in enumerate(zip(inputs, request.model_inputs, strict=True)):
+        request.set_input_tensor(place, to_tensor(value, element_type(port.element_type, port.node.friendly_name)))
     request.infer()
-    return [np.array(plain(request.get_output_tensor(place))) for place in range(len(request.model_outputs))]
+    count = len(request.model_outputs)
+    return [from_tensor(request.get_output_tensor(place), f"output {place}") for place in range(count)]
 
 
-def tensor(value: np.ndarray) -> ov.Tensor:
-    if value.dtype.kind in "OUS":
-        return ov.Tensor(np.asarray(value, dtype=str))
-    return ov.Tensor(np.ascontiguousarray(value).reshape(value.shape))
-
-
-def plain(found: ov.Tensor) -> np.ndarray:
-    return found.str_data if found.element_type == ov.Type.string else found.data
+def stored(name: str, value: np.ndarray) -> dict[str, np.ndarray]:
+    """An array as .npz can hold it: of a type that NumPy hasn't itself, the bits, and the type behind the name."""
+    dtype = DType.of(value.dtype)
+    if value.dtype.isbuiltin == 1 or dtype is DType.STRING:
+        return {name: value}
+    return {f"{name}:{dtype.value}": value.view(f"u{value.dtype.itemsize}")}
 
 
 TESTS = str(Path(__file__).parent.parent)
@@ -96,7 +113,7 @@ TESTS = str(Path(__file__).parent.parent)
 
 def main(folder: Path, source: str, first: int) -> None:
     sys.path[0] = TESTS
-    makers = {"nodes": node_cases, "catalogue": catalogue_cases}
+    makers = {"nodes": node_cases, "nodes+sample": partial(node_cases, sample=True), "catalogue": catalogue_cases}
     cases = makers[source](folder) if source in makers else built_cases(source)
     for number, (name, make) in enumerate(cases):
         if number < first:
@@ -105,10 +122,11 @@ def main(folder: Path, source: str, first: int) -> None:
         try:
             model, inputs, expected = make()
             ov.save_model(model, folder / f"{name}.xml", compress_to_fp16=False)
-            outputs = answer(folder / f"{name}.xml", inputs)
-            held = {f"in{place}": value for place, value in enumerate(inputs)}
-            held |= {f"out{place}": value for place, value in enumerate(outputs)}
-            held |= {f"expected{place}": value for place, value in enumerate(expected)}
+            outputs = computed(runtime().read_model(folder / f"{name}.xml"), inputs)
+            held: dict[str, np.ndarray] = {}
+            for kind, values in (("in", inputs), ("out", outputs), ("expected", expected)):
+                for place, value in enumerate(values):
+                    held |= stored(f"{kind}{place}", np.asarray(value))
             np.savez(folder / f"{name}.npz", **held)
             print("=", name, flush=True)
         except Exception as error:

@@ -92,6 +92,11 @@ def _options(node: Node, kind: _Kind, directions: int) -> dict[str, Any]:
 def _bias(op: Builder, node: Node, kind: _Kind, bias: Value) -> Value:
     """[directions, gates * hidden] and zeros after it; with `linear_before_reset` the last gate's second bias."""
     if kind.target == "GRU" and node.attributes.get("linear_before_reset", False):
+        array = constant(bias)
+        if array is not None and array.shape[-1] % 4 == 0:
+            first, last = np.split(array, [array.shape[-1] // 4 * 3], 1)
+            nothing = np.zeros_like(first[:, : 2 * last.shape[1]])
+            return op.const(np.concatenate([first, nothing, last], 1), DType.of(array.dtype))
         parts = op.Split(bias, axis=1, num_outputs=4, _outputs=4)
         nothing = op.Mul(parts[0], number(op, 0, parts[0]))
         return op.Concat(*parts[:3], nothing, nothing, parts[3], axis=1)

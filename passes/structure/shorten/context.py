@@ -24,12 +24,14 @@ class Context:
         op: builds in it.
         knowledge: what is certain of its small values.
         given: the model's inputs, which may have defaults, but are no constants.
+        opset: of ai.onnx, where the graph goes.
     """
 
-    def __init__(self, op: Builder, knowledge: Knowledge, given: set[Value]) -> None:
+    def __init__(self, op: Builder, knowledge: Knowledge, given: set[Value], opset: int) -> None:
         self.op = op
         self.knowledge = knowledge
         self.given = given
+        self.opset = opset
 
     @property
     def graph(self) -> Graph:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from ...graph import Node, Value
+from ...graph import Graph, Node, Value
 from ...infer import words
-from .context import Context, Table, made_by, part_of_shape, static
+from .context import Context, Table, made_by, part_of_shape, permutation, static
 
 RECURRENT = words("GRU LSTM RNN")
 _BIAS, _LENGTHS, _STATES = 3, 4, (5, 6)
+_SPARE_OUTPUTS = RECURRENT | words("Dropout LayerNormalization MaxPool")
 
 
 def bias(context: Context, node: Node) -> Value | None:
@@ -54,8 +55,9 @@ def spare_inputs(context: Context, node: Node) -> bool:
 
 
 def _is_zero(context: Context, value: Value | None) -> bool:
-    filled = made_by(value, "Expand")
-    array = context.constant(value if filled is None else filled.inputs[0])
+    while (filled := made_by(value, "Expand", "Transpose", "Reshape", "Squeeze", "Unsqueeze")) is not None:
+        value = filled.inputs[0]
+    array = context.constant(value)
     return array is not None and bool((array == 0).all())
 
 
@@ -67,10 +69,27 @@ def _is_whole(context: Context, lengths: Value | None, data: Value | None, axis:
         return shape is not None and bool((array == shape[axis]).all())
     while (node := made_by(lengths, "Expand", "Cast")) is not None:
         lengths = node.inputs[0]
+    while (node := made_by(data, "Transpose")) is not None and (perm := permutation(node)) is not None:
+        data, axis = node.inputs[0], perm[axis]
     size = made_by(lengths, "Shape")
-    if size is None or size.inputs[0] is not data:
-        return False
-    return part_of_shape(size) == (axis, axis + 1)
+    return size is not None and size.inputs[0] is data and part_of_shape(size) == (axis, axis + 1)
+
+
+def spare_outputs(graph: Graph) -> bool:
+    """Take away the outputs that nobody uses and that need not be."""
+    changed = False
+    for node in graph.nodes:
+        if node.domain or node.op_type not in _SPARE_OUTPUTS:
+            continue
+        used = [bool(value.name) and (value in graph.outputs or bool(graph.uses(value))) for value in node.outputs]
+        count = max((place + 1 for place, is_used in enumerate(used) if is_used), default=1)
+        if count < len(node.outputs):
+            graph.replace_node(node, node.inputs, node.outputs[:count])
+            changed = True
+        if node.op_type in RECURRENT and count > 1 and not used[0] and node.outputs[0].name:
+            node.outputs[0].name = ""
+            changed = True
+    return changed
 
 
 RULES: Table = {"Add": [bias]}

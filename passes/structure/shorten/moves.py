@@ -17,6 +17,9 @@ def transpose(context: Context, node: Node) -> Value | None:
     data, perm = node.inputs[0], permutation(node)
     if data is None or perm is None:
         return None
+    around = _around_view(context, data, perm)
+    if around is not None:
+        return around
     before = made_by(data, "Transpose")
     first = permutation(before) if before is not None else None
     if before is not None and first is not None:
@@ -27,6 +30,33 @@ def transpose(context: Context, node: Node) -> Value | None:
     if seen is not None or before is None:
         return seen
     return context.op.Transpose(data, perm=perm, _types=[node.output.type])
+
+
+def _around_view(context: Context, data: Value, perm: list[int]) -> Value | None:
+    """Transpose(Squeeze(Transpose(x))), or with Unsqueeze: the axes of size 1 go or come where they stand in x."""
+    view = made_by(data, "Squeeze", "Unsqueeze")
+    before = made_by(view.inputs[0], "Transpose") if view is not None else None
+    order: list[int | None] = [*(permutation(before) or ())] if before is not None else []
+    axes, rank = context.integers(view.input(1)) if view is not None else None, data.rank
+    if view is None or before is None or not order or not axes or rank is None:
+        return None
+    if view.op_type == "Squeeze":
+        gone = {axis % len(order) for axis in axes}
+        order = [source for place, source in enumerate(order) if place not in gone]
+    else:
+        for axis in sorted(axis % rank for axis in axes):
+            order.insert(axis, None)
+    order = [order[axis] for axis in perm]
+    op, value = context.op, before.inputs[0]
+    left = sorted(source for source in order if source is not None)
+    gone = sorted({*range(before.output.rank or 0)} - {*left})
+    if gone:
+        value = op.Squeeze(value, context.sizes(gone))
+    moves = [left.index(source) for source in order if source is not None]
+    if moves != sorted(moves):
+        value = op.Transpose(value, perm=moves)
+    come = [place for place, source in enumerate(order) if source is None]
+    return op.Unsqueeze(value, context.sizes(come)) if come else value
 
 
 # shape ---------------------------------------------------------------------------------------------
@@ -41,13 +71,12 @@ def view(context: Context, node: Node) -> Value | None:
     base, steps = data, 0
     while base.producer is not None and _is_view(base.producer) and base.producer.inputs[0] is not None:
         base, steps = base.producer.inputs[0], steps + 1
-    if static(base) is not None and static(base) == static(node.output):
+    shape, target = static(node.output), _target(node.output)
+    if (shape is not None and shape == static(base)) or (target is not None and target == _target(base)):
         return base
-    shape = static(node.output)
     seen = context.viewed(base, lambda array: array.reshape(shape)) if shape is not None else None
     if seen is not None:
         return seen
-    target = _target(node.output)
     if target is None or not steps:
         return None
     return context.op.Reshape(base, context.sizes(target), _types=[node.output.type])
@@ -61,7 +90,7 @@ def _is_view(node: Node) -> bool:
 
 def _moves_ones(node: Node) -> bool:
     """Whether a Transpose leaves all dimensions of other sizes than 1 in their order."""
-    shape, perm = static(node.inputs[0]), permutation(node)
+    shape, perm = node.inputs[0].tensor.shape if node.inputs[0] is not None else None, permutation(node)
     if shape is None or perm is None:
         return False
     moved = [axis for axis in perm if shape[axis] != 1]

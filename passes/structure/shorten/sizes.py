@@ -9,6 +9,12 @@ from .context import Context, Table, made_by, part_of_shape, permutation, static
 
 def _shape(context: Context, data: Value | None, start: int, end: int) -> Value:
     """Dimensions of a value as an int64 vector."""
+    while end == start + 1 and (before := made_by(data, "Transpose")) is not None:
+        perm = permutation(before)
+        if perm is None:
+            break
+        data, start = before.inputs[0], perm[start]
+        end = start + 1
     whole = data is not None and end == data.rank
     types = [tensor(DType.INT64, end - start)]
     return context.op.Shape(data, start=start or None, end=None if whole else end, _types=types)
@@ -44,12 +50,10 @@ def slice_of_shape(context: Context, node: Node) -> Value | None:
 
 def size_of_transposed(context: Context, node: Node) -> Value | None:
     """One size of a transposed value is a size of the value."""
-    transposed, part = made_by(node.inputs[0], "Transpose"), part_of_shape(node)
-    perm = permutation(transposed) if transposed is not None else None
-    if transposed is None or not perm or part is None or part[1] - part[0] != 1:
+    part = part_of_shape(node)
+    if part is None or part[1] - part[0] != 1 or made_by(node.inputs[0], "Transpose") is None:
         return None
-    axis = perm[part[0]]
-    return _shape(context, transposed.inputs[0], axis, axis + 1)
+    return _shape(context, node.inputs[0], *part)
 
 
 def unsqueezed_size(context: Context, node: Node) -> Value | None:

@@ -11,13 +11,14 @@ from ...infer import words
 from ...opset.known import Knowledge
 from ...pipeline import PassResult
 from ...rewrite import Builder, Names, Rewriter
+from ...schemas import HUB_OPSET
 from ...tensor import TensorData
 from ...types import DType, merge
 from ..simplify import RemoveDead, handed_on
-from . import layers, moves, operands, sizes
+from . import layers, moves, norms, operands, sizes
 from .context import Context, joined
 
-_RULES = joined(sizes.RULES, moves.RULES, operands.RULES, operands.BROADCASTING, layers.RULES)
+_RULES = joined(sizes.RULES, moves.RULES, operands.RULES, operands.BROADCASTING, layers.RULES, norms.RULES)
 _MOST_ELEMENTS = 256  # of what is reckoned here and stands as a constant
 _KEPT = words("Constant DequantizeLinear Identity QuantizeLinear")
 
@@ -39,8 +40,11 @@ class Shorten:
 
         y: float32[2, 5, 4] = Add(x, w)
 
-    Sizes that are declared are taken at their word. What the model hands out keeps its name.
+    Sizes that are declared are taken at their word. What the model hands out keeps its name. Composite operators are
+    put together only where `opset` has them.
     """
+
+    opset: int = HUB_OPSET
 
     def __call__(self, graph: Graph) -> PassResult:
         names = Names()
@@ -52,11 +56,13 @@ class Shorten:
         knowledge = Knowledge(dict.fromkeys(given), left=sys.maxsize)
         modified = False
         for inner in graph.graphs():
-            context = Context(Builder(rewriter, inner), knowledge, given)
+            context = Context(Builder(rewriter, inner), knowledge, given, self.opset)
             for node in inner.topological():
                 modified |= _shorten(context, node, inner is graph)
         if modified:
             RemoveDead()(graph)
+        for inner in graph.graphs():
+            modified |= layers.spare_outputs(inner)
         return PassResult(graph, modified)
 
 
@@ -90,13 +96,13 @@ def _constant(context: Context, node: Node) -> Value | None:
 
 
 def _replace(context: Context, old: Value, new: Value, is_root: bool) -> bool:
-    """Let `new` stand for `old`; False where it can't, because the model hands `old` out."""
+    """Let `new` stand for `old`; False where that is so already as far as may be."""
     graph = context.graph
     handed_out = is_root and old in graph.outputs
     if handed_out and (new.producer is None or new in graph.outputs):
-        if new.data is not None and not graph.uses(new) and new not in graph.inputs:
-            graph.constants.remove(new)  # made just now
-        return False
+        if old.producer is not None and old.producer.op_type == "Identity":
+            return False
+        new = context.op.Identity(new, _types=[new.type])
     if handed_out or not graph.uses(new):
         old.name, new.name = new.name, old.name
         new.meta = old.meta or new.meta
