@@ -161,7 +161,7 @@ def _combined(node: Node, grids: list[Grid | None]) -> Grid | None:
             b = 1 / b
         return np.stack([np.outer(a, b).reshape(-1), np.maximum(most[:, None], more).reshape(-1)], axis=1)
     if _name(node) in ("Add", "Subtract") and any(grid is not None and not len(grid) for grid in grids):
-        return None if any(grid is None for grid in grids) else _ROUNDED_GRID
+        return _ROUNDED_GRID  # so is the sum, whatever is added
     first = grids if _name(node) in ("Add", "Concat", "Maximum", "Minimum", "Subtract") else grids[:1]
     known = [grid for grid in first if grid is not None]
     return np.concatenate(known) if len(known) == len(first) else None
