@@ -1,5 +1,7 @@
 """Convolutions, pooling, images."""
 
+import numpy as np
+
 from .building import floats, i64, node, outs, table
 
 
@@ -234,5 +236,195 @@ CASES = table(
             [floats(12, 2, 3, 2)],
             lambda x: node("BatchToSpace", 2, x, i64([1, 2, 3, 1]), i64([0, 1, 0, 0]), i64([0, 0, 2, 0])),
         ),
+        *[
+            back(
+                f"crop_{auto}_{name}",
+                (1, 2, 4, 5),
+                (2, 3, 4, 3),
+                i64(target),
+                auto_pad=auto,
+                **{"strides": [3, 2], **more},
+            )
+            for auto in ("explicit", "same_upper", "same_lower", "valid")
+            for name, target, more in (
+                ("odd", [10, 8], {}),
+                ("more", [7, 6], {}),
+                ("pads", [10, 8], {"pads_begin": [1, 2], "pads_end": [1, 0]}),
+                ("padding", [11, 9], {"output_padding": [1, 1]}),
+                ("dilations", [13, 10], {"dilations": [2, 2]}),
+                ("beyond", [15, 12], {}),
+            )
+        ],
+        back(
+            "crop_1d",
+            (1, 2, 5),
+            (2, 3, 3),
+            i64([8]),
+            strides=[2],
+            pads_begin=[0],
+            pads_end=[0],
+            dilations=[1],
+            output_padding=[0],
+            auto_pad="same_upper",
+        ),
+        back(
+            "crop_3d",
+            (1, 2, 3, 4, 2),
+            (2, 1, 2, 3, 3),
+            i64([5, 8, 4]),
+            strides=[2, 2, 2],
+            pads_begin=[0] * 3,
+            pads_end=[0] * 3,
+            dilations=[1] * 3,
+            output_padding=[0] * 3,
+            auto_pad="same_lower",
+        ),
+        *[
+            back(
+                f"group_{auto}",
+                (1, 4, 4, 4),
+                (2, 2, 3, 3, 2),
+                *shape,
+                op="GroupConvolutionBackpropData",
+                strides=[2, 2],
+                auto_pad=auto,
+            )
+            for auto, shape in (
+                ("same_upper", (i64([8, 8]),)),
+                ("same_lower", (i64([7, 8]),)),
+                ("valid", ()),
+                ("explicit", ()),
+            )
+        ],
+        *[
+            conv(f"dilated_{auto}", (1, 2, 7, 6), (3, 2, 3, 2), dilations=[2, 3], auto_pad=auto, strides=[2, 1])
+            for auto in ("same_upper", "same_lower")
+        ],
+        back("crop_far", (1, 2, 4, 5), (2, 3, 2, 2), i64([14, 11]), strides=[2, 2]),
+        *[
+            back(
+                f"crop_unknown_{auto}",
+                (1, 2, 4, 5),
+                (2, 3, 4, 3),
+                i64(goal),
+                auto_pad=auto,
+                strides=[3, 2],
+                shapes=[(-1,) * 4],
+                **more,
+            )
+            for auto, goal, more in (
+                ("explicit", [10, 8], {"pads_begin": [1, 2]}),
+                ("valid", [10, 14], {}),
+                ("same_lower", [12, 8], {}),
+                ("same_upper", [10, 10], {"output_padding": [1, 1]}),
+            )
+        ],
+        *[
+            pool(
+                f"{kind.lower()}_{opset}_3d_{name}",
+                opset,
+                kind,
+                (1, 2, 5, 6, 4),
+                **{"kernel": [2, 3, 2], "strides": [2, 2, 1], "pads_begin": [0, 1, 0], "pads_end": [1, 1, 0], **more},
+            )
+            for kind, opset, more, name in (
+                ("MaxPool", 1, {}, "plain"),
+                (
+                    "MaxPool",
+                    14,
+                    {"dilations": [1, 2, 1], "index_element_type": "i32", "axis": 2, "rounding_type": "ceil"},
+                    "ceil",
+                ),
+                ("AvgPool", 1, {"rounding_type": "ceil"}, "ceil"),
+                ("AvgPool", 16, {"dilations": [2, 1, 2], "rounding_type": "ceil_torch"}, "torch"),
+            )
+        ],
+        *[
+            pool(
+                f"avg_16_{name}_{exclude}",
+                16,
+                "AvgPool",
+                exclude_pad=exclude,
+                dilations=[2, 2],
+                pads_begin=[1, 1],
+                pads_end=[1, 0],
+                **more,
+            )
+            for exclude in (True, False)
+            for name, more in (
+                ("floor", {}),
+                ("ceil", {"rounding_type": "ceil"}),
+                ("torch", {"rounding_type": "ceil_torch"}),
+                ("same", {"auto_pad": "same_lower"}),
+            )
+        ],
+        *[
+            pool(
+                f"max_{opset}_{name}",
+                opset,
+                "MaxPool",
+                dilations=[2, 1],
+                index_element_type=kind,
+                axis=axis,
+                pads_begin=[1, 1],
+                pads_end=[1, 0],
+                **more,
+            )
+            for opset, name, kind, axis, more in (
+                (8, "ceil_dilated", "i64", 1, {"rounding_type": "ceil"}),
+                (14, "torch_dilated", "i32", -1, {"rounding_type": "ceil_torch"}),
+                (8, "same_dilated", "i64", 0, {"auto_pad": "same_upper"}),
+            )
+        ],
+        *[
+            (
+                f"col2im_{name}",
+                [floats(*shape)],
+                lambda x, given=given, target=target, kernel=kernel: node(
+                    "Col2Im", 15, x, i64(target), i64(kernel), **given
+                ),
+                *dynamic,
+            )
+            for name, shape, target, kernel, given in (
+                (
+                    "strides",
+                    (2, 12, 4),
+                    [5, 6],
+                    [2, 3],
+                    {"strides": [2, 3], "dilations": [1, 1], "pads_begin": [0, 0], "pads_end": [0, 0]},
+                ),
+                (
+                    "dilations",
+                    (1, 8, 6),
+                    [4, 6],
+                    [2, 2],
+                    {"strides": [1, 2], "dilations": [2, 1], "pads_begin": [0, 0], "pads_end": [0, 0]},
+                ),
+                (
+                    "pads",
+                    (1, 8, 12),
+                    [4, 3],
+                    [2, 2],
+                    {"strides": [1, 1], "dilations": [1, 1], "pads_begin": [1, 0], "pads_end": [0, 1]},
+                ),
+            )
+            for dynamic in ((),)
+        ],
+        *[
+            (
+                f"reverse_{batch}_{sequence}_{kind}",
+                [floats(3, 4, 2, 3), np.array([1, 3, 2] if batch in (0, -4, 3, -1) else [2, 1], kind)],
+                lambda x, n, batch=batch, sequence=sequence: node(
+                    "ReverseSequence", 1, x, n, batch_axis=batch, seq_axis=sequence
+                ),
+            )
+            for batch, sequence, kind in (
+                (0, 1, np.int32),
+                (2, 1, np.int64),
+                (3, 0, np.int32),
+                (-1, 1, np.float32),
+                (2, -1, np.int32),
+            )
+        ],
     ]
 )

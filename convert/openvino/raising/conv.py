@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,18 +20,19 @@ from .support import (
     choice,
     dtype_of,
     element_type,
-    fixed,
     given,
+    integers,
     limits,
     number,
     rank_of,
     reshaped,
     size,
     sizes,
+    vector,
     volume,
     with_front,
 )
-from .windows import AUTO_PAD, numbers, reach, spatial, window
+from .windows import AUTO_PAD, around, is_same, numbers, reach, settled, spatial, unpadded, window
 
 # convolutions --------------------------------------------------------------------------------------
 
@@ -53,15 +55,20 @@ def convolution(op: Builder, node: Node) -> Results:
     count = spatial(node, x)
     if node.op_type == "GroupConvolution":
         weights, groups = _merged_groups(op, node, weights)
-    return call(op, "Conv", x, weights, group=groups, **window(node, count, "strides", "dilations"))
+    inner, kernel = (sizes(value, range(2, count + 2)) for value in (x, weights))
+    made = settled(window(node, count, "strides", "dilations"), inner, kernel)
+    if is_same(made) and inner is None and kernel is not None and max(made["dilations"]) > 1:
+        x, made = around(op, x, made, kernel), unpadded(made)
+    return call(op, "Conv", x, weights, group=groups, **made)
 
 
 @rule(DOMAIN, "ConvolutionBackpropData", "GroupConvolutionBackpropData")
 def transposed_convolution(op: Builder, node: Node) -> Results:
     """ConvolutionBackpropData-1, GroupConvolutionBackpropData-1.
 
-    Without an output shape `auto_pad` other than "explicit" means no pads; with one the pads follow from it,
-    and for "same_upper" the larger part of an odd pad comes first, the other way round than in ONNX.
+    Without an output shape `auto_pad` other than "explicit" means no pads. With one, what is too much is cut off:
+    "explicit" cuts off the pads in front and the rest behind, "valid" all behind, and of an odd pad "same_upper" has
+    the larger part in front, the other way round than ONNX.
     """
     x, weights, groups = given(node, 0), given(node, 1), 1
     count = spatial(node, x)
@@ -70,32 +77,61 @@ def transposed_convolution(op: Builder, node: Node) -> Results:
     auto = choice(node, "auto_pad", "explicit", AUTO_PAD)
     made: dict[str, Any] = {name: numbers(node, name, 1, count) for name in ("strides", "dilations")}
     made["output_padding"] = numbers(node, "output_padding", 0, count)
-    if node.input(2) is not None:
-        shape = fixed(node, 2, "the output shape")
-        made.update(_pads_for(x, weights, shape, made, auto))
+    before = numbers(node, "pads_begin", 0, count) if auto == "NOTSET" else [0] * count
+    goal = node.input(2)
+    if goal is not None:
+        known = integers(goal), sizes(x, range(2, count + 2)), sizes(weights, range(2, count + 2))
+        pads = _pads_for(known, made, auto, before)
+        if pads is None:
+            whole = call(op, "ConvTranspose", x, weights, group=groups, **made)
+            return _cut(op, whole, vector(op, goal), auto, before)
+        made.update(pads)
     elif auto == "NOTSET":
-        made["pads"] = numbers(node, "pads_begin", 0, count) + numbers(node, "pads_end", 0, count)
+        made["pads"] = before + numbers(node, "pads_end", 0, count)
     return call(op, "ConvTranspose", x, weights, group=groups, **made)
 
 
-def _pads_for(x: Value, weights: Value, shape: list[int], window: dict[str, Any], auto: str) -> dict[str, Any]:
-    """The attributes that give a transposed convolution its output shape."""
-    axes = range(2, len(shape) + 2)
-    inner, kernel = sizes(x, axes), sizes(weights, axes)
-    if inner is None or kernel is None:
-        other = "SAME_LOWER" if auto == "SAME_UPPER" else "SAME_UPPER"
-        return {"output_shape": shape, "auto_pad": other}
+def _pads_for(
+    known: Sequence[list[int] | None], window: dict[str, Any], auto: str, before: list[int]
+) -> dict[str, Any] | None:
+    """The attributes that give a transposed convolution its output shape; None where they depend on unknown sizes.
+
+    `known` is the output shape, the sizes of the image and those of the kernel.
+    """
+    shape, inner, kernel = known
+    if shape is None or inner is None or kernel is None:
+        return None
     first, last, extra = [], [], []
-    for extent, width, target, stride, dilation, padding in zip(
-        inner, kernel, shape, window["strides"], window["dilations"], window["output_padding"], strict=True
-    ):
-        total = stride * (extent - 1) + (width - 1) * dilation + 1 + padding - target
-        extra.append(padding - min(total, 0))
-        small = max(total, 0) // 2
-        large = max(total, 0) - small
-        first.append(large if auto == "SAME_UPPER" else small)
-        last.append(small if auto == "SAME_UPPER" else large)
+    spans = reach(window, kernel)
+    for axis, (extent, span, target) in enumerate(zip(inner, spans, shape, strict=True)):
+        stride, padding = window["strides"][axis], window["output_padding"][axis]
+        total = stride * (extent - 1) + span + padding - target
+        if auto.startswith("SAME"):
+            small = max(total, 0) // 2
+            first.append(max(total, 0) - small if auto == "SAME_UPPER" else small)
+        else:
+            first.append(before[axis])
+        rest = total - first[axis]
+        last.append(max(rest, 0))
+        extra.append(padding - min(rest, 0))
+        if extra[axis] >= stride:  # more than ONNX adds
+            return None
     return {"pads": first + last, "output_padding": extra}
+
+
+def _cut(op: Builder, whole: Value, shape: Value, auto: str, before: list[int]) -> Value:
+    """A transposed convolution without pads brought to an output shape: cut off, or filled with zeros behind."""
+    count, zero = len(before), op.const([0])
+    full = op.Shape(whole, start=2)
+    first = op.const(before, DType.INT64)
+    if auto.startswith("SAME"):
+        total = op.Max(op.Sub(full, shape), zero)
+        first = op.Div(total, op.const([2]))
+        first = op.Sub(total, first) if auto == "SAME_UPPER" else first
+    end = op.Add(first, shape)
+    cut = op.Slice(whole, first, end, op.const(list(range(2, count + 2))))
+    behind = op.Max(op.Sub(end, full), zero)
+    return op.Pad(cut, op.Concat(op.const([0] * (count + 4)), behind, axis=0), number(op, 0, whole))
 
 
 # pooling -------------------------------------------------------------------------------------------
@@ -124,7 +160,9 @@ def _rounded(op: Builder, node: Node, x: Value, window: dict[str, Any], kernel: 
     """
     kind = choice(node, "rounding_type", "floor", {"floor": 0, "ceil": 1, "ceil_torch": 2})
     count = len(kernel)
-    if not kind or window.get("auto_pad", "NOTSET").startswith("SAME"):
+    if is_same(window):
+        return _Pool(settled(window, sizes(x, range(2, count + 2)), kernel))
+    if not kind:
         return _Pool(window)
     ceiled = {**window, "ceil_mode": 1}
     pads = window.get("pads") or [0] * (2 * count)

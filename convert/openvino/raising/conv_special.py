@@ -26,7 +26,7 @@ from .support import (
     sizes,
     steps,
 )
-from .windows import reach, window
+from .windows import same_pads, unpadded, window
 
 
 def _pads(node: Node, x: Value, made: dict[str, Any], kernel: list[int] | None) -> list[int]:
@@ -43,12 +43,7 @@ def _pads(node: Node, x: Value, made: dict[str, Any], kernel: list[int] | None) 
     extents = sizes(x, range(2, count + 2))
     if extents is None or kernel is None:
         raise Unsupported(node, f"auto_pad {node.attributes.get('auto_pad')} of sizes that aren't known")
-    total = [
-        max((-(-extent // stride) - 1) * stride + width - extent, 0)
-        for extent, stride, width in zip(extents, made["strides"], reach(made, kernel), strict=True)
-    ]
-    less, more = [item // 2 for item in total], [item - item // 2 for item in total]
-    return less + more if made["auto_pad"] == "SAME_UPPER" else more + less
+    return same_pads(made, extents, kernel)
 
 
 @rule(DOMAIN, "BinaryConvolution")
@@ -69,9 +64,9 @@ def binary_convolution(op: Builder, node: Node) -> Results:
     pad = float(node.attributes.get("pad_value", 0.0))
     pads = _pads(node, x, made, list(weights.shape[2:])) if pad else []
     if any(pads):
-        made = {"strides": made["strides"], "dilations": made["dilations"]}
-        around = op.const([0, 0, *pads[:count], 0, 0, *pads[count:]])
-        signs = op.Pad(signs, around, one if pad == 1 else other)
+        made = unpadded(made)
+        outside = op.const([0, 0, *pads[:count], 0, 0, *pads[count:]])
+        signs = op.Pad(signs, outside, one if pad == 1 else other)
     if given(node, 1).tensor.dtype is DType.UINT1:
         op.rewriter.notes.append(f"{node!r}: the lowest bit of a byte of weights is the first, as for the CPU runtime")
         lowest_first = np.unpackbits(np.packbits(weights.reshape(-1)), bitorder="little")[: weights.size]
@@ -92,7 +87,7 @@ def deformable_convolution(op: Builder, node: Node) -> Results:
         raise InvalidModel(f"{node!r}: it needs images and weights of 4 dimensions")
     made = window(node, 2, "strides", "dilations")
     kernel = sizes(weights, [2, 3])
-    made = {"strides": made["strides"], "dilations": made["dilations"], "pads": _pads(node, x, made, kernel)}
+    made = unpadded(made) | {"pads": _pads(node, x, made, kernel)}
     groups, deformable = (int(node.attributes.get(name) or 1) for name in ("group", "deformable_group"))
     if node.version >= 8 and node.attributes.get("bilinear_interpolation_pad", False):
         return op.DeformConv(x, weights, offset, None, mask, group=groups, offset_group=deformable, **made)

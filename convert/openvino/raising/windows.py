@@ -7,7 +7,8 @@ from typing import Any
 
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node, Value
-from .support import choice, rank_of
+from ....passes.rewrite import Builder
+from .support import choice, number, rank_of
 
 AUTO_PAD = {
     "explicit": "NOTSET",
@@ -49,3 +50,44 @@ def reach(window: dict[str, Any], kernel: Sequence[int]) -> list[int]:
     """How many pixels a dilated window spans along each axis."""
     dilations = window.get("dilations") or [1] * len(kernel)
     return [(width - 1) * dilation + 1 for width, dilation in zip(kernel, dilations, strict=True)]
+
+
+def same_pads(window: dict[str, Any], extents: Sequence[int], kernel: Sequence[int]) -> list[int]:
+    """The pads that `auto_pad` means with SAME_UPPER or SAME_LOWER, before each axis and then behind each."""
+    total = [
+        max((-(-extent // stride) - 1) * stride + span - extent, 0)
+        for extent, stride, span in zip(extents, window["strides"], reach(window, kernel), strict=True)
+    ]
+    less, more = [item // 2 for item in total], [item - item // 2 for item in total]
+    return less + more if window["auto_pad"] == "SAME_UPPER" else more + less
+
+
+def is_same(window: dict[str, Any]) -> bool:
+    """Whether the pads follow from the sizes of the image."""
+    return str(window.get("auto_pad", "")).startswith("SAME")
+
+
+def settled(window: dict[str, Any], extents: Sequence[int] | None, kernel: Sequence[int] | None) -> dict[str, Any]:
+    """A window with pads in numbers where `auto_pad` meets dilations, which ONNX Runtime doesn't take together."""
+    if not is_same(window) or extents is None or kernel is None or max(window["dilations"]) == 1:
+        return window
+    return unpadded(window) | {"pads": same_pads(window, extents, kernel)}
+
+
+def unpadded(window: dict[str, Any]) -> dict[str, Any]:
+    """The same window without pads."""
+    return {name: item for name, item in window.items() if name not in ("pads", "auto_pad")}
+
+
+def around(op: Builder, x: Value, window: dict[str, Any], kernel: Sequence[int]) -> Value:
+    """An image of unknown sizes with the zeros around it that `auto_pad` means with SAME_UPPER or SAME_LOWER."""
+    one, zero = op.const([1]), op.const([0])
+    step, extents = op.const(window["strides"]), op.Shape(x, start=2)
+    windows = op.Div(op.Add(extents, op.const([stride - 1 for stride in window["strides"]])), step)
+    needed = op.Add(op.Mul(op.Sub(windows, one), step), op.const(reach(window, kernel)))
+    total = op.Max(op.Sub(needed, extents), zero)
+    less = op.Div(total, op.const([2]))
+    more = op.Sub(total, less)
+    before, behind = (less, more) if window["auto_pad"] == "SAME_UPPER" else (more, less)
+    outer = op.const([0, 0])
+    return op.Pad(x, op.Concat(outer, before, outer, behind, axis=0), number(op, 0, x))
