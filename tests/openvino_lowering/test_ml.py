@@ -190,6 +190,17 @@ def test_support_vectors(openvino: Runner, kernel: str) -> None:
     check(openvino, "SVMClassifier", ROWS, outputs=2, coefficients=weights, **classes, **given)
 
 
+@pytest.mark.parametrize("counts", [[3, 2], [2, 1, 2]], ids=["two", "three"])
+def test_probabilities_of_support_vectors(openvino: Runner, counts: list[int]) -> None:
+    rng = np.random.default_rng(5)
+    pairs = len(counts) * (len(counts) - 1) // 2
+    vectors, weights = ([float(v) for v in rng.normal(size=size).astype(np.float32)] for size in (15, 10))
+    options: Any = {"kernel_type": "RBF", "kernel_params": [0.3, 0.0, 0.0], "support_vectors": vectors, "version": 1}
+    options |= {"coefficients": weights[: 5 * (len(counts) - 1)], "vectors_per_class": counts, "rho": [0.1] * pairs}
+    chances: Any = {"prob_a": [-2.0, 1.5, -0.5][:pairs], "prob_b": [0.1, -0.3, 0.2][:pairs]}
+    check(openvino, "SVMClassifier", ROWS, outputs=2, classlabels_ints=[4, 7, 9][: len(counts)], **options, **chances)
+
+
 @pytest.mark.parametrize("modes", [ONE_MODE, ALL_MODES], ids=["one", "all"])
 @pytest.mark.parametrize("aggregate", ["SUM", "AVERAGE", "MIN", "MAX"])
 def test_tree_regressors(openvino: Runner, modes: list[str], aggregate: str) -> None:

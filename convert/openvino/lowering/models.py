@@ -11,6 +11,7 @@ from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....runtime.kernels.base import Attributes
 from ....runtime.kernels.ml import labels_of
+from .coupling import coupled
 from .ml import DOMAIN, as_floats, best_of, floats, named, rows_of, transformed
 from .tools import i64, required, static_dim
 
@@ -102,15 +103,15 @@ def svm_regressor(op: Builder, node: Node) -> Value:
 
 @rule(DOMAIN, "SVMClassifier")
 def svm_classifier(op: Builder, node: Node) -> list[Value]:
-    """The class with most votes of the pairwise machines, and the machines' scores.
+    """The class with most votes of the pairwise machines, and the classes' probabilities or the machines' scores.
 
-    Two classes: the negative score and the score. Without support vectors there is one vector for each class.
+    Two classes without probabilities: the negative score and the score. Without support vectors there is one vector
+    for each class.
     """
     attrs, rows = Attributes(node), as_floats(op, node, required(node, 0))
     labels = attrs.strings("classlabels_strings", ()) or attrs.ints("classlabels_ints", ())
     counts = attrs.ints("vectors_per_class", ())
-    if attrs.floats("prob_a", ()):
-        raise Unsupported(node, "probabilities of a support vector machine, which are found by iteration")
+    slopes = attrs.floats("prob_a", ())
     if not counts:
         vectors = _matrix(attrs, "coefficients", len(attrs.floats("coefficients")) // len(labels))
         scores = op.Add(_similarity(op, node, attrs, rows, vectors), floats(op, attrs.floats("rho")[0]))
@@ -118,7 +119,10 @@ def svm_classifier(op: Builder, node: Node) -> list[Value]:
     else:
         pairs = _pairwise(op, node, attrs, rows, counts)
         best = best_of(op, _votes(op, pairs, len(counts)))
-        scores = op.Concat(op.Negative(pairs), pairs, axis=1) if len(counts) == 2 else pairs
+        if slopes:
+            scores = coupled(op, pairs, slopes, attrs.floats("prob_b"), len(counts))
+        else:
+            scores = op.Concat(op.Negative(pairs), pairs, axis=1) if len(counts) == 2 else pairs
     return [named(op, node, best, labels), transformed(op, node, scores, attrs.string("post_transform"))]
 
 
