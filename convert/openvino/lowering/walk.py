@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ....passes.graph import Graph, Node, Value
 from ....passes.infer import infer
 from ....passes.pipeline import Pipeline
@@ -13,8 +11,9 @@ from ....passes.structure.sequences import SequencesToStacks
 from ....passes.structure.simplify import RemoveDead
 from ....passes.structure.slots import PruneSlots
 from ..build import OPENVINO
-from ..dialect import DOMAIN, META, Net
+from ..dialect import DOMAIN
 from ..names import align_results, name_anew
+from ..origin import ORIGIN
 from . import (
     attention,
     branches,
@@ -42,6 +41,7 @@ from .admission import check_types, limits, without_containers
 from .context import Context
 from .fold import folded
 from .functions import by_function
+from .marks import mark
 from .prune import prune
 from .restore import restore
 from .states import assign_variables, read_variables
@@ -76,7 +76,7 @@ RULES = {key: [folded, *rules] for key, rules in _RULES.items()}
 
 
 def _without_rule(op: Builder, node: Node) -> list[Value]:
-    if node.domain == DOMAIN:
+    if node.domain == DOMAIN or ORIGIN in (node.meta or {}):  # a layer that was restored, of whatever version
         return list(op.copy(node))
     made = folded(op, node)
     return by_function(op, node) if made is None else made
@@ -108,9 +108,8 @@ def lower_graph(graph: Graph) -> Graph:
     rewriter = Rewriter(OPENVINO, RULES, fallback=_without_rule, context=context)
     lowered = rewriter.run(source)
     prune(lowered)
-    if context.compressed:
-        _keep_activations(lowered)
     lowered.meta[NOTES] = [*lowered.meta.get(NOTES, ()), *settled, *rewriter.notes, *limits(source)]
+    lowered.meta[NOTES] += mark(lowered, context)
     fixed = [value.name for value in lowered.inputs if value.data is not None]
     if fixed:
         lowered.meta[NOTES].append(f"inputs with a default are constants: {', '.join(fixed)}")
@@ -118,19 +117,3 @@ def lower_graph(graph: Graph) -> Graph:
     assign_variables(lowered, assigned)
     name_anew(lowered)
     return lowered
-
-
-_OPTIONS = ("runtime_options", {}, (("DYNAMIC_QUANTIZATION_GROUP_SIZE", {"value": "0"}, ()),))
-
-
-def _keep_activations(graph: Graph) -> None:
-    """Tell OpenVINO not to quantize what is multiplied by quantized weights, as it does by itself."""
-    net = graph.meta.get(META) or Net()
-    known = net.rt_info[2] if net.rt_info is not None else ()
-    if all(child[0] != _OPTIONS[0] for child in known):
-        graph.meta[META] = replace(net, rt_info=("rt_info", {}, (*known, _OPTIONS)))
-    graph.meta[NOTES] = [
-        *graph.meta.get(NOTES, ()),
-        "runtime_options say DYNAMIC_QUANTIZATION_GROUP_SIZE 0: otherwise OpenVINO's CPU quantizes what is multiplied "
-        "by quantized weights, which is faster and less accurate",
-    ]
