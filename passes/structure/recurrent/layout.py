@@ -182,6 +182,9 @@ def _gather(reader: Reader, node: Node) -> Known:
     if isinstance(known, Whole) and isinstance(index, Step):
         return _stepped(reader, known, index, axis, index.rank)
     vector = reader.vector(node.inputs[0])
+    if vector.axes[vector.axis(axis)] == "wide" and node.inputs[1] is not None and node.inputs[1].rank == 0:
+        place = vector.axis(axis)  # whichever is taken
+        return vector.with_axes(name for other, name in enumerate(vector.axes) if other != place)
     places = reader.integers(node.inputs[1])
     if places is None or not isinstance(index, np.ndarray):
         raise NotRecurrent("its body looks values up at places that aren't constant")
@@ -200,7 +203,10 @@ def _concat(reader: Reader, node: Node) -> Known:
     first = next((known for known in knowns if isinstance(known, Vector)), None)
     if first is None:
         return reader.vector(node.inputs[0])
-    if first.axes[first.axis(node.attributes.get("axis", 0))] != "feature":
+    place = first.axis(node.attributes.get("axis", 0))
+    if first.axes[place] == "one" and all(value is node.inputs[0] for value in node.inputs):
+        return first.with_axes("wide" if axis == place else name for axis, name in enumerate(first.axes))
+    if first.axes[place] != "feature":
         raise NotRecurrent("its body joins something else than features")
     parts = []
     for value, known in zip(node.inputs, knowns, strict=True):

@@ -83,10 +83,11 @@ def found(graph: Graph, loop: Loop, outside: Outside) -> Found:
     """
     reasons: list[NotRecurrent] = []
     for hoist, feature in ((False, -1), (True, -1), (False, 0)):
+        reader = Reader(outside, _READINGS, feature, hoist)
         try:
-            return _Attempt(graph, loop, outside, Reader(outside, _READINGS, feature, hoist)).found()
+            return _Attempt(graph, loop, outside, reader).found()
         except NotRecurrent as reason:
-            reasons.append(reason)
+            reasons.insert(0 if reader.hoisted else len(reasons), reason)
     raise reasons[0]
 
 

@@ -176,6 +176,14 @@ def _activation(reader: Reader, node: Node) -> Known:
     return reader.vector(node.inputs[0]).each(lambda part: part.applied(node.op_type, *parameters))
 
 
+def _prelu(reader: Reader, node: Node) -> Known:
+    slope = reader.array(node.inputs[1])
+    if slope is None or len(np.unique(slope)) != 1:
+        raise NotRecurrent("its body has a PRelu of many slopes")
+    alpha = float(slope.reshape(-1)[0])
+    return reader.vector(node.inputs[0]).each(lambda part: part.applied("LeakyRelu", alpha))
+
+
 def _exp(reader: Reader, node: Node) -> Known:
     return reader.vector(node.inputs[0]).each(lambda part: part.applied("Exp"))
 
@@ -242,6 +250,7 @@ READINGS: Readings = {
     "Min": _extreme,
     "Mul": _mul,
     "Neg": _neg,
+    "PRelu": _prelu,
     "Sub": _combined(-1.0),
     "Sum": _sum,
 }

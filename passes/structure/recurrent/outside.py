@@ -164,6 +164,11 @@ class Outside:
             return [size for piece in known for size in piece] if len(known) == len(pieces) else None
         if node.op_type in ("Cast", "Unsqueeze", "Squeeze", "Reshape"):
             return self.sizes(first)
+        if node.op_type == "Where":  # OpenVINO's loops have no bound where their count is below 0
+            test, least = first.producer, None if first.producer is None else self.number(first.producer.input(1))
+            tested = self.sizes(test.inputs[0]) if test is not None and _is(test, "Less") and least == 0 else None
+            never = tested is not None and all(not isinstance(size, int) or size >= 0 for size in tested)
+            return self.sizes(node.inputs[2]) if never else None
         if node.op_type in ("Gather", "Slice"):
             known = self.sizes(first)
             places = [self.array(item) for item in node.inputs[1:]]

@@ -116,6 +116,7 @@ class Reader:
         table: operator -> what it makes.
         feature: the axis of the features in states and steps, -1 or 0.
         hoist: whether sequences that are the product of another one and a matrix are read as that.
+        hoisted: whether there were any.
         captured: what stands around the loop for what its body captures.
         values: what is known by now.
         sequences: by the names of their `Source`s.
@@ -127,6 +128,7 @@ class Reader:
     feature: int = -1
     hoist: bool = False
     captured: dict[Value, Value] = field(default_factory=dict)
+    hoisted: bool = False
     values: dict[Value, Known] = field(default_factory=dict)
     sequences: dict[str, Taken] = field(default_factory=dict)
     lengths: dict[str, Value | int] = field(default_factory=dict)
@@ -154,6 +156,7 @@ class Reader:
         hoisted = self._hoisted(value, axis) if self.hoist else None
         if hoisted is not None:
             root, axes, vector = hoisted
+            self.hoisted = True
         else:
             root, axes = value, named(value.tensor.shape, self.feature, axis)
             vector = None

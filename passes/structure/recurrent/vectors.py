@@ -14,7 +14,7 @@ from .algebra import NotRecurrent, Sum, constant
 
 Array = np.ndarray[Any, Any]
 Axis = str
-"""time, batch, feature, or one: an axis of one entry."""
+"""time, batch, feature, one (an axis of one entry) or wide (all entries of the axis are the same)."""
 Axes = tuple[Axis, ...]
 
 

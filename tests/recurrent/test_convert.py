@@ -1,0 +1,163 @@
+"""`convert(..., fuse_recurrent=True)` and `--fuse-recurrent`: the report, the proof, and loops in loops."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from backedge.convert import convert, load
+from backedge.convert.cli import main
+from backedge.convert.files import to_dialect, to_hub
+from backedge.convert.format import FORMATS
+from backedge.passes.loop import is_loop
+from backedge.runtime.executor import Executor
+
+from . import grus, iterators, lstms, models
+from .models import Case
+from .near_misses import CASES as NEAR_MISSES
+from .test_fuse import VARIANTS, Variant, assert_same, fused, recurrent_operators, saved
+
+
+def operators(path: Path) -> list[str]:
+    return [node.op_type for _, node in load(path).walk()]
+
+
+@pytest.mark.parametrize("suffix", [".onnx", ".xml"])
+def test_convert_proves_what_it_fused(suffix: str, tmp_path: Path) -> None:
+    source = saved(grus.CASES[0], VARIANTS[0], tmp_path)
+    report = convert(source, tmp_path / f"out{suffix}", fuse_recurrent=True, verify=4)
+    assert report.verdict == "equal" and report.written
+    assert report.notes == ["the loop 'h_last, ys' is a GRU of 4 units"]
+    assert {"GRU", "GRUSequence"} & set(report.operators)
+    assert not {"Scan", "Loop", "TensorIterator"} & set(operators(tmp_path / f"out{suffix}"))
+
+
+def test_open_sizes_are_proven_too(tmp_path: Path) -> None:
+    source = saved(lstms.FLAX, VARIANTS[2], tmp_path)
+    report = convert(source, tmp_path / "out.onnx", fuse_recurrent=True, verify=6)
+    assert report.verdict == "equal" and report.written
+    assert report.operators["LSTM"] == report.operators["If"] == 1
+
+
+def test_without_the_option_nothing_changes(tmp_path: Path) -> None:
+    source = saved(grus.CASES[0], VARIANTS[0], tmp_path)
+    report = convert(source, tmp_path / "out.onnx", verify=0)
+    assert report.notes == []
+    assert str(load(tmp_path / "out.onnx")) == str(load(source))
+
+
+def test_what_is_none_is_told_and_left(tmp_path: Path) -> None:
+    source = saved(NEAR_MISSES[0], VARIANTS[0], tmp_path)
+    report = convert(source, tmp_path / "out.onnx", fuse_recurrent=True, verify=0)
+    (note,) = report.notes
+    assert note.startswith("the loop 'h_last, c_last, ys' is no recurrent operator: ")
+    assert str(load(tmp_path / "out.onnx")) == str(load(source))
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = saved(lstms.FLAX, VARIANTS[0], tmp_path)
+    arguments = [str(source), str(tmp_path / "out.onnx"), "--fuse-recurrent", "--verify", "0", "--json", "-"]
+    with pytest.raises(SystemExit) as ended:
+        main(["convert", *arguments])
+    assert ended.value.code == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["notes"] == ["the loop 'h_last, c_last, ys' is an LSTM of 4 units"]
+    assert report["target"]["operators"]["LSTM"] == 1
+
+
+def test_another_opset_at_once(tmp_path: Path) -> None:
+    source = saved(grus.CASES[0], VARIANTS[0], tmp_path)
+    report = convert(source, tmp_path / "out.onnx", opset=11, fuse_recurrent=True, verify=0)
+    assert report.opset == 11 and report.operators["GRU"] == 1
+    assert convert(source, tmp_path / "low.onnx", opset="min", fuse_recurrent=True, verify=0).operators["GRU"] == 1
+
+
+def test_half_precision(tmp_path: Path) -> None:
+    text = lstms.FLAX.text.replace("float[", "float16[")
+    rng = np.random.default_rng(0)
+    known = models.sizes()
+    weights = {
+        name: (rng.standard_normal(models.shape_of(str(shape), known)) * 0.5).astype(np.float16)
+        for name, shape in lstms.APART.items()
+    }
+    source = saved(replace(lstms.FLAX, text=text, weights=dict(weights)), VARIANTS[0], tmp_path)
+    graph = fused(source, "onnx")
+    assert recurrent_operators(graph) == {"LSTM": 1}
+    inputs = models.inputs(onnx.load(source))
+    before, after = Executor(to_hub(load(source))).run(inputs), Executor(to_hub(graph)).run(inputs)
+    for name, value in before.items():
+        assert after[name].dtype == np.float16
+        np.testing.assert_allclose(after[name].astype(np.float32), value.astype(np.float32), atol=4e-3)
+
+
+NESTED = Case(
+    "in_a_loop_in_a_branch",
+    """recurrent (float[T,B,I] xs, float[B,H] h0, int64 rounds, bool really) => (float[B,H] hn) {
+      hn = If(really) <then_branch = many () => (float[B,H] last) {
+        yes = Constant<value = bool {1}>()
+        last = Loop(rounds, yes, h0) <body = round (int64 k, bool on, float[B,H] a) => (bool go, float[B,H] b) {
+          go = Identity(on)
+          b = Scan<num_scan_inputs = 1, body = step (float[B,H] h, float[B,I] x) => (float[B,H] h_next) {
+            zx = MatMul(x, w)
+            zh = MatMul(h, r)
+            z = Add(zx, zh)
+            h_next = Tanh(z)
+          }>(a, xs)
+        }>
+      }, else_branch = none () => (float[B,H] same) { same = Identity(h0) }>
+    }""",
+    {"w": "I,H", "r": "H,H"},
+    "RNN",
+)
+
+
+@pytest.mark.parametrize("variant", [VARIANTS[0], VARIANTS[2]])
+def test_a_recurrence_inside_others(variant: Variant, tmp_path: Path) -> None:
+    source = saved(NESTED, variant, tmp_path)
+    graph = fused(source, "onnx")
+    assert recurrent_operators(graph) == {"RNN": 1}
+    assert [node.op_type for _, node in graph.walk() if node.op_type in ("Loop", "Scan")] == ["Loop"]
+    hub = to_hub(graph)
+    assert sum(is_loop(node) for _, node in hub.walk()) == 1
+    for rounds in (0, 1, 3):
+        for really in (True, False):
+            inputs = models.inputs(onnx.load(source), rounds)
+            inputs |= {"rounds": np.array(rounds), "really": np.array(really)}
+            assert_same(Executor(to_hub(load(source))).run(inputs), Executor(hub).run(inputs))
+
+
+WRITTEN_OUT = {  # what OpenVINO has no sequence for goes there as a loop
+    "LSTM_forward_whole_open": {"activations": ["HardSigmoid", "Elu", "Softsign"], "activation_beta": [0.4]},
+    "LSTM_reverse_whole_fixed": {"input_forget": 1},
+    "LSTM_forward_lengths_fixed": {"activations": ["Sigmoid", "LeakyRelu", "Tanh"], "activation_alpha": [0.2]},
+    "GRU_forward_lengths_open": {"activations": ["HardSigmoid", "Tanh"], "linear_before_reset": 1, "clip": 0.5},
+    "GRU_reverse_whole_open": {"activations": ["Sigmoid", "Softplus"]},
+    "RNN_reverse_whole_fixed": {"activations": ["Elu"]},
+    "LSTM_forward_lengths_open": {},
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN_OUT)
+def test_what_was_written_out_for_openvino_comes_back(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(iterators.OPTIONS, name, WRITTEN_OUT[name])
+    source, lowered = tmp_path / "m.onnx", tmp_path / "m.xml"
+    onnx.save(iterators.model(name), source)
+    FORMATS["openvino"].write(to_dialect(load(source), FORMATS["openvino"]), lowered)
+    assert not recurrent_operators(load(lowered))
+    graph = fused(lowered, "onnx")
+    kind, _, lengths, _ = name.split("_")
+    assert recurrent_operators(graph) == {kind: 1}
+    rng = np.random.default_rng(0)
+    inputs = {"x": rng.standard_normal((5, 2, 3)), "h0": rng.standard_normal((1, 2, 4))}
+    if kind == "LSTM":
+        inputs["c0"] = rng.standard_normal((1, 2, 4))
+    inputs = {key: value.astype(np.float32) for key, value in inputs.items()}
+    if lengths == "lengths":
+        inputs["lengths"] = np.array([3, 5], np.int32)
+    assert_same(Executor(to_hub(load(source))).run(inputs), Executor(to_hub(graph)).run(inputs))
