@@ -18,6 +18,7 @@ from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
+from .sampling import in_float32
 from .support import (
     Results,
     cast,
@@ -112,6 +113,7 @@ def _pool(op: Builder, node: Node) -> _Pool:
 
 
 @rule(DOMAIN, "AdaptiveAvgPool")
+@in_float32
 def adaptive_avg_pool(op: Builder, node: Node) -> Results:
     """AdaptiveAvgPool-8 of one to three axes: the mean along one axis after the other."""
     pool = _pool(op, node)

@@ -11,7 +11,7 @@ from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .sampling import pixels
+from .sampling import in_float32, pixels
 from .support import (
     Results,
     cast,
@@ -76,6 +76,7 @@ def binary_convolution(op: Builder, node: Node) -> Results:
 
 
 @rule(DOMAIN, "DeformableConvolution")
+@in_float32
 def deformable_convolution(op: Builder, node: Node) -> Results:
     """DeformableConvolution-1, -8 (a mask, `bilinear_interpolation_pad`).
 

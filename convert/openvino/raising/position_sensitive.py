@@ -9,7 +9,7 @@ from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .sampling import Listed, Pixels, listed, pixels, single
+from .sampling import Listed, Pixels, in_float32, listed, pixels, single
 from .support import (
     Results,
     cast,
@@ -43,6 +43,7 @@ def _positive(node: Node, name: str, default: int | None = None) -> int:
 
 
 @rule(DOMAIN, "PSROIPooling")
+@in_float32
 def psroi_pooling(op: Builder, node: Node) -> Results:
     """PSROIPooling-1: the mean of a cell's pixels ("average"), or of one sample for each bin of a region ("bilinear").
 
@@ -137,6 +138,7 @@ def _through(op: Builder, start: Value, end: Value, bins: int, cells: int, last:
 
 
 @rule(DOMAIN, "DeformablePSROIPooling")
+@in_float32
 def deformable_psroi_pooling(op: Builder, node: Node) -> Results:
     """DeformablePSROIPooling-1: the mean of the samples on the image, in cells that offsets may move (input 2)."""
     choice(node, "mode", "bilinear_deformable", {"bilinear_deformable": True})

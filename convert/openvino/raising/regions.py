@@ -15,7 +15,7 @@ from ....passes.rewrite import Builder, collect, combine, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
 from . import position_sensitive
-from .sampling import listed, pixels
+from .sampling import in_float32, listed, pixels
 from .support import Results, call, cast, choice, given, number, required, steps
 
 _ALIGNED = {"asymmetric": "output_half_pixel", "half_pixel_for_nn": "half_pixel", "half_pixel": "half_pixel"}
@@ -33,6 +33,7 @@ def _cells(node: Node) -> tuple[int, int]:
 
 
 @rule(DOMAIN, "ROIAlign")
+@in_float32
 def roi_align(op: Builder, node: Node) -> Results:
     """ROIAlign-3, -9 (`aligned_mode`; "half_pixel" also moves the boxes by half a pixel of the image).
 
@@ -89,6 +90,7 @@ def _greatest_of_any(
 
 
 @rule(DOMAIN, "ROIAlignRotated")
+@in_float32
 def roi_align_rotated(op: Builder, node: Node) -> Results:
     """ROIAlignRotated-15: boxes by centre, sizes and angle (counted clockwise with `clockwise_mode`)."""
     x, boxes, batches = given(node, 0), given(node, 1), cast(op, given(node, 2), DType.INT64)
@@ -176,6 +178,7 @@ def _channels_second(op: Builder, value: Value) -> Value:
 
 
 @rule(DOMAIN, "ROIPooling")
+@in_float32
 def roi_pooling(op: Builder, node: Node) -> Results:
     """ROIPooling-2: "max" over cells of whole pixels; "bilinear" takes one sample for each cell, the corners being
     shares of the image. Regions from the first of a batch below 0 on are 0."""

@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node, Value
-from ....passes.rewrite import Builder
+from ....passes.rewrite import Builder, Rule
 from ....passes.types import DType
-from .support import cast, dimension, number, rank_of, reckoned, shaped, size
+from .support import cast, dimension, given, number, rank_of, reckoned, shaped, size
+
+_HALF = (DType.FLOAT16, DType.BFLOAT16)
+
+
+def in_float32(function: Rule) -> Rule:
+    """A rule that is also right for images in half precision, which OpenVINO computes in single."""
+
+    @functools.wraps(function)
+    def compute(op: Builder, node: Node) -> Value | Sequence[Value] | None:
+        dtype = given(node).tensor.dtype
+        if dtype not in _HALF:
+            return function(op, node)
+        node.inputs = [
+            cast(op, value, DType.FLOAT32) if value is not None and value.tensor.dtype in _HALF else value
+            for value in node.inputs
+        ]
+        made = function(op, node)
+        return cast(op, made, dtype) if isinstance(made, Value) else made
+
+    return compute
 
 
 class Pixels(NamedTuple):
