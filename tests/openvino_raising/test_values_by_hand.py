@@ -6,6 +6,8 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
+from backedge.convert.files import to_dialect
+from backedge.convert.format import FORMATS
 from backedge.passes.errors import InvalidModel, Unsupported
 from backedge.passes.types import DType, tensor
 
@@ -252,3 +254,17 @@ def test_attention_that_only_goes_forward():
     node = hand.graph.add_node("AUGRUCell", given, ["y"], attributes, domain="ie_internal_opset", name="cell")
     with pytest.raises(Unsupported, match=r"clip is 0\.5"):
         hand.raised(node.output)
+
+
+def test_a_layer_of_passes_comes_back_as_it_was():
+    hand = Hand()
+    x = hand.input(noise(2, 3))
+    node = hand.graph.add_node(
+        "RMS", [x], [("y", x.type)], {"epsilon": "0.1"}, domain="ie_internal_opset", name="scaled"
+    )
+    raised = hand.raised(node.output)
+    assert [one.op_type for one in raised.nodes] == ["RMSNormalization"]
+    lowered = to_dialect(raised, FORMATS["openvino"])
+    assert [(one.domain, one.op_type, one.attributes) for one in lowered.nodes] == [
+        ("ie_internal_opset", "RMS", {"epsilon": "0.1"})
+    ]

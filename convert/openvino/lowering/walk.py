@@ -33,6 +33,7 @@ from . import (
     recurrent,
     reduce,
     shape,
+    splitting,
     text,
     training,
     trees,
@@ -68,6 +69,7 @@ _RULES = combine(
     recurrent.RULES,
     reduce.RULES,
     shape.RULES,
+    splitting.RULES,
     training.RULES,
     trees.RULES,
 )
