@@ -57,6 +57,14 @@ def folded(op: Builder, node: Node) -> list[Value] | None:
     inputs = [value for value in node.inputs if value is not None]
     if not inputs or node.regions or node.op_type in _KEPT or not all(map(_is_small, inputs)):
         return None
+    return computed(op, node, _MOST_DATA)
+
+
+def computed(op: Builder, node: Node, most: int | None = None) -> list[Value] | None:
+    """The outputs of an operator on constants, as constants of no more than `most` elements; None where that fails."""
+    inputs = [value for value in node.inputs if value is not None]
+    if any(value.data is None for value in inputs):
+        return None
     if any(value.tensor.dtype in (None, DType.STRING) for value in node.outputs if value.name):
         return None
     graph = Graph("hub")
@@ -75,8 +83,9 @@ def folded(op: Builder, node: Node) -> list[Value] | None:
         results = Executor(graph, never_compile).run({})
     except BackedgeError:
         return None
-    if any(result is None or isinstance(result, list) or result.size > _MOST_DATA for result in results.values()):
-        return None
+    for result in results.values():
+        if result is None or isinstance(result, list) or (most is not None and result.size > most):
+            return None
     found: list[Value] = []
     for old, new in zip(node.outputs, made.outputs, strict=True):
         dtype = old.tensor.dtype

@@ -15,6 +15,7 @@ from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..ties import has_exact_ties
 from .context import context_of
+from .fold import computed
 from .tools import (
     LARGEST,
     axis_of,
@@ -116,6 +117,9 @@ def quantize_linear(op: Builder, node: Node) -> Value:
     precision = node.attributes.get("precision")
     working = DTYPES[precision] if precision else dtype_of(node, scale)
     _check_scale(node, scale)
+    summand = computed(op, node) if _is_summand(x) else None
+    if summand is not None:
+        return summand[0]
     x, scale = convert(op, node, x, working), convert(op, node, scale, working)
     faked = _faked(op, node, x, scale, zero, dtype)
     if faked is not None:
@@ -152,11 +156,23 @@ def _in_blocks(op: Builder, node: Node, x: Value) -> tuple[int, Value] | None:
     return axis, op.const(array.reshape(*array.shape[:axis], -1, block, *array.shape[axis + 1 :]), dtype_of(node, x))
 
 
+def _is_summand(x: Value) -> bool:
+    """A constant for a number, or for each channel, that is no bias of a convolution: those are 32 bits wide.
+
+    OpenVINO dies of sums with one that is kept narrow.
+    """
+    data = x.data
+    return data is not None and data.dtype is not DType.INT32 and sum(size > 1 for size in data.shape) <= 1
+
+
 @rule("", "DequantizeLinear")
 def dequantize_linear(op: Builder, node: Node) -> Value:
     """(x - zero) * scale. The zero point of a constant stays narrow, too; that of other data is a float, without
     which OpenVINO doesn't fuse it with what quantized them."""
     x, scale, zero = required(node, 0), required(node, 1), node.input(2)
+    summand = computed(op, node) if _is_summand(x) else None
+    if summand is not None:
+        return summand[0]
     working, stated = _work_type(node, x, scale), node.attributes.get("output_dtype")
     offset = None if zero is None else zero.array()
     if offset is not None and not offset.astype(np.float32).any():
