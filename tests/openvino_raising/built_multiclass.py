@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .building import i32, i64, node, table
+from .building import floats, i32, i64, node, table
 from .built_proposals import half, outs, rates
 
 NMS = {
@@ -89,6 +89,8 @@ CASES = table(
         ),
         *shared("pixels", normalized=False, versions=(8, 9)),
         *shared("pixels_ties", normalized=False, scores=TIED, iou_threshold=0.3, keep_top_k=8),
+        *shared("wrong_way_round", boxes=floats(2, 20, 4)),
+        *shared("wrong_way_round_pixels", boxes=floats(2, 20, 4), normalized=False),
         *shared("top", nms_top_k=4),
         *shared("top_ties", nms_top_k=4, scores=TIED),
         *shared("top_more", nms_top_k=400, keep_top_k=300),
@@ -122,6 +124,8 @@ CASES = table(
         matrix("gaussian_narrow", decay_function="gaussian", gaussian_sigma=0.5, normalized=False),
         matrix("pixels", normalized=False, boxes=crowd(2, 14, 8)),
         matrix("alike", boxes=np.repeat(crowd(2, 7, 8) + np.float32([0, 0, 1, 1]), 2, axis=1)),
+        matrix("wrong_way_round", boxes=floats(2, 14, 4)),
+        matrix("wrong_way_round_pixels", boxes=floats(2, 14, 4), normalized=False, decay_function="gaussian"),
         matrix("top", nms_top_k=5),
         matrix("top_one", nms_top_k=1),
         matrix("top_more", nms_top_k=100),

@@ -13,7 +13,7 @@ from ....passes.loop import Captured, Iteration, Sliced, Stacked
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType, tensor
 from ..dialect import DOMAIN
-from .boxes import Corners, greedily, halves, just_below, longer, proper, shares
+from .boxes import Corners, area, greedily, halves, just_below, longer, proper, shares
 from .elsewhere import EXTENSION, INTERNAL, elsewhere
 from .rows import (
     again,
@@ -245,10 +245,9 @@ def _decayed(op: Builder, node: Node, values: Value, corners: Corners) -> Value:
     """
     attributes = node.attributes
     one, none = number(op, 1, values), number(op, -np.inf, values)
-    mine = tuple(op.Unsqueeze(corner, op.const([1])) for corner in corners)
-    share = shares(op, (mine[0], mine[1]), corners, 0.0 if attributes.get("normalized", True) else 1.0)
+    share = _matrix(op, corners, 0.0 if attributes.get("normalized", True) else 1.0)
     order = steps(op, dimension(op, values, 0))
-    better = op.Greater(op.Unsqueeze(order, op.const([1])), order)
+    better = op.And(op.Greater(op.Unsqueeze(order, op.const([1])), order), op.Not(op.IsNaN(share)))
     share = op.Where(better, share, number(op, 0, share))
     greatest = op.ReduceMax(share, op.const([1]), keepdims=0)
     if choice(node, "decay_function", "linear", {"linear": True, "gaussian": False}):
@@ -260,6 +259,24 @@ def _decayed(op: Builder, node: Node, values: Value, corners: Corners) -> Value:
     lessened = op.Mul(least, values)
     before, after = (number(op, float(attributes.get(f"{name}_threshold", 0.0)), values) for name in ("score", "post"))
     return op.Where(op.And(op.Greater(values, before), op.Greater(lessened, after)), lessened, none)
+
+
+def _matrix(op: Builder, corners: Corners, offset: float) -> Value:
+    """Intersection over union of all pairs of boxes [boxes, 2]. A box whose corners are the wrong way round has no
+    area, but what it has in common with others is reckoned all the same, as OpenVINO does."""
+    low, high = corners
+    one = op.const([1])
+    mine = op.Unsqueeze(low, one), op.Unsqueeze(high, one)
+    sides = op.Sub(op.Min(mine[1], high), op.Max(mine[0], low))
+    common = area(op, longer(op, sides, offset))
+    zero = number(op, 0, sides)
+    own = op.Sub(high, low)
+    real = op.GreaterOrEqual(op.ReduceMin(own, op.const([-1]), keepdims=0), zero)
+    own = op.Where(real, area(op, longer(op, own, offset)), zero)
+    share = op.Div(common, op.Sub(op.Add(op.Unsqueeze(own, one), own), common))
+    apart = op.Min(op.Sub(high, mine[0]), op.Sub(mine[1], low))
+    meets = op.GreaterOrEqual(op.ReduceMin(apart, op.const([-1]), keepdims=0), zero)
+    return op.Where(meets, share, zero)
 
 
 # With a fixed number of rows, those of -1 following each image's own.
