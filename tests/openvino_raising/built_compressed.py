@@ -75,6 +75,7 @@ def back(q: Any, step: float, zero: int) -> Any:
 
 S = (np.arange(1, 7, dtype=np.float32) / 64).reshape(6, 1)
 G = (np.arange(1, 13, dtype=np.float32) / 64).reshape(6, 2, 1)
+POWERS = ov.op.Constant(ov.Tensor(np.arange(120, 132, dtype=np.uint8), ov.Shape([6, 2, 1]), ov.Type.f8e8m0))
 X8, X32 = floats(3, 8), floats(3, 32)
 H = np.float16
 
@@ -162,6 +163,38 @@ CASES: Cases = table(
             "i4_groups",
             [X32],
             lambda x: product(x, narrow(weights(ov.Type.i4, 6, 2, 16, low=-8, high=8), G), [6, 32]),
+        ),
+        (
+            "u4_groups_one_zero_point",
+            [X32],
+            lambda x: product(x, narrow(weights(ov.Type.u4, 6, 2, 16), G, weights(ov.Type.u4, 1)), [6, 32]),
+        ),
+        (
+            "u4_groups_of_the_first_axis",
+            [X32],
+            lambda x: node(
+                "MatMul",
+                1,
+                x,
+                node(
+                    "Reshape",
+                    1,
+                    narrow(weights(ov.Type.u4, 4, 8, 6), G[:4].reshape(4, 1, 2).repeat(3, 2), f32(8)),
+                    i64([32, -1]),
+                    special_zero=False,
+                ),
+                transpose_a=False,
+                transpose_b=False,
+            ),
+        ),
+        (
+            "f4_weights_of_powers_of_two",
+            [X32],
+            lambda x: product(
+                x,
+                narrow(weights(ov.Type.f4e2m1, 6, 2, 16), node("Convert", 1, POWERS, destination_type="f32")),
+                [6, 32],
+            ),
         ),
         ("u2_weights", [X8], lambda x: product(x, narrow(weights(ov.Type.u2, 6, 8), S, f32(1)))),
         ("u3_weights", [X8], lambda x: product(x, narrow(weights(ov.Type.u3, 6, 8), S, f32(3)))),

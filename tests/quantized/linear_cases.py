@@ -85,6 +85,7 @@ DEQUANTIZED = [
                block_size=16),
     dequantize("constant by blocks, the last of them cut short", Fixed(codes(5, 60)), floats(5, 4), codes(5, 4), axis=1,
                block_size=16),
+    dequantize("constant of 8-bit floats", Fixed(floats(8, 70).astype(ml_dtypes.float8_e4m3fn)), floats(8), axis=0),
     dequantize("constant of 4 bits", Fixed(FOUR_BITS), floats(4), axis=0),
 ]  # fmt: skip
 
