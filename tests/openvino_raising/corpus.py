@@ -55,13 +55,16 @@ def make(folder: Path, source: str, timeout: float = 60.0) -> Making:
         first = int(begun[0]) + 1
 
 
+_BEGINNING = 5  # times as long until the first case: all of onnx's cases are computed before
+
+
 def _watch(process: subprocess.Popen[bytes], log: Path, timeout: float) -> None:
     size, changed = -1, time.monotonic()
     while process.poll() is None:
         time.sleep(0.05)
         if log.stat().st_size != size:
             size, changed = log.stat().st_size, time.monotonic()
-        elif time.monotonic() - changed > timeout:
+        elif time.monotonic() - changed > timeout * (1 if size else _BEGINNING):
             process.kill()
             process.wait()
 
