@@ -69,7 +69,7 @@ def _decoded(op: Builder, best: Value, inside: Value, blank: Value, merge: bool)
 def greedy_decoder(op: Builder, node: Node) -> Results:
     """CTCGreedyDecoder-1: [time, batch, classes]; a line ends where its mask is 0, the last class is the blank."""
     x, mask = given(node, 0), given(node, 1)
-    best = op.Transpose(op.ArgMax(x, axis=2, keepdims=0), perm=[1, 0])
+    best = op.Transpose(op.ArgMax(widened(op, x), axis=2, keepdims=0), perm=[1, 0])
     ended = cast(op, op.Equal(op.Transpose(mask, perm=[1, 0]), number(op, 0, mask)), DType.INT64)
     inside = op.Equal(op.CumSum(ended, op.const(1)), op.const(0))
     merge = bool(node.attributes.get("ctc_merge_repeated", True))
@@ -81,7 +81,7 @@ def greedy_decoder(op: Builder, node: Node) -> Results:
 def greedy_decoder_lengths(op: Builder, node: Node) -> Results:
     """CTCGreedyDecoderSeqLen-6: [batch, time, classes] and the length of each line."""
     x, lengths, blank = given(node, 0), given(node, 1), node.input(2)
-    best = op.ArgMax(x, axis=2, keepdims=0)
+    best = op.ArgMax(widened(op, x), axis=2, keepdims=0)
     blank = _last_class(op, x) if blank is None else scalar(op, blank, DType.INT64)
     merge = bool(node.attributes.get("merge_repeated", True))
     found, count = _decoded(op, best, _within(op, best, lengths), blank, merge)

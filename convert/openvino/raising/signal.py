@@ -113,14 +113,14 @@ def _window(op: Builder, window: Value, size: Value) -> Value:
 @rule(DOMAIN, "STFT")
 def stft(op: Builder, node: Node) -> Results:
     """STFT-15: the spectrum of each frame, [batch, frames, bins, 2], or frames behind bins with `transpose_frames`."""
-    x, window = given(node, 0), given(node, 1)
+    x, window = widened(op, given(node, 0)), widened(op, given(node, 1))
     size, step = vector(op, given(node, 2)), scalar(op, given(node, 3), DType.INT64)
     single = rank_of(node, x) == 1
     x = op.Unsqueeze(x, op.const([0])) if single else x
     made = op.STFT(op.Unsqueeze(x, op.const([-1])), step, _window(op, window, size), scalar(op, size))
     if node.attributes.get("transpose_frames", False):
         made = op.Transpose(made, perm=[0, 2, 1, 3])
-    return op.Squeeze(made, op.const([0])) if single else made
+    return cast(op, op.Squeeze(made, op.const([0])) if single else made, dtype_of(node, given(node)))
 
 
 @rule(DOMAIN, "ISTFT")
