@@ -11,6 +11,7 @@ from ...passes.hub import HUB
 from ...passes.infer import infer
 from ...passes.loop import DOMAIN as CONTROL
 from ...passes.opset import Log, convert_opset
+from ...passes.opset.constants import with_wider_constants
 from ...passes.protos import DTYPES, SparseData, enum_of
 from ...passes.rewrite import Builder, Rewriter
 from ...passes.schemas import HUB_OPSET, since_version
@@ -64,7 +65,7 @@ def lower_operators(graph: Graph, opset: int, log: Log | None = None) -> Graph:
     """
     targets = targets_of(graph, opset)
     with bulk():
-        graph = plain_containers(graph, opset)
+        graph = with_wider_constants(plain_containers(graph, opset), opset)
         if any(node.domain == CONTROL for _, node in graph.walk()):
             graph = Rewriter(HUB, rules(opset), fallback=Builder.copy).run(graph)
             RemoveDead()(graph)

@@ -70,8 +70,8 @@ def _quantized(op: Builder, x: Value, scale: Array, offset: Array | None, dtype:
 
 # FakeQuantize, FakeConvert -------------------------------------------------------------------------
 
-_TYPES = {16: DType.UINT4, 255: DType.INT8, 256: DType.UINT8, 65536: DType.UINT16}
-_SIGNED = {DType.UINT4: DType.INT4, DType.UINT8: DType.INT8, DType.UINT16: DType.INT16}
+_TYPES = {255: DType.INT8, 256: DType.UINT8, 65536: DType.UINT16}
+_SIGNED = {DType.UINT8: DType.INT8, DType.UINT16: DType.INT16}
 _CLOSE = 5e-5  # of a step: what the bounds, rounded to float32, leave open
 
 
