@@ -412,7 +412,7 @@ CASES = table(
         ],
         *[
             (
-                f"reverse_{batch}_{sequence}_{kind}",
+                f"reverse_{batch}_{sequence}_{np.dtype(kind).name}",
                 [floats(3, 4, 2, 3), np.array([1, 3, 2] if batch in (0, -4, 3, -1) else [2, 1], kind)],
                 lambda x, n, batch=batch, sequence=sequence: node(
                     "ReverseSequence", 1, x, n, batch_axis=batch, seq_axis=sequence

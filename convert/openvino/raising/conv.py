@@ -190,8 +190,14 @@ def avg_pool(op: Builder, node: Node) -> Results:
     """AvgPool-1, -14 ("ceil_torch"), -16 (dilations). A window of pad is 0 / 0 where pad doesn't count."""
     x = given(node)
     kernel = numbers(node, "kernel", 1, spatial(node, x))
-    pool = _rounded(op, node, x, window(node, len(kernel), "strides", "dilations"), kernel)
     include = not node.attributes.get("exclude-pad", True)
+    made = window(node, len(kernel), "strides", "dilations")
+    if is_same(made) and max(made["dilations"]) > 1 and sizes(x, range(2, len(kernel) + 2)) is None:
+        how = {"kernel_shape": kernel, **unpadded(made)}  # ONNX Runtime's automatic pads don't know of dilations
+        found = call(op, "AveragePool", around(op, x, made, kernel), **how)
+        ones = op.Expand(number(op, 1, x), op.Shape(x))
+        return found if include else op.Div(found, call(op, "AveragePool", around(op, ones, made, kernel), **how))
+    pool = _rounded(op, node, x, made, kernel)
     made = call(op, "AveragePool", x, kernel_shape=kernel, count_include_pad=int(include), **pool.window)
     return pool.finish(op, made, 0 if include or not dtype_of(node, x).is_float else math.nan)
 
