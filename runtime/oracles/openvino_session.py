@@ -22,6 +22,7 @@ import numpy as np
 import openvino as ov
 
 from ...passes.types import DType
+from .openvino_ties import ties, watch
 from .outcome import Batch, Values
 from .packing import pack, unpack
 from .session import Options, match_feeds
@@ -71,6 +72,7 @@ class OpenvinoSession:
         self._aliases = [{node.friendly_name, *node.output(0).names} for node in self._model.get_parameters()]
         self._outputs = [output_name(node) for node in self._model.get_results()]
         self._computed = computed_variables(self._model)
+        self._sorted = watch(self._model)
         self._compiled = self._compile()
 
     def _compile(self) -> ov.CompiledModel:
@@ -98,11 +100,12 @@ class OpenvinoSession:
         request.infer()
         outputs = {
             name: from_tensor(request.get_tensor(port), name)
-            for name, port in zip(self._outputs, compiled.outputs, strict=True)
+            for name, port in zip(self._outputs, compiled.outputs, strict=False)
         }
+        scores = [from_tensor(request.get_tensor(compiled.outputs[one.result]), one.layer) for one in self._sorted]
         for name, state in states.items():
             outputs[state_output_name(name)] = from_tensor(state.state, name)
-        return outputs, range_fault([*feeds.values(), *outputs.values()])
+        return outputs, range_fault([*feeds.values(), *outputs.values()]) or ties(self._sorted, scores)
 
 
 def input_name(parameter: Any) -> str:
