@@ -21,6 +21,7 @@ from ...passes.structure.simplify import RemoveDead
 from ...passes.tensor import TensorData
 from ...passes.types import DType, TensorType
 from .lowering_loops import rules
+from .metadata import PRODUCER, put_notes
 from .write import IR_OF_OPSET, IR_WITH_DEFAULTS, IR_WITH_SPARSE_CONSTANTS
 
 DEFAULT_OPSET = 21
@@ -142,6 +143,7 @@ def _state(graph: Graph, opset: int) -> None:
         model.CopyFrom(old)
         del model.opset_import[:]
     else:
-        model.producer_name = "backedge"
+        model.producer_name = PRODUCER
+        put_notes(graph, model)
     model.ir_version = IR_OF_OPSET[opset]
     graph.meta["onnx.model"] = model

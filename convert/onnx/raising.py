@@ -15,6 +15,7 @@ from ...passes.protos import AttributeRef, SparseData, sparse_to_dense
 from ...passes.rewrite import Builder, Rewriter, Rule, Rules, collect, combine, rule
 from ...passes.tensor import TensorData
 from . import microsoft, raising_loops
+from .metadata import take_notes
 from .read import Function
 from .write import IR_WITH_DEFAULTS
 
@@ -120,6 +121,7 @@ def raise_graph(graph: Graph) -> Graph:
     rules = combine(function_rules(graph), collect(globals()), raising_loops.RULES, microsoft.RULES)
     with bulk():
         new = Rewriter(HUB, rules, fallback=adapt_node).run(graph)
+    take_notes(graph, new)
     skeleton = graph.meta.get("onnx.model")
     if skeleton is not None and skeleton.ir_version < IR_WITH_DEFAULTS:
         new.inputs = [value for value in new.inputs if value.data is None]  # IR 3 lists every constant as an input

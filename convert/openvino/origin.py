@@ -80,12 +80,6 @@ class Origin:
     sources: dict[int, tuple[Origin, int] | str] = field(default_factory=dict)
     twice: dict[int, int] = field(default_factory=dict)
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether every input that isn't constant feeds the operators: else they don't tell what fed the layer."""
-        fed = {source.place for step in self.steps for source in step.inputs if isinstance(source, Input)}
-        return fed == self.types.keys()
-
 
 def same_data(one: TensorData, other: TensorData) -> bool:
     """Whether two constants have the same type, shape and bits."""

@@ -35,7 +35,7 @@ def restore(graph: Graph) -> None:
     """
     inputs = {value: value.name for value in graph.inputs} | values_read(graph)
     for inner in graph.graphs():
-        if _Restorer(inner, inputs if inner is graph else {}).run():
+        if inner.dialect != DOMAIN and _Restorer(inner, inputs if inner is graph else {}).run():
             RemoveDead()(inner)
 
 
@@ -53,13 +53,14 @@ class _Restorer:
     def __init__(self, graph: Graph, inputs: Mapping[Value, str]) -> None:
         self._graph = graph
         self._kept: dict[Value, tuple[Origin, int] | str] = dict(inputs)
+        self._values: dict[tuple[Origin, int] | str | None, Value] = {name: value for value, name in inputs.items()}
         self._constants = {(id(value.data), value.name): value for value in graph.constants}
 
     def run(self) -> bool:
         """Whether there was anything to restore."""
         marked: dict[Origin, list[Node]] = {}
         for node in self._graph.topological():
-            if node.meta and ORIGIN in node.meta and node.domain != DOMAIN:
+            if node.meta and ORIGIN in node.meta:
                 marked.setdefault(node.meta.pop(ORIGIN), []).append(node)
         for origin, nodes in marked.items():
             while nodes:
@@ -96,17 +97,22 @@ class _Restorer:
             for place, source in enumerate(origin.results)
             if isinstance(source, Output) and source.step in found.nodes
         }
-        if not all(conforms(value.type, origin.types[place]) for place, value in found.inputs.items()):
-            return
         kept = all(
             place in origin.sources and self._kept.get(value) == origin.sources[place]
             for place, value in found.inputs.items()
         )
+        for place in origin.types.keys() - found.inputs.keys():  # what counts by its type only
+            source = origin.sources.get(place)
+            if source in self._values:
+                found.inputs[place] = self._values[source]
+        if not all(conforms(value.type, origin.types[place]) for place, value in found.inputs.items()):
+            return
         anywhere = origin.layer.op_type in _ANYWHERE and not _leads_to(results.values(), found.inputs.values())
-        if origin.is_whole and found.inputs.keys() == origin.types.keys() and (kept or anywhere):
+        if found.inputs.keys() == origin.types.keys() and (kept or anywhere):
             results = self._layer(origin, found, results)
         if kept:
-            self._kept |= {value: (origin, place) for place, value in results.items()}
+            for place, value in results.items():
+                self._kept[value], self._values[origin, place] = (origin, place), value
 
     def _layer(self, origin: Origin, found: _Found, results: dict[int, Value]) -> dict[int, Value]:
         """The layer's outputs, used instead of `results`."""

@@ -12,6 +12,7 @@ from ....passes.structure.simplify import RemoveDead
 from ....passes.structure.slots import PruneSlots
 from ..build import OPENVINO
 from ..dialect import DOMAIN
+from ..interface import put_notes
 from ..names import align_results, name_anew
 from ..origin import ORIGIN
 from . import (
@@ -94,6 +95,7 @@ def lower_graph(graph: Graph) -> Graph:
         Unsupported: OpenVINO, or its CPU, can't express a node or a type; nothing is approximated.
     """
     source = graph.copy()
+    put_notes(source)
     align_results(source)
     assigned = read_variables(source)
     infer(source)

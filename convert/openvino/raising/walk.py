@@ -20,6 +20,7 @@ from ....passes.rewrite import Builder, Rewriter, Rule, combine
 from ....passes.structure.canonical import settle
 from ....passes.structure.simplify import RemoveDead
 from ..dialect import META, PORT, Net, Port
+from ..interface import take_notes
 from ..names import ALIAS, remember_names
 from ..variables import VARIABLES
 from . import (
@@ -135,6 +136,7 @@ def _remember(graph: Graph, states: States) -> None:
     """Mark what the way back wants to know."""
     states.origins.mark(graph, {value: variable.id for value, variable in states.read.values()})
     remember_names(graph)
+    take_notes(graph)
 
 
 def _raised(graph: Graph) -> tuple[Graph, States]:
