@@ -30,12 +30,13 @@ def openvino_session(path: Path) -> Any:
 
     core = openvino.Core()
     model = core.read_model(path)
+    names = [result.get_friendly_name().removesuffix("/result") for result in model.get_results()]
     options = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1}
     compiled = core.compile_model(model, "CPU", options)
 
     def run(inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         found = compiled(inputs)
-        return {next(iter(port.names)): found[port] for port in compiled.outputs}
+        return {name: found[port] for name, port in zip(names, compiled.outputs, strict=True)}
 
     return run
 

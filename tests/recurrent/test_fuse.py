@@ -33,12 +33,13 @@ SOME = [
     if case.name
     in (
         "keras_scan",
+        "hard_sigmoid_spelled_out",
         "columns",
-        "peepholes",
         "by_length",
         "backwards_stacked_as_it_comes",
         "gru_torch",
         "gru_keras_reset_before_turned",
+        "states_of_rank_3",
         "rnn_zeros_first",
     )
 ]
@@ -200,8 +201,13 @@ def test_openvino_computes_the_same(case: Case, in_openvino: Results) -> None:
 def test_openvino_computes_all_of_them_the_same(tmp_path: Path) -> None:
     # OpenVINO reads what it never wrote where a state grows in the first pass
     cases = [case for case in CASES if case.name != "rnn_one_first_state_for_all"]
-    for found in tried(tmp_path, "openvino", ".xml", cases, VARIANTS).values():
-        found.check()
+    wrong: list[str] = []
+    for (name, variant), found in tried(tmp_path, "openvino", ".xml", cases, VARIANTS).items():
+        try:
+            found.check()
+        except AssertionError as error:
+            wrong.append(f"{name} {variant.dynamic}: {error}")
+    assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

@@ -230,12 +230,22 @@ def _with_constants(target: str, *defaults: tuple[str, float]) -> Callable[[Buil
 
 
 _CONSTANT_INPUTS = {
-    ("", "HardSigmoid"): [_with_constants("HardSigmoid", ("alpha", 0.2), ("beta", 0.5))],
     ("", "Selu"): [
         _with_constants("Selu", ("alpha", 1.6732631921768188), ("gamma", 1.0507010221481323)),
     ],
     ("", "Swish"): [_with_constants("Swish", ("alpha", 1.0))],
 }
+
+
+@rule("", "HardSigmoid")
+def hard_sigmoid(op: Builder, node: Node) -> Value:
+    """OpenVINO's CPU takes a 0 for a parameter that is left out."""
+    x = required(node, 0)
+    values = [node.attributes.get(name, usual) for name, usual in (("alpha", 0.2), ("beta", 0.5))]
+    alpha, beta = (number(op, node, value, x) for value in values)
+    if all(values):
+        return op.HardSigmoid(x, alpha, beta)
+    return op.Clamp(op.Add(op.Multiply(x, alpha), beta), min=0.0, max=1.0)
 
 
 @rule("", "LeakyRelu")
