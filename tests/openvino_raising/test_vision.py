@@ -195,6 +195,13 @@ def test_regions_that_the_channels_do_not_hold():
         hand.raised(hand.layer("RegionYolo", 1, hand.input(floats(1, 17, 2, 2)), **attributes))
 
 
+def test_regions_of_no_images():
+    hand = Hand()
+    attributes = {"coords": 4, "classes": 3, "num": 2, "axis": 1, "end_axis": 3, "do_softmax": True}
+    (found,) = hand.run(hand.layer("RegionYolo", 1, hand.input(floats(0, 16, 2, 3)), **attributes))
+    assert found.shape == (0, 96)
+
+
 def test_channels_that_are_no_whole_blocks():
     hand = Hand()
     with pytest.raises(Unsupported, match="6 channels for blocks of 4"):

@@ -6,7 +6,6 @@ size where n divides it, which is plain pooling; else of several, which are gath
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -28,6 +27,7 @@ from .support import (
     given,
     integers,
     number,
+    product,
     rank_of,
     reckoned,
     shape_part,
@@ -149,7 +149,7 @@ def adaptive_max_pool(op: Builder, node: Node) -> Results:
     if pool.is_whole:
         front = shape_part(op, pool.x, 0, 2)
         values = op.ReduceMax(pool.x, op.const(list(pool.axes)), keepdims=1)
-        flat = shaped(op, pool.x, [front, functools.reduce(functools.partial(reckoned, op, "Mul"), pool.extents)])
+        flat = shaped(op, pool.x, [front, product(op, pool.extents)])
         found = op.ArgMax(flat, axis=2, keepdims=1)
         return values, cast(op, shaped(op, found, [front, *pool.counts]), dtype)
     each, places = pool.x, []
@@ -169,7 +169,7 @@ def _greatest(op: Builder, pool: _Pool, each: Value, places: Sequence[Value], dt
         each = op.Transpose(each, perm=[0, 1, *(2 + axis for axis in ordered)])
     front = shape_part(op, pool.x, 0, 2)
     longest = [dimension(op, one, 1) for one in places]
-    shape = [*pool.counts, functools.reduce(functools.partial(reckoned, op, "Mul"), longest)]
+    shape = [*pool.counts, product(op, longest)]
     flat = shaped(op, each, [front, *shape]) if count > 1 else each
     place = op.ArgMax(flat, axis=-1, keepdims=1)
     table = _flat_places(op, pool, places, ordered, shape)

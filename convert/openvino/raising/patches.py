@@ -16,6 +16,7 @@ from .support import (
     given,
     joined,
     number,
+    product,
     rank_of,
     reckoned,
     required,
@@ -70,8 +71,9 @@ def region_yolo(op: Builder, node: Node) -> Results:
     first, last = int(node.attributes.get("axis", 1)) % 4, int(node.attributes.get("end_axis", -1)) % 4
     if last < first:
         raise InvalidModel(f"{node!r}: its end_axis {last} lies before its axis {first}")
-    kept = [shape_part(op, x, 0, first), op.const([-1]), shape_part(op, x, last + 1, 4)]
-    return op.Reshape(whole, joined(op, [part for part in kept if size(part, 0)]))
+    flat = product(op, [dimension(op, x, axis) for axis in range(first, last + 1)])
+    kept = [shape_part(op, x, 0, first), flat, shape_part(op, x, last + 1, 4)]
+    return shaped(op, whole, [part for part in kept if size(part, 0)])
 
 
 @rule(DOMAIN, "ReorgYolo")

@@ -285,6 +285,11 @@ def reckoned(op: Builder, op_type: str, one: Value, other: Value) -> Value:
     return op.const(_RECKONED[op_type](*known), DType.INT64)
 
 
+def product(op: Builder, factors: Sequence[Value]) -> Value:
+    """The product of sizes."""
+    return functools.reduce(lambda one, other: reckoned(op, "Mul", one, other), factors)
+
+
 def steps(op: Builder, count: Value) -> Value:
     """0, 1 ... count - 1 as int64, for `count` of one element."""
     known = integers(count)
