@@ -15,9 +15,8 @@ REFUSALS: dict[str, str] = {
     r"rounds to float8e8m0 in another way": "OpenVINO rounds down to a power of two",
     r"ImageDecoder has no OpenVINO form": "IR has no operator that decodes image files",
     r"known at run time only$": "OpenVINO's CPU must know it when it compiles",
-    r"no (RegexFullMatch|StringSplit)$": "IR has no operator that looks for patterns in text",
+    r"no RegexFullMatch$": "IR has no operator that looks for patterns in text",
     r"no (Cast|CastLike)$": "IR has no operator that spells numbers, or reads them",
-    r"changes the case of letters": "IR has no operator that knows letters",
 }
 """Of refusals."""
 

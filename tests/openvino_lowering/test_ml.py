@@ -279,6 +279,22 @@ def test_stopwords_in_any_case(openvino: Runner) -> None:
     assert found.tolist() == ["DER", "ENDE"]
 
 
+LINES = np.array(["a,b,,c", "", ",", "  x y  z ", "ünï,çode", " ", "a\u2003b\tc\n"], object)
+
+
+@pytest.mark.parametrize("delimiter", [",", "", "ï,ç", ", "])
+@pytest.mark.parametrize("most", [None, 0, 1, 5])
+def test_splitting(openvino: Runner, delimiter: str, most: int | None) -> None:
+    """As Python splits."""
+    options: Any = {"delimiter": delimiter} | ({} if most is None else {"maxsplit": most})
+    made = model("StringSplit", LINES, 2, 20, domain="", **options)
+    ((found, counts),) = openvino.lowered(raise_graph(read_model(made)), [{"x0": LINES}])
+    wanted = [line.split(delimiter or None, -1 if most is None else most) for line in LINES]
+    width = max(map(len, wanted))
+    assert found.tolist() == [pieces + [""] * (width - len(pieces)) for pieces in wanted]
+    assert counts.tolist() == [len(pieces) for pieces in wanted]
+
+
 def test_keys_beyond_int32() -> None:
     made = model("LabelEncoder", NUMBERS, 1, 3, domain="ai.onnx.ml", keys_int64s=[2**40], values_int64s=[1])
     with pytest.raises(Unsupported, match="int32"):

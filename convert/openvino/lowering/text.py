@@ -21,7 +21,16 @@ MOVES_TEXT = frozenset(
 )
 """Operators that OpenVINO's CPU runs on strings as on numbers."""
 READS_TEXT = frozenset(
-    ["CategoryMapper", "Equal", "LabelEncoder", "OneHotEncoder", "StringConcat", "StringNormalizer", "TfIdfVectorizer"]
+    [
+        "CategoryMapper",
+        "Equal",
+        "LabelEncoder",
+        "OneHotEncoder",
+        "StringConcat",
+        "StringNormalizer",
+        "StringSplit",
+        "TfIdfVectorizer",
+    ]
 )
 """Operators that have a rule for strings."""
 GIVES_TEXT = frozenset(["LinearClassifier", "SVMClassifier", "TreeEnsembleClassifier"])

@@ -1,0 +1,144 @@
+"""Hub -> OpenVINO: StringSplit. Where pieces begin and end is found in the bytes; the pieces are packed out of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ....passes.errors import Unsupported
+from ....passes.graph import Node, Value
+from ....passes.rewrite import Builder, collect, rule
+from ....passes.types import DType
+from ....runtime.kernels.base import text
+from .text import letters
+from .tools import cut, i64, required, reshape, shape_of, vector
+
+_FAR = 1 << 23  # bytes; OpenVINO's CPU selects integers in float32, too
+_SPACES = [chr(code) for code in range(0x3001) if chr(code).isspace()]
+
+
+def _whole(op: Builder, value: int) -> Value:
+    return op.const(value, DType.INT32)
+
+
+class _Rows:
+    """Strings as rows of bytes, i32 [rows, width], and what stands behind each byte."""
+
+    def __init__(self, op: Builder, strings: Value) -> None:
+        self.op = op
+        self.begins, self.ends, self.symbols = op.StringTensorUnpack(strings, _outputs=3)
+        self.lengths = op.Unsqueeze(op.Subtract(self.ends, self.begins), i64(op, [1]))
+        table = letters(op, strings)
+        # one column behind the longest: every string ends within the table
+        self.table = op.Pad(table, i64(op, [0, 0]), i64(op, [0, 1]), _whole(op, -1), pad_mode="constant")
+        self.width = op.Gather(shape_of(op, self.table), i64(op, [1]), i64(op, 0), batch_dims=0)
+        count = op.Squeeze(self.width, i64(op, [0]))
+        self.places = op.Convert(op.Range(i64(op, 0), count, i64(op, 1), output_type="i64"), destination_type="i32")
+
+    def moved(self, values: Value, by: int, filling: int) -> Value:
+        """Each row moved to the left (or, by a negative number, to the right), filled up behind (before) it."""
+        if not by:
+            return values
+        op, size = self.op, abs(by)
+        before, behind = ([0, 0], [0, size]) if by > 0 else ([0, size], [0, 0])
+        longer = op.Pad(values, i64(op, before), i64(op, behind), _whole(op, filling), pad_mode="constant")
+        start = max(by, 0)
+        return cut(op, longer, start, op.Add(self.width, i64(op, [start])), axis=1)
+
+    def has(self, word: bytes) -> Value:
+        """i32 [rows, width]: 1 where a word begins."""
+        op, found = self.op, None
+        for index, byte in enumerate(word):
+            same = op.Equal(self.moved(self.table, index, -1), _whole(op, byte))
+            found = same if found is None else op.LogicalAnd(found, same)
+        assert found is not None
+        return op.Convert(found, destination_type="i32")
+
+    def in_order(self, marks: Value) -> Value:
+        """The places of the marks of each row, one after the other, then what lies far behind."""
+        op = self.op
+        places = op.Select(op.Greater(marks, _whole(op, 0)), self.places, _whole(op, _FAR))
+        # a row more: OpenVINO's CPU sorts no tensor without any
+        padded = op.Pad(places, i64(op, [0, 0]), i64(op, [1, 0]), _whole(op, 0), pad_mode="constant")
+        ordered = op.TopK(
+            padded,
+            op.Squeeze(self.width, i64(op, [0])),
+            axis=1,
+            mode="min",
+            sort="value",
+            index_element_type="i64",
+            stable=True,
+            _outputs=2,
+        )[0]
+        return cut(op, ordered, 0, -1)
+
+
+def _at_word(rows: _Rows, word: bytes, most: int | None) -> Sequence[Value]:
+    """(first byte, byte behind, number) of the pieces between occurrences of a word."""
+    op, marks = rows.op, rows.has(word)
+    if most is not None:
+        so_far = op.CumSum(marks, i64(op, 1), exclusive=False, reverse=False)
+        marks = op.Select(op.LessEqual(so_far, _whole(op, most)), marks, _whole(op, 0))
+    cuts = rows.in_order(marks)
+    behind = op.Add(op.Minimum(cuts, _whole(op, _FAR - len(word))), _whole(op, len(word)))
+    number = op.Add(op.ReduceSum(marks, i64(op, [1]), keep_dims=True), _whole(op, 1))
+    return rows.moved(behind, -1, 0), op.Minimum(cuts, rows.lengths), number
+
+
+def _at_spaces(rows: _Rows, most: int | None) -> Sequence[Value]:
+    """(first byte, byte behind, number) of the pieces between runs of spaces, which no piece begins with."""
+    op, spaces = rows.op, None
+    for space in _SPACES:
+        word = space.encode()
+        found = rows.has(word)
+        for index in range(len(word)):
+            part = rows.moved(found, -index, 0)
+            spaces = part if spaces is None else op.Maximum(spaces, part)
+    assert spaces is not None
+    ended = op.Convert(op.Less(rows.table, _whole(op, 0)), destination_type="i32")
+    outside = op.Maximum(spaces, ended)
+    before = rows.moved(outside, -1, 1)
+    starts = op.Subtract(before, op.Multiply(before, outside))
+    ends = op.Subtract(outside, op.Multiply(before, outside))
+    number = op.ReduceSum(starts, i64(op, [1]), keep_dims=True)
+    firsts, lasts = rows.in_order(starts), op.Minimum(rows.in_order(ends), rows.lengths)
+    if most is not None:
+        rest = op.LogicalAnd(op.Equal(rows.places, _whole(op, most)), op.Less(_whole(op, most), number))
+        lasts = op.Select(rest, rows.lengths, lasts)
+        number = op.Minimum(number, _whole(op, most + 1))
+    return firsts, lasts, number
+
+
+@rule("", "StringSplit")
+def string_split(op: Builder, node: Node) -> Sequence[Value]:
+    """The pieces of each string along a new last axis, empty ones behind them; and how many they are."""
+    x, word = required(node, 0), text(node.attributes.get("delimiter") or "").encode()
+    most = node.attributes.get("maxsplit")
+    most = None if most is None or most < 0 else int(most)
+    if any(word.startswith(word[-size:]) for size in range(1, len(word))):
+        raise Unsupported(node, "a delimiter that may overlap itself")
+    static = x.tensor.static_shape
+    if static is not None and 0 in static:  # no string, of which there are no pieces
+        return [reshape(op, x, [*static, 0]), op.const(np.zeros(static, np.int64))][: len(node.outputs)]
+    shape = shape_of(op, x)
+    rows = _Rows(op, op.Reshape(x, i64(op, [-1]), special_zero=False))
+    firsts, lasts, number = _at_word(rows, word, most) if word else _at_spaces(rows, most)
+    counts = vector(op, op.Concat(number, op.const(np.zeros((1, 1), np.int32)), axis=0))
+    pieces = op.Convert(op.ReduceMax(counts, i64(op, [0]), keep_dims=True), destination_type="i64")
+    firsts, lasts, places = (
+        cut(op, value, 0, pieces, axis=axis) for value, axis in ((firsts, 1), (lasts, 1), (rows.places, 0))
+    )
+    there = op.Less(places, number)
+    # empty pieces stand at the end of their string: OpenVINO wants ascending bounds
+    begins, ends = (
+        op.Add(op.Select(there, bound, rows.lengths), op.Unsqueeze(rows.begins, i64(op, [1])))
+        for bound in (firsts, lasts)
+    )
+    bounds = [op.Reshape(bound, op.Concat(shape, pieces, axis=0), special_zero=False) for bound in (begins, ends)]
+    made = op.StringTensorPack(*bounds, rows.symbols)
+    counted = op.Reshape(op.Convert(number, destination_type="i64"), shape, special_zero=False)
+    return [made, counted][: len(node.outputs)]
+
+
+RULES = collect(globals())
