@@ -261,6 +261,14 @@ def test_regions_behind_the_end_of_a_list_are_nothing():
         assert found[0].any(), op_type
 
 
+def test_cells_as_a_list():
+    image = np.arange(16, dtype=np.float32).reshape(1, 1, 4, 4)
+    hand = Hand()
+    x, rows = hand.input(image), hand.input(f32([0, 0, 0, 3, 3]))
+    (found,) = hand.run(hand.layer("ROIPooling", 2, x, rows, output_roi=[1, 2], method="max", spatial_scale=1.0))
+    assert found.tolist() == [[[[13, 15]]]]
+
+
 def test_no_regions_at_all():
     image, rows = floats(2, 4, 5, 5), np.zeros((0, 5), np.float32)
     shapes = {}

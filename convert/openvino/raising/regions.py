@@ -22,8 +22,12 @@ _ALIGNED = {"asymmetric": "output_half_pixel", "half_pixel_for_nn": "half_pixel"
 
 
 def _cells(node: Node) -> tuple[int, int]:
-    """(rows, columns) of cells in a region."""
-    rows, columns = int(required(node, "pooled_h")), int(required(node, "pooled_w"))
+    """(rows, columns) of cells in a region; ROIPooling may have them as a list, too."""
+    both = node.attributes.get("output_roi") or node.attributes.get("output_size")
+    if "pooled_h" not in node.attributes and isinstance(both, list) and len(both) == 2:
+        rows, columns = (int(item) for item in both)
+    else:
+        rows, columns = int(required(node, "pooled_h")), int(required(node, "pooled_w"))
     if rows < 1 or columns < 1:
         raise InvalidModel(f"{node!r}: {rows} x {columns} cells")
     return rows, columns
