@@ -1,5 +1,8 @@
 """OpenVINO on its CPU plugin, float32 computed as float32 (runs in a child process).
 
+Quantized models are computed as they say: the plugin's own transformations for low precision, which it applies where
+nobody asks it not to, move quantizers about, for speed, and miss by a step here and there.
+
 Names. An input is the Parameter with that tensor name, else with that friendly name, else the one at that
 position. An output has the smallest of its tensor names; if the model gives it none, the friendly name of
 the node that feeds the Result. A variable (ReadValue, Assign) is an optional input and an output, named by
@@ -22,7 +25,7 @@ import numpy as np
 import openvino as ov
 
 from ...passes.types import DType
-from .openvino_ties import ties, watch
+from .openvino_faults import faults, watch
 from .outcome import Batch, Values
 from .packing import pack, unpack
 from .session import Options, match_feeds
@@ -63,7 +66,11 @@ class OpenvinoSession:
 
     def __init__(self, path: Path, recompile: str, threads: int) -> None:
         self._core = ov.Core()
-        self._settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": threads}
+        self._settings = {
+            "INFERENCE_PRECISION_HINT": "f32",
+            "INFERENCE_NUM_THREADS": threads,
+            "LP_TRANSFORMS_MODE": False,
+        }
         self._model = self._core.read_model(path)
         self._fresh = recompile == "always" or (
             recompile == "auto" and any(layer in path.read_bytes() for layer in _LOOPS)
@@ -105,7 +112,7 @@ class OpenvinoSession:
         scores = [from_tensor(request.get_tensor(compiled.outputs[one.result]), one.layer) for one in self._sorted]
         for name, state in states.items():
             outputs[state_output_name(name)] = from_tensor(state.state, name)
-        return outputs, range_fault([*feeds.values(), *outputs.values()]) or ties(self._sorted, scores)
+        return outputs, range_fault([*feeds.values(), *outputs.values()]) or faults(self._sorted, scores)
 
 
 def input_name(parameter: Any) -> str:

@@ -1,10 +1,10 @@
-"""Equal scores that OpenVINO sorts in an order of its own."""
+"""Equal scores that OpenVINO sorts in an order of its own, and what it leaves undefined."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from backedge.runtime.oracles.openvino_ties import TIES, Sorted, tied, ties
+from backedge.runtime.oracles.openvino_faults import FEW, NO_IMAGE, TIES, Sorted, faults, tied
 
 
 def watched(layer, among, boxes=0):
@@ -42,9 +42,22 @@ def test_a_single_image_without_a_dimension_for_it():
     assert not tied(watched("ExperimentalDetectronTopKROIs", "image"), np.float32([1, 2, 3]))
 
 
+def test_fewer_proposals_than_asked_for():
+    rows = np.float32([[0, 1, 1, 2, 2], [0, 1, 1, 3, 3]])
+    end = watched("Proposal", "end")
+    assert faults([end], [rows]) == ""
+    rows[1] = [-1, 0, 0, 0, 0]
+    assert faults([end], [rows]) == FEW
+
+
+@pytest.mark.parametrize(("image", "told"), [([9, 9, 0], ""), ([0, 9, 1], NO_IMAGE), ([9, 9, -1], NO_IMAGE)])
+def test_an_image_without_size(image, told):
+    assert faults([watched("Proposal", "size")], [np.float32(image)]) == told
+
+
 def test_what_is_told():
     one, two = watched("MatrixNms", "line"), watched("MatrixNms", "line")
     plain, equal = np.float32([[[1, 2]]]), np.float32([[[2, 2]]])
-    assert ties([one, two], [plain, equal]) == TIES
-    assert ties([one, two], [plain, plain]) == ""
-    assert ties([], []) == ""
+    assert faults([one, two], [plain, equal]) == TIES
+    assert faults([one, two], [plain, plain]) == ""
+    assert faults([], []) == ""

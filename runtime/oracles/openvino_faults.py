@@ -1,5 +1,7 @@
-"""Layers that OpenVINO sorts by score with a sort that isn't stable: where two scores are equal, its answer is one of
-several right ones, and must not count as the only one (runs in a child process).
+"""Runs in which OpenVINO's answer isn't the model's, found by looking at what its layers are given.
+
+Some layers sort by score with a sort that isn't stable: where two scores are equal, the answer is one of several right
+ones, and must not count as the only one. Others leave part of their answer as it stood in memory.
 """
 
 from __future__ import annotations
@@ -10,8 +12,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-Among = Literal["image", "line", "box"]
-"""What scores are sorted with: all of the image, the same class of it, those of the same box (other classes)."""
+Among = Literal["image", "line", "box", "end", "size"]
+"""What scores are sorted with: all of the image, the same class of it, those of the same box (other classes). "end":
+they are rows, the first beyond the last one begins with -1. "size": they are the height and width of an image, and
+scales."""
 
 _SORTED: dict[str, tuple[int, Among]] = {
     "DetectionOutput": (1, "box"),
@@ -24,8 +28,11 @@ _SORTED: dict[str, tuple[int, Among]] = {
 }
 _SINGLE = ("ExperimentalDetectronGenerateProposalsSingleImage", "ExperimentalDetectronTopKROIs")
 _PRIORS = 2  # input of DetectionOutput
+_IMAGE = 2  # input of Proposal
 
 TIES = "OpenVINO leaves open which of equal scores comes first, and this run has some"
+FEW = "OpenVINO leaves the scores of proposals undefined that there aren't, and this run has fewer than asked for"
+NO_IMAGE = "OpenVINO proposes nothing for an image without a size"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +53,18 @@ def watch(model: Any) -> list[Sorted]:
         if layer not in _SORTED:
             continue
         index, among = _SORTED[layer]
-        (made,) = model.add_outputs([node.input_value(index)])
-        found.append(Sorted(model.get_result_index(made), among, layer, _boxes(node) if among == "box" else 0))
+        found.append(Sorted(_result(model, node.input_value(index)), among, layer, _boxes(node)))
+        if layer == "Proposal":
+            found.append(Sorted(_result(model, node.input_value(_IMAGE)), "size", layer, 0))
+        if layer == "Proposal" and len(node.outputs()) > 1 and node.output(1).get_target_inputs():
+            found.append(Sorted(_result(model, node.output(0)), "end", layer, 0))
     return found
+
+
+def _result(model: Any, value: Any) -> int:
+    """The place of a value among the model's results, of which it becomes one."""
+    (made,) = model.add_outputs([value])
+    return model.get_result_index(made)
 
 
 def _boxes(node: Any) -> int:
@@ -62,7 +78,11 @@ def _boxes(node: Any) -> int:
 
 
 def tied(watched: Sorted, scores: np.ndarray[Any, Any]) -> bool:
-    """Whether two scores are equal that the layer sorts together."""
+    """Whether two scores are equal that the layer sorts together, or what else makes its answer no answer."""
+    if watched.among == "end":
+        return bool((scores[:, 0] == -1).any())
+    if watched.among == "size":
+        return bool((scores.reshape(-1)[:2] <= 0).any() or (scores < 0).any())
     if watched.layer == "Proposal":
         scores = scores[:, scores.shape[1] // 2 :]
     if watched.layer in _SINGLE:
@@ -76,6 +96,9 @@ def tied(watched: Sorted, scores: np.ndarray[Any, Any]) -> bool:
     return bool((np.diff(np.sort(rows, axis=1), axis=1) == 0).any())
 
 
-def ties(watched: Sequence[Sorted], scores: Sequence[np.ndarray[Any, Any]]) -> str:
-    """One line if a layer had equal scores to sort, else ""."""
-    return TIES if any(tied(one, found) for one, found in zip(watched, scores, strict=True)) else ""
+def faults(watched: Sequence[Sorted], scores: Sequence[np.ndarray[Any, Any]]) -> str:
+    """One line if a layer was given what it has no one answer to, else ""."""
+    for one, found in zip(watched, scores, strict=True):
+        if tied(one, found):
+            return {"end": FEW, "size": NO_IMAGE}.get(one.among, TIES)
+    return ""
