@@ -43,6 +43,15 @@ def first(name, target, axes=(2, 3), x=None, **attributes):
     return f"first_{name}", [x], lambda x: node("Interpolate", 1, x, i64(list(target)), **given)
 
 
+def computed(name, goal, **attributes):
+    """With a goal that the model is given."""
+    by_sizes = all(isinstance(item, int) for item in goal)
+    given = wish(shape_calculation_mode="sizes" if by_sizes else "scales", **attributes)
+    arrays = [floats(1, 2, 4, 5), i64(list(goal)) if by_sizes else f32(list(goal))]
+    row = f"computed_{name}", arrays, lambda x, n: node("Interpolate", 11, x, n, i64([2, 3]), **given)
+    return (*row, [(-1, -1, -1, -1), (2,)])
+
+
 MODES = ["linear", "linear_onnx", "cubic"]
 DEEP = floats(1, 2, 3, 4, 5)
 FLAT = floats(2, 3, 6)
@@ -134,5 +143,10 @@ CASES = table(
         *[first(f"padded_{mode}", [9, 4], mode=mode, **PADS) for mode in ("nearest", "linear")],
         first("other_order", [9, 3], (3, 2)),
         first("antialias", [2, 2], mode="linear", antialias=True),
+        *[
+            computed(f"{mode}_{what}", goal, mode=mode, nearest_mode="simple", cube_coeff=-0.5)
+            for mode in ("nearest", "linear_onnx", "cubic", "bicubic_pillow")
+            for what, goal in (("sizes", [7, 3]), ("scales", [1.7, 0.45]))
+        ],
     ]
 )
