@@ -19,9 +19,12 @@ from ..runtime.compare.record import Report
 from .files import Opset, load, set_shapes
 from .format import format_of
 from .onnx.check import objection
+from .openvino.lowering import recurrent as openvino_recurrent
 from .optional import Telling, to_dialect_after
 from .verification import TIMEOUT
 from .verification import verify as verify_files
+
+_OBJECTIONS = {"openvino": openvino_recurrent.objection}  # formats that have no operator for some recurrences
 
 TRIALS = 16
 """Sets of inputs with which `convert` checks its own result."""
@@ -116,7 +119,7 @@ def convert(
     graph = load(source, from_format)
     if shapes:
         set_shapes(graph, shapes)
-    passes: list[Telling] = [FuseRecurrent(open_lengths=wanted.name != "openvino")] if fuse_recurrent else []
+    passes: list[Telling] = [FuseRecurrent(_OBJECTIONS.get(wanted.name))] if fuse_recurrent else []
     passes += [UnrollLoops(unroll)] if unroll else []
     made = to_dialect_after(passes, graph, wanted, opset)
     report = ConversionReport(

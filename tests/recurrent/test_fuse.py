@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 import sys
 from collections import Counter
@@ -15,6 +16,7 @@ import onnx
 import pytest
 from backedge.convert.files import load, to_dialect, to_hub
 from backedge.convert.format import FORMATS
+from backedge.convert.openvino.lowering.recurrent import objection
 from backedge.convert.optional import to_dialect_after
 from backedge.passes.graph import Graph
 from backedge.passes.loop import is_loop
@@ -23,7 +25,7 @@ from backedge.passes.structure.sequences import SequencesToStacks
 from backedge.passes.verify import verify
 from backedge.runtime.executor import Executor
 
-from . import grus, lstms, models, near_misses
+from . import grus, lstms, models, mutants, near_misses
 from .models import Case
 
 CASES = [*lstms.CASES, *grus.CASES]
@@ -78,7 +80,8 @@ def saved(case: Case, variant: Variant, folder: Path) -> Path:
 
 
 def fused(path: Path, target: str) -> Graph:
-    graph = to_dialect_after([FuseRecurrent(open_lengths=target != "openvino")], load(path), FORMATS[target])
+    fuse = FuseRecurrent(objection if target == "openvino" else None)
+    graph = to_dialect_after([fuse], load(path), FORMATS[target])
     return verify(graph)
 
 
@@ -195,6 +198,40 @@ def test_onnx_runtime_computes_the_same(case: Case, in_onnxruntime: Results) -> 
 def test_openvino_computes_the_same(case: Case, in_openvino: Results) -> None:
     for variant in (VARIANTS[0], VARIANTS[2]):
         in_openvino[case.name, variant].check()
+
+
+@pytest.mark.parametrize(
+    "name, variant, reason",
+    [
+        ("peepholes", VARIANTS[0], "no peepholes"),
+        ("hard_sigmoid_spelled_out", VARIANTS[0], "Relu, Sigmoid and Tanh only"),
+        ("by_length", VARIANTS[2], "disregards the lengths"),
+    ],
+)
+def test_what_openvino_has_no_sequence_for_stays(name: str, variant: Variant, reason: str, tmp_path: Path) -> None:
+    (case,) = [case for case in CASES if case.name == name]
+    graph = fused(saved(case, variant, tmp_path), "openvino")
+    assert not recurrent_operators(graph)
+    assert any(reason in note for note in graph.meta["notes"])
+    assert [node.op_type for node in graph.nodes if node.regions] == ["Loop"]
+
+
+MUTANTS = 100
+
+
+def test_mutants_compute_what_they_computed(tmp_path: Path) -> None:
+    """Whatever a loop is changed to: if it is taken for an operator, it is that operator."""
+    chance, path, taken = random.Random(7), tmp_path / "mutant.onnx", 0
+    pool = [*CASES, *near_misses.CASES]
+    for number in range(MUTANTS):
+        made = mutants.mutant(models.model(chance.choice(pool), number, dynamic=chance.choice(["", "TB"])), chance)
+        onnx.save(made, path)
+        before, after = unfused(path), unfused(path)
+        if FuseRecurrent()(after).modified:
+            taken += 1
+            inputs = models.inputs(made, number)
+            assert_same(Executor(before).run(inputs), Executor(verify(after)).run(inputs))
+    assert 5 < taken < MUTANTS / 2
 
 
 @pytest.mark.corpus

@@ -14,6 +14,7 @@ from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.infer import infer
 from ....passes.rewrite import Builder, collect, rule
+from ....passes.structure.recurrent import Found
 from .cells import written_out
 from .tools import (
     cut,
@@ -133,6 +134,18 @@ def recurrent(op: Builder, node: Node) -> list[Value]:
     )
     every = transpose(op, made[0], [0, 2, 1, 3] if batch_first else [2, 1, 0, 3])
     return [every, *(transpose(op, last, swap) for last in made[1:])][: len(node.outputs)]
+
+
+def objection(found: Found) -> str | None:
+    """Why a loop that is a recurrence had better stay one: OpenVINO has no sequence for it."""
+    cell = found.cell
+    if not {name.lower() for name, _ in cell.functions} <= set(_KNOWN):
+        return "OpenVINO's sequences have Relu, Sigmoid and Tanh only"
+    if any(gate.peephole is not None for gate in cell.gates):
+        return "OpenVINO's sequences have no peepholes"
+    if found.lengths is not None and not found.is_fixed:
+        return "OpenVINO's CPU disregards the lengths of sequences where the batch or the number of steps is open"
+    return None
 
 
 RULES = collect(globals())

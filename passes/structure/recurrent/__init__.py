@@ -1,5 +1,6 @@
 """Loops that are an LSTM, GRU or RNN -> the operator: `FuseRecurrent`."""
 
 from .fuse import FuseRecurrent
+from .match import Found
 
-__all__ = ["FuseRecurrent"]
+__all__ = ["Found", "FuseRecurrent"]

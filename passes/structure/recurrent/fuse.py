@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ...graph import Graph, Node, Value
@@ -42,11 +43,11 @@ class FuseRecurrent:
     constant; what the loop gives must be what the operator gives. Where there may be no steps, or no batch, at which
     runtimes' operators give something else, the operator stands in an If.
 
-    `open_lengths`: whether the target's operators obey the lengths of sequences where the batch or the number of steps
-    is open. `notes` takes up what became of each loop.
+    `objection` says why a target has no operator for a recurrence, None where it has. `notes` takes up what became of
+    each loop.
     """
 
-    open_lengths: bool = True
+    objection: Callable[[Found], str | None] | None = None
     notes: list[str] = field(default_factory=list, compare=False)
 
     def __call__(self, graph: Graph) -> PassResult:
@@ -67,8 +68,9 @@ class FuseRecurrent:
         title = f"the loop {node.name or ', '.join(value.name for value in node.outputs)!r}"
         try:
             match = found(graph, loop, outside)
-            if match.lengths is not None and not self.open_lengths and not _is_fixed(match):
-                raise NotRecurrent("the target's operator disregards lengths where the batch or the steps are open")
+            objection = self.objection(match) if self.objection is not None else None
+            if objection is not None:
+                raise NotRecurrent(objection)
             results = built(op, match, outside)
         except NotRecurrent as reason:
             self.notes.append(f"{title} is no recurrent operator: {reason}")
@@ -86,9 +88,3 @@ class FuseRecurrent:
             f" of {match.states[0].width} units{', backwards' if match.reverse else ''}"
         )
         return True
-
-
-def _is_fixed(match: Found) -> bool:
-    """Whether the batch and the number of steps are known."""
-    shapes = [taken.value.tensor.shape or (None,) for taken in match.sequences.values()]
-    return all(isinstance(size, int) for shape in shapes for size in shape)

@@ -70,6 +70,12 @@ class Found:
     every: list[tuple[Entry, Axes]] = field(default_factory=list)
 
     @property
+    def is_fixed(self) -> bool:
+        """Whether the batch and the number of steps are known."""
+        shapes = [taken.value.tensor.shape or (None,) for taken in self.sequences.values()]
+        return all(isinstance(size, int) for shape in shapes for size in shape)
+
+    @property
     def reverse(self) -> bool:
         """Whether the last step comes first."""
         return next(iter(self.sequences.values())).reverse
