@@ -14,6 +14,7 @@ REFUSALS: dict[str, str] = {
     r"the bits of \w+ can't be taken for": "IR has no operator that takes the bits of floats for integers",
     r"rounds to float8e8m0 in another way": "OpenVINO rounds down to a power of two",
     r"ImageDecoder has no OpenVINO form": "IR has no operator that decodes image files",
+    r"the rank of .* isn't known$": "OpenVINO's CPU has no values of any rank",
     r"known at run time only$": "OpenVINO's CPU must know it when it compiles",
     r"no RegexFullMatch$": "IR has no operator that looks for patterns in text",
     r"no (Cast|CastLike)$": "IR has no operator that spells numbers, or reads them",
