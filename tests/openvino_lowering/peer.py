@@ -17,5 +17,8 @@ def convert_and_run(path: Path, batches: list[Feeds], options: dict[str, Any]) -
 
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "peer.xml"
-        ov.save_model(ov.convert_model(path), target, compress_to_fp16=False)
-        return run_ir(target, batches, options)
+        model = ov.convert_model(path)
+        ov.save_model(model, target, compress_to_fp16=False)
+        taken = {name for port in model.inputs for name in port.names}  # it drops inputs that it doesn't need
+        fed = [{name: value for name, value in feeds.items() if name in taken} for feeds in batches]
+        return run_ir(target, fed, options)
