@@ -127,6 +127,7 @@ class Rewriter:
 
     `fallback` stands in for an operator without a matching rule; it refuses unless told otherwise.
     `stamp` tells the version at which a node without regions stays as it is otherwise, which is the quickest way.
+    `aliases` are old values whose place was taken by a value that already stands for another, and is named after that.
     `notes` collects what the report should say (a dropped layout, a composite and its cost).
     """
 
@@ -138,6 +139,7 @@ class Rewriter:
     context: Any = None
     root: Graph | None = None
     claimed: set[Value] = field(default_factory=set)
+    aliases: dict[Value, list[Value]] = field(default_factory=dict)
     node_names: Names = field(default_factory=Names)
     stamp: Callable[[Node], int | None] | None = None
 
@@ -369,6 +371,8 @@ class Builder:
             self.rewriter.claimed.add(new)
             new.name = self.claim(old.name)
             new.meta = new.meta or old.meta
+        elif old.name:
+            self.rewriter.aliases.setdefault(new, []).append(old)
 
     def copy(self, node: Node, regions: Mapping[str, Graph] | None = None) -> Sequence[Value]:
         """The same operator in the new graph (a `view` of an old node), its regions rewritten."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from ...passes.graph import Graph, Value
@@ -128,3 +129,20 @@ def name_anew(graph: Graph) -> None:
             layer = layer_of(value)
             if layer is not None and value.producer is None:
                 value.meta[META] = replace(layer, name=value.name)
+
+
+def add_aliases(graph: Graph, aliases: Mapping[Value, Iterable[Value]]) -> None:
+    """Give tensors inside of a lowered graph the names of those, too, that they stand for: one tensor may have several.
+
+    Inputs and outputs keep the names that they have.
+    """
+    shown = {value for inner in graph.graphs() for value in (*inner.inputs, *inner.outputs)}
+    for value, others in aliases.items():
+        if value in shown or value.data is not None:
+            continue
+        port = port_of(value) or Port([value.name])
+        names = list(port.names or ())
+        for other in others:
+            told = port_of(other)
+            names += [other.name] if told is None else told.names or ()
+        value.meta = {**(value.meta or {}), PORT: replace(port, names=list(dict.fromkeys(names)))}

@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
+from backedge.convert.onnx.raising import raise_graph as raise_onnx
+from backedge.convert.onnx.read import read_model
 from backedge.convert.openvino.lowering import lower_graph
 from backedge.passes.graph import Graph, Value
 from backedge.passes.hub import HUB
@@ -157,3 +160,19 @@ def test_outputs_that_nobody_wants_any_more(openvino: Runner, kept: list[int]) -
     raised.outputs = [raised.outputs[place] for place in kept]
     (found,) = openvino.lowered(raised, [{"x0": x}])
     assert [one.tolist() for one in found] == [[[0.0], [1.0, 2.0], [3.0, 4.0, 5.0]][place] for place in kept]
+
+
+def test_a_tensor_has_the_names_of_all_that_it_stands_for() -> None:
+    text = "agraph (float[2] x) => (float[2] y) { a = Neg(x) b = Identity(a) c = Cast<to = 1>(b) y = Relu(c) }"
+    model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}')
+    lowered = lower_graph(raise_onnx(read_model(model)))
+    assert [(node.outputs[0].meta or {}).get("port") for node in lowered.nodes][1:] == [None]
+    assert (lowered.nodes[0].outputs[0].meta or {})["port"].names == ["a", "b", "c"]
+
+
+def test_what_is_folded_keeps_its_name() -> None:
+    text = """agraph (float[2, 3] x) => (float[3, 2] y) { one = Constant<value_ints: ints = [3]>()
+        two = Constant<value_ints: ints = [2]>() shape = Concat<axis = 0>(one, two) y = Reshape(x, shape) }"""
+    model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}')
+    lowered = lower_graph(raise_onnx(read_model(model)))
+    assert [value.name for value in lowered.constants] == ["shape"]

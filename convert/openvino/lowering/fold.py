@@ -92,6 +92,6 @@ def computed(op: Builder, node: Node, most: int | None = None) -> list[Value] | 
         if not new.name or dtype is None:
             found.append(Value(""))
         else:
-            found.append(op.const(TensorData.of(results[new.name], dtype), name=old.name))
+            found.append(op.graph.add_constant(TensorData.of(results[new.name], dtype), op.claim(old.name)))
             context_of(op).look_at_constant(found[-1])
     return found

@@ -13,7 +13,7 @@ from ....passes.structure.slots import PruneSlots
 from ..build import OPENVINO
 from ..dialect import DOMAIN
 from ..interface import put_notes
-from ..names import align_results, name_anew
+from ..names import add_aliases, align_results, name_anew
 from ..origin import ORIGIN
 from . import (
     attention,
@@ -120,4 +120,5 @@ def lower_graph(graph: Graph) -> Graph:
     lowered.inputs = [value for value in lowered.inputs if value.data is None]
     assign_variables(lowered, assigned)
     name_anew(lowered)
+    add_aliases(lowered, rewriter.aliases)
     return lowered
