@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
+from backedge.convert import load
 from backedge.convert.files import to_dialect
 from backedge.convert.format import FORMATS
 from backedge.convert.onnx.raising import raise_graph
 from backedge.convert.onnx.read import read_model
 from backedge.convert.openvino.lowering import lower_graph
+from backedge.convert.openvino.write import write
 from backedge.passes.errors import Unsupported
 from backedge.passes.graph import Graph
 from backedge.passes.infer import infer
@@ -103,6 +106,20 @@ def test_quantized_weights_stay_narrow() -> None:
     widest = max((value.data.nbytes, value.data.dtype.value) for value in graph.constants if value.data is not None)
     assert widest == (64 * 4, "int8")
     assert any("DYNAMIC_QUANTIZATION_GROUP_SIZE" in note for note in graph.meta["notes"])
+
+
+def test_weights_of_16_bits_stay_so(openvino: Runner, tmp_path: Path) -> None:
+    """Marked as OpenVINO's own writer marks them, so that it doesn't widen them while it reads."""
+    weights, x = floats(64, 32).astype(np.float16), floats(2, 64)
+    text = "g (float[2, 64] x) => (float[2, 32] y) { w = Cast <to = 1> (h) y = MatMul (x, w) }"
+    path = tmp_path / "a.xml"
+    write(lower_graph(hub(chain(text, {"h": weights}))), path)
+    assert '<attribute name="decompression" version="0" />' in path.read_text()
+    assert path.with_suffix(".bin").stat().st_size < weights.nbytes + 64
+    ((found,),) = openvino.run(path, [{"x": x}])
+    assert difference(found, x @ weights.astype(np.float32), rtol=1e-4) == ""
+    back = to_dialect(load(path), FORMATS["onnx"], 21)
+    assert [node.op_type for _, node in back.walk()] == ["Cast", "MatMul"]
 
 
 def test_a_scale_without_a_reciprocal_is_refused() -> None:
