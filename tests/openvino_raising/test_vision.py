@@ -81,6 +81,16 @@ def test_a_line_of_prior_ratios_before_the_greatest_size():
     np.testing.assert_allclose(found, [np.ravel(corners), [0.1] * 12], rtol=1e-6)
 
 
+def test_half_of_an_odd_size_is_rounded_down():
+    hand = Hand()
+    cells, image = hand.input(np.array([1, 1])), hand.input(np.array([100, 100]))
+    layer = hand.layer("PriorBox", 1, cells, image, fixed_size=[7.0], fixed_ratio=[1.0], density=[1.0])
+    (found,) = hand.run(layer)
+    centre = 50 - 3 + 3.5  # less half the size as a whole number, plus half of what lies between two boxes
+    np.testing.assert_allclose(found[0], [(centre + side * 3.5) / 100 for side in (-1, -1, 1, 1)], rtol=1e-6)
+    assert "rounded down" in hand.raised(layer).meta["notes"][0]
+
+
 def test_priors_that_their_shape_has_no_room_for():
     hand = Hand()
     sizes = hand.const(np.array([2, 2])), hand.const(np.array([8, 8]))

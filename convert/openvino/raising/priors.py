@@ -187,6 +187,10 @@ def _boxes(op: Builder, node: Node, priors: list[_Prior], grid: _Grid) -> Value:
             made = np.clip(made, *bounds)
         spread = np.broadcast_to(_variances(node), made.shape)
         return op.const(np.stack([made.reshape(-1), spread.reshape(-1)]).astype(np.float32))
+    if any(int(item) % 2 for item in _numbers(node, "fixed_size")):
+        op.rewriter.notes.append(
+            f"{node!r}: half of an odd fixed size is rounded down; the CPU runtime doesn't round it"
+        )
     sizes = [_item(op, given(node, 1), place) for place in range(2)]
     size = op.const(half)
     if growth.any():
