@@ -78,6 +78,12 @@ ROWS = {
         "Reshape",
         f"{AXIS}, int64[1] twelve = {{12}}",
     ),
+    "reshape_reckoned_to_what_is": (
+        "float[N, 3, 4] x",
+        "s = Shape(x) n = Gather(s, zero) t = Concat<axis=0>(n, rest) a = Reshape(x, t) y = Neg(a)",
+        "Neg",
+        f"{AXIS}, int64[2] rest = {{3, 4}}",
+    ),
     "reshape_two_open_sizes": (
         "float[A, B, 6] x",
         "s = Shape(x) a = Gather(s, zero) b = Gather(s, one) t = Concat<axis=0>(a, b, two, three) y = Reshape(x, t)",

@@ -108,12 +108,15 @@ def _target(value: Value) -> list[int] | None:
 
 def computed_shape(context: Context, node: Node) -> Value | None:
     """Reshape to a shape that the model reckons, though it is known but for one size."""
-    if context.constant(node.inputs[1]) is not None:
+    data = node.inputs[0]
+    if data is None or context.constant(node.inputs[1]) is not None:
         return None
     target = _target(node.output) or _reckoned(context, node) or _copied(context, node)
     if target is None:
         return None
-    return context.op.Reshape(node.inputs[0], context.sizes(target), _types=[node.output.type])
+    if target == _target(data):
+        return data
+    return context.op.Reshape(data, context.sizes(target), _types=[node.output.type])
 
 
 def _reckoned(context: Context, node: Node) -> list[int] | None:
