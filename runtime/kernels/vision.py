@@ -159,6 +159,8 @@ def non_max_suppression(
     score_threshold: Array | None = None,
 ) -> Array:
     """[batch, class, box] of the boxes kept, best first within each class, equal scores by index."""
+    if boxes.shape[:2] != (scores.shape[0], scores.shape[2]):
+        raise ValueError(f"boxes of shape {list(boxes.shape)} with scores of shape {list(scores.shape)}")
     most = 0 if limit is None else int(scalar(limit))
     overlap = 0.0 if iou_threshold is None else float(scalar(iou_threshold))
     least = None if score_threshold is None else float(scalar(score_threshold))
