@@ -130,6 +130,51 @@ def test_a_recurrence_inside_others(variant: Variant, tmp_path: Path) -> None:
             assert_same(Executor(to_hub(load(source))).run(inputs), Executor(hub).run(inputs))
 
 
+BOTH_WAYS = Case(  # two recurrences that have nothing to do with one another, in one loop
+    "both_ways",
+    """recurrent (float[T,B,I] xs, float[B,H] f0, float[B,H] b0) => (
+      float[B,H] fn, float[B,H] bn, float[T,B,H] fs, float[T,B,H] bs
+    ) {
+      fn, bn, fs, bs = Scan<num_scan_inputs = 2, scan_input_directions = [0, 1], scan_output_directions = [0, 1],
+        body = step (float[B,H] f, float[B,H] b, float[B,I] x, float[B,I] y) => (
+          float[B,H] f_next, float[B,H] b_next, float[B,H] f_seen, float[B,H] b_seen
+        ) {
+          fx = MatMul(x, w)
+          fh = MatMul(f, r)
+          fz = Add(fx, fh)
+          f_next = Tanh(fz)
+          bx = MatMul(y, v)
+          bh = MatMul(b, u)
+          bz = Add(bh, bx)
+          b_next = Relu(bz)
+          f_seen = Identity(f_next)
+          b_seen = Identity(b_next)
+        }>(f0, b0, xs, xs)
+    }""",
+    {"w": "I,H", "r": "H,H", "v": "I,H", "u": "H,H"},
+)
+
+
+@pytest.mark.parametrize("variant", [VARIANTS[0], VARIANTS[2]])
+def test_two_in_one_loop(variant: Variant, tmp_path: Path) -> None:
+    source = saved(BOTH_WAYS, variant, tmp_path)
+    graph = fused(source, "onnx")
+    assert recurrent_operators(graph) == {"RNN": 2}
+    assert graph.meta["notes"] == [
+        "the loop 'fn, bn, fs, bs' is an RNN of 4 units and an RNN of 4 units, backwards",
+    ]
+    for steps, batch in variant.sizes:
+        inputs = models.inputs(onnx.load(source), 3, steps, batch)
+        assert_same(Executor(to_hub(load(source))).run(inputs), Executor(to_hub(graph)).run(inputs))
+
+
+@pytest.mark.parametrize("change", [("MatMul(b, u)", "MatMul(f, u)"), ("bz = Add(bh, bx)", "bz = Mul(bh, bx)")])
+def test_two_in_one_loop_of_which_one_is_none(change: tuple[str, str], tmp_path: Path) -> None:
+    graph = fused(saved(replace(BOTH_WAYS, text=BOTH_WAYS.text.replace(*change)), VARIANTS[0], tmp_path), "onnx")
+    assert not recurrent_operators(graph)
+    assert [node.op_type for node in graph.nodes] == ["Scan"]
+
+
 WRITTEN_OUT = {  # what OpenVINO has no sequence for goes there as a loop
     "LSTM_forward_whole_open": {"activations": ["HardSigmoid", "Elu", "Softsign"], "activation_beta": [0.4]},
     "LSTM_reverse_whole_fixed": {"input_forget": 1},

@@ -201,16 +201,29 @@ class _Operator:
         ]
 
 
-def built(op: Builder, found: Found, outside: Outside) -> dict[Value, Value]:
-    """What stands for each result of the loop that is wanted.
+@dataclass
+class Plan:
+    """All that can be wrong about an operator is known: what to build.
+
+    `firsts`, `kept`: the first values of the states, and of those kept aside, None for zeros; and whether they may have
+    to be made as large as the batch.
+    """
+
+    found: Found
+    weights: Weights
+    firsts: list[tuple[Value | None, bool]]
+    kept: list[tuple[Value | None, bool]]
+
+
+def planned(found: Found, outside: Outside) -> Plan:
+    """How to build the operator.
 
     Raises:
         NotRecurrent: the batches aren't certain to be the same.
     """
-    sequences = list(found.sequences.items())
     widths: dict[str, int] = {}
     batches: set[Size] = set()
-    for name, taken in sequences:
+    for name, taken in found.sequences.items():
         shape, feature = taken.value.tensor.shape, taken.axes.index("feature")
         width = shape[feature] if shape is not None else None
         assert isinstance(width, int)
@@ -221,9 +234,13 @@ def built(op: Builder, found: Found, outside: Outside) -> dict[Value, Value]:
     (batch,) = batches
     firsts = [_first(state.entry, state.axes, batch, outside) for state in found.states]
     kept = [_first(last.entry, last.axes, batch, outside) for last in found.lasts]
-    constants = weights(found, widths)
-    # nothing is built before this line: all that can be wrong is known
-    parts = [arranged(op, taken.value, taken.axes, _X) for _, taken in sequences]
+    return Plan(found, weights(found, widths), firsts, kept)
+
+
+def built(op: Builder, plan: Plan) -> dict[Value, Value]:
+    """What stands for each result of the loop that is wanted."""
+    found = plan.found
+    parts = [arranged(op, taken.value, taken.axes, _X) for taken in found.sequences.values()]
     x = parts[0] if len(parts) == 1 else op.Concat(*parts, axis=2)
 
     def placed(value: Value | None, widened: bool, axes: Axes) -> Value | None:
@@ -235,12 +252,12 @@ def built(op: Builder, found: Found, outside: Outside) -> dict[Value, Value]:
         shape = op.Concat(op.const([1]), op.Shape(x, start=1, end=2), op.const([1]), axis=0)
         return op.Expand(value, shape)
 
-    initial = [placed(*first, state.axes) for state, first in zip(found.states, firsts, strict=True)]
+    initial = [placed(*first, state.axes) for state, first in zip(found.states, plan.firsts, strict=True)]
     lasts = [
         placed(*first, last.axes) if last.kept else initial[last.index]
-        for last, first in zip(found.lasts, kept, strict=True)
+        for last, first in zip(found.lasts, plan.kept, strict=True)
     ]
-    operator = _Operator(found, constants, x.tensor.dtype or DType.FLOAT32)
+    operator = _Operator(found, plan.weights, x.tensor.dtype or DType.FLOAT32)
     return _results(op, found, operator.built(op, _Given(x, initial, lasts, found.lengths)))
 
 

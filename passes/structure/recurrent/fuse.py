@@ -12,7 +12,7 @@ from ...pipeline import PassResult
 from ...rewrite import Builder, Names, Rewriter
 from ..simplify import Simplify
 from .algebra import NotRecurrent
-from .build import built
+from .build import built, planned
 from .match import Found, found
 from .outside import Outside
 
@@ -67,24 +67,27 @@ class FuseRecurrent:
         graph, loop = op.graph, Loop(node)
         title = f"the loop {node.name or ', '.join(value.name for value in node.outputs)!r}"
         try:
-            match = found(graph, loop, outside)
-            objection = self.objection(match) if self.objection is not None else None
-            if objection is not None:
-                raise NotRecurrent(objection)
-            results = built(op, match, outside)
+            plans = [planned(match, outside) for match in found(graph, loop, outside)]
+            for plan in plans:
+                objection = self.objection(plan.found) if self.objection is not None else None
+                if objection is not None:
+                    raise NotRecurrent(objection)
         except NotRecurrent as reason:
             self.notes.append(f"{title} is no recurrent operator: {reason}")
             return False
         named: set[Value] = set()
-        for old, new in results.items():
-            new = op.Identity(new) if new in named else new
-            named.add(new)
-            graph.replace_uses(old, new)
-            new.name, new.meta = old.name, old.meta
+        for plan in plans:
+            for old, new in built(op, plan).items():
+                new = op.Identity(new) if new in named else new
+                named.add(new)
+                graph.replace_uses(old, new)
+                new.name, new.meta = old.name, old.meta
         graph.remove_node(node)
-        cell = match.cell
-        self.notes.append(
-            f"{title} is {'an' if cell.kind in ('LSTM', 'RNN') else 'a'} {cell.kind}"
-            f" of {match.states[0].width} units{', backwards' if match.reverse else ''}"
-        )
+        self.notes.append(f"{title} is {' and '.join(_told(plan.found) for plan in plans)}")
         return True
+
+
+def _told(match: Found) -> str:
+    kind = match.cell.kind
+    article = "an" if kind in ("LSTM", "RNN") else "a"
+    return f"{article} {kind} of {match.states[0].width} units{', backwards' if match.reverse else ''}"

@@ -81,17 +81,37 @@ class Found:
         return next(iter(self.sequences.values())).reverse
 
 
-def found(graph: Graph, loop: Loop, outside: Outside) -> Found:
-    """What operator a loop is.
+def found(graph: Graph, loop: Loop, outside: Outside) -> list[Found]:
+    """What operators a loop is: one for each group of states that have nothing to do with the others.
 
     Raises:
-        NotRecurrent: it is none, or it isn't certain.
+        NotRecurrent: one of them is none, or it isn't certain.
     """
+    results = [
+        entry
+        for entry in loop.of(Carried, Stacked)
+        if entry.result is not None and (graph.uses(entry.result) or entry.result in graph.outputs)
+    ]
+    groups: list[tuple[set[Value | None], list[Entry]]] = []
+    for result in results:
+        reached = {entry.enter for entry in _Attempt(loop, outside, Reader(outside, _READINGS), [result]).live()}
+        wanted = [result]
+        for group in [group for group in groups if group[0] & reached]:
+            groups.remove(group)
+            reached, wanted = reached | group[0], [*group[1], *wanted]
+        groups.append((reached, wanted))
+    if not groups:
+        raise NotRecurrent("nobody uses what it gives")
+    return [_found(loop, outside, wanted) for _, wanted in groups]
+
+
+def _found(loop: Loop, outside: Outside, wanted: list[Entry]) -> Found:
+    """What operator gives the wanted results of a loop."""
     reasons: list[NotRecurrent] = []
     for hoist, feature in ((False, -1), (True, -1), (False, 0)):
         reader = Reader(outside, _READINGS, feature, hoist)
         try:
-            return _Attempt(graph, loop, outside, reader).found()
+            return _Attempt(loop, outside, reader, wanted).found()
         except NotRecurrent as reason:
             reasons.insert(0 if reader.hoisted else len(reasons), reason)
     raise reasons[0]
@@ -101,17 +121,16 @@ def found(graph: Graph, loop: Loop, outside: Outside) -> Found:
 class _Attempt:
     """One way to read a loop."""
 
-    graph: Graph
     loop: Loop
     outside: Outside
     reader: Reader
+    wanted: list[Entry]
 
     def found(self) -> Found:
-        loop, reader = self.loop, self.reader
+        loop, reader, wanted = self.loop, self.reader, self.wanted
         if not self._goes_on():
             raise NotRecurrent("it may end before its input does")
-        wanted = [entry for entry in loop.of(Carried, Stacked) if self._is_wanted(entry)]
-        live = self._live(wanted)
+        live = self.live()
         self._enter(live)
         leaving = [entry.leave for entry in (*live, *wanted) if entry.leave is not None]
         reader.read(loop.body, leaving)
@@ -168,17 +187,13 @@ class _Attempt:
         array = self.outside.array(value)
         return array is not None and bool(array.size) and bool(array.all())
 
-    def _is_wanted(self, entry: Entry) -> bool:
-        result = entry.result
-        return result is not None and (bool(self.graph.uses(result)) or result in self.graph.outputs)
-
-    def _live(self, wanted: Sequence[Entry]) -> list[Entry]:
+    def live(self) -> list[Entry]:
         """The carried values that what is wanted depends on, counters aside."""
         carried = self.loop.of(Carried)
         counters = {entry.enter for entry in carried if self._counter(entry)}
-        live = [entry for entry in wanted if isinstance(entry.slot, Carried)]
+        live = [entry for entry in self.wanted if isinstance(entry.slot, Carried)]
         reached: set[Value] = set()
-        stack = [entry.leave for entry in wanted]
+        stack = [entry.leave for entry in self.wanted]
         while stack:
             value = stack.pop()
             if value is None or value in reached or value in counters:

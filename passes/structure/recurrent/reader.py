@@ -153,28 +153,25 @@ class Reader:
         if value.rank is None or not -value.rank <= axis < value.rank:
             raise NotRecurrent("the rank of a sequence isn't known")
         axis %= value.rank
-        hoisted = self._hoisted(value, axis) if self.hoist else None
+        hoisted = self._hoisted(value, axis, reverse) if self.hoist else None
         if hoisted is not None:
             root, axes, vector = hoisted
             self.hoisted = True
         else:
             root, axes = value, named(value.tensor.shape, self.feature, axis)
             vector = None
-        name = self._name(Taken(root, axes, reverse, whole, self.size(value, axis)))
+        name = sequence_name(root, axes, reverse)
+        self._take(name, Taken(root, axes, reverse, whole, self.size(value, axis)))
         if vector is None:
             width = self._width(value, axes.index("feature"), None)
             return Vector(tuple(item for item in axes if item != "time"), (of(Source(name, 0, width)),))
         return vector
 
-    def _name(self, taken: Taken) -> str:
-        name = sequence_name(taken.value, taken.axes)
+    def _take(self, name: str, taken: Taken) -> None:
         known = self.sequences.get(name)
         if known is not None:
-            if known.reverse != taken.reverse:
-                raise NotRecurrent("it reads its input forwards and backwards at once")
             taken.whole &= known.whole
         self.sequences[name] = taken
-        return name
 
     def _width(self, value: Value, feature: int, known: int | None) -> int:
         shape = value.tensor.shape
@@ -185,7 +182,7 @@ class Reader:
             raise NotRecurrent("the number of features isn't known")
         return known
 
-    def _hoisted(self, value: Value, axis: int) -> tuple[Value, Axes, Vector] | None:
+    def _hoisted(self, value: Value, axis: int, reverse: bool) -> tuple[Value, Axes, Vector] | None:
         """What a sequence is the product of, its axes, and what one step of the sequence is made of it."""
         path: list[Node] = []
         current = value
@@ -206,7 +203,7 @@ class Reader:
             try:
                 axes = named(root.tensor.shape, -1, time)
                 width = self._width(root, axes.index("feature"), None)
-                start = Vector(axes, (of(Source(sequence_name(root, axes), 0, width)),))
+                start = Vector(axes, (of(Source(sequence_name(root, axes, reverse), 0, width)),))
             except NotRecurrent:
                 continue
             reader.values[root] = reader.values[current] = start
@@ -326,9 +323,11 @@ def _itself(value: Value) -> Value:
     return value
 
 
-def sequence_name(value: Value, axes: Axes) -> str:
-    """One name for one sequence, in whatever way it is found."""
-    return f"sequence {value.name} {axes.index('time')} {axes.index('feature')}"
+def sequence_name(value: Value, axes: Axes, reverse: bool) -> str:
+    """One name for one sequence in one direction, in whatever way it is found."""
+    return (
+        f"sequence {value.name} {axes.index('time')} {axes.index('feature')} {'backwards' if reverse else 'forwards'}"
+    )
 
 
 def why(known: Known | None) -> str:
