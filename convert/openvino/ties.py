@@ -128,7 +128,10 @@ def _of_constant(value: Value) -> Grid | None:
 
 
 def _dequantized(node: Node) -> Grid | None:
-    """The grid of integers less their zero point, multiplied by a constant."""
+    """The grid of integers less their zero point, multiplied by a constant; of a FakeQuantize, which has 0 on it."""
+    if node.op_type == "FakeQuantize":
+        low, high = _array(node.input(3)), _array(node.input(4))
+        return None if low is None or high is None else _rows((high - low) / (node.attributes["levels"] - 1), _MOST)
     factor, source = _array(node.input(1)), node.input(0)
     if node.op_type == "DequantizeLinear" and factor is not None and source is not None:
         array, zero = _array(source), _array(node.input(2)) if len(node.inputs) > 2 else np.zeros(())

@@ -165,6 +165,22 @@ def _is_summand(x: Value) -> bool:
     return data is not None and data.dtype is not DType.INT32 and sum(size > 1 for size in data.shape) <= 1
 
 
+def _faked_back(op: Builder, node: Node, x: Value, scale: Value, zero: Value | None) -> Value | None:
+    """FakeQuantize into the range of what is dequantized, where another one quantized it."""
+    source = x.producer.inputs[0] if x.producer is not None and x.producer.op_type == "Convert" else None
+    made = None if source is None else source.producer
+    factor, offset = scale.array(), np.zeros((), np.float32) if zero is None else zero.array()
+    if made is None or made.op_type != "FakeQuantize" or factor is None or offset is None:
+        return None
+    if node.attributes.get("output_dtype") or node.attributes.get("block_size") or factor.dtype != np.float32:
+        return None
+    levels = [value.array() for value in made.inputs[3:] if value is not None]
+    bounds = [
+        _spread(op, node, op.const(factor * (end - offset.astype(np.float32))), x) for end in levels if end is not None
+    ]
+    return op.FakeQuantize(*made.inputs[:3], *bounds, **made.attributes)
+
+
 @rule("", "DequantizeLinear")
 def dequantize_linear(op: Builder, node: Node) -> Value:
     """(x - zero) * scale. The zero point of a constant stays narrow, too; that of other data is a float, without
@@ -173,6 +189,9 @@ def dequantize_linear(op: Builder, node: Node) -> Value:
     summand = computed(op, node) if _is_summand(x) else None
     if summand is not None:
         return summand[0]
+    faked = _faked_back(op, node, x, scale, zero)
+    if faked is not None:
+        return faked
     working, stated = _work_type(node, x, scale), node.attributes.get("output_dtype")
     offset = None if zero is None else zero.array()
     if offset is not None and not offset.astype(np.float32).any():
