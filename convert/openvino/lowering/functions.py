@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -116,7 +117,11 @@ def _inlined(op: Builder, node: Node, graph: Graph) -> list[Value]:
 def _by_older(node: Node) -> Graph | None:
     """What the operator is made of where an opset lacks it."""
     opset = _OLDER.get(node.op)
-    made = None if opset is None else decomposed(node, opset)
+    try:
+        made = None if opset is None else decomposed(node, opset)
+    except Unsupported as refusal:
+        said = re.sub(r",? (before|came with) version \d+$", "", refusal.reason)
+        raise Unsupported(node, f"{said}; it has no OpenVINO form") from None
     if made is None:
         return None
     graph = raise_graph(made)
