@@ -18,6 +18,7 @@ from ..runtime.compare.iterations import stackings
 from ..runtime.compare.record import Report
 from ..runtime.compare.roles import random_operators, signature_of
 from ..runtime.compare.runnables import Run, Runnable, on_file
+from ..runtime.compare.shaken import quantizers
 from ..runtime.compare.verdict import Side, compare_sides
 from ..runtime.executor import Executor
 from ..runtime.oracles import Outcome, Values, run_file, why_unavailable
@@ -38,11 +39,11 @@ _PATIENCE = 5.0  # seconds for one run of A on our executor; what takes longer i
 _SPARE = 1.5  # so many more inputs are designed as are wanted, for those on which A doesn't end
 
 
-def _executor(path: Path, format: str | None, timeout: float) -> Runnable:
+def _executor(path: Path, format: str | None, timeout: float, shaken: bool = False) -> Runnable:
     """The executor in a process of its own: compiled loops can't be interrupted any other way."""
 
     def run(batches: Sequence[Mapping[str, Values]]) -> Iterator[Outcome]:
-        return drive(_EXECUTOR, path.absolute(), batches, timeout, 10 * timeout, {"format": format})
+        return drive(_EXECUTOR, path.absolute(), batches, timeout, 10 * timeout, {"format": format, "shaken": shaken})
 
     return Runnable("executor", run, own=False)
 
@@ -77,6 +78,7 @@ def _side(path: Path, format: str | None, folder: Path, timeout: float, shown: s
         outputs=[value.name for value in interface.outputs],
         stackings={} if hub is None else stackings(hub),
         random=[] if hub is None else random_operators(hub),
+        shaken=_executor(path, format, timeout, shaken=True) if hub is not None and quantizers(hub) else None,
     )
     return side, hub, graph
 
@@ -92,15 +94,22 @@ def _ending(side: Side, batches: list[dict[str, Values]], wanted: int) -> tuple[
         if not kept:
             return batches[:wanted], 0
         side.runnables = [
-            Runnable(one.name, _recorded([outcome for _, outcome in kept]), one.own) if one is runnable else one
-            for one in side.runnables
+            Runnable(one.name, _recorded(kept, one.run), one.own) if one is runnable else one for one in side.runnables
         ]
         return [batch for batch, _ in kept], sum(outcome.stage == "timeout" for _, outcome in pairs)
     return batches[:wanted], 0
 
 
-def _recorded(outcomes: list[Outcome]) -> Run:
-    return lambda batches: outcomes
+def _recorded(pairs: list[tuple[dict[str, Values], Outcome]], run: Run) -> Run:
+    """What is known for these sets of inputs; others are run."""
+    known = {id(batch): outcome for batch, outcome in pairs}
+
+    def answer(batches: Sequence[Mapping[str, Values]]) -> Iterable[Outcome]:
+        found = [known.get(id(batch)) for batch in batches]
+        recorded = [outcome for outcome in found if outcome is not None]
+        return recorded if len(recorded) == len(batches) else run(batches)
+
+    return answer
 
 
 def verify(

@@ -81,8 +81,8 @@ def _remarks(report: Report) -> Iterator[str]:
         yield f"{counts['unknown']} trials say nothing, a side had no usable answer"
     if counts["sensitive"]:
         yield (
-            f"{counts['sensitive']} trials say nothing: a change in the last place of their inputs moves "
-            f"{report.a}'s own outputs as far"
+            f"{counts['sensitive']} trials say nothing: a change in the last place of their inputs, or of what is "
+            f"quantized on the way, moves {report.a}'s own outputs as far"
         )
     if report.outputs is not None and report.outputs.by == "position":
         yield "outputs have different names and were matched by position"

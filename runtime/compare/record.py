@@ -39,7 +39,7 @@ from .tolerance import Difference
 Status = Literal["equal", "different", "only-a", "only-b", "neither", "unknown", "sensitive"]
 """Of one trial: the sides agree, or not; only A answered although B tried (B fails); only B did (A refuses the input);
 both refuse it; or nobody can tell, because a side has no usable answer for reasons of its runtimes, or because a
-change in the last place of the inputs moves A's own outputs as far as the sides lie apart."""
+change in the last place of the inputs, or of what is quantized, moves A's own outputs as far as the sides lie apart."""
 
 STATUSES: tuple[Status, ...] = ("equal", "different", "only-a", "only-b", "neither", "unknown", "sensitive")
 

@@ -6,12 +6,15 @@ the outputs of one and the same model move by as much as two models differ, that
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
 import numpy as np
 
 from ...passes.types import DType
-from ..oracles import Batch, Values
+from ..oracles import Batch, Outcome, Values
 from .matching import match_names
-from .runnables import Runnable
+from .tolerance import measure_values
 
 NUDGES = 4
 """Runs on changed inputs."""
@@ -21,7 +24,8 @@ MARGIN = 4.0
 
 MOST = 100.0
 """Larger differences, in units of what is allowed, aren't rounding. Nor is a step of a threshold at its very edge:
-inputs are designed to stand there, because that is where a wrong comparison shows."""
+inputs are designed to stand there, because that is where a wrong comparison shows. What quantizers make of rounding
+may be larger, see `shaken`."""
 
 
 def nudged(batch: Batch, seed: int) -> Batch:
@@ -39,14 +43,29 @@ def nudged(batch: Batch, seed: int) -> Batch:
     return {name: move(value) for name, value in batch.items()}
 
 
-def movements(runnable: Runnable, batch: Batch, outputs: dict[str, Values]) -> dict[str, float]:
-    """The largest change of each output (a float tensor) over the runs; 0 where there is none to be had."""
-    found = dict.fromkeys(outputs, 0.0)
-    for outcome in runnable.run([nudged(batch, seed) for seed in range(NUDGES)]):
+@dataclass(slots=True)
+class Movement:
+    """How far an output moves: its largest change, and how many elements change by more than is allowed."""
+
+    distance: float = 0.0
+    count: int = 0
+
+    def explains(self, apart: float, wrong: int) -> bool:
+        """Whether so many wrong elements, the worst of them so far off, are no more than what was seen."""
+        return apart <= MARGIN * self.distance and wrong <= MARGIN * self.count
+
+
+def movements(outcomes: Iterable[Outcome], outputs: Mapping[str, Values]) -> dict[str, Movement]:
+    """The largest movement of each output (a float tensor) over some runs; none where there is none to be had."""
+    found = {name: Movement() for name in outputs}
+    for outcome in outcomes:
         given = outcome.outputs or {}
         for name, twin in match_names(list(outputs), list(given)).pairs.items():
-            if twin in given:
-                found[name] = max(found[name], distance(outputs[name], given[twin]) or 0.0)
+            apart = distance(outputs[name], given[twin]) if twin in given else None
+            if apart:
+                difference = measure_values(outputs[name], given[twin], coarse=outcome.coarse).difference
+                found[name].distance = max(found[name].distance, apart)
+                found[name].count = max(found[name].count, 0 if difference is None else difference.count)
     return found
 
 

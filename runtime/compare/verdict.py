@@ -22,10 +22,9 @@ from .iterations import Stacking
 from .matching import Matching, match_names, renamed
 from .record import Disagreement, Finding, Report, SideRun, Status, Trial
 from .runnables import Runnable
-from .sensitivity import MARGIN, MOST, distance, movements
+from .sensitivity import MOST, NUDGES, Movement, distance, movements, nudged
 from .tolerance import Difference, Measure, error_profile, measure_values
 
-_Moved = dict[int, dict[str, float]]  # id of an answer -> how far each output of its runnable moves
 _INT32 = np.iinfo(np.int32)
 _BEYOND = "it computes 64-bit integers in 32 bits, and this trial has larger ones"
 
@@ -40,6 +39,8 @@ class Side:
         inputs, outputs: the model's names in order; None: as the trials have them, as the first answer has them.
         stackings: output -> how a loop stacked it, if the graph says so.
         random: operators that draw random numbers, if there are any: then values that differ say nothing.
+        shaken: the executor on the model with quantizers that see numbers a little off, if it has quantizers; each
+            run is off otherwise.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Side:
     outputs: Sequence[str] | None = None
     stackings: Mapping[str, Stacking] = field(default_factory=dict)
     random: Sequence[str] = ()
+    shaken: Runnable | None = None
 
 
 @dataclass(slots=True)
@@ -143,12 +145,12 @@ class _Comparison:
             self.outputs = match_names(list(self.a.outputs or ()), list(self.b.outputs or ()))
         worst, telling, same, sensitive = 0.0, False, True, False
         findings: list[Finding] = []
-        moved: _Moved = {}
+        far = _Far(self.a, batch, a_runs)
         for one, other in counterparts(*usable):
             for name, measure in self._measures(one, other):
                 worst = max(worst, measure.units)
                 telling = telling or _tells((one.outputs or {}).get(name))
-                if measure.difference is not None and self._says_nothing(one, other, name, measure, batch, moved):
+                if measure.difference is not None and self._says_nothing(one, other, name, measure, far):
                     sensitive = True
                     continue
                 if measure.difference is not None and self.first is None:
@@ -163,15 +165,7 @@ class _Comparison:
         self.told += same and telling
         return "equal" if same else "different", worst
 
-    def _says_nothing(
-        self,
-        one: _Answer,
-        other: _Answer,
-        name: str,
-        measure: Measure,
-        batch: Batch,
-        moved: dict[int, dict[str, float]],
-    ) -> bool:
+    def _says_nothing(self, one: _Answer, other: _Answer, name: str, measure: Measure, far: _Far) -> bool:
         """Whether two values differ no more than A's own do when its inputs change in their last place.
 
         Asked only while the models could still be equal, and never against a tolerance that the caller set.
@@ -179,13 +173,15 @@ class _Comparison:
         if self.rtol is not None or self.atol is not None or self.first is not None or self.outputs is None:
             return False
         assert one.outputs is not None and other.outputs is not None and measure.difference is not None
-        value = measure.difference.kind == "value" and measure.units <= MOST
-        apart = distance(one.outputs[name], other.outputs[self.outputs.pairs[name]]) if value else None
+        if measure.difference.kind != "value":
+            return False
+        apart = distance(one.outputs[name], other.outputs[self.outputs.pairs[name]])
         if apart is None:
             return False
-        if id(one) not in moved:
-            moved[id(one)] = movements(one.runnable, batch, dict(one.outputs))
-        return apart <= MARGIN * moved[id(one)][name]
+        wrong = measure.difference.count
+        if measure.units <= MOST and far.nudged(one)[name].explains(apart, wrong):
+            return True
+        return far.shaken().get(name, Movement()).explains(apart, wrong)
 
     def _measures(self, one: _Answer, other: _Answer) -> Iterator[tuple[str, Measure]]:
         """Each output of A against that of B."""
@@ -244,6 +240,32 @@ class _Comparison:
             if found.difference is not None:
                 return found.difference
         return None
+
+
+class _Far:
+    """How far A's outputs move in one trial, found out when somebody asks."""
+
+    def __init__(self, side: Side, batch: Batch, answers: list[_Answer]) -> None:
+        self.side, self.batch, self.answers = side, batch, answers
+        self._nudged: dict[int, dict[str, Movement]] = {}
+        self._shaken: dict[str, Movement] | None = None
+
+    def nudged(self, answer: _Answer) -> dict[str, Movement]:
+        """Each output of one of A's runnables, its inputs changed in their last place."""
+        if id(answer) not in self._nudged:
+            outcomes = answer.runnable.run([nudged(self.batch, seed) for seed in range(NUDGES)])
+            self._nudged[id(answer)] = movements(outcomes, answer.outputs or {})
+        return self._nudged[id(answer)]
+
+    def shaken(self) -> dict[str, Movement]:
+        """Each output on the executor, what quantizers see a little off; nothing where there are no quantizers."""
+        if self._shaken is None:
+            self._shaken = {}
+            mine = [one for one in self.answers if one.usable and not one.runnable.own]
+            if mine and self.side.shaken is not None:
+                outcomes = self.side.shaken.run([self.batch] * NUDGES)
+                self._shaken = movements(outcomes, mine[0].outputs or {})
+        return self._shaken
 
 
 def _stream(runnable: Runnable, batches: Sequence[Batch]) -> Generator[Outcome]:

@@ -53,6 +53,7 @@ _DTYPES: dict[str, DType] = {
     "f4e2m1": DType.FLOAT4E2M1,
     "string": DType.STRING,
 }
+_SETTINGS = {"INFERENCE_PRECISION_HINT": "f32", "LP_TRANSFORMS_MODE": False}
 _LOOPS = (b'type="Loop"', b'type="TensorIterator"')
 _INT32 = np.iinfo(np.int32)
 

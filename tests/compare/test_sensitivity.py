@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from backedge.runtime.compare.runnables import Runnable, in_process
-from backedge.runtime.compare.sensitivity import distance, movements, nudged
+from backedge.runtime.compare.sensitivity import Movement, distance, movements, nudged
 from backedge.runtime.compare.verdict import Side, compare_sides
 from backedge.runtime.oracles import Batch, Outcome
 
@@ -127,4 +127,4 @@ def test_distance() -> None:
 def test_movements_of_what_fails() -> None:
     """A runtime that fails on the changed inputs has shown no movement."""
     broken = Runnable("native", lambda batches: [Outcome(error="no", stage="run") for _ in batches])
-    assert movements(broken, SMALL[0], {"y": np.zeros(3, np.float32)}) == {"y": 0.0}
+    assert movements(broken.run(SMALL), {"y": np.zeros(3, np.float32)}) == {"y": Movement()}
