@@ -27,10 +27,9 @@ def suppress(
     op: Builder,
     boxes: Value,
     scores: Value,
-    overlap: float | Value,
+    overlap: float,
     most: Value | None = None,
-    least: float | Value | None = None,
-    centred: bool = False,
+    least: float | None = None,
 ) -> Value:
     """[batch, class, box] of the boxes that overlap none that is kept by more than `overlap`, best first.
 
@@ -40,15 +39,12 @@ def suppress(
     """
     if most is None:
         most = dimension(op, scores, 2)
-    if isinstance(overlap, float):
-        if overlap < 0:
-            most = least_of(op, most, 1)
-        overlap = op.const([min(max(overlap, 0.0), 1.0)])
-    if least is None:
-        least = float(np.finfo(np.float32).min)
-    if isinstance(least, float):
-        least = op.const([least])
-    return op.NonMaxSuppression(boxes, scores, most, overlap, least, center_point_box=int(centred) or None)
+    if overlap < 0:
+        most = least_of(op, most, 1)
+    share = op.const([min(max(overlap, 0.0), 1.0)])
+    return op.NonMaxSuppression(
+        boxes, scores, most, share, op.const([float(np.finfo(np.float32).min) if least is None else least])
+    )
 
 
 def shares(op: Builder, mine: Corners, other: Corners, offset: float = 0.0) -> Value:
@@ -164,11 +160,9 @@ def moved(
     return op.Sub(centre, reach), longer(op, far, -offset) if inner else far
 
 
-def bounded(op: Builder, corners: Corners, limit: Value | float) -> Corners:
-    """Corners between 0 and `limit`, which is one for both axes or [..., 2]."""
+def bounded(op: Builder, corners: Corners, limit: Value) -> Corners:
+    """Corners between 0 and `limit` [..., 2]."""
     zero = number(op, 0, corners[0])
-    if isinstance(limit, float):
-        return tuple(op.Clip(one, zero, number(op, limit, zero)) for one in corners)  # type: ignore[return-value]
     low, high = (op.Max(op.Min(one, limit), zero) for one in corners)
     return low, high
 
