@@ -30,7 +30,7 @@ def openvino_session(path: Path) -> Any:
 
     core = openvino.Core()
     model = core.read_model(path)
-    names = [result.get_friendly_name().removesuffix("/result") for result in model.get_results()]
+    names = [result.get_friendly_name().split("/")[0] for result in model.get_results()]
     options = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1}
     compiled = core.compile_model(model, "CPU", options)
 

@@ -26,19 +26,18 @@ def operators(path: Path) -> list[str]:
     return [node.op_type for _, node in load(path).walk()]
 
 
-@pytest.mark.parametrize("suffix", [".onnx", ".xml"])
-def test_convert_proves_what_it_fused(suffix: str, tmp_path: Path) -> None:
+def test_convert_proves_what_it_fused(tmp_path: Path) -> None:
     source = saved(grus.CASES[0], VARIANTS[0], tmp_path)
-    report = convert(source, tmp_path / f"out{suffix}", fuse_recurrent=True, verify=4)
+    report = convert(source, tmp_path / "out.xml", fuse_recurrent=True, verify=2)
     assert report.verdict == "equal" and report.written
     assert report.notes == ["the loop 'h_last, ys' is a GRU of 4 units"]
-    assert {"GRU", "GRUSequence"} & set(report.operators)
-    assert not {"Scan", "Loop", "TensorIterator"} & set(operators(tmp_path / f"out{suffix}"))
+    assert report.operators["GRUSequence"] == 1
+    assert not {"Loop", "TensorIterator"} & set(operators(tmp_path / "out.xml"))
 
 
 def test_open_sizes_are_proven_too(tmp_path: Path) -> None:
     source = saved(lstms.FLAX, VARIANTS[2], tmp_path)
-    report = convert(source, tmp_path / "out.onnx", fuse_recurrent=True, verify=6)
+    report = convert(source, tmp_path / "out.onnx", fuse_recurrent=True, verify=4)
     assert report.verdict == "equal" and report.written
     assert report.operators["LSTM"] == report.operators["If"] == 1
 
