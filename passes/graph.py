@@ -325,6 +325,11 @@ class Graph:
         for node in nodes:
             self.remove_node(node)
 
+    def set_nodes(self, nodes: Iterable[Node]) -> None:
+        """Hold exactly these nodes, their `inputs` and `outputs` as they are: after changes all over a graph."""
+        self._net, self._uses = nx.MultiDiGraph(), {}
+        self._new = list(nodes)
+
     # asking --------------------------------------------------------------------------------------
 
     @property

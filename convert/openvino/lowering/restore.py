@@ -55,11 +55,14 @@ class _Restorer:
         self._kept: dict[Value, tuple[Origin, int] | str] = dict(inputs)
         self._values: dict[tuple[Origin, int] | str | None, Value] = {name: value for value, name in inputs.items()}
         self._constants = {(id(value.data), value.name): value for value in graph.constants}
+        self._made: dict[Node, Node] = {}  # the first of the nodes that a layer stands for -> the layer
+        self._instead: dict[Value | None, Value] = {}
 
     def run(self) -> bool:
-        """Whether there was anything to restore."""
+        """Whether anything was restored."""
         marked: dict[Origin, list[Node]] = {}
-        for node in self._graph.topological():
+        order = self._graph.topological()
+        for node in order:
             if node.meta and ORIGIN in node.meta:
                 marked.setdefault(node.meta.pop(ORIGIN), []).append(node)
         for origin, nodes in marked.items():
@@ -68,9 +71,21 @@ class _Restorer:
                 if found is None:
                     nodes.pop(0)
                     continue
+                first = nodes[0]
                 nodes = [node for node in nodes if node not in found.nodes.values()]
-                self._take(origin, found)
-        return bool(marked)
+                self._take(origin, found, first)
+        if self._made:
+            self._rebuild(order)
+        return bool(self._made)
+
+    def _rebuild(self, order: Iterable[Node]) -> None:
+        """The graph with the layers in it; what they stand for isn't used by them any more, nor by what used it."""
+        instead, graph = self._instead, self._graph
+        nodes = [one for node in order for one in (self._made.get(node), node) if one is not None]
+        for node in nodes:
+            node.inputs = [instead.get(value, value) for value in node.inputs]
+        graph.outputs = [instead.get(value, value) for value in graph.outputs]
+        graph.set_nodes(nodes)
 
     # finding -------------------------------------------------------------------------------------
 
@@ -90,7 +105,7 @@ class _Restorer:
             return found
         return None
 
-    def _take(self, origin: Origin, found: _Found) -> None:
+    def _take(self, origin: Origin, found: _Found, first: Node) -> None:
         """Let a layer take the place of its form if it may; take note of what is as it was in the file."""
         results = {
             place: found.nodes[source.step].outputs[source.place]
@@ -107,35 +122,33 @@ class _Restorer:
                 found.inputs[place] = self._values[source]
         if not all(conforms(value.type, origin.types[place]) for place, value in found.inputs.items()):
             return
-        anywhere = origin.layer.op_type in _ANYWHERE and not _leads_to(results.values(), found.inputs.values())
-        if found.inputs.keys() == origin.types.keys() and (kept or anywhere):
-            results = self._layer(origin, found, results)
+        total = origin.layer.op_type in _ANYWHERE
+        if found.inputs.keys() == origin.types.keys() and (
+            kept or (total and not _leads_to(results.values(), found.inputs.values()))
+        ):
+            self._made[first] = self._layer(origin, found, results)
         if kept:
             for place, value in results.items():
                 self._kept[value], self._values[origin, place] = (origin, place), value
 
-    def _layer(self, origin: Origin, found: _Found, results: dict[int, Value]) -> dict[int, Value]:
-        """The layer's outputs, used instead of `results`."""
-        layer, graph = origin.layer, self._graph
-        made = graph.add_node(
-            layer.op_type,
-            [self._input(origin, found, place) for place in range(len(layer.inputs))],
-            [value.name if (value := results.get(place)) else "" for place in range(len(layer.outputs))],
-            layer.attributes,
-            domain=layer.domain,
-            version=layer.version,
-            name=layer.name,
-            regions={name: region.copy() for name, region in layer.regions.items()},
-        )
+    def _layer(self, origin: Origin, found: _Found, results: dict[int, Value]) -> Node:
+        """The layer, its outputs to be used instead of `results`."""
+        layer = origin.layer
+        made = Node(layer.domain, layer.op_type, layer.version, layer.name)
+        made.attributes = dict(layer.attributes)
+        made.inputs = [self._input(origin, found, place) for place in range(len(layer.inputs))]
+        made.regions = {name: region.copy() for name, region in layer.regions.items()}
         made.meta = layer.meta
         for node in (made, *(inner for region in made.regions.values() for _, inner in region.walk())):
             node.meta = {**(node.meta or {}), ORIGIN: origin}
-        for place, (new, old) in enumerate(zip(made.outputs, layer.outputs, strict=True)):
+        for place, old in enumerate(layer.outputs):
             value = results.get(place, old)
-            new.type, new.meta = merge(value.type, old.type), value.meta
+            new = Value(value.name if place in results else "", merge(value.type, old.type), made, place)
+            new.meta = value.meta
+            made.outputs.append(new)
             if place in results:
-                graph.replace_uses(value, new)
-        return {place: made.outputs[place] for place in results}
+                self._instead[value] = new
+        return made
 
     def _input(self, origin: Origin, found: _Found, place: int) -> Value | None:
         place = origin.twice.get(place, place)
