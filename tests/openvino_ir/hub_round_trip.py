@@ -29,7 +29,7 @@ from openvino_raising.corpus import difference, make, numbers
 
 from .seen import seen
 
-REFUSED, RAISED, LOADED, WRONG, CLOSE, SAME = "refused", "raised only", "not loaded", "wrong", "close", "same"
+REFUSED, LOADED, WRONG, CHANCE, CLOSE, SAME = "refused", "not loaded", "wrong", "by chance", "close", "same"
 
 
 @dataclass
@@ -37,7 +37,8 @@ class Trip:
     """What became of one file.
 
     Attributes:
-        stage: how far it came; `SAME` is the same bits in every output, `CLOSE` within tolerance.
+        stage: how far it came; `SAME` is the same bits in every output, `CLOSE` within tolerance, `CHANCE` where
+            OpenVINO gives others for the source, too, each time it runs.
         interface: what is different about the inputs and outputs for OpenVINO's users.
         layers, tensors: names of layers and of inner tensors, how many are still there of how many.
         nodes: operators before and after, bodies included, constants not.
@@ -143,6 +144,8 @@ def judge(source: Path, worker: Worker) -> Trip:
         trip.stage = WRONG if trip.reason else CLOSE
         if trip.reason and held.expected and not difference(found, held.expected, 1e-3, 1e-4):
             trip.stage, trip.reason = CLOSE, "as the case expects, other than OpenVINO of the source"
+    if trip.stage == WRONG and any(difference(worker.ask(source, held.inputs)[1], wanted) for _ in range(3)):
+        trip.stage = CHANCE  # what stood in memory
     return trip
 
 
@@ -190,7 +193,7 @@ def travel(paths: Iterable[Path]) -> list[Trip]:
 
 def report(trips: list[Trip]) -> list[str]:
     """The figures, the files that didn't arrive as they left, and the worst growth."""
-    lines = [f"{trip.stage}: {trip.name}: {trip.reason}" for trip in trips if trip.stage not in (SAME, CLOSE)]
+    lines = [f"{trip.stage}: {trip.name}: {trip.reason}" for trip in trips if trip.stage not in (SAME, CLOSE, CHANCE)]
     lines += [f"interface: {trip.name}: {'; '.join(trip.interface)}" for trip in trips if trip.interface]
     arrived = [trip for trip in trips if trip.stage in (SAME, CLOSE)]
     for trip in sorted(arrived, key=lambda trip: (trip.nodes[0] - trip.nodes[1], trip.name)):

@@ -15,13 +15,21 @@ from backedge.convert.openvino.read import read
 from backedge.convert.openvino.write import write
 from backedge.passes.types import Interval
 
-from .hub_round_trip import CLOSE, LOADED, REFUSED, SAME, Trip, files, travel
+from .hub_round_trip import CHANCE, CLOSE, LOADED, REFUSED, SAME, Trip, files, travel
 
 MERGED = {"Convert", "Squeeze", "Unsqueeze"}  # what raising takes for one operator with the next, or for none at all
 BY_CHANCE = {
     "seq_lengths_differ@2": "OpenVINO gives what stood in memory",
     "test_bernoulli_double_expanded": "random numbers",
     "test_bernoulli_seed_expanded": "random numbers",
+}
+DIFFERENT = {
+    "loop_one_value_three_outputs": "a result handed out three times is handed on by Identity",
+    "loop_neither_limit": "nothing uses the iteration number",
+    "nest_outer_condition": "nothing uses the iteration number",
+    "if_condition_constant_false": "only the branch that is taken is left",
+    "if_condition_constant_true": "only the branch that is taken is left",
+    "loop_condition_constant_false": "the body is never run",
 }
 
 
@@ -64,9 +72,10 @@ def test_sample(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_everything(tmp_path: Path, source: str, least: int) -> None:
     trips = [trip for trip in travel(files(tmp_path, source)) if trip.name not in BY_CHANCE]
-    arrived = [trip for trip in trips if trip.stage not in (REFUSED, LOADED)]
+    arrived = [trip for trip in trips if trip.stage not in (CHANCE, REFUSED, LOADED)]
     assert len(arrived) >= least
-    assert faults(arrived) == {}
+    assert {name: told for name, told in faults(arrived).items() if name.partition("@")[0] not in DIFFERENT} == {}
+    assert [trip.name for trip in arrived if trip.stage not in (SAME, CLOSE)] == []
     assert sum(trip.stage == SAME for trip in arrived) > 0.9 * len(arrived)
     assert sum(trip.nodes[1] for trip in arrived) <= sum(trip.nodes[0] for trip in arrived)
 
