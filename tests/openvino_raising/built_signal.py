@@ -1,6 +1,5 @@
 """Fourier transforms, also of short times."""
 
-import numpy as np
 
 from .building import f32, floats, i32, i64, node, table
 
