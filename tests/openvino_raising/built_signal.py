@@ -1,6 +1,5 @@
 """Fourier transforms, also of short times."""
 
-
 from .building import f32, floats, i32, i64, node, table
 
 WINDOW = f32(0.5, 1, 2, 1.5)
