@@ -11,11 +11,11 @@ import sys
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
 import onnxruntime
+from backedge.runtime.compare.sensitivity import MARGIN, NUDGES, nudged
 from openvino_lowering.worker import Worker
 
 from .models import MODELS, Feeds, Real
@@ -56,15 +56,30 @@ class Step:
         return self.error is not None and self.error <= 1
 
 
-def difference(found: list[list[np.ndarray]], wanted: list[list[np.ndarray]]) -> float | None:
-    """The largest difference in units of what is allowed; None where types or shapes differ."""
+Runs = list[list[np.ndarray]]
+
+
+def movement(runs: list[Runs], wanted: Runs) -> Runs:
+    """How far each output of the original moves, over runs on inputs that are changed in their last place."""
+    return [
+        [np.max([np.abs(run[place][index] - b).max(initial=0) for run in runs]) for index, b in enumerate(given)]
+        for place, given in enumerate(wanted)
+    ]
+
+
+def difference(found: Runs, wanted: Runs, moves: Runs) -> float | None:
+    """The largest difference in units of what is allowed; None where types or shapes differ.
+
+    Allowed is a share of each number, or as much as the original itself moves: nets that quantize what they compute
+    go from one step to the next by the last place of a sum.
+    """
     worst = 0.0
-    for one, other in zip(found, wanted, strict=True):
-        for a, b in zip(one, other, strict=True):
+    for one, other, moved in zip(found, wanted, moves, strict=True):
+        for a, b, far in zip(one, other, moved, strict=True):
             if a.shape != b.shape or a.dtype != b.dtype:
                 return None
             if b.size:
-                allowed = RTOL * np.abs(b) + ATOL * np.abs(b).max()
+                allowed = RTOL * np.abs(b) + ATOL * np.abs(b).max() + MARGIN * far
                 worst = max(worst, float((np.abs(a - b) / np.maximum(allowed, 1e-30)).max()))
     return worst
 
@@ -77,11 +92,11 @@ def _step(tool: str, source: Path, target: Path, opset: int | None = None) -> St
     return Step(**json.loads(done.stdout.splitlines()[-1]))
 
 
-def _compare(step: Step, run: Worker, path: Path, feeds: list[Feeds], wanted: Any) -> None:
+def _compare(step: Step, run: Worker, path: Path, feeds: list[Feeds], wanted: Runs, moves: Runs) -> None:
     if step.reason:
         return
     try:
-        step.error = difference(run.ask(path, feeds, timeout=300), wanted)
+        step.error = difference(run.ask(path, feeds, timeout=300), wanted, moves)
         step.reason = "" if step.error is not None else "other types or shapes"
     except (RuntimeError, TimeoutError) as error:
         step.reason = str(error)
@@ -106,15 +121,17 @@ def travel(model: Real, folder: Path) -> Journey:
     onnx_runs, ir_runs = Worker(_onnxruntime), Worker(_openvino)
     try:
         wanted = onnx_runs.ask(source, feeds, timeout=300)
+        changed = [[nudged(feed, seed) for feed in feeds] for seed in range(NUDGES)]
+        moves = movement([onnx_runs.ask(source, others, timeout=300) for others in changed], wanted)
         journey = Journey(
             model,
             _step("ours", source, folder / "ours.xml"),
             _step("ours", folder / "ours.xml", folder / "back.onnx", max(opset, 13)),
             _step("peer", source, folder / "peer.xml"),
         )
-        _compare(journey.to_ir, ir_runs, folder / "ours.xml", feeds, wanted)
-        _compare(journey.back, onnx_runs, folder / "back.onnx", feeds, wanted)
-        _compare(journey.peer, ir_runs, folder / "peer.xml", feeds, wanted)
+        _compare(journey.to_ir, ir_runs, folder / "ours.xml", feeds, wanted, moves)
+        _compare(journey.back, onnx_runs, folder / "back.onnx", feeds, wanted, moves)
+        _compare(journey.peer, ir_runs, folder / "peer.xml", feeds, wanted, moves)
         if not journey.back.reason:
             onnx.checker.check_model(folder / "back.onnx", full_check=True)
         return journey
