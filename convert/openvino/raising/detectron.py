@@ -11,8 +11,8 @@ from ....passes.types import DType
 from ..dialect import DOMAIN
 from .boxes import Corners, by_loop, halves, moved
 from .elsewhere import OLD, elsewhere
-from .rows import by_score, column, counted, exactly, reordered
-from .support import Results, cast, dimension, dtype_of, given, joined, number, required
+from .rows import by_score, column, exactly, reordered
+from .support import Results, cast, dimension, dtype_of, given, joined, number, required, steps
 
 _CANONICAL_SIZE, _CANONICAL_LEVEL = 224.0, 2
 """A region of this size (the root of its area) is looked up on this level of a pyramid, one of twice the size on
@@ -93,7 +93,7 @@ def detectron_output(op: Builder, node: Node) -> Results:
     places, values = by_loop(op, corners, op.Unsqueeze(scores, op.const([1])), per_class, overlap, 1.0)
     total = op.Shape(values)
     order = by_score(op, values, column(op, places, 2))
-    order = op.Where(op.Greater(total, op.const([most])), order, counted(op, total))
+    order = op.Where(op.Greater(total, op.const([most])), order, steps(op, total))
     places, values = reordered(op, op.Slice(order, op.const([0]), op.const([most]), op.const([0])), places, values)
     where = op.Gather(places, op.const([0, 2]), axis=1)
     rows = op.Concat(*(op.GatherND(corner, where) for corner in corners), axis=1)

@@ -13,7 +13,7 @@ from ....passes.types import DType
 from ..dialect import DOMAIN
 from .boxes import Corners, bounded, by_loop, halves, longer, moved, suppress
 from .elsewhere import OLD, elsewhere
-from .rows import column, counted, exactly, least_of, lists, tally
+from .rows import column, exactly, least_of, lists, tally
 from .support import (
     Results,
     cast,
@@ -27,6 +27,7 @@ from .support import (
     number,
     required,
     size,
+    steps,
     vector,
 )
 
@@ -38,15 +39,15 @@ _MOST_GROWTH = math.log(1000 / 16)
 
 
 def _grid(
-    op: Builder, boxes: Value, extents: tuple[Value, Value], steps: tuple[Value, Value], start: float, turned: bool
+    op: Builder, boxes: Value, extents: tuple[Value, Value], strides: tuple[Value, Value], start: float, turned: bool
 ) -> Value:
     """Boxes [boxes, 4] at each place of a grid: [height, width, boxes, 4].
 
-    `extents` and `steps` are those of the height and the width; `turned`: rows move boxes along x, columns along y.
+    `extents` and `strides` are those of the height and the width; `turned`: rows move boxes along x, columns along y.
     """
     lines: list[Value] = []
-    for axis, (count, step) in enumerate(zip(extents, steps, strict=True)):
-        places = cast(op, counted(op, count), DType.FLOAT32)
+    for axis, (count, step) in enumerate(zip(extents, strides, strict=True)):
+        places = cast(op, steps(op, count), DType.FLOAT32)
         if start:
             places = op.Add(places, number(op, start, places))
         along_x = (axis == 1) != turned
@@ -230,7 +231,7 @@ def prior_grid(op: Builder, node: Node) -> Results:
     """ExperimentalDetectronPriorGridGenerator-6: boxes around the middle of each place of a grid."""
     boxes, features, image = cast(op, given(node, 0), DType.FLOAT32), given(node, 1), given(node, 2)
     extents: list[Value] = []
-    steps: list[Value] = []
+    strides: list[Value] = []
     for axis, (extent, stride) in enumerate((("h", "stride_y"), ("w", "stride_x")), start=2):
         known = int(node.attributes.get(extent, 0))
         if known and size(features, axis) not in (None, known):
@@ -239,8 +240,8 @@ def prior_grid(op: Builder, node: Node) -> Results:
         extents.append(count)
         step = float(node.attributes.get(stride, 0.0))
         sizes = [cast(op, one, DType.FLOAT32) for one in (dimension(op, image, axis), count)]
-        steps.append(op.const([step]) if step else op.Div(*sizes))
-    grid = _grid(op, boxes, (extents[0], extents[1]), (steps[0], steps[1]), 0.5, False)
+        strides.append(op.const([step]) if step else op.Div(*sizes))
+    grid = _grid(op, boxes, (extents[0], extents[1]), (strides[0], strides[1]), 0.5, False)
     if node.attributes.get("flatten", True):
         grid = op.Reshape(grid, op.const([-1, 4]))
     return cast(op, grid, dtype_of(node, given(node)))

@@ -40,12 +40,6 @@ def times(op: Builder, *sizes: Value) -> Value:
     return product
 
 
-def counted(op: Builder, count: Value) -> Value:
-    """0, 1 ... count - 1."""
-    known = integers(count)
-    return steps(op, count) if known is None else op.const(list(range(known[0])), DType.INT64)
-
-
 # orders --------------------------------------------------------------------------------------------
 
 
@@ -97,14 +91,14 @@ def stacked(op: Builder, *columns: Value) -> Value:
 
 def first_of_group(op: Builder, groups: Value, count: Value, most: Value) -> Value:
     """For rows in order: whether a row is among the first `most` of its group; groups are 0 ... count - 1."""
-    hot = cast(op, op.Equal(op.Unsqueeze(groups, op.const([1])), counted(op, count)), DType.INT64)
+    hot = cast(op, op.Equal(op.Unsqueeze(groups, op.const([1])), steps(op, count)), DType.INT64)
     before = op.Sub(op.CumSum(hot, op.const(0)), hot)
     return op.Less(op.ReduceSum(op.Mul(before, hot), op.const([1]), keepdims=0), most)
 
 
 def tally(op: Builder, groups: Value, count: Value) -> Value:
     """How many rows there are of each group, int64 [count]."""
-    hot = op.Equal(op.Unsqueeze(groups, op.const([1])), counted(op, count))
+    hot = op.Equal(op.Unsqueeze(groups, op.const([1])), steps(op, count))
     return op.ReduceSum(cast(op, hot, DType.INT64), op.const([0]), keepdims=0)
 
 

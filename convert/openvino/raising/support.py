@@ -26,6 +26,7 @@ Results = Value | Sequence[Value] | None
 
 INT64_MAX = 2**63 - 1
 INT64_MIN = -(2**63)
+_MOST_FILLED = 1 << 28  # elements of a constant that is one number again and again
 _MOST_FOLDED = 64  # elements of a constant that a cast or a new shape makes anew
 _MOST_STEPS = 4096  # elements of a constant that counts
 
@@ -211,6 +212,8 @@ def vector(op: Builder, value: Value, dtype: DType = DType.INT64) -> Value:
 def number(op: Builder, item: Any, like: Value, shape: Sequence[int] = ()) -> Value:
     """A constant filled with one number, of the element type of `like` (float32 where that isn't known)."""
     dtype = like.tensor.dtype or DType.FLOAT32
+    if volume(shape) > _MOST_FILLED:
+        raise InvalidModel(f"a constant of {list(shape)} would have to be written for {like.name!r}")
     with np.errstate(invalid="ignore"):  # in a float-only operator that a file feeds with integers
         return op.const(np.full(tuple(shape), item).astype(dtype.numpy), dtype)
 

@@ -65,6 +65,8 @@ def _checked(rule: Rule) -> Rule:
     """A rule whose results are counted: a file may give a layer any number of outputs."""
 
     def check(op: Builder, node: Node) -> Value | Sequence[Value] | None:
+        if not node.outputs:
+            raise InvalidModel(f"{node!r}: it has no outputs")
         made = rule(op, node)
         count = 1 if isinstance(made, Value) else len(made or ())
         if made is not None and count != len(node.outputs):

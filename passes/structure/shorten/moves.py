@@ -91,7 +91,7 @@ def _is_view(node: Node) -> bool:
 def _moves_ones(node: Node) -> bool:
     """Whether a Transpose leaves all dimensions of other sizes than 1 in their order."""
     shape, perm = node.inputs[0].tensor.shape if node.inputs[0] is not None else None, permutation(node)
-    if shape is None or perm is None:
+    if shape is None or perm is None or len(perm) != len(shape):
         return False
     moved = [axis for axis in perm if shape[axis] != 1]
     return moved == sorted(moved)
