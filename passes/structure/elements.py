@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..errors import InvalidModel
 from ..graph import Graph, Node, Value
 from ..hub import HUB
 from ..infer import constant_array, infer_node
@@ -80,6 +81,8 @@ def _element(body: Graph, part: Value, axis: int) -> Value:
     """A new body input in the place of `part`, which is now made of it."""
     shape = part.tensor.shape
     if shape is not None:
+        if not -len(shape) <= axis < len(shape):
+            raise InvalidModel(f"{part.name!r}: a part along axis {axis} of {len(shape)} dimensions")
         axis %= len(shape)
         shape = shape[:axis] + shape[axis + 1 :]
     element = Value(f"{part.name}_element", TensorType(part.tensor.dtype, shape))

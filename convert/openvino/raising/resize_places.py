@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ....passes.errors import InvalidModel
 from ....passes.graph import Value
 from ....passes.rewrite import Builder
 from ....passes.types import DType
@@ -42,11 +43,15 @@ class Axis(NamedTuple):
     scale: np.float32
 
 
+_MOST_PLACES = 1 << 24
+
 # sizes that are known ------------------------------------------------------------------------------
 
 
 def places(wish: Wish, axis: Axis, dtype: Any) -> Floats:
     """Where in the input each place of the output lies."""
+    if axis.target > _MOST_PLACES:
+        raise InvalidModel(f"an image of {axis.target} places along dimension {axis.axis}")
     place, scale, half = np.arange(axis.target).astype(dtype), dtype(axis.scale), dtype(0.5)
     if wish.coordinates == "align_corners":
         return place * dtype(axis.extent - 1) / dtype(max(axis.target - 1, 1))

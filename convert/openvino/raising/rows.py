@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ....passes.errors import InvalidModel
 from ....passes.graph import Value
 from ....passes.rewrite import Builder
 from ....passes.types import DType, TensorType
@@ -22,9 +23,15 @@ def least_of(op: Builder, count: Value, bound: int | Value) -> Value:
 
 
 def divided(op: Builder, whole: Value, part: Value) -> Value:
-    """The whole number of times that a size goes into another."""
+    """The whole number of times that a size goes into another.
+
+    Raises:
+        InvalidModel: it is 0.
+    """
     known = [integers(whole), integers(part)]
     if known[0] is not None and known[1] is not None:
+        if known[1][0] == 0:
+            raise InvalidModel(f"{whole.name!r}: a size that none of 0 makes up")
         return op.const([known[0][0] // known[1][0]], DType.INT64)
     return op.Div(whole, part)
 

@@ -332,7 +332,13 @@ def axis_to(rank: int, source: int, target: int) -> list[int]:
 
 
 def inverted(perm: Sequence[int]) -> list[int]:
-    """The permutation that takes `perm` back."""
+    """The permutation that takes `perm` back.
+
+    Raises:
+        InvalidModel: it is no permutation.
+    """
+    if sorted(perm) != list(range(len(perm))):
+        raise InvalidModel(f"{list(perm)} is no order of {len(perm)} dimensions")
     return [list(perm).index(axis) for axis in range(len(perm))]
 
 
