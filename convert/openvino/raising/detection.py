@@ -17,13 +17,11 @@ from .rows import (
     by_score,
     chosen,
     column,
-    divided,
     exactly,
     first_of_group,
     highest,
     reordered,
     stacked,
-    times,
 )
 from .support import (
     Results,
@@ -35,6 +33,8 @@ from .support import (
     integers,
     joined,
     number,
+    product,
+    reckoned,
     required,
     shaped,
     steps,
@@ -71,11 +71,11 @@ def _single(op: Builder, node: Node) -> _Single:
     attributes = node.attributes
     normal = bool(attributes.get("normalized", False))
     size = 4 if normal else 5
-    count = divided(op, dimension(op, priors, -1), op.const([size]))
+    count = reckoned(op, "Div", dimension(op, priors, -1), op.const([size]))
     if node.version < 8:
         classes = op.const([int(required(node, "num_classes"))], DType.INT64)
     else:
-        classes = divided(op, dimension(op, scores, 1), count)
+        classes = reckoned(op, "Div", dimension(op, scores, 1), count)
     found = _Single(
         centred=choice(node, "code_type", "caffe.PriorBoxParameter.CORNER", _CODES),
         shared=bool(attributes.get("share_location", True)),
@@ -112,7 +112,7 @@ def detection_output(op: Builder, node: Node) -> Results:
         places = suppress(op, proper(op, halves(op, boxes)), candidates, wish.overlap, None, _least(wish))
     else:
         boxes = op.Transpose(boxes, perm=[0, 2, 1, 3])
-        groups = times(op, wish.images, wish.classes)
+        groups = product(op, [wish.images, wish.classes])
         flat = shaped(op, boxes, [groups, wish.priors, op.const([4])])
         lines = shaped(op, candidates, [groups, op.const([1]), wish.priors])
         found = suppress(op, proper(op, halves(op, flat)), lines, wish.overlap, None, _least(wish))
@@ -142,10 +142,10 @@ def _least(wish: _Single) -> float:
 def _total(op: Builder, wish: _Single) -> Value:
     """How many rows the result has."""
     if wish.keep > 0:
-        return times(op, wish.images, op.const([wish.keep]))
+        return product(op, [wish.images, op.const([wish.keep])])
     if wish.top_k > 0:
-        return times(op, wish.images, op.const([wish.top_k]), wish.classes)
-    return times(op, wish.images, wish.classes, wish.priors)
+        return product(op, [wish.images, op.const([wish.top_k]), wish.classes])
+    return product(op, [wish.images, wish.classes, wish.priors])
 
 
 def _locations(op: Builder, node: Node, wish: _Single, index: int) -> Value:
@@ -164,7 +164,7 @@ def _decoded(op: Builder, node: Node, wish: _Single) -> Value:
     if wish.variances:
         given_variances = op.Gather(priors, op.const(1), axis=1)
         if wish.size == 5:
-            count = times(op, wish.priors, op.const([4]))
+            count = product(op, [wish.priors, op.const([4])])
             given_variances = op.Slice(given_variances, op.const([0]), count, op.const([1]))
         variances = _priors(op, wish, given_variances, 4)
     if node.input(4) is not None:
@@ -228,7 +228,7 @@ def _candidates(op: Builder, wish: _Single, scores: Value) -> Value:
     if wish.top_k < 0:
         return scores
     flat = op.Reshape(scores, op.const([0, 1, -1]))
-    best = highest(op, flat, times(op, wish.classes, wish.priors), wish.top_k)
+    best = highest(op, flat, product(op, [wish.classes, wish.priors]), wish.top_k)
     return op.Reshape(best, joined(op, [op.const([0]), wish.classes, wish.priors]))
 
 

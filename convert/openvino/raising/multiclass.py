@@ -27,7 +27,6 @@ from .rows import (
     reordered,
     stacked,
     tally,
-    times,
 )
 from .support import (
     Results,
@@ -40,6 +39,7 @@ from .support import (
     integers,
     joined,
     number,
+    product,
     rank_of,
     scalar,
     shaped,
@@ -151,7 +151,7 @@ def _of_classes(op: Builder, node: Node, boxes: Value, scores: Value) -> _Found:
     owner = op.ReduceSum(cast(op, op.GreaterOrEqual(numbers, ends), DType.INT64), op.const([0]), keepdims=0)
     mine = op.Equal(owner, op.Unsqueeze(steps(op, images), op.const([1, 2])))
     lines = op.Where(mine, scores, number(op, -np.inf, scores))
-    groups = times(op, images, classes)
+    groups = product(op, [images, classes])
     lines = shaped(op, lines, [groups, op.const([1]), count])
     copies = op.Expand(boxes, joined(op, [images, op.Shape(boxes)]))
     copies = shaped(op, copies, [groups, count, op.const([4])])
@@ -212,7 +212,7 @@ def matrix_nms(op: Builder, node: Node) -> Results:
     images, classes, count = (dimension(op, scores, axis) for axis in range(3))
     limit = int(node.attributes.get("nms_top_k", -1))
     most = count if limit < 0 else least_of(op, count, limit)
-    lines = shaped(op, _without_background(op, node, scores, 1), [times(op, images, classes), count])
+    lines = shaped(op, _without_background(op, node, scores, 1), [product(op, [images, classes]), count])
     body = op.region("class")
     turn = body.input("turn", tensor(DType.INT64))
     line, all_boxes, wide, best = (

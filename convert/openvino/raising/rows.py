@@ -4,47 +4,15 @@ from __future__ import annotations
 
 import math
 
-from ....passes.errors import InvalidModel
 from ....passes.graph import Value
 from ....passes.rewrite import Builder
 from ....passes.types import DType, TensorType
-from .support import cast, integers, joined, number, steps
-
-# sizes (int64 [1]) ---------------------------------------------------------------------------------
+from .support import cast, integers, joined, number, reckoned, steps
 
 
 def least_of(op: Builder, count: Value, bound: int | Value) -> Value:
     """The smaller of two sizes (int64 [1])."""
-    other = op.const([bound], DType.INT64) if isinstance(bound, int) else bound
-    known = [item[0] for item in (integers(count), integers(other)) if item]
-    if len(known) == 2:
-        return op.const([min(known)], DType.INT64)
-    return op.Min(count, other)
-
-
-def divided(op: Builder, whole: Value, part: Value) -> Value:
-    """The whole number of times that a size goes into another.
-
-    Raises:
-        InvalidModel: it is 0.
-    """
-    known = [integers(whole), integers(part)]
-    if known[0] is not None and known[1] is not None:
-        if known[1][0] == 0:
-            raise InvalidModel(f"{whole.name!r}: a size that none of 0 makes up")
-        return op.const([known[0][0] // known[1][0]], DType.INT64)
-    return op.Div(whole, part)
-
-
-def times(op: Builder, *sizes: Value) -> Value:
-    """The product of sizes."""
-    known = [item for size in sizes for item in integers(size) or []]
-    if len(known) == len(sizes):
-        return op.const([math.prod(known)], DType.INT64)
-    product = sizes[0]
-    for size in sizes[1:]:
-        product = op.Mul(product, size)
-    return product
+    return reckoned(op, "Min", count, op.const([bound], DType.INT64) if isinstance(bound, int) else bound)
 
 
 # orders --------------------------------------------------------------------------------------------

@@ -281,10 +281,16 @@ _RECKONED = {
 
 
 def reckoned(op: Builder, op_type: str, one: Value, other: Value) -> Value:
-    """Arithmetic on sizes and places (int64, a quotient of numbers not below 0); done here where both are constant."""
+    """Arithmetic on sizes and places (int64, a quotient of numbers not below 0); done here where both are constant.
+
+    Raises:
+        InvalidModel: a quotient by a constant 0.
+    """
     known = constant(one), constant(other)
     if known[0] is None or known[1] is None:
         return op.call(op_type, one, other)
+    if op_type == "Div" and not known[1].all():
+        raise InvalidModel(f"{one.name!r}: a size divided by 0")
     return op.const(_RECKONED[op_type](*known), DType.INT64)
 
 
