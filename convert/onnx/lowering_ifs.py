@@ -8,7 +8,7 @@ import numpy as np
 
 from ...passes.errors import Unsupported
 from ...passes.graph import Graph, Node, Value
-from ...passes.opset.known import known_array
+from ...passes.known import known_array
 from ...passes.rewrite import Builder
 from ...passes.tensor import TensorData
 from ...passes.types import DType, OptionalType, SequenceType, TensorType, tensor

@@ -8,11 +8,11 @@ from typing import Any, Protocol
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..infer import infer_node
+from ..known import known_array
 from ..rewrite import Builder
 from ..tensor import TensorData
 from ..types import DType, Type, merge
 from . import control
-from .known import known_array
 
 
 class Walker(Protocol):

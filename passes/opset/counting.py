@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..graph import Value
+from ..known import known_array
 from ..tensor import TensorData
 from ..types import DType, TensorType
 from .build import StepBuilder
-from .known import known_array
 from .loops import looped
 from .steps import numbers
 

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 
 from ..graph import Value
+from ..known import known_array
 from ..types import DType, TensorType
 from .build import StepBuilder
 from .counting import counted
-from .known import known_array
 from .steps import as_type, numbers
 
 Array = np.ndarray[Any, Any]

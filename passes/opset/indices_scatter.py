@@ -6,11 +6,11 @@ import numpy as np
 
 from ..errors import Unsupported
 from ..graph import Node, Value
+from ..known import known_array
 from ..types import DType, TensorType
 from .build import StepBuilder
 from .counting import one_of
 from .indices import linear
-from .known import known_array
 from .loops import Pass, looped
 from .offsets import (
     Size,

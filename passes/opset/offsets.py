@@ -11,10 +11,10 @@ import numpy as np
 
 from ..errors import Unsupported
 from ..graph import Node, Value
+from ..known import known_array
 from ..types import DType, TensorType
 from .build import StepBuilder
 from .counting import counted, one_of
-from .known import known_array
 from .steps import as_int64, chained, dtype, numbers, rank, required
 
 Size = int | Value

@@ -6,11 +6,11 @@ import numpy as np
 
 from ..errors import Unsupported
 from ..graph import Node, Value
+from ..known import known_array
 from ..protos import DTYPES
 from ..types import DType, TensorType
 from .build import StepBuilder
 from .counting import counted, one_of
-from .known import known_array
 from .offsets import along, extent
 from .steps import Step, added, as_int64, as_type, attribute, constant, dtype, numbers, rank, required, work_type
 

@@ -24,10 +24,10 @@ from onnx import AttributeProto
 
 from ..errors import InvalidModel, Unsupported
 from ..graph import Node, Value
+from ..known import known_array
 from ..protos import ENUMS, AttributeRef, TypedList
 from ..rewrite import Builder
 from ..types import DType, TensorType
-from .known import known_array
 
 Made = Node | Value | Sequence[Value] | None
 Adapter = Callable[[Any, Node], Made]

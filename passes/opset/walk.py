@@ -22,6 +22,7 @@ from ..conform import conform
 from ..errors import InvalidModel, Unsupported
 from ..graph import Graph, Node, Value
 from ..infer import constant_node_data, constants_around
+from ..known import known_array
 from ..loop import DOMAIN as CONTROL
 from ..protos import DTYPES
 from ..rewrite import Builder
@@ -33,7 +34,6 @@ from .bodies import body
 from .build import StepBuilder, give_types
 from .carriers import carriers
 from .changes import Frame, Log
-from .known import known_array
 from .stamping import fits
 from .steps import Adapter, Conditional, Made, same
 from .table import find, is_experimental

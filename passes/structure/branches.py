@@ -15,8 +15,8 @@ from ..errors import Unsupported
 from ..graph import Graph, Node, Value
 from ..hub import HUB
 from ..infer import contradiction, infer, infer_node, widen
+from ..known import known_array
 from ..loop import is_if
-from ..opset.known import known_array
 from ..protos import ENUMS
 from ..rewrite import Builder, Rewriter, view
 from ..tensor import TensorData

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..graph import Node, Value
-from ..opset.known import known_array
+from ..known import known_array
 from ..protos import ENUMS
 from ..rewrite import Builder, Rule
 from ..types import DType, SequenceType, TensorType

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from ..errors import Unsupported
 from ..graph import Graph, Node, Value
 from ..infer import FORMAL, small_constant
+from ..known import known_array
 from ..loop import Captured, Carried, Entry, Loop, Slot
 from ..opset.build import give_types
-from ..opset.known import known_array
 from ..rewrite import Builder
 from ..types import OptionalType, TensorType, Type
 from .forms import STAND_IN, Form, is_new, is_not_carried

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from ..graph import Graph, Node, Value
 from ..hub import HUB
+from ..known import known_array
 from ..loop import DOMAIN, Captured, Carried, Condition, Entry, Iteration, Loop, Sliced, Stacked, is_loop, part_range
-from ..opset.known import known_array
 from ..pipeline import PassResult
 from ..rewrite import Builder, Rewriter
 from ..types import DType

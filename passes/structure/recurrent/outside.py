@@ -8,8 +8,8 @@ import numpy as np
 
 from ...graph import Graph, Node, Value
 from ...infer import constant_array, words
+from ...known import evaluated
 from ...loop import Captured, Loop, is_if, is_loop
-from ...opset.known import evaluated
 
 Array = np.ndarray[Any, Any]
 Size = int | tuple[object, int]

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...graph import Graph, Node, Value
 from ...infer import constant_array
-from ...opset.known import Knowledge
+from ...known import Knowledge
 from ...rewrite import Builder
 from ...tensor import TensorData
 from ...types import DType

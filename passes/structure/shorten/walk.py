@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ...graph import Graph, Node, Value
 from ...hub import HUB
 from ...infer import words
-from ...opset.known import Knowledge
+from ...known import Knowledge
 from ...pipeline import PassResult
 from ...rewrite import Builder, Names, Rewriter
 from ...schemas import HUB_OPSET

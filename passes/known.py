@@ -1,6 +1,6 @@
 """What is known of small tensors before anything runs: constants, and what follows from them and from static shapes.
 
-Adapters ask it for axes, pads, counts and the like, which a graph often computes from shapes that are declared.
+Adapters and passes ask it for axes, pads, counts and the like, which a graph often computes from declared shapes.
 The operators are evaluated by onnx's reference kernels, at their own versions.
 """
 
@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from onnx.reference.ops import load_op
 
-from ..graph import Node, Value
-from ..infer import constant_array, words
-from ..protos import AttributeRef, node_to_proto
-from ..types import DType
+from .graph import Node, Value
+from .infer import constant_array, words
+from .protos import AttributeRef, node_to_proto
+from .types import DType
 
 _MOST_ELEMENTS = 4096
 _MOST_NODES = 200
