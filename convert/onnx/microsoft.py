@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...passes.demands import given, rank_of
 from ...passes.errors import InvalidModel, Unsupported
 from ...passes.graph import Node, Value
 from ...passes.rewrite import Builder, Rule, collect, combine, renamed, rule
 from ...passes.types import DType
 from .microsoft_quantized import RULES as QUANTIZED
 from .microsoft_recurrent import RULES as RECURRENT
-from .microsoft_tools import DOMAIN, channels_first, given, only_first, picked, rank_of, scalar_of, swapped
+from .microsoft_tools import DOMAIN, channels_first, only_first, picked, scalar_of, swapped
 
 _WINDOW = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
 

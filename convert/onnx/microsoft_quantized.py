@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from ...passes.demands import given, rank_of
 from ...passes.errors import InvalidModel, Unsupported
 from ...passes.graph import Node, Value
 from ...passes.protos import enum_of
 from ...passes.rewrite import Builder, collect, rule
 from ...passes.types import DType
-from .microsoft_tools import DOMAIN, channels_first, given, picked, rank_of, scalar_of, swapped
+from .microsoft_tools import DOMAIN, channels_first, picked, scalar_of, swapped
 
 
 def _one(op: Builder, value: Value | None) -> Value | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...passes.demands import given
 from ...passes.errors import Unsupported
 from ...passes.graph import Node, Value
 from ...passes.loop import Captured, Carried, Sliced, Stacked
@@ -14,7 +15,7 @@ from ...passes.protos import ENUMS
 from ...passes.rewrite import Builder, collect, rule
 from ...passes.tensor import TensorData
 from ...passes.types import DType, TensorType
-from .microsoft_tools import DOMAIN, given
+from .microsoft_tools import DOMAIN
 
 _ACTIVATIONS = {"sigmoid": "Sigmoid", "tanh": "Tanh", "relu": "Relu", "softplus": "Softplus", "softsign": "Softsign"}
 

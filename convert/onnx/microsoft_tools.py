@@ -5,30 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...passes.errors import InvalidModel, Unsupported
+from ...passes.demands import rank_of
+from ...passes.errors import Unsupported
 from ...passes.graph import Node, Value
 from ...passes.rewrite import Builder
 
 DOMAIN = "com.microsoft"
-
-
-def given(node: Node, index: int) -> Value:
-    """Input `index`, which the operator can't do without.
-
-    Raises:
-        InvalidModel: it is left out.
-    """
-    value = node.input(index)
-    if value is None:
-        raise InvalidModel(f"{node!r}: input {index} is missing")
-    return value
-
-
-def rank_of(node: Node, value: Value) -> int:
-    """The rank of a value; Unsupported where it isn't known."""
-    if value.rank is None:
-        raise Unsupported(node, f"the rank of {value.name!r} isn't known")
-    return value.rank
 
 
 def picked(node: Node, *names: str) -> dict[str, Any]:

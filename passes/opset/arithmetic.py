@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..demands import required
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..types import DType
@@ -21,7 +22,6 @@ from .steps import (
     constant,
     dtype,
     numbers,
-    required,
     rows,
     same,
     work_type,

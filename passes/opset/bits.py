@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..demands import required
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..protos import DTYPES
 from ..types import DType
 from .build import StepBuilder
-from .steps import INT64_MIN, Adapter, Made, Step, as_type, attribute, constant, dtype, given, required, same
+from .steps import INT64_MIN, Adapter, Made, Step, as_type, attribute, constant, dtype, given, same
 
 _I64, _U64 = DType.INT64, DType.UINT64
 _UNSIGNED = {

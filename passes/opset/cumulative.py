@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from ..demands import required
 from ..graph import Node, Value
 from ..known import known_array
 from ..types import TensorType
 from .build import StepBuilder
 from .counting import one_of
 from .runtime_axes import axes_from_front
-from .steps import INT64_MAX, Adapter, Made, Step, attribute, constant, dtype, numbers, rank, required
+from .steps import INT64_MAX, Adapter, Made, Step, attribute, constant, dtype, numbers, rank
 
 
 def _by_scan(operator: str, start: float) -> Adapter:

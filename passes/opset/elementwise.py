@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from onnx import TensorProto
 
+from ..demands import required
 from ..errors import Unsupported
 from ..graph import Node
 from ..types import DType
@@ -22,7 +23,6 @@ from .steps import (
     fixed,
     given,
     rank,
-    required,
     rows,
     same,
     through,

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..demands import required
 from ..graph import Node, Value
 from .build import StepBuilder
-from .steps import INT64_MAX, Adapter, Made, Step, attribute, changed, dtype, given, numbers, required
+from .steps import INT64_MAX, Adapter, Made, Step, attribute, changed, dtype, given, numbers
 
 
 def _scaled(op: StepBuilder, node: Node, x: Value, factor: float) -> Value:

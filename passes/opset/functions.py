@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..demands import required
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..types import DType
 from .build import StepBuilder
-from .steps import Adapter, Step, as_type, dtype, required
+from .steps import Adapter, Step, as_type, dtype
 
 _F64 = DType.FLOAT64
 

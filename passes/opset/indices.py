@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..demands import required
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..types import DType
@@ -31,21 +32,7 @@ from .offsets import (
     vector,
 )
 from .offsets import strides as strides_of
-from .steps import (
-    INT64_MIN,
-    Made,
-    Step,
-    as_int64,
-    as_type,
-    attribute,
-    changed,
-    constant,
-    numbers,
-    put,
-    rank,
-    required,
-    same,
-)
+from .steps import INT64_MIN, Made, Step, as_int64, as_type, attribute, changed, constant, numbers, put, rank, same
 
 _WRITTEN = 1 << 8  # comparisons that are written out
 

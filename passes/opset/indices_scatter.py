@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..demands import required
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..known import known_array
@@ -27,7 +28,7 @@ from .offsets import (
     total_of,
     vector,
 )
-from .steps import Adapter, Made, Step, as_int64, as_type, attribute, changed, dtype, numbers, rank, required, same
+from .steps import Adapter, Made, Step, as_int64, as_type, attribute, changed, dtype, numbers, rank, same
 
 _MOST = 1 << 26  # comparisons of a place with a target
 _REDUCTIONS = {"add": "Add", "mul": "Mul", "max": "Max", "min": "Min"}

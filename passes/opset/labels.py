@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from onnx import AttributeProto
 
+from ..demands import required
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..protos import TypedList
 from ..tensor import TensorData
 from ..types import DType
 from .build import StepBuilder
-from .steps import Made, as_type, attribute, changed, given, rank, required
+from .steps import Made, as_type, attribute, changed, given, rank
 
 _DOMAIN = "ai.onnx.ml"
 _LISTS = {"strings": DType.STRING, "int64s": DType.INT64, "floats": DType.FLOAT32}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..demands import required
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..protos import DTYPES, ENUMS
@@ -25,7 +26,6 @@ from .steps import (
     numbers,
     put,
     rank,
-    required,
     same,
     wanted,
     work_type,

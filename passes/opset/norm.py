@@ -6,27 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..demands import required
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..tensor import TensorData
 from ..types import DType
 from .build import StepBuilder
 from .moments import deviation
-from .steps import (
-    Made,
-    Step,
-    as_type,
-    attribute,
-    changed,
-    constant,
-    dropped,
-    dtype,
-    numbers,
-    rank,
-    required,
-    same,
-    wanted,
-)
+from .steps import Made, Step, as_type, attribute, changed, constant, dropped, dtype, numbers, rank, same, wanted
 
 # BatchNormalization ------------------------------------------------------------------------------
 

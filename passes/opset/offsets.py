@@ -9,13 +9,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..demands import required
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..known import known_array
 from ..types import DType, TensorType
 from .build import StepBuilder
 from .counting import counted, one_of
-from .steps import as_int64, chained, dtype, numbers, rank, required
+from .steps import as_int64, chained, dtype, numbers, rank
 
 Size = int | Value
 """A number of elements: known, or an int64 scalar of the graph."""

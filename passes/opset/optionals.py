@@ -6,10 +6,11 @@ What can be told of them before anything runs is replaced by what they hold befo
 
 from __future__ import annotations
 
+from ..demands import required
 from ..graph import Node
 from ..types import DType, SequenceType, TensorType
 from .build import StepBuilder
-from .steps import Key, Made, Step, required, rows, same
+from .steps import Key, Made, Step, rows, same
 
 _NONE = "there are no optionals before opset 15"
 

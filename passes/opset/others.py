@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
+from ..demands import required
 from ..errors import Unsupported
 from ..graph import Node
 from ..infer import constant_node_data
 from ..protos import SparseData, sparse_to_dense
 from ..tensor import TensorData
 from .build import StepBuilder
-from .steps import (
-    Made,
-    Step,
-    added,
-    changed,
-    fixed,
-    put,
-    required,
-    same,
-)
+from .steps import Made, Step, added, changed, fixed, put, same
 
 _VALUES = ("value_float", "value_floats", "value_int", "value_ints", "value_string", "value_strings", "sparse_value")
 

@@ -7,27 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from ..demands import required
 from ..errors import InvalidModel
 from ..graph import Node, Value
 from ..types import DType, TensorType
 from .build import StepBuilder
 from .folding import OPSET, Number, arange, choose, known, number, size
 from .runtime_axes import axes_from_front, named, spread
-from .steps import (
-    Made,
-    Step,
-    as_type,
-    attribute,
-    changed,
-    constant,
-    dtype,
-    given,
-    numbers,
-    rank,
-    renamed,
-    required,
-    same,
-)
+from .steps import Made, Step, as_type, attribute, changed, constant, dtype, given, numbers, rank, renamed, same
 
 _FLOATS = (DType.FLOAT16, DType.FLOAT32, DType.FLOAT64)
 # float32 or float64 holds every integer of these

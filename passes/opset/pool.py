@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
+from ..demands import required
 from ..errors import InvalidModel, Unsupported
 from ..graph import Node
 from ..types import DType
 from .build import StepBuilder
-from .steps import (
-    Made,
-    Step,
-    added,
-    added_output,
-    attribute,
-    both,
-    changed,
-    given,
-    or_else,
-    required,
-    rows,
-    same,
-    through,
-)
+from .steps import Made, Step, added, added_output, attribute, both, changed, given, or_else, rows, same, through
 from .windows import pooled
 
 

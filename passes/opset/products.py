@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..demands import required
 from ..errors import InvalidModel, Unsupported
 from ..graph import Node, Value
 from ..tensor import TensorData
@@ -14,21 +15,7 @@ from .build import StepBuilder
 from .counting import counted, single
 from .loops import Pass, looped
 from .offsets import along, extent
-from .steps import (
-    SHORT_INTEGERS,
-    Made,
-    Step,
-    as_type,
-    attribute,
-    changed,
-    dtype,
-    given,
-    numbers,
-    rank,
-    required,
-    same,
-    work_type,
-)
+from .steps import SHORT_INTEGERS, Made, Step, as_type, attribute, changed, dtype, given, numbers, rank, same, work_type
 
 _I64, _BOOL, _F32 = DType.INT64, DType.BOOL, DType.FLOAT32
 

@@ -6,12 +6,13 @@ import math
 
 import numpy as np
 
+from ..demands import required
 from ..graph import Node
 from ..protos import DTYPES
 from ..types import DType
 from .build import StepBuilder
 from .quant_arithmetic import dequantized, quantized
-from .steps import Made, Step, as_type, attribute, changed, dtype, put, required, rows, same
+from .steps import Made, Step, as_type, attribute, changed, dtype, put, rows, same
 
 _SHORT = frozenset({DType.FLOAT16, DType.BFLOAT16})
 _WIDE = frozenset({DType.INT16, DType.UINT16})

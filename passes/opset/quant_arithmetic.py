@@ -11,26 +11,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..demands import required
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..types import DType
 from .build import StepBuilder
 from .counting import single
 from .folding import arange, size
-from .steps import (
-    SHORT_INTEGERS,
-    Made,
-    Step,
-    as_type,
-    attribute,
-    chained,
-    constant,
-    dtype,
-    fixed,
-    numbers,
-    rank,
-    required,
-)
+from .steps import SHORT_INTEGERS, Made, Step, as_type, attribute, chained, constant, dtype, fixed, numbers, rank
 
 _TINY = (DType.INT4, DType.UINT4, DType.INT2, DType.UINT2)
 _REAL = frozenset({DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..demands import required
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..known import known_array
@@ -12,7 +13,7 @@ from ..types import DType, TensorType
 from .build import StepBuilder
 from .counting import counted, one_of
 from .offsets import along, extent
-from .steps import Step, added, as_int64, as_type, attribute, constant, dtype, numbers, rank, required, work_type
+from .steps import Step, added, as_int64, as_type, attribute, constant, dtype, numbers, rank, work_type
 
 # Range -------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..demands import required
 from ..graph import Node, Value
 from ..types import DType
 from .build import StepBuilder
@@ -16,7 +17,6 @@ from .steps import (
     constant,
     dtype,
     positive,
-    required,
     rows,
     same,
     to_attributes,

@@ -14,12 +14,13 @@ from functools import cache
 
 import numpy as np
 
+from ..demands import required
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..types import DType
 from .build import StepBuilder
 from .folding import OPSET, Array, Number, arange, choose, known, number, size
-from .steps import as_type, attribute, chained, dtype, rank, required, work_type
+from .steps import as_type, attribute, chained, dtype, rank, work_type
 
 _F64, _I64 = DType.FLOAT64, DType.INT64
 _EXACT = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT32, DType.UINT32)

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from ..demands import required
 from ..errors import Unsupported
 from ..graph import Node
 from ..infer import constant_array
 from ..types import DType
 from .build import StepBuilder
 from .resampling import by_gathers
-from .steps import Made, Step, added, attribute, both, changed, constant, given, limited, or_else, rank, required, same
+from .steps import Made, Step, added, attribute, both, changed, constant, given, limited, or_else, rank, same
 
 
 def _two_scales(op: StepBuilder, node: Node) -> Made:

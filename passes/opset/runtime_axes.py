@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..demands import required
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..types import DType
 from .build import StepBuilder
-from .steps import Made, as_int64, as_type, attribute, constant, numbers, rank, required, to_attributes
+from .steps import Made, as_int64, as_type, attribute, constant, numbers, rank, to_attributes
 
 _BY_ATTRIBUTE = to_attributes(("axes", 1))
 _NOWHERE = 1 << 20  # an axis that no tensor has

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..demands import required
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..types import DType
@@ -31,7 +32,7 @@ from .folding import (
     unravelled,
 )
 from .resampling import cubic_weight, linear_weight, weighted
-from .steps import Made, Step, as_type, attribute, chained, changed, dtype, numbers, rank, required, work_type
+from .steps import Made, Step, as_type, attribute, chained, changed, dtype, numbers, rank, work_type
 
 _I64 = DType.INT64
 Taps = Sequence[tuple[Number, Number]]

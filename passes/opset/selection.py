@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..demands import required
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..types import DType, TensorType
@@ -24,7 +25,6 @@ from .steps import (
     dtype,
     numbers,
     rank,
-    required,
     rows,
     same,
     to_attributes,

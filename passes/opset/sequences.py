@@ -6,10 +6,11 @@ What can be told of them before anything runs is replaced by plain tensors befor
 
 from __future__ import annotations
 
+from ..demands import required
 from ..graph import Node
 from ..types import DType, SequenceType, TensorType
 from .build import StepBuilder
-from .steps import Key, Made, Step, required, rows, same
+from .steps import Key, Made, Step, rows, same
 
 _NONE = "there are no sequences before opset 11"
 _NO_MAP = "SequenceMap came with version 17; it is made a loop before other operators go down"

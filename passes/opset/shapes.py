@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..demands import required
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..types import DType
@@ -30,7 +31,6 @@ from .steps import (
     numbers,
     positive,
     rank,
-    required,
     rows,
     same,
     to_inputs,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..demands import required
 from ..errors import InvalidModel
 from ..graph import Node, Value
 from ..types import DType
@@ -21,7 +22,6 @@ from .steps import (
     positive,
     put,
     rank,
-    required,
     same,
     to_attributes,
     to_inputs,

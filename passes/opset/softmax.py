@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
+from ..demands import required
 from ..graph import Node, Value
 from .build import StepBuilder
-from .steps import Made, Step, attribute, changed, numbers, positive, rank, required, rows
+from .steps import Made, Step, attribute, changed, numbers, positive, rank, rows
 
 
 def _reshaped(op: StepBuilder, value: Value, like: Value) -> Value:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..demands import required
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..protos import ENUMS
@@ -16,7 +17,7 @@ from .build import StepBuilder
 from .counting import one_of
 from .folding import Number, arange, choose, known, number, size
 from .runtime_axes import axes_from_front
-from .steps import Made, Step, as_type, attribute, changed, constant, dtype, numbers, put, rank, required
+from .steps import Made, Step, as_type, attribute, changed, constant, dtype, numbers, put, rank
 
 _MOST_ELEMENTS = 1 << 20
 _WORK = DType.FLOAT64

@@ -139,14 +139,6 @@ def constant(node: Node, index: int) -> np.ndarray[Any, Any] | None:
     return known_array(node.input(index))
 
 
-def required(node: Node, index: int) -> Value:
-    """A formal input that can't be left out."""
-    value = node.input(index)
-    if value is None:
-        raise Unsupported(node, f"input {index} is missing")
-    return value
-
-
 def wanted(node: Node, index: int) -> bool:
     """Whether an optional output is asked for."""
     return index < len(node.outputs) and bool(node.outputs[index].name)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from onnx import AttributeProto
 
+from ..demands import required
 from ..errors import Unsupported
 from ..graph import Node
 from ..protos import TypedList
 from ..types import DType
 from .build import StepBuilder
-from .steps import Key, Made, Step, as_type, attribute, numbers, rank, required
+from .steps import Key, Made, Step, as_type, attribute, numbers, rank
 
 
 def _first(op_type: str, older: str) -> dict[Key, Step]:

@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 from onnx import AttributeProto
 
+from ..demands import required
 from ..errors import InvalidModel, Unsupported
 from ..graph import Node, Value
 from ..protos import TypedList
 from ..tensor import TensorData
 from ..types import DType
 from .build import StepBuilder
-from .steps import Made, as_type, attribute, chained, dtype, given, required
+from .steps import Made, as_type, attribute, chained, dtype, given
 
 _DOMAIN = "ai.onnx.ml"
 _AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..demands import required
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..tensor import TensorData
@@ -31,7 +32,7 @@ from .folding import (
     total,
     unravelled,
 )
-from .steps import Made, Step, as_type, attribute, dtype, given, numbers, rank, required, wanted, work_type
+from .steps import Made, Step, as_type, attribute, dtype, given, numbers, rank, wanted, work_type
 
 _I64 = DType.INT64
 _SUMMED = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT32, DType.UINT32, _I64, DType.UINT64)

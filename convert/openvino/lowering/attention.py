@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 
+from ....passes.demands import dtype_of, required, size_of_axis
 from ....passes.graph import Node, Value
 from ....passes.protos import DTYPES
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
-from .tools import convert, cut, dtype_of, i64, join, number, required, shape_of, size_of, static_dim
+from .tools import convert, cut, i64, join, number, shape_of, size_of
 
 
 def _repeated(op: Builder, node: Node, value: Value, heads: Value) -> Value:
     """[batch, shared heads, length, width] with each head as often as there are queries for it."""
-    if static_dim(value, 1) is not None and static_dim(value, 1) == static_dim(required(node, 0), 1):
+    if size_of_axis(value, 1) is not None and size_of_axis(value, 1) == size_of_axis(required(node, 0), 1):
         return value
     times = op.Divide(heads, size_of(op, node, value, 1), m_pythondiv=False)
     shape = shape_of(op, value)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ....passes.demands import rank_of, required
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
@@ -15,7 +16,7 @@ from ....passes.types import DType
 from ....runtime.kernels.base import Attributes
 from .ml import floats, place_of
 from .text import is_text
-from .tools import convert, cut, i64, join, rank_of, required, size_of
+from .tools import convert, cut, i64, join, size_of
 
 
 def _pool(attrs: Attributes) -> dict[int, list[tuple[Any, ...]]]:

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from ....passes.demands import rank_of, required, size_of_axis
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
@@ -20,13 +21,10 @@ from .tools import (
     join,
     number,
     range_of,
-    rank_of,
-    required,
     reshape,
     scalar,
     shape_of,
     size_of,
-    static_dim,
     swapped,
     vector,
     with_size,
@@ -61,7 +59,7 @@ def resize(op: Builder, node: Node) -> Value | None:
         assert sizes is not None
         extent = _sizes(op, node, x, convert(op, node, sizes, DType.INT64), axes)
         wanted = ints(extent)
-        chosen = [at for at in range(len(axes)) if wanted is None or wanted[at] != static_dim(x, axes[at])]
+        chosen = [at for at in range(len(axes)) if wanted is None or wanted[at] != size_of_axis(x, axes[at])]
         extent = extent if wanted is None else i64(op, [wanted[at] for at in chosen])
     if not chosen:
         return x
@@ -86,7 +84,7 @@ def resize(op: Builder, node: Node) -> Value | None:
 def _whole(x: Value, scales: list[float] | None, axes: list[int]) -> bool:
     """Whether the scales surely make whole sizes; OpenVINO rounds them before it aligns, ONNX after."""
     for scale, axis in zip(scales or [], axes, strict=False):
-        length = static_dim(x, axis)
+        length = size_of_axis(x, axis)
         if scale != 1 and (length is None or abs(scale * length - round(scale * length)) > 1e-4):
             return False
     return scales is not None
@@ -150,7 +148,7 @@ def roi_align(op: Builder, node: Node) -> Value | None:
 def affine_grid(op: Builder, node: Node) -> Value:
     """The corners of a grid from -1 to 1 (or the middles of its cells), a 1 behind, times theta."""
     theta, size = required(node, 0), convert(op, node, required(node, 1), DType.INT64)
-    spatial = (static_dim(size, 0) or 0) - 2
+    spatial = (size_of_axis(size, 0) or 0) - 2
     if spatial not in (2, 3):
         raise Unsupported(node, f"a grid of {spatial} axes")
     one, two = number(op, node, 1, theta), number(op, node, 2, theta)
@@ -199,14 +197,14 @@ def _lengthened(op: Builder, node: Node, x: Value, axis: int, length: Value) -> 
 
 def _shorter(size: Value, x: Value, axis: int) -> bool:
     """Whether a signal certainly has at least `size` (i64 [1]) entries."""
-    wanted, have = ints(size), static_dim(x, axis)
+    wanted, have = ints(size), size_of_axis(x, axis)
     return wanted is not None and have is not None and wanted[0] <= have
 
 
 @rule("", "DFT")
 def dft(op: Builder, node: Node) -> Value:
     x = required(node, 0)
-    axis, parts = _fourier_axis(op, node, x), static_dim(x, -1)
+    axis, parts = _fourier_axis(op, node, x), size_of_axis(x, -1)
     if parts is None:
         raise Unsupported(node, "whether the input is complex is known at run time only")
     if isinstance(axis, Value) and flag(node, "onesided"):
@@ -264,7 +262,7 @@ def stft(op: Builder, node: Node) -> Value:
     assert signal is not None and step is not None
     if signal.rank == 2:  # real, which exporters needn't say by an axis of its own
         signal = op.Unsqueeze(signal, i64(op, [2]))
-    parts = static_dim(signal, 2)
+    parts = size_of_axis(signal, 2)
     onesided = flag(node, "onesided", 1)
     if parts is None:
         raise Unsupported(node, "whether the input is complex is known at run time only")

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from ....passes.demands import rank_of, required
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
@@ -18,8 +19,6 @@ from .tools import (
     ints,
     number,
     range_of,
-    rank_of,
-    required,
     scalar,
     shape_of,
     size_of,

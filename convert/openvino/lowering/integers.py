@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ....passes.demands import dtype_of, rank_of, required, size_of_axis
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
@@ -16,7 +17,7 @@ from ....passes.types import DType
 from ..ties import hits_ties
 from .nn import convolved
 from .quantize import RANGES, held
-from .tools import convert, cut, dtype_of, i64, rank_of, required, reshape, scalar, static_dim
+from .tools import convert, cut, i64, reshape, scalar
 
 _EXACT = 2**24  # integers up to here are floats
 
@@ -28,7 +29,7 @@ def _centered(op: Builder, node: Node, value: Value, zero: Value | None, per_row
     if zero is None:
         return found
     zeros = convert(op, node, zero, DType.FLOAT32)
-    if zeros.rank == 1 and static_dim(zeros, 0) != 1:
+    if zeros.rank == 1 and size_of_axis(zeros, 0) != 1:
         if per_row:
             zeros = op.Unsqueeze(zeros, i64(op, [-1]))
         elif per_row is None:
@@ -85,7 +86,7 @@ def matmul_integer(op: Builder, node: Node) -> Value:
     right = _centered(op, node, b, node.input(3), False)
     most = _apart(a, node.input(2)) * _apart(b, node.input(3))
     axis = max(rank_of(node, b) - 2, 0)
-    parts = _parts(node, static_dim(a, -1) or static_dim(b, axis), _products(node, most))
+    parts = _parts(node, size_of_axis(a, -1) or size_of_axis(b, axis), _products(node, most))
     operands = [(left, right)]
     if len(parts) > 1:
         operands = [(cut(op, left, *part, axis=-1), cut(op, right, *part, axis=axis)) for part in parts]
@@ -145,13 +146,13 @@ def _requantized(op: Builder, node: Node, total: Value, factor: Value, zero: Val
 
 
 def _of_row(value: Value) -> bool:
-    return value.rank == 1 and static_dim(value, 0) != 1
+    return value.rank == 1 and size_of_axis(value, 0) != 1
 
 
 @rule("", "QLinearMatMul")
 def qlinear_matmul(op: Builder, node: Node) -> Value:
     a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = (required(node, index) for index in range(8))
-    terms = static_dim(a, -1) or static_dim(b, max(rank_of(node, b) - 2, 0))
+    terms = size_of_axis(a, -1) or size_of_axis(b, max(rank_of(node, b) - 2, 0))
     if not _as_integers(terms, 0, 3, (a_scale, b_scale, y_scale), node):
         left = _hub(op, "DequantizeLinear", a, a_scale, a_zero, axis=-2 if _of_row(a_scale) else -1)
         right = _hub(op, "DequantizeLinear", b, b_scale, b_zero, axis=-1)

@@ -25,6 +25,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ....passes.demands import rank_of, size_of_axis
 from ....passes.errors import Unsupported
 from ....passes.graph import Graph, Node, Value
 from ....passes.loop import DOMAIN as HUB
@@ -36,7 +37,7 @@ from .assembly import Assembly
 from .carried import held, lose_their_start, own_memory, protect
 from .context import context_of
 from .slices import Parts, parts_of
-from .tools import axis_of, copied, cut, i64, rank_of, reshape, static_dim, vector
+from .tools import axis_of, copied, cut, i64, reshape, vector
 from .trips import nothing, trips_of
 
 _NOT_HANDED_ON = (DType.FLOAT4E2M1, DType.FLOAT8E8M0)
@@ -85,7 +86,7 @@ def _leave_stacked(
     axis = axis_of(node, slot.axis, rank_of(node, value) + (not flat))
     size = 1
     if slot.part is not None:
-        size = slot.part if slot.part > 0 else static_dim(value, axis) or 0
+        size = slot.part if slot.part > 0 else size_of_axis(value, axis) or 0
         if size <= 0:
             raise Unsupported(node, f"parts of unknown size along axis {axis} of {value.name!r}")
     static = value.tensor.static_shape

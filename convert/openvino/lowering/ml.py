@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ....passes.demands import dtype_of, rank_of, required, size_of_axis
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
@@ -15,7 +16,7 @@ from ....passes.types import DType
 from ....runtime.kernels.base import Attributes
 from ....runtime.kernels.ml import default_of, keys_of, labels_of
 from .text import chosen, is_text, letters, table_of
-from .tools import convert, cut, dtype_of, flag, i64, number, rank_of, required, static_dim, vector
+from .tools import convert, cut, flag, i64, number, vector
 
 DOMAIN = "ai.onnx.ml"
 _LARGEST = 2**31
@@ -56,7 +57,7 @@ def feature_vectorizer(op: Builder, node: Node) -> Value:
     parts = []
     for value, width in zip(values, widths, strict=True):
         part = as_floats(op, node, value)
-        found = static_dim(part, 1)
+        found = size_of_axis(part, 1)
         if width is not None and found != width:
             if found is None:
                 ends = op.const(np.array([0, width], np.int64))

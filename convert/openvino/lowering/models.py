@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 
+from ....passes.demands import required, size_of_axis
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
@@ -13,7 +14,7 @@ from ....runtime.kernels.base import Attributes
 from ....runtime.kernels.ml import labels_of
 from .coupling import coupled
 from .ml import DOMAIN, as_floats, best_of, floats, named, rows_of, transformed
-from .tools import i64, required, static_dim
+from .tools import i64
 
 
 def _product(op: Builder, rows: Value, weights: np.ndarray) -> Value:
@@ -22,7 +23,7 @@ def _product(op: Builder, rows: Value, weights: np.ndarray) -> Value:
 
 
 def _features(node: Node, rows: Value) -> int:
-    width = static_dim(rows, 1)
+    width = size_of_axis(rows, 1)
     if width is None:
         raise Unsupported(node, "how many features there are is known at run time only")
     return width

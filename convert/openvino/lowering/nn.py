@@ -6,24 +6,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from ....passes.demands import rank_of, required, size_of_axis
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
-from .tools import (
-    convert,
-    cut,
-    flag,
-    i64,
-    number,
-    rank_of,
-    required,
-    reshape,
-    shape_of,
-    size_of,
-    static_dim,
-    with_size,
-)
+from .tools import convert, cut, flag, i64, number, reshape, shape_of, size_of, with_size
 
 _AUTO_PADS = {"NOTSET": "explicit", "SAME_UPPER": "same_upper", "SAME_LOWER": "same_lower", "VALID": "valid"}
 
@@ -112,7 +100,7 @@ def convolved(op: Builder, node: Node, x: Value, weights: Value) -> Value:
 def causal_conv(op: Builder, node: Node) -> list[Value]:
     """Each channel with its own kernel over what was before it and itself; what was last is kept for the next time."""
     x, weights, bias, past = required(node, 0), _weights(node), node.input(2), node.input(3)
-    channels, length = static_dim(weights, 0), static_dim(weights, 2)
+    channels, length = size_of_axis(weights, 0), size_of_axis(weights, 2)
     if channels is None or length is None:
         raise Unsupported(node, "how long its kernels are is known at run time only")
     reach = length - 1
@@ -153,7 +141,7 @@ def conv_transpose(op: Builder, node: Node) -> Value:
 
 def _lengths(node: Node, value: Value, spatial: int) -> list[int]:
     """The sizes of the spatial axes."""
-    found = [static_dim(value, axis + 2) for axis in range(spatial)]
+    found = [size_of_axis(value, axis + 2) for axis in range(spatial)]
     sizes = [size for size in found if size is not None]
     if len(sizes) < spatial:
         raise Unsupported(node, f"padding that follows from the sizes of {value.name!r}, known at run time only")
@@ -277,7 +265,7 @@ def max_unpool(op: Builder, node: Node) -> Value:
     attributes = _window(node, spatial, ("strides",))
     kernel, strides = list(node.attributes["kernel_shape"]), attributes["strides"]
     pads = list(node.attributes.get("pads") or [0] * 2 * spatial)
-    lengths = [static_dim(x, axis) for axis in range(spatial + 2)]
+    lengths = [size_of_axis(x, axis) for axis in range(spatial + 2)]
     if None in lengths:
         raise Unsupported(node, "sizes that are known at run time only")
     natural = [dim for dim in lengths[:2] if dim is not None]
@@ -307,7 +295,7 @@ def max_unpool(op: Builder, node: Node) -> Value:
 def col2im(op: Builder, node: Node) -> Value | None:
     """Of two axes; None for others, where it is a ScatterND."""
     x, image, block = required(node, 0), required(node, 1), required(node, 2)
-    spatial = static_dim(image, 0)
+    spatial = size_of_axis(image, 0)
     if spatial != 2:
         return None
     pads = list(node.attributes.get("pads") or [0] * 4)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 
+from ....passes.demands import dtype_of, rank_of, required, size_of_axis
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
-from .tools import axis_of, convert, dtype_of, flag, i64, number, rank_of, required, reshape, static_dim
+from .tools import axis_of, convert, flag, i64, number, reshape
 
 
 def _along(op: Builder, values: Value, rank: int, axis: int = 1) -> Value:
@@ -106,7 +107,7 @@ def attention(op: Builder, node: Node) -> Value | None:
         return None
     shapes = [item.tensor.shape for item in (query, key, value)]
     known = [shape for shape in shapes if shape is not None and len(shape) == 4 and isinstance(shape[1], int)]
-    width = static_dim(query, -1)
+    width = size_of_axis(query, -1)
     if len(known) < 3 or len({shape[1] for shape in known}) > 1 or width is None:
         return None
     causal, scale = flag(node, "is_causal"), node.attributes.get("scale")

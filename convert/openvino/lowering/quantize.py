@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ....passes.demands import dtype_of, rank_of, required, size_of_axis
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.protos import DTYPES
@@ -16,23 +17,7 @@ from ....passes.types import DType
 from ..ties import has_exact_ties
 from .context import context_of
 from .fold import computed
-from .tools import (
-    LARGEST,
-    axis_of,
-    convert,
-    cut,
-    dtype_of,
-    element_type,
-    flag,
-    i64,
-    range_of,
-    rank_of,
-    required,
-    reshape,
-    saturated,
-    size_of,
-    static_dim,
-)
+from .tools import LARGEST, axis_of, convert, cut, element_type, flag, i64, range_of, reshape, saturated, size_of
 
 RANGES: dict[DType, tuple[int, int]] = {
     DType.INT4: (-8, 7),
@@ -55,7 +40,7 @@ def _shaped(op: Builder, value: Value, shape: list[int]) -> Value:
 def _spread(op: Builder, node: Node, value: Value, like: Value) -> Value:
     """A scale or zero point so that it broadcasts against the data: one, one per slice or one per block."""
     rank = rank_of(node, like)
-    if value.rank == 0 or (value.rank == 1 and static_dim(value, 0) == 1) or rank == 0:
+    if value.rank == 0 or (value.rank == 1 and size_of_axis(value, 0) == 1) or rank == 0:
         return _shaped(op, value, []) if value.rank else value
     axis = axis_of(node, node.attributes.get("axis", 1), rank)
     block = node.attributes.get("block_size", 0)
@@ -213,7 +198,7 @@ def dequantize_linear(op: Builder, node: Node) -> Value:
     if x.data is not None and x.data.size > 1:
         context_of(op).compressed = True
     if blocks is not None:
-        value = _joined(op, value, blocks[0], static_dim(x, blocks[0]))
+        value = _joined(op, value, blocks[0], size_of_axis(x, blocks[0]))
     return convert(op, node, value, DTYPES[stated] if stated else dtype_of(node, scale))
 
 

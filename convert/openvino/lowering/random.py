@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 
+from ....passes.demands import dtype_of, required
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.protos import DTYPES
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
-from .tools import convert, dtype_of, element_type, i64, number, required, scalar, shape_of
+from .tools import convert, element_type, i64, number, scalar, shape_of
 
 _FLOATS = (DType.FLOAT16, DType.BFLOAT16, DType.FLOAT32, DType.FLOAT64)
 

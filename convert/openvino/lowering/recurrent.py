@@ -10,24 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from ....passes.demands import dtype_of, required, size_of_axis
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.infer import infer
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.structure.recurrent import Found
 from .cells import written_out
-from .tools import (
-    cut,
-    dtype_of,
-    flag,
-    i64,
-    join,
-    number,
-    required,
-    size_of,
-    static_dim,
-    transpose,
-)
+from .tools import cut, flag, i64, join, number, size_of, transpose
 
 _ACTIVATIONS = {"LSTM": ["Sigmoid", "Tanh", "Tanh"], "GRU": ["Sigmoid", "Tanh"], "RNN": ["Tanh"]}
 _GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
@@ -35,7 +25,7 @@ _KNOWN = ("relu", "sigmoid", "tanh")
 
 
 def _hidden(node: Node, recurrence: Value) -> int:
-    hidden = static_dim(recurrence, 2) or node.attributes.get("hidden_size")
+    hidden = size_of_axis(recurrence, 2) or node.attributes.get("hidden_size")
     if not hidden:
         raise Unsupported(node, "the hidden size isn't known")
     return int(hidden)
@@ -74,7 +64,7 @@ def _biases(op: Builder, node: Node, recurrence: Value, hidden: int, order: list
     bias, count = node.input(3), len(order)
     if bias is None:
         rows = count + (apart is not None)
-        zeros = np.zeros((static_dim(recurrence, 0) or 1, rows * hidden))
+        zeros = np.zeros((size_of_axis(recurrence, 0) or 1, rows * hidden))
         return op.const(zeros, dtype_of(node, recurrence))
     ours, theirs = cut(op, bias, 0, count * hidden, axis=1), cut(op, bias, count * hidden, 2 * count * hidden, axis=1)
     if apart is None:

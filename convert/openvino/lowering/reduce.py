@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ....passes.demands import dtype_of, rank_of, required
 from ....passes.errors import Unsupported
 from ....passes.graph import Graph, Node, Value
 from ....passes.hub import HUB
@@ -20,16 +21,13 @@ from .tools import (
     axis_of,
     convert,
     cut,
-    dtype_of,
     flag,
     i64,
     ints,
     marked,
     number,
     range_of,
-    rank_of,
     rank_value,
-    required,
     scalar,
     shape_of,
     size_of,

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from ....passes.demands import dtype_of, rank_of, required, size_of_axis
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.infer import constant_node_data
@@ -18,7 +19,6 @@ from .tools import (
     axis_of,
     convert,
     cut,
-    dtype_of,
     element_type,
     flag,
     i64,
@@ -27,12 +27,9 @@ from .tools import (
     marked,
     number,
     range_of,
-    rank_of,
-    required,
     scalar,
     shape_of,
     size_of,
-    static_dim,
     transpose,
     vector,
 )
@@ -71,7 +68,7 @@ def reshape(op: Builder, node: Node) -> Value:
 def _sizes(node: Node, index: int) -> Value:
     """An input that has the sizes of the result; how many there are must be known, the CPU has no dynamic ranks."""
     sizes = required(node, index)
-    if sizes.producer is None and static_dim(sizes, 0) is None:
+    if sizes.producer is None and size_of_axis(sizes, 0) is None:
         raise Unsupported(node, "how many axes it makes is known at run time only")
     return sizes
 
@@ -112,7 +109,7 @@ def unsqueeze(op: Builder, node: Node) -> Value:
         return data
     if axes.data is not None:
         return op.Unsqueeze(data, axes)
-    count = static_dim(axes, 0)
+    count = size_of_axis(axes, 0)
     if count is None:
         raise Unsupported(node, "how many axes are new is known at run time only")
     rank = rank_of(node, data) + count
@@ -228,7 +225,7 @@ def split(op: Builder, node: Node) -> list[Value]:
     data, sizes = required(node, 0), node.input(1)
     count = len(node.outputs)
     axis = axis_of(node, node.attributes.get("axis", 0), rank_of(node, data))
-    length = static_dim(data, axis)
+    length = size_of_axis(data, axis)
     known = ints(sizes)
     if sizes is None and length is not None and length % count == 0 and length:
         made = op.Split(data, i64(op, axis), num_splits=count, _outputs=count)
@@ -256,11 +253,11 @@ def slice_(op: Builder, node: Node) -> Value:
     assert data is not None and starts is not None and ends is not None
     starts, ends = convert(op, node, starts, DType.INT64), convert(op, node, ends, DType.INT64)
     if axes is None:
-        count = static_dim(starts, 0)
+        count = size_of_axis(starts, 0)
         axes = range_of(op, shape_of(op, starts)) if count is None else i64(op, list(range(count)))
     if steps is None:
         steps = op.Broadcast(i64(op, 1), shape_of(op, starts), mode="numpy")
-        count = static_dim(starts, 0)
+        count = size_of_axis(starts, 0)
         steps = steps if count is None else i64(op, [1] * count)
     return op.Slice(data, starts, ends, convert(op, node, steps, DType.INT64), convert(op, node, axes, DType.INT64))
 

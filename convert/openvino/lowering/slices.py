@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ....passes.demands import rank_of, size_of_axis
 from ....passes.graph import Node, Value
 from ....passes.loop import Sliced, part_range
 from ....passes.rewrite import Builder
 from ....passes.types import TensorType
-from .tools import axis_of, cut, i64, rank_of, size_of, static_dim
+from .tools import axis_of, cut, i64, size_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ def parts_of(op: Builder, node: Node, slot: Sliced, sequence: Value) -> Parts:
     """Cut the range of a Sliced slot out of its sequence, so that nothing but whole parts is left."""
     rank = rank_of(node, sequence)
     axis = axis_of(node, slot.axis, rank)
-    length = static_dim(sequence, axis)
+    length = size_of_axis(sequence, axis)
     if length is None:
         left, count = _cut_at_run_time(op, node, slot, sequence, axis)
     else:

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ....passes.demands import required
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ....runtime.kernels.base import text
 from .text import letters
-from .tools import cut, i64, required, reshape, shape_of, vector
+from .tools import cut, i64, reshape, shape_of, vector
 
 _FAR = 1 << 23  # bytes; OpenVINO's CPU selects integers in float32, too
 _SPACES = [chr(code) for code in range(0x3001) if chr(code).isspace()]

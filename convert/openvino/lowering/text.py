@@ -9,12 +9,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ....passes.demands import required
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ....runtime.kernels.base import text
-from .tools import i64, range_of, required, shape_of, vector
+from .tools import i64, range_of, shape_of, vector
 
 MOVES_TEXT = frozenset(
     ["Identity", "Reshape", "Gather", "Concat", "Transpose", "Squeeze", "Unsqueeze", "Flatten", "Shape", "Size"]

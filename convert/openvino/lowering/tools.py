@@ -8,35 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from ....passes.demands import dtype_of, rank_of, size_of_axis
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder
 from ....passes.tensor import TensorData
 from ....passes.types import DType
 from ..types import ELEMENT_TYPES
-
-
-def required(node: Node, index: int) -> Value:
-    """Input `index`, which the operator can't do without."""
-    value = node.input(index)
-    if value is None:
-        raise Unsupported(node, f"input {index} is missing")
-    return value
-
-
-def rank_of(node: Node, value: Value) -> int:
-    """The rank of a value; Unsupported where it isn't known."""
-    if value.rank is None:
-        raise Unsupported(node, f"the rank of {value.name!r} isn't known")
-    return value.rank
-
-
-def dtype_of(node: Node, value: Value) -> DType:
-    """The element type of a value; Unsupported where it isn't known."""
-    dtype = value.tensor.dtype
-    if dtype is None:
-        raise Unsupported(node, f"the element type of {value.name!r} isn't known")
-    return dtype
 
 
 def axis_of(node: Node, axis: int, rank: int) -> int:
@@ -55,15 +33,6 @@ def element_type(node: Node, dtype: DType) -> str:
     if dtype not in ELEMENT_TYPES:
         raise Unsupported(node, f"OpenVINO has no element type {dtype.value}")
     return ELEMENT_TYPES[dtype]
-
-
-def static_dim(value: Value, axis: int) -> int | None:
-    """The size of an axis, None where it isn't known."""
-    shape = value.tensor.shape
-    if shape is None or not -len(shape) <= axis < len(shape):
-        return None
-    size = shape[axis]
-    return size if isinstance(size, int) else None
 
 
 def ints(value: Value | None) -> list[int] | None:
@@ -106,7 +75,7 @@ def shape_of(op: Builder, value: Value) -> Value:
 
 def size_of(op: Builder, node: Node, value: Value, axis: int) -> Value:
     """The size of one axis as i64 [1]."""
-    size = static_dim(value, axis)
+    size = size_of_axis(value, axis)
     if size is not None:
         return i64(op, [size])
     if axis < 0:
@@ -152,7 +121,7 @@ def reshape(op: Builder, value: Value, shape: Sequence[int]) -> Value:
 
 def with_size(op: Builder, value: Value, axis: int, size: int) -> Value:
     """`value` with the size of an axis told, which it has whatever the model says."""
-    if value.rank is None or static_dim(value, axis) == size:
+    if value.rank is None or size_of_axis(value, axis) == size:
         return value
     sizes = [size if place == axis else 0 for place in range(value.rank)]
     return op.Reshape(value, i64(op, sizes), special_zero=True)
@@ -189,7 +158,7 @@ def range_of(op: Builder, count: Value) -> Value:
 
 def all_but(op: Builder, node: Node, values: Value, axes: Value, rank: int) -> Value:
     """The entries of `values` (i64 [rank]) whose positions aren't among `axes`, known at run time; their number is."""
-    count = static_dim(axes, 0)
+    count = size_of_axis(axes, 0)
     if count is None:
         raise Unsupported(node, "how many axes there are is known at run time only")
     gone = marked(op, node, axes, rank)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import chain
 
+from ....passes.demands import dtype_of, required
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, Rule
 from ....runtime.kernels.base import Attributes
-from .tools import convert, dtype_of, number, required, scalar
+from .tools import convert, number, scalar
 
 
 class _Step:

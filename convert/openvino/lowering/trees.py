@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from ....passes.demands import dtype_of, required
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ....runtime.kernels.base import Attributes
 from ....runtime.kernels.trees import AGGREGATES, LEAF, MODES, TRANSFORMS, Forest, either, flat_forest, forest
 from .ml import DOMAIN, as_floats, best_of, floats, named, transformed
-from .tools import convert, dtype_of, i64, required
+from .tools import convert, i64
 
 _COMPARE = {
     # mode: operator, whether the split stands before the value (of NaN, OpenVINO's CPU says that it is greater)

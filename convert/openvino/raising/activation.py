@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from ....passes.demands import given, size_of_axis
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, combine, rule
 from ..dialect import DOMAIN
-from .support import Results, call, choice, constant, dimension, given, number, reshaped, rows, scalar, size
+from .support import Results, call, choice, constant, dimension, number, reshaped, rows, scalar
 
 _ROWS = {
     "HSwish": "HardSwish",
@@ -90,7 +91,7 @@ def prelu(op: Builder, node: Node) -> Results:
     x, slope = given(node, 0), given(node, 1)
     rank = x.rank
     if slope.rank == 1 and rank is not None and rank > 2:
-        count, channels = size(slope, 0), size(x, 1)
+        count, channels = size_of_axis(slope, 0), size_of_axis(x, 1)
         by_channel, by_last = [1, -1] + [1] * (rank - 2), [1] * (rank - 1) + [-1]
         if count is not None and channels is not None:
             slope = reshaped(op, slope, by_channel if count == channels else by_last)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ....passes.demands import given, rank_of
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
@@ -24,11 +25,9 @@ from .support import (
     constant,
     dimension,
     element_type,
-    given,
     integers,
     number,
     product,
-    rank_of,
     reckoned,
     shape_part,
     shaped,

@@ -10,12 +10,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ....passes.demands import dtype_of, given, rank_of
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .support import Results, cast, dimension, dtype_of, given, rank_of, reckoned, shaped
+from .support import Results, cast, dimension, reckoned, shaped
 
 _TO_RGB = np.array([[0, -0.391, 2.018], [1.596, -0.813, 0]], np.float32)  # what u and v add to red, green and blue
 _BRIGHT = np.float32(1.164)

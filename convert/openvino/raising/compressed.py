@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ....passes.demands import given
 from ....passes.graph import Node, Value
 from ....passes.infer import words
 from ....passes.protos import enum_of
@@ -17,7 +18,7 @@ from ....passes.rewrite import Builder, collect, rule
 from ....passes.tensor import TensorData
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .support import Results, constant, element_type, given, limits
+from .support import Results, constant, element_type, limits
 
 Array = np.ndarray[Any, Any]
 

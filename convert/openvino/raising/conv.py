@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ....passes.demands import dtype_of, given, rank_of, size_of_axis
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, combine, rule
@@ -18,15 +19,11 @@ from .support import (
     call,
     cast,
     choice,
-    dtype_of,
     element_type,
-    given,
     integers,
     limits,
     number,
-    rank_of,
     reshaped,
-    size,
     sizes,
     vector,
     volume,
@@ -39,7 +36,7 @@ from .windows import AUTO_PAD, around, is_same, numbers, reach, settled, spatial
 
 def _merged_groups(op: Builder, node: Node, weights: Value) -> tuple[Value, int]:
     """Weights [groups, a, b, ...] as [groups * a, b, ...], and the number of groups."""
-    groups = size(weights, 0)
+    groups = size_of_axis(weights, 0)
     if groups is None:
         raise Unsupported(node, "the number of groups isn't known")
     rest = sizes(weights, range(2, rank_of(node, weights)))

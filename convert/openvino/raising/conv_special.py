@@ -6,26 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from ....passes.demands import given, rank_of
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
 from .sampling import in_float32, pixels
-from .support import (
-    Results,
-    cast,
-    choice,
-    constant,
-    dimension,
-    given,
-    number,
-    rank_of,
-    reckoned,
-    shaped,
-    sizes,
-    steps,
-)
+from .support import Results, cast, choice, constant, dimension, number, reckoned, shaped, sizes, steps
 from .windows import same_pads, unpadded, window
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ....passes.demands import dtype_of, given
 from ....passes.graph import Node, Value
 from ....passes.loop import Captured, Carried, Sliced, Stacked
 from ....passes.rewrite import Builder, collect, rule
@@ -13,9 +14,7 @@ from .support import (
     Results,
     cast,
     dimension,
-    dtype_of,
     element_type,
-    given,
     joined,
     number,
     reckoned,

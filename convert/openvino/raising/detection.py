@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ....passes.demands import dtype_of, given
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, combine, rule
@@ -28,8 +29,6 @@ from .support import (
     cast,
     choice,
     dimension,
-    dtype_of,
-    given,
     integers,
     joined,
     number,

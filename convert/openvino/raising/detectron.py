@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ....passes.demands import dtype_of, given
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
@@ -12,7 +13,7 @@ from ..dialect import DOMAIN
 from .boxes import Corners, by_loop, halves, moved
 from .elsewhere import OLD, elsewhere
 from .rows import by_score, column, exactly, reordered
-from .support import Results, cast, dimension, dtype_of, given, joined, number, required, steps
+from .support import Results, cast, dimension, joined, number, required, steps
 
 _CANONICAL_SIZE, _CANONICAL_LEVEL = 224.0, 2
 """A region of this size (the root of its area) is looked up on this level of a pyramid, one of twice the size on

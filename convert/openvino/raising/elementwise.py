@@ -5,26 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ....passes.demands import dtype_of, given
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.protos import ENUMS, enum_of
 from ....passes.rewrite import Builder, collect, combine, rule
 from ....passes.types import DType, TensorType
 from ..dialect import DOMAIN
-from .support import (
-    Results,
-    aligned,
-    call,
-    cast,
-    constant,
-    dtype_of,
-    element_type,
-    given,
-    half_away,
-    limits,
-    number,
-    rows,
-)
+from .support import Results, aligned, call, cast, constant, element_type, half_away, limits, number, rows
 
 _ROWS = {
     "Abs": "Abs",

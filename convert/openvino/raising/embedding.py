@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ....passes.demands import dtype_of, given, rank_of
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
@@ -15,12 +16,9 @@ from .support import (
     choice,
     constant,
     dimension,
-    dtype_of,
     filled,
-    given,
     joined,
     number,
-    rank_of,
     reckoned,
     scalar,
     shape_part,

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
+from ....passes.demands import given, rank_of
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node
 from ....passes.rewrite import Builder, collect, combine, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
 from . import resize
-from .support import (
-    Results,
-    call,
-    choice,
-    dimension,
-    given,
-    joined,
-    number,
-    rank_of,
-    shaped,
-    vector,
-)
+from .support import Results, call, choice, dimension, joined, number, shaped, vector
 
 # sampling ------------------------------------------------------------------------------
 

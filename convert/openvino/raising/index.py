@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ....passes.demands import dtype_of, given, rank_of, size_of_axis
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
@@ -15,19 +16,15 @@ from .support import (
     call,
     cast,
     choice,
-    dtype_of,
     element_type,
     fixed_axis,
-    given,
     inverted,
     joined,
     limits,
     normal_axes,
     number,
-    rank_of,
     reshaped,
     scalar,
-    size,
     transposed,
     vector,
     widened,
@@ -238,7 +235,7 @@ def bucketize(op: Builder, node: Node) -> Results:
     """Bucketize-3: how many borders lie before a number, the equal one with the right bound not counted."""
     x, borders = given(node, 0), given(node, 1)
     dtype = element_type(node, "output_type", "i64") or DType.INT64
-    if size(borders, 0) == 0:
+    if size_of_axis(borders, 0) == 0:
         return op.Expand(op.const(0, dtype), op.Shape(x))
     common = DType.FLOAT64 if x.tensor.dtype is not borders.tensor.dtype else dtype_of(node, x)
     column, edges = op.Unsqueeze(cast(op, x, common), op.const([-1])), cast(op, borders, common)

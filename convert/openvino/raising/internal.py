@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ....passes.demands import dtype_of, given, rank_of, size_of_axis
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.loop import Captured, Carried, Sliced, Stacked
@@ -20,14 +21,10 @@ from .support import (
     cast,
     constant,
     dimension,
-    dtype_of,
     element_type,
     fixed_axis,
-    given,
     number,
-    rank_of,
     required,
-    size,
     steps,
     swapped,
     vector,
@@ -76,7 +73,7 @@ def gather_compressed(op: Builder, node: Node) -> Results:
     if str(node.attributes.get("batch_dims", "0")) != "0":
         raise Unsupported(node, "batch_dims isn't 0")
     for index in range(rank_of(node, x)):
-        if size(scale, index) not in (1, size(x, index)):
+        if size_of_axis(scale, index) not in (1, size_of_axis(x, index)):
             raise Unsupported(node, "its scales belong to groups of numbers")
     x = cast(op, x, dtype)
     if zero is not None:

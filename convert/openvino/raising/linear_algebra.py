@@ -4,27 +4,14 @@ from __future__ import annotations
 
 import math
 
+from ....passes.demands import dtype_of, given, rank_of
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node, Value
 from ....passes.loop import Captured, Carried, Iteration, Sliced
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType
 from ..dialect import DOMAIN
-from .support import (
-    INT64_MAX,
-    Results,
-    cast,
-    dimension,
-    dtype_of,
-    given,
-    joined,
-    number,
-    rank_of,
-    scalar,
-    shape_of,
-    steps,
-    swapped,
-)
+from .support import INT64_MAX, Results, cast, dimension, joined, number, scalar, shape_of, steps, swapped
 
 
 def _cleared(op: Builder, k: Value, work: Value) -> Value:

@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ....passes.demands import given, rank_of, size_of_axis
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Graph, Node, Value
 from ....passes.loop import Captured, Carried, Condition, Iteration, Sliced, Slot, Stacked, places
@@ -42,7 +43,7 @@ from ..dialect import (
     OutputMap,
 )
 from ..portmaps import CONDITION, ITERATION
-from .support import INT64_MAX, Results, cast, constant, given, rank_of, reshaped, scalar, size
+from .support import INT64_MAX, Results, cast, constant, reshaped, scalar
 
 _MOST_COPIED = 64  # elements of a constant that a body gets a copy of
 
@@ -183,7 +184,7 @@ class _Assembly:
         """The parts of one output, as long as the port map says."""
         result = self.body.outputs[entry.result]
         axis = self._axis(entry, result)
-        extent = size(result, axis)
+        extent = size_of_axis(result, axis)
         if abs(entry.stride) != entry.part_size or (extent is not None and extent != entry.part_size):
             raise Unsupported(
                 self.node,
@@ -277,7 +278,7 @@ def _passes(node: Node) -> int:
             continue
         if entry.start >= 0 and entry.end >= 0 and entry.end != entry.start:
             return abs(entry.end - entry.start) // abs(entry.stride)
-        extent = size(node.outputs[entry.external], entry.axis)
+        extent = size_of_axis(node.outputs[entry.external], entry.axis)
         if extent is not None:
             return extent // entry.part_size
     return 1

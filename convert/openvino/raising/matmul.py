@@ -4,24 +4,12 @@ from __future__ import annotations
 
 import math
 
+from ....passes.demands import dtype_of, given, size_of_axis
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .support import (
-    Results,
-    call,
-    cast,
-    constant,
-    dimension,
-    dtype_of,
-    given,
-    number,
-    scalar,
-    size,
-    steps,
-    swapped,
-)
+from .support import Results, call, cast, constant, dimension, number, scalar, steps, swapped
 
 
 @rule(DOMAIN, "MatMul")
@@ -50,7 +38,7 @@ def attention(op: Builder, node: Node) -> Results:
     query, key, value = given(node, 0), given(node, 1), given(node, 2)
     mask, scale = node.input(3), node.input(4)
     if scale is None:
-        width = size(query, -1)
+        width = size_of_axis(query, -1)
         if width is not None:
             scale = number(op, 1.0 / math.sqrt(width), query)
         else:

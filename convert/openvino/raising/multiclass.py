@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ....passes.demands import dtype_of, given, rank_of, size_of_axis
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node, Value
 from ....passes.loop import Captured, Iteration, Sliced, Stacked
@@ -33,17 +34,13 @@ from .support import (
     cast,
     choice,
     dimension,
-    dtype_of,
     element_type,
-    given,
     integers,
     joined,
     number,
     product,
-    rank_of,
     scalar,
     shaped,
-    size,
     steps,
 )
 
@@ -66,7 +63,7 @@ def _listed(op: Builder, node: Node, found: _Found) -> list[Value]:
     label, index = (op.Gather(places, op.const([place]), axis=1) for place in (1, 2))
     table = op.Concat(cast(op, label, DType.FLOAT32), op.Unsqueeze(score, op.const([1])), box, axis=1)
     image = column(op, places, 0)
-    total, images = size(node.outputs[0], 0), integers(found.images)
+    total, images = size_of_axis(node.outputs[0], 0), integers(found.images)
     if total is not None and images is not None:
         length = total // max(images[0], 1)
         table, index = (
@@ -218,7 +215,7 @@ def matrix_nms(op: Builder, node: Node) -> Results:
     line, all_boxes, wide, best = (
         body.input(name, kind)
         for name, kind in (
-            ("scores", TensorType(DType.FLOAT32, (size(scores, 2),))),
+            ("scores", TensorType(DType.FLOAT32, (size_of_axis(scores, 2),))),
             ("boxes", boxes.type),
             ("classes", tensor(DType.INT64)),
             ("most", tensor(DType.INT64, 1)),

@@ -4,27 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from ....passes.demands import given, rank_of, size_of_axis
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .support import (
-    Results,
-    choice,
-    dimension,
-    given,
-    joined,
-    number,
-    product,
-    rank_of,
-    reckoned,
-    required,
-    shape_part,
-    shaped,
-    size,
-    steps,
-)
+from .support import Results, choice, dimension, joined, number, product, reckoned, required, shape_part, shaped, steps
 
 
 def _image(node: Node) -> Value:
@@ -49,7 +35,7 @@ def region_yolo(op: Builder, node: Node) -> Results:
     coordinates, classes = int(required(node, "coords")), int(required(node, "classes"))
     soft = bool(node.attributes.get("do_softmax", True))
     regions = int(required(node, "num")) if soft else len(node.attributes.get("mask") or [])
-    entries, channels = coordinates + classes + 1, size(x, 1)
+    entries, channels = coordinates + classes + 1, size_of_axis(x, 1)
     if coordinates < 2:
         raise Unsupported(node, f"boxes of {coordinates} coordinates, two of which are places")
     if channels not in (None, regions * entries):
@@ -73,7 +59,7 @@ def region_yolo(op: Builder, node: Node) -> Results:
         raise InvalidModel(f"{node!r}: its end_axis {last} lies before its axis {first}")
     flat = product(op, [dimension(op, x, axis) for axis in range(first, last + 1)])
     kept = [shape_part(op, x, 0, first), flat, shape_part(op, x, last + 1, 4)]
-    return shaped(op, whole, [part for part in kept if size(part, 0)])
+    return shaped(op, whole, [part for part in kept if size_of_axis(part, 0)])
 
 
 @rule(DOMAIN, "ReorgYolo")
@@ -85,8 +71,8 @@ def reorg_yolo(op: Builder, node: Node) -> Results:
         raise InvalidModel(f"{node!r}: its stride is {strides}")
     stride = strides[0]
     cells = stride * stride
-    if (size(x, 1) or 0) % cells:
-        raise Unsupported(node, f"{size(x, 1)} channels for blocks of {cells}")
+    if (size_of_axis(x, 1) or 0) % cells:
+        raise Unsupported(node, f"{size_of_axis(x, 1)} channels for blocks of {cells}")
     step, depth = op.const([stride]), op.const([cells])
     batch, channels, *extents = (dimension(op, x, axis) for axis in range(4))
     large = [reckoned(op, "Mul", extent, step) for extent in extents]

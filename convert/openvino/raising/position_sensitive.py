@@ -4,33 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
+from ....passes.demands import given, rank_of, size_of_axis
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
 from .sampling import Listed, Pixels, in_float32, listed, pixels, single
-from .support import (
-    Results,
-    cast,
-    choice,
-    dimension,
-    given,
-    half_away,
-    number,
-    rank_of,
-    reckoned,
-    required,
-    shaped,
-    size,
-    steps,
-)
+from .support import Results, cast, choice, dimension, half_away, number, reckoned, required, shaped, steps
 
 
 def _image(node: Node, planes: int) -> Value:
     """Input 0, an image of a number of channels."""
     x = given(node, 0)
-    if rank_of(node, x) != 4 or size(x, 1) not in (None, planes):
+    if rank_of(node, x) != 4 or size_of_axis(x, 1) not in (None, planes):
         raise InvalidModel(f"{node!r}: it needs an image of {planes} channels")
     return x
 
@@ -146,7 +133,7 @@ def deformable_psroi_pooling(op: Builder, node: Node) -> Results:
     bins = _positive(node, "spatial_bins_y", 1), _positive(node, "spatial_bins_x", 1)
     image = _image(node, depth * group * group)
     table, regions = single(op, image), listed(op, node, given(node, 1))
-    classes = 1 if node.input(2) is None else (size(given(node, 2), 1) or 0) // 2
+    classes = 1 if node.input(2) is None else (size_of_axis(given(node, 2), 1) or 0) // 2
     if not classes or depth % classes:
         raise InvalidModel(f"{node!r}: offsets of {classes} classes for {depth} channels")
     scale = float(node.attributes.get("spatial_scale", 1.0))
@@ -195,7 +182,7 @@ def _moved(op: Builder, node: Node, region: tuple[Value, Value, int], cut: tuple
         which = np.arange(group) * part // group
         shifts = op.Gather(op.Gather(given(node, 2), op.const(which), axis=2), op.const(which), axis=3)
         count = dimension(op, shifts, 0)
-        classes = op.const([(size(shifts, 1) or 0) // 2])
+        classes = op.const([(size_of_axis(shifts, 1) or 0) // 2])
         pairs = shaped(op, shifts, [count, classes, op.const([2, group, group, 1])])
         own = op.Slice(pairs, op.const([1 - axis]), op.const([2 - axis]), op.const([2]))  # columns come first
         own = op.Unsqueeze(own, op.const([6]))

@@ -14,12 +14,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ....passes.demands import given
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .support import Results, cast, constant, given, joined, scalar, steps, vector
+from .support import Results, cast, constant, joined, scalar, steps, vector
 
 Floats = np.ndarray[Any, np.dtype[Any]]
 

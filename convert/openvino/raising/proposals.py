@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from ....passes.demands import dtype_of, given, size_of_axis
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
@@ -14,22 +15,7 @@ from ..dialect import DOMAIN
 from .boxes import Corners, bounded, by_loop, halves, longer, moved, suppress
 from .elsewhere import OLD, elsewhere
 from .rows import column, exactly, least_of, lists, tally
-from .support import (
-    Results,
-    cast,
-    choice,
-    dimension,
-    dtype_of,
-    element_type,
-    given,
-    integers,
-    joined,
-    number,
-    required,
-    size,
-    steps,
-    vector,
-)
+from .support import Results, cast, choice, dimension, element_type, integers, joined, number, required, steps, vector
 
 _MOST_GROWTH = math.log(1000 / 16)
 """By which the sides of Detectron's boxes grow at most, as a logarithm."""
@@ -234,8 +220,8 @@ def prior_grid(op: Builder, node: Node) -> Results:
     strides: list[Value] = []
     for axis, (extent, stride) in enumerate((("h", "stride_y"), ("w", "stride_x")), start=2):
         known = int(node.attributes.get(extent, 0))
-        if known and size(features, axis) not in (None, known):
-            raise Unsupported(node, f"{extent} is {known}, and the features are of {size(features, axis)}")
+        if known and size_of_axis(features, axis) not in (None, known):
+            raise Unsupported(node, f"{extent} is {known}, and the features are of {size_of_axis(features, axis)}")
         count = op.const([known], DType.INT64) if known else dimension(op, features, axis)
         extents.append(count)
         step = float(node.attributes.get(stride, 0.0))

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ....passes.demands import dtype_of, given
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.protos import enum_of
@@ -18,7 +19,7 @@ from ....passes.types import DType
 from ..dialect import DOMAIN
 from ..ties import has_exact_ties
 from .compressed import QUANTIZED, Array, cast_from, dequantized, fitted, layout_of, numbers_of, together, zero_point
-from .support import Results, aligned, cast, dtype_of, element_type, given, limits, number, required
+from .support import Results, aligned, cast, element_type, limits, number, required
 
 
 def _made_by(value: Value | None, op_type: str) -> Node | None:

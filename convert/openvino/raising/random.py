@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
+from ....passes.demands import dtype_of, given
 from ....passes.graph import Node, Value
 from ....passes.protos import ENUMS
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .support import (
-    Results,
-    cast,
-    dimension,
-    dtype_of,
-    element_type,
-    given,
-    integers,
-    joined,
-    scalar,
-    vector,
-)
+from .support import Results, cast, dimension, element_type, integers, joined, scalar, vector
 
 
 def _seed(op: Builder, node: Node) -> float | None:

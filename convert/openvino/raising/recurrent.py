@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ....passes.demands import given, size_of_axis
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
@@ -19,7 +20,7 @@ from ....passes.tensor import TensorData
 from ....passes.types import DType
 from ..dialect import DOMAIN
 from .elsewhere import OLD, elsewhere
-from .support import Results, cast, constant, given, number, required, shape_part, size, vector
+from .support import Results, cast, constant, number, required, shape_part, vector
 
 _ACTIVATIONS = {"relu": "Relu", "sigmoid": "Sigmoid", "tanh": "Tanh"}
 _WITH_PARAMETERS = {"hardsigmoid": "HardSigmoid", "elu": "Elu", "softsign": "Softsign", "softplus": "Softplus"}
@@ -111,7 +112,7 @@ def _bias(op: Builder, node: Node, kind: _Kind, bias: Value) -> Value:
 
 def _lengths(op: Builder, x: Value, lengths: Value) -> Value | None:
     """The lengths, unless they are constant and all the whole time."""
-    array, time = constant(lengths), size(x, 1)
+    array, time = constant(lengths), size_of_axis(x, 1)
     if array is not None and time is not None and bool(np.all(array == time)):
         return None
     return cast(op, vector(op, lengths, lengths.tensor.dtype or DType.INT32), DType.INT32)

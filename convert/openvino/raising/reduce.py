@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ....passes.demands import given, rank_of, size_of_axis
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
@@ -14,14 +15,11 @@ from .support import (
     choice,
     element_type,
     fixed,
-    given,
     integers,
     normal_axes,
     number,
-    rank_of,
     required,
     scalar,
-    size,
     vector,
 )
 
@@ -173,7 +171,7 @@ def lrn(op: Builder, node: Node) -> Results:
         before = [0] * rank
         before[axis] = half
         padded = op.Pad(total, op.const(before + before), number(op, 0, x), mode="constant")
-        extent = size(x, axis)
+        extent = size_of_axis(x, axis)
         parts = []
         for shift in range(width):
             end = shift + extent if extent is not None else None

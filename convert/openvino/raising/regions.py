@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ....passes.demands import given
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, combine, rule
@@ -16,7 +17,7 @@ from ....passes.types import DType
 from ..dialect import DOMAIN
 from . import position_sensitive
 from .sampling import in_float32, listed, pixels
-from .support import Results, call, cast, choice, given, number, required, steps
+from .support import Results, call, cast, choice, number, required, steps
 
 _ALIGNED = {"asymmetric": "output_half_pixel", "half_pixel_for_nn": "half_pixel", "half_pixel": "half_pixel"}
 

@@ -12,28 +12,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from ....passes.demands import dtype_of, given, rank_of, size_of_axis
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
 from .resize_places import EPSILON, FOR_NEAREST, Axis, Floats, Wish, by_formula, indices, targets, weights
-from .support import (
-    Results,
-    cast,
-    choice,
-    constant,
-    dtype_of,
-    given,
-    integers,
-    limits,
-    normal_axes,
-    number,
-    rank_of,
-    size,
-    transposed,
-    vector,
-)
+from .support import Results, cast, choice, constant, integers, limits, normal_axes, number, transposed, vector
 
 _MODES = {
     "nearest": "nearest",
@@ -108,7 +94,7 @@ def _known(x: Value, axes: Sequence[int], wanted: Value, wish: Wish) -> list[Axi
     goals = constant(wanted)
     found = []
     for place, axis in enumerate(axes):
-        extent = size(x, axis)
+        extent = size_of_axis(x, axis)
         if goals is None or extent is None:
             return None
         goal = goals.reshape(-1)[place]
@@ -127,8 +113,8 @@ def interpolate(op: Builder, node: Node) -> Results:
     rank = rank_of(node, x)
     wish, axes = _wish(node, rank), _axes(node, rank)
     wanted = given(node, 2 if wish.by_scales and node.version < 11 else 1)
-    if (size(wanted, 0) or len(axes)) != len(axes):
-        raise InvalidModel(f"{node!r}: {size(wanted, 0)} sizes for {len(axes)} axes")
+    if (size_of_axis(wanted, 0) or len(axes)) != len(axes):
+        raise InvalidModel(f"{node!r}: {size_of_axis(wanted, 0)} sizes for {len(axes)} axes")
     op.rewriter.notes += [f"{node!r}: {told}" for told in _disobeyed(wish, rank)]
     known = _known(x, axes, wanted, wish)
     if known == []:

@@ -6,11 +6,12 @@ import functools
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ....passes.demands import given, rank_of, size_of_axis
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, Rule
 from ....passes.types import DType
-from .support import cast, dimension, given, number, rank_of, reckoned, shaped, size
+from .support import cast, dimension, number, reckoned, shaped
 
 _HALF = (DType.FLOAT16, DType.BFLOAT16)
 
@@ -106,7 +107,7 @@ def listed(op: Builder, node: Node, boxes: Value) -> Listed:
     Raises:
         InvalidModel: it has another shape.
     """
-    if rank_of(node, boxes) != 2 or size(boxes, 1) not in (None, 5):
+    if rank_of(node, boxes) != 2 or size_of_axis(boxes, 1) not in (None, 5):
         raise InvalidModel(f"{node!r}: its regions aren't rows of 5 numbers")
     first, *corners = op.Split(boxes, axis=1, num_outputs=5, _outputs=5)
     batch, zero = cast(op, first, DType.INT64), op.const([0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ....passes.demands import given, rank_of, size_of_axis
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, combine, rule
@@ -15,15 +16,12 @@ from .support import (
     element_type,
     fixed,
     fixed_axis,
-    given,
     integers,
     joined,
     normal_axes,
     number,
-    rank_of,
     rows,
     scalar,
-    size,
     vector,
 )
 
@@ -105,7 +103,7 @@ def broadcast(op: Builder, node: Node) -> Results:
 def _placed(op: Builder, node: Node, x: Value, target: Value) -> Value:
     """`x` with its dimensions at the places that the axes mapping names, ones between them."""
     mapping = given(node, 2)
-    axes, rank = integers(mapping), size(target, 0)
+    axes, rank = integers(mapping), size_of_axis(target, 0)
     if axes is not None and axes != sorted(axes):
         raise InvalidModel(f"{node!r}: its axes mapping {axes} isn't in order")
     if axes is not None and rank is not None:
@@ -121,7 +119,7 @@ def _placed(op: Builder, node: Node, x: Value, target: Value) -> Value:
 def tile(op: Builder, node: Node) -> Results:
     """Tile-1: the shorter of shape and repeats gets ones in front."""
     x, repeats = given(node, 0), vector(op, given(node, 1))
-    rank, count = rank_of(node, x), size(repeats, 0)
+    rank, count = rank_of(node, x), size_of_axis(repeats, 0)
     if count is None:
         raise Unsupported(node, "the number of repeats isn't known")
     if rank < count:
@@ -144,7 +142,7 @@ def variadic_split(op: Builder, node: Node) -> Results:
     """VariadicSplit-1: one length may be -1, what is left."""
     x, lengths = given(node, 0), vector(op, given(node, 2))
     axis = fixed_axis(node, 1)
-    known, extent = integers(lengths), size(x, axis)
+    known, extent = integers(lengths), size_of_axis(x, axis)
     if known is not None and -1 in known and extent is not None:
         rest = extent - sum(item for item in known if item >= 0)
         lengths = op.const([rest if item == -1 else item for item in known], DType.INT64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ....passes.demands import dtype_of, given, rank_of
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
@@ -12,14 +13,11 @@ from .support import (
     cast,
     constant,
     dimension,
-    dtype_of,
     fixed,
-    given,
     integers,
     joined,
     normal_axes,
     number,
-    rank_of,
     reckoned,
     scalar,
     shape_of,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ....passes.demands import given, rank_of, size_of_axis
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
@@ -17,14 +18,11 @@ from .support import (
     constant,
     dimension,
     fixed,
-    given,
     integers,
     inverted,
     joined,
     normal_axes,
-    rank_of,
     scalar,
-    size,
     steps,
     transposed,
     vector,
@@ -38,7 +36,7 @@ def slice_(op: Builder, node: Node) -> Results:
     axes = node.input(4)
     given_axes = None if axes is None else vector(op, axes)
     if given_axes is None:
-        count = size(vector(op, start), 0)
+        count = size_of_axis(vector(op, start), 0)
         given_axes = op.const(list(range(count)), DType.INT64) if count is not None else None
     return op.Slice(x, vector(op, start), vector(op, stop), given_axes, vector(op, step))
 
@@ -108,11 +106,14 @@ def strided_slice(op: Builder, node: Node) -> Results:
     or that the entry stands for all dimensions that the others don't speak of."""
     x, begin, end = given(node, 0), vector(op, given(node, 1)), vector(op, given(node, 2))
     strides = node.input(3)
-    count = size(begin, 0)
+    count = size_of_axis(begin, 0)
     if count is None:
         count = max(len(node.attributes.get(f"{name}_mask") or []) for name in ("begin", "end"))
     spec = _spec(node, count, rank_of(node, x))
-    if any(length not in (None, count) for length in (size(end, 0), None if strides is None else size(strides, 0))):
+    if any(
+        length not in (None, count)
+        for length in (size_of_axis(end, 0), None if strides is None else size_of_axis(strides, 0))
+    ):
         raise InvalidModel(f"{node!r}: its begin, end and strides aren't of one length")
     if spec.axes:
         step = op.const([1] * count, DType.INT64) if strides is None else vector(op, strides)
@@ -202,7 +203,7 @@ def reverse(op: Builder, node: Node) -> Results:
         raise Unsupported(node, f"mode is {mode!r}")
     if integers(chosen) == []:
         return op.Identity(x)
-    count = size(chosen, 0)
+    count = size_of_axis(chosen, 0)
     if count is not None:
         ones, least = op.const([-1] * count), op.const([INT64_MIN] * count)
     else:
@@ -230,7 +231,7 @@ def roll(op: Builder, node: Node) -> Results:
     """Roll-7: each shift along its axis; one shift may stand for all axes."""
     x, shift = given(node, 0), vector(op, given(node, 1))
     axes = fixed(node, 2, "the axes")
-    count = size(shift, 0)
+    count = size_of_axis(shift, 0)
     for place, axis in enumerate(axes):
         extent = dimension(op, x, axis)
         step = op.Gather(shift, op.const([0 if count == 1 else place]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ....passes.demands import dtype_of, given, rank_of
 from ....passes.graph import Node
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
@@ -11,13 +12,10 @@ from .support import (
     cast,
     choice,
     dimension,
-    dtype_of,
     filled,
-    given,
     joined,
     limits,
     number,
-    rank_of,
     reckoned,
     shape_part,
     vector,

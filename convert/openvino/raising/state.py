@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from ....passes.demands import given
 from ....passes.errors import BackedgeError, InvalidModel, Unsupported
 from ....passes.graph import Graph, Node, Value
 from ....passes.rewrite import Builder, collect, rule
@@ -28,7 +29,7 @@ from ..dialect import DOMAIN
 from ..types import parse_shape
 from ..variables import Variable
 from .origins import Origins
-from .support import Results, element_type, given
+from .support import Results, element_type
 
 
 @dataclass

@@ -11,6 +11,7 @@ import ml_dtypes
 import numpy as np
 import onnx.defs
 
+from ....passes.demands import given, rank_of, size_of_axis
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.infer import constant_array
@@ -32,18 +33,6 @@ _MOST_STEPS = 4096  # elements of a constant that counts
 
 
 # inputs and attributes -----------------------------------------------------------------------------
-
-
-def given(node: Node, index: int = 0) -> Value:
-    """Input `index`, which the operator can't do without.
-
-    Raises:
-        InvalidModel: it is left out.
-    """
-    value = node.input(index)
-    if value is None:
-        raise InvalidModel(f"{node!r}: input {index} is missing")
-    return value
 
 
 def constant(value: Value | None) -> np.ndarray[Any, Any] | None:
@@ -119,41 +108,9 @@ def element_type(node: Node, name: str, default: str = "dynamic") -> DType | Non
     return DTYPES[word]
 
 
-def dtype_of(node: Node, value: Value) -> DType:
-    """The element type of a value.
-
-    Raises:
-        Unsupported: it isn't known.
-    """
-    dtype = value.tensor.dtype
-    if dtype is None:
-        raise Unsupported(node, "the element type of an input isn't known")
-    return dtype
-
-
-def rank_of(node: Node, value: Value) -> int:
-    """The rank of a value.
-
-    Raises:
-        Unsupported: it isn't known.
-    """
-    if value.rank is None:
-        raise Unsupported(node, "the rank of an input isn't known")
-    return value.rank
-
-
-def size(value: Value, axis: int) -> int | None:
-    """The size of one dimension, None where it isn't known."""
-    shape = value.tensor.shape
-    if shape is None or not -len(shape) <= axis < len(shape):
-        return None
-    found = shape[axis]
-    return found if isinstance(found, int) else None
-
-
 def sizes(value: Value, axes: Sequence[int]) -> list[int] | None:
     """The sizes of some dimensions, None unless all are known."""
-    found = [size(value, axis) for axis in axes]
+    found = [size_of_axis(value, axis) for axis in axes]
     known = [item for item in found if item is not None]
     return known if len(known) == len(found) else None
 
@@ -220,7 +177,7 @@ def number(op: Builder, item: Any, like: Value, shape: Sequence[int] = ()) -> Va
 
 def dimension(op: Builder, value: Value, axis: int) -> Value:
     """The size of one dimension as int64 [1]."""
-    known = size(value, axis)
+    known = size_of_axis(value, axis)
     if known is not None:
         return op.const([known], DType.INT64)
     rank = value.rank

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ....passes.demands import dtype_of, given, size_of_axis
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, combine, rule
@@ -16,20 +17,7 @@ from .boxes import Corners, greedily, halves, just_below, shares
 from .elsewhere import EXTENSION, INTERNAL, typed
 from .rotated import rotated
 from .rows import exactly, order_of, reordered
-from .support import (
-    Results,
-    cast,
-    choice,
-    constant,
-    dtype_of,
-    element_type,
-    given,
-    integers,
-    number,
-    size,
-    sizes,
-    vector,
-)
+from .support import Results, cast, choice, constant, element_type, integers, number, sizes, vector
 
 
 @dataclass(slots=True)
@@ -116,7 +104,7 @@ def _fixed_rows(op: Builder, node: Node, scores: Value, most: Value) -> int | No
     Files of 2021 give NonMaxSuppression-5 as many as may be found, what is known today to be the most. Fewer than that
     is a mistake that OpenVINO doesn't look at: nor does what is built here.
     """
-    rows, counts = size(node.outputs[0], 0), sizes(scores, range(3))
+    rows, counts = size_of_axis(node.outputs[0], 0), sizes(scores, range(3))
     limit = integers(most)
     if rows is None or node.version in (1, 3, 4) or counts is None or limit is None:
         return rows

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ....passes.demands import rank_of
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder
-from .support import choice, number, rank_of
+from .support import choice, number
 
 AUTO_PAD = {
     "explicit": "NOTSET",

@@ -1,0 +1,63 @@
+"""What a rule may demand of a node and its values, and how it is told that they don't have it."""
+
+from __future__ import annotations
+
+from .errors import InvalidModel, Unsupported
+from .graph import Node, Value
+from .types import DType
+
+
+def given(node: Node, index: int = 0) -> Value:
+    """Input `index`, which the operator itself can't do without.
+
+    Raises:
+        InvalidModel: it is left out.
+    """
+    value = node.input(index)
+    if value is None:
+        raise InvalidModel(f"{node!r}: input {index} is missing")
+    return value
+
+
+def required(node: Node, index: int) -> Value:
+    """Input `index`, which the rule can't do without.
+
+    Raises:
+        Unsupported: it is left out.
+    """
+    value = node.input(index)
+    if value is None:
+        raise Unsupported(node, f"input {index} is missing")
+    return value
+
+
+def rank_of(node: Node, value: Value) -> int:
+    """The rank of a value.
+
+    Raises:
+        Unsupported: it isn't known.
+    """
+    if value.rank is None:
+        raise Unsupported(node, f"the rank of {value.name!r} isn't known")
+    return value.rank
+
+
+def dtype_of(node: Node, value: Value) -> DType:
+    """The element type of a value.
+
+    Raises:
+        Unsupported: it isn't known.
+    """
+    dtype = value.tensor.dtype
+    if dtype is None:
+        raise Unsupported(node, f"the element type of {value.name!r} isn't known")
+    return dtype
+
+
+def size_of_axis(value: Value, axis: int) -> int | None:
+    """The size of one dimension, None where it isn't known."""
+    shape = value.tensor.shape
+    if shape is None or not -len(shape) <= axis < len(shape):
+        return None
+    found = shape[axis]
+    return found if isinstance(found, int) else None
