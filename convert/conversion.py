@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..passes.errors import InvalidModel
-from ..passes.graph import Graph
+from ..passes.graph import NOTES, Graph
 from ..passes.opset import Change
 from ..passes.structure.recurrent import FuseRecurrent
 from ..passes.structure.unroll import UnrollLoops
@@ -131,7 +131,7 @@ def convert(
         (_count(graph), _count(made)),
         dict(sorted(Counter(node.op_type for _, node in made.walk()).items())),
         list(made.meta.get("changes", ())),
-        list(made.meta.get("notes", ())),
+        list(made.meta.get(NOTES, ())),
     )
     with tempfile.TemporaryDirectory(prefix=".backedge-", dir=target.parent) as folder:
         draft = Path(folder) / target.name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from ..passes.graph import Graph
+from ..passes.graph import NOTES, Graph
 from ..passes.infer import infer
 from ..passes.pipeline import PassResult
 from ..passes.schemas import HUB_OPSET
@@ -15,8 +15,6 @@ from ..passes.types import SequenceType
 from .files import Opset, to_dialect, to_hub
 from .format import Format
 from .onnx.opset import lowest_opset
-
-NOTES = "notes"
 
 
 class Telling(Protocol):

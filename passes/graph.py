@@ -25,6 +25,9 @@ from .errors import InvalidModel
 from .tensor import TensorData
 from .types import TensorType, Type
 
+NOTES = "notes"
+"""Key in the `meta` of a graph: what the report should say of how it came to be, a list of texts."""
+
 
 class Value:
     """One value: an input, a constant (`data`), or an output of `producer`.

@@ -82,17 +82,13 @@ class _Cell:
 
 def _cell(node: Node, index: int) -> _Cell:
     attributes = node.attributes
-    names = [_text(name).lower() for name in attributes.get("activations") or ["sigmoid", "tanh", "tanh"] * 2]
+    names = [name.lower() for name in attributes.get("activations") or ["sigmoid", "tanh", "tanh"] * 2]
     chosen = names[3 * index : 3 * index + 3]
     odd = [name for name in chosen if name not in _ACTIVATIONS]
     if odd or len(chosen) != 3:
         raise Unsupported(node, f"the activation {odd[0]!r}" if odd else "too few activations")
     f, g, h = (_ACTIVATIONS[name] for name in chosen)
     return _Cell((f, g, h), float(attributes.get("clip", 0.0)), bool(attributes.get("input_forget", 0)))
-
-
-def _text(value: bytes | str) -> str:
-    return value.decode() if isinstance(value, bytes) else value
 
 
 @rule(DOMAIN, "DynamicQuantizeLSTM")
@@ -105,7 +101,7 @@ def dynamic_quantize_lstm(op: Builder, node: Node) -> list[Value]:
     x = given(node, 0)
     if node.input(4) is not None:
         raise Unsupported(node, "lengths of sequences")
-    direction = _text(node.attributes.get("direction", "forward")).lower()
+    direction = node.attributes.get("direction", "forward").lower()
     ways = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}.get(direction)
     if ways is None:
         raise Unsupported(node, f"direction is {direction!r}")

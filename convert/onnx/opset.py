@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 
 from ...passes.errors import Unsupported
-from ...passes.graph import Graph, bulk
+from ...passes.graph import NOTES, Graph, bulk
 from ...passes.hub import HUB
 from ...passes.infer import infer
 from ...passes.opset import Change, Log, restamped
@@ -77,7 +77,7 @@ def change_opset(graph: Graph, opset: int) -> Graph:
             for (domain, name, _), reason in functions.inlined.items()
         ]
         if notes:
-            made.meta["notes"] = [*made.meta.get("notes", ()), *notes]
+            made.meta[NOTES] = [*made.meta.get(NOTES, ()), *notes]
         _log_calls(graph, functions.inlined, opset, log)
         made.meta["changes"] = _with_loops(graph, made, opset, log)
         return made

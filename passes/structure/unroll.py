@@ -46,7 +46,7 @@ class UnrollLoops:
         count = sum(is_loop(node) for _, node in graph.walk())
         if not count:
             return PassResult(graph, False)
-        made = Rewriter(HUB, {(DOMAIN, "Loop"): [self._unroll]}, fallback=_copied).run(graph)
+        made = Rewriter(HUB, {(DOMAIN, "Loop"): [self._unroll]}, fallback=Builder.copy).run(graph)
         if sum(is_loop(node) for _, node in made.walk()) == count:
             return PassResult(graph, False)
         return PassResult(fold_branches(made), True)
@@ -59,10 +59,6 @@ class UnrollLoops:
         title = node.name or ", ".join(value.name for value in node.outputs)
         self.notes.append(f"the loop {title!r} isn't unrolled: more than {self.most} passes, or nobody knows how many")
         return op.copy(node)
-
-
-def _copied(op: Builder, node: Node) -> Sequence[Value]:
-    return op.copy(node)
 
 
 def unrolled(op: Builder, node: Node, most: int = _MOST) -> list[Value] | None:

@@ -185,17 +185,3 @@ LARGEST = {DType.FLOAT8E4M3FN: 448.0, DType.FLOAT8E5M2: 57344.0}
 def flag(node: Node, name: str, default: int = 0) -> bool:
     """An ONNX attribute that is 0 or 1."""
     return bool(node.attributes.get(name, default))
-
-
-def refuse_others(node: Node, **expected: Any) -> None:
-    """Unsupported where an attribute is set to anything but the expected value."""
-    for name, value in expected.items():
-        found = node.attributes.get(name, value)
-        if found != value:
-            raise Unsupported(node, f"{name}={found!r} has no OpenVINO form")
-
-
-def first_only(node: Node, what: str) -> None:
-    """Unsupported where anything but the first output is wanted."""
-    if any(value.name for value in node.outputs[1:]):
-        raise Unsupported(node, f"{what} can't be had from OpenVINO")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ....passes.graph import Graph, Node, Value
+from ....passes.graph import NOTES, Graph, Node, Value
 from ....passes.infer import infer
 from ....passes.pipeline import Pipeline
 from ....passes.rewrite import Builder, Rewriter, combine
@@ -47,8 +47,6 @@ from .marks import mark
 from .prune import prune
 from .restore import restore
 from .states import assign_variables, read_variables
-
-NOTES = "notes"
 
 _RULES = combine(
     attention.RULES,

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ....passes.errors import InvalidModel, Unsupported
-from ....passes.graph import Graph, Node, Value, bulk
+from ....passes.graph import NOTES, Graph, Node, Value, bulk
 from ....passes.hub import HUB
 from ....passes.protos import ENUMS
 from ....passes.rewrite import Builder, Rewriter, Rule, combine
@@ -57,8 +57,6 @@ from . import (
 )
 from .state import States, interface, variables
 from .strings import drop_unpacked
-
-NOTES = "notes"
 
 
 def _checked(rule: Rule) -> Rule:
