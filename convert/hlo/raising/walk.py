@@ -1,0 +1,1 @@
+"""HLO -> the hub: every rule, and the walk that applies them."""
