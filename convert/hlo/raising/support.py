@@ -84,4 +84,4 @@ def _broadcast(values: Sequence[Value]) -> tuple[object, ...] | None:
 
 def cast(op: Builder, value: Value, dtype: DType) -> Value:
     """Values of another element type, by ONNX's Cast; itself where it has that type."""
-    return value if value.tensor.dtype is dtype else op.Cast(value, to=enum_of(dtype))
+    return value if value.tensor.dtype is dtype else op.Cast(value, to=enum_of(dtype, value.name))
