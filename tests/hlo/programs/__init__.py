@@ -1,0 +1,12 @@
+"""JAX programs, by theme: what is converted, run and compared with what jax computes."""
+
+from __future__ import annotations
+
+from . import branches, scans, whiles
+from .base import Program, arguments, expected, hlo_text, stablehlo_text
+
+__all__ = ["PROGRAMS", "Program", "arguments", "expected", "hlo_text", "stablehlo_text"]
+
+_TABLES = [whiles.PROGRAMS, scans.PROGRAMS, branches.PROGRAMS]
+
+PROGRAMS: dict[str, Program] = {program.name: program for table in _TABLES for program in table}
