@@ -1,0 +1,32 @@
+"""Building HLO by opcode: `op.call("dynamic-slice", x, i, dynamic_slice_sizes=(1,))`.
+
+The types of the results are inferred; where the operands don't tell them (`reshape`, `broadcast`, `iota`, `convert`)
+they are given as `_types=[...]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...passes.errors import Unsupported
+from ...passes.graph import Node
+from ...passes.types import Type
+from .dialect import DOMAIN
+from .infer import OPCODES, infer_node
+
+
+class Hlo:
+    """The dialect that the hub is lowered to."""
+
+    name = DOMAIN
+
+    def resolve(self, op_type: str) -> tuple[str, int]:
+        if op_type not in OPCODES:
+            raise Unsupported(op_type, "HLO has no such opcode")
+        return DOMAIN, 0
+
+    def infer(self, node: Node) -> Sequence[Type | None]:
+        return infer_node(node)
+
+
+HLO = Hlo()
