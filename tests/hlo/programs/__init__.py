@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from . import branches, scans, whiles
+from . import branches, decoding, gradients, nets, numeric, scans, whiles
 from .base import Program, arguments, expected, hlo_text, stablehlo_text
 
 __all__ = ["PROGRAMS", "Program", "arguments", "expected", "hlo_text", "stablehlo_text"]
 
-_TABLES = [whiles.PROGRAMS, scans.PROGRAMS, branches.PROGRAMS]
+_TABLES = [
+    whiles.PROGRAMS,
+    scans.PROGRAMS,
+    branches.PROGRAMS,
+    numeric.PROGRAMS,
+    decoding.PROGRAMS,
+    gradients.PROGRAMS,
+    nets.PROGRAMS,
+]
 
 PROGRAMS: dict[str, Program] = {program.name: program for table in _TABLES for program in table}
