@@ -119,6 +119,7 @@ class Computation:
     name: str
     instructions: list[Instruction] = field(default_factory=list)
     root: int = -1
+    attributes: dict[str, Raw] = field(default_factory=dict)  # execution_thread
     line: int = 0
     column: int = 0
 

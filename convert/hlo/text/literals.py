@@ -1,0 +1,195 @@
+"""Literals: what stands in `constant(...)`, to data. Numbers are converted in bulk, by NumPy."""
+
+from __future__ import annotations
+
+import math
+import re
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ....passes.tensor import TensorData
+from ....passes.types import DType
+from .lexer import Scanner, token
+from .nans import nan_bits
+from .tree import ArrayShape, HloShape, Literal, TokenShape, TupleShape
+
+_BETWEEN = r"(?=[\s{},()/]|\Z)"
+_NAN = r"-?nan(?:\(0x[0-9a-fA-F]{1,16}\))?"
+_FLOAT = rf"(?:-?(?:\d++\.?+\d*+|(?<=-)\.\d++)(?:[eE][+-]?\d++)?|-?inf|{_NAN}){_BETWEEN}"
+_INT = rf"-?\d++{_BETWEEN}"
+_BOOL = rf"(?:true|false|-?\d++){_BETWEEN}"
+_TOKENS = re.compile(rf"{_NAN}|[^\s{{}},()]++", re.ASCII)
+_COMMENTS = r"/\*(?s:.*?)\*/|//[^\n]*+"
+_COMMENT = re.compile(_COMMENTS)
+_PAYLOAD = re.compile(r"nan\(0x[0-9a-fA-F]{1,16}\)")
+_ELIDED = token(r"\{\s*+\.\.\.")
+_LONG = re.compile(r"\d{19}", re.ASCII)
+_KINDS = bytes.maketrans(b"0123456789.+-abcdefinlrstuxEABCDF", b"x" * 33)
+_BLANKS = bytes.maketrans(b",\n\t\r\f\v", b"      ")
+_FLATTEN = str.maketrans("{},()", "     ")
+_X = ord("x")
+
+
+def _spelling(dtype: DType) -> str:
+    return _INT if dtype.is_integer else _BOOL if dtype is DType.BOOL else _FLOAT
+
+
+@cache
+def _scalar(dtype: DType) -> re.Pattern[str]:
+    if dtype.is_complex:
+        return token(rf"\(\s*+{_FLOAT}\s*+,\s*+{_FLOAT}\s*+\)")
+    return token(_spelling(dtype))
+
+
+@cache
+def _values(dtype: DType) -> re.Pattern[str]:
+    between = r"[\s{},()]" if dtype.is_complex else r"[\s{},]"
+    return re.compile(rf"(?:{between}*+{_spelling(dtype)})*+{between}*+", re.ASCII)
+
+
+@cache
+def _end(depth: int) -> re.Pattern[str]:
+    """To where an array ends whose braces are nested so deep: nowhere else are so many closed at once."""
+    closed = rf"(?:(?:[\s,]++|{_COMMENTS})*+\}})" + f"{{{depth - 1}}}"
+    return re.compile(rf"(?:[^}}/]++|{_COMMENTS}|\}}(?!{closed}))*+\}}{closed}", re.ASCII)
+
+
+def read_literal(scanner: Scanner, shape: HloShape) -> Literal:
+    """The literal of this shape that stands here; NaN payloads are kept.
+
+    Raises:
+        InvalidModel: malformed, of another size than the shape's, out of the type's range, or left out (`{...}`).
+    """
+    if isinstance(shape, TupleShape):
+        scanner.expect("(")
+        elements: list[Literal] = []
+        for element in shape.elements:
+            if elements:
+                scanner.expect(",")
+            elements.append(read_literal(scanner, element))
+        scanner.expect(")")
+        return tuple(elements)
+    if isinstance(shape, TokenShape):
+        scanner.fail("a token has no literal")
+    sizes = tuple(dim for dim in shape.dims if isinstance(dim, int))
+    if len(sizes) != len(shape.dims):
+        scanner.fail("a constant of a dynamic shape")
+    start = scanner.skip()
+    if scanner.match(_ELIDED):
+        scanner.fail(
+            "constants were left out ('{...}') when this text was printed; print it with large constants", start
+        )
+    if not sizes:
+        match = scanner.match(_scalar(shape.dtype))
+        if not match:
+            scanner.expected(f"a value of {shape.dtype.value}")
+        return TensorData(shape.dtype, (), _convert(scanner, start, scanner.text[start : match.end()], shape.dtype, 1))
+    return TensorData(shape.dtype, sizes, _array(scanner, start, shape, sizes))
+
+
+def _array(scanner: Scanner, start: int, shape: ArrayShape, sizes: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    depth = min(sizes.index(0) + 1 if 0 in sizes else len(sizes), len(sizes))
+    scanner.expect("{")
+    if not scanner.match(_end(depth)):
+        scanner.fail("this literal is never closed", start)
+    body = scanner.text[start : scanner.at]
+    if "/" in body:
+        body = _COMMENT.sub(lambda comment: " " * len(comment[0]), body)
+    values = _values(shape.dtype).match(body)
+    assert values
+    if values.end() != len(body):
+        token = body[values.end() : values.end() + 60].split(None, 1)[0].split("}")[0][:30]
+        scanner.fail(f"a value of {shape.dtype.value} expected, {token!a} found", start + values.end())
+    count = math.prod(sizes)
+    if (
+        count > len(body)
+        or math.prod(size for size in sizes[:depth]) > len(body)
+        or not _fits(body, shape, sizes[:depth])
+    ):
+        scanner.fail(f"the literal's braces and values don't fit the shape's sizes {list(sizes)}", start)
+    if not count:
+        return np.zeros(sizes, shape.dtype.numpy)
+    return _convert(scanner, start, body, shape.dtype, count).reshape(sizes)
+
+
+def _fits(body: str, shape: ArrayShape, sizes: tuple[int, ...]) -> bool:
+    """Whether braces and values stand as the sizes ask, commas aside."""
+    text = _PAYLOAD.sub("nan", body) if "nan(" in body else body
+    kinds = np.frombuffer(text.encode("ascii").translate(_KINDS).translate(_BLANKS), np.uint8)
+    values = kinds == _X
+    kept = kinds != ord(" ")
+    kept[1:] &= ~(values[1:] & values[:-1])
+    expected = b"(xx)" if shape.dtype.is_complex else b"x"
+    for size in reversed(sizes):
+        expected = b"{" + expected * size + b"}"
+    return kinds[kept].tobytes() == expected
+
+
+def _convert(scanner: Scanner, start: int, body: str, dtype: DType, count: int) -> np.ndarray[Any, Any]:
+    """The `count` values in `body` as a flat array of `dtype`; a scalar for one that stands alone."""
+    if dtype.is_complex:
+        part = DType.FLOAT32 if dtype is DType.COMPLEX64 else DType.FLOAT64
+        return _floats(scanner, start, body, part, 2 * count).view(dtype.numpy)
+    if dtype.is_float:
+        return _floats(scanner, start, body, dtype, count)
+    if dtype is DType.BOOL and ("t" in body or "f" in body):
+        body = body.replace("true", "1").replace("false", "0")
+    return _integers(scanner, start, body, dtype, count)
+
+
+def _plain(body: str, dtype: type, count: int) -> np.ndarray[Any, Any]:
+    flat = np.fromstring(body.translate(_FLATTEN), dtype, sep=" ")
+    assert flat.size == count
+    return flat
+
+
+def _integers(scanner: Scanner, start: int, body: str, dtype: DType, count: int) -> np.ndarray[Any, Any]:
+    low = -(1 << dtype.bits - 1) if dtype.is_signed else 0
+    high = (1 << dtype.bits - dtype.is_signed) - 1
+    if dtype is DType.BOOL:
+        low, high = -(1 << 63), (1 << 63) - 1
+    if _LONG.search(body):
+        values = [(match.start(), match[0]) for match in _TOKENS.finditer(body)]
+        for at, text in values:
+            if len(text.lstrip("-0")) > 20 or not low <= int(text) <= high:
+                scanner.fail(f"{text[:30]} is out of the range of {dtype.value}", start + at)
+        flat = np.array([int(text) for _, text in values], np.int64 if low else np.uint64)
+    else:
+        flat = _plain(body, np.int64, count)
+        outside = (flat < low) | (flat > high)
+        if outside.any():
+            scanner.fail(f"{flat[outside][0]} is out of the range of {dtype.value}", start)
+    return (flat != 0) if dtype is DType.BOOL else flat.astype(dtype.numpy)
+
+
+def _floats(scanner: Scanner, start: int, body: str, dtype: DType, count: int) -> np.ndarray[Any, Any]:
+    nans: dict[int, str] = {}
+    if "nan" in body:
+        texts = _TOKENS.findall(body)
+        nans = {index: text for index, text in enumerate(texts) if "nan" in text}
+        wide = np.array([0.0 if "nan" in text else float(text) for text in texts])
+    else:
+        wide = _plain(body, np.float64, count)
+    with np.errstate(all="ignore"):
+        flat = wide.astype(dtype.numpy)
+        finite = np.isfinite(flat)
+    infinite = np.isinf(wide)
+    outside = ~finite & ~infinite
+    if dtype is DType.FLOAT4E2M1:  # nothing is out of its range: it saturates
+        outside |= (np.abs(wide) > 7) & ~infinite
+    if outside.any():
+        scanner.fail(f"{wide[outside][0]} is out of the range of {dtype.value}", start)
+    if infinite.sum() != body.count("inf"):
+        scanner.fail(f"a number is out of the range of {dtype.value}", start)
+    if not np.isinf(flat[infinite]).all():
+        scanner.fail(f"{dtype.value} has no infinities", start)
+    if nans:
+        bits = flat.view(f"u{flat.itemsize}")
+        for index, text in nans.items():
+            value = nan_bits(dtype, text)
+            if value is None:
+                scanner.fail(f"{text} isn't a value of {dtype.value}", start)
+            bits[index] = value
+    return flat
