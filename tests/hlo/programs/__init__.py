@@ -2,7 +2,22 @@
 
 from __future__ import annotations
 
-from . import branches, decoding, gradients, nets, numeric, scans, whiles
+from . import (
+    branches,
+    decoding,
+    elementwise,
+    gradients,
+    indexing,
+    linalg,
+    nets,
+    numeric,
+    scans,
+    signals,
+    sorting,
+    training,
+    whiles,
+    windows,
+)
 from .base import Program, arguments, expected, hlo_text, stablehlo_text
 
 __all__ = ["PROGRAMS", "Program", "arguments", "expected", "hlo_text", "stablehlo_text"]
@@ -15,6 +30,13 @@ _TABLES = [
     decoding.PROGRAMS,
     gradients.PROGRAMS,
     nets.PROGRAMS,
+    training.PROGRAMS,
+    linalg.PROGRAMS,
+    sorting.PROGRAMS,
+    indexing.PROGRAMS,
+    windows.PROGRAMS,
+    signals.PROGRAMS,
+    elementwise.PROGRAMS,
 ]
 
 PROGRAMS: dict[str, Program] = {program.name: program for table in _TABLES for program in table}
