@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .errors import Unsupported
-from .graph import Node
+from .graph import Graph, Node
 from .infer import infer_node
+from .protos import ENUMS
 from .schemas import HUB_OPSETS, hub_version
 from .types import Type
 
@@ -28,3 +29,17 @@ class Hub:
 
 
 HUB = Hub()
+
+
+def check_types(graph: Graph) -> None:
+    """Refuse element types that ONNX hasn't.
+
+    Raises:
+        Unsupported: a value has one.
+    """
+    for inner in graph.graphs():
+        for value in inner.values():
+            dtype = value.tensor.dtype
+            if dtype is not None and dtype not in ENUMS:
+                where = value.producer if value.producer is not None else f"value {value.name!r}"
+                raise Unsupported(where, f"ONNX has no element type {dtype.value}")

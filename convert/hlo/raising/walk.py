@@ -1,1 +1,52 @@
-"""HLO -> the hub: every rule, and the walk that applies them."""
+"""HLO -> the hub: the passes before the walk, every rule, and the walk that applies them.
+
+A module for each family of operations. Before they see a graph, what is called stands where it is called
+(`inline.py`), complex numbers are pairs of real ones (`complex_pairs.py`), and loops are canonical (`while_loops.py`).
+"""
+
+from __future__ import annotations
+
+from ....passes.errors import Unsupported
+from ....passes.graph import NOTES, Graph, Node, bulk
+from ....passes.hub import HUB, check_types
+from ....passes.loop import DOMAIN as LOOPS
+from ....passes.naming import drop_unused_constants, name_outputs
+from ....passes.rewrite import Builder, Rewriter, combine
+from ....passes.structure.simplify import RemoveDead
+from ..dialect import META, Form
+from ..inline import inline_calls
+from . import branches
+from .while_loops import recover_loops
+
+RULES = combine(
+    branches.RULES,
+)
+
+
+def _refuse(op: Builder, node: Node) -> None:
+    raise Unsupported(node, f"HLO's {node.op_type} has no form in ONNX")
+
+
+def raise_graph(graph: Graph) -> Graph:
+    """A hub graph of an HLO graph; the old one stays as it was.
+
+    Raises:
+        Unsupported: an operation, one of its attributes, or an element type has no form in ONNX.
+        InvalidModel: an operation contradicts itself.
+    """
+    with bulk():
+        plain = inline_calls(graph)
+        RemoveDead()(plain)
+        plain = recover_loops(plain)
+        rules = {**RULES, (LOOPS, "Loop"): [Builder.copy]}
+        rewriter = Rewriter(HUB, rules, _refuse)
+        new = rewriter.run(plain)
+        form = graph.meta.get(META)
+        if isinstance(form, Form) and len(form.outputs) == len(new.outputs):
+            name_outputs(rewriter, new, form.outputs)
+        RemoveDead()(new)
+        drop_unused_constants(new)
+    check_types(new)
+    if rewriter.notes:
+        new.meta[NOTES] = list(dict.fromkeys(rewriter.notes))
+    return new

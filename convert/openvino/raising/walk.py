@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import NOTES, Graph, Node, Value, bulk
-from ....passes.hub import HUB
-from ....passes.protos import ENUMS
+from ....passes.hub import HUB, check_types
+from ....passes.naming import drop_unused_constants, name_outputs, rename
 from ....passes.rewrite import Builder, Rewriter, Rule, combine
 from ....passes.structure.canonical import settle
 from ....passes.structure.simplify import RemoveDead
@@ -148,8 +148,8 @@ def _raised(graph: Graph) -> tuple[Graph, States]:
         _name_outputs(rewriter, new, _output_names(graph))
         _add_states(rewriter, new, states)
         RemoveDead()(new)  # what has become part of a quantizer
-        _drop_unused_constants(new)
-    _check_types(new)
+        drop_unused_constants(new)
+    check_types(new)
     notes = [*rewriter.notes, *_left_out(graph)]
     if notes:
         new.meta[NOTES] = notes
@@ -179,30 +179,10 @@ def _output_names(graph: Graph) -> list[str]:
 
 
 def _name_outputs(rewriter: Rewriter, graph: Graph, names: list[str]) -> None:
-    """Give every output its name; the second of two outputs with one value gets an Identity if it has its own."""
-    op = Builder(rewriter, graph)
-    for place, (value, name) in enumerate(zip(graph.outputs, names, strict=True)):
-        if value.name == name:
-            continue
-        if value.producer is None or value in graph.outputs[:place] or value.name in names:
-            value = op.Identity(value, _types=[value.type])
-            graph.outputs[place] = value
-            assert value.producer is not None
-            value.producer.meta = {ALIAS: name}
-        _rename(rewriter, graph, value, name)
-
-
-def _rename(rewriter: Rewriter, graph: Graph, value: Value, name: str) -> None:
-    """Give a value of the interface exactly this name, whoever else has it."""
-    if value.name == name:
-        return
-    if not rewriter.names.is_free(name):
-        for inner in graph.graphs():
-            for other in inner.values():
-                if other.name == name:
-                    other.name = rewriter.names.fresh(name)
-    rewriter.names.claim(name, root=True)
-    value.name = name
+    """Give every output its name, and remember which values stand for others."""
+    for place, value in name_outputs(rewriter, graph, names).items():
+        assert value.producer is not None
+        value.producer.meta = {ALIAS: names[place]}
 
 
 def _add_states(rewriter: Rewriter, graph: Graph, states: States) -> None:
@@ -215,26 +195,10 @@ def _add_states(rewriter: Rewriter, graph: Graph, states: States) -> None:
     for value, name in inputs:
         if name in taken and value.name != name:
             raise Unsupported(f"variable {name!r}", "an input or output of the model has the same name")
-        _rename(rewriter, graph, value, name)
+        rename(rewriter, graph, value, name)
     for value, name in outputs:
         if name in taken:
             raise Unsupported(f"variable {name!r}", "an input or output of the model has the same name")
         made = op.Identity(value, _types=[value.type])
-        _rename(rewriter, graph, made, name)
+        rename(rewriter, graph, made, name)
         graph.outputs.append(made)
-
-
-def _drop_unused_constants(graph: Graph) -> None:
-    """Constants that have become attributes."""
-    for inner in graph.graphs():
-        kept = {*inner.outputs, *inner.inputs}
-        inner.constants = [value for value in inner.constants if value in kept or inner.uses(value)]
-
-
-def _check_types(graph: Graph) -> None:
-    for inner in graph.graphs():
-        for value in inner.values():
-            dtype = value.tensor.dtype
-            if dtype is not None and dtype not in ENUMS:
-                where = value.producer if value.producer is not None else f"value {value.name!r}"
-                raise Unsupported(where, f"ONNX has no element type {dtype.value}")

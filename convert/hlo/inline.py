@@ -1,0 +1,50 @@
+"""HLO graph -> HLO graph: what is called stands where it is called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...passes.errors import InvalidModel, Unsupported
+from ...passes.graph import Graph, Node, Value
+from ...passes.rewrite import Builder, Rewriter
+from .build import HLO
+from .dialect import DOMAIN
+
+_MOST_NODES = 5_000_000
+
+
+def inline_calls(graph: Graph) -> Graph:
+    """A graph without `call` and `fusion`; the old one stays as it was.
+
+    Raises:
+        InvalidModel: written out, the calls would make a model of an absurd size.
+        Unsupported: a fusion stands for something that its computation doesn't say.
+    """
+    if not graph.functions:
+        return graph
+    _check_size(graph)
+
+    def call(op: Builder, node: Node) -> Sequence[Value]:
+        if node.attributes.get("kind") == "kCustom":
+            raise Unsupported(node, "a fusion of kind kCustom is a kernel of its own")
+        return op.inline(graph.functions[DOMAIN, node.attributes["computation"], ""], node.inputs)
+
+    rules = {(DOMAIN, name): [call] for name in ("call", "fusion")}
+    return Rewriter(HLO, rules, fallback=Builder.copy).run(graph)
+
+
+def _check_size(graph: Graph) -> None:
+    """How many nodes there will be; each function is counted once, when those that it calls have been (they stand
+    before it: a function is entered when its reading has ended)."""
+    sizes: dict[str, int] = {}
+
+    def size(inner: Graph) -> int:
+        return len(inner) + sum(
+            sizes.get(node.attributes.get("computation", ""), 0) + sum(map(size, node.regions.values()))
+            for node in inner.nodes
+        )
+
+    for (_, name, _), function in graph.functions.items():
+        sizes[name] = size(function)
+    if size(graph) > _MOST_NODES:
+        raise InvalidModel(f"written out, its calls make more than {_MOST_NODES} instructions")

@@ -1,0 +1,24 @@
+"""Tuples and their leaves."""
+
+from __future__ import annotations
+
+from ...passes.types import TensorType, Type
+from .text.tree import ArrayShape, HloShape, TokenShape, TupleShape
+
+
+def leaves(shape: HloShape) -> list[ArrayShape | TokenShape]:
+    """The arrays and tokens in a shape, in order."""
+    if not isinstance(shape, TupleShape):
+        return [shape]
+    return [leaf for element in shape.elements for leaf in leaves(element)]
+
+
+def leaf_range(shape: TupleShape, index: int) -> tuple[int, int]:
+    """Which of a tuple's leaves are those of its element `index`: the first, and the one after the last."""
+    first = sum(len(leaves(element)) for element in shape.elements[:index])
+    return first, first + len(leaves(shape.elements[index]))
+
+
+def type_of(leaf: ArrayShape | TokenShape) -> Type | None:
+    """The type of a value; None for a token."""
+    return TensorType(leaf.dtype, leaf.dims) if isinstance(leaf, ArrayShape) else None

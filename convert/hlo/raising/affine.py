@@ -1,0 +1,154 @@
+"""What is known of a loop body's integers: which are `scale * iteration + offset`, which comparisons always hold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ....passes.graph import Graph, Node, Value
+from ....passes.types import DType
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The integer `scale * i + offset` in pass `i`."""
+
+    scale: int
+    offset: int
+
+
+def limits(dtype: DType) -> tuple[int, int]:
+    """The smallest and the largest integer of a type."""
+    bits = dtype.bits
+    return (-(1 << bits - 1), (1 << bits - 1) - 1) if dtype.is_signed else (0, (1 << bits) - 1)
+
+
+def scalar(value: Value) -> int | None:
+    """The integer that a constant of one element is, else None."""
+    dtype = value.tensor.dtype
+    if value.data is None or dtype is None or not dtype.is_integer or value.data.size != 1:
+        return None
+    return int(np.asarray(value.data.numpy()).reshape(()).item())
+
+
+@dataclass(slots=True)
+class Lines:
+    """The lines of a body that runs `trips` times (None: how often isn't known).
+
+    `lines` starts with what is known of the body's inputs; they are known not to leave their types.
+    """
+
+    trips: int | None
+    lines: dict[Value, Line]
+    truths: dict[Value, bool] = field(default_factory=dict)
+
+    def follow(self, graph: Graph) -> Lines:
+        """Find all lines of a body, in one walk."""
+        for value in graph.constants:
+            number = scalar(value)
+            if number is not None:
+                self.lines[value] = Line(0, number)
+        for node in graph.topological():
+            if len(node.outputs) == 1 and not node.regions:
+                self._node(node)
+        return self
+
+    def _node(self, node: Node) -> None:
+        output = node.outputs[0]
+        dtype, shape = output.tensor.dtype, output.tensor.static_shape
+        if dtype is None or shape is None or math.prod(shape) != 1:
+            return
+        inputs = [value for value in node.inputs if value is not None]
+        if node.op_type == "compare":
+            truth = self._compare(node, inputs)
+            if truth is not None:
+                self.truths[output] = truth
+        elif node.op_type == "select":
+            chosen = self.truths.get(inputs[0])
+            found = None if chosen is None else self.lines.get(inputs[1] if chosen else inputs[2])
+            if found is not None:
+                self.lines[output] = found
+        elif dtype.is_integer and node.op_type in _RULES:
+            operands = [self.lines.get(value) for value in inputs]
+            found = None if None in operands else _RULES[node.op_type](self, *operands)
+            if found is not None and self.fits(found, limits(dtype)):
+                self.lines[output] = found
+
+    def range(self, line: Line) -> tuple[float, float]:
+        """The smallest and the largest value that a line takes."""
+        last = math.inf if self.trips is None else max(self.trips - 1, 0)
+        end = line.offset + line.scale * last if line.scale else line.offset
+        return min(line.offset, end), max(line.offset, end)
+
+    def fits(self, line: Line, bounds: tuple[float, float]) -> bool:
+        """Whether a line never leaves its bounds, both included."""
+        low, high = self.range(line)
+        return bounds[0] <= low and high <= bounds[1]
+
+    def _compare(self, node: Node, inputs: list[Value]) -> bool | None:
+        left, right = (self.lines.get(value) for value in inputs)
+        if left is None or right is None:
+            return None
+        low, high = self.range(Line(left.scale - right.scale, left.offset - right.offset))
+        always, never = _SIGNS[node.attributes.get("direction", "")](low, high)
+        return True if always else False if never else None
+
+    # what becomes of lines ---------------------------------------------------------------------------
+
+    def same(self, line: Line) -> Line:
+        return line
+
+    def add(self, left: Line, right: Line) -> Line:
+        return Line(left.scale + right.scale, left.offset + right.offset)
+
+    def subtract(self, left: Line, right: Line) -> Line:
+        return Line(left.scale - right.scale, left.offset - right.offset)
+
+    def multiply(self, left: Line, right: Line) -> Line | None:
+        if left.scale and right.scale:
+            return None
+        line, factor = (left, right.offset) if left.scale else (right, left.offset)
+        return Line(line.scale * factor, line.offset * factor)
+
+    def negate(self, line: Line) -> Line:
+        return Line(-line.scale, -line.offset)
+
+    def larger(self, left: Line, right: Line) -> Line | None:
+        low, high = self.range(self.subtract(left, right))
+        return left if low >= 0 else right if high <= 0 else None
+
+    def smaller(self, left: Line, right: Line) -> Line | None:
+        low, high = self.range(self.subtract(left, right))
+        return left if high <= 0 else right if low >= 0 else None
+
+    def clamp(self, low: Line, line: Line, high: Line) -> Line | None:
+        raised = self.larger(low, line)
+        return None if raised is None else self.smaller(raised, high)
+
+
+_SIGNS: Mapping[str, Any] = {
+    "EQ": lambda low, high: (low == high == 0, low > 0 or high < 0),
+    "NE": lambda low, high: (low > 0 or high < 0, low == high == 0),
+    "LT": lambda low, high: (high < 0, low >= 0),
+    "LE": lambda low, high: (high <= 0, low > 0),
+    "GT": lambda low, high: (low > 0, high <= 0),
+    "GE": lambda low, high: (low >= 0, high < 0),
+}
+"""Of the range of a difference: whether the comparison with 0 holds always, and whether it never does."""
+
+_RULES: Mapping[str, Any] = {
+    "add": Lines.add,
+    "clamp": Lines.clamp,
+    "convert": Lines.same,
+    "copy": Lines.same,
+    "maximum": Lines.larger,
+    "minimum": Lines.smaller,
+    "multiply": Lines.multiply,
+    "negate": Lines.negate,
+    "reshape": Lines.same,
+    "subtract": Lines.subtract,
+}

@@ -1,0 +1,311 @@
+"""Graph of dialect "hlo" -> HLO text: regions and functions become computations, leaves the tuples that HLO wants."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ...passes.errors import InvalidModel, Unsupported
+from ...passes.graph import Graph, Node, Value
+from ...passes.hlo_names import header
+from ...passes.types import DType, TensorType, Type
+from .dialect import META, NAMES, Form, Origin
+from .leaves import leaves, type_of
+from .text import print_module
+from .text.tree import ArrayShape, Computation, HloShape, Instruction, Module, Operand, TokenShape, TupleShape
+
+_FORBIDDEN = re.compile(r"[^A-Za-z0-9_.-]")
+_LAYOUT = "entry_computation_layout"
+
+
+def write(graph: Graph, path: Path) -> None:
+    """Write a graph as HLO text.
+
+    Raises:
+        InvalidModel: the file can't be written.
+        Unsupported: a value has a type that HLO can't say.
+    """
+    text = to_text(graph)
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InvalidModel(f"{path}: {error.strerror or error}") from None
+
+
+def to_text(graph: Graph) -> str:
+    """A graph of dialect "hlo" as text, the entry computation last."""
+    return print_module(to_module(graph))
+
+
+def to_module(graph: Graph) -> Module:
+    """The syntax tree of a graph of dialect "hlo"."""
+    writer = _Writer()
+    for (_, name, _), function in graph.functions.items():
+        writer.functions[name] = writer.names.fresh(name)
+        writer.bodies[name] = function
+    for name, function in writer.bodies.items():
+        writer.computation(function, writer.functions[name])
+    form = _form(graph)
+    entry = writer.computation(graph, writer.names.fresh(form.name or "main"))
+    attributes = dict(form.attributes)
+    if not _as_read(graph):
+        attributes.pop(_LAYOUT, None)
+    attributes.update(header([value.name for value in graph.inputs], _output_names(graph), attributes))
+    return Module(_clean(graph.name or "main"), writer.computations, entry, attributes)
+
+
+def _output_names(graph: Graph) -> list[str]:
+    names = _form(graph).outputs
+    return list(names) if len(names) == len(graph.outputs) else [value.name for value in graph.outputs]
+
+
+def _form(graph: Graph) -> Form:
+    found = graph.meta.get(META)
+    return found if isinstance(found, Form) else Form()
+
+
+def _as_read(graph: Graph) -> bool:
+    """Whether the interface of a graph is still that of its file."""
+    form = _form(graph)
+    return (
+        form.parameters is not None
+        and form.result is not None
+        and _fits(TupleShape(form.parameters), graph.inputs)
+        and _fits(form.result, graph.outputs)
+    )
+
+
+def _fits(shape: HloShape | None, values: Sequence[Value]) -> bool:
+    return shape is not None and [type_of(leaf) for leaf in leaves(shape)] == [value.type for value in values]
+
+
+class _Names:
+    """Names that HLO takes, each once."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+
+    def fresh(self, wanted: str) -> str:
+        name = _clean(wanted)
+        while name in self._counts:
+            self._counts[name] += 1
+            name = f"{_clean(wanted)}.{self._counts[name]}"
+        self._counts[name] = 0
+        return name
+
+
+def _clean(name: str) -> str:
+    name = _FORBIDDEN.sub("_", name)
+    reserved = name in NAMES.values() or name in (
+        "true",
+        "false",
+        "inf",
+        "nan",
+        "token",
+        "opaque",
+        "ENTRY",
+        "ROOT",
+        "HloModule",
+    )
+    return name if name and (name[0].isalpha() or name[0] == "_") and not reserved else f"_{name}"
+
+
+def shape_of(value: Value) -> HloShape:
+    """The shape of a value.
+
+    Raises:
+        Unsupported: HLO can't say its type.
+    """
+    return _shape_of(value.type, value.name)
+
+
+def _shape_of(type: Type | None, name: str) -> HloShape:
+    if type is None:
+        return TokenShape()
+    where = f"value {name!r}"
+    if not isinstance(type, TensorType) or type.dtype is None or type.shape is None:
+        raise Unsupported(where, f"HLO can't say the type {type}")
+    if type.dtype not in NAMES:
+        raise Unsupported(where, f"HLO has no element type {type.dtype.value}")
+    if any(isinstance(dim, str) or dim is None for dim in type.shape):
+        raise Unsupported(where, f"HLO wants sizes that are known, not {type}; give them with --shape")
+    return ArrayShape(type.dtype, type.shape)
+
+
+def _tupled(values: Sequence[Value]) -> HloShape:
+    shapes = tuple(shape_of(value) for value in values)
+    return shapes[0] if len(shapes) == 1 else TupleShape(shapes)
+
+
+@dataclass(slots=True)
+class _Writer:
+    computations: list[Computation] = field(default_factory=list)
+    names: _Names = field(default_factory=_Names)
+    functions: dict[str, str] = field(default_factory=dict)  # the name in the graph -> the name in the text
+    bodies: dict[str, Graph] = field(default_factory=dict)
+
+    def computation(
+        self, graph: Graph, name: str, parameters: Sequence[HloShape] | None = None, result: HloShape | None = None
+    ) -> str:
+        """Write a graph as a computation; its name. Shapes that are left out are those of its file, else plain."""
+        form = _form(graph)
+        if parameters is None:
+            parameters = form.parameters
+            if parameters is None or not _fits(TupleShape(tuple(parameters)), graph.inputs):
+                parameters = [shape_of(value) for value in graph.inputs]
+        if result is None:
+            result = (
+                form.result if form.result is not None and _fits(form.result, graph.outputs) else _tupled(graph.outputs)
+            )
+        made = _ComputationWriter(self, Computation(name))
+        made.write(graph, parameters, result)
+        self.computations.append(made.made)
+        return name
+
+
+@dataclass(slots=True)
+class _ComputationWriter:
+    writer: _Writer
+    made: Computation
+    names: _Names = field(default_factory=_Names)
+    where: dict[Value, str] = field(default_factory=dict)
+    places: dict[str, int] = field(default_factory=dict)  # name -> index in `made.instructions`
+
+    def write(self, graph: Graph, parameters: Sequence[HloShape], result: HloShape) -> None:
+        rest = list(graph.inputs)
+        for number, shape in enumerate(parameters):
+            count = len(leaves(shape))
+            mine, rest = rest[:count], rest[count:]
+            name = _origin_name(mine[0].meta) if mine else ""
+            one = self.add(name or (mine[0].name if count == 1 else "arguments"), shape, "parameter")
+            one.number = number
+            if mine:
+                self.carry(one, mine[0].meta)
+            self.spread(one, shape, mine)
+        for value in graph.constants:
+            if value.data is not None and value not in self.where:
+                one = self.add(_origin_name(value.meta) or value.name or "constant", shape_of(value), "constant")
+                one.literal = value.data
+                self.carry(one, value.meta)
+                self.where[value] = one.name
+        for node in graph.topological():
+            self.node(node)
+        self.made.root = self.places[self.tuple(result, graph.outputs, root=True)]
+
+    def add(self, name: str, shape: HloShape | None, opcode: str, operands: Iterable[Operand] = ()) -> Instruction:
+        one = Instruction(self.names.fresh(name), shape, opcode, list(operands))
+        self.places[one.name] = len(self.made.instructions)
+        self.made.instructions.append(one)
+        return one
+
+    @staticmethod
+    def carry(one: Instruction, meta: dict[str, object] | None) -> None:
+        """What only HLO knows of an instruction."""
+        origin = (meta or {}).get(META)
+        if isinstance(origin, Origin):
+            one.attributes.update(origin.attributes)
+
+    def spread(self, one: Instruction, shape: HloShape, values: Sequence[Value]) -> None:
+        """Let `values` be the leaves of an instruction."""
+        if not isinstance(shape, TupleShape):
+            self.where[values[0]] = one.name
+            return
+        rest = list(values)
+        for index, part in enumerate(shape.elements):
+            count = len(leaves(part))
+            mine, rest = rest[:count], rest[count:]
+            element = self.add(f"{one.name}.{index}", part, "get-tuple-element", [Operand(one.name)])
+            element.attributes["index"] = index
+            self.spread(element, part, mine)
+
+    def tuple(self, shape: HloShape, values: Sequence[Value], root: bool = False) -> str:
+        """The name of an instruction whose leaves are `values`."""
+        if not isinstance(shape, TupleShape):
+            return self.where[values[0]]
+        operands: list[Operand] = []
+        rest = list(values)
+        for part in shape.elements:
+            count = len(leaves(part))
+            mine, rest = rest[:count], rest[count:]
+            operands.append(Operand(self.tuple(part, mine)))
+        return self.add("result" if root else "tuple", shape, "tuple", operands).name
+
+    # operations --------------------------------------------------------------------------------------
+
+    def node(self, node: Node) -> None:
+        values = [value for value in node.inputs if value is not None]
+        form = _form(node.regions["body"]) if "body" in node.regions else Form()
+        if node.op_type == "while":
+            state = form.parameters[0] if form.parameters and len(form.parameters) == 1 else None
+            if state is None or not _fits(state, values):
+                state = _tupled(values)
+            operands = [Operand(self.tuple(state, values))]
+            regions = {
+                "condition": self.region(node.regions["condition"], node, "condition", [state]),
+                "body": self.region(node.regions["body"], node, "body", [state], state),
+            }
+            shape: HloShape = state
+        elif node.op_type == "conditional":
+            operands, regions, shape = self.conditional(node, values)
+        else:
+            operands = [Operand(self.where[value]) for value in values]
+            regions = {name: self.region(region, node, name) for name, region in node.regions.items()}
+            shape = self.result(node)
+        one = self.add(_origin_name(node.meta) or node.name or node.op_type, shape, node.op_type, operands)
+        one.attributes = {name: value for name, value in node.attributes.items() if name != "computation"}
+        if "computation" in node.attributes:
+            key = "calls" if node.op_type == "fusion" else "to_apply"
+            one.attributes[key] = self.writer.functions[node.attributes["computation"]]
+        one.attributes.update(regions)
+        self.carry(one, node.meta)
+        self.spread(one, shape, node.outputs)
+
+    def region(
+        self,
+        region: Graph,
+        node: Node,
+        what: str,
+        parameters: Sequence[HloShape] | None = None,
+        result: HloShape | None = None,
+    ) -> str:
+        name = _form(region).name or f"{node.name or node.op_type}.{what}"
+        return self.writer.computation(region, self.writer.names.fresh(name), parameters, result)
+
+    def conditional(self, node: Node, values: Sequence[Value]) -> tuple[list[Operand], dict[str, object], HloShape]:
+        shape = self.result(node)
+        operands = [Operand(self.where[values[0]])]
+        rest = list(values[1:])
+        names: list[str] = []
+        for index in range(len(node.regions)):
+            region = node.regions[f"branch_{index}"]
+            form = _form(region)
+            count = len(region.inputs)
+            mine, rest = rest[:count], rest[count:]
+            taken = form.parameters[0] if form.parameters and len(form.parameters) == 1 else None
+            if taken is None or not _fits(taken, mine):
+                taken = _tupled(mine)
+            operands.append(Operand(self.tuple(taken, mine)))
+            names.append(self.region(region, node, f"branch_{index}", [taken], shape))
+        if values[0].tensor.dtype is DType.BOOL:
+            return (
+                [operands[0], operands[2], operands[1]],
+                {"true_computation": names[1], "false_computation": names[0]},
+                shape,
+            )
+        return operands, {"branch_computations": tuple(names)}, shape
+
+    @staticmethod
+    def result(node: Node) -> HloShape:
+        """The shape of a node's result, as its file said it where that still holds."""
+        origin = (node.meta or {}).get(META)
+        if isinstance(origin, Origin) and _fits(origin.shape, node.outputs):
+            assert origin.shape is not None
+            return origin.shape
+        return _tupled(node.outputs)
+
+
+def _origin_name(meta: dict[str, object] | None) -> str:
+    origin = (meta or {}).get(META)
+    return origin.name if isinstance(origin, Origin) else ""
