@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from functools import cache
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from ....passes.tensor import TensorData
 from ....passes.types import DType
 from .lexer import Scanner, token
-from .nans import nan_bits
+from .nans import nan_bits, unsigned
 from .tree import ArrayShape, HloShape, Literal, TokenShape, TupleShape
 
 _BETWEEN = r"(?=[\s{},()/]|\Z)"
@@ -30,6 +31,8 @@ _KINDS = bytes.maketrans(b"0123456789.+-abcdefinlrstuxEABCDF", b"x" * 33)
 _BLANKS = bytes.maketrans(b",\n\t\r\f\v", b"      ")
 _FLATTEN = str.maketrans("{},()", "     ")
 _X = ord("x")
+_DIGITS = 4000  # more than Python converts
+_SATURATED = 7
 
 
 def _spelling(dtype: DType) -> str:
@@ -146,50 +149,53 @@ def _plain(body: str, dtype: type, count: int) -> np.ndarray[Any, Any]:
 
 
 def _integers(scanner: Scanner, start: int, body: str, dtype: DType, count: int) -> np.ndarray[Any, Any]:
-    low = -(1 << dtype.bits - 1) if dtype.is_signed else 0
-    high = (1 << dtype.bits - dtype.is_signed) - 1
-    if dtype is DType.BOOL:
-        low, high = -(1 << 63), (1 << 63) - 1
+    bits = 64 if dtype is DType.BOOL else dtype.bits
+    low, high = (
+        (-(1 << bits - 1), (1 << bits - 1) - 1) if dtype.is_signed or dtype is DType.BOOL else (0, (1 << bits) - 1)
+    )
     if _LONG.search(body):
-        values = [(match.start(), match[0]) for match in _TOKENS.finditer(body)]
-        for at, text in values:
-            if len(text.lstrip("-0")) > 20 or not low <= int(text) <= high:
-                scanner.fail(f"{text[:30]} is out of the range of {dtype.value}", start + at)
-        flat = np.array([int(text) for _, text in values], np.int64 if low else np.uint64)
+        exact = [int(text) if len(text) < _DIGITS else high + 1 for text in _TOKENS.findall(body)]
+        outside = np.array([not low <= value <= high for value in exact])
+        flat = np.array([value if low <= value <= high else 0 for value in exact], np.int64 if low else np.uint64)
     else:
         flat = _plain(body, np.int64, count)
         outside = (flat < low) | (flat > high)
-        if outside.any():
-            scanner.fail(f"{flat[outside][0]} is out of the range of {dtype.value}", start)
+    _check_range(scanner, start, body, dtype, outside)
     return (flat != 0) if dtype is DType.BOOL else flat.astype(dtype.numpy)
 
 
 def _floats(scanner: Scanner, start: int, body: str, dtype: DType, count: int) -> np.ndarray[Any, Any]:
-    nans: dict[int, str] = {}
-    if "nan" in body:
+    spelled = ["nan"]  # all of them
+    if "-nan" in body or "nan(" in body:
         texts = _TOKENS.findall(body)
-        nans = {index: text for index, text in enumerate(texts) if "nan" in text}
-        wide = np.array([0.0 if "nan" in text else float(text) for text in texts])
+        spelled = [text for text in texts if "nan" in text]
+        wide = np.array([math.nan if "nan" in text else float(text) for text in texts])
     else:
         wide = _plain(body, np.float64, count)
     with np.errstate(all="ignore"):
         flat = wide.astype(dtype.numpy)
         finite = np.isfinite(flat)
-    infinite = np.isinf(wide)
-    outside = ~finite & ~infinite
-    if dtype is DType.FLOAT4E2M1:  # nothing is out of its range: it saturates
-        outside |= (np.abs(wide) > 7) & ~infinite
-    if outside.any():
-        scanner.fail(f"{wide[outside][0]} is out of the range of {dtype.value}", start)
-    if infinite.sum() != body.count("inf"):
-        scanner.fail(f"a number is out of the range of {dtype.value}", start)
-    if not np.isinf(flat[infinite]).all():
+    infinite, nans = np.isinf(wide), np.isnan(wide)
+    outside = ~finite & ~infinite & ~nans
+    if dtype is DType.FLOAT4E2M1:  # it saturates
+        outside |= (np.abs(wide) > _SATURATED) & ~infinite
+    if infinite.sum() != body.count("inf"):  # too large even for float64
+        texts = _TOKENS.findall(body)
+        outside |= infinite & np.array(["inf" not in text for text in texts])
+    _check_range(scanner, start, body, dtype, outside)
+    if finite[infinite].any() or np.isnan(flat[infinite]).any():
         scanner.fail(f"{dtype.value} has no infinities", start)
-    if nans:
-        bits = flat.view(f"u{flat.itemsize}")
-        for index, text in nans.items():
-            value = nan_bits(dtype, text)
+    if nans.any():
+        words = {text: nan_bits(dtype, text) for text in spelled}
+        for text, value in words.items():
             if value is None:
                 scanner.fail(f"{text} isn't a value of {dtype.value}", start)
-            bits[index] = value
+        unsigned(flat)[nans] = [words[text] for text in spelled]
     return flat
+
+
+def _check_range(scanner: Scanner, start: int, body: str, dtype: DType, outside: np.ndarray[Any, Any]) -> None:
+    """Raise InvalidModel at the first value that is outside."""
+    if outside.any():
+        value = next(islice(_TOKENS.finditer(body), int(outside.argmax()), None))
+        scanner.fail(f"{value[0][:30]} is out of the range of {dtype.value}", start + value.start())

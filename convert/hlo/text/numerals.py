@@ -5,6 +5,7 @@ Minus zero is `-0.0`: XLA prints it as `-0`, and reads that as an integer, 0.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ def _texts(flat: np.ndarray[Any, Any], dtype: DType, among_others: bool) -> list
 
 
 def _floats(flat: np.ndarray[Any, Any], dtype: DType) -> list[str]:
-    if dtype.bits <= 16:
+    if dtype.bits <= 16:  # few values, however many elements
         bits, positions = np.unique(unsigned(flat), return_inverse=True)
         words = _shortest(bits.view(flat.dtype), dtype)
         return [words[position] for position in positions.tolist()]
@@ -49,26 +50,23 @@ def _floats(flat: np.ndarray[Any, Any], dtype: DType) -> list[str]:
 
 
 def _shortest(flat: np.ndarray[Any, Any], dtype: DType) -> list[str]:
-    wide = flat.astype(np.float64)
-    texts = list(map(repr, wide.tolist())) if dtype is DType.FLOAT64 else _by_digits(flat, wide)
-    texts = [text[:-2] if text.endswith(".0") and text != "-0.0" else text for text in texts]
-    for index in np.flatnonzero(np.isnan(wide)).tolist():
-        texts[index] = nan_text(dtype, int(unsigned(flat[index : index + 1])[0]))
-    return texts
+    if dtype is DType.FLOAT64:
+        texts = map(repr, flat.tolist())
+    elif dtype is DType.FLOAT32:
+        texts = map(str, flat)
+    else:
+        texts = (repr(_fewest_digits(value, flat.dtype)) for value in flat.astype(np.float64).tolist())
+    found = [text[:-2] if text.endswith(".0") and text != "-0.0" else text for text in texts]
+    nans = np.flatnonzero(np.isnan(flat.astype(np.float64)))
+    for index, bits in zip(nans.tolist(), unsigned(flat)[nans].tolist(), strict=True):
+        found[index] = nan_text(dtype, bits)
+    return found
 
 
-def _by_digits(flat: np.ndarray[Any, Any], wide: np.ndarray[Any, Any]) -> list[str]:
-    """As few digits as bring each value back: nine are enough for float32."""
-    texts = [""] * flat.size
-    left = np.flatnonzero(~np.isnan(wide))
-    for digits in range(6 if flat.itemsize == 4 else 1, 10):
-        form = f"%.{digits}g"
-        tried = [float(form % value) for value in wide[left].tolist()]
-        with np.errstate(over="ignore"):
-            back = np.array(tried).astype(flat.dtype)
-        for index, value in zip(left.tolist(), tried, strict=True):
-            texts[index] = repr(value)
-        left = left[back != flat[left]]
-        if not left.size:
-            break
-    return texts
+def _fewest_digits(value: float, dtype: np.dtype[Any]) -> float:
+    """The number with the fewest digits that becomes `value` in a type of 16 bits or less."""
+    if not math.isfinite(value):
+        return value
+    with np.errstate(over="ignore"):
+        rounded = (float(f"{value:.{digits}g}") for digits in range(1, 17))
+        return next(number for number in rounded if float(np.asarray(number).astype(dtype)) == value)
