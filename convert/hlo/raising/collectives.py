@@ -1,0 +1,126 @@
+"""What goes between devices: on one device it hands its operands on, on more it has no form here."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ....passes.errors import InvalidModel, Unsupported
+from ....passes.graph import Graph, Node, Value
+from ....passes.infer import words
+from ....passes.rewrite import Builder, collect, rule
+from ..dialect import DOMAIN, META, Form
+from ..text.tree import Raw
+from .support import Results, dtype_of, given, shape_of
+from .views import spread
+
+_COUNTS = ("replica_count", "num_partitions")
+
+
+def refuse_more_devices(graph: Graph) -> None:
+    """Refuse an HLO module that is to run on several devices, told by its header, and exchanges something.
+
+    Raises:
+        Unsupported: naming the first instruction that does.
+    """
+    form = graph.meta.get(META)
+    header = form.attributes if isinstance(form, Form) else {}
+    many = [f"{name}={text}" for name in _COUNTS if (text := _text(header.get(name))) not in ("", "1")]
+    if not many:
+        return
+    for inner in graph.graphs():
+        for node in inner.nodes:
+            if node.domain == DOMAIN and node.op_type in _EXCHANGES:
+                raise Unsupported(node, f"the module runs on several devices ({', '.join(many)})")
+
+
+_EXCHANGES = words(
+    "all-gather all-reduce all-to-all collective-broadcast collective-permute partition-id ragged-all-to-all "
+    "reduce-scatter replica-id"
+)
+
+
+def _text(attribute: Any) -> str:
+    return attribute.text.strip() if isinstance(attribute, Raw) else "" if attribute is None else str(attribute)
+
+
+def _attribute(node: Node, name: str) -> str:
+    """An attribute as text, wherever the reader has put it."""
+    if name in node.attributes:
+        return _text(node.attributes[name])
+    origin = (node.meta or {}).get(META)
+    return _text(getattr(origin, "attributes", {}).get(name))
+
+
+def _groups(node: Node, name: str) -> list[list[int]]:
+    """`{{0,1},{2}}`, or `[groups,devices]<=[...]`, whose devices are counted here.
+
+    Raises:
+        Unsupported: it is written in another way.
+    """
+    text = re.sub(r"\s", "", _attribute(node, name))
+    counted = re.fullmatch(r"\[(\d+),(\d+)\]<=\[.*", text)
+    if counted is not None:
+        size = int(counted[2])
+        return [list(range(at * size, (at + 1) * size)) for at in range(int(counted[1]))]
+    if not re.fullmatch(r"(\{(\{[\d,]*\},?)*\})?", text):
+        raise Unsupported(node, f"{name}={text}")
+    return [[int(item) for item in one.split(",") if item] for one in re.findall(r"\{([\d,]*)\}", text[1:-1])]
+
+
+def _alone(node: Node) -> list[list[int]]:
+    """The groups, none of more than one device."""
+    groups = _groups(node, "replica_groups")
+    if any(device for group in groups for device in group):
+        raise Unsupported(node, f"it speaks of several devices (replica_groups={_attribute(node, 'replica_groups')})")
+    return groups
+
+
+@rule(DOMAIN, "all-reduce", "all-gather", "all-to-all", "reduce-scatter")
+def exchanged(op: Builder, node: Node) -> Results:
+    """all-reduce, all-gather, all-to-all, reduce-scatter among one device."""
+    _alone(node)
+    operands = [given(node, at) for at in range(len(node.outputs))]
+    for old, new in zip(node.outputs, operands, strict=True):
+        if old.tensor.shape != new.tensor.shape:
+            raise Unsupported(node, f"it makes {old.type} of {new.type}, which several devices do")
+    return operands
+
+
+@rule(DOMAIN, "collective-broadcast")
+def collective_broadcast(op: Builder, node: Node) -> Results:
+    """collective-broadcast: a device that is in no group gets zeros."""
+    return _received(op, node, bool(_alone(node)))
+
+
+@rule(DOMAIN, "collective-permute")
+def collective_permute(op: Builder, node: Node) -> Results:
+    """collective-permute: a device that nothing is sent to gets zeros."""
+    pairs = _groups(node, "source_target_pairs")
+    if any(len(pair) != 2 for pair in pairs) or len(node.inputs) != len(node.outputs):
+        raise InvalidModel(f"{node!r}: source_target_pairs={_attribute(node, 'source_target_pairs')}")
+    if any(device for pair in pairs for device in pair):
+        raise Unsupported(node, "it speaks of several devices")
+    return _received(op, node, bool(pairs))
+
+
+def _received(op: Builder, node: Node, arrives: bool) -> list[Value]:
+    operands = [given(node, at) for at in range(len(node.outputs))]
+    if arrives:
+        return operands
+    return [spread(op, op.const(0, dtype_of(node, value)), shape_of(node, value)) for value in operands]
+
+
+@rule(DOMAIN, "replica-id", "partition-id")
+def device(op: Builder, node: Node) -> Results:
+    """replica-id, partition-id: the only one's."""
+    return op.const(0, dtype_of(node, node.outputs[0]))
+
+
+@rule(DOMAIN, "infeed", "outfeed", "send", "recv", "send-done", "recv-done", "ragged-all-to-all")
+def refused(op: Builder, node: Node) -> Results:
+    """What comes from elsewhere while the program runs, or goes there."""
+    raise Unsupported(node, f"{node.op_type} exchanges values with something outside the model")
+
+
+RULES = collect(globals())

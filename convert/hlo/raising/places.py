@@ -1,0 +1,144 @@
+"""Places that a program computes: as int64, and within bounds where nothing says that they are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ....passes.graph import Value
+from ....passes.rewrite import Builder
+from ....passes.types import DType
+from .ranges import Bounds, bounds, known, truth
+from .support import cast
+from .views import INT64_MAX, along, counted, reshaped, sizes, spread
+
+_MOST_STATED = 100_000  # elements of a constant of coordinates
+
+
+def place(op: Builder, value: Value) -> Value:
+    """Integers of any type as int64; those of uint64 that it can't hold as its largest, which lies behind all ends."""
+    array = known(value)
+    if array is not None:
+        array = np.minimum(array, np.uint64(INT64_MAX)) if array.dtype == np.uint64 else array
+        return op.const(array.astype(np.int64), DType.INT64)
+    value = _settled(op, value)
+    if value.tensor.dtype is DType.UINT64 and bounds(value)[1] > INT64_MAX:
+        value = op.Min(value, op.const(INT64_MAX, DType.UINT64))
+    return cast(op, value, DType.INT64)
+
+
+def _settled(op: Builder, value: Value) -> Value:
+    """`value` without choices that are always made the same way (what counts negative indices from the end)."""
+    node = value.producer
+    if node is None or node.domain or value.tensor.static_shape is None:
+        return value
+    condition = node.inputs[0] if node.inputs else None
+    if condition is None:
+        return value
+    if node.op_type == "Where":
+        chosen = truth(condition)
+        branch = None if chosen is None else node.inputs[1 if chosen else 2]
+        return value if branch is None or branch.type != value.type else _settled(op, branch)
+    if node.op_type in ("Reshape", "Squeeze", "Unsqueeze") and condition.tensor.static_shape is not None:
+        source = _settled(op, condition)
+        return value if source is condition else reshaped(op, source, value.tensor.static_shape)
+    if node.op_type == "Concat":
+        parts = [one if one is None else _settled(op, one) for one in node.inputs]
+        return value if parts == node.inputs else op.Concat(*parts, axis=node.attributes["axis"])
+    return value
+
+
+def columns(value: Value, count: int) -> list[Bounds]:
+    """The bounds of each of the `count` numbers in the last dimension."""
+    array, node = known(value), value.producer
+    if array is not None and array.size:
+        flat = array.reshape(-1, count)
+        return [(int(low), int(high)) for low, high in zip(flat.min(0), flat.max(0), strict=True)]
+    if node is not None and node.op == ("", "Cast") and node.inputs[0] is not None:
+        low, high = bounds(value)
+        return [(max(one, low), min(other, high)) for one, other in columns(node.inputs[0], count)]
+    last = (-1, (value.rank or 0) - 1)
+    if node is not None and node.op == ("", "Concat") and len(node.inputs) == count and node.attributes["axis"] in last:
+        return [(0, 0) if one is None else bounds(one) for one in node.inputs]
+    return [bounds(value)] * count
+
+
+def inside(value: Value, last: Sequence[int]) -> bool:
+    """Whether the numbers in the last dimension are certainly none below 0 and none behind `last`."""
+    pairs = zip(columns(value, len(last)), last, strict=True)
+    return all(low >= 0 and high <= end for (low, high), end in pairs)
+
+
+def within(op: Builder, value: Value, last: int) -> Value:
+    """Integers of any type as int64 from 0 to `last`: what lies outside moves to the nearer end."""
+    value = place(op, value)
+    low, high = bounds(value)
+    if value.data is not None:
+        return op.const(np.clip(value.data.numpy(), 0, last), DType.INT64)
+    if low >= 0 and high <= last:
+        return value
+    if low >= 0:
+        return op.Min(value, op.const(last))
+    return op.Max(value, op.const(0)) if high <= last else op.Clip(value, op.const(0), op.const(last))
+
+
+def all_within(op: Builder, value: Value, last: Sequence[int]) -> Value:
+    """As `within`, with an end for each number in the last dimension; int64 already."""
+    if value.data is not None:
+        return op.const(np.clip(value.data.numpy(), 0, np.array(last, np.int64)), DType.INT64)
+    if inside(value, last):
+        return value
+    if len(set(last)) == 1:
+        return within(op, value, last[0])
+    return op.Min(op.Max(value, op.const(0)), sizes(op, last))
+
+
+def grid(op: Builder, vectors: Sequence[Value]) -> Value:
+    """The coordinates of every element that the vectors' elements cross at: [n0, n1, ..., how many vectors]."""
+    counts = [shape[0] for one in vectors if (shape := one.tensor.static_shape)]
+    rank = len(counts)
+    arrays = [one.data.numpy() for one in vectors if one.data is not None]
+    if len(arrays) == rank and math.prod(counts) * rank <= _MOST_STATED:
+        return op.const(np.stack(np.meshgrid(*arrays, indexing="ij"), -1), DType.INT64)
+    parts = [
+        reshaped(op, spread(op, along(op, one, axis, rank), counts), [*counts, 1]) for axis, one in enumerate(vectors)
+    ]
+    return parts[0] if rank == 1 else op.Concat(*parts, axis=rank)
+
+
+def shifted(op: Builder, value: Value, by: Value) -> Value:
+    """The sum of two int64 values, reckoned here where both are known."""
+    if value.data is None or by.data is None:
+        return op.Add(value, by)
+    return op.const(value.data.numpy() + by.data.numpy(), DType.INT64)
+
+
+def with_windows(op: Builder, starts: Value, size: Sequence[int]) -> Value:
+    """The coordinates of all elements of windows: [.., n] -> [.., sizes above 1 .., n], a size for each of n axes."""
+    if all(part == 1 for part in size):
+        return starts
+    wide = [part for part in size if part > 1]
+    offsets = reshaped(op, grid(op, [counted(op, part) for part in size]), [*wide, len(size)])
+    shape = starts.tensor.static_shape
+    assert shape is not None
+    return shifted(op, reshaped(op, starts, [*shape[:-1], *[1] * len(wide), len(size)]), offsets)
+
+
+def scaled(op: Builder, value: Value, by: int) -> Value:
+    """`value * by`."""
+    if by == 1:
+        return value
+    return op.Mul(value, op.const(by)) if value.data is None else op.const(value.data.numpy() * by, DType.INT64)
+
+
+def weighed(op: Builder, value: Value, weights: Sequence[int]) -> Value:
+    """The sum of the numbers in the last dimension, each times its weight: [.., n] -> [..]."""
+    shape = value.tensor.static_shape
+    assert shape is not None
+    if value.data is not None:
+        return op.const((value.data.numpy() * np.array(weights, np.int64)).sum(-1), DType.INT64)
+    if len(weights) == 1:
+        return scaled(op, reshaped(op, value, shape[:-1]), weights[0])
+    return op.ReduceSum(op.Mul(value, sizes(op, weights)), sizes(op, [len(shape) - 1]), keepdims=0)
