@@ -88,7 +88,8 @@ def read_literal(scanner: Scanner, shape: HloShape) -> Literal:
         match = scanner.match(_scalar(shape.dtype))
         if not match:
             scanner.expected(f"a value of {shape.dtype.value}")
-        return TensorData(shape.dtype, (), _convert(scanner, start, scanner.text[start : match.end()], shape.dtype, 1))
+        value = _convert(scanner, start, scanner.text[start : match.end()], shape.dtype, 1)
+        return TensorData(shape.dtype, (), value.reshape(()))
     return TensorData(shape.dtype, sizes, _array(scanner, start, shape, sizes))
 
 
