@@ -60,7 +60,7 @@ ORACLES: dict[str, Oracle] = {
         Oracle("onnxruntime", "onnxruntime_session", "onnxruntime", (".onnx",)),
         Oracle("reference", "reference_session", "onnx", (".onnx",)),
         Oracle("openvino", "openvino_session", "openvino", (".xml",)),
-        Oracle("xla", "", "jaxlib", (".hlo", ".txt", ".mlir")),
+        Oracle("xla", "xla_session", "jaxlib", (".hlo", ".txt", ".mlir", ".mlirbc", ".pb", ".bin")),
         Oracle("mdf", "", "modeci_mdf", (".json", ".yaml", ".yml", ".bson")),
     )
 }

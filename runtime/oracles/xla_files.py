@@ -1,0 +1,115 @@
+"""The files XLA's programs come in, told apart by what they hold, and read by jaxlib's own bindings.
+
+Everything here may abort the process when a file is damaged: call it in a process of its own.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from typing import Any, Literal
+
+from ...passes.errors import InvalidModel
+
+Kind = Literal["hlo", "mlir", "bytecode", "export", "proto"]
+"""HLO text, MLIR text, MLIR bytecode (portable artifacts are that), what `jax.export` writes, a serialized
+HloModuleProto or HloProto."""
+
+_BYTECODE = b"ML\xefR"
+_MLIR = re.compile(
+    rb"\s*(?:(?://[^\n]*\n|[#!][\w.-]+\s*=[^\n]*\n|\{-#.*?#-\})\s*)*"  # comments, aliases, resources
+    rb'"?(?:builtin\.)?(?:module|func\.func)\b',
+    re.DOTALL,
+)
+_NOT_TEXT = re.compile(rb"[\0-\x08\x0e-\x1f]")
+_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_NAME_TAG = 0x0A  # field 1, length-delimited: a HloModuleProto's name, a HloProto's module
+
+
+def bindings() -> tuple[Any, Any]:
+    """jaxlib's modules `_hlo` and `_jax`."""
+    return importlib.import_module("jaxlib._hlo"), importlib.import_module("jaxlib._jax")
+
+
+def kind_of(data: bytes) -> Kind:
+    """What a file holds.
+
+    Raises:
+        InvalidModel: none of these.
+    """
+    if data.startswith(_BYTECODE):
+        return "bytecode"
+    if _NOT_TEXT.search(data[:4096]) is None and data.strip():
+        return "mlir" if _MLIR.match(data) else "hlo"
+    if _BYTECODE in data:
+        return "export"
+    if data[:1] == bytes([_NAME_TAG]):
+        return "proto"
+    raise InvalidModel("this is neither HLO nor StableHLO: no text, no MLIR bytecode, no jax.export, no HloModuleProto")
+
+
+def exported_bytecode(data: bytes) -> bytes:
+    """The module inside what `jax.export` wrote: a vector of a FlatBuffer, so its length stands before it.
+
+    Raises:
+        InvalidModel: the file is cut off.
+    """
+    start = data.index(_BYTECODE)
+    length = int.from_bytes(data[max(0, start - 4) : start], "little")
+    if start < 4 or start + length > len(data):
+        raise InvalidModel("the file of jax.export is cut off")
+    return data[start : start + length]
+
+
+def module_proto(data: bytes) -> bytes:
+    """The HloModuleProto in a file that holds it alone or in a HloProto.
+
+    Raises:
+        InvalidModel: the file is cut off.
+    """
+    length = shift = 0
+    at = 1
+    while True:
+        if at >= len(data) or shift > 35:
+            raise InvalidModel("the file of an HloModuleProto is cut off")
+        length |= (data[at] & 0x7F) << shift
+        shift += 7
+        at += 1
+        if not data[at - 1] & 0x80:
+            break
+    content = data[at : at + length]
+    return content if content[:1] == bytes([_NAME_TAG]) else data  # no module's name begins with a line's end
+
+
+def refuse_elided(text: str) -> None:
+    """XLA reads `constant({...})`, whose numbers a dump left out, as some numbers or other.
+
+    Raises:
+        InvalidModel: the text has one.
+    """
+    if "{...}" in _STRINGS.sub('""', text):
+        raise InvalidModel("constants are left out of this text ({...}): print it with print_large_constants")
+
+
+def read_computation(data: bytes) -> Any:
+    """A jaxlib XlaComputation of a file of any kind.
+
+    Raises:
+        InvalidModel: it isn't one, or numbers are left out of it.
+        Exception: jaxlib's own refusals.
+    """
+    hlo, jax = bindings()
+    kind = kind_of(data)
+    if kind == "proto":
+        return hlo.XlaComputation(module_proto(data))
+    if kind == "hlo":
+        text = data.decode(errors="replace")
+        refuse_elided(text)
+        return hlo.XlaComputation(hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto())
+    if kind == "export":
+        data = exported_bytecode(data)
+    if kind == "mlir":
+        if b"__elided__" in data:
+            raise InvalidModel("constants are left out of this text (__elided__)")
+        return jax.mlir.mlir_module_to_xla_computation(data.decode(errors="replace"))
+    return jax.mlir.mlir_module_to_xla_computation(data)
