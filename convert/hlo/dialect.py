@@ -38,6 +38,7 @@ class Origin:
     name: str = ""  # the instruction's
     attributes: dict[str, Raw] = field(default_factory=dict)
     shape: HloShape | None = None  # with layouts, and tuples as they were nested
+    operands: tuple[HloShape, ...] = ()  # the operands' shapes, where one is a tuple
 
 
 @dataclass(slots=True)

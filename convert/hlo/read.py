@@ -9,9 +9,9 @@ from typing import Any
 
 from ...passes.errors import InvalidModel
 from ...passes.graph import Graph, Node, Value, bulk
-from ...passes.hlo_names import input_names, output_names
 from ...passes.tensor import TensorData
 from ...passes.types import TensorType, Type
+from ...runtime.oracles.hlo_names import input_names, output_names
 from .asynchronous import finished, is_done, is_start, started
 from .dialect import DOMAIN, META, Form, Origin
 from .infer import infer_node
@@ -180,20 +180,20 @@ class _GraphReader:
 
     def _name_interface(self, parameters: Sequence[Instruction], form: Form) -> None:
         """The names that users see, for the inputs and outputs of the model."""
-        shapes = form.parameters or ()
-        attributes = {name: raw.text for name, raw in self.reader.module.attributes.items()}
+        header = self.reader.module.attributes.get("frontend_attributes", Raw("")).text
         counts = [
-            (one.name, len(leaves(shape)), isinstance(shape, TupleShape))
-            for one, shape in zip(parameters, shapes, strict=True)
+            (one.name, sum(isinstance(leaf, ArrayShape) for leaf in leaves(shape)))
+            for one, shape in zip(parameters, form.parameters or (), strict=True)
         ]
-        taken = input_names(counts, attributes)
-        results = output_names(len(self.graph.outputs), attributes, taken)
+        inputs = [value for value in self.graph.inputs if value.type is not None]
+        outputs = [value for value in self.graph.outputs if value.type is not None]
+        taken, results = input_names(counts, header), output_names(len(outputs), header)
         others = {*taken, *results}
         for inner in self.graph.graphs():
             for value in inner.values():
                 if value.name in others:
                     value.name = self.reader.fresh(value.name)
-        for value, name in zip(self.graph.inputs, taken, strict=True):
+        for value, name in zip(inputs, taken, strict=True):
             value.name = name
         form.outputs = tuple(results)
 
@@ -267,6 +267,8 @@ class _GraphReader:
             shape = parts[0] if len(parts) == 1 else TupleShape(parts)
             node.outputs = self._results(one, shape, node)
         origin.shape = shape
+        if any(isinstance(item.shape, TupleShape) for item in operands):
+            origin.operands = tuple(item.shape for item in operands)
         if len(found) != len(node.outputs):
             raise error_at(one, f"it says {len(node.outputs)} results, its operands give {len(found)}")
         for value, type in zip(node.outputs, found, strict=False):

@@ -9,15 +9,16 @@ from pathlib import Path
 
 from ...passes.errors import InvalidModel, Unsupported
 from ...passes.graph import Graph, Node, Value
-from ...passes.hlo_names import header
 from ...passes.types import DType, TensorType, Type
+from ...runtime.oracles.hlo_names import INPUTS, OUTPUTS, input_names, name_attribute, output_names
 from .dialect import META, NAMES, Form, Origin
 from .leaves import leaves, type_of
 from .text import print_module
-from .text.tree import ArrayShape, Computation, HloShape, Instruction, Module, Operand, TokenShape, TupleShape
+from .text.tree import ArrayShape, Computation, HloShape, Instruction, Module, Operand, Raw, TokenShape, TupleShape
 
 _FORBIDDEN = re.compile(r"[^A-Za-z0-9_.-]")
 _LAYOUT = "entry_computation_layout"
+_FRONTEND = "frontend_attributes"
 
 
 def write(graph: Graph, path: Path) -> None:
@@ -52,8 +53,23 @@ def to_module(graph: Graph) -> Module:
     attributes = dict(form.attributes)
     if not _as_read(graph):
         attributes.pop(_LAYOUT, None)
-    attributes.update(header([value.name for value in graph.inputs], _output_names(graph), attributes))
+    _add_names(graph, attributes, writer.computations[-1])
     return Module(_clean(graph.name or "main"), writer.computations, entry, attributes)
+
+
+def _add_names(graph: Graph, attributes: dict[str, Raw], entry: Computation) -> None:
+    """Say in the header what inputs and outputs are called, unless a reader finds just that without it."""
+    found = sorted((one for one in entry.instructions if one.opcode == "parameter"), key=lambda one: one.number)
+    parameters = [(one.name, len(leaves(one.shape))) for one in found if one.shape is not None]
+    inputs, outputs = [value.name for value in graph.inputs], _output_names(graph)
+    text = attributes.get(_FRONTEND, Raw("{}")).text
+    if input_names(parameters, text) == inputs and output_names(len(outputs), text) == outputs:
+        return
+    for key, names in ((INPUTS, inputs), (OUTPUTS, outputs)):
+        text = re.sub(rf'\s*\b{key}\s*=\s*"(?:[^"\\]|\\.)*"\s*,?', "", text)
+        inner = text.strip()[1:-1].strip().rstrip(",")
+        text = f"{{{inner}{',' if inner else ''}{name_attribute(key, names)}}}"
+    attributes[_FRONTEND] = Raw(text)
 
 
 def _output_names(graph: Graph) -> list[str]:
@@ -178,7 +194,7 @@ class _ComputationWriter:
         for number, shape in enumerate(parameters):
             count = len(leaves(shape))
             mine, rest = rest[:count], rest[count:]
-            name = _origin_name(mine[0].meta) if mine else ""
+            name = _origin(mine[0].meta).name if mine else ""
             one = self.add(name or (mine[0].name if count == 1 else "arguments"), shape, "parameter")
             one.number = number
             if mine:
@@ -186,7 +202,9 @@ class _ComputationWriter:
             self.spread(one, shape, mine)
         for value in graph.constants:
             if value.data is not None and value not in self.where:
-                one = self.add(_origin_name(value.meta) or value.name or "constant", shape_of(value), "constant")
+                origin = _origin(value.meta)
+                shape = origin.shape if origin.shape is not None and _fits(origin.shape, [value]) else shape_of(value)
+                one = self.add(origin.name or value.name or "constant", shape, "constant")
                 one.literal = value.data
                 self.carry(one, value.meta)
                 self.where[value] = one.name
@@ -203,9 +221,7 @@ class _ComputationWriter:
     @staticmethod
     def carry(one: Instruction, meta: dict[str, object] | None) -> None:
         """What only HLO knows of an instruction."""
-        origin = (meta or {}).get(META)
-        if isinstance(origin, Origin):
-            one.attributes.update(origin.attributes)
+        one.attributes.update(_origin(meta).attributes)
 
     def spread(self, one: Instruction, shape: HloShape, values: Sequence[Value]) -> None:
         """Let `values` be the leaves of an instruction."""
@@ -250,10 +266,10 @@ class _ComputationWriter:
         elif node.op_type == "conditional":
             operands, regions, shape = self.conditional(node, values)
         else:
-            operands = [Operand(self.where[value]) for value in values]
+            operands = self.operands(node, values)
             regions = {name: self.region(region, node, name) for name, region in node.regions.items()}
             shape = self.result(node)
-        one = self.add(_origin_name(node.meta) or node.name or node.op_type, shape, node.op_type, operands)
+        one = self.add(_origin(node.meta).name or node.name or node.op_type, shape, node.op_type, operands)
         one.attributes = {name: value for name, value in node.attributes.items() if name != "computation"}
         if "computation" in node.attributes:
             key = "calls" if node.op_type == "fusion" else "to_apply"
@@ -261,6 +277,19 @@ class _ComputationWriter:
         one.attributes.update(regions)
         self.carry(one, node.meta)
         self.spread(one, shape, node.outputs)
+
+    def operands(self, node: Node, values: Sequence[Value]) -> list[Operand]:
+        """The operands of a node, as tuples where its file has them, or where HLO wants one."""
+        shapes = _origin(node.meta).operands
+        if not shapes or not _fits(TupleShape(shapes), values):
+            shapes = (_tupled(values),) if node.op_type == "opt-barrier" else tuple(map(shape_of, values))
+        found: list[Operand] = []
+        rest = list(values)
+        for shape in shapes:
+            count = len(leaves(shape))
+            found.append(Operand(self.tuple(shape, rest[:count])))
+            rest = rest[count:]
+        return found
 
     def region(
         self,
@@ -299,13 +328,10 @@ class _ComputationWriter:
     @staticmethod
     def result(node: Node) -> HloShape:
         """The shape of a node's result, as its file said it where that still holds."""
-        origin = (node.meta or {}).get(META)
-        if isinstance(origin, Origin) and _fits(origin.shape, node.outputs):
-            assert origin.shape is not None
-            return origin.shape
-        return _tupled(node.outputs)
+        shape = _origin(node.meta).shape
+        return shape if shape is not None and _fits(shape, node.outputs) else _tupled(node.outputs)
 
 
-def _origin_name(meta: dict[str, object] | None) -> str:
-    origin = (meta or {}).get(META)
-    return origin.name if isinstance(origin, Origin) else ""
+def _origin(meta: dict[str, object] | None) -> Origin:
+    found = (meta or {}).get(META)
+    return found if isinstance(found, Origin) else Origin()
