@@ -1,0 +1,333 @@
+"""Hub -> HLO: what is done element by element."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+
+from ....passes.demands import dtype_of, required
+from ....passes.errors import Unsupported
+from ....passes.graph import Node, Value
+from ....passes.rewrite import Builder, Rule, collect, combine, rule
+from ....passes.types import DType
+from .tools import aligned, compare, convert, fill, flag, largest, like, scalar, sizes_of, spread, word
+
+_UNARY = {
+    "Abs": "abs",
+    "BitwiseNot": "not",
+    "Ceil": "ceil",
+    "Cos": "cosine",
+    "Erf": "erf",
+    "Exp": "exponential",
+    "Floor": "floor",
+    "Log": "log",
+    "Neg": "negate",
+    "Not": "not",
+    "Round": "round-nearest-even",
+    "Sigmoid": "logistic",
+    "Sign": "sign",
+    "Sin": "sine",
+    "Sqrt": "sqrt",
+    "Tan": "tan",
+    "Tanh": "tanh",
+}
+_BINARY = {
+    "Add": "add",
+    "And": "and",
+    "BitwiseAnd": "and",
+    "BitwiseOr": "or",
+    "BitwiseXor": "xor",
+    "Div": "divide",
+    "Mul": "multiply",
+    "Or": "or",
+    "Sub": "subtract",
+    "Xor": "xor",
+}
+_COMPARED = {"Equal": "EQ", "Greater": "GT", "GreaterOrEqual": "GE", "Less": "LT", "LessOrEqual": "LE"}
+_VARIADIC = {"Max": "maximum", "Min": "minimum", "Sum": "add", "Mean": "add"}
+
+
+def values_of(node: Node) -> list[Value]:
+    return [value for value in node.inputs if value is not None]
+
+
+@rule("", *_UNARY)
+def unary(op: Builder, node: Node) -> Value:
+    return op.call(_UNARY[node.op_type], required(node, 0))
+
+
+@rule("", *_BINARY)
+def binary(op: Builder, node: Node) -> Value:
+    return op.call(_BINARY[node.op_type], *aligned(op, node, [required(node, 0), required(node, 1)]))
+
+
+@rule("", *_COMPARED)
+def comparison(op: Builder, node: Node) -> Value:
+    a, b = aligned(op, node, [required(node, 0), required(node, 1)])
+    return compare(op, a, b, _COMPARED[node.op_type])
+
+
+@rule("", *_VARIADIC)
+def variadic(op: Builder, node: Node) -> Value:
+    found = aligned(op, node, values_of(node))
+    made = functools.reduce(lambda a, b: op.call(_VARIADIC[node.op_type], a, b), found)
+    return op.divide(made, like(op, node, len(found), made)) if node.op_type == "Mean" and len(found) > 1 else made
+
+
+@rule("", "Identity", "Dropout")
+def identity(op: Builder, node: Node) -> Value | list[Value]:
+    """Dropout drops nothing unless it is told to train."""
+    x = required(node, 0)
+    if node.op_type == "Identity":
+        return x
+    training = node.input(2)
+    if training is not None and (training.data is None or bool(training.data.numpy())):
+        ratio = node.input(1)
+        if ratio is None or ratio.data is None or float(ratio.data.numpy()) != 0:
+            raise Unsupported(node, "it drops at random while it trains")
+    if len(node.outputs) == 1:
+        return x
+    return [x, fill(op, scalar(op, True, DType.BOOL), sizes_of(node, x))]
+
+
+@rule("", "Mod")
+def modulo(op: Builder, node: Node) -> Value:
+    """HLO's remainder has the sign of the dividend, as with `fmod`; otherwise it has that of the divisor."""
+    a, b = aligned(op, node, [required(node, 0), required(node, 1)])
+    left = op.remainder(a, b)
+    if flag(node, "fmod") or not dtype_of(node, a).is_signed:
+        return left
+    zero = like(op, node, 0, a)
+    unlike = compare(op, compare(op, left, zero, "LT"), compare(op, b, zero, "LT"), "NE")
+    other = op.call("and", unlike, compare(op, left, zero, "NE"))
+    return op.select(other, op.add(left, b), left)
+
+
+@rule("", "Pow")
+def power(op: Builder, node: Node) -> Value:
+    """The result has the type of the base, whatever the type of the exponent."""
+    base, exponent = aligned(op, node, [required(node, 0), required(node, 1)])
+    kind, other = dtype_of(node, base), dtype_of(node, exponent)
+    if exponent.data is None and exponent.producer is not None and exponent.producer.op_type == "broadcast":
+        source = exponent.producer.inputs[0]
+        number = None if source is None or source.data is None or source.data.size != 1 else source.data.numpy().item()
+        if number == 2:
+            return op.multiply(base, base)
+    if kind.is_float or other.is_integer:
+        return op.power(base, convert(op, exponent, kind))
+    raised = op.power(convert(op, base, DType.FLOAT64), convert(op, exponent, DType.FLOAT64))
+    return convert(op, raised, kind)
+
+
+@rule("", "Reciprocal")
+def reciprocal(op: Builder, node: Node) -> Value:
+    x = required(node, 0)
+    return op.divide(like(op, node, 1, x), x)
+
+
+@rule("", "Where")
+def where(op: Builder, node: Node) -> Value:
+    return op.select(*aligned(op, node, [required(node, index) for index in range(3)]))
+
+
+@rule("", "IsNaN")
+def is_nan(op: Builder, node: Node) -> Value:
+    x = required(node, 0)
+    return compare(op, x, x, "NE")
+
+
+@rule("", "IsInf")
+def is_inf(op: Builder, node: Node) -> Value:
+    x = required(node, 0)
+    below, above = flag(node, "detect_negative", 1), flag(node, "detect_positive", 1)
+    if below and above:
+        return compare(op, op.abs(x), like(op, node, math.inf, x), "EQ")
+    if not below and not above:
+        return fill(op, scalar(op, False, DType.BOOL), sizes_of(node, x))
+    return compare(op, x, like(op, node, math.inf if above else -math.inf, x), "EQ")
+
+
+@rule("", "BitShift")
+def bit_shift(op: Builder, node: Node) -> Value:
+    """By the width and more everything is shifted out, on both sides; signed ones keep their sign to the right."""
+    a, b = aligned(op, node, [required(node, 0), required(node, 1)])
+    right = "shift-right-arithmetic" if dtype_of(node, a).is_signed else "shift-right-logical"
+    return op.call("shift-left" if word(node, "direction", "") == "LEFT" else right, a, b)
+
+
+# functions that XLA's CPU has no code for ----------------------------------------------------------
+
+
+def _one(op: Builder, node: Node, x: Value) -> Value:
+    return like(op, node, 1, x)
+
+
+def _asin(op: Builder, node: Node, x: Value) -> Value:
+    """2 atan2(x, 1 + sqrt((1 - x)(1 + x)))"""
+    one = _one(op, node, x)
+    root = op.sqrt(op.multiply(op.subtract(one, x), op.add(one, x)))
+    return op.multiply(like(op, node, 2, x), op.atan2(x, op.add(one, root)))
+
+
+def _acos(op: Builder, node: Node, x: Value) -> Value:
+    """2 atan2(sqrt(1 - x), sqrt(1 + x))"""
+    one = _one(op, node, x)
+    angle = op.atan2(op.sqrt(op.subtract(one, x)), op.sqrt(op.add(one, x)))
+    return op.multiply(like(op, node, 2, x), angle)
+
+
+def _atan(op: Builder, node: Node, x: Value) -> Value:
+    return op.atan2(x, _one(op, node, x))
+
+
+def _acosh(op: Builder, node: Node, x: Value) -> Value:
+    """log(x + sqrt(x - 1) sqrt(x + 1)); the roots apart, so that nothing overflows on the way."""
+    one = _one(op, node, x)
+    roots = op.multiply(op.sqrt(op.subtract(x, one)), op.sqrt(op.add(x, one)))
+    large = compare(op, x, like(op, node, largest(dtype_of(node, x)) / 4, x), "GT")
+    doubled = op.add(op.log(x), like(op, node, math.log(2), x))
+    return op.select(large, doubled, op.log(op.add(x, roots)))
+
+
+def _asinh(op: Builder, node: Node, x: Value) -> Value:
+    """sign(x) log1p(|x| + x^2 / (1 + sqrt(x^2 + 1))); log(2|x|) where x^2 overflows."""
+    one, size = _one(op, node, x), op.abs(x)
+    square = op.multiply(x, x)
+    more = op.divide(square, op.add(one, op.sqrt(op.add(square, one))))
+    small = op.call("log-plus-one", op.add(size, more))
+    large = op.add(op.log(size), like(op, node, math.log(2), x))
+    limit = like(op, node, math.sqrt(largest(dtype_of(node, x))) / 2, x)
+    return op.multiply(op.sign(x), op.select(compare(op, size, limit, "GT"), large, small))
+
+
+def _atanh(op: Builder, node: Node, x: Value) -> Value:
+    """(log1p(x) - log1p(-x)) / 2"""
+    difference = op.subtract(op.call("log-plus-one", x), op.call("log-plus-one", op.negate(x)))
+    return op.multiply(like(op, node, 0.5, x), difference)
+
+
+def _halves(op: Builder, node: Node, x: Value) -> tuple[Value, Value]:
+    """exp(x) / 2 and exp(-x) / 2, which overflow no earlier than their sum."""
+    half = like(op, node, 0.5, x)
+    root, other = op.exponential(op.multiply(x, half)), op.exponential(op.multiply(op.negate(x), half))
+    return op.multiply(op.multiply(root, half), root), op.multiply(op.multiply(other, half), other)
+
+
+def _cosh(op: Builder, node: Node, x: Value) -> Value:
+    return op.add(*_halves(op, node, x))
+
+
+def _sinh(op: Builder, node: Node, x: Value) -> Value:
+    """(e + e / (e + 1)) / 2 with e = exp(x) - 1 for small x, where a difference of powers loses its digits."""
+    less = op.call("exponential-minus-one", x)
+    near = op.multiply(like(op, node, 0.5, x), op.add(less, op.divide(less, op.add(less, _one(op, node, x)))))
+    small = compare(op, op.abs(x), _one(op, node, x), "LT")
+    return op.select(small, near, op.subtract(*_halves(op, node, x)))
+
+
+_COMPOSED: dict[str, Callable[[Builder, Node, Value], Value]] = {
+    "Acos": _acos,
+    "Acosh": _acosh,
+    "Asin": _asin,
+    "Asinh": _asinh,
+    "Atan": _atan,
+    "Atanh": _atanh,
+    "Cosh": _cosh,
+    "Sinh": _sinh,
+}
+
+
+def _composed(build: Callable[[Builder, Node, Value], Value]) -> Rule:
+    return lambda op, node: build(op, node, required(node, 0))
+
+
+# activations --------------------------------------------------------------------------------------
+
+
+@rule("", "Relu")
+def relu(op: Builder, node: Node) -> Value:
+    x = required(node, 0)
+    return op.maximum(x, like(op, node, 0, x))
+
+
+@rule("", "Clip")
+def clip(op: Builder, node: Node) -> Value:
+    """`clamp`, which takes the upper bound where the bounds cross, as ONNX does."""
+    x, low, high = required(node, 0), node.input(1), node.input(2)
+    if low is not None and high is not None and low.rank == high.rank == 0:
+        return op.clamp(low, x, high)
+    shape = x.tensor.static_shape or ()
+    x = x if low is None else op.maximum(x, spread(op, node, low, shape))
+    return x if high is None else op.minimum(x, spread(op, node, high, shape))
+
+
+@rule("", "LeakyRelu")
+def leaky_relu(op: Builder, node: Node) -> Value:
+    x = required(node, 0)
+    return _below_zero(op, node, x, op.multiply(x, like(op, node, node.attributes.get("alpha", 0.01), x)))
+
+
+@rule("", "PRelu")
+def prelu(op: Builder, node: Node) -> Value:
+    x, slope = aligned(op, node, [required(node, 0), required(node, 1)])
+    return _below_zero(op, node, x, op.multiply(x, slope))
+
+
+def _below_zero(op: Builder, node: Node, x: Value, other: Value) -> Value:
+    return op.select(compare(op, x, like(op, node, 0, x), "LT"), other, x)
+
+
+@rule("", "Elu", "Celu", "Selu")
+def elu(op: Builder, node: Node) -> Value:
+    """alpha (exp(x) - 1) below 0; Celu: of x / alpha; Selu: all times gamma."""
+    x = required(node, 0)
+    usual = 1.6732631921768188 if node.op_type == "Selu" else 1.0
+    alpha = like(op, node, node.attributes.get("alpha", usual), x)
+    inside = op.divide(x, alpha) if node.op_type == "Celu" else x
+    below = op.multiply(alpha, op.call("exponential-minus-one", inside))
+    made = op.select(compare(op, x, like(op, node, 0, x), "LT"), below, x)
+    if node.op_type == "Selu":
+        made = op.multiply(like(op, node, node.attributes.get("gamma", 1.0507010221481323), x), made)
+    return made
+
+
+@rule("", "HardSigmoid")
+def hard_sigmoid(op: Builder, node: Node) -> Value:
+    x = required(node, 0)
+    dtype = dtype_of(node, x)
+    alpha, beta = (node.attributes.get(name, usual) for name, usual in (("alpha", 0.2), ("beta", 0.5)))
+    line = op.add(op.multiply(x, like(op, node, alpha, x)), like(op, node, beta, x))
+    return op.clamp(scalar(op, 0, dtype), line, scalar(op, 1, dtype))
+
+
+@rule("", "Softplus")
+def softplus(op: Builder, node: Node) -> Value:
+    """max(x, 0) + log1p(exp(-|x|))"""
+    x = required(node, 0)
+    rest = op.call("log-plus-one", op.exponential(op.negate(op.abs(x))))
+    return op.add(op.maximum(x, like(op, node, 0, x)), rest)
+
+
+@rule("", "Softsign")
+def softsign(op: Builder, node: Node) -> Value:
+    x = required(node, 0)
+    return op.divide(x, op.add(op.abs(x), like(op, node, 1, x)))
+
+
+@rule("", "Swish")
+def swish(op: Builder, node: Node) -> Value:
+    """x sigmoid(alpha x)"""
+    x = required(node, 0)
+    alpha = node.attributes.get("alpha", 1.0)
+    return op.multiply(x, op.logistic(x if alpha == 1.0 else op.multiply(x, like(op, node, alpha, x))))
+
+
+@rule("", "ThresholdedRelu")
+def thresholded_relu(op: Builder, node: Node) -> Value:
+    x = required(node, 0)
+    above = compare(op, x, like(op, node, node.attributes.get("alpha", 1.0), x), "GT")
+    return op.select(above, x, like(op, node, 0, x))
+
+
+RULES = combine(collect(globals()), {("", name): [_composed(build)] for name, build in _COMPOSED.items()})

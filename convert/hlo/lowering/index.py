@@ -1,0 +1,259 @@
+"""Hub -> HLO: gathers and scatters. HLO clamps what is out of bounds and drops updates there; ONNX has neither."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+from ....passes.demands import dtype_of, rank_of, required
+from ....passes.errors import Unsupported
+from ....passes.graph import Graph, Node, Value
+from ....passes.rewrite import Builder, collect, rule
+from ....passes.types import DType, TensorType
+from .tools import (
+    applied,
+    axis_of,
+    binary,
+    broadcast,
+    compare,
+    convert,
+    cut,
+    fill,
+    iota,
+    join,
+    like,
+    negative_counted,
+    pick,
+    reshape,
+    scalar,
+    sizes_of,
+    take,
+    word,
+)
+
+
+@rule("", "Gather")
+def gather(op: Builder, node: Node) -> Value:
+    """A slice where one index is known, a dynamic slice where it isn't, else a gather."""
+    x, indices = required(node, 0), required(node, 1)
+    have = sizes_of(node, x)
+    axis = axis_of(node, node.attributes.get("axis", 0), len(have))
+    known = indices.array()
+    if known is not None and known.size and known.ndim <= 1:
+        places = [int(place) + have[axis] * (place < 0) for place in known.reshape(-1)]
+        if all(0 <= place < have[axis] for place in places) and (len(places) == 1 or _is_run(places)):
+            picked = pick(op, node, x, axis, places)
+            return picked if known.ndim else reshape(op, picked, have[:axis] + have[axis + 1 :])
+    return take(op, node, x, axis, negative_counted(op, node, indices, have[axis]))
+
+
+def _is_run(places: list[int]) -> bool:
+    step = places[1] - places[0]
+    return step != 0 and all(b - a == step for a, b in pairwise(places))
+
+
+@rule("", "GatherElements")
+def gather_elements(op: Builder, node: Node) -> Value:
+    """The other dimensions go along with the indices', of which there may be fewer."""
+    x, indices = required(node, 0), required(node, 1)
+    wanted, rank = sizes_of(node, indices), rank_of(node, x)
+    axis = axis_of(node, node.attributes.get("axis", 0), rank)
+    size = sizes_of(node, x)[axis]
+    for at in range(rank):
+        if at != axis:
+            x = cut(op, node, x, at, 0, wanted[at])
+    return along(op, x, negative_counted(op, node, indices, size), axis)
+
+
+def along(op: Builder, x: Value, indices: Value, axis: int) -> Value:
+    """`numpy.take_along_axis`: as many other dimensions of the same sizes, indices not negative."""
+    rank = x.rank or 0
+    others = tuple(at for at in range(rank) if at != axis)
+    return op.gather(
+        x,
+        indices,
+        offset_dims=(),
+        collapsed_slice_dims=(axis,),
+        start_index_map=(axis,),
+        operand_batching_dims=others,
+        start_indices_batching_dims=others,
+        index_vector_dim=rank,
+        slice_sizes=(1,) * rank,
+    )
+
+
+def _from_front(op: Builder, node: Node, indices: Value, sizes: tuple[int, ...]) -> Value:
+    """Vectors of indices (along the last dimension) into dimensions of these sizes, counted from the front."""
+    shape = sizes_of(node, indices)
+    dtype = dtype_of(node, indices)
+    known = indices.array()
+    if known is not None and (known >= 0).all():
+        return indices
+    whole = broadcast(op, op.const(list(sizes), dtype), shape, (len(shape) - 1,))
+    return op.select(compare(op, indices, like(op, node, 0, indices), "LT"), op.add(indices, whole), indices)
+
+
+@rule("", "GatherND")
+def gather_nd(op: Builder, node: Node) -> Value:
+    x, indices = required(node, 0), required(node, 1)
+    have, shape = sizes_of(node, x), sizes_of(node, indices)
+    batch = node.attributes.get("batch_dims", 0)
+    parts = shape[-1]
+    indexed = tuple(range(batch, batch + parts))
+    kept = len(have) - batch - parts
+    slices = tuple(1 if at < batch + parts else size for at, size in enumerate(have))
+    first = len(shape) - 1
+    return op.gather(
+        x,
+        _from_front(op, node, indices, have[batch : batch + parts]),
+        offset_dims=tuple(range(first, first + kept)),
+        collapsed_slice_dims=indexed,
+        start_index_map=indexed,
+        operand_batching_dims=tuple(range(batch)) or None,
+        start_indices_batching_dims=tuple(range(batch)) or None,
+        index_vector_dim=first,
+        slice_sizes=slices,
+    )
+
+
+# scatters -----------------------------------------------------------------------------------------
+
+_REDUCTIONS = {"add": "add", "mul": "multiply", "max": "maximum", "min": "minimum"}
+
+
+def _combining(op: Builder, node: Node, dtype: DType) -> Graph:
+    """What a scatter does with what is there and an update."""
+    reduction = word(node, "reduction", "none")
+    if reduction != "none":
+        if reduction not in _REDUCTIONS:
+            raise Unsupported(node, f"reduction={reduction!r}")
+        return binary(op, _REDUCTIONS[reduction], dtype)
+    return _second(op, dtype)
+
+
+def _second(op: Builder, dtype: DType) -> Graph:
+    """The update, whatever was there."""
+    region = op.region("second")
+    region.input("a", TensorType(dtype, ()))
+    region.graph.outputs = [region.input("b", TensorType(dtype, ()))]
+    return region.graph
+
+
+def _scatter(op: Builder, node: Node, values: list[Value], **attributes: Any) -> Value:
+    combine = _combining(op, node, dtype_of(node, values[0]))
+    return applied(op, "scatter", {"to_apply": combine}, values, **attributes)
+
+
+@rule("", "ScatterElements")
+def scatter_elements(op: Builder, node: Node) -> Value:
+    """Dimensions of the same sizes go along; along others the position is a part of the index."""
+    x, indices, updates = (required(node, index) for index in range(3))
+    have, shape = sizes_of(node, x), sizes_of(node, indices)
+    axis = axis_of(node, node.attributes.get("axis", 0), len(have))
+    if 0 in shape:
+        return x
+    mapped = [at for at in range(len(have)) if at == axis or have[at] != shape[at]]
+    along_ = tuple(at for at in range(len(have)) if at not in mapped)
+    indices = negative_counted(op, node, indices, have[axis])
+    parts = [indices if at == axis else iota(op, shape, at, dtype_of(node, indices)) for at in mapped]
+    rank = len(shape)
+    vectors = join(op, [reshape(op, part, (*shape, 1)) for part in parts], rank) if len(parts) > 1 else parts[0]
+    return _scatter(
+        op,
+        node,
+        [x, vectors, updates],
+        update_window_dims=(),
+        inserted_window_dims=tuple(mapped),
+        scatter_dims_to_operand_dims=tuple(mapped),
+        **_along(along_),
+        index_vector_dim=rank,
+    )
+
+
+def _along(dims: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
+    return {"input_batching_dims": dims, "scatter_indices_batching_dims": dims} if dims else {}
+
+
+@rule("", "ScatterND")
+def scatter_nd(op: Builder, node: Node) -> Value:
+    x, indices, updates = (required(node, index) for index in range(3))
+    have, shape = sizes_of(node, x), sizes_of(node, indices)
+    parts, first = shape[-1], len(shape) - 1
+    if 0 in shape[:-1]:
+        return x
+    return _scatter(
+        op,
+        node,
+        [x, _from_front(op, node, indices, have[:parts]), updates],
+        update_window_dims=tuple(range(first, first + len(have) - parts)),
+        inserted_window_dims=tuple(range(parts)),
+        scatter_dims_to_operand_dims=tuple(range(parts)),
+        index_vector_dim=first,
+    )
+
+
+# sequences in batches -----------------------------------------------------------------------------
+
+
+@rule("", "ReverseSequence")
+def reverse_sequence(op: Builder, node: Node) -> Value:
+    """Along each sequence, step t is step length - 1 - t, as long as that is one."""
+    x, lengths = required(node, 0), required(node, 1)
+    time, batch = node.attributes.get("time_axis", 0), node.attributes.get("batch_axis", 1)
+    return reversed_steps(op, node, x, lengths, time, batch)
+
+
+def reversed_steps(op: Builder, node: Node, x: Value, lengths: Value, time: int, batch: int) -> Value:
+    """Each sequence of a batch turned round as far as it is long (int64 [batch])."""
+    have = sizes_of(node, x)
+    shape = (have[batch], have[time])
+    steps = iota(op, shape, 1)
+    length = broadcast(op, convert(op, lengths, DType.INT64), shape, (0,))
+    back = op.subtract(op.subtract(length, like(op, node, 1, length)), steps)
+    indices = op.select(compare(op, steps, length, "LT"), back, steps)
+    if time < batch:
+        indices = op.transpose(indices, dimensions=(1, 0))
+    at = 1 if time < batch else 0  # of the batch among the indices
+    offsets = tuple(place for place in range(len(have)) if place not in (time, batch))
+    return op.gather(
+        x,
+        indices,
+        offset_dims=offsets,
+        collapsed_slice_dims=(time,),
+        start_index_map=(time,),
+        operand_batching_dims=(batch,),
+        start_indices_batching_dims=(at,),
+        index_vector_dim=2,
+        slice_sizes=tuple(1 if place in (time, batch) else size for place, size in enumerate(have)),
+    )
+
+
+@rule("", "TensorScatter")
+def tensor_scatter(op: Builder, node: Node) -> Value:
+    """Steps of a cache overwritten, in each batch from its own index on; `circular` begins again at the front."""
+    cache, update = required(node, 0), required(node, 1)
+    have, new = sizes_of(node, cache), sizes_of(node, update)
+    axis = axis_of(node, node.attributes.get("axis", -2), len(have))
+    starts = node.input(2)
+    if starts is None:
+        starts = fill(op, scalar(op, 0, DType.INT64), (have[0],))
+    shape = (have[0], new[axis])
+    places = op.add(broadcast(op, starts, shape, (0,)), iota(op, shape, 1))
+    if word(node, "mode", "linear") == "circular":
+        places = op.remainder(places, like(op, node, have[axis], places))
+    order = [0, axis, *(at for at in range(1, len(have)) if at != axis)]
+    return applied(
+        op,
+        "scatter",
+        {"to_apply": _second(op, dtype_of(node, cache))},
+        [cache, places, update if order == sorted(order) else op.transpose(update, dimensions=tuple(order))],
+        update_window_dims=tuple(range(2, len(have))),
+        inserted_window_dims=(axis,),
+        scatter_dims_to_operand_dims=(axis,),
+        input_batching_dims=(0,),
+        scatter_indices_batching_dims=(0,),
+        index_vector_dim=2,
+    )
+
+
+RULES = collect(globals())

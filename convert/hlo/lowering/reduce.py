@@ -1,0 +1,197 @@
+"""Hub -> HLO: reductions, searches for the largest, running sums."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from ....passes.demands import dtype_of, rank_of, required
+from ....passes.graph import Graph, Node, Value
+from ....passes.rewrite import Builder, collect, rule
+from ....passes.types import DType, TensorType
+from ..text.tree import WindowDim
+from .tools import (
+    applied,
+    axis_of,
+    compare,
+    convert,
+    cut,
+    flag,
+    fold,
+    ints_of,
+    iota,
+    kept,
+    like,
+    limits,
+    reshape,
+    scalar,
+    sizes_of,
+    spread,
+    wide,
+    window_fold,
+)
+
+Step = Callable[[Builder, Node, Value, int], Value]
+
+
+def _as_is(op: Builder, node: Node, x: Value, count: int) -> Value:
+    return x
+
+
+def _abs(op: Builder, node: Node, x: Value, count: int) -> Value:
+    return op.abs(x) if dtype_of(node, x).is_signed else x
+
+
+def _square(op: Builder, node: Node, x: Value, count: int) -> Value:
+    return op.multiply(x, x)
+
+
+def _log(op: Builder, node: Node, x: Value, count: int) -> Value:
+    return op.log(x)
+
+
+def _sqrt(op: Builder, node: Node, x: Value, count: int) -> Value:
+    return op.sqrt(x)
+
+
+def _share(op: Builder, node: Node, x: Value, count: int) -> Value:
+    return op.divide(x, like(op, node, count, x))
+
+
+_REDUCTIONS: dict[str, tuple[Step, str, Step]] = {
+    # what is done to each element, how they are folded, what is done to the result (which is told their number)
+    "ReduceL1": (_abs, "add", _as_is),
+    "ReduceL2": (_square, "add", _sqrt),
+    "ReduceLogSum": (_as_is, "add", _log),
+    "ReduceMax": (_as_is, "maximum", _as_is),
+    "ReduceMean": (_as_is, "add", _share),
+    "ReduceMin": (_as_is, "minimum", _as_is),
+    "ReduceProd": (_as_is, "multiply", _as_is),
+    "ReduceSum": (_as_is, "add", _as_is),
+    "ReduceSumSquare": (_square, "add", _as_is),
+}
+_OF_FLOATS = frozenset(["ReduceL2", "ReduceLogSum", "ReduceLogSumExp"])
+
+
+def _axes(node: Node, rank: int) -> list[int]:
+    stated = ints_of(node, 1, "axes")
+    if not stated:
+        return [] if flag(node, "noop_with_empty_axes") else list(range(rank))
+    return sorted(axis_of(node, axis, rank) for axis in stated)
+
+
+def _finished(op: Builder, node: Node, x: Value, axes: list[int], result: Value) -> Value:
+    """A reduction with the dimensions that are to be kept, in the type that it is to have."""
+    result = convert(op, result, dtype_of(node, required(node, 0)))
+    return reshape(op, result, kept(sizes_of(node, x), axes)) if flag(node, "keepdims", 1) else result
+
+
+def _working(op: Builder, node: Node) -> Value:
+    """The input in the type in which it is reckoned: sums of short floats in float32, roots of integers in float64."""
+    x = required(node, 0)
+    dtype = dtype_of(node, x)
+    if dtype.is_integer and node.op_type in _OF_FLOATS:
+        return convert(op, x, DType.FLOAT64)
+    return x if node.op_type in ("ReduceMax", "ReduceMin") else convert(op, x, wide(dtype))
+
+
+@rule("", *_REDUCTIONS)
+def reduce_(op: Builder, node: Node) -> Value:
+    before, kind, after = _REDUCTIONS[node.op_type]
+    x = _working(op, node)
+    have = sizes_of(node, x)
+    axes = _axes(node, len(have))
+    count = math.prod(have[axis] for axis in axes)
+    result = fold(op, node, before(op, node, x, count), axes, kind)
+    return _finished(op, node, x, axes, after(op, node, result, count))
+
+
+@rule("", "ReduceLogSumExp")
+def log_sum_exp(op: Builder, node: Node) -> Value:
+    """log(sum(exp(x - m))) + m, m the largest x where it is finite."""
+    x = _working(op, node)
+    have = sizes_of(node, x)
+    axes = _axes(node, len(have))
+    most = fold(op, node, x, axes, "maximum")
+    most = op.select(op.call("is-finite", most), most, like(op, node, 0, most))
+    powers = op.exponential(op.subtract(x, spread(op, node, reshape(op, most, kept(have, axes)), have)))
+    return _finished(op, node, x, axes, op.add(op.log(fold(op, node, powers, axes, "add")), most))
+
+
+# the largest --------------------------------------------------------------------------------------
+
+
+def _better(op: Builder, dtype: DType, direction: str, last: bool) -> Graph:
+    """Of two (element, index) the one that is larger (NaN is), of equal ones the first, or the last."""
+    region = op.region("better")
+    kinds = (dtype, DType.INT64)
+    a, i, b, j = (region.input(name, TensorType(kinds[at % 2], ())) for at, name in enumerate(("a", "i", "b", "j")))
+    ahead = compare(region, a, b, direction)
+    if dtype.is_float:
+        ahead = region.call("or", ahead, compare(region, a, a, "NE"))
+    tie = region.call("and", compare(region, a, b, "EQ"), compare(region, i, j, "GT" if last else "LT"))
+    chosen = region.call("or", ahead, tie)
+    region.graph.outputs = [region.select(ahead, a, b), region.select(chosen, i, j)]
+    return region.graph
+
+
+@rule("", "ArgMax", "ArgMin")
+def arg_max(op: Builder, node: Node) -> Value:
+    x = required(node, 0)
+    have, dtype = sizes_of(node, x), dtype_of(node, x)
+    axis = axis_of(node, node.attributes.get("axis", 0), len(have))
+    largest = node.op_type == "ArgMax"
+    region = _better(op, dtype, "GT" if largest else "LT", flag(node, "select_last_index"))
+    start = scalar(op, limits(dtype)[0 if largest else 1], dtype)
+    values = [x, iota(op, have, axis), start, scalar(op, 0, DType.INT64)]
+    _, index = applied(op, "reduce", {"to_apply": region}, values, 2, dimensions=(axis,))
+    return reshape(op, index, kept(have, [axis])) if flag(node, "keepdims", 1) else index
+
+
+@rule("", "TopK")
+def top_k(op: Builder, node: Node) -> list[Value]:
+    """A stable sort with the positions beside, of which the first k are taken; -0 and 0 tie."""
+    x = required(node, 0)
+    have, dtype = sizes_of(node, x), dtype_of(node, x)
+    axis = axis_of(node, node.attributes.get("axis", -1), len(have))
+    wanted = ints_of(node, 1, "number of elements")
+    assert wanted is not None
+    region = op.region("before")
+    a, b = (region.input(name, TensorType(dtype, ())) for name in ("a", "b"))
+    for name in ("i", "j"):
+        region.input(name, TensorType(DType.INT64, ()))
+    total = None
+    if dtype.is_float:
+        zero, total = scalar(region, 0, dtype), "TOTALORDER"
+        a, b = (region.select(compare(region, value, zero, "EQ"), zero, value) for value in (a, b))
+    direction = "GT" if flag(node, "largest", 1) else "LT"
+    region.graph.outputs = [region.compare(a, b, direction=direction, type=total)]
+    values = [x, iota(op, have, axis)]
+    made = applied(op, "sort", {"to_apply": region.graph}, values, 2, dimensions=(axis,), is_stable=True)
+    return [cut(op, node, value, axis, 0, wanted[0]) for value in made]
+
+
+# running sums -------------------------------------------------------------------------------------
+
+
+@rule("", "CumSum", "CumProd")
+def cumulative(op: Builder, node: Node) -> Value:
+    """A window that reaches back to the beginning."""
+    x = required(node, 0)
+    dtype = dtype_of(node, x)
+    axes = ints_of(node, 1, "axis")
+    assert axes is not None
+    axis = axis_of(node, axes[0], rank_of(node, x))
+    size = sizes_of(node, x)[axis]
+    if size == 0:
+        return x
+    exclusive = flag(node, "exclusive")
+    ends = (size - 1 + exclusive, -int(exclusive))
+    low, high = ends[::-1] if flag(node, "reverse") else ends
+    window = [WindowDim(1)] * rank_of(node, x)
+    window[axis] = WindowDim(size, 1, low, high)
+    kind = "add" if node.op_type == "CumSum" else "multiply"
+    return convert(op, window_fold(op, node, convert(op, x, wide(dtype)), window, kind), dtype)
+
+
+RULES = collect(globals())

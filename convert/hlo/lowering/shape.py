@@ -1,0 +1,302 @@
+"""Hub -> HLO: what only gives elements another place: reshapes, transposes, slices, pads."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ....passes.demands import dtype_of, rank_of, required
+from ....passes.errors import InvalidModel, Unsupported
+from ....passes.graph import Node, Value
+from ....passes.protos import DTYPES
+from ....passes.rewrite import Builder, collect, rule
+from ....passes.tensor import TensorData
+from ....passes.types import DType
+from ..text.tree import SliceDim
+from .tools import (
+    Results,
+    axis_of,
+    broadcast,
+    compare,
+    constant,
+    convert,
+    cut,
+    cut_all,
+    fill,
+    flag,
+    ints_of,
+    iota,
+    join,
+    like,
+    pad,
+    pick,
+    reshape,
+    scalar,
+    sizes_of,
+    spread,
+    transpose,
+    word,
+)
+
+
+@rule("", "Shape")
+def shape(op: Builder, node: Node) -> Value:
+    have = sizes_of(node, required(node, 0))
+    part = slice(node.attributes.get("start", 0), node.attributes.get("end"))
+    return constant(op, np.asarray(have[part], np.int64), DType.INT64)
+
+
+@rule("", "Size")
+def size(op: Builder, node: Node) -> Value:
+    return scalar(op, math.prod(sizes_of(node, required(node, 0))), DType.INT64)
+
+
+@rule("", "Reshape")
+def reshaped(op: Builder, node: Node) -> Value:
+    x = required(node, 0)
+    wanted = ints_of(node, 1, "sizes")
+    have = sizes_of(node, x)
+    assert wanted is not None
+    if not flag(node, "allowzero"):
+        if any(size == 0 and at >= len(have) for at, size in enumerate(wanted)):
+            raise InvalidModel(f"{node!r}: a size of 0 stands for no dimension of {list(have)}")
+        wanted = [have[at] if size == 0 else size for at, size in enumerate(wanted)]
+    rest = math.prod(size for size in wanted if size != -1)
+    if -1 in wanted:
+        wanted = [math.prod(have) // max(rest, 1) if size == -1 else size for size in wanted]
+    if math.prod(wanted) != math.prod(have):
+        raise InvalidModel(f"{node!r}: {list(have)} hasn't the elements of {wanted}")
+    return reshape(op, x, wanted)
+
+
+@rule("", "Flatten")
+def flatten(op: Builder, node: Node) -> Value:
+    x = required(node, 0)
+    have = sizes_of(node, x)
+    axis = node.attributes.get("axis", 1)
+    axis = axis + len(have) if axis < 0 else axis
+    return reshape(op, x, (math.prod(have[:axis]), math.prod(have[axis:])))
+
+
+@rule("", "Squeeze", "Unsqueeze")
+def resized(op: Builder, node: Node) -> Value:
+    """Dimensions of size 1 taken away or put in."""
+    x = required(node, 0)
+    have = sizes_of(node, x)
+    axes = ints_of(node, 1, "axes")
+    if node.op_type == "Squeeze":
+        gone = [at for at, size in enumerate(have) if size == 1] if axes is None else axes
+        gone = [axis_of(node, axis, len(have)) for axis in gone]
+        if any(have[axis] != 1 for axis in gone):
+            raise InvalidModel(f"{node!r}: {list(have)} isn't of size 1 along {gone}")
+        return reshape(op, x, [size for at, size in enumerate(have) if at not in gone])
+    assert axes is not None
+    rank = len(have) + len(axes)
+    new = {axis_of(node, axis, rank) for axis in axes}
+    sizes = iter(have)
+    return reshape(op, x, [1 if at in new else next(sizes) for at in range(rank)])
+
+
+@rule("", "Transpose")
+def transposed(op: Builder, node: Node) -> Value:
+    x = required(node, 0)
+    order = node.attributes.get("perm")
+    return transpose(op, x, list(range(rank_of(node, x)))[::-1] if order is None else order)
+
+
+@rule("", "Expand")
+def expand(op: Builder, node: Node) -> Value:
+    x = required(node, 0)
+    wanted = ints_of(node, 1, "sizes")
+    assert wanted is not None
+    try:
+        joined = np.broadcast_shapes(sizes_of(node, x), tuple(wanted))
+    except ValueError:
+        raise InvalidModel(f"{node!r}: {x.name!r} doesn't broadcast to {wanted}") from None
+    return spread(op, node, x, joined)
+
+
+@rule("", "Tile")
+def tile(op: Builder, node: Node) -> Value:
+    """Each dimension gets another in front of it, along which it is repeated."""
+    x = required(node, 0)
+    have, repeats = sizes_of(node, x), ints_of(node, 1, "repeats")
+    assert repeats is not None
+    many = [(repeat, size) for repeat, size in zip(repeats, have, strict=True)]
+    inner: list[int] = []
+    places: list[int] = []
+    for repeat, size in many:
+        if repeat != 1:
+            inner.append(repeat)
+        places.append(len(inner))
+        inner.append(size)
+    return reshape(op, broadcast(op, x, inner, places), [repeat * size for repeat, size in many])
+
+
+@rule("", "Concat")
+def concat(op: Builder, node: Node) -> Value:
+    values = [value for value in node.inputs if value is not None]
+    axis = axis_of(node, node.attributes["axis"], rank_of(node, values[0]))
+    return join(op, values, axis)
+
+
+@rule("", "Split")
+def split(op: Builder, node: Node) -> list[Value]:
+    x = required(node, 0)
+    have = sizes_of(node, x)
+    axis = axis_of(node, node.attributes.get("axis", 0), len(have))
+    sizes = ints_of(node, 1, "sizes")
+    if sizes is None:
+        count = node.attributes.get("num_outputs", len(node.outputs))
+        chunk = -(-have[axis] // count)
+        sizes = [max(min(chunk, have[axis] - chunk * number), 0) for number in range(count)]
+    if sum(sizes) != have[axis] or len(sizes) != len(node.outputs):
+        raise InvalidModel(f"{node!r}: parts {sizes} of size {have[axis]} for {len(node.outputs)} outputs")
+    ends = np.cumsum(sizes).tolist()
+    return [cut(op, node, x, axis, end - size, end) for size, end in zip(sizes, ends, strict=True)]
+
+
+@rule("", "Slice")
+def slice_(op: Builder, node: Node) -> Value:
+    """A slice forwards; backwards its elements turned round."""
+    x = required(node, 0)
+    have = sizes_of(node, x)
+    axes = ints_of(node, 3, "axes")
+    starts, ends = ints_of(node, 1, "starts"), ints_of(node, 2, "ends")
+    steps = ints_of(node, 4, "steps")
+    assert starts is not None and ends is not None
+    axes = list(range(len(starts))) if axes is None else [axis_of(node, axis, len(have)) for axis in axes]
+    dims = [SliceDim(0, size) for size in have]
+    back: list[int] = []
+    for axis, start, end, step in zip(axes, starts, ends, steps or [1] * len(starts), strict=True):
+        if step == 0:
+            raise InvalidModel(f"{node!r}: a step of 0")
+        places = range(*slice(start, end, step).indices(have[axis]))
+        if step < 0:
+            places = places[::-1]
+            back += [axis] if len(places) > 1 else []
+        step = abs(step) if len(places) > 1 else 1
+        first = places[0] if places else 0
+        dims[axis] = SliceDim(first, places[-1] + 1 if places else 0, step)
+    x = cut_all(op, node, x, dims)
+    return op.reverse(x, dimensions=tuple(sorted(back))) if back else x
+
+
+@rule("", "Pad")
+def padded(op: Builder, node: Node) -> Value:
+    x = required(node, 0)
+    have, rank = sizes_of(node, x), rank_of(node, x)
+    pads, axes = ints_of(node, 1, "pads"), ints_of(node, 3, "axes")
+    assert pads is not None
+    axes = list(range(rank)) if axes is None else [axis_of(node, axis, rank) for axis in axes]
+    if len(pads) != 2 * len(axes):
+        raise InvalidModel(f"{node!r}: {len(pads)} pads for {len(axes)} axes")
+    ends = {axis: (pads[at], pads[at + len(axes)]) for at, axis in enumerate(axes)}
+    mode = word(node, "mode", "constant")
+    if mode == "constant":
+        filling = node.input(2)
+        value = scalar(op, 0, dtype_of(node, x)) if filling is None else reshape(op, filling, ())
+        return pad(op, x, value, [ends.get(axis, (0, 0)) for axis in range(rank)])
+    for axis, (low, high) in ends.items():
+        places = np.arange(max(-low, 0), have[axis] - max(-high, 0))
+        if not places.size and max(low, high) > 0:
+            raise Unsupported(node, f"it pads nothing along axis {axis}")
+        style = {"reflect": "reflect", "edge": "edge", "wrap": "wrap"}.get(mode)
+        if style is None:
+            raise Unsupported(node, f"mode={mode!r}")
+        widened = np.pad(places, (max(low, 0), max(high, 0)), mode=style)  # type: ignore[call-overload]
+        x = pick(op, node, x, axis, widened.tolist())
+    return x
+
+
+@rule("", "DepthToSpace", "SpaceToDepth")
+def blocks(op: Builder, node: Node) -> Value:
+    x = required(node, 0)
+    n, c, h, w = sizes_of(node, x)
+    size = node.attributes["blocksize"]
+    if node.op_type == "SpaceToDepth":
+        inner = reshape(op, x, (n, c, h // size, size, w // size, size))
+        return reshape(op, transpose(op, inner, (0, 3, 5, 1, 2, 4)), (n, c * size * size, h // size, w // size))
+    if word(node, "mode", "DCR") == "DCR":
+        inner = transpose(op, reshape(op, x, (n, size, size, c // (size * size), h, w)), (0, 3, 4, 1, 5, 2))
+    else:
+        inner = transpose(op, reshape(op, x, (n, c // (size * size), size, size, h, w)), (0, 1, 4, 2, 5, 3))
+    return reshape(op, inner, (n, c // (size * size), h * size, w * size))
+
+
+# made of nothing ----------------------------------------------------------------------------------
+
+
+@rule("", "ConstantOfShape")
+def constant_of_shape(op: Builder, node: Node) -> Value:
+    wanted = ints_of(node, 0, "sizes")
+    assert wanted is not None
+    value = node.attributes.get("value")
+    data = value if isinstance(value, TensorData) else TensorData.of(np.zeros(1, np.float32))
+    return fill(op, scalar(op, data.numpy().reshape(-1)[0], data.dtype), wanted)
+
+
+@rule("", "EyeLike")
+def eye_like(op: Builder, node: Node) -> Value:
+    x = required(node, 0)
+    have, to = sizes_of(node, x), node.attributes.get("dtype")
+    rows, columns = iota(op, have, 0), iota(op, have, 1)
+    k = node.attributes.get("k", 0)
+    if k:
+        rows = op.add(rows, like(op, node, k, rows))
+    return convert(op, compare(op, rows, columns, "EQ"), dtype_of(node, x) if to is None else DTYPES[to])
+
+
+@rule("", "Trilu")
+def trilu(op: Builder, node: Node) -> Value:
+    x, k = required(node, 0), node.input(1)
+    have = sizes_of(node, x)
+    rows, columns = (iota(op, have[-2:], at) for at in (0, 1))
+    offset = 0 if k is None else None if k.data is None else int(k.data.numpy().reshape(-1)[0])
+    if offset is None:
+        assert k is not None
+        rows = op.add(rows, fill(op, reshape(op, convert(op, k, DType.INT64), ()), have[-2:]))
+    elif offset:
+        rows = op.add(rows, like(op, node, offset, rows))
+    kept = compare(op, columns, rows, "GE" if flag(node, "upper", 1) else "LE")
+    return op.select(spread(op, node, kept, have), x, like(op, node, 0, x))
+
+
+@rule("", "Range")
+def range_(op: Builder, node: Node) -> Value:
+    """Of constants, longer than what is folded."""
+    if any(value is not None and value.data is None for value in node.inputs):
+        raise Unsupported(node, "its length is known only when the model runs")
+    start, limit, step = (required(node, index).data for index in range(3))
+    assert start is not None and limit is not None and step is not None
+    first, last, by = (data.numpy().reshape(()).item() for data in (start, limit, step))
+    count = max(math.ceil((last - first) / by), 0)
+    index = iota(op, (count,), 0, start.dtype)
+    return op.add(op.multiply(index, like(op, node, by, index)), like(op, node, first, index))
+
+
+@rule("", "OneHot")
+def one_hot(op: Builder, node: Node) -> Value:
+    """Indices below 0 count from the end; those beyond are nowhere."""
+    indices, values = required(node, 0), required(node, 2)
+    depth = ints_of(node, 1, "depth")
+    assert depth is not None
+    have = sizes_of(node, indices)
+    axis = axis_of(node, node.attributes.get("axis", -1), len(have) + 1)
+    whole = (*have[:axis], depth[0], *have[axis:])
+    places = convert(op, indices, DType.INT64)
+    below = compare(op, places, like(op, node, 0, places), "LT")
+    places = op.select(below, op.add(places, like(op, node, depth[0], places)), places)
+    places = broadcast(op, places, whole, [at for at in range(len(whole)) if at != axis])
+    hot = compare(op, places, iota(op, whole, axis), "EQ")
+    off, on = (reshape(op, cut(op, node, values, 0, at, at + 1), ()) for at in (0, 1))
+    return op.select(hot, fill(op, on, whole), fill(op, off, whole))
+
+
+@rule("", "NonZero", "Unique", "Compress", "NonMaxSuppression")
+def data_dependent(op: Builder, node: Node) -> Results:
+    raise Unsupported(node, "the sizes of its result are known only when the model runs")
+
+
+RULES = collect(globals())

@@ -1,0 +1,170 @@
+"""Hub -> HLO: every rule, and the walk that applies them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ....passes.errors import Unsupported
+from ....passes.graph import NOTES, Graph, Node, Value
+from ....passes.infer import infer
+from ....passes.pipeline import Pipeline
+from ....passes.rewrite import Builder, Rewriter, combine
+from ....passes.structure.branches import settle_branches
+from ....passes.structure.containers import plain_containers
+from ....passes.structure.sequences import SequencesToStacks
+from ....passes.structure.simplify import RemoveDead
+from ....passes.structure.slots import PruneSlots
+from ....passes.types import DType, TensorType
+from ... import folding
+from ...bodies import by_older, expanded
+from ..build import HLO
+from ..dialect import NAMES
+from ..infer import agree
+from ..infer_tools import text
+from . import branches, casts, elementwise, index, loops, products, reduce, shape
+
+_RULES = combine(
+    branches.RULES,
+    casts.RULES,
+    elementwise.RULES,
+    index.RULES,
+    loops.RULES,
+    products.RULES,
+    reduce.RULES,
+    shape.RULES,
+)
+_OLDER: dict[tuple[str, str], int] = {}
+"""Operators without a function body that are made of others under an opset of their domain: which one."""
+
+_WITHOUT_SEQUENCES = 10  # the newest opset that has neither sequences nor optionals
+
+
+@dataclass(slots=True)
+class Context:
+    """Knowledge of one conversion (`rewriter.context`): the scalar constants of each graph; results that are named."""
+
+    scalars: dict[tuple[Graph, DType, bytes], Value] = field(default_factory=dict)
+    results: set[Value] = field(default_factory=set)
+
+
+class Lowering(Builder):
+    """Builds HLO out of hub nodes; what a rule made must have the type that the hub's inference tells."""
+
+    def apply(self, node: Node) -> Sequence[Value]:
+        _check_types(node)
+        made = super().apply(node)
+        for old, new in zip(node.outputs, made, strict=True):
+            known = old.tensor.static_shape is not None and old.tensor.dtype is not None
+            if old.name and known and new.name and not agree(old.type, new.type):
+                raise Unsupported(node, f"{old.name!r} would be {text(new.type)}, not {text(old.type)}")
+        return made
+
+    def named(self, value: Value, name: str) -> Value:
+        """`value` as the result of this name; where it is one already, or none that is computed, a copy of it."""
+        results: set[Value] = self.rewriter.context.results
+        if value.producer is None or value in results:
+            value = self.call("copy", value)
+        self.rewriter.claimed.discard(value)
+        results.add(value)
+        return super().named(value, name)
+
+
+def _check_types(node: Node) -> None:
+    """
+    Raises:
+        Unsupported: a value that HLO can't hold.
+    """
+    for value in (*node.inputs, *node.outputs):
+        if value is None or value.type is None or not (value.name or value.data):
+            continue
+        if not isinstance(value.type, TensorType):
+            raise Unsupported(node, f"{value.name!r} is {value.type}; HLO has arrays only")
+        if value.type.dtype is not None and value.type.dtype not in NAMES:
+            raise Unsupported(node, f"HLO has no element type {value.type.dtype.value}")
+
+
+def folded(op: Builder, node: Node) -> list[Value] | None:
+    """The outputs as constants where all inputs are small constants; None otherwise. Tried before any other rule."""
+    folding.refine(node)
+    inputs = [value for value in node.inputs if value is not None]
+    if not inputs or node.regions or node.op_type in folding.DRAWING or not all(map(folding.is_small, inputs)):
+        return None
+    return folding.computed(op, node, folding.MOST_DATA)
+
+
+RULES = {key: [folded, *rules] for key, rules in _RULES.items()}
+"""The rules by operator. What has none goes through its function body, where ONNX defines one."""
+
+
+def _without_rule(op: Builder, node: Node) -> list[Value]:
+    made = folded(op, node)
+    if made is not None:
+        return made
+    graph = None
+    if not node.regions:
+        graph = expanded(node)
+        if graph is None and node.op in _OLDER:
+            graph = by_older(node, _OLDER[node.op])
+    if graph is None:
+        name = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
+        raise Unsupported(node, f"{name} has no HLO form")
+    found = iter(op.inline(graph, [value for value in node.inputs if value is not None]))
+    return [next(found) if value.name else Value("") for value in node.outputs]
+
+
+def _check_interface(graph: Graph) -> None:
+    for word, values in (("takes", graph.inputs), ("gives", graph.outputs)):
+        for value in values:
+            if value.type is not None and not isinstance(value.type, TensorType):
+                raise Unsupported(f"{value.name!r}", f"the model {word} {value.type}; HLO has arrays only")
+            if value.tensor.dtype is not None and value.tensor.dtype not in NAMES:
+                raise Unsupported(f"{value.name!r}", f"HLO has no element type {value.tensor.dtype.value}")
+    for value in graph.inputs:
+        if value.data is None and value.tensor.static_shape is None:
+            raise Unsupported(f"{value.name!r}", f"the input is {value.type}; HLO needs its sizes (--shape)")
+
+
+def _without_containers(graph: Graph) -> Graph:
+    """The same model with what sequences and optionals hold in place of them."""
+    if not any(
+        node.op_type.startswith("Optional")
+        or any(value.type is not None and not isinstance(value.type, TensorType) for value in node.outputs)
+        for _, node in graph.walk()
+    ):
+        return graph
+    try:
+        return plain_containers(graph, _WITHOUT_SEQUENCES)
+    except Unsupported as refusal:
+        raise Unsupported(refusal.node, refusal.reason.replace(f"opset {_WITHOUT_SEQUENCES}", "HLO")) from None
+
+
+def lower_graph(graph: Graph) -> Graph:
+    """A graph of dialect "hlo" that computes what a hub graph computes; the old one stays as it was.
+
+    An input that has a value is a constant afterwards: HLO has no defaults. `meta["notes"]` says so, and whatever
+    else the report should say.
+
+    Raises:
+        Unsupported: HLO can't express a node or a type, or a size is known only when the model runs.
+    """
+    source = graph.copy()
+    infer(source)
+    RemoveDead()(source)
+    _check_interface(source)
+    source = _without_containers(source)
+    source, settled = settle_branches(source)
+    steps = Pipeline((SequencesToStacks(), RemoveDead(), PruneSlots()))
+    while steps(source).modified:
+        infer(source)
+    rewriter = Rewriter(HLO, RULES, fallback=_without_rule, context=Context())
+    lowered = rewriter.run(source, Lowering)
+    RemoveDead()(lowered)
+    notes = [*lowered.meta.get(NOTES, ()), *settled, *rewriter.notes]
+    fixed = [value.name for value in lowered.inputs if value.data is not None]
+    if fixed:
+        notes.append(f"inputs with a default are constants: {', '.join(fixed)}")
+    lowered.inputs = [value for value in lowered.inputs if value.data is None]
+    if notes:
+        lowered.meta[NOTES] = notes
+    return lowered

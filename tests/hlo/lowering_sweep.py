@@ -1,0 +1,130 @@
+"""Recorded cases: raised, lowered to HLO, run by XLA, compared with the recorded outputs.
+
+python -m hlo.lowering_sweep [--cases nodes|releases] [--text] [part of a name ...]   (from the folder tests)
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from backedge.convert.hlo.lowering import lower_graph
+from backedge.convert.hlo.write import to_text
+from backedge.convert.onnx.raising import raise_graph
+from backedge.convert.onnx.read import read_model
+from backedge.passes.errors import BackedgeError
+from openvino_lowering.corpus import KINDS, Case
+from openvino_lowering.sweep import difference
+from openvino_lowering.worker import Worker
+
+RAISED, LOWERED, CRASHED, RAN, RIGHT = "not raised", "refused", "crashed", "not run", "right"
+WRONG, DRAWN = "wrong", "right but for what is drawn"
+_SECONDS = 60
+_DRAW = ("Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomUniform")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How far a case came, and why not further."""
+
+    name: str
+    stage: str
+    reason: str = ""
+
+
+def run_hlo(path: Path, feeds: dict[str, Any]) -> list[np.ndarray]:
+    """The outputs of an HLO file."""
+    from backedge.runtime.oracles.xla_session import open_session
+
+    return list(open_session(path, {}).run(feeds)[0].values())  # type: ignore[arg-type]
+
+
+def _compared(case: Case, worker: Worker, path: Path) -> tuple[str, str]:
+    """(stage, reason) of a file that XLA runs."""
+    names = [value.name for value in case.model.graph.input]
+    for inputs, outputs in case.sets:
+        feeds = {name: value for name, value in zip(names, inputs, strict=False) if value is not None}
+        try:
+            made = worker.ask(path, feeds, timeout=_SECONDS)
+        except (RuntimeError, TimeoutError) as error:
+            return RAN, str(error)
+        if len(made) != len(outputs):
+            return WRONG, f"{len(made)} outputs, not {len(outputs)}"
+        for found, wanted in zip(made, outputs, strict=True):
+            wrong = difference(found, wanted, case.rtol, case.atol)
+            if wrong:
+                drawn = any(node.op_type.startswith(_DRAW) for node in case.model.graph.node)
+                return (DRAWN if drawn and not wrong.startswith(("shape", "type")) else WRONG), wrong
+    return RIGHT, ""
+
+
+def judge(case: Case, worker: Worker, folder: Path, show: bool = False) -> tuple[str, str]:
+    """(stage, reason) of our conversion."""
+    try:
+        graph = raise_graph(read_model(case.model))
+    except BackedgeError as error:
+        return RAISED, str(error)
+    try:
+        text = to_text(lower_graph(graph))
+    except BackedgeError as error:
+        return LOWERED, str(error)
+    except Exception as error:  # what should have been refused by name
+        return CRASHED, f"{type(error).__name__}: {error}"
+    if show:
+        print(text)
+    path = folder / "model.hlo"
+    path.write_text(text)
+    return _compared(case, worker, path)
+
+
+def sweep(cases: Iterable[Case], parts: Iterable[str] = (), show: bool = False) -> Iterator[Verdict]:
+    """The verdict on each case whose name has one of the parts."""
+    parts = tuple(parts)
+    worker = Worker(run_hlo)
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            for case in cases:
+                if not parts or any(part in case.name for part in parts):
+                    yield Verdict(case.name, *judge(case, worker, Path(folder), show))
+    finally:
+        worker.stop()
+
+
+def summary(verdicts: Iterable[Verdict]) -> str:
+    """How many cases came how far, and what the refusals say, by reason."""
+    verdicts = list(verdicts)
+    counts = Counter(verdict.stage for verdict in verdicts)
+    lines = [f"{len(verdicts)} cases: " + ", ".join(f"{count} {stage}" for stage, count in counts.most_common())]
+    said = Counter(_kind(verdict.reason) for verdict in verdicts if verdict.stage == LOWERED)
+    return "\n".join([*lines, *(f"{count:5} {reason}" for reason, count in said.most_common())])
+
+
+def _kind(reason: str) -> str:
+    """A refusal without the names in it."""
+    reason = re.sub(r"^[\w.]+-\d+ '[^']*': ", "", reason)
+    return re.sub(r"'[^']*'", "...", reason)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cases", choices=[*KINDS], default="nodes")
+    parser.add_argument("--text", action="store_true", help="print the HLO")
+    parser.add_argument("parts", nargs="*")
+    chosen = parser.parse_args()
+    verdicts = []
+    for verdict in sweep(KINDS[chosen.cases](), chosen.parts, chosen.text):
+        verdicts.append(verdict)
+        if verdict.stage != RIGHT:
+            print(f"{verdict.stage:11} {verdict.name}: {verdict.reason[:250]}", flush=True)
+    print(summary(verdicts))
+
+
+if __name__ == "__main__":
+    main()
