@@ -1,37 +1,15 @@
-"""A JAX program as a case that another process can judge: HLO text, inputs, what jax computes, how its loops look."""
+"""A JAX program as a case that another process, without jax, can judge."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import jax
-import numpy as np
 from jax.extend import core
 
 from .programs import Program, arguments, expected, hlo_text
-
-Shape = tuple[str, tuple[int, ...]]
-"""Element type and sizes."""
-
-
-@dataclass(frozen=True)
-class Case:
-    """`stacks`: the sequences that its scans read and write, as far as no loop carries anything of such a type."""
-
-    name: str
-    families: frozenset[str]
-    text: str
-    feeds: list[np.ndarray]
-    wanted: list[np.ndarray]
-    loose: bool  # its values needn't be jax's
-    scans: int
-    stacks: frozenset[Shape]
-
-    @property
-    def has_control_flow(self) -> bool:
-        return " while(" in self.text or " conditional(" in self.text
+from .stages import Case, Shape
 
 
 def case_of(program: Program) -> Case:

@@ -1,6 +1,6 @@
 """JAX programs, judged stage by stage: read and written, run here, as ONNX, as OpenVINO IR, and back as HLO.
 
-python -m hlo.sweep OUTDIR [part of a name or =family ...] [--stage text|executor|onnx|back|openvino|loops ...]
+python -m hlo.sweep OUTDIR [part of a name or =family ...] [--stage text|executor|onnx|back|openvino|loops ...] [--keep]
 
 (from the folder tests). The models stay in OUTDIR/models; OUTDIR/sweep.json has every verdict, OUTDIR/failures.txt
 what failed, alike failures together.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import pickle
 import re
 import sys
 import time
@@ -20,23 +21,27 @@ from pathlib import Path
 
 from openvino_lowering.worker import Worker
 
-from .cases import Case, case_of
-from .programs import PROGRAMS, Program
-from .stages import CRASHED, DIED, GOOD, HUNG, INVALID, NOT_ASKED, REFUSED, SKIPPED, STAGES, Verdict, judge
+from .stages import CRASHED, DIED, GOOD, HUNG, INVALID, NOT_ASKED, REFUSED, SKIPPED, STAGES, Case, Verdict, judge
 
 _SECONDS = 90
 _NEED_HUB = frozenset({"onnx", "back", "openvino", "loops"})
 Verdicts = dict[str, Verdict]
 
 
-def chosen(parts: Sequence[str]) -> list[Program]:
-    """Programs whose name has one of the parts, or that are of a family named `=family`; all without parts."""
-    return [
-        program
-        for program in PROGRAMS.values()
-        if not parts
-        or any(part[1:] in program.families if part.startswith("=") else part in program.name for part in parts)
-    ]
+def cases(parts: Sequence[str], kept: Path) -> Iterator[Case]:
+    """Cases whose name has one of the parts, or that are of a family named `=family`; all without parts.
+
+    `kept`: a file of cases by name, which spares asking jax again; it is made where it doesn't exist.
+    """
+    if not kept.exists():
+        from .cases import case_of
+        from .programs import PROGRAMS
+
+        kept.write_bytes(pickle.dumps([case_of(program) for program in PROGRAMS.values()]))
+    for case in pickle.loads(kept.read_bytes()):
+        named = any(part[1:] in case.families if part.startswith("=") else part in case.name for part in parts)
+        if named or not parts:
+            yield case
 
 
 def asked(stage: str, case: Case) -> bool:
@@ -63,11 +68,10 @@ def verdicts(case: Case, stages: Iterable[str], worker: Worker, folder: Path) ->
     return found
 
 
-def sweep(programs: Iterable[Program], stages: Sequence[str], folder: Path) -> Iterator[tuple[Case, Verdicts]]:
+def sweep(cases: Iterable[Case], stages: Sequence[str], folder: Path) -> Iterator[tuple[Case, Verdicts]]:
     worker = Worker(judge)
     try:
-        for program in programs:
-            case = case_of(program)
+        for case in cases:
             (folder / case.name).mkdir(parents=True, exist_ok=True)
             (folder / case.name / "jax.hlo").write_text(case.text)
             yield case, verdicts(case, stages, worker, folder / case.name)
@@ -116,12 +120,17 @@ def main() -> None:
     parser.add_argument("outdir", type=Path)
     parser.add_argument("parts", nargs="*")
     parser.add_argument("--stage", action="append", choices=list(STAGES))
+    parser.add_argument("--keep", action="store_true", help="take what jax computed in the run before")
     options = parser.parse_args()
     stages = options.stage or list(STAGES)
+    options.outdir.mkdir(parents=True, exist_ok=True)
+    kept = options.outdir / "cases.pickle"
+    if not options.keep:
+        kept.unlink(missing_ok=True)
     results: dict[str, Verdicts] = {}
     start = time.monotonic()
     print(f"{'':32}" + "".join(f"{stage:10}" for stage in stages))
-    for case, found in sweep(chosen(options.parts), stages, options.outdir / "models"):
+    for case, found in sweep(cases(options.parts, kept), stages, options.outdir / "models"):
         results[case.name] = found
         print(f"{case.name:32}" + "".join(f"{found[stage].verdict or '.':10}" for stage in stages), flush=True)
     told = f"{totals(results, stages)}\n"
