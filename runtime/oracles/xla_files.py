@@ -81,14 +81,29 @@ def module_proto(data: bytes) -> bytes:
     return content if content[:1] == bytes([_NAME_TAG]) else data  # no module's name begins with a line's end
 
 
+def without_strings(text: str) -> str:
+    """HLO text with every string empty, so that only what it computes is found in it."""
+    return _STRINGS.sub('""', text)
+
+
 def refuse_elided(text: str) -> None:
     """XLA reads `constant({...})`, whose numbers a dump left out, as some numbers or other.
 
     Raises:
         InvalidModel: the text has one.
     """
-    if "{...}" in _STRINGS.sub('""', text):
+    if "{...}" in without_strings(text):
         raise InvalidModel("constants are left out of this text ({...}): print it with print_large_constants")
+
+
+def hlo_computation(text: str) -> Any:
+    """A jaxlib XlaComputation of HLO text.
+
+    Raises:
+        Exception: jaxlib's refusals.
+    """
+    hlo, _ = bindings()
+    return hlo.XlaComputation(hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto())
 
 
 def read_computation(data: bytes) -> Any:
@@ -105,7 +120,7 @@ def read_computation(data: bytes) -> Any:
     if kind == "hlo":
         text = data.decode(errors="replace")
         refuse_elided(text)
-        return hlo.XlaComputation(hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto())
+        return hlo_computation(text)
     if kind == "export":
         data = exported_bytecode(data)
     if kind == "mlir":

@@ -5,8 +5,7 @@ Takes HLO text, StableHLO (MLIR text, bytecode, portable artifacts), what `jax.e
 
 Every element type is its own, 64 bits included: without jax there is no switch for them. A complex tensor of shape S is
 fed and handed out as floats of shape S+[2], real part first, as the hub has it (complex arrays may be fed as well).
-Tokens are no values. Results of bounded size (`f32[<=n]`) have the size they got; parameters of that kind XLA:CPU
-doesn't take.
+Tokens are no values. Arrays of bounded size (`f32[<=n]`) are fed and handed out with the size they have.
 
 XLA is asked to compute what is written: no excess precision, no fast maths, and on x86 no instructions beyond AVX,
 because its code generator otherwise contracts every multiply and add to one rounding. (Dots go to a library that does.)
@@ -27,11 +26,12 @@ from typing import Any
 import numpy as np
 
 from ...passes.errors import Unsupported
-from ...passes.types import DType
 from .hlo_names import input_names, output_names
 from .outcome import Batch, Values
 from .session import Options, Path, match_feeds
-from .xla_files import bindings, read_computation
+from .xla_arrays import from_arrays, leaves, to_arrays
+from .xla_bounds import static_entry
+from .xla_files import bindings, hlo_computation, kind_of, read_computation, without_strings
 
 _SETTINGS = [
     ("xla_allow_excess_precision", False),
@@ -39,7 +39,10 @@ _SETTINGS = [
     ("xla_cpu_enable_fast_min_max", False),
 ]
 _X86 = ("x86_64", "AMD64")
-_PARTS = {DType.COMPLEX64: np.dtype(np.float32), DType.COMPLEX128: np.dtype(np.float64)}
+RANDOM = "rng draws other numbers every time"
+_RANDOM = re.compile(r" (rng|rng-get-and-update-state)\(")
+_HOST = re.compile(r" ((?:infeed|outfeed|send|recv)(?:-done)?)\(")
+_REPLICAS = re.compile(r"\breplica_count=(?!1\b)\d+|\breplica_groups=(?:\{\{\d+,|\[\d+,(?!1\b)\d+\]<=)")
 _PARAMETER = re.compile(r"^\s*(?:ROOT )?%?([^\s=]+) = [^\"\n]* parameter\((\d+)\)", re.MULTILINE)
 
 
@@ -72,36 +75,32 @@ def _register_lapack(jax: Any) -> None:
         jax.register_custom_call_target(name, routine, "cpu", int(name.endswith("_ffi")))
 
 
-@dataclass(frozen=True, slots=True)
-class Leaf:
-    """An array of a parameter or of the root."""
-
-    dtype: DType
-    shape: tuple[int, ...]
-    bounded: bool
-
-    @property
-    def text(self) -> str:
-        return f"{self.dtype.value}[{','.join(map(str, self.shape))}]"
-
-
 class XlaSession:
     coarse = False
 
     def __init__(self, path: Path) -> None:
         hlo, jax = bindings()
         _register_lapack(jax)
-        computation = read_computation(path.read_bytes())
+        data = path.read_bytes()
+        computation = read_computation(data)
         text = computation.as_hlo_text(True)
+        refuse(text)
+        if kind_of(data) == "hlo":
+            refuse(data.decode(errors="replace"))  # how many replicas there are gets lost on the way
         header = text.partition("\n")[0]
         shapes = computation.program_shape()
         given = [leaves(shape) for shape in shapes.parameter_shapes()]
-        self._leaves = [leaf for parameter in given for leaf in parameter if leaf is not None]
-        self._results = leaves(shapes.result_shape())
-        counts = [sum(leaf is not None for leaf in parameter) for parameter in given]
-        self._inputs = input_names(list(zip(parameter_names(text), counts, strict=True)), header)
-        self._outputs = output_names(sum(leaf is not None for leaf in self._results), header)
-        self._refuse([leaf for parameter in given for leaf in parameter])
+        results = leaves(shapes.result_shape())
+        arguments = [leaf for parameter in given for leaf in parameter]
+        self._inputs = input_names(list(zip(parameter_names(text), map(len, given), strict=True)), header)
+        self._outputs = output_names(sum(leaf is not None for leaf in results), header)
+        self._leaves = [leaf for leaf in arguments if leaf is not None]
+        self._results = results
+        if len(self._leaves) < len(arguments):
+            raise Unsupported("parameter", "a token can't be handed to XLA")
+        if any(leaf is not None and leaf.bounded for leaf in [*arguments, *results]):
+            wrapped = static_entry(text, shapes.parameter_shapes(), shapes.result_shape())
+            computation = hlo_computation(wrapped)
         client = jax.get_tfrt_cpu_client(asynchronous=False)
         (self._device,) = client.local_devices()
         options = jax.CompileOptions()
@@ -111,28 +110,20 @@ class XlaSession:
         self._sharding = _single(hlo, jax)(self._device)
         self._put = jax.batched_device_put
         self._semantics = jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
-
-    def _refuse(self, parameters: list[Leaf | None]) -> None:
-        for leaf in parameters:
-            if leaf is None:
-                raise Unsupported("parameter", "a token can't be handed to XLA")
-        for name, leaf in zip(self._inputs, self._leaves, strict=True):
-            if leaf.bounded:
-                raise Unsupported(f"parameter {name!r}", "XLA:CPU takes no arrays of bounded size")
+        self._fault = fault(text)
 
     def run(self, feeds: Batch) -> tuple[dict[str, Values], str]:
-        given = match_feeds(self._inputs, feeds)
-        missing = next((name for name in self._inputs if name not in given), None)
+        named = match_feeds(self._inputs, feeds)
+        missing = next((name for name in self._inputs if name not in named), None)
         if missing is not None:
             raise ValueError(f"no value for the input {missing!r}")
-        arrays = [to_array(name, given[name], leaf) for name, leaf in zip(self._inputs, self._leaves, strict=True)]
+        arrays: list[np.ndarray[Any, Any]] = []
+        for name, leaf in zip(self._inputs, self._leaves, strict=True):
+            arrays += to_arrays(name, named[name], leaf)
         results = self._executable.execute_sharded([self._hand_over(array) for array in arrays])
-        found = [
-            from_array(one, leaf)
-            for (one,), leaf in zip(results.disassemble_into_single_device_arrays(), self._results, strict=True)
-            if leaf is not None
-        ]
-        return dict(zip(self._outputs, found, strict=True)), ""
+        found = iter(one for (one,) in results.disassemble_into_single_device_arrays())
+        values = [from_arrays(found, leaf) for leaf in self._results]
+        return dict(zip(self._outputs, (one for one in values if one is not None), strict=True)), self._fault
 
     def _hand_over(self, array: np.ndarray[Any, Any]) -> Any:
         aval = _Described(array.shape, array.dtype)
@@ -172,37 +163,19 @@ def parameter_names(text: str) -> list[str]:
     return [name for name, _ in sorted(_PARAMETER.findall(body), key=lambda found: int(found[1]))]
 
 
-def leaves(shape: Any) -> list[Leaf | None]:
-    """The arrays of a jaxlib Shape in order; None for a token."""
-    if shape.is_tuple():
-        return [leaf for element in shape.tuple_shapes() for leaf in leaves(element)]
-    if shape.is_token():
-        return [None]
-    dtype = DType.of(shape.numpy_dtype())
-    return [Leaf(dtype, tuple(shape.dimensions()), shape.is_dynamic())]
-
-
-def to_array(name: str, value: Values, leaf: Leaf) -> np.ndarray[Any, Any]:
-    """What is fed for a parameter, complex numbers from pairs of floats.
+def refuse(text: str) -> None:
+    """Refuse a module that one device on its own would wait in for ever, or compute something else with.
 
     Raises:
-        TypeError, ValueError: it has another element type or shape.
+        Unsupported
     """
-    if value is None or isinstance(value, list | dict):
-        raise TypeError("XLA has tensors only, no sequences, optionals or maps")
-    array = np.asarray(value)
-    if array.dtype == _PARTS.get(leaf.dtype) and array.shape[-1:] == (2,):
-        array = np.ascontiguousarray(array).view(leaf.dtype.numpy)[..., 0]
-    if DType.of(array.dtype) is not leaf.dtype:
-        raise TypeError(f"input {name!r} is {leaf.dtype.value}, not {array.dtype}")
-    if array.shape != leaf.shape:
-        raise ValueError(f"input {name!r} is {leaf.text}, not of shape {list(array.shape)}")
-    return np.ascontiguousarray(array).reshape(array.shape)
+    plain = without_strings(text)
+    if host := _HOST.search(plain):
+        raise Unsupported(host[1], "there is no host at the other end")
+    if replicas := _REPLICAS.search(plain):
+        raise Unsupported("module", f"it is for several replicas ({replicas[0]}), and one is run")
 
 
-def from_array(found: Any, leaf: Leaf) -> np.ndarray[Any, Any]:
-    """A copy of a result, complex numbers as pairs of floats."""
-    array, _ = found._single_device_array_to_np_array_did_copy()
-    array = np.array(array, order="C")
-    part = _PARTS.get(leaf.dtype)
-    return array if part is None else array.reshape(-1).view(part).reshape(*array.shape, 2)
+def fault(text: str) -> str:
+    """One line if the module gives something else every time it runs, else ""."""
+    return RANDOM if _RANDOM.search(without_strings(text)) else ""
