@@ -106,7 +106,7 @@ class Splitter(Builder):
     def _node(self, node: Node, parts: list[Part]) -> Value | Pair | Sequence[Part]:
         if not any(map(is_complex, (*node.inputs, *node.outputs))):
             return self.flat(node, parts)
-        rule = RULES.get(node.op_type)
+        rule = SPLITS.get(node.op_type)
         if rule is None:
             raise Unsupported(node, f"complex {node.op_type}")
         return rule(self, node, parts)
@@ -335,7 +335,7 @@ _APART = """
 """
 _FLAT = "after-all cholesky conditional custom-call fft map opt-barrier triangular-solve while"
 
-RULES: dict[str, Rule] = {
+SPLITS: dict[str, Rule] = {
     **dict.fromkeys(FUNCTIONS, _function),
     **dict.fromkeys(_APART.split(), _apart),
     **dict.fromkeys(_FLAT.split(), _flat),
