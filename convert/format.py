@@ -8,6 +8,10 @@ from pathlib import Path
 
 from ..passes.errors import InvalidModel
 from ..passes.graph import Graph
+from .hlo import lowering as hlo_lowering
+from .hlo import raising as hlo_raising
+from .hlo import read as hlo_read
+from .hlo import write as hlo_write
 from .onnx import lowering as onnx_lowering
 from .onnx import raising as onnx_raising
 from .onnx import read as onnx_read
@@ -52,6 +56,12 @@ def _to_openvino(graph: Graph, opset: int | None) -> Graph:
     return openvino_lowering.lower_graph(graph)
 
 
+def _to_hlo(graph: Graph, opset: int | None) -> Graph:
+    if opset is not None:
+        raise InvalidModel("HLO takes no --opset: it has no versions")
+    return hlo_lowering.lower_graph(graph)
+
+
 FORMATS: dict[str, Format] = {
     entry.name: entry
     for entry in (
@@ -74,6 +84,16 @@ FORMATS: dict[str, Format] = {
             _to_openvino,
             "openvino",
             "OpenVINO IR v10 and v11 (.xml + .bin); Loop, TensorIterator and If",
+        ),
+        Format(
+            "hlo",
+            (".hlo", ".hlo.txt"),
+            hlo_read.read,
+            hlo_write.write,
+            hlo_raising.raise_graph,
+            _to_hlo,
+            "xla",
+            "XLA's HLO as text; while and conditional",
         ),
     )
 }

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...passes.errors import Unsupported
-from ...passes.graph import Node
+from ...passes.graph import Node, Value
+from ...passes.rewrite import Builder
 from ...passes.types import Type
 from .dialect import DOMAIN
 from .infer import OPCODES, infer_node
@@ -30,3 +31,11 @@ class Hlo:
 
 
 HLO = Hlo()
+
+
+class HloBuilder(Builder):
+    """A builder in HLO, whose identity is `copy`."""
+
+    def Identity(self, value: Value, _types: Sequence[Type | None] | None = None) -> Value:
+        """The same value, under a name of its own."""
+        return self.call("copy", value, _types=_types)

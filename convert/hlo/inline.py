@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ...passes.errors import InvalidModel, Unsupported
 from ...passes.graph import Graph, Node, Value
 from ...passes.rewrite import Builder, Rewriter
-from .build import HLO
+from .build import HLO, HloBuilder
 from .dialect import DOMAIN
 
 _MOST_NODES = 5_000_000
@@ -30,7 +30,7 @@ def inline_calls(graph: Graph) -> Graph:
         return op.inline(graph.functions[DOMAIN, node.attributes["computation"], ""], node.inputs)
 
     rules = {(DOMAIN, name): [call] for name in ("call", "fusion")}
-    return Rewriter(HLO, rules, fallback=Builder.copy).run(graph)
+    return Rewriter(HLO, rules, fallback=Builder.copy).run(graph, HloBuilder)
 
 
 def _check_size(graph: Graph) -> None:

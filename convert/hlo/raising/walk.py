@@ -6,21 +6,40 @@ A module for each family of operations. Before they see a graph, what is called 
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+import sys
+from pathlib import Path
+
 from ....passes.errors import Unsupported
 from ....passes.graph import NOTES, Graph, Node, bulk
 from ....passes.hub import HUB, check_types
 from ....passes.loop import DOMAIN as LOOPS
 from ....passes.naming import drop_unused_constants, name_outputs
-from ....passes.rewrite import Builder, Rewriter, combine
+from ....passes.rewrite import Builder, Rewriter, Rule, combine
 from ....passes.structure.simplify import RemoveDead
 from ..dialect import META, Form
 from ..inline import inline_calls
-from . import branches
+from .complex_pairs import split_complex
 from .while_loops import recover_loops
 
-RULES = combine(
-    branches.RULES,
-)
+def _found() -> list[dict[tuple[str, str], list[Rule]]]:
+    """Every module's rules, while modules are still being added."""
+    tables = []
+    for entry in pkgutil.iter_modules([str(Path(__file__).parent)]):
+        if entry.name in ("walk", "while_loops"):
+            continue
+        try:
+            module = importlib.import_module(f".{entry.name}", __package__)
+        except Exception as error:
+            print(f"skipped {entry.name}: {error}", file=sys.stderr)
+            continue
+        if hasattr(module, "RULES") and entry.name != "complex_pairs":
+            tables.append(module.RULES)
+    return tables
+
+
+RULES = combine(*_found())
 
 
 def _refuse(op: Builder, node: Node) -> None:
@@ -36,6 +55,8 @@ def raise_graph(graph: Graph) -> Graph:
     """
     with bulk():
         plain = inline_calls(graph)
+        plain = split_complex(plain)
+        plain = plain.copy() if plain is graph else plain
         RemoveDead()(plain)
         plain = recover_loops(plain)
         rules = {**RULES, (LOOPS, "Loop"): [Builder.copy]}

@@ -25,7 +25,7 @@ from ....passes.rewrite import Builder, Rewriter, collect, rule
 from ....passes.structure.simplify import RemoveDead
 from ....passes.tensor import TensorData
 from ....passes.types import DType, TensorType
-from ..build import HLO
+from ..build import HLO, HloBuilder
 from ..dialect import DOMAIN
 from .affine import Line, Lines, limits, scalar
 from .counting import Count, count, counters
@@ -39,7 +39,7 @@ def recover_loops(graph: Graph) -> Graph:
     """A graph whose `while`s are canonical Loops; the old one stays as it was."""
     if not any(node.op_type == "while" for _, node in graph.walk()):
         return graph
-    return Rewriter(HLO, RULES, fallback=Builder.copy).run(graph)
+    return Rewriter(HLO, RULES, fallback=Builder.copy).run(graph, HloBuilder)
 
 
 @rule(DOMAIN, "while")
