@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from .lexer import NAME, Scanner, quoted, token
+from .lexer import NAME, Scanner, quoted, spelled, token
 from .tree import Labels, PadDim, Raw, SliceDim, WindowDim
 
 _WORD = token(f"({NAME})")
@@ -49,7 +49,7 @@ def _number(scanner: Scanner) -> float:
     return float(match[1])
 
 
-def _braced(item: Callable[[Scanner], Any]) -> Callable[[Scanner], tuple[Any, ...]]:
+def braced(item: Callable[[Scanner], Any]) -> Callable[[Scanner], tuple[Any, ...]]:
     """`{item, item}`."""
 
     def read(scanner: Scanner) -> tuple[Any, ...]:
@@ -161,10 +161,6 @@ def _each(write: Callable[[Any], str]) -> Callable[[tuple[Any, ...]], str]:
     return lambda values: "{" + ", ".join(map(write, values)) + "}"
 
 
-def _write_name(name: str) -> str:
-    return name
-
-
 def _write_ints(values: tuple[int, ...]) -> str:
     return "{" + ",".join(map(str, values)) + "}"
 
@@ -173,12 +169,12 @@ _INT = Kind(Scanner.integer, str)
 _FLAG = Kind(_flag, lambda value: "true" if value else "false")
 _NUMBER = Kind(_number, lambda value: repr(float(value)))
 _ENUM = Kind(_word, str)
-_ENUMS = Kind(_braced(_word), _each(str))
+_ENUMS = Kind(braced(_word), _each(str))
 _STRING = Kind(Scanner.string, quoted)
-_NAME = Kind(Scanner.name, _write_name)
-_NAMES = Kind(_braced(Scanner.name), _each(_write_name))
-_INTS = Kind(_braced(Scanner.integer), _write_ints)
-_SLICES = Kind(_braced(_range), _each(_write_range))
+NAMED = Kind(Scanner.name, spelled)
+ALL_NAMED = Kind(braced(Scanner.name), _each(spelled))
+_INTS = Kind(braced(Scanner.integer), _write_ints)
+_SLICES = Kind(braced(_range), _each(_write_range))
 RAW = Kind(lambda scanner: Raw(scanner.raw()), lambda value: value.text)
 
 _BY_KIND: tuple[tuple[Kind, str], ...] = (
@@ -196,15 +192,16 @@ _BY_KIND: tuple[tuple[Kind, str], ...] = (
     (_NUMBER, "epsilon"),
     (
         _ENUM,
-        "direction type fft_type distribution algorithm transpose_a kind schedule api_version padding_type",
+        "direction type fft_type distribution algorithm transpose_a kind schedule api_version padding_type mode"
+        " convolution_kind",
     ),
     (_ENUMS, "operand_precision"),
     (_STRING, "custom_call_target infeed_config outfeed_config async_execution_thread"),
     (
-        _NAME,
+        NAMED,
         "to_apply condition body select scatter calls true_computation false_computation",
     ),
-    (_NAMES, "branch_computations called_computations control-predecessors"),
+    (ALL_NAMED, "branch_computations called_computations control-predecessors"),
     (
         _INTS,
         "dimensions dynamic_slice_sizes slice_sizes fft_length offset_dims collapsed_slice_dims start_index_map"

@@ -42,7 +42,7 @@ NAMES: dict[DType, str] = {dtype: name for name, dtype in DTYPES.items()}
 WORDS = frozenset(
     (
         *DTYPES,
-        *("s1", "token", "opaque", "tuple", "buffer", "true", "false", "inf", "nan", "HloModule", "ENTRY", "ROOT"),
+        *("s1", "token", "opaque", "true", "false", "inf", "nan", "HloModule", "ENTRY", "ROOT"),
         *("FileNames", "FunctionNames", "FileLocations", "StackFrames", "maximal", "replicated", "manual"),
         *("last_tile_dim_replicate", "shard_as", "shard_like", "unknown", "unreduced"),
     )

@@ -10,11 +10,12 @@ import re
 from typing import NoReturn
 
 from ....passes.errors import InvalidModel
+from .dtypes import WORDS
 
 BLANK = r"(?:\s++|/\*(?s:.*?)\*/|//[^\n]*+)*+"
 NAME = r"[A-Za-z_][\w.\-]*+"
-DEEPEST = 100
-"""Tuples in tuples and instructions in operands go no deeper."""
+DEEPEST = 50
+"""Tuples in tuples, instructions in operands and computations in instructions go no deeper."""
 
 _NESTED = re.compile(r"[^{}()\[\]\"'/]*+")
 _FLAT = re.compile(r"[^\s,{}()\[\]\"'/]*+")
@@ -32,6 +33,7 @@ _FOUND = token(r"(\"[^\"\n]{0,20}\"?|[\w.%\-]{1,30}|.)")
 _INT = token(r"(-?\d+)(?![\w.])")
 _NAME = token(f"%?({NAME})")
 _STRING = token(r"(\"(?:[^\"\\]++|\\.)*+\"|'(?:[^'\\]++|\\.)*+')")
+_WHOLE_NAME = re.compile(NAME, re.ASCII)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
@@ -148,6 +150,17 @@ class Scanner:
                 self.fail(f"'{text[open_at[-1]]}' is never closed", open_at[-1])
             else:
                 return text[start : self.at]
+
+
+def spelled(name: str) -> str:
+    """A name as HLO text writes it: what is reserved after a `%`.
+
+    Raises:
+        InvalidModel: there is no way to write it.
+    """
+    if not _WHOLE_NAME.fullmatch(name):
+        raise InvalidModel(f"{name[:60]!a} can't be a name in HLO text")
+    return f"%{name}" if name in WORDS else name
 
 
 def quoted(text: str) -> str:

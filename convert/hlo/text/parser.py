@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
-from .attributes import KINDS, RAW
+from .attributes import KINDS, NAMED, RAW, braced
 from .dtypes import WORDS
 from .lexer import BLANK, DEEPEST, NAME, Scanner, token
 from .literals import read_literal
-from .shapes import at_shape, read_shape
-from .tree import Computation, HloShape, Instruction, Module, Operand, Raw
+from .opcodes import misplaced
+from .shapes import at_shape, read_shape, write_shape
+from .tree import ArrayShape, Computation, HloShape, Instruction, Module, Operand, Raw, TupleShape
 
 _HEADER = token(r"HloModule(?![\w.\-])")
 _ENTRY = token(r"ENTRY(?![\w.\-])")
@@ -18,17 +21,18 @@ _OPCODE = token(rf"({NAME}){BLANK}\(")
 _PLAIN = token(rf"((?:%?{NAME}(?:\s*+,\s*+%?{NAME})*+)?)\s*+\)")
 _USE = token(rf"%?({NAME})((?:#\d{{1,9}})*+)")
 _ATTRIBUTE = token(rf",{BLANK}({NAME})=")
-_HEAD_ATTRIBUTE = _ATTRIBUTE
 _THREAD = token(rf",{BLANK}(execution_thread)=")
 _TABLE = token(r"(FileNames|FunctionNames|FileLocations|StackFrames)(?![\w.\-])")
 _ROW = token(r"\d+(?![\w.])")
+_LONGEST = 300  # characters of a message
 
 
 def parse(text: str) -> Module:
     """Read HLO text: what `jax.jit(f).lower(x).as_text("hlo")` prints, and dumps of XLA.
 
-    Shapes that XLA would infer may be missing (None). Instructions that stand in operands come before the one that uses
-    them, under names of their own.
+    Shapes that XLA would infer may be missing (None). Instructions that stand in operands, and computations that stand
+    where they are applied, come before what they stand in, under names of their own. Where no computation is the
+    ENTRY the last is, as in XLA.
 
     Raises:
         InvalidModel: the text is malformed, at the line and the column that the message names.
@@ -39,39 +43,37 @@ def parse(text: str) -> Module:
 class _Parser:
     def __init__(self, text: str) -> None:
         self.scanner = Scanner(text)
+        self.computations: list[Computation] = []
         self.shapes: dict[str, HloShape] = {}
         self.operands: dict[str, Operand] = {}
-        self.fresh = ""  # a prefix that stands nowhere in the text, once one is needed
+        self.depth = 0  # of computations in instructions
+        self.prefix = ""  # of names for what has none; it stands nowhere in the text
         self.made = 0
 
     def module(self) -> Module:
         scanner = self.scanner
-        module = Module("")
+        module = Module("", self.computations)
         if scanner.match(_HEADER):
             module.name = scanner.name("the module's name")
-            while match := scanner.match(_HEAD_ATTRIBUTE):
+            while match := scanner.match(_ATTRIBUTE):
                 self._once(module.attributes, match)
                 module.attributes[match[1]] = Raw(scanner.raw())
             self._tables(module)
         names: set[str] = set()
-        entries: list[str] = []
         while scanner.skip() < len(scanner.text):
             start = scanner.at
             entry = bool(scanner.match(_ENTRY))
-            computation = self._computation()
-            if computation.name in names:
-                scanner.fail(f"a second computation is called {computation.name}", start)
-            if entry and entries:
-                scanner.fail(f"{entries[0]} is the ENTRY already", start)
+            name = self._computation()
+            if name in names:
+                scanner.fail(f"a second computation is called {name}", start)
+            if entry and module.entry:
+                scanner.fail(f"{module.entry} is the ENTRY already", start)
             if entry:
-                entries.append(computation.name)
-            names.add(computation.name)
-            module.computations.append(computation)
-        if not module.computations:
+                module.entry = name
+            names.add(name)
+        if not self.computations:
             scanner.expected("a computation")
-        if not entries and len(module.computations) > 1:
-            scanner.fail("no computation is the ENTRY")
-        module.entry = entries[0] if entries else module.computations[0].name
+        module.entry = module.entry or self.computations[-1].name
         return module
 
     def _tables(self, module: Module) -> None:
@@ -83,38 +85,56 @@ class _Parser:
                 scanner.raw()
             module.attributes[match[1]] = Raw(scanner.text[start : scanner.at].strip())
 
-    def _computation(self) -> Computation:
+    def _computation(self) -> str:
+        """Add the computation that stands here; its name."""
         scanner = self.scanner
-        scanner.skip()
-        line, column = scanner.position(scanner.at)
-        computation = Computation(scanner.name("a computation"), line=line, column=column)
+        start = scanner.skip()
+        name = scanner.name("a computation")
+        result = None
         if scanner.accept("("):
-            first = True
-            while not scanner.accept(")"):
-                if not first:
-                    scanner.expect(",")
-                first = False
-                scanner.name()
-                scanner.expect(":")
-                read_shape(scanner, self.shapes)
+            self._parameters()
             scanner.expect("->")
-            read_shape(scanner, self.shapes)
-        scanner.expect("{")
-        start = scanner.at
-        names: set[str] = set()
-        while not scanner.accept("}"):
-            root = self._instruction(computation.instructions, names)
-            if root and computation.root >= 0:
-                scanner.fail(f"{computation.name} has a second ROOT", start)
-            if root:
-                computation.root = len(computation.instructions) - 1
-        if not computation.instructions:
-            scanner.fail(f"{computation.name} has no instructions", start)
-        if computation.root < 0:
-            computation.root = len(computation.instructions) - 1
+            result = read_shape(scanner, self.shapes)
+        computation = self._body(name, start)
+        shape = computation.instructions[computation.root].shape
+        if result and shape and not _alike(result, shape):
+            reason = f"{name} is said to give {write_shape(result)}, its root gives {write_shape(shape)}"
+            scanner.fail(reason[:_LONGEST], start)
         while match := scanner.match(_THREAD):
             self._once(computation.attributes, match)
             computation.attributes[match[1]] = Raw(scanner.raw())
+        return name
+
+    def _parameters(self) -> None:
+        """`a: f32[], b: s32[2])`: the instructions say it again."""
+        scanner = self.scanner
+        following = False
+        while not scanner.accept(")"):
+            if following:
+                scanner.expect(",")
+            scanner.name()
+            scanner.expect(":")
+            read_shape(scanner, self.shapes)
+            following = True
+
+    def _body(self, name: str, start: int) -> Computation:
+        """`{ instructions }`, added as a computation."""
+        scanner = self.scanner
+        line, column = scanner.position(start)
+        computation = Computation(name, line=line, column=column)
+        scanner.expect("{")
+        names: set[str] = set()
+        while not scanner.accept("}"):
+            at = scanner.at
+            if self._instruction(computation.instructions, names):
+                if computation.root >= 0:
+                    scanner.fail(f"{name} has a second ROOT", at)
+                computation.root = len(computation.instructions) - 1
+        if not computation.instructions:
+            scanner.fail(f"{name} has no instructions", start)
+        if computation.root < 0:
+            computation.root = len(computation.instructions) - 1
+        self.computations.append(computation)
         return computation
 
     def _instruction(self, instructions: list[Instruction], names: set[str]) -> bool:
@@ -136,9 +156,33 @@ class _Parser:
         instruction.line, instruction.column = line, column
         while match := scanner.match(_ATTRIBUTE):
             self._once(instruction.attributes, match)
-            instruction.attributes[match[1]] = KINDS.get(match[1], RAW).read(scanner)
+            instruction.attributes[match[1]] = self._value(match[1])
+        problem = misplaced(instruction.opcode, instruction.attributes, KINDS)
+        if problem:
+            scanner.fail(problem, start)
         instructions.append(instruction)
         return bool(root)
+
+    def _value(self, name: str) -> Any:
+        """An attribute's value. A computation may stand where it is named; it gets a name."""
+        scanner = self.scanner
+        kind = KINDS.get(name, RAW)
+        if kind is NAMED:
+            return self._called()
+        if name == "branch_computations":
+            return braced(lambda _: self._called())(scanner)
+        return kind.read(scanner)
+
+    def _called(self) -> str:
+        scanner = self.scanner
+        if not scanner.ahead("{"):
+            return scanner.name("a computation")
+        if self.depth == DEEPEST:
+            scanner.fail(f"computations nested deeper than {DEEPEST}")
+        self.depth += 1
+        computation = self._body(self._fresh(), scanner.at)
+        self.depth -= 1
+        return computation.name
 
     def _operation(self, instructions: list[Instruction], name: str, shape: HloShape | None, depth: int) -> Instruction:
         """`opcode(operands)`."""
@@ -162,6 +206,7 @@ class _Parser:
         return instruction
 
     def _operands(self, instructions: list[Instruction], depth: int) -> list[Operand]:
+        """Operands and the parenthesis after them; the last may have a comma, too."""
         scanner, known = self.scanner, self.operands
         operands: list[Operand] = []
         match = scanner.match(_PLAIN)
@@ -173,9 +218,10 @@ class _Parser:
                 operands.append(operand)
             return operands
         while not scanner.accept(")"):
-            if operands:
-                scanner.expect(",")
             operands.append(self._operand(instructions, depth))
+            if not scanner.accept(","):
+                scanner.expect(")")
+                break
         return operands
 
     def _operand(self, instructions: list[Instruction], depth: int) -> Operand:
@@ -187,6 +233,9 @@ class _Parser:
             if depth == DEEPEST:
                 scanner.fail(f"instructions nested deeper than {DEEPEST}", start)
             inner = self._operation(instructions, self._fresh(), shape, depth + 1)
+            problem = misplaced(inner.opcode, inner.attributes, KINDS)
+            if problem:
+                scanner.fail(problem, start)
             inner.line, inner.column = scanner.position(start)
             instructions.append(inner)
             return Operand(inner.name)
@@ -196,13 +245,22 @@ class _Parser:
         return Operand(match[1], tuple(map(int, match[2].split("#")[1:])))
 
     def _fresh(self) -> str:
-        if not self.fresh:
-            self.fresh = "operand"
-            while f"{self.fresh}." in self.scanner.text:
-                self.fresh += "_"
+        if not self.prefix:
+            self.prefix = "inner"
+            while f"{self.prefix}." in self.scanner.text:
+                self.prefix += "_"
         self.made += 1
-        return f"{self.fresh}.{self.made}"
+        return f"{self.prefix}.{self.made}"
 
-    def _once(self, attributes: dict[str, Raw], match: re.Match[str]) -> None:
+    def _once(self, attributes: Mapping[str, Any], match: re.Match[str]) -> None:
         if match[1] in attributes:
             self.scanner.fail(f"{match[1]} stands twice", match.start(1))
+
+
+def _alike(one: HloShape, other: HloShape) -> bool:
+    """Whether shapes are the same, layouts aside."""
+    if isinstance(one, ArrayShape) and isinstance(other, ArrayShape):
+        return (one.dtype, one.dims) == (other.dtype, other.dims)
+    if isinstance(one, TupleShape) and isinstance(other, TupleShape):
+        return len(one.elements) == len(other.elements) and all(map(_alike, one.elements, other.elements))
+    return type(one) is type(other)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
-from ....passes.errors import InvalidModel
 from .attributes import KINDS, RAW
-from .dtypes import WORDS
-from .lexer import NAME
+from .lexer import spelled
 from .numerals import write_literal
 from .shapes import write_shape
 from .tree import Computation, Instruction, Module, Operand
 
-_NAME = re.compile(NAME, re.ASCII)
 _TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
 
 
@@ -29,7 +25,7 @@ def print_module(module: Module) -> str:
 def _module(module: Module) -> Iterator[str]:
     header = {name: value for name, value in module.attributes.items() if name not in _TABLES}
     if module.name or header:
-        yield f"HloModule {_name(module.name or 'module')}"
+        yield f"HloModule {spelled(module.name or 'module')}"
         yield from (f", {name}={value.text}" for name, value in header.items())
         yield "\n\n"
     for name in _TABLES:
@@ -40,7 +36,7 @@ def _module(module: Module) -> Iterator[str]:
 
 
 def _computation(computation: Computation, entry: bool) -> Iterator[str]:
-    yield f"{'ENTRY ' if entry else ''}{_name(computation.name)} {{\n"
+    yield f"{'ENTRY ' if entry else ''}{spelled(computation.name)} {{\n"
     for index, instruction in enumerate(computation.instructions):
         yield "  ROOT " if index == computation.root else "  "
         yield from _instruction(instruction)
@@ -51,7 +47,7 @@ def _computation(computation: Computation, entry: bool) -> Iterator[str]:
 
 
 def _instruction(instruction: Instruction) -> Iterator[str]:
-    yield f"{_name(instruction.name)} = "
+    yield f"{spelled(instruction.name)} = "
     if instruction.shape is not None:
         yield f"{write_shape(instruction.shape)} "
     yield f"{instruction.opcode}("
@@ -68,10 +64,4 @@ def _instruction(instruction: Instruction) -> Iterator[str]:
 
 
 def _operand(operand: Operand) -> str:
-    return _name(operand.name) + "".join(f"#{index}" for index in operand.path)
-
-
-def _name(name: str) -> str:
-    if not _NAME.fullmatch(name):
-        raise InvalidModel(f"{name[:60]!a} can't be a name in HLO text")
-    return f"%{name}" if name in WORDS else name
+    return spelled(operand.name) + "".join(f"#{index}" for index in operand.path)

@@ -11,7 +11,8 @@ from .lexer import BLANK, DEEPEST, Scanner, token
 from .tree import ArrayShape, HloShape, TokenShape, TupleShape
 
 _LAYOUT = r"\{[\d,\s]*+(?::(?:[^{}]++|\{[^{}]*+\})*+)?\}"
-_ARRAY = token(rf"([a-z]\w*)\[([^\[\]]*+)\](?:{BLANK}({_LAYOUT}))?")
+_TILING = re.compile(r"\s*+(?:(?:[A-Z]++|[#*])\s*+(?:\((?:[^()]++|\([^()]*+\))*+\)\s*+)++)*+")
+_ARRAY = token(rf"([a-z]\w*){BLANK}\[([^\[\]]*+)\](?:{BLANK}({_LAYOUT}))?")
 _BUFFER = token(r"b\(")
 _DIM = re.compile(r"(<=)?(\d+)|\?", re.ASCII)
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
@@ -70,9 +71,10 @@ def _array(scanner: Scanner, match: re.Match[str]) -> HloShape:
     if math.prod(size for size in sizes if isinstance(size, int)) * max(dtype.bits, 8) >= 1 << 66:
         scanner.fail("the shape's size in bytes doesn't fit 63 bits", start)
     if layout:
-        order = [int(part) for part in layout[1:-1].partition(":")[0].split(",") if part.strip()]
-        if sorted(order) != list(range(len(dims))) and (order or ":" not in layout):
-            scanner.fail(f"the layout {layout[:40]} doesn't order {len(dims)} dimensions", match.start(3))
+        minor_to_major, _, tiling = layout[1:-1].partition(":")
+        order = [int(part) for part in minor_to_major.split(",") if len(part) < 4 and part.strip()]
+        if sorted(order) != list(range(len(dims))) or not _TILING.fullmatch(tiling):
+            scanner.fail(f"the layout {layout[:40]} isn't one of {len(dims)} dimensions", match.start(3))
     return ArrayShape(dtype, dims, layout or "")
 
 
