@@ -41,9 +41,16 @@ def _shift_of_any(op: StepBuilder, node: Node) -> Made:
         made = op.BitShift(bits, count, direction=direction)
     else:
         small, none = op.Less(count, op.const(kind.bits, plain)), op.const(0, plain)
-        made = op.Where(small, op.BitShift(bits, op.Where(small, count, none), direction=direction), none)
+        made = _chosen(op, small, op.BitShift(bits, _chosen(op, small, count, none), direction=direction), none)
     made = as_type(op, made, kind)
     return made if negative is None else op.Where(negative, op.Sub(op.const(-1, kind), made), made)
+
+
+def _chosen(op: StepBuilder, condition: Value, yes: Value, no: Value) -> Value:
+    """Where; of uint64, which ONNX Runtime's doesn't take, as int64."""
+    if yes.tensor.dtype is not _U64:
+        return op.Where(condition, yes, no)
+    return as_type(op, op.Where(condition, as_type(op, yes, _I64), as_type(op, no, _I64)), _U64)
 
 
 def _shift(op: StepBuilder, node: Node) -> Value:

@@ -10,6 +10,7 @@ Several instructions in one module cost one compilation; a difference names the 
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -211,7 +212,7 @@ def check(
     hub = hub_of(source if graph is None else graph)
     assert hub.dialect == HUB.name
     made = run(hub, dict(zip((value.name for value in hub.inputs), feeds, strict=True)))
-    names = list(made)
+    names = _result_names(source, len(made))
     _compare("the executor", names, list(made.values()), expected, tolerance, each or {})
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.onnx"
@@ -219,6 +220,13 @@ def check(
         if onnxruntime:
             _compare("ONNX Runtime", names, _by_onnxruntime(path, feeds), expected, tolerance, each or {})
     return hub
+
+
+def _result_names(text: str, count: int) -> list[str]:
+    """The instructions that the root is a tuple of."""
+    found = re.search(r"ROOT .* tuple\((.*)\)", text)
+    names = found.group(1).split(", ") if found else []
+    return names if len(names) == count else [f"result {place}" for place in range(count)]
 
 
 def _by_onnxruntime(path: Path, feeds: Sequence[Array]) -> list[Array]:

@@ -42,7 +42,7 @@ def bit_cast(op: Builder, value: Value, dtype: DType) -> Value:
 
 @rule(DOMAIN, "bitcast-convert")
 def bitcast_convert(op: Builder, node: Node) -> Results:
-    """bitcast-convert: into a narrower type with one more dimension, its parts from the lowest bits up; back without it."""
+    """bitcast-convert: into a narrower type with a dimension more, for its parts from the lowest bits up; or back."""
     x = given(node, 0)
     before, after = dtype_of(node, x), dtype_of(node, node.output)
     if DType.BOOL in (before, after) and before is not after:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....passes.errors import InvalidModel, Unsupported
+from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .bits import SAME_WIDTH, bit_cast
 from .support import Results, cast, dtype_of, given
-from .typed import FLOAT8, HALVES, NIBBLES, call, narrowed, number, operands, unsigned, widened
+from .typed import FLOAT8, HALVES, NIBBLES, call, narrowed, number, widened
 
 _FLOATS = (DType.FLOAT32, DType.FLOAT64)
 

@@ -38,8 +38,8 @@ _BINARY = {
 }
 """Opcode -> the operator, and that on booleans.
 
-Max and Min hand on NaN in ONNX Runtime and in the executor, as in XLA. Of two zeros with different signs XLA takes +0 for
-the larger one, ONNX says nothing; Max(x, 0) is +0 for -0 in both runtimes, where Relu and Clip give -0. So
+Max and Min hand on NaN in ONNX Runtime and in the executor, as in XLA. Of two zeros with different signs XLA takes +0
+for the larger one, ONNX says nothing; Max(x, 0) is +0 for -0 in both runtimes, where Relu and Clip give -0. So
 maximum(x, 0) stays a Max.
 """
 
@@ -79,7 +79,7 @@ def not_(op: Builder, node: Node) -> Results:
 
 @rule(DOMAIN, "sign")
 def sign(op: Builder, node: Node) -> Results:
-    """sign: of a zero the zero with its sign, of NaN NaN. ONNX Runtime's Sign makes +0 of -0, and 0 of float16's NaN."""
+    """sign: a zero and NaN stay what they are. ONNX Runtime's Sign makes +0 of -0, and 0 of float16's NaN."""
     (x,) = operands(node, 1)
     if not dtype_of(node, x).is_float:
         return call(op, "Sign", x)
@@ -137,7 +137,10 @@ def _as_scalars(op: Builder, x: Value, bounds: list[object]) -> list[Value]:
 
 @rule(DOMAIN, "select")
 def select(op: Builder, node: Node) -> Results:
-    """select; the pred may be a scalar. ONNX Runtime has no Where of booleans, which And and Or say as well."""
+    """select; the pred may be a scalar. ONNX Runtime has no Where of booleans, which And and Or say as well.
+
+    (Its Where makes +0 of a -0 that is chosen because the condition is true.)
+    """
     condition, chosen, other = operands(node, 3)
     if dtype_of(node, chosen) is not DType.BOOL:
         return call(op, "Where", condition, chosen, other)

@@ -1,6 +1,8 @@
 """Functions of real numbers: those that ONNX has, and those put together from them without losing digits.
 
-Floats below 32 bits are computed as float32 in what takes several steps, as XLA does it, and rounded once.
+Floats below 32 bits are computed as float32 in what takes several steps, as XLA does it, and rounded once. What may be
+-0 stands where a Where's condition is false: ONNX Runtime makes +0 of it on the other side (to
+which it brings it as well where the condition is a Not).
 """
 
 from __future__ import annotations
@@ -77,7 +79,7 @@ def _log1p(op: Builder, x: Value) -> Value:
     kept = op.Sub(above, one)
     exact = op.Equal(kept, x)
     scale = op.Where(exact, one, op.Div(x, kept))
-    return op.Where(op.Equal(above, one), x, op.Mul(op.Log(above), scale))
+    return op.Where(op.Greater(op.Abs(kept), number(op, 0, x)), op.Mul(op.Log(above), scale), x)
 
 
 @rule(DOMAIN, "cbrt")
@@ -96,9 +98,9 @@ def _cbrt(op: Builder, x: Value) -> Value:
     root = op.Pow(size, third)
     if dtype is DType.FLOAT64:
         step = op.Mul(op.Sub(root, op.Div(size, op.Mul(root, root))), third)
-        root = op.Where(op.And(op.Greater(size, number(op, 0, x)), op.Less(size, number(op, math.inf, x))), op.Sub(root, step), root)
-    root = op.Where(op.Less(wide, number(op, 0, wide)), op.Neg(root), root)
-    return op.Where(op.Equal(x, number(op, 0, x)), x, cast(op, root, dtype or DType.FLOAT32))
+        root = op.Where(op.IsNaN(step), root, op.Sub(root, step))
+    root = cast(op, op.Where(op.Less(wide, number(op, 0, wide)), op.Neg(root), root), dtype or DType.FLOAT32)
+    return op.Where(op.Greater(size, number(op, 0, wide)), root, x)
 
 
 @rule(DOMAIN, "atan2")
@@ -113,11 +115,11 @@ def _atan2(op: Builder, y: Value, x: Value) -> Value:
     if fixed is not None and 0 < fixed < math.inf:
         return op.Atan(y if fixed == 1 else op.Div(y, x))
     zero, one, pi = number(op, 0, y), number(op, 1, y), number(op, math.pi, y)
-    both_zero = op.And(op.Equal(y, zero), op.Equal(x, zero))
-    both_infinite = op.And(op.IsInf(y), op.IsInf(x))
     left, below = _has_minus(op, x), _has_minus(op, y)
-    quotient = op.Where(both_zero, y, op.Div(y, x))
-    quotient = op.Where(both_infinite, op.Where(op.Xor(left, below), op.Neg(one), one), quotient)
+    zeros = op.And(op.Equal(y, zero), op.Equal(x, zero))
+    infinities = op.And(op.IsInf(y), op.IsInf(x))
+    above = op.Where(infinities, op.Where(op.Xor(left, below), op.Neg(one), one), y)
+    quotient = op.Div(above, op.Where(op.Or(zeros, infinities), one, x))
     angle = op.Atan(quotient)
     turned = op.Add(angle, op.Where(below, op.Neg(pi), pi))
     return op.Where(left, turned, angle)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.loop import Carried
-from ....passes.protos import enum_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
 from .support import Results, cast, dtype_of, given
-from .typed import HALVES, NIBBLES, call, constant, filled_with, narrowed, number, operands, signed, unsigned
+from .typed import NIBBLES, call, constant, filled_with, narrowed, number, operands, signed, unsigned
+
+_EXPONENT_BITS = 6
+
 
 def _least(dtype: DType) -> int:
     return -(1 << (dtype.bits - 1)) if dtype.is_signed else 0
@@ -27,9 +29,11 @@ def _may_be(value: Value, number_: int) -> bool:
 
 @rule(DOMAIN, "divide", "remainder")
 def divide(op: Builder, node: Node) -> Results:
-    """divide, remainder (with the dividend's sign). Of integers divided by 0 they are -1 (every bit set) and the
-    dividend; the least number divided by -1 is itself, the remainder 0. Neither reaches ONNX's Div and Mod, which don't
-    say what they do then (ONNX Runtime's ends the process): a divisor that is a constant without 0 and -1 needs no guard.
+    """divide, remainder (with the dividend's sign).
+
+    Of integers divided by 0 they are -1 (every bit set) and the dividend; the least number divided by -1 is itself, the
+    remainder 0. Neither reaches ONNX's Div, which doesn't say what it does then (ONNX Runtime's ends the process). A
+    divisor that is a constant without 0 and -1 needs no guard.
     """
     a, b = operands(node, 2)
     dtype = dtype_of(node, a)
@@ -51,7 +55,9 @@ def _divided(op: Builder, a: Value, b: Value, quotient: bool, least: int) -> Val
     bad = zero if minus is None else minus if zero is None else op.Or(zero, minus)
     safe = b if bad is None else call(op, "Where", bad, number(op, 1, b), b)
     # divided by 1 instead: the dividend and 0, from which each case is near
-    made = op.Div(a, safe) if quotient else op.Mod(a, safe, fmod=int(dtype.is_signed))
+    made = op.Div(a, safe)
+    if not quotient:  # ONNX Runtime's Mod goes over float64
+        made = op.Sub(a, op.Mul(made, safe)) if dtype.is_signed else op.Mod(a, safe)
     if minus is not None and quotient:
         made = call(op, "Where", minus, op.Neg(a), made)
     if zero is not None:
@@ -65,26 +71,26 @@ def _divided(op: Builder, a: Value, b: Value, quotient: bool, least: int) -> Val
 
 @rule(DOMAIN, "power")
 def power(op: Builder, node: Node) -> Results:
-    """power. Of integers by squaring, as XLA does it: ONNX Runtime's Pow goes over float64, which neither wraps nor
-    holds 64 bits. To a negative power 1 and -1 are what they are, everything else 0."""
+    """power. Of integers by squaring: ONNX Runtime's Pow goes over float64, which neither wraps nor holds 64 bits.
+
+    XLA's CPU backend looks at the lowest six bits of the exponent, more only overflow (but of 0, 1 and -1), and takes
+    unsigned ones for signed. To a negative power 1 and -1 are what they are, everything else 0.
+    """
     base, exponent = given(node, 0), given(node, 1)
     dtype = dtype_of(node, base)
     if dtype.is_float:
         return call(op, "Pow", *operands(node, 2))
-    if dtype in NIBBLES:
-        base, exponent = (cast(op, value, DType.INT32) for value in (base, exponent))
+    work = DType.INT32 if dtype in NIBBLES else signed(dtype)
+    base, exponent = (cast(op, value, work) for value in (base, exponent))
     fixed = filled_with(exponent)
     if fixed is not None and int(fixed) >= 0:
-        return narrowed(op, _fixed_power(op, base, int(fixed)), dtype)
+        return narrowed(op, _fixed_power(op, base, int(fixed) % (1 << _EXPONENT_BITS)), dtype)
     made = _squared(op, base, exponent)
-    if dtype.is_signed:
-        one, zero = number(op, 1, base), number(op, 0, base)
-        odd = op.Equal(op.BitwiseAnd(exponent, one), one)
-        minus = op.Equal(base, number(op, -1, base))
-        unit = call(op, "Where", op.Equal(base, one), one, zero)
-        unit = call(op, "Where", minus, call(op, "Where", odd, base, one), unit)
-        made = call(op, "Where", op.Less(exponent, zero), unit, made)
-    return narrowed(op, made, dtype)
+    one, zero = number(op, 1, base), number(op, 0, base)
+    odd = op.Equal(op.BitwiseAnd(exponent, one), one)
+    unit = call(op, "Where", op.Equal(base, one), one, zero)
+    unit = call(op, "Where", op.Equal(base, number(op, -1, base)), call(op, "Where", odd, base, one), unit)
+    return narrowed(op, call(op, "Where", op.Less(exponent, zero), unit, made), dtype)
 
 
 def _fixed_power(op: Builder, base: Value, exponent: int) -> Value:
@@ -105,18 +111,15 @@ def _ones(op: Builder, like: Value) -> Value:
 
 
 def _squared(op: Builder, base: Value, exponent: Value) -> Value:
-    """A loop over the exponent's bits; a negative one counts as 0."""
-    dtype = base.tensor.dtype
-    assert dtype is not None
+    """A loop over the exponent's bits; what a negative one comes to is of no interest."""
     ones = _ones(op, base)
-    rest = call(op, "Max", exponent, number(op, 0, base))
     body = op.region("body")
     made, factor, left = (body.input(name, ones.type) for name in ("power", "factor", "left"))
     odd = body.Equal(body.BitwiseAnd(left, number(body, 1, base)), number(body, 1, base))
     more = call(body, "Where", odd, body.Mul(made, factor), made)
     body.graph.outputs = [more, body.Mul(factor, factor), body.Div(left, number(body, 2, base))]
-    bits = op.const(dtype.bits - dtype.is_signed, DType.INT64)
-    return op.loop(bits, None, [Carried()] * 3, [ones, base, rest], body.graph)[0]
+    trips = op.const(_EXPONENT_BITS, DType.INT64)
+    return op.loop(trips, None, [Carried()] * 3, [ones, base, exponent], body.graph)[0]
 
 
 # shifts --------------------------------------------------------------------------------------------
@@ -136,8 +139,13 @@ def shift(op: Builder, node: Node) -> Results:
     left = node.op_type == "shift-left"
     if not left and not dtype.is_signed:
         # XLA shifts the highest bit in, whatever the type says of it
-        made = op.BitShift(*(_as(op, value, signed(dtype)) for value in (x, amount)), direction="RIGHT")
-        return _as(op, made, dtype)
+        return _as(op, _shifted(op, *(_as(op, value, signed(dtype)) for value in (x, amount)), left), dtype)
+    return _shifted(op, x, amount, left)
+
+
+def _shifted(op: Builder, x: Value, amount: Value, left: bool) -> Value:
+    dtype = x.tensor.dtype
+    assert dtype is not None
     if dtype.bits >= 8 and dtype.bits != 16:
         return op.BitShift(x, amount, direction="LEFT" if left else "RIGHT")
     work = DType.INT32 if dtype.is_signed else DType.UINT32
@@ -157,7 +165,9 @@ def _raw(op: Builder, value: Value, work: DType) -> Value:
 
 def _as(op: Builder, value: Value, dtype: DType) -> Value:
     """The same bits under the other sign."""
-    return value if value.tensor.dtype is dtype else op.Cast(value, to=enum_of(dtype, value.name))
+    if value.tensor.dtype in NIBBLES and value.tensor.dtype is not dtype:
+        return narrowed(op, cast(op, value, DType.INT32), dtype)
+    return cast(op, value, dtype)
 
 
 # bits ----------------------------------------------------------------------------------------------

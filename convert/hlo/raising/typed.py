@@ -1,4 +1,4 @@
-"""Operators of ONNX on element types that they, or ONNX Runtime's kernels for them, don't take: computed in wider ones."""
+"""Operators of ONNX on element types that they (or ONNX Runtime's kernels) don't take: computed in wider ones."""
 
 from __future__ import annotations
 
