@@ -27,7 +27,9 @@ def converted(op: Builder, node: Node, x: Value, dtype: DType) -> Value:
     if before is dtype:
         return x
     if dtype is DType.BOOL:
-        return op.Cast(x, to=9) if before not in (*NIBBLES, *FLOAT8) else converted(op, node, _plain(op, x), dtype)
+        wide = _plain(op, x) if before in (*NIBBLES, *FLOAT8) else x
+        # ONNX Runtime leaves the first of two Casts out, and -0 of 8 bits is true then
+        return cast(op, x, dtype) if wide is x else op.Not(op.Equal(wide, number(op, 0, wide)))
     if dtype.is_integer:
         if before.is_float:
             return _whole(op, _plain(op, x), dtype)
@@ -67,10 +69,11 @@ def _whole(op: Builder, x: Value, dtype: DType) -> Value:
     assert number_ is not None
     x = op.Where(op.IsNaN(x), number(op, 0, x), x)
     if dtype in NIBBLES:
-        return cast(op, op.Cast(op.Clip(x, number(op, least, x), number(op, most, x)), to=6), dtype)
+        inside = op.Clip(x, number(op, least, x), number(op, most, x))
+        return cast(op, cast(op, inside, DType.INT32), dtype)
     if number_ is DType.FLOAT32 and dtype.bits == 32:
         x, number_ = cast(op, x, DType.FLOAT64), DType.FLOAT64  # which holds both ends
-    if number_.numpy.type(most) == most:
+    if int(number_.numpy.type(most)) == most:
         return cast(op, op.Clip(x, number(op, least, x), number(op, most, x)), dtype)
     below = np.nextafter(number_.numpy.type(most), number_.numpy.type(0))
     inside = cast(op, op.Clip(x, number(op, least, x), number(op, below, x)), dtype)
