@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
+from ....passes.types import TensorType
 from ..dialect import DOMAIN
 from .numbers import Label, Numbers, Starts, numbers_of, starts_of
 from .places import all_within, shifted, with_windows, within
@@ -97,8 +98,9 @@ def _by_element(
     """One axis moves, all others belong to dimensions of the indices: GatherElements."""
     places, names = _line(op, starts, size, shape)
     axis = labels.index(("window", starts.axes[0]))
-    own = [name for name in names if name not in labels]
-    order = [*labels[:axis], *own, *labels[axis + 1 :]]
+    before, after = labels[:axis], labels[axis + 1 :]
+    own = [name for name in names if name not in before and name not in after]
+    order = [*before, *own, *after]
     places = arranged(op, places, names, order)
     spaced = places.tensor.static_shape
     assert spaced is not None
@@ -121,7 +123,10 @@ def _by_coordinates(
     places = arranged(op, places, [*_batches(starts), last], [*batches, *own, last])
     wide = [axis for axis in starts.axes if size[axis] > 1]
     places = with_windows(op, places, [size[axis] for axis in starts.axes])
-    found = op.GatherND(x, places, batch_dims=len(batches) or None)
+    behind, ahead = x.tensor.static_shape, places.tensor.static_shape
+    assert behind is not None and ahead is not None
+    made = TensorType(x.tensor.dtype, (*ahead[:-1], *behind[len(batches) + len(moving) :]))
+    found = op.GatherND(x, places, batch_dims=len(batches) or None, _types=[made])
     return found, [*batches, *own, *(("window", axis) for axis in wide), *rest]
 
 

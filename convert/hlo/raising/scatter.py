@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
+
 from ....passes.errors import InvalidModel
 from ....passes.graph import Graph, Node, Value
 from ....passes.rewrite import Builder, collect, rule
@@ -15,7 +17,7 @@ from .places import shifted, with_windows
 from .scatter_flat import put_each, put_flat
 from .scatter_places import REPLACE, Put, Scatter, ordered, redirected, valid_windows, word
 from .support import Results, cast, given, shape_of
-from .views import WIDE, arranged, counted, cut, narrowed, reshaped, sizes, spread
+from .views import WIDE, arranged, counted, cut, narrowed, padded, reshaped, spread, uniform
 
 _NAMES = (
     "update_window_dims",
@@ -91,7 +93,23 @@ def _combined(op: Builder, operand: Value, update: Value, way: str, put: Put) ->
         return cast(op, put(cast(op, operand, DType.INT32), cast(op, update, DType.INT32), way), dtype)
     if dtype is DType.UINT32:
         return cast(op, put(cast(op, operand, DType.INT64), cast(op, update, DType.INT64), way), dtype)
-    return put(operand, update, way)
+    if dtype in (DType.FLOAT16, DType.BFLOAT16) and way in ("min", "max"):
+        wide = DType.FLOAT32
+        return cast(op, _combined(op, cast(op, operand, wide), cast(op, update, wide), way, put), dtype)
+    made = put(operand, update, way)
+    if way not in ("min", "max") or not dtype.is_float:
+        return made
+    # of two numbers one of which is none, ONNX may take either; HLO takes the one that is none
+    flags = put(_none_numbers(op, operand), _none_numbers(op, update), "max")
+    return op.Where(cast(op, flags, DType.BOOL), op.const(np.nan, dtype), made)
+
+
+def _none_numbers(op: Builder, value: Value) -> Value:
+    """1 for each NaN, as int32."""
+    one, shape = uniform(value), value.tensor.static_shape
+    if one is not None and one.data is not None and shape is not None:
+        return spread(op, op.const(int(np.isnan(one.data.numpy()).any()), DType.INT32), shape)
+    return cast(op, op.IsNaN(value), DType.INT32)
 
 
 def _put(op: Builder, found: Scatter) -> Put:
@@ -116,13 +134,11 @@ def _spared(op: Builder, found: Scatter, axis: int, put: Callable[[Value, Value,
     """Scatter into an operand that has room for one more window behind one axis, which is cut off afterwards."""
     if found.valid is None:
         return put
-    shape, room = found.shape, found.window[axis]
+    shape = found.shape
+    none, room = [0] * len(shape), [found.window[axis] * (place == axis) for place in range(len(shape))]
 
     def spared(operand: Value, update: Value, way: str) -> Value:
-        pads = [0] * (2 * len(shape))
-        pads[len(shape) + axis] = room
-        made = put(op.Pad(operand, sizes(op, pads)), update, way)
-        return cut(op, made, [0] * len(shape), shape)
+        return cut(op, put(padded(op, operand, none, room), update, way), none, shape)
 
     return spared
 

@@ -13,7 +13,7 @@ from .numbers import Label
 from .places import scaled, shifted, weighed
 from .scatter_places import Put, Scatter, ordered, word
 from .support import cast
-from .views import WIDE, along, counted, cut, narrowed, reshaped, sizes, spread
+from .views import WIDE, along, counted, cut, narrowed, padded, reshaped, sizes, spread
 
 
 def _flat_places(op: Builder, found: Scatter) -> tuple[Value, list[Label]]:
@@ -42,7 +42,7 @@ def _flat_places(op: Builder, found: Scatter) -> tuple[Value, list[Label]]:
 
 def _flat_operand(op: Builder, found: Scatter, operand: Value) -> Value:
     flat = reshaped(op, operand, [math.prod(found.shape)])
-    return flat if found.valid is None else op.Pad(flat, sizes(op, [0, 1]))
+    return flat if found.valid is None else padded(op, flat, [0], [1])
 
 
 def _unflattened(op: Builder, found: Scatter, flat: Value) -> Value:
@@ -77,11 +77,11 @@ def put_each(
     """
     count = len(operands)
     places, names = _flat_places(op, found)
-    flat = [_flat_operand(op, found, operand) for operand in operands]
-    flat += [_flat_update(op, found, update, names) for update in updates]
-    dtypes = [value.tensor.dtype or DType.FLOAT32 for value in flat]
+    dtypes = [value.tensor.dtype or DType.FLOAT32 for value in (*operands, *updates)]
     wide = [WIDE.get(dtype, dtype) for dtype in dtypes]
-    fed = [cast(op, value, dtype) for value, dtype in zip(flat, wide, strict=True)]
+    moved = [cast(op, value, dtype) for value, dtype in zip((*operands, *updates), wide, strict=True)]
+    fed = [_flat_operand(op, found, operand) for operand in moved[:count]]
+    fed += [_flat_update(op, found, update, names) for update in moved[count:]]
     body = op.region("scatter")
     place = body.input("place", TensorType(DType.INT64, ()))
     news = [body.input("new", TensorType(dtype, ())) for dtype in wide[count:]]
@@ -97,7 +97,7 @@ def put_each(
     made = op.loop(
         None, None, slots, [places, *fed[count:], *fed[:count]], body.graph, types=[value.type for value in fed[:count]]
     )
-    return [_unflattened(op, found, _as(op, *pair)) for pair in zip(made, dtypes, strict=False)]
+    return [_as(op, _unflattened(op, found, value), dtype) for value, dtype in zip(made, dtypes, strict=False)]
 
 
 def _as(op: Builder, value: Value, dtype: DType) -> Value:

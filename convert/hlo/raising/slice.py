@@ -8,7 +8,7 @@ from ....passes.rewrite import Builder, collect, rule
 from ..dialect import DOMAIN
 from ..text.tree import PadDim, SliceDim
 from .support import Results, given, shape_of
-from .views import cut, reshaped, sizes, spread, uniform, widely
+from .views import cut, padded, reshaped, spread, uniform, widely
 
 
 @rule(DOMAIN, "slice")
@@ -56,7 +56,7 @@ def pad(op: Builder, node: Node) -> Results:
     kept = cut(op, _spaced(op, x, value, shape, gaps), starts, stops)
     before = [max(-start, 0) for start in low]
     behind = [max(end - size, 0) for end, size in zip(high, have, strict=True)]
-    return _padded(op, kept, before, behind, value)
+    return padded(op, kept, before, behind, value)
 
 
 def _same(x: Value, value: Value) -> bool:
@@ -76,16 +76,8 @@ def _spaced(op: Builder, x: Value, value: Value, shape: tuple[int, ...], gaps: l
     for size, gap in zip(shape, gaps, strict=True):
         apart += [size, 1] if gap else [size]
         behind += [0, gap] if gap else [0]
-    filled = _padded(op, reshaped(op, x, apart), [0] * len(apart), behind, value)
+    filled = padded(op, reshaped(op, x, apart), [0] * len(apart), behind, value)
     return reshaped(op, filled, [size * (gap + 1) for size, gap in zip(shape, gaps, strict=True)])
-
-
-def _padded(op: Builder, x: Value, before: list[int], behind: list[int], value: Value) -> Value:
-    """ONNX's Pad, which fills with 0 where nothing is said."""
-    if not any(before) and not any(behind):
-        return x
-    zero = value.data is not None and not any(value.data.numpy().tobytes())
-    return op.Pad(x, sizes(op, [*before, *behind]), None if zero else value)
 
 
 RULES = collect(globals())

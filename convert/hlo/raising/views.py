@@ -160,6 +160,23 @@ def cut(
     return op.Slice(value, sizes(op, picked[0]), sizes(op, picked[1]), sizes(op, axes), step, _types=[made])
 
 
+_NO_PAD = {DType.BFLOAT16: DType.FLOAT32, DType.INT16: DType.INT32, DType.UINT16: DType.INT32}
+"""Types that ONNX's Pad takes and ONNX Runtime 1.31 doesn't, and wider ones."""
+
+
+def padded(op: Builder, x: Value, before: Sequence[int], behind: Sequence[int], value: Value | None = None) -> Value:
+    """`x` with elements before and behind it in each dimension: 0, or `value`."""
+    if not any(before) and not any(behind):
+        return x
+    data, dtype = value.data if value is not None else None, x.tensor.dtype
+    if value is None or (data is not None and not any(data.numpy().tobytes())):
+        value = None
+    wide = _NO_PAD.get(dtype) if dtype is not None else None
+    if wide is None or dtype is None:
+        return op.Pad(x, sizes(op, [*before, *behind]), value)
+    return cast(op, padded(op, cast(op, x, wide), before, behind, value and cast(op, value, wide)), dtype)
+
+
 def counted(op: Builder, count: int) -> Value:
     """0, 1 ... count - 1 as int64."""
     if count <= MOST_COUNTED:
