@@ -12,6 +12,8 @@ import numpy as np
 from ....passes.graph import Graph, Node, Value
 from ....passes.types import DType
 
+Range = tuple[float, float]
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -39,11 +41,13 @@ def scalar(value: Value) -> int | None:
 class Lines:
     """The lines of a body that runs `trips` times (None: how often isn't known).
 
-    `lines` starts with what is known of the body's inputs; they are known not to leave their types.
+    `lines` and `ranges` start with what is known of the body's inputs, which don't leave their types. `ranges` has the
+    smallest and largest number of integers that are no lines; `truths` the comparisons whose outcome is certain.
     """
 
     trips: int | None
     lines: dict[Value, Line]
+    ranges: dict[Value, Range] = field(default_factory=dict)
     truths: dict[Value, bool] = field(default_factory=dict)
 
     def follow(self, graph: Graph) -> Lines:
@@ -68,32 +72,53 @@ class Lines:
             if truth is not None:
                 self.truths[output] = truth
         elif node.op_type == "select":
-            chosen = self.truths.get(inputs[0])
-            found = None if chosen is None else self.lines.get(inputs[1] if chosen else inputs[2])
-            if found is not None:
-                self.lines[output] = found
+            self._select(output, inputs)
         elif dtype.is_integer and node.op_type in _RULES:
             operands = [self.lines.get(value) for value in inputs]
             found = None if None in operands else _RULES[node.op_type](self, *operands)
             if found is not None and self.fits(found, limits(dtype)):
                 self.lines[output] = found
+                return
+            spans = [self.span(value) for value in inputs]
+            span = _SPANS[node.op_type](*spans) if node.op_type in _SPANS and None not in spans else None
+            if span is not None and limits(dtype)[0] <= span[0] and span[1] <= limits(dtype)[1]:
+                self.ranges[output] = span
 
-    def range(self, line: Line) -> tuple[float, float]:
+    def _select(self, output: Value, inputs: list[Value]) -> None:
+        truth = self.truths.get(inputs[0])
+        chosen = inputs[1:] if truth is None else [inputs[1] if truth else inputs[2]]
+        if len(chosen) == 1 and chosen[0] in self.lines:
+            self.lines[output] = self.lines[chosen[0]]
+            return
+        spans = [span for span in map(self.span, chosen) if span is not None]
+        if len(spans) == len(chosen):
+            self.ranges[output] = min(span[0] for span in spans), max(span[1] for span in spans)
+
+    def span(self, value: Value) -> Range | None:
+        """The smallest and the largest number that a value is, as far as that is known."""
+        line = self.lines.get(value)
+        return self.ranges.get(value) if line is None else self.range(line)
+
+    def range(self, line: Line) -> Range:
         """The smallest and the largest value that a line takes."""
         last = math.inf if self.trips is None else max(self.trips - 1, 0)
         end = line.offset + line.scale * last if line.scale else line.offset
         return min(line.offset, end), max(line.offset, end)
 
-    def fits(self, line: Line, bounds: tuple[float, float]) -> bool:
+    def fits(self, line: Line, bounds: Range) -> bool:
         """Whether a line never leaves its bounds, both included."""
         low, high = self.range(line)
         return bounds[0] <= low and high <= bounds[1]
 
     def _compare(self, node: Node, inputs: list[Value]) -> bool | None:
         left, right = (self.lines.get(value) for value in inputs)
-        if left is None or right is None:
-            return None
-        low, high = self.range(Line(left.scale - right.scale, left.offset - right.offset))
+        if left is not None and right is not None:
+            low, high = self.range(self.subtract(left, right))
+        else:
+            spans = [self.span(value) for value in inputs]
+            if spans[0] is None or spans[1] is None:
+                return None
+            low, high = spans[0][0] - spans[1][1], spans[0][1] - spans[1][0]
         always, never = _SIGNS[node.attributes.get("direction", "")](low, high)
         return True if always else False if never else None
 
@@ -151,4 +176,15 @@ _RULES: Mapping[str, Any] = {
     "negate": Lines.negate,
     "reshape": Lines.same,
     "subtract": Lines.subtract,
+}
+
+_SPANS: Mapping[str, Any] = {
+    "add": lambda left, right: (left[0] + right[0], left[1] + right[1]),
+    "clamp": lambda low, span, high: (min(max(low[0], span[0]), high[0]), min(max(low[1], span[1]), high[1])),
+    "convert": lambda span: span,
+    "copy": lambda span: span,
+    "maximum": lambda left, right: (max(left[0], right[0]), max(left[1], right[1])),
+    "minimum": lambda left, right: (min(left[0], right[0]), min(left[1], right[1])),
+    "reshape": lambda span: span,
+    "subtract": lambda left, right: (left[0] - right[1], left[1] - right[0]),
 }

@@ -16,12 +16,15 @@ from ....passes.graph import NOTES, Graph, Node, bulk
 from ....passes.hub import HUB, check_types
 from ....passes.loop import DOMAIN as LOOPS
 from ....passes.naming import drop_unused_constants, name_outputs
+from ....passes.pipeline import Pipeline
 from ....passes.rewrite import Builder, Rewriter, Rule, combine
 from ....passes.structure.simplify import RemoveDead
+from ....passes.structure.slots import PruneSlots
 from ..dialect import META, Form
 from ..inline import inline_calls
 from .complex_pairs import split_complex
 from .while_loops import recover_loops
+
 
 def _found() -> list[dict[tuple[str, str], list[Rule]]]:
     """Every module's rules, while modules are still being added."""
@@ -65,7 +68,9 @@ def raise_graph(graph: Graph) -> Graph:
         form = graph.meta.get(META)
         if isinstance(form, Form) and len(form.outputs) == len(new.outputs):
             name_outputs(rewriter, new, form.outputs)
-        RemoveDead()(new)
+        steps = Pipeline((RemoveDead(), PruneSlots()))
+        while steps(new).modified:
+            pass
         drop_unused_constants(new)
     check_types(new)
     if rewriter.notes:

@@ -29,6 +29,7 @@ from ..build import HLO, HloBuilder
 from ..dialect import DOMAIN
 from .affine import Line, Lines, limits, scalar
 from .counting import Count, count, counters
+from .ranges import RANGE
 
 _INT64 = DType.INT64
 _SCALAR = TensorType(_INT64, ())
@@ -100,7 +101,7 @@ class _Recovery:
     initial: list[Value]
     count: Count | None
     sliced: list[tuple[Value, Value, Sliced]] = field(default_factory=list)  # outside, in the body, how
-    stacked: dict[int, tuple[_Part, Value]] = field(default_factory=dict)  # carried index -> part, element in the body
+    stacked: dict[int, tuple[_Part, Value]] = field(default_factory=dict)  # carried index -> part, element at first
     started: dict[Value, Value] = field(default_factory=dict)  # in the body -> outside: where counters start
 
     def __post_init__(self) -> None:
@@ -116,18 +117,21 @@ class _Recovery:
         lines = Lines(self.trips, {})
         lines.lines.update(self._known(lines))
         lines.follow(self.body)
+        self._settle(lines)
         if self.trips is not None:
             self._slice(lines)
             self.leave = list(self.body.outputs)
             if self.exact:
                 self._stack(lines)
+        self.body.outputs += [element for _, element in self.stacked.values()]
         iteration = self.body.add_input("iteration", _SCALAR)
-        counted = [k for k in self.counters if self.exact]
+        counted = [k for k in self.counters if self._follows(k)]
         for k in counted:
             self._count(k, iteration)
-        self.leave = list(self.body.outputs)
-        carried = [k for k in range(len(self.enter)) if not (k in self.unchanged or k in counted or k in self.stacked)]
-        self.body.outputs = [*(self.leave[k] for k in carried), *(element for _, element in self.stacked.values())]
+        size = len(self.enter)
+        self.leave, elements = self.body.outputs[:size], self.body.outputs[size:]
+        carried = [k for k in range(size) if not (k in self.unchanged or k in counted or k in self.stacked)]
+        self.body.outputs = [*(self.leave[k] for k in carried), *elements]
         RemoveDead()(self.body)
         return self._build(carried, counted, iteration)
 
@@ -138,13 +142,32 @@ class _Recovery:
             number = scalar(self.initial[k])
             if k in self.unchanged and number is not None:
                 known[value] = Line(0, number)
+            span = (self.initial[k].meta or {}).get(RANGE)
+            if k in self.unchanged and span is not None:
+                lines.ranges[value] = span
+                value.meta = {**(value.meta or {}), RANGE: span}
             counter = self.counters.get(k)
             if counter is not None and counter.start is not None:
                 line = Line(counter.step, counter.start)
-                counts = self.count is not None and self.count.counter.index == k
+                counts = self._primary(k)
                 if counts or (self.trips is not None and lines.fits(line, limits(counter.dtype))):
                     known[value] = line
+                    low, high = lines.range(line)
+                    least, most = limits(counter.dtype)
+                    value.meta = {**(value.meta or {}), RANGE: (int(max(low, least)), int(min(high, most)))}
         return known
+
+    def _primary(self, k: int) -> bool:
+        """Whether the condition counts by this counter."""
+        return self.count is not None and self.count.counter.index == k
+
+    def _settle(self, lines: Lines) -> None:
+        """Take the choices that are certain: JAX asks of each index whether it counts from the end."""
+        for node in self.body.nodes:
+            truth = lines.truths.get(node.inputs[0]) if node.op_type == "select" and node.inputs[0] else None
+            chosen = node.inputs[1 if truth else 2] if truth is not None else None
+            if chosen is not None:
+                self.body.replace_uses(node.outputs[0], chosen)
 
     # parts -------------------------------------------------------------------------------------------
 
@@ -229,12 +252,25 @@ class _Recovery:
 
     # counters ----------------------------------------------------------------------------------------
 
+    def _follows(self, k: int) -> bool:
+        """Whether a counter should follow from the number of the pass.
+
+        The loop's own counter is nobody's state. Another is, where following would be all that makes a Scan a Loop.
+        """
+        if not self.exact or self._primary(k):
+            return self.exact
+        whole = all(slot.part is None and (slot.start, slot.end) in ((0, -1), (-1, 0)) for _, _, slot in self.sliced)
+        return self.counters[k].start is not None and not (self.sliced and whole)
+
     def _count(self, k: int, iteration: Value) -> None:
         """Let a counter follow from the number of the pass."""
         counter, value = self.counters[k], self.enter[k]
         if not self.body.uses(value) and value not in self.body.outputs:
             return
         type = value.tensor
+        if counter.start is not None or self.trips is not None:
+            most = limits(counter.dtype)[1] if self.trips is None else self.trips - 1
+            iteration.meta = {RANGE: (0, most)}
         found = iteration if counter.dtype is _INT64 else self._add("convert", [iteration], type)
         if counter.step != 1:
             found = self._add("multiply", [found, self._number(counter.step, counter.dtype)], type)
@@ -244,6 +280,8 @@ class _Recovery:
             found = self._add("add", [found, start], type)
         elif counter.start:
             found = self._add("add", [found, self._number(counter.start, counter.dtype)], type)
+        if found is not iteration and RANGE in (value.meta or {}):
+            found.meta = {**(found.meta or {}), RANGE: (value.meta or {})[RANGE]}
         self.body.replace_uses(value, found)
 
     def _number(self, number: int, dtype: DType) -> Value:
@@ -327,6 +365,8 @@ class _Recovery:
         body.inputs = inputs
         made = op.region("body")
         arguments = [made.input(value.name, value.type) for value in inputs]
+        for value, twin in zip(inputs, arguments, strict=True):
+            twin.meta = value.meta
         outputs = made.inline(body, arguments)
         first: Value | None = None
         if condition is not None:
