@@ -40,6 +40,8 @@ def cast_to(op: Builder, node: Node, x: Value, target: DType) -> Value:
         x = saturated(op, node, x, target)
         if source.is_float:  # it has no NaN
             x = op.select(compare(op, x, x, "NE"), like(op, node, 0, x), x)
+    if source.is_float and target.is_integer and target.bits < 8:
+        x = convert(op, x, DType.INT32)  # of which the lowest bits are taken
     return convert(op, x, target)
 
 
@@ -91,6 +93,8 @@ def bit_cast(op: Builder, node: Node) -> Results:
     x, target = required(node, 0), DTYPES[node.attributes["to"]]
     if dtype_of(node, x) is target:
         return x
+    if {dtype_of(node, x), target} == {DType.BOOL, DType.UINT8}:
+        return convert(op, x, target)
     return op.call("bitcast-convert", x, _types=[TensorType(target, result_sizes(node))])
 
 

@@ -173,7 +173,7 @@ def _product(
     batch = [letter for letter in shared if letter in needed]
     inner = [letter for letter in shared if letter not in needed]
     rest = [letter for letter in left + right if letter not in shared]
-    places = [([term.index(letter) for letter in group] for term in (left, right)) for group in (inner, batch)]
+    places = [[[term.index(letter) for letter in group] for term in (left, right)] for group in (inner, batch)]
     (inner_x, inner_y), (batch_x, batch_y) = places
     return dot(op, x, y, (inner_x, inner_y), (batch_x, batch_y)), "".join([*batch, *rest])
 

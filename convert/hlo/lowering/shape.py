@@ -217,7 +217,8 @@ def blocks(op: Builder, node: Node) -> Value:
     size = node.attributes["blocksize"]
     if node.op_type == "SpaceToDepth":
         inner = reshape(op, x, (n, c, h // size, size, w // size, size))
-        return reshape(op, transpose(op, inner, (0, 3, 5, 1, 2, 4)), (n, c * size * size, h // size, w // size))
+        order = (0, 3, 5, 1, 2, 4) if word(node, "mode", "DCR") == "DCR" else (0, 1, 3, 5, 2, 4)
+        return reshape(op, transpose(op, inner, order), (n, c * size * size, h // size, w // size))
     if word(node, "mode", "DCR") == "DCR":
         inner = transpose(op, reshape(op, x, (n, size, size, c // (size * size), h, w)), (0, 3, 4, 1, 5, 2))
     else:

@@ -49,7 +49,7 @@ def array_of(node: Node, index: int, what: str) -> np.ndarray[Any, Any] | None:
         return None
     array = value.array()
     if array is None:
-        raise Unsupported(node, f"its {what} are known only when the model runs ({value.name!r})")
+        raise Unsupported(node, f"its {what} must be known before the model runs ({value.name!r} isn't)")
     return array
 
 
