@@ -118,7 +118,7 @@ class Splitter(Builder):
             twin.meta = value.meta
             return twin
         array = value.data.numpy()
-        return Pair(*(self.const(np.ascontiguousarray(part), name=value.name) for part in (array.real, array.imag)))
+        return Pair(*(self.const(part.copy(), name=value.name) for part in (array.real, array.imag)))
 
     def _name(self, old: Value, part: Part) -> None:
         """Name what was made for an old value after it."""

@@ -47,7 +47,7 @@ def sizes(op: Builder, numbers: Sequence[int]) -> Value:
 
 def constant(op: Builder, data: TensorData, change: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]) -> Value:
     """A small constant changed here."""
-    return op.const(TensorData.of(np.ascontiguousarray(change(data.numpy())), data.dtype))
+    return op.const(TensorData.of(np.asarray(change(data.numpy()), order="C"), data.dtype))
 
 
 def spread(op: Builder, value: Value, shape: Sequence[int]) -> Value:
