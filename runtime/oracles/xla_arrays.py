@@ -64,7 +64,8 @@ def to_arrays(name: str, value: Values, leaf: Leaf) -> list[np.ndarray[Any, Any]
     if value is None or isinstance(value, list | dict):
         raise TypeError("XLA has tensors only, no sequences, optionals or maps")
     array = np.asarray(value)
-    if array.dtype == _PARTS.get(leaf.dtype) and array.shape[-1:] == (2,):
+    part = _PARTS.get(leaf.dtype)
+    if part is not None and array.dtype == part and array.shape[-1:] == (2,):  # (None is float64 to NumPy)
         array = np.ascontiguousarray(array).view(leaf.dtype.numpy)[..., 0]
     if DType.of(array.dtype) is not leaf.dtype:
         raise TypeError(f"input {name!r} is {leaf.dtype.value}, not {array.dtype}")
