@@ -110,7 +110,7 @@ class Algebra:
     def unit(self, shape: tuple[int, ...], like: Number) -> Number:
         """Unit matrices, which needn't be square."""
         one = np.broadcast_to(np.eye(shape[-2], shape[-1]), shape).astype((like[0].tensor.dtype or DType.FLOAT32).numpy)
-        return (self.op.const(one), *self.zeros(shape, like[1:]))
+        return (self.op.const(one), *self.zeros(shape, like)[1:])
 
     def transposed(self, x: Number) -> Number:
         rank = x[0].rank or 0
