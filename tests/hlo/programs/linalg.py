@@ -104,7 +104,7 @@ PROGRAMS = [
     Program("matrix_power", "linalg dot", matrix_power, [normal(3, 3)]),
     Program("products", "linalg dot", products, [normal(2, 3), normal(2, 3)]),
     Program("triangles", "linalg", triangles, [normal(4, 4)]),
-    Program("solve_in_scan", "linalg scan", scans_of_solves, [definite(3), normal(3, 3)]),
+    Program("solve_in_scan", "linalg scan", scans_of_solves, [definite(3), normal(4, 3)]),
     Program("cholesky_x64", "linalg x64", jnp.linalg.cholesky, [definite(4, dtype="float64")], x64=True),
     Program("dot_plain", "dot", jnp.dot, [normal(3, 4), normal(4, 5)]),
     Program("dot_vectors", "dot", jnp.dot, [normal(4), normal(4)]),

@@ -41,7 +41,7 @@ def adaptive(y):
         h = jnp.minimum(h * jnp.clip(0.9 * jnp.sqrt(1e-2 / (error + 1e-9)), 0.3, 2.0), 2.0 - t + 1e-3)
         return t, y, h, taken + 1
 
-    return lax.while_loop(lambda s: s[0] < 2.0, step, (0.0, y, 0.5, 0))[1:]
+    return lax.while_loop(lambda s: s[0] < 2.0, step, (0.0, y, 0.5, 0))[1::2]
 
 
 def newton(x):
