@@ -10,6 +10,7 @@ from ..graph import Node, Value
 from ..protos import DTYPES
 from ..types import DType
 from .build import StepBuilder
+from .float_bits import float_bits
 from .steps import INT64_MIN, Adapter, Made, Step, as_type, attribute, constant, dtype, given, same
 
 _I64, _U64 = DType.INT64, DType.UINT64
@@ -114,7 +115,8 @@ def _not(op: StepBuilder, node: Node) -> Value:
 
 
 def _bit_cast(op: StepBuilder, node: Node) -> Made:
-    """Integers (and booleans, which are 0 and 1) of one size wrap; 16 bits are looked up as a float."""
+    """Integers (and booleans, which are 0 and 1) of one size wrap; 16 bits are looked up as a float, wider floats are put
+    together and taken apart."""
     x, kind = required(node, 0), DTYPES[given(node, "to")]
     before = dtype(node, x)
     if kind is before:
@@ -125,6 +127,9 @@ def _bit_cast(op: StepBuilder, node: Node) -> Made:
         table = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
         unsigned = as_type(op, x, DType.UINT16)
         return op.Gather(op.const(table), as_type(op, unsigned, DType.INT32))
+    made = float_bits(op, x, before, kind)
+    if made is not None:
+        return made
     raise Unsupported(node, f"the bits of {before.value} can't be taken for {kind.value} before version 26")
 
 

@@ -454,7 +454,7 @@ REFUSED = [
     ("g (bool[2] c, string[2] x) => (string[2] y) { y = Where (c, x, x) }", "is text"),
     ("g (seq(float[2]) x) => (int64 y) { y = SequenceLength (x) }", "tensors only"),
     ("g (uint8[9] x) => (uint8[?, ?, 3] y) { y = ImageDecoder (x) }", "ImageDecoder has no OpenVINO form"),
-    ("g (float[2] x) => (int32[2] y) { y = BitCast <to = 6> (x) }", "the bits of float32"),
+    ("g (float8e5m2[2] x) => (int8[2] y) { y = BitCast <to = 3> (x) }", "the bits of float8e5m2"),
     ('g (string[2] x) => (bool[2] y) { y = RegexFullMatch <pattern = "a*"> (x) }', "no RegexFullMatch"),
     ('g (string[2] x) => (string[2, p] y, int64[2] n) { y, n = StringSplit <delimiter = "aa"> (x) }', "overlap itself"),
     ("g (float[1, 1, 8] x, float[n, 1, k] w) => (float[1, n, m] y) { y = Conv (x, w) }", "sizes are known at run time"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from backedge.passes.errors import Unsupported
@@ -91,9 +92,47 @@ def test_bits_of_booleans_and_of_halves() -> None:
     np.testing.assert_array_equal(made.view(np.int16), bits)
 
 
-@pytest.mark.parametrize(("before", "after"), [("float", "int32"), ("int64", "double"), ("float16", "int16")])
+def float_edges(kind: str) -> np.ndarray:
+    info = ml_dtypes.finfo(kind)
+    edges = [0, 1, 1.5, 2, 0.1, 3.75, info.max, info.smallest_normal, info.smallest_subnormal, np.inf]
+    edges += [float(info.smallest_normal) * 0.75, float(info.smallest_normal) * 1.5, 1 - float(info.epsneg), 100.0]
+    edges = np.array([float(edge) for edge in edges])
+    random = np.ldexp(np.random.default_rng(1).uniform(-2, 2, 400), np.random.default_rng(2).integers(-130, 127, 400))
+    with np.errstate(over="ignore", under="ignore"):
+        return np.concatenate([edges, -edges, random, [np.nan]]).astype(info.dtype)
+
+
+FLOAT_BITS = [
+    ("float16", "int16"),
+    ("float32", "int32"),
+    ("float32", "uint32"),
+    ("double", "int64"),
+    ("double", "uint64"),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), FLOAT_BITS)
+def test_bits_of_floats(before: str, after: str) -> None:
+    kind = {"double": "float64"}.get(before, before)
+    x = float_edges(kind)
+    name = {"float32": "float"}.get(before, before)
+    made = unary(name, f"BitCast <to = {ENUMS[DType(after)]}> (x)", 26, 13, x, after)
+    assert_same(made, x.view(after))
+    back = unary(after, f"BitCast <to = {ENUMS[DType(kind)]}> (x)", 26, 13, x.view(after), name)
+    assert_same(back.view(after), x.view(after))
+
+
+def test_every_nan_is_one() -> None:
+    x = np.array([0x7FC00001, 0x7F800001, 0xFFC00000], np.uint32)
+    made = unary("uint32", f"BitCast <to = {ENUMS[DType.FLOAT32]}> (x)", 26, 13, x, "float")
+    assert np.isnan(made).all()
+    bits = unary("float", f"BitCast <to = {ENUMS[DType.UINT32]}> (x)", 26, 13, x.view(np.float32), "uint32")
+    assert bits.tolist() == [0x7FC00000] * 3
+
+
+@pytest.mark.parametrize(("before", "after"), [("float8e5m2", "int8"), ("uint8", "float8e4m3fn")])
 def test_bits_that_nothing_older_tells(before: str, after: str) -> None:
-    number = ENUMS[{"double": DType.FLOAT64}.get(after) or DType(after)]
+    number = ENUMS[DType(after)]
     text = f"({before}[n] x) => ({after}[n] y) {{ y = BitCast <to = {number}> (x) }}"
     with pytest.raises(Unsupported, match=r"the bits of .* can't be taken for .* before version 26"):
         converted(parse(text, 26), 25)
