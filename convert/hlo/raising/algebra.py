@@ -17,7 +17,9 @@ def sizes(x: Number) -> tuple[tuple[int, ...], int, int]:
     """(batch dimensions, rows, columns) of matrices; all sizes must be known. Of vectors there is 1 row."""
     shape = x[0].tensor.static_shape
     assert shape is not None, x
-    return shape[:-2], shape[-2] if len(shape) > 1 else 1, shape[-1]
+    *batch, columns = shape
+    rows = batch.pop() if batch else 1
+    return tuple(batch), rows, columns
 
 
 class Algebra:

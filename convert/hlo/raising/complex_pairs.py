@@ -1,11 +1,12 @@
 """Complex values become pairs of real ones; the rules that come after it never see a complex type.
 
     z = c64[3] parameter(0)              z = f32[3,2] parameter(0)
-    y = c64[3] multiply(z, z)      ->    re = f32[3] reshape(slice(z)) ... y_re = f32[3] subtract(...), y_im = ...
+    y = c64[3] multiply(z, z)      ->    re = f32[3] part(z), index=0 ... y_re = f32[3] subtract(...), y_im = ...
     ROOT n = f32[3] abs(y)               ROOT n = f32[3] multiply(larger, sqrt(...))
 
-The model's own inputs and outputs keep their names and their order: complex[S] is real[S, 2] there, the parts last. In
-regions, and in operators that take and give any number of values, each complex value is two.
+The model's own inputs and outputs keep their names and their order: complex[S] is real[S, 2] there, the parts last;
+`part` and `joined`, which are no opcodes of HLO, stand between. In regions, and in operators that take and give any
+number of values, each complex value is two.
 """
 
 from __future__ import annotations
@@ -14,15 +15,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Graph, Node, Value
 from ....passes.rewrite import Builder, Names, Rewriter
 from ....passes.types import DType, TensorType, Type
 from ..build import HLO
-from ..dialect import META, Form, Origin
-from ..text.tree import ArrayShape, HloShape, SliceDim, TupleShape
+from ..dialect import DOMAIN, META, Form, Origin
+from ..text.tree import ArrayShape, HloShape, TupleShape
 from .complex_math import FUNCTIONS, Pair, equal, fill, unequal
 
 Part = Value | Pair | None
@@ -183,9 +182,7 @@ class Splitter(Builder):
         if shape is None:
             raise Unsupported(f"input {value.name!r}", _UNSIZED)
         twin = self.graph.add_input(self.claim(value.name), TensorType(type.dtype, (*shape, 2)))
-        whole = [SliceDim(0, size) for size in shape]
-        cuts = [(*whole, SliceDim(part, part + 1)) for part in (0, 1)]
-        return Pair(*(self.reshape(self.slice(twin, slice=cut), _types=[type]) for cut in cuts))
+        return Pair(*(self.call("part", twin, index=index, _domain=DOMAIN, _types=[type]) for index in (0, 1)))
 
     def left(self, part: Part, old: Value) -> Value:
         """A model's output under its old name: a pair has its parts put together again."""
@@ -201,8 +198,7 @@ class Splitter(Builder):
         type, shape = pair.re.tensor, pair.re.tensor.static_shape
         if shape is None:
             raise Unsupported(f"output {old.name!r}", _UNSIZED)
-        apart = [self.reshape(leaf, _types=[TensorType(type.dtype, (*shape, 1))]) for leaf in pair]
-        return self.concatenate(*apart, dimensions=(len(shape),))
+        return self.call("joined", *pair, _domain=DOMAIN, _types=[TensorType(type.dtype, (*shape, 2))])
 
 
 def _meta(node: Node) -> dict[str, Any] | None:

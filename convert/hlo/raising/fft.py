@@ -1,4 +1,6 @@
-"""HLO's fft. Complex operands and results are pairs here (see `complex_pairs`), in ONNX's DFT the last dimension."""
+"""Pairs of real values as ONNX has complex numbers, parts in the last dimension: in DFT, and where a model begins and
+ends. HLO's fft has pairs for complex operands and results here (see `complex_pairs`).
+"""
 
 from __future__ import annotations
 
@@ -20,11 +22,45 @@ def _is_zero(value: Value) -> bool:
     return source is not None and source.data is not None and not source.data.numpy().any()
 
 
+def _whole_of(re: Value, im: Value) -> Value | None:
+    """The array whose last dimension holds just these two parts, where they were taken from one."""
+    found: list[Value | None] = []
+    for place, part in enumerate((re, im)):
+        maker = part.producer
+        if maker is None or maker.op != ("", "Gather") or maker.attributes.get("axis") != -1:
+            return None
+        index = maker.inputs[1].array() if maker.inputs[1] is not None else None
+        if index is None or index.shape != () or index != place:
+            return None
+        found.append(maker.inputs[0])
+    whole = found[0]
+    return whole if whole is not None and whole is found[1] and (whole.tensor.shape or (0,))[-1] == 2 else None
+
+
+def _joined(op: Builder, *parts: Value) -> Value:
+    """Parts as the last dimension of one array."""
+    whole = _whole_of(*parts) if len(parts) == 2 else None
+    if whole is not None:
+        return whole
+    apart = [op.Unsqueeze(part, op.const([-1])) for part in parts]
+    return apart[0] if len(apart) == 1 else op.Concat(*apart, axis=-1)
+
+
+@rule(DOMAIN, "part")
+def part(op: Builder, node: Node) -> Results:
+    """A part of the complex numbers that enter a model."""
+    return op.Gather(given(node, 0), op.const(node.attributes["index"]), axis=-1)
+
+
+@rule(DOMAIN, "joined")
+def joined(op: Builder, node: Node) -> Results:
+    """The complex numbers that leave a model."""
+    return _joined(op, given(node, 0), given(node, 1))
+
+
 def _signal(op: Builder, parts: Sequence[Value | None]) -> Value:
     """The operand as DFT takes it: the parts last, or the real one alone where the other is nothing."""
-    real = [part for part in parts if part is not None and not (part is not parts[0] and _is_zero(part))]
-    apart = [op.Unsqueeze(part, op.const([-1])) for part in real]
-    return apart[0] if len(apart) == 1 else op.Concat(*apart, axis=-1)
+    return _joined(op, *(part for part in parts if part is not None and (part is parts[0] or not _is_zero(part))))
 
 
 def _complex(op: Builder, x: Value) -> Value:
@@ -59,7 +95,7 @@ def fft(op: Builder, node: Node) -> Results:
     x = _signal(op, node.inputs)
     rank = len(sizes[0])
     axes = {rank - len(lengths) + place: length for place, length in enumerate(lengths)}
-    inverse = int(kind.startswith("I"))
+    inverse = 1 if kind.startswith("I") else None
     if kind == "RFFT" and axes[rank - 1] > 1:
         x = op.DFT(x, None, op.const(rank - 1), onesided=1)
     for axis, length in axes.items():
