@@ -10,6 +10,7 @@ caller to compare (`agree`). A bounded dimension stays one where it goes through
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 
 from ...passes.errors import InvalidModel
@@ -195,7 +196,6 @@ def infer_node(node: Node, functions: Mapping[tuple[str, str, str], Graph] | Non
 
 
 def _check_sizes(node: Node, type: TensorType) -> None:
-    for dim in type.shape or ():
-        size = bound(dim)
-        if size is not None and not 0 <= size <= _LARGEST:
-            wrong(node, f"its result would have a dimension of {size}")
+    sizes = [size for size in map(bound, type.shape or ()) if size is not None]
+    if any(size < 0 for size in sizes) or math.prod(sizes) * (type.dtype.bits if type.dtype else 8) // 8 > _LARGEST:
+        wrong(node, f"its result would be {text(type)}")

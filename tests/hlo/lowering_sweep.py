@@ -1,6 +1,6 @@
 """Recorded cases: raised, lowered to HLO, run by XLA, compared with the recorded outputs.
 
-python -m hlo.lowering_sweep [--cases nodes|releases] [--text] [part of a name ...]   (from the folder tests)
+python -m hlo.lowering_sweep [--cases nodes|releases|fixed] [--text] [part of a name ...]   (from the folder tests)
 """
 
 from __future__ import annotations
@@ -9,18 +9,19 @@ import argparse
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 from backedge.convert.hlo.lowering import lower_graph
 from backedge.convert.hlo.write import to_text
 from backedge.convert.onnx.raising import raise_graph
 from backedge.convert.onnx.read import read_model
 from backedge.passes.errors import BackedgeError
-from openvino_lowering.corpus import KINDS, Case
+from openvino_lowering.corpus import KINDS, Case, node_cases
 from openvino_lowering.sweep import difference
 from openvino_lowering.worker import Worker
 
@@ -28,6 +29,38 @@ RAISED, LOWERED, CRASHED, RAN, RIGHT = "not raised", "refused", "crashed", "not 
 WRONG, DRAWN = "wrong", "right but for what is drawn"
 _SECONDS = 60
 _DRAW = ("Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomUniform")
+
+
+_INTEGERS = (onnx.TensorProto.INT32, onnx.TensorProto.INT64)
+
+
+def fixed(cases: Iterable[Case]) -> Iterator[Case]:
+    """The cases whose inputs behind the first hold axes, sizes and the like, these known before the model runs."""
+    for case in cases:
+        inputs, _ = case.sets[0] if case.sets else ((), ())
+        chosen = [
+            at
+            for at, (info, value) in enumerate(zip(case.model.graph.input, inputs, strict=False))
+            if at
+            and info.type.tensor_type.elem_type in _INTEGERS
+            and isinstance(value, np.ndarray)
+            and value.ndim <= 1
+            and value.size <= 16
+        ]
+        if not chosen or len(case.sets) != 1:
+            continue
+        model = onnx.ModelProto()
+        model.CopyFrom(case.model)
+        for at in chosen:
+            model.graph.initializer.append(onnx.numpy_helper.from_array(inputs[at], model.graph.input[at].name))
+        left = [info for at, info in enumerate(case.model.graph.input) if at not in chosen]
+        del model.graph.input[:]
+        model.graph.input.extend(left)
+        kept = [value for at, value in enumerate(inputs) if at not in chosen]
+        yield replace(case, name=f"{case.name}+fixed", model=model, sets=[(kept, case.sets[0][1])])
+
+
+_CASES: dict[str, Callable[[], Iterable[Case]]] = {**KINDS, "fixed": lambda: fixed(node_cases())}
 
 
 @dataclass(frozen=True)
@@ -114,12 +147,12 @@ def _kind(reason: str) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--cases", choices=[*KINDS], default="nodes")
+    parser.add_argument("--cases", choices=[*_CASES], default="nodes")
     parser.add_argument("--text", action="store_true", help="print the HLO")
     parser.add_argument("parts", nargs="*")
     chosen = parser.parse_args()
     verdicts = []
-    for verdict in sweep(KINDS[chosen.cases](), chosen.parts, chosen.text):
+    for verdict in sweep(_CASES[chosen.cases](), chosen.parts, chosen.text):
         verdicts.append(verdict)
         if verdict.stage != RIGHT:
             print(f"{verdict.stage:11} {verdict.name}: {verdict.reason[:250]}", flush=True)
