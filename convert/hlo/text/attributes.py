@@ -15,6 +15,7 @@ _FLOAT = token(r"(-?(?:\d+\.?\d*(?:[eE][+-]?\d+)?|inf|nan))(?![\w.])")
 _LABELS = token(r"([0-9bf?]{2,})_([0-9io?]{2,})->([0-9bf?]{2,})(?![\w.])")
 _SIZES = token(r"(-?\d+(?:x-?\d+)*)(?![\w.])")
 _PADS = token(r"(-?\d+_-?\d+(?:_-?\d+)?(?:x-?\d+_-?\d+(?:_-?\d+)?)*)(?![\w.])")
+_PLAIN_INTS = token(r"\{((?:\d{1,9}(?:,\s*+\d{1,9})*+)?)\}")
 _FIELD = token(f"({NAME})=")
 _LONGEST = 19  # digits
 
@@ -62,6 +63,16 @@ def braced(item: Callable[[Scanner], Any]) -> Callable[[Scanner], tuple[Any, ...
         return tuple(items)
 
     return read
+
+
+_any_integers = braced(Scanner.integer)
+
+
+def _integers(scanner: Scanner) -> tuple[int, ...]:
+    match = scanner.match(_PLAIN_INTS)
+    if match:
+        return tuple(map(int, match[1].split(","))) if match[1] else ()
+    return _any_integers(scanner)
 
 
 def _range(scanner: Scanner) -> SliceDim:
@@ -173,7 +184,7 @@ _ENUMS = Kind(braced(_word), _each(str))
 _STRING = Kind(Scanner.string, quoted)
 NAMED = Kind(Scanner.name, spelled)
 ALL_NAMED = Kind(braced(Scanner.name), _each(spelled))
-_INTS = Kind(braced(Scanner.integer), _write_ints)
+_INTS = Kind(_integers, _write_ints)
 _SLICES = Kind(braced(_range), _each(_write_range))
 RAW = Kind(lambda scanner: Raw(scanner.raw()), lambda value: value.text)
 

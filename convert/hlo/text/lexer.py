@@ -87,7 +87,7 @@ class Scanner:
 
     def ahead(self, symbol: str) -> bool:
         """Whether the symbol is next."""
-        return self.text.startswith(symbol, self.skip())
+        return self.text.startswith(symbol, self.at) or self.text.startswith(symbol, self.skip())
 
     def accept(self, symbol: str) -> bool:
         """Pass the symbol if it is next."""

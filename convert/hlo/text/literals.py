@@ -22,6 +22,7 @@ _FLOAT = rf"(?:-?(?:\d++\.?+\d*+|(?<=-)\.\d++)(?:[eE][+-]?\d++)?|-?inf|{_NAN}){_
 _INT = rf"-?\d++{_BETWEEN}"
 _BOOL = rf"(?:true|false|-?\d++){_BETWEEN}"
 _TOKENS = re.compile(rf"{_NAN}|[^\s{{}},()]++", re.ASCII)
+_ONE = re.compile(r"[^\s{},]{1,30}")
 _COMMENTS = r"/\*(?s:.*?)\*/|//[^\n]*+"
 _COMMENT = re.compile(_COMMENTS)
 _PAYLOAD = re.compile(r"nan\(0x[0-9a-fA-F]{1,16}\)")
@@ -104,8 +105,9 @@ def _array(scanner: Scanner, start: int, shape: ArrayShape, sizes: tuple[int, ..
     values = _values(shape.dtype).match(body)
     assert values
     if values.end() != len(body):
-        token = body[values.end() : values.end() + 60].split(None, 1)[0].split("}")[0][:30]
-        scanner.fail(f"a value of {shape.dtype.value} expected, {token!a} found", start + values.end())
+        found = _ONE.match(body, values.end())
+        text = found[0] if found else body[values.end()]
+        scanner.fail(f"a value of {shape.dtype.value} expected, {text!a} found", start + values.end())
     count = math.prod(sizes)
     if (
         count > len(body)

@@ -50,14 +50,16 @@ def _floats(flat: np.ndarray[Any, Any], dtype: DType) -> list[str]:
 
 
 def _shortest(flat: np.ndarray[Any, Any], dtype: DType) -> list[str]:
+    with np.errstate(invalid="ignore"):
+        wide = flat.astype(np.float64)
     if dtype is DType.FLOAT64:
         texts = map(repr, flat.tolist())
     elif dtype is DType.FLOAT32:
         texts = map(str, flat)
     else:
-        texts = (repr(_fewest_digits(value, flat.dtype)) for value in flat.astype(np.float64).tolist())
+        texts = (repr(_fewest_digits(value, flat.dtype)) for value in wide.tolist())
     found = [text[:-2] if text.endswith(".0") and text != "-0.0" else text for text in texts]
-    nans = np.flatnonzero(np.isnan(flat.astype(np.float64)))
+    nans = np.flatnonzero(np.isnan(wide))
     for index, bits in zip(nans.tolist(), unsigned(flat)[nans].tolist(), strict=True):
         found[index] = nan_text(dtype, bits)
     return found

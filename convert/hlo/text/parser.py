@@ -19,6 +19,7 @@ _ENTRY = token(r"ENTRY(?![\w.\-])")
 _RESULT = token(rf"(?:(ROOT)(?![\w.\-]){BLANK})?(%?)({NAME})({BLANK})=")
 _OPCODE = token(rf"({NAME}){BLANK}\(")
 _PLAIN = token(rf"((?:%?{NAME}(?:\s*+,\s*+%?{NAME})*+)?)\s*+\)")
+_TYPED = token(rf"([a-z]\w*\[[^\[\]]*+\](?:\{{[^{{}}]*+\}})?)\s++%?({NAME})(?=\s*+[,)])")
 _USE = token(rf"%?({NAME})((?:#\d{{1,9}})*+)")
 _ATTRIBUTE = token(rf",{BLANK}({NAME})=")
 _THREAD = token(rf",{BLANK}(execution_thread)=")
@@ -159,6 +160,8 @@ class _Parser:
             instruction.attributes[match[1]] = self._value(match[1])
         problem = misplaced(instruction.opcode, instruction.attributes, KINDS)
         if problem:
+            if scanner.ahead(","):
+                scanner.expected("an attribute, name=value, without a blank before the '=',")
             scanner.fail(problem, start)
         instructions.append(instruction)
         return bool(root)
@@ -218,7 +221,12 @@ class _Parser:
                 operands.append(operand)
             return operands
         while not scanner.accept(")"):
-            operands.append(self._operand(instructions, depth))
+            match = _TYPED.match(scanner.text, scanner.at)
+            if match and match[1] in self.shapes:
+                scanner.at = match.end()
+                operands.append(Operand(match[2]))
+            else:
+                operands.append(self._operand(instructions, depth))
             if not scanner.accept(","):
                 scanner.expect(")")
                 break
