@@ -77,9 +77,10 @@ def _batches(starts: Starts) -> list[Label]:
 def _line(op: Builder, starts: Starts, size: Sequence[int], shape: Sequence[int]) -> tuple[Value, list[Label]]:
     """The places along the one axis that moves, and their labels."""
     axis = starts.axes[0]
-    places, labels = within(op, starts.value, shape[axis] - size[axis]), _batches(starts)
+    places, labels = within(op, starts.line(op), shape[axis] - size[axis]), _batches(starts)
     if size[axis] == 1:
-        return reshaped(op, places, starts.batch), labels
+        return places, labels
+    places = reshaped(op, places, [*starts.batch, 1])
     return shifted(op, places, counted(op, size[axis])), [*labels, ("window", axis)]
 
 

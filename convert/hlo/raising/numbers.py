@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder
-from .places import place
+from .places import parts_of
+from .ranges import known
 from .views import reshaped, sizes, transposed
 
 Label = tuple[str, int]
@@ -91,7 +92,7 @@ def numbers_of(node: Node, rank: int, indices: Value, result_rank: int, names: S
 
 @dataclass(frozen=True, slots=True)
 class Starts:
-    """Where the windows start: int64 [batch dimensions ..., one number for each axis of `axes`]."""
+    """Where the windows start: integers [batch dimensions ..., one for each axis of `axes`], of any type."""
 
     value: Value
     axes: tuple[int, ...]
@@ -108,24 +109,29 @@ class Starts:
         if tuple(axes) == self.axes:
             return self
         picked = [self.axes.index(axis) for axis in axes]
-        data, node = self.value.data, self.value.producer
-        if data is not None:
-            return Starts(op.const(data.numpy()[..., picked], data.dtype), tuple(axes))
-        if node is not None and node.op == ("", "Concat") and len(node.inputs) == len(self.axes):
-            parts = [node.inputs[place] for place in picked]
-            if len(parts) == 1 and parts[0] is not None:
-                return Starts(parts[0], tuple(axes))
-        return Starts(op.Gather(self.value, sizes(op, picked), axis=len(self.batch)), tuple(axes))
+        parts = parts_of(self.value, len(self.axes))
+        array = known(self.value)
+        if array is not None:
+            value = op.const(array[..., picked], self.value.tensor.dtype)
+        elif parts is not None:
+            value = parts[picked[0]] if len(picked) == 1 else op.Concat(*(parts[at] for at in picked), axis=-1)
+        else:
+            value = op.Gather(self.value, sizes(op, picked), axis=len(self.batch))
+        return Starts(value, tuple(axes))
+
+    def line(self, op: Builder) -> Value:
+        """The numbers of the only axis: [batch dimensions ...]."""
+        return reshaped(op, self.value, self.batch)
 
 
 def starts_of(op: Builder, numbers: Numbers, indices: Value) -> Starts:
     """The indices with their vectors in the last dimension."""
-    value = place(op, indices)
-    shape = value.tensor.static_shape
+    shape = indices.tensor.static_shape
     assert shape is not None
     rank = len(shape)
     if numbers.vector == rank:
-        value = reshaped(op, value, [*shape, 1])
+        value = reshaped(op, indices, [*shape, 1])
     else:
-        value = transposed(op, value, [axis for axis in range(rank) if axis != numbers.vector] + [numbers.vector])
+        others = [axis for axis in range(rank) if axis != numbers.vector]
+        value = transposed(op, indices, [*others, numbers.vector])
     return Starts(value, numbers.mapped)

@@ -10,7 +10,7 @@ import numpy as np
 from ....passes.graph import Value
 from ....passes.rewrite import Builder
 from ....passes.types import DType
-from .ranges import Bounds, bounds, known, truth
+from .ranges import Bounds, bounds, known, limits, truth
 from .support import cast
 from .views import INT64_MAX, along, counted, reshaped, sizes, spread
 
@@ -24,9 +24,22 @@ def place(op: Builder, value: Value) -> Value:
         array = np.minimum(array, np.uint64(INT64_MAX)) if array.dtype == np.uint64 else array
         return op.const(array.astype(np.int64), DType.INT64)
     value = _settled(op, value)
+    if value.tensor.dtype is DType.INT64:
+        return value
+    value = _uncast(value)
     if value.tensor.dtype is DType.UINT64 and bounds(value)[1] > INT64_MAX:
         value = op.Min(value, op.const(INT64_MAX, DType.UINT64))
     return cast(op, value, DType.INT64)
+
+
+def _uncast(value: Value) -> Value:
+    """`value` as it was before casts to types that it fits in (a loop's counter comes as int64)."""
+    node = value.producer
+    source = node.inputs[0] if node is not None and node.op == ("", "Cast") else None
+    if source is None or source.tensor.dtype is None or not source.tensor.dtype.is_integer:
+        return value
+    (low, high), (least, most) = bounds(source), limits(value.tensor.dtype)
+    return _uncast(source) if least <= low and high <= most else value
 
 
 def _settled(op: Builder, value: Value) -> Value:
@@ -52,17 +65,23 @@ def _settled(op: Builder, value: Value) -> Value:
 
 def columns(value: Value, count: int) -> list[Bounds]:
     """The bounds of each of the `count` numbers in the last dimension."""
-    array, node = known(value), value.producer
+    array, node, parts = known(value), value.producer, parts_of(value, count)
     if array is not None and array.size:
         flat = array.reshape(-1, count)
         return [(int(low), int(high)) for low, high in zip(flat.min(0), flat.max(0), strict=True)]
     if node is not None and node.op == ("", "Cast") and node.inputs[0] is not None:
         low, high = bounds(value)
         return [(max(one, low), min(other, high)) for one, other in columns(node.inputs[0], count)]
-    last = (-1, (value.rank or 0) - 1)
-    if node is not None and node.op == ("", "Concat") and len(node.inputs) == count and node.attributes["axis"] in last:
-        return [(0, 0) if one is None else bounds(one) for one in node.inputs]
-    return [bounds(value)] * count
+    return [bounds(value)] * count if parts is None else [bounds(one) for one in parts]
+
+
+def parts_of(value: Value, count: int) -> list[Value] | None:
+    """The values that are joined to the `count` numbers in the last dimension, one for each of them."""
+    node = value.producer
+    if node is None or node.op != ("", "Concat") or node.attributes["axis"] not in (-1, (value.rank or 0) - 1):
+        return None
+    parts = [one for one in node.inputs if one is not None]
+    return parts if len(parts) == count and all((one.tensor.shape or (0,))[-1] == 1 for one in parts) else None
 
 
 def inside(value: Value, last: Sequence[int]) -> bool:
@@ -85,10 +104,11 @@ def within(op: Builder, value: Value, last: int) -> Value:
 
 
 def all_within(op: Builder, value: Value, last: Sequence[int]) -> Value:
-    """As `within`, with an end for each number in the last dimension; int64 already."""
+    """As `within`, with an end for each number in the last dimension."""
+    fits, value = inside(value, last), place(op, value)
     if value.data is not None:
         return op.const(np.clip(value.data.numpy(), 0, np.array(last, np.int64)), DType.INT64)
-    if inside(value, last):
+    if fits:
         return value
     if len(set(last)) == 1:
         return within(op, value, last[0])

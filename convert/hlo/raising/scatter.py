@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -12,12 +11,12 @@ from ....passes.graph import Graph, Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .numbers import Label, numbers_of, starts_of
-from .places import shifted, with_windows
+from .numbers import numbers_of, starts_of
 from .scatter_flat import put_each, put_flat
-from .scatter_places import REPLACE, Put, Scatter, ordered, redirected, valid_windows, word
+from .scatter_forms import by_coordinates, by_element, guarded
+from .scatter_places import REPLACE, Put, Scatter, placed
 from .support import Results, cast, given, shape_of
-from .views import WIDE, arranged, counted, cut, narrowed, padded, reshaped, spread, uniform
+from .views import WIDE, narrowed, spread, uniform
 
 _NAMES = (
     "update_window_dims",
@@ -35,9 +34,9 @@ _LOGICAL: Mapping[str, str] = {"and": "min", "or": "max"}
 def scatter(op: Builder, node: Node) -> Results:
     """scatter: an update whose window doesn't lie inside changes nothing; the others are applied one after the other.
 
-    Windows that don't lie inside go to a spare place behind the operand. Along one axis behind others, or
-    where others are batched, it is a ScatterElements; else a ScatterND; what neither can say scatters into the
-    flattened operand. Computations that ONNX has no reduction for are a loop over the updates.
+    Along one axis behind others, or where others are batched, it is a ScatterElements; else a ScatterND; what neither
+    can say scatters into the flattened operand. Computations that ONNX has no reduction for are a loop over the
+    updates.
     """
     count = len(node.inputs) // 2
     operands, updates = [given(node, at) for at in range(count)], [given(node, count + 1 + at) for at in range(count)]
@@ -55,7 +54,9 @@ def scatter(op: Builder, node: Node) -> Results:
     if any(part > whole for part, whole in zip(window, shape, strict=True)):
         raise InvalidModel(f"{node!r}: a window of {list(window)} of {operands[0].type}")
     starts = starts_of(op, numbers, indices)
-    found = Scatter(numbers, shape, window, labels, starts, valid_windows(op, starts, shape, window))
+    found = Scatter(numbers, shape, window, labels, starts, *placed(op, starts, shape, window))
+    if found.valid is not None and found.valid.data is not None and not found.valid.data.numpy().any():
+        return operands
     ways = [_way(node.regions["to_apply"], at, count) for at in range(count)]
     if any(way is None for way in ways):
         return put_each(op, found, node.regions["to_apply"], operands, updates)
@@ -126,70 +127,8 @@ def _put(op: Builder, found: Scatter) -> Put:
     if partial or not moving or (numbers.batching and len(moving) > 1):
         return put_flat(op, found)
     if numbers.batching or (len(moving) == 1 and moving[0]):
-        return _put_elements(op, found, moving[0])
-    return _put_windows(op, found, moving)
-
-
-def _spared(op: Builder, found: Scatter, axis: int, put: Callable[[Value, Value, str], Value]) -> Put:
-    """Scatter into an operand that has room for one more window behind one axis, which is cut off afterwards."""
-    if found.valid is None:
-        return put
-    shape = found.shape
-    none, room = [0] * len(shape), [found.window[axis] * (place == axis) for place in range(len(shape))]
-
-    def spared(operand: Value, update: Value, way: str) -> Value:
-        return cut(op, put(padded(op, operand, none, room), update, way), none, shape)
-
-    return spared
-
-
-def _put_windows(op: Builder, found: Scatter, moving: Sequence[int]) -> Put:
-    """By coordinates on the axes that windows move along, brought to the front: ScatterND."""
-    axes: list[Label] = [("window", axis) for axis in moving]
-    every: list[Label] = [("window", axis) for axis in range(len(found.shape))]
-    rest = [label for label in every if label not in axes]
-    spare = [found.shape[moving[0]], *[0] * (len(moving) - 1)]
-    places = redirected(op, found.starts.only(op, moving).value, found.valid, spare)
-    places = with_windows(op, places, [found.window[axis] for axis in moving])
-    wide = [label for axis, label in zip(moving, axes, strict=True) if found.window[axis] > 1]
-
-    def put(operand: Value, update: Value, way: str) -> Value:
-        x = arranged(op, operand, every, [*axes, *rest])
-        update = ordered(op, found, update, [*found.batches, *wide, *rest])
-        made = op.ScatterND(x, places, update, reduction=word(way))
-        return arranged(op, made, [*axes, *rest], every)
-
-    return _spared(op, found, moving[0], put)
-
-
-def _put_elements(op: Builder, found: Scatter, axis: int) -> Put:
-    """Along one axis, element by element: ScatterElements."""
-    labels = found.numbers.operand_labels()
-    own = [label for label in found.batches if label not in labels]
-    names = [*found.batches]
-    room = found.window[axis]
-    places = redirected(op, found.starts.only(op, [axis]).value, found.valid, [found.shape[axis]])
-    if room > 1:
-        places, own, names = shifted(op, places, counted(op, room)), [*own, labels[axis]], [*names, labels[axis]]
-    else:
-        places = reshaped(op, places, found.starts.batch)
-    order = [*labels[:axis], *own, *labels[axis + 1 :]]
-    places = arranged(op, places, names, order)
-
-    def merged(value: Value, shape: Sequence[int]) -> Value:
-        behind = axis + len(own)
-        return reshaped(op, value, [*shape[:axis], math.prod(shape[axis:behind]), *shape[behind:]])
-
-    def put(operand: Value, update: Value, way: str) -> Value:
-        update = ordered(op, found, update, order)
-        extent, have = update.tensor.static_shape, places.tensor.static_shape
-        assert extent is not None and have is not None
-        update, where = merged(update, extent), merged(places, have)
-        flat = update.tensor.static_shape
-        assert flat is not None
-        return op.ScatterElements(operand, spread(op, where, flat), update, axis=axis, reduction=word(way))
-
-    return _spared(op, found, axis, put)
+        return guarded(op, found, by_element(op, found, moving[0]))
+    return guarded(op, found, by_coordinates(op, found, moving))
 
 
 RULES = collect(globals())

@@ -10,7 +10,7 @@ from ....passes.loop import Carried, Sliced
 from ....passes.rewrite import Builder
 from ....passes.types import DType, TensorType
 from .numbers import Label
-from .places import scaled, shifted, weighed
+from .places import place, scaled, shifted, weighed
 from .scatter_places import Put, Scatter, ordered, word
 from .support import cast
 from .views import WIDE, along, counted, cut, narrowed, padded, reshaped, sizes, spread
@@ -32,7 +32,7 @@ def _flat_places(op: Builder, found: Scatter) -> tuple[Value, list[Label]]:
         places = shifted(op, places, along(op, offsets, names.index(label), len(names)))
     starts = found.starts
     if starts.axes:
-        weighted = weighed(op, starts.value, [steps[axis] for axis in starts.axes])
+        weighted = weighed(op, place(op, starts.value), [steps[axis] for axis in starts.axes])
         places = shifted(op, reshaped(op, weighted, [*starts.batch, *ahead]), places)
     if found.valid is not None:
         inside = reshaped(op, found.valid, [*starts.batch, *ahead])
@@ -83,12 +83,12 @@ def put_each(
     fed = [_flat_operand(op, found, operand) for operand in moved[:count]]
     fed += [_flat_update(op, found, update, names) for update in moved[count:]]
     body = op.region("scatter")
-    place = body.input("place", TensorType(DType.INT64, ()))
+    where = body.input("place", TensorType(DType.INT64, ()))
     news = [body.input("new", TensorType(dtype, ())) for dtype in wide[count:]]
     olds = [body.input("old", value.type) for value in fed[:count]]
-    elements = [body.Gather(old, place, axis=0) for old in olds]
+    elements = [body.Gather(old, where, axis=0) for old in olds]
     results = body.inline(region, [_as(body, *pair) for pair in zip((*elements, *news), dtypes, strict=True)])
-    where = reshaped(body, place, [1])
+    where = reshaped(body, where, [1])
     body.graph.outputs = [
         body.ScatterElements(old, where, reshaped(body, cast(body, result, dtype), [1]), axis=0)
         for old, result, dtype in zip(olds, results, wide, strict=False)

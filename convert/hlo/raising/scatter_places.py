@@ -11,7 +11,7 @@ from ....passes.graph import Value
 from ....passes.rewrite import Builder
 from ....passes.types import DType
 from .numbers import Label, Numbers, Starts
-from .places import columns
+from .places import all_within, inside, place, within
 from .support import cast
 from .views import arranged, reshaped, sizes, squeezed
 
@@ -28,7 +28,7 @@ class Scatter:
 
     Attributes:
         shape: of the operands; window: of the part that one index updates, an entry for each of the operand's axes.
-        starts: of the windows, on all mapped axes.
+        starts: of the windows, on all mapped axes; nearest: moved so that the windows lie inside.
         valid: bool [batch dimensions of the indices]: whether the window lies inside; None where all do.
     """
 
@@ -37,6 +37,7 @@ class Scatter:
     window: tuple[int, ...]
     labels: list[Label]  # of the updates
     starts: Starts
+    nearest: Starts
     valid: Value | None
 
     @property
@@ -44,44 +45,45 @@ class Scatter:
         return [("batch", axis) for axis in range(len(self.starts.batch))]
 
 
-def valid_windows(op: Builder, starts: Starts, shape: Sequence[int], window: Sequence[int]) -> Value | None:
-    """Whether each window lies inside; None where that is certain for all of them."""
+def placed(op: Builder, starts: Starts, shape: Sequence[int], window: Sequence[int]) -> tuple[Starts, Value | None]:
+    """The starts, int64, moved so that each window lies inside, and which of them didn't have to be; None: none."""
     last = [shape[axis] - window[axis] for axis in starts.axes]
-    value = starts.value
-    if value.data is not None:
-        array = value.data.numpy()
-        good = ((array >= 0) & (array <= np.array(last, np.int64))).all(-1)
-        return None if good.all() else op.const(good, DType.BOOL)
-    found = columns(value, len(last))
-    below, behind = (
-        any(low < 0 for low, _ in found),
-        any(high > end for (_, high), end in zip(found, last, strict=True)),
-    )
-    if not below and not behind:
-        return None
-    ends = op.const(last[0]) if len(set(last)) == 1 else sizes(op, last)
-    tests: list[Value] = []
-    if below:
-        tests.append(op.GreaterOrEqual(value, op.const(0)))
-    if behind:
-        tests.append(op.LessOrEqual(value, ends))
-    good = tests[0] if len(tests) == 1 else op.And(*tests)
+    if inside(starts.value, last):
+        return starts, None
+    full = [*starts.batch, len(last)]
     if len(last) == 1:
-        return reshaped(op, good, starts.batch)
+        value = place(op, starts.line(op))
+        moved = within(op, value, last[0])
+        good = compared(op, value, moved)
+        return Starts(reshaped(op, moved, full), starts.axes), good
+    value = place(op, starts.value)
+    moved = all_within(op, value, last)
+    good = compared(op, value, moved)
+    if good.data is not None:
+        return Starts(moved, starts.axes), op.const(good.data.numpy().all(-1), DType.BOOL)
     all_of = op.ReduceMin(cast(op, good, DType.INT32), sizes(op, [len(starts.batch)]), keepdims=0)
-    return cast(op, all_of, DType.BOOL)
+    return Starts(moved, starts.axes), cast(op, all_of, DType.BOOL)
 
 
-def redirected(op: Builder, places: Value, valid: Value | None, spare: Sequence[int]) -> Value:
-    """Coordinates [.., n] with `spare` for those whose window doesn't lie inside."""
+def compared(op: Builder, one: Value, other: Value) -> Value:
+    """Where two int64 values are equal, told here where both are known."""
+    if one.data is None or other.data is None:
+        return op.Equal(one, other)
+    return op.const(one.data.numpy() == other.data.numpy(), DType.BOOL)
+
+
+def redirected(op: Builder, starts: Starts, valid: Value | None, spare: Sequence[int]) -> Value:
+    """The starts, int64 [.., n], with `spare` for those whose window doesn't lie inside."""
     if valid is None:
-        return places
-    shape = valid.tensor.static_shape
-    assert shape is not None
-    if places.data is not None and valid.data is not None:
-        chosen = np.where(valid.data.numpy()[..., None], places.data.numpy(), np.array(spare, np.int64))
+        return place(op, starts.value)
+    known = place(op, starts.value).data
+    if known is not None and valid.data is not None:
+        chosen = np.where(valid.data.numpy()[..., None], known.numpy(), np.array(spare, np.int64))
         return op.const(chosen, DType.INT64)
-    return op.Where(reshaped(op, valid, [*shape, 1]), places, sizes(op, spare))
+    full = [*starts.batch, len(spare)]
+    if len(spare) == 1:
+        return reshaped(op, op.Where(valid, place(op, starts.line(op)), op.const(spare[0])), full)
+    return op.Where(reshaped(op, valid, [*starts.batch, 1]), place(op, starts.value), sizes(op, spare))
 
 
 def ordered(op: Builder, found: Scatter, update: Value, wanted: Sequence[Label]) -> Value:
