@@ -115,8 +115,8 @@ def _not(op: StepBuilder, node: Node) -> Value:
 
 
 def _bit_cast(op: StepBuilder, node: Node) -> Made:
-    """Integers (and booleans, which are 0 and 1) of one size wrap; 16 bits are looked up as a float, wider floats are put
-    together and taken apart."""
+    """Integers (and booleans, which are 0 and 1) of one size wrap; 16 bits are looked up as a float, other floats are
+    put together and taken apart."""
     x, kind = required(node, 0), DTYPES[given(node, "to")]
     before = dtype(node, x)
     if kind is before:

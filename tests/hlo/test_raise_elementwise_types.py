@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from backedge.passes.errors import Unsupported
 
-from .single_op import Array, check, entry, hub_of, single
+from .single_op import Array, check, entry, hub_of, operators, single, xla
 from .test_raise_elementwise import FLOATS, INTEGERS, NIBBLES, NUMPY, integers, opset_of
 
 WHOLE = (*INTEGERS, *NIBBLES)
@@ -86,3 +86,113 @@ def test_integers_become_anything(name):
 def test_booleans_become_anything():
     x = np.array([False, True])
     check(conversions("pred", [*INTEGERS, "s4", "u4", *FLOATS, *NARROW], 2), [x])
+
+
+# bits ----------------------------------------------------------------------------------------------
+
+SAME = {"f16": ("s16", "u16"), "bf16": ("s16", "u16"), "f32": ("s32", "u32"), "f64": ("s64", "u64")}
+
+
+def edges(name: str) -> Array:
+    """Zeros, halves, ends, one NaN; denormals too: nothing is computed."""
+    info = ml_dtypes.finfo(NUMPY[name])
+    found = [0.0, 1.0, 1.5, 0.1, 2.0, float(info.max), float(info.smallest_normal), float(info.smallest_subnormal)]
+    found += [float(info.smallest_normal) * 0.75, float("inf"), 3.14159, 100.0]
+    return np.array([*found, *(-one for one in found), float("nan")]).astype(NUMPY[name])
+
+
+@pytest.mark.parametrize("name", list(SAME))
+def test_bits_of_floats(name):
+    x = edges(name)
+    lines = [f"as_{to} = {to}[{x.size}] bitcast-convert(x)" for to in SAME[name]]
+    check(entry({"x": f"{name}[{x.size}]"}, lines), [x], onnxruntime=name != "bf16")
+    hub = check(entry({"x": f"{name}[{x.size}]"}, lines), [x], opset=26, onnxruntime=False)
+    assert operators(hub).count("BitCast") == 2
+
+
+@pytest.mark.parametrize("name", list(SAME))
+def test_floats_of_bits(name):
+    for kind in SAME[name]:
+        bits = edges(name).view(NUMPY[kind])
+        check(
+            single("bitcast-convert", [f"{kind}[{bits.size}]"], f"{name}[{bits.size}]"),
+            [bits],
+            onnxruntime=name != "bf16",
+        )
+
+
+@pytest.mark.parametrize(("one", "other"), [("s32", "u32"), ("u64", "s64"), ("s8", "u8"), ("u16", "s16"), ("u4", "s4")])
+def test_bits_of_integers(one, other):
+    x = integers(one)
+    check(single("bitcast-convert", [f"{one}[{x.size}]"], f"{other}[{x.size}]"), [x])
+
+
+ACROSS = [("u32", "u8"), ("s32", "u16"), ("u64", "u32"), ("s64", "s16"), ("u16", "u8"), ("f32", "u8"), ("f64", "s32")]
+ACROSS += [("f32", "f16"), ("u32", "f16"), ("u8", "u4"), ("s32", "s4"), ("u64", "f32")]
+
+
+@pytest.mark.parametrize(("wide", "narrow"), ACROSS)
+def test_bits_across_widths(wide, narrow):
+    x = edges(wide) if wide in FLOATS else integers(wide)
+    bits = {"u4": 4, "s4": 4}.get(narrow) or np.dtype(NUMPY[narrow]).itemsize * 8
+    count = x.dtype.itemsize * 8 // bits
+    apart = single("bitcast-convert", [f"{wide}[{x.size}]"], f"{narrow}[{x.size},{count}]")
+    if narrow in FLOATS:  # a NaN of half a number needn't be the NaN that it becomes
+        x = np.array([0x3C003C00, 0x40014200, 0x0001BC00], np.int64).astype(np.uint32).repeat(x.dtype.itemsize // 4)
+        x = x.view(NUMPY[wide])
+        apart = single("bitcast-convert", [f"{wide}[{x.size}]"], f"{narrow}[{x.size},{count}]")
+    check(apart, [x])
+    (parts,) = xla(apart, [x])
+    check(single("bitcast-convert", [f"{narrow}[{x.size},{count}]"], f"{wide}[{x.size}]"), [parts])
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "shift", "one"), [("f32", "u32", 9, 0x3F800000), ("f64", "u64", 12, 0x3FF << 52)]
+)
+def test_random_fractions_need_no_bits(name, kind, shift, one):
+    x = np.random.default_rng(1).integers(0, 2**63, 50).astype(NUMPY[kind])
+    x = np.concatenate([x, np.array([0, 1, np.iinfo(x.dtype).max], x.dtype)])
+    lines = [f"s = {kind}[] constant({shift})", f"ss = {kind}[{x.size}] broadcast(s), dimensions={{}}"]
+    lines += [f"o = {kind}[] constant({one})", f"os = {kind}[{x.size}] broadcast(o), dimensions={{}}"]
+    lines += [f"moved = {kind}[{x.size}] shift-right-logical(x, ss)", f"all = {kind}[{x.size}] or(moved, os)"]
+    lines += [f"y = {name}[{x.size}] bitcast-convert(all)"]
+    assert "BitCast" not in operators(check(entry({"x": f"{kind}[{x.size}]"}, lines), [x]))
+
+
+# coarser -------------------------------------------------------------------------------------------
+
+
+def around(name: str) -> Array:
+    """Numbers that coarser types round, lose and overflow with."""
+    found = [0.0, 1.1, 0.1, 65504.0, 65519.0, 65520.0, 464.0, 15.75, 15.5, 1.0, 1.5, 2.5, 3.0, 1e-5, 6e-8, 1e30]
+    found += [2.0**-14, 2.0**-14 * (1 - 2.0**-11), 2.0**-14 * (1 - 2.0**-12), 2.0**-14 * (1 - 2.0**-13), 2.0**-6]
+    found += [1 + 2.0**-8, 1 + 3 * 2.0**-8, 1 + 2.0**-11, 1 + 3 * 2.0**-11, 2.0**-126, 3.4e38, np.inf]
+    with np.errstate(over="ignore"):
+        return np.array([*found, *(-one for one in found), np.nan]).astype(NUMPY[name])
+
+
+@pytest.mark.parametrize("name", FLOATS)
+def test_reduce_precision(name):
+    x = around(name)
+    pairs = [(8, 7), (5, 10), (4, 3), (5, 2), (11, 52), (8, 23), (3, 0), (1, 4), (6, 7), (4, 7)]
+    lines = [f"e{e}m{m} = {name}[{x.size}] reduce-precision(x), exponent_bits={e}, mantissa_bits={m}" for e, m in pairs]
+    check(entry({"x": f"{name}[{x.size}]"}, lines), [x], onnxruntime=name != "bf16")
+
+
+def test_common_precisions_need_no_bits():
+    lines = [
+        f"{n} = f32[3] reduce-precision(x), exponent_bits={e}, mantissa_bits={m}"
+        for n, e, m in (("b", 8, 7), ("h", 5, 10))
+    ]
+    assert "BitCast" not in operators(hub_of(entry({"x": "f32[3]"}, lines)))
+
+
+@pytest.mark.parametrize(("name", "kind"), [("f32", "u32"), ("f16", "u16"), ("bf16", "u16"), ("f64", "u64")])
+@pytest.mark.parametrize("to", ["s8", "s32"])
+def test_stochastic_convert(name, kind, to):
+    some = np.array([1.5, -2.7, 0.1, 300.0, np.nan, np.inf, -np.inf, -0.99, 127.0, -128.0, 126.9, 1e12]).astype(
+        NUMPY[name]
+    )
+    bits = np.linspace(0, float(np.iinfo(NUMPY[kind]).max) * 0.999, 5).astype(NUMPY[kind])
+    x, random = np.repeat(some, bits.size), np.tile(bits, some.size)
+    check(single("stochastic-convert", [f"{name}[{x.size}]", f"{kind}[{x.size}]"], f"{to}[{x.size}]"), [x, random])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.protos import enum_of
@@ -9,7 +11,7 @@ from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
 from .support import Results, cast, dtype_of, given, shape_of
-from .typed import NIBBLES, narrowed, number
+from .typed import NIBBLES, filled_with, narrowed, number
 
 SAME_WIDTH: dict[DType, DType] = {
     DType.FLOAT8E4M3FN: DType.INT8,
@@ -48,12 +50,36 @@ def bitcast_convert(op: Builder, node: Node) -> Results:
     if DType.BOOL in (before, after) and before is not after:
         raise Unsupported(node, "a pred's bits aren't told")
     if before.bits == after.bits:
-        return bit_cast(op, x, after)
+        return _between_one_and_two(op, x, after) or bit_cast(op, x, after)
     wide, narrow = max(before.bits, after.bits), min(before.bits, after.bits)
     if wide % narrow or wide not in _UNSIGNED:
         raise InvalidModel(f"{node!r}: {before.value} doesn't hold {after.value}")
     count = wide // narrow
     return _taken_apart(op, node, x, after, count) if before.bits == wide else _put_together(op, node, x, after, count)
+
+
+def _between_one_and_two(op: Builder, x: Value, after: DType) -> Value | None:
+    """What random fractions are made of: 1 + n / 2**23 where the bits are those of n, shifted right until they fit the
+    fraction, or those of 1. ONNX has no BitCast before opset 26, and this says it better."""
+    fraction = {DType.FLOAT32: 23, DType.FLOAT64: 52}.get(after)
+    if fraction is None or not _made_by(x, "BitwiseOr"):
+        return None
+    one = ((1 << (after.bits - fraction - 2)) - 1) << fraction
+    parts = [value for value in x.producer.inputs if value is not None]  # type: ignore[union-attr]
+    bits = [value for value in parts if filled_with(value) != one]
+    if len(bits) != 1 or not _made_by(bits[0], "BitShift") or bits[0].tensor.dtype not in _UNSIGNED.values():
+        return None
+    shift = bits[0].producer
+    assert shift is not None and shift.inputs[1] is not None
+    amount = filled_with(shift.inputs[1])
+    if shift.attributes.get("direction") != "RIGHT" or amount is None or int(amount) < after.bits - fraction:
+        return None
+    steps = op.Mul(cast(op, bits[0], after), op.const(2.0**-fraction, after))
+    return op.Add(steps, op.const(1, after))
+
+
+def _made_by(value: Value, op_type: str) -> bool:
+    return value.producer is not None and value.producer.op == ("", op_type)
 
 
 def _taken_apart(op: Builder, node: Node, x: Value, after: DType, count: int) -> Value:
@@ -77,8 +103,9 @@ def _put_together(op: Builder, node: Node, x: Value, after: DType, count: int) -
         parts = bit_cast(op, x, _UNSIGNED[before.bits])
     parts = _wide(op, cast(op, parts, DType.UINT64 if after.bits == 64 else DType.UINT32))
     moved = op.BitShift(parts, _steps(op, parts, before.bits, count), direction="LEFT")
-    # no two have a bit in common: their sum is all of them, in int64 where ONNX Runtime has it
-    whole = op.ReduceSum(cast(op, moved, DType.INT64), op.const([-1], DType.INT64), keepdims=0)
+    # ONNX Runtime's ReduceSum of int64 goes over float64
+    single = op.Split(cast(op, moved, DType.INT64), axis=-1, num_outputs=count, _outputs=count)
+    whole = op.Squeeze(functools.reduce(op.BitwiseOr, single), op.const([-1], DType.INT64))
     return bit_cast(op, cast(op, whole, work), after)
 
 

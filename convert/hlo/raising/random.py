@@ -1,4 +1,4 @@
-"""Random bits, which are the same everywhere (ThreeFry, Philox: Salmon et al., SC 2011), and random numbers, which aren't.
+"""Random bits, the same everywhere (ThreeFry and Philox: Salmon et al., SC 2011), and random numbers, which aren't.
 
 Both generators turn a key and counters into words of 32 bits; which word becomes which element is XLA's own affair.
 """
