@@ -31,7 +31,7 @@ from .reducers import for_sums, is_neutral, lowest, reduced
 from .support import Results, cast, dtype_of, given, shape_of
 from .typed import narrowed
 from .views import reshaped, spread, transposed
-from .windows import count, gathered, inner_axes, is_whole, padded, present
+from .windows import count, gathered, inner_axes, is_whole, padded, present, sliding
 
 _CARRIERS: dict[DType, DType] = {
     DType.BOOL: DType.UINT8,
@@ -110,8 +110,8 @@ def _pooled(
 ) -> Value | None:
     """Windows folded with one opcode, without their start; None where ONNX has no operator for it."""
     dtype = dtype_of(node, start)
-    sliding = sum(not is_whole(dim) for dim in window)
-    if sliding > _MOST_SPATIAL or any(dim.lhs_dilate > 1 for dim in window) or not sliding:
+    axes = sum(not is_whole(dim) for dim in window)
+    if axes > _MOST_SPATIAL or any(dim.lhs_dilate > 1 for dim in window) or not axes:
         return None
     if dtype is DType.BOOL:
         kind = {"or": "maximum", "and": "minimum"}.get(kind, kind)
@@ -136,7 +136,7 @@ def _largest(op: Builder, node: Node, value: Value, window: Sequence[WindowDim])
     if not inside:  # ONNX Runtime wants every pad to be smaller than the window
         kind = dtype_of(node, x)
         x = padded(op, x, [(0, 0), (0, 0), *((dim.low, dim.high) for dim in dims)], op.const(lowest(kind), kind))
-    made = op.MaxPool(x, pads=pads if inside and any(pads) else None, **_shared(dims))
+    made = op.MaxPool(x, pads=pads if inside and any(pads) else None, **sliding(dims))
     return image.back(op, made)
 
 
@@ -150,18 +150,8 @@ def _summed(op: Builder, node: Node, value: Value, window: Sequence[WindowDim]) 
     channels = shape_of(node, x)[1]
     ones = np.ones([channels, 1, *(dim.size for dim in dims)])
     kernel = op.const(ones, dtype_of(node, x), name="ones")
-    made = op.Conv(x, kernel, group=channels, pads=pads if any(pads) else None, **_shared(dims))
+    made = op.Conv(x, kernel, group=channels, pads=pads if any(pads) else None, **sliding(dims))
     return image.back(op, made)
-
-
-def _shared(dims: Sequence[WindowDim]) -> dict[str, list[int] | None]:
-    """The attributes of ONNX's sliding windows, those left out that say nothing."""
-    strides, dilations = [dim.stride for dim in dims], [dim.rhs_dilate for dim in dims]
-    return {
-        "kernel_shape": [dim.size for dim in dims],
-        "strides": strides if max(strides) > 1 else None,
-        "dilations": dilations if max(dilations) > 1 else None,
-    }
 
 
 # what accumulates ----------------------------------------------------------------------------------

@@ -90,3 +90,13 @@ def padded(op: Builder, value: Value, dims: Sequence[tuple[int, int]], item: Val
     if not any(low or high for low, high in dims):
         return value
     return op.Pad(value, sizes(op, [*(low for low, _ in dims), *(high for _, high in dims)]), item)
+
+
+def sliding(dims: Sequence[WindowDim]) -> dict[str, list[int] | None]:
+    """The attributes of ONNX's sliding windows, those left out that say nothing."""
+    strides, dilations = [dim.stride for dim in dims], [dim.rhs_dilate for dim in dims]
+    return {
+        "kernel_shape": [dim.size for dim in dims],
+        "strides": strides if max(strides) > 1 else None,
+        "dilations": dilations if max(dilations) > 1 else None,
+    }
