@@ -146,7 +146,7 @@ def test_tuples() -> None:
         ("f32[2,2]", "{{1, 2, 3}, {4}}", 0, "braces and values"),
         ("f32[2,2]", "{1, 2, 3, 4}", 0, "never closed"),
         ("f32[4]", "{{1, 2}, {3, 4}}", 0, "braces and values"),
-        ("f32[2]", "{1, 2", 6, r"a value of float32 expected, '\)' found"),
+        ("f32[2]", "{1, 2", 5, r"a value of float32 expected, '\)' found"),
         ("f32[0,3]", "{{}}", 0, "braces and values"),
         ("f32[]", "{1}", 0, r"a value of float32 expected, '\{' found"),
         ("f32[1]", "1", 0, r"'\{' expected, '1' found"),
