@@ -125,7 +125,7 @@ def convert(
     report = ConversionReport(
         str(source),
         str(target),
-        graph.dialect,
+        format_of(source, from_format).name,
         wanted.name,
         made.opsets.get("") if wanted.name == "onnx" else None,
         (_count(graph), _count(made)),

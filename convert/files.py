@@ -73,7 +73,7 @@ def to_dialect(graph: Graph, target: Format, opset: Opset = None) -> Graph:
         return lowest_opset(graph)
     if graph.dialect == target.name == "onnx":
         return graph if opset in (None, graph.opsets.get("")) else change_opset(graph, opset or 0)
-    if graph.dialect == target.name and opset is None:
+    if graph.dialect == target.dialect and opset is None:
         return graph
     hub = to_hub(graph)
     if target.name != "onnx" and any(isinstance(value.type, SequenceType) for value in _all_values(hub)):

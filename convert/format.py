@@ -11,6 +11,7 @@ from ..passes.graph import Graph
 from .hlo import lowering as hlo_lowering
 from .hlo import raising as hlo_raising
 from .hlo import read as hlo_read
+from .hlo import stablehlo
 from .hlo import write as hlo_write
 from .onnx import lowering as onnx_lowering
 from .onnx import raising as onnx_raising
@@ -27,8 +28,9 @@ class Format:
     """A file format.
 
     Attributes:
-        name: what `--from` and `--to` call it; also the dialect of its graphs.
+        name: what `--from` and `--to` call it.
         suffixes: file names that end so are of this format.
+        dialect: of its graphs; formats may share one.
         read, write: file <-> graph in this dialect, syntax only.
         raise_graph: dialect -> hub.
         lower_graph: hub -> dialect, at an opset where the format has them (None: its own choice).
@@ -38,6 +40,7 @@ class Format:
 
     name: str
     suffixes: tuple[str, ...]
+    dialect: str
     read: Callable[[Path], Graph]
     write: Callable[[Graph, Path], None]
     raise_graph: Callable[[Graph], Graph]
@@ -68,6 +71,7 @@ FORMATS: dict[str, Format] = {
         Format(
             "onnx",
             (".onnx", ".onnxtxt"),
+            "onnx",
             onnx_read.read,
             onnx_write.write,
             onnx_raising.raise_graph,
@@ -78,6 +82,7 @@ FORMATS: dict[str, Format] = {
         Format(
             "openvino",
             (".xml",),
+            "openvino",
             openvino_read.read,
             openvino_write.write,
             openvino_raising.raise_settled,
@@ -88,12 +93,24 @@ FORMATS: dict[str, Format] = {
         Format(
             "hlo",
             (".hlo", ".hlo.txt"),
+            "hlo",
             hlo_read.read,
             hlo_write.write,
             hlo_raising.raise_graph,
             _to_hlo,
             "xla",
             "XLA's HLO as text; while and conditional",
+        ),
+        Format(
+            "stablehlo",
+            (".mlir", ".mlirbc", ".jax_export", ".hlo.pb"),
+            "hlo",
+            stablehlo.read,
+            stablehlo.write,
+            hlo_raising.raise_graph,
+            _to_hlo,
+            "xla",
+            "StableHLO, what jax.export writes and HLO protos, through jaxlib",
         ),
     )
 }

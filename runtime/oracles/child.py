@@ -23,7 +23,7 @@ from .outcome import one_line
 from .transport import read_values, write_values
 
 
-def _limit_resources() -> None:
+def limit_resources() -> None:
     """No core dumps, and no more memory than the machine has: an endless loop that stacks ends in an error."""
     try:
         import resource
@@ -35,7 +35,7 @@ def _limit_resources() -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (memory * 3 // 4, resource.getrlimit(resource.RLIMIT_DATA)[1]))
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
     """A parent that is killed can't end its children itself, and an endless model would run on for ever."""
     with contextlib.suppress(OSError, AttributeError):  # Linux only
         import ctypes
@@ -51,8 +51,8 @@ def _describe(error: BaseException) -> str:
 def main() -> None:
     answers: IO[str] = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    _limit_resources()
-    _die_with_parent()
+    limit_resources()
+    die_with_parent()
 
     def answer(**fields: Any) -> None:
         answers.write(json.dumps(fields) + "\n")

@@ -1,0 +1,95 @@
+"""StableHLO <-> HLO, through jaxlib: MLIR text and bytecode, what `jax.export` writes, serialized HLO protos.
+
+jaxlib works in a process of its own with a time limit, because a damaged file can end or hang it. Which kind a file is
+shows in its first bytes, not in its name.
+"""
+
+from __future__ import annotations
+
+import base64
+import importlib.util
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Literal
+
+from ...passes.errors import InvalidModel, Unsupported
+from ...passes.graph import Graph
+from ...runtime.oracles import xla_bridge
+from .read import from_text
+from .write import to_text
+
+TIMEOUT = 120.0
+"""Seconds that jaxlib may take for one file."""
+
+
+def read(path: Path) -> Graph:
+    """The model in `path`, as a graph of dialect "hlo".
+
+    Raises:
+        InvalidModel: the file can't be read, is of no kind that jaxlib reads, or jaxlib isn't installed.
+        Unsupported: its shapes depend on its inputs' shapes.
+    """
+    path = Path(path)
+    try:
+        return from_text(to_hlo(path.read_bytes()))
+    except OSError as error:
+        raise InvalidModel(f"{path}: {error.strerror or error}") from None
+    except InvalidModel as error:
+        raise InvalidModel(f"{path}: {error}") from None
+
+
+def write(graph: Graph, path: Path) -> None:
+    """Write a graph of dialect "hlo" as StableHLO: a portable artifact where the name ends in `.mlirbc`, else text.
+
+    Raises:
+        InvalidModel: the file can't be written, or jaxlib isn't installed.
+        Unsupported: an operation that StableHLO hasn't.
+    """
+    path = Path(path)
+    data = to_stablehlo(to_text(graph), "mlirbc" if path.name.lower().endswith(".mlirbc") else "mlir")
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        raise InvalidModel(f"{path}: {error.strerror or error}") from None
+
+
+def to_hlo(data: bytes, timeout: float = TIMEOUT) -> str:
+    """HLO text of a file of any of these kinds.
+
+    Raises:
+        InvalidModel: it is none of them, it is damaged, or jaxlib isn't installed.
+        Unsupported: its shapes depend on its inputs' shapes.
+    """
+    return _ask("hlo", data, timeout).decode()
+
+
+def to_stablehlo(text: str, kind: Literal["mlir", "mlirbc"] = "mlir", timeout: float = TIMEOUT) -> bytes:
+    """StableHLO of HLO text.
+
+    Raises:
+        InvalidModel: the text isn't HLO, or jaxlib isn't installed.
+        Unsupported: an operation that StableHLO hasn't.
+    """
+    return _ask(kind, text.encode(), timeout)
+
+
+def _ask(to: str, data: bytes, timeout: float) -> bytes:
+    if importlib.util.find_spec("jaxlib") is None:
+        raise InvalidModel("StableHLO is read and written by jaxlib, which isn't installed (pip install backedge[xla])")
+    command = [sys.executable, "-P", "-m", xla_bridge.__name__, to]
+    try:
+        done = subprocess.run(command, input=data, capture_output=True, timeout=timeout)
+    except subprocess.TimeoutExpired:
+        raise InvalidModel(f"jaxlib gave no answer within {timeout:g} s") from None
+    if done.returncode != 0 or not done.stdout:
+        died = signal.Signals(-done.returncode).name if done.returncode < 0 else f"status {done.returncode}"
+        raise InvalidModel(f"jaxlib can't read this: its process ended with {died}")
+    answer = json.loads(done.stdout)
+    if "reason" in answer:
+        raise Unsupported(answer["node"], answer["reason"])
+    if "error" in answer:
+        raise InvalidModel(answer["error"])
+    return base64.b64decode(answer["data"])

@@ -1,0 +1,104 @@
+"""The process in which jaxlib turns StableHLO into HLO and back: `python -m backedge.runtime.oracles.xla_bridge TO`.
+
+Standard input is a file of any kind that `xla_files.py` knows; TO is "hlo" (HLO text), "mlir" (StableHLO text) or
+"mlirbc" (a portable artifact). The last thing on standard output is a line of JSON: the result in base64, or the
+error. jaxlib ends the process where it meets what it doesn't expect, so nobody should do this in their own.
+"""
+
+from __future__ import annotations
+
+import base64
+import importlib
+import json
+import os
+import re
+import sys
+from typing import Any
+
+from ...passes.errors import BackedgeError, Unsupported
+from .child import die_with_parent, limit_resources
+from .outcome import one_line
+from .xla_files import bindings, read_computation, without_strings
+
+_LEFT_OVER, _BESIDE = (
+    re.compile(rf'^\s*(?:%[\w#:, %]+ = )?"?{dialect}\.(\w+)', re.MULTILINE) for dialect in ("mhlo", "chlo")
+)
+_SAID = [
+    (
+        re.compile(r"\bmhlo\.(acos|acosh|asin|asinh|atanh|cosh|erf|sinh) (%[\w#]+) : (tensor<[^>]*>)"),
+        r"chlo.\1 \2 : \3 -> \3",
+    ),
+    (re.compile(r"\bmhlo\.topk(\(%[\w#]+, k = \d+\))"), r"chlo.top_k\1"),
+    (re.compile(r"\bmhlo\.copy (%[\w#]+) : (tensor<[^>]*>)"), r"stablehlo.reshape \1 : (\2) -> \2"),
+]
+"""How StableHLO says operations that jaxlib leaves in its own dialect."""
+
+_NO_BOUND = re.compile(r"\[[^\]]*\?[^\]]*\]")
+
+
+def hlo_text(computation: Any) -> str:
+    """HLO text with all its constants.
+
+    Raises:
+        Unsupported: a size has no bound.
+    """
+    text = computation.as_hlo_text(True)
+    entry = text[text.rindex("\nENTRY ") :]
+    if _NO_BOUND.search(without_strings(entry)):
+        raise Unsupported("main", "its sizes depend on its inputs' shapes; export the program with fixed ones")
+    return text
+
+
+def stablehlo_text(computation: Any) -> str:
+    """StableHLO as MLIR text, with operations of its companion dialect CHLO where it has none itself, as jax does.
+
+    Raises:
+        Unsupported: an operation that StableHLO hasn't.
+    """
+    _, jax = bindings()
+    text = jax.mlir.xla_computation_to_mlir_module(computation)
+    for pattern, said in _SAID:
+        text = pattern.sub(said, text)
+    if left := _LEFT_OVER.search(text):
+        raise Unsupported(left[1], "StableHLO has no such operation")
+    return text
+
+
+def portable_artifact(computation: Any) -> bytes:
+    """StableHLO as bytecode that jaxlibs of the last twelve weeks can read, too.
+
+    Raises:
+        Unsupported: an operation that StableHLO hasn't.
+    """
+    text = stablehlo_text(computation)
+    if beside := _BESIDE.search(text):
+        raise Unsupported(beside[1], "a portable artifact holds StableHLO only; .mlir has CHLO beside it")
+    stablehlo = importlib.import_module("jaxlib.mlir.dialects.stablehlo")
+    version = stablehlo.get_version_from_compatibility_requirement(stablehlo.StablehloCompatibilityRequirement.WEEK_12)
+    return stablehlo.serialize_portable_artifact_str(text, version)
+
+
+def main() -> None:
+    answer = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    limit_resources()
+    die_with_parent()
+    try:
+        computation = read_computation(sys.stdin.buffer.read())
+        if sys.argv[1] == "mlirbc":
+            data = portable_artifact(computation)
+        else:
+            data = {"hlo": hlo_text, "mlir": stablehlo_text}[sys.argv[1]](computation).encode()
+    except Unsupported as error:
+        found = {"node": str(error.node), "reason": error.reason}
+    except Exception as error:
+        told = str(error) if isinstance(error, BackedgeError) else one_line(str(error))
+        found = {"error": told or type(error).__name__}
+    else:
+        found = {"data": base64.b64encode(data).decode()}
+    answer.write(json.dumps(found) + "\n")
+    answer.flush()
+
+
+if __name__ == "__main__":
+    main()
