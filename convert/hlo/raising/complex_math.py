@@ -62,6 +62,8 @@ def divide(op: Builder, x: Pair, y: Pair) -> Pair:
     By zero: each part of x over the real part of y, so infinities. By infinity: zero of what is finite. Infinite parts
     count as 1 or -1, finite ones beside them as 0, and a division by zero brings them back.
     """
+    if _is_nothing(y.im):
+        return _over_real(op, x, y.re)
     c_size, d_size = op.abs(y.re), op.abs(y.im)
     size = op.maximum(c_size, d_size)
 
@@ -82,6 +84,25 @@ def divide(op: Builder, x: Pair, y: Pair) -> Pair:
     im = op.divide(op.divide(op.subtract(op.multiply(b, c), op.multiply(a, d)), square), last)
     zero = _is(op, size, 0.0)
     return Pair(op.select(zero, op.divide(x.re, y.re), re), op.select(zero, op.divide(x.im, y.re), im))
+
+
+def _is_nothing(value: Value) -> bool:
+    """Whether a value is known to be 0 everywhere."""
+    while value.producer is not None and value.producer.op_type in ("broadcast", "reshape", "copy"):
+        source = value.producer.inputs[0]
+        assert source is not None
+        value = source
+    return value.data is not None and not value.data.numpy().any()
+
+
+def _over_real(op: Builder, x: Pair, c: Value) -> Pair:
+    """x / (c + 0i). What is infinite times that 0 spoils the other part, unless that is infinite too."""
+
+    def part(own: Value, other: Value) -> Value:
+        spoilt = op.add(own, op.multiply(other, fill(op, 0.0, other)))
+        return op.divide(op.select(_is(op, op.abs(own), math.inf), own, spoilt), c)
+
+    return Pair(part(x.re, x.im), part(x.im, x.re))
 
 
 def absolute(op: Builder, z: Pair) -> Value:

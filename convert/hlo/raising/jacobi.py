@@ -156,7 +156,7 @@ def singular(op: Builder, a: Number, full: bool, vectors: bool = True) -> tuple[
     _, rows, columns = sizes(a)
     if rows < columns:
         values, u, v = singular(op, m.adjoint(a), full, vectors)
-        return values, m.adjoint(v), m.adjoint(u)
+        return (values, m.adjoint(v), m.adjoint(u)) if vectors else (values, u, v)
     scale = op.ReduceMax(m.weight(a), op.const([-2, -1]), keepdims=1)
     scale = op.Where(op.Equal(scale, m.scalar(0.0, a)), m.scalar(1.0, a), scale)
     g, v = _orthogonal(op, m.over(a, scale), _MOST_SWEEPS)

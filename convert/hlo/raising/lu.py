@@ -14,10 +14,9 @@ from .support import cast
 def first_of(op: Builder, flags: Value) -> Value:
     """The number (from 1, int32) of the first flag of each row that is set; 0 where none is."""
     numbers = cast(op, flags, DType.INT32)
-    found = op.Add(op.ArgMax(numbers, axis=-1, keepdims=0), op.const(1))
-    return cast(
-        op, op.Mul(found, cast(op, op.ReduceMax(numbers, op.const([-1]), keepdims=0), DType.INT64)), DType.INT32
-    )
+    place = op.Add(op.ArgMax(numbers, axis=-1, keepdims=0), op.const(1))
+    some = cast(op, op.ReduceMax(numbers, op.const([-1]), keepdims=0), DType.BOOL)
+    return cast(op, op.Where(some, place, op.const(0)), DType.INT32)
 
 
 def eliminated(op: Builder, a: Number) -> tuple[Number, Value, Value]:

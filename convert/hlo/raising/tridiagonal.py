@@ -75,11 +75,8 @@ def tridiagonal_solved(op: Builder, lower: Number, middle: Number, upper: Number
     back = [(part, Sliced(axis, -1, 0, -1)) for x in (pivots, beside, second, above) for part in x]
     nothing = m.zeros((*batch, columns), right)
     kept = [Stacked(axis, reverse=True)] * width
-    made = [
-        made[-1],
-        *repeat(op, size - 1, lambda now: _up(now, width), [*last, *nothing], back, stacked=kept, name="rows"),
-    ]
-    x = tuple(made[1 + 2 * width :])
+    rows = repeat(op, size - 1, lambda now: _up(now, width), [*last, *nothing], back, stacked=kept, name="rows")
+    x = tuple(rows[2 * width :])
 
     def joined(*numbers: Number) -> Number:
         return tuple(op.Concat(*parts, axis=axis) for parts in zip(*numbers, strict=True))
