@@ -296,6 +296,8 @@ class _Recovery:
             )
         if trip is None:
             trip = self._outer_number(self.trips or 0)
+        elif self.trips is None:  # a negative one runs nothing
+            trip = self.op.call("maximum", trip, self._outer_number(0))
         step = self.op.call("multiply", trip, self._outer_number(counter.step)) if counter.step != 1 else trip
         if counter.dtype is not _INT64:
             step = self.op.call("convert", step, _types=[self.initial[k].type])
