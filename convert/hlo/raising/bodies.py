@@ -96,7 +96,7 @@ def applied(op: Builder, region: Graph, arrays: Sequence[Value], shape: Sequence
 # what a computation is -----------------------------------------------------------------------------
 
 
-def _through(value: Value) -> Value:
+def plain(value: Value) -> Value:
     """Where a scalar comes from, before what leaves it as it is."""
     while value.producer is not None and value.producer.op_type in _SAME:
         source = value.producer.inputs[0]
@@ -110,11 +110,25 @@ def _unconverted(value: Value | None) -> Value | None:
     """A scalar before one conversion."""
     if value is None:
         return None
-    value = _through(value)
+    value = plain(value)
     maker = value.producer
     if maker is None or maker.op_type != "convert" or maker.inputs[0] is None:
         return value
-    return _through(maker.inputs[0])
+    return plain(maker.inputs[0])
+
+
+def part(region: Graph, output: Value) -> Graph:
+    """What a computation does for one of its values, with all its parameters."""
+    found = Graph(region.dialect, region.name)
+    found.inputs, found.constants, found.outputs = region.inputs, region.constants, [output]
+    needed, waiting = set(), [output.producer]
+    while waiting:
+        node = waiting.pop()
+        if node is not None and node not in needed:
+            needed.add(node)
+            waiting += [value.producer for value in node.inputs if value is not None]
+    found.add_nodes(node for node in region.nodes if node in needed)
+    return found
 
 
 def monoid(region: Graph, index: int = 0) -> str | None:
@@ -124,7 +138,7 @@ def monoid(region: Graph, index: int = 0) -> str | None:
     may be converted to the result's type first.
     """
     many = len(region.outputs)
-    result = _through(region.outputs[index])
+    result = plain(region.outputs[index])
     maker = result.producer
     if maker is None or maker.op_type not in MONOIDS or len(region.inputs) != 2 * many:
         return None
