@@ -47,7 +47,7 @@ class Operand:
     path: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class WindowDim:
     """One dimension of `window={...}`."""
 
@@ -59,8 +59,13 @@ class WindowDim:
     rhs_dilate: int = 1
     reversal: bool = False
 
+    def __repr__(self) -> str:
+        turned = "r" if self.reversal else ""
+        dilated = f" / {self.lhs_dilate} x {self.rhs_dilate}" if (self.lhs_dilate, self.rhs_dilate) != (1, 1) else ""
+        return f"{self.size}{turned}:{self.stride}[{self.low}_{self.high}]{dilated}"
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class PadDim:
     """One dimension of `padding=1_-2_3`."""
 
@@ -68,8 +73,11 @@ class PadDim:
     high: int
     interior: int = 0
 
+    def __repr__(self) -> str:
+        return f"{self.low}_{self.high}" + (f"_{self.interior}" if self.interior else "")
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class SliceDim:
     """One dimension of `slice={[0:4:2]}`."""
 
@@ -77,14 +85,20 @@ class SliceDim:
     limit: int
     stride: int = 1
 
+    def __repr__(self) -> str:
+        return f"[{self.start}:{self.limit}" + (f":{self.stride}]" if self.stride != 1 else "]")
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Labels:
     """`dim_labels=b01f_01io->b01f`."""
 
     lhs: str
     rhs: str
     out: str
+
+    def __repr__(self) -> str:
+        return f"{self.lhs}_{self.rhs}->{self.out}"
 
 
 @dataclass(frozen=True, slots=True)
