@@ -1,0 +1,149 @@
+"""How jax2onnx does on the JAX programs: its models run with ONNX Runtime, held against what jax computes.
+
+    python -m venv VENV && VENV/bin/pip install jax2onnx
+    python tests/hlo/peer_jax2onnx.py VENV/bin/python [PROGRAM ...] [--json FILE]
+
+jax2onnx lives in an environment of its own and converts in a process of its own, which is made anew when a program
+kills or hangs it. Judged as our own conversion is: same runtime, same tolerances (`stages.difference`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pickle
+import select
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+SECONDS = 180.0
+"""What converting one program may take; the first also imports jax."""
+
+_TESTS = str(Path(__file__).parents[1])
+
+
+def convert_here() -> None:
+    """The converting process: a program's name and a folder on each line; the answer is a line, "" for done."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    os.environ["JAX_PLATFORMS"] = "cpu"
+    warnings.simplefilter("ignore")
+    sys.path.insert(0, _TESTS)
+    import jax
+    from jax2onnx import to_onnx
+
+    from hlo.programs import PROGRAMS, arguments, expected
+
+    for line in sys.stdin:
+        name, folder = json.loads(line)
+        try:
+            program = PROGRAMS[name]
+            leaves, tree = jax.tree.flatten(program.trees())
+            with jax.enable_x64(program.x64):
+
+                def flat(*values: Any, program: Any = program, tree: Any = tree) -> Any:
+                    return jax.tree.leaves(program.function(*jax.tree.unflatten(tree, values)))
+
+                shapes = [jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) for leaf in leaves]
+                path = str(Path(folder) / "m.onnx")
+                to_onnx(flat, shapes, enable_double_precision=program.x64, return_mode="file", output_path=path)
+            values = (arguments(program), expected(program))
+            (Path(folder) / "values").write_bytes(pickle.dumps(values))
+            error = ""
+        except Exception as raised:
+            error = f"{type(raised).__name__}: {' '.join(str(raised).split())}"[:300] or "failed"
+        answers.write(json.dumps(error) + "\n")
+        answers.flush()
+
+
+class Converter:
+    """The converting process, seen from here."""
+
+    def __init__(self, python: str) -> None:
+        self._python = python
+        self._process: subprocess.Popen[str] | None = None
+
+    def convert(self, name: str, folder: Path) -> str:
+        """Why the program couldn't be converted; "" if it was."""
+        if self._process is None:
+            self._process = subprocess.Popen(
+                [self._python, __file__, "--convert"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+            )
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(json.dumps([name, str(folder)]) + "\n")
+        self._process.stdin.flush()
+        ready, _, _ = select.select([self._process.stdout], [], [], SECONDS)
+        line = self._process.stdout.readline() if ready else ""
+        if line:
+            return json.loads(line)
+        self.stop()
+        return "the process died" if ready else f"no answer within {SECONDS:g} s"
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+
+def judge(name: str, converter: Converter, folder: Path) -> tuple[str, str]:
+    """ "right", "wrong" or "failed", and why."""
+    import onnx
+    from backedge.runtime.oracles import run_file
+
+    from hlo.programs import PROGRAMS
+    from hlo.stages import difference
+
+    if reason := converter.convert(name, folder):
+        return "failed", reason
+    given, wanted = pickle.loads((folder / "values").read_bytes())
+    inputs = [one.name for one in onnx.load(folder / "m.onnx", load_external_data=False).graph.input]
+    if len(inputs) != len(given):
+        return "failed", f"the model has {len(inputs)} inputs, the program {len(given)}"
+    (outcome,) = run_file("onnxruntime", folder / "m.onnx", [dict(zip(inputs, given, strict=True))])
+    if outcome.outputs is None:
+        return "failed", outcome.error
+    found = list(outcome.outputs.values())
+    if len(found) != len(wanted):
+        return "wrong", f"{len(found)} outputs instead of {len(wanted)}"
+    if PROGRAMS[name].drawn or PROGRAMS[name].unordered:
+        wrong = [i for i, (a, b) in enumerate(zip(found, wanted, strict=True)) if a.shape[: b.ndim] != b.shape]
+        return ("wrong", f"shape of output {wrong[0]}") if wrong else ("right", "shapes only")
+    for place, (one, other) in enumerate(zip(found, wanted, strict=True)):
+        if reason := difference(one, other):
+            return "wrong", f"output {place}: {reason}"
+    return "right", ""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("python")
+    parser.add_argument("programs", nargs="*")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    sys.path.insert(0, _TESTS)
+    from hlo.programs import PROGRAMS
+
+    converter, verdicts = Converter(options.python), {}
+    for name in options.programs or PROGRAMS:
+        with tempfile.TemporaryDirectory() as folder:
+            verdicts[name] = judge(name, converter, Path(folder))
+        print(f"{verdicts[name][0]:7}{name}  {verdicts[name][1]}", flush=True)
+        if options.json:
+            options.json.write_text(json.dumps(verdicts, indent=1))
+    converter.stop()
+    print(", ".join(f"{count} {verdict}" for verdict, count in Counter(v for v, _ in verdicts.values()).items()))
+
+
+if __name__ == "__main__":
+    convert_here() if sys.argv[1:] == ["--convert"] else main()
