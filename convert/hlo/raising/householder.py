@@ -33,7 +33,7 @@ def _reflector(op: Builder, column: Number, place: Value, size: int) -> tuple[Nu
     done = op.Equal(op.ReduceL1(beside, down, keepdims=1), zero)
     length = op.ReduceL2(op.Concat(alpha[0], beside, axis=-2), down, keepdims=1)
     beta = op.Where(op.Less(alpha[0], zero), length, op.Neg(length))
-    tau = m.where(done, tuple(zero for _ in alpha), m.over(m.conjugate(m.subtract(m.real(beta, alpha), alpha)), beta))
+    tau = m.where(done, tuple(zero for _ in alpha), m.over(m.subtract(m.real(beta, alpha), alpha), beta))
     apart = m.where(done, m.real(one, alpha), m.subtract(alpha, m.real(beta, alpha)))
     v = m.quotient(tail, apart)
     v = (op.Where(op.Equal(rows, place), one, v[0]), *v[1:])

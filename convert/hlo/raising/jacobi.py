@@ -79,6 +79,14 @@ def _even(op: Builder, x: Number, axes: tuple[int, ...], corner: Value | None = 
     return op.Where(op.const(end), corner, x[0]), *x[1:]
 
 
+def _scaled(op: Builder, x: Number) -> tuple[Number, Value]:
+    """(matrices whose largest element is about 1, so that squares are neither lost nor infinite; the factor back)."""
+    m = Algebra(op)
+    scale = op.ReduceMax(m.weight(x), op.const([-2, -1]), keepdims=1)
+    scale = op.Where(op.Equal(scale, m.scalar(0.0, x)), m.scalar(1.0, x), scale)
+    return m.over(x, scale), scale
+
+
 def _epsilon(x: Number) -> float:
     return float(np.finfo((x[0].tensor.dtype or DType.FLOAT32).numpy).eps)
 
@@ -111,12 +119,11 @@ def eigen(op: Builder, a: Number, lower: bool) -> tuple[Value, Number]:
     a = hermitian(op, a, lower)
     if size == 1:
         return op.Squeeze(a[0], op.const([-1])), m.unit((*batch, 1, 1), a)
-    largest = op.ReduceMax(m.weight(a), op.const([-2, -1]), keepdims=1)
-    beyond = op.Add(op.Mul(largest, m.scalar(4.0 * size, a)), m.scalar(1.0, a))  # more than any eigenvalue
-    a = _even(op, a, (-2, -1), beyond)
+    a, scale = _scaled(op, a)
+    a = _even(op, a, (-2, -1), m.scalar(4.0 * size, a))  # which is more than any eigenvalue
     even = size + size % 2
     half, width = even // 2, len(a)
-    least = op.Squeeze(op.Mul(largest, m.scalar(_epsilon(a) / 2, a)), op.const([-1]))
+    least = _epsilon(a) / 2
 
     def step(now: Pass) -> Made:
         op, m = now.op, Algebra(now.op)
@@ -135,14 +142,15 @@ def eigen(op: Builder, a: Number, lower: bool) -> tuple[Value, Number]:
         vectors = _turned(op, vectors, op.Unsqueeze(cosine, across), m.each("Unsqueeze", sine, across), -1)
         sine = m.conjugate(m.each("Unsqueeze", sine, down))
         work = _turned(op, work, op.Unsqueeze(cosine, down), sine, -2)
-        quiet, more = _rounds_left(op, now.carried[-1], op.Greater(m.weight(between), now.captured[0]), even)
+        quiet, more = _rounds_left(op, now.carried[-1], op.Greater(m.weight(between), m.scalar(least, work)), even)
         return Made([*work, *vectors, quiet], go_on=more)
 
     vectors = m.unit((*batch, size, even), a)
     rounds = _MOST_SWEEPS * (even - 1)
-    made = repeat(op, rounds, step, [*a, *vectors, op.const(0)], captured=[least], name="rotations")
+    made = repeat(op, rounds, step, [*a, *vectors, op.const(0)], name="rotations")
     values = m.diagonal(tuple(made[:width]))[0]
-    return _sorted(op, values, size, False, tuple(made[width : 2 * width]))
+    values, vectors = _sorted(op, values, size, False, tuple(made[width : 2 * width]))
+    return op.Mul(values, op.Squeeze(scale, op.const([-1]))), vectors
 
 
 def singular(op: Builder, a: Number, full: bool, vectors: bool = True) -> tuple[Value, Number, Number]:
@@ -157,9 +165,8 @@ def singular(op: Builder, a: Number, full: bool, vectors: bool = True) -> tuple[
     if rows < columns:
         values, u, v = singular(op, m.adjoint(a), full, vectors)
         return (values, m.adjoint(v), m.adjoint(u)) if vectors else (values, u, v)
-    scale = op.ReduceMax(m.weight(a), op.const([-2, -1]), keepdims=1)
-    scale = op.Where(op.Equal(scale, m.scalar(0.0, a)), m.scalar(1.0, a), scale)
-    g, v = _orthogonal(op, m.over(a, scale), _MOST_SWEEPS)
+    a, scale = _scaled(op, a)
+    g, v = _orthogonal(op, a)
     whole = g[0] if len(g) == 1 else op.Concat(*g, axis=-2)
     lengths = op.ReduceL2(whole, op.const([-2]), keepdims=0)
     lengths, ordered = _sorted(
@@ -173,7 +180,7 @@ def singular(op: Builder, a: Number, full: bool, vectors: bool = True) -> tuple[
     return values, _completed(op, g, full), m.adjoint(v)
 
 
-def _orthogonal(op: Builder, g: Number, sweeps: int) -> tuple[Number, Number]:
+def _orthogonal(op: Builder, g: Number) -> tuple[Number, Number]:
     """(g V with orthogonal columns, V); a column of zeros more where their number is odd."""
     m, width = Algebra(op), len(g)
     batch, rows, columns = sizes(g)
@@ -197,7 +204,7 @@ def _orthogonal(op: Builder, g: Number, sweeps: int) -> tuple[Number, Number]:
         return Made([*_turned(op, g, cosine, sine, -1), *_turned(op, v, cosine, sine, -1), quiet], go_on=more)
 
     v = m.unit((*batch, columns, even), g)
-    made = repeat(op, sweeps * (even - 1), step, [*g, *v, op.const(0)], name="rotations")
+    made = repeat(op, _MOST_SWEEPS * (even - 1), step, [*g, *v, op.const(0)], name="rotations")
     return tuple(made[:width]), tuple(made[width : 2 * width])
 
 
