@@ -41,15 +41,19 @@ class _Features:
 
     def mean(self, value: Value) -> Value:
         """The mean for each feature."""
-        return self.op.ReduceMean(value, self.others(), keepdims=0)
+        return self.op.ReduceMean(value, self.others(), keepdims=0, noop_with_empty_axes=self.alone())
 
     def total(self, value: Value) -> Value:
         """The sum for each feature."""
-        return self.op.ReduceSum(value, self.others(), keepdims=0)
+        return self.op.ReduceSum(value, self.others(), keepdims=0, noop_with_empty_axes=self.alone())
 
     def others(self) -> Value:
         rank = len(shape_of(self.node, given(self.node, 0)))
         return sizes(self.op, [axis for axis in range(rank) if axis != self.axis])
+
+    def alone(self) -> int | None:
+        """1 where there is no other dimension than that of the features."""
+        return 1 if len(shape_of(self.node, given(self.node, 0))) == 1 else None
 
     def deviation(self, variance: Value) -> Value:
         """The square root of a variance, and of epsilon."""

@@ -157,8 +157,9 @@ def reduced(
             if valid is not None:
                 value = call(op, "Where", valid, value, op.const(neutral(kind, dtype), dtype))
             found.append(by_operator(op, kind, value, axes, dtype))
-        known = all(is_neutral(start, kind) for start, kind in zip(starts, kinds, strict=True) if kind is not None)
-        return found if known else _begun(op, node, region, starts, found)
+        known = [is_neutral(start, kind or "") for start, kind in zip(starts, kinds, strict=True)]
+        begun = found if all(known) else _begun(op, node, region, starts, found)
+        return [one if idle else other for one, other, idle in zip(found, begun, known, strict=True)]
     found = None if valid is not None else _argument(op, node, region, values, starts, axes)
     return found if found is not None else folded(op, node, region, values, starts, axes, valid)
 
