@@ -169,9 +169,11 @@ def singular(op: Builder, a: Number, full: bool, vectors: bool = True) -> tuple[
     g, v = _orthogonal(op, a)
     whole = g[0] if len(g) == 1 else op.Concat(*g, axis=-2)
     lengths = op.ReduceL2(whole, op.const([-2]), keepdims=0)
-    lengths, ordered = _sorted(
-        op, lengths, columns, True, tuple(op.Concat(x, y, axis=-2) for x, y in zip(g, v, strict=True))
-    )
+    if columns > 1 and columns % 2:  # what was added comes last, even among columns of zeros
+        added = op.Equal(op.ReduceSum(m.square(v), op.const([-2]), keepdims=0), m.scalar(0.0, v))
+        lengths = op.Where(added, m.scalar(-1.0, v), lengths)
+    stacked = tuple(op.Concat(x, y, axis=-2) for x, y in zip(g, v, strict=True))
+    lengths, ordered = _sorted(op, lengths, columns, True, stacked)
     values = op.Mul(lengths, op.Squeeze(scale, op.const([-1])))
     if not vectors:
         return values, (), ()
