@@ -13,7 +13,8 @@
 - Computations that an instruction applies are its regions, under the attribute's name: "to_apply" (reduce,
   reduce-window, scatter, map, sort, all-reduce, custom-call ...), "select" and "scatter" (select-and-scatter),
   "condition" and "body" (while), "branch_0", "branch_1", ... (conditional; where a pred decides, branch_0 is what
-  false takes, as with an index). A region's inputs are its parameters' leaves. Regions capture nothing.
+  false takes, as with an index), "called_computations_0", ... (custom-call). A region's inputs are its parameters'
+  leaves. Regions capture nothing.
 - `call`, `fusion` and the async wrappers name a computation in their attribute "computation"; the root graph's
   `functions["hlo", name, ""]` holds it, once, however often it is called. `inline.py` puts it where it is called.
 - An iota, an rng, a partition-id has no inputs; a constant isn't a node.
@@ -28,6 +29,7 @@ from .text.dtypes import NAMES as NAMES
 from .text.tree import HloShape, Raw
 
 DOMAIN = "hlo"
+CALLED = "called_computations"
 META = "hlo"  # key of Origin (nodes, inputs, constants) and Form (graphs) in meta
 
 

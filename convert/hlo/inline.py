@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...passes.errors import InvalidModel, Unsupported
+from ...passes.errors import InvalidModel
 from ...passes.graph import Graph, Node, Value
 from ...passes.rewrite import Builder, Rewriter
 from .build import HLO, HloBuilder
@@ -18,15 +18,12 @@ def inline_calls(graph: Graph) -> Graph:
 
     Raises:
         InvalidModel: written out, the calls would make a model of an absurd size.
-        Unsupported: a fusion stands for something that its computation doesn't say.
     """
     if not graph.functions:
         return graph
     _check_size(graph)
 
     def call(op: Builder, node: Node) -> Sequence[Value]:
-        if node.attributes.get("kind") == "kCustom":
-            raise Unsupported(node, "a fusion of kind kCustom is a kernel of its own")
         return op.inline(graph.functions[DOMAIN, node.attributes["computation"], ""], node.inputs)
 
     rules = {(DOMAIN, name): [call] for name in ("call", "fusion")}

@@ -13,7 +13,7 @@ from ...passes.tensor import TensorData
 from ...passes.types import TensorType, Type
 from ...runtime.oracles.hlo_names import input_names, output_names
 from .asynchronous import finished, is_done, is_start, started
-from .dialect import DOMAIN, META, Form, Origin
+from .dialect import CALLED, DOMAIN, META, Form, Origin
 from .infer import infer_node
 from .items import Item, element, error_at, usable
 from .leaves import leaves, type_of
@@ -256,8 +256,9 @@ class _GraphReader:
         else:
             for name in _REGIONS:
                 if isinstance(node.attributes.get(name), str):
-                    computation = self.reader.named(one, node.attributes.pop(name))
-                    node.regions[name] = self.reader.graph(computation)
+                    node.regions[name] = self._region(one, node.attributes.pop(name))
+            for place, name in enumerate(node.attributes.pop(CALLED, ())):
+                node.regions[f"{CALLED}_{place}"] = self._region(one, name)
         shape = result or one.shape
         if shape is not None:
             node.outputs = self._results(one, shape, node)  # what is stated is what inference can't tell
@@ -280,6 +281,9 @@ class _GraphReader:
     def _results(self, one: Instruction, shape: HloShape, node: Node) -> list[Value]:
         return [Value(self._leaf_name(one, shape, index), type, node, index) for index, type in _types(shape)]
 
+    def _region(self, one: Instruction, name: Any) -> Graph:
+        return self.reader.graph(self.reader.named(one, name))
+
     def _call(self, one: Instruction, node: Node) -> None:
         name = next((node.attributes.pop(key) for key in _CALLS if isinstance(node.attributes.get(key), str)), None)
         function = self.reader.function(one, name)
@@ -294,10 +298,7 @@ class _GraphReader:
         names = [names] if isinstance(names, str) else list(names)
         if len(operands) != len(names) + 1 or not operands[0].values:
             raise error_at(one, f"it has {len(names)} branches and {len(operands)} operands")
-        branches = [
-            (self.reader.graph(self.reader.named(one, name)), item)
-            for name, item in zip(names, operands[1:], strict=True)
-        ]
+        branches = [(self._region(one, name), item) for name, item in zip(names, operands[1:], strict=True)]
         chooser = usable(one, operands[0])[0]
         if str(chooser.tensor.dtype and chooser.tensor.dtype.value) == "bool":
             if len(branches) != 2:

@@ -11,7 +11,7 @@ from ...passes.errors import InvalidModel, Unsupported
 from ...passes.graph import Graph, Node, Value
 from ...passes.types import DType, TensorType, Type
 from ...runtime.oracles.hlo_names import INPUTS, OUTPUTS, input_names, name_attribute, output_names
-from .dialect import META, NAMES, Form, Origin
+from .dialect import CALLED, META, NAMES, Form, Origin
 from .leaves import leaves, type_of
 from .text import print_module
 from .text.tree import ArrayShape, Computation, HloShape, Instruction, Module, Operand, Raw, TokenShape, TupleShape
@@ -274,7 +274,10 @@ class _ComputationWriter:
         if "computation" in node.attributes:
             key = "calls" if node.op_type == "fusion" else "to_apply"
             one.attributes[key] = self.writer.functions[node.attributes["computation"]]
-        one.attributes.update(regions)
+        one.attributes.update((name, value) for name, value in regions.items() if not name.startswith(CALLED))
+        called = tuple(value for name, value in regions.items() if name.startswith(CALLED))
+        if called:
+            one.attributes[CALLED] = called
         self.carry(one, node.meta)
         self.spread(one, shape, node.outputs)
 
