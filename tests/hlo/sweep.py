@@ -28,20 +28,27 @@ _NEED_HUB = frozenset({"onnx", "back", "openvino", "loops"})
 Verdicts = dict[str, Verdict]
 
 
-def cases(parts: Sequence[str], kept: Path) -> Iterator[Case]:
+def cases(parts: Sequence[str], kept: Path | None) -> Iterator[Case]:
     """Cases whose name has one of the parts, or that are of a family named `=family`; all without parts.
 
-    `kept`: a file of cases by name, which spares asking jax again; it is made where it doesn't exist.
+    `kept`: a file of all cases, which spares asking jax again; it is made where it doesn't exist.
     """
-    if not kept.exists():
-        from .cases import case_of
-        from .programs import PROGRAMS
+    if kept is not None and not kept.exists():
+        kept.write_bytes(pickle.dumps(list(_made([]))))
+    found = _made(parts) if kept is None else pickle.loads(kept.read_bytes())
+    return (case for case in found if _is_chosen(case.name, case.families, parts))
 
-        kept.write_bytes(pickle.dumps([case_of(program) for program in PROGRAMS.values()]))
-    for case in pickle.loads(kept.read_bytes()):
-        named = any(part[1:] in case.families if part.startswith("=") else part in case.name for part in parts)
-        if named or not parts:
-            yield case
+
+def _made(parts: Sequence[str]) -> Iterator[Case]:
+    from .cases import case_of
+    from .programs import PROGRAMS
+
+    chosen = (program for program in PROGRAMS.values() if _is_chosen(program.name, program.families, parts))
+    return map(case_of, chosen)
+
+
+def _is_chosen(name: str, families: frozenset[str], parts: Sequence[str]) -> bool:
+    return not parts or any(part[1:] in families if part.startswith("=") else part in name for part in parts)
 
 
 def asked(stage: str, case: Case) -> bool:
@@ -120,13 +127,11 @@ def main() -> None:
     parser.add_argument("outdir", type=Path)
     parser.add_argument("parts", nargs="*")
     parser.add_argument("--stage", action="append", choices=list(STAGES))
-    parser.add_argument("--keep", action="store_true", help="take what jax computed in the run before")
+    parser.add_argument("--keep", action="store_true", help="keep what jax computes for the next run")
     options = parser.parse_args()
     stages = options.stage or list(STAGES)
     options.outdir.mkdir(parents=True, exist_ok=True)
-    kept = options.outdir / "cases.pickle"
-    if not options.keep:
-        kept.unlink(missing_ok=True)
+    kept = options.outdir / "cases.pickle" if options.keep else None
     results: dict[str, Verdicts] = {}
     start = time.monotonic()
     print(f"{'':32}" + "".join(f"{stage:10}" for stage in stages))
