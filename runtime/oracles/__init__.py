@@ -45,7 +45,7 @@ class Oracle:
         name: what users call it.
         module: the module of this package that the child imports; "" if there is none yet.
         package: the Python package that must be installed.
-        suffixes: the files it takes have names that end so.
+        suffixes: the files it takes have names that end so; none where it tells by what is in them.
     """
 
     name: str
@@ -60,7 +60,7 @@ ORACLES: dict[str, Oracle] = {
         Oracle("onnxruntime", "onnxruntime_session", "onnxruntime", (".onnx",)),
         Oracle("reference", "reference_session", "onnx", (".onnx",)),
         Oracle("openvino", "openvino_session", "openvino", (".xml",)),
-        Oracle("xla", "xla_session", "jaxlib", (".hlo", ".hlo.txt", ".hlo.pb", ".mlir", ".mlirbc", ".jax_export")),
+        Oracle("xla", "xla_session", "jaxlib", ()),
         Oracle("mdf", "", "modeci_mdf", (".json", ".yaml", ".yml", ".bson")),
     )
 }
@@ -95,7 +95,7 @@ def stream_file(
     row = ORACLES.get(oracle)
     reason = why_unavailable(oracle)
     path = Path(path).absolute()
-    if not reason and row and not path.name.lower().endswith(row.suffixes):
+    if not reason and row and row.suffixes and not path.name.lower().endswith(row.suffixes):
         reason = f"{oracle} takes {', '.join(row.suffixes)} files, not {path.name}"
     if reason or row is None:
         return (Outcome(error=reason, stage="load") for _ in batches)

@@ -21,14 +21,19 @@ _MLIR = re.compile(
     rb'"?(?:builtin\.)?(?:module|func\.func)\b',
     re.DOTALL,
 )
+_HLO = re.compile(rb"\bHloModule\b|\bENTRY\b| = ")
 _NOT_TEXT = re.compile(rb"[\0-\x08\x0e-\x1f]")
 _STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _NAME_TAG = 0x0A  # field 1, length-delimited: a HloModuleProto's name, a HloProto's module
 
 
 def bindings() -> tuple[Any, Any]:
-    """jaxlib's modules `_hlo` and `_jax`."""
-    return importlib.import_module("jaxlib._hlo"), importlib.import_module("jaxlib._jax")
+    """jaxlib's modules `_hlo`, which stands in `_jax` before jaxlib 0.10, and `_jax`."""
+    jax = importlib.import_module("jaxlib._jax")
+    try:
+        return importlib.import_module("jaxlib._hlo"), jax
+    except ImportError:
+        return jax, jax
 
 
 def kind_of(data: bytes) -> Kind:
@@ -39,11 +44,14 @@ def kind_of(data: bytes) -> Kind:
     """
     if data.startswith(_BYTECODE):
         return "bytecode"
-    if _NOT_TEXT.search(data[:4096]) is None and data.strip():
-        return "mlir" if _MLIR.match(data) else "hlo"
-    if _BYTECODE in data:
+    if _NOT_TEXT.search(data[:4096]) is None:
+        if _MLIR.match(data):
+            return "mlir"
+        if _HLO.search(data):
+            return "hlo"
+    elif _BYTECODE in data:
         return "export"
-    if data[:1] == bytes([_NAME_TAG]):
+    elif data[:1] == bytes([_NAME_TAG]):
         return "proto"
     raise InvalidModel("this is neither HLO nor StableHLO: no text, no MLIR bytecode, no jax.export, no HloModuleProto")
 

@@ -324,7 +324,8 @@ def test_module(name: str, results: Path) -> None:
 
 ONE = "x = f32[3] parameter(0) ROOT y = f32[3] add(x, x)"
 REFUSED = {
-    "no module": ("nonsense", "expects '='"),
+    "no module": ("nonsense", "neither HLO nor StableHLO"),
+    "no instructions": ("HloModule m\nENTRY e {}\n", "expects"),
     "empty": ("", "neither HLO nor StableHLO"),
     "constants left out": (Case("ROOT x = f32[20] constant({...})", {}, {}).text, "constants are left out"),
     "acos": (Case("x = f32[] parameter(0) ROOT y = f32[] acos(x)", {}, {}).text, "acos"),
