@@ -26,6 +26,12 @@ INLINE = "a = f32[] call(), to_apply={ "
         ("HloModule @, x=1", "the module's name expected, ',' found"),
         ("HloModule m\n@", "a computation expected, the end of the text found"),
         ("HloModule m, a=1, @a=2", "a stands twice"),
+        ("HloModule m, entry_computation_layout=@(f32[]->f32[])", "'{' expected, '(' found"),
+        ("HloModule m, entry_computation_layout={@f32[]->f32[]}", "'(' expected, 'f32' found"),
+        (
+            "HloModule m, entry_computation_layout={(f32[], f32[2]@{1})->f32[]}",
+            "the layout '{1}' isn't one of 1 dimensions",
+        ),
         ("HloModule m, a={(@}", "')' expected, '}' found"),
         ("HloModule m, a={(\n@}", "')' expected, '}' found"),
         ("HloModule m, a=@{b", "'{' is never closed"),
@@ -68,7 +74,7 @@ INLINE = "a = f32[] call(), to_apply={ "
         ("e { a = f32[] add(a @b) }", "')' expected, 'b' found"),
         ("e { a = f32[] add(a, @, b) }", "an operand expected, ',' found"),
         ("e { a = f32[] add(a, @1.5) }", "an operand expected, '1.5' found"),
-        ("e { a = f32[] add(a, f32[2] @{1}) }", "the layout {1} isn't one of 1 dimensions"),
+        ("e { a = f32[] add(a, f32[2] @{1}) }", "the layout '{1}' isn't one of 1 dimensions"),
         ("e { a = f32[] add(b @= f32[] abs(a)) }", "')' expected, '=' found"),
         ("e { a = f32[] add(abs(a), @broadcast(a), dimensions={}) }", "broadcast needs dimensions="),
         ("e { a = @f32[2 parameter(0) }", "an opcode expected, 'f32' found"),
@@ -87,9 +93,9 @@ INLINE = "a = f32[] call(), to_apply={ "
         ("e { a = @opaque[] parameter(0) }", "the type opaque isn't read"),
         ("e { a = @s1[3] parameter(0) }", "the type s1 isn't read"),
         ("e { a = @b(f32[2]) parameter(0) }", "buffers, b(...), aren't read"),
-        ("e { a = f32[2,3]@{0} parameter(0) }", "the layout {0} isn't one of 2 dimensions"),
-        ("e { a = f32[2,3]@{1,1} parameter(0) }", "the layout {1,1} isn't one of 2 dimensions"),
-        ("e { a = f32[2]@{0:T((8)} parameter(0) }", "the layout {0:T((8)} isn't one of 1 dimensions"),
+        ("e { a = f32[2,3]@{0} parameter(0) }", "the layout '{0}' isn't one of 2 dimensions"),
+        ("e { a = f32[2,3]@{1,1} parameter(0) }", "the layout '{1,1}' isn't one of 2 dimensions"),
+        ("e { a = f32[2]@{0:T((8)} parameter(0) }", "the layout '{0:T((8)}' isn't one of 1 dimensions"),
         ("e { a = (f32[2],@) parameter(0) }", "a shape expected, ')' found"),
         ("e { a = (f32[2] @s32[]) parameter(0) }", "',' expected, 's32' found"),
         (f"e {{ a = {'(' * 50}@{'(' * 10}{')' * 60} parameter(0) }}", "tuples nested deeper than 50"),
@@ -114,6 +120,10 @@ INLINE = "a = f32[] call(), to_apply={ "
         (f"e {{ {P} q = f32[] iota(), iota_dimension=@{{0}} }}", "an integer expected, '{' found"),
         (f"e {{ {P} q = f32[] sort(p), to_apply=c, is_stable=@1 }}", "a word expected, '1' found"),
         (f"e {{ {P} q = f32[] sort(p), to_apply=c, is_stable=@yes }}", "true or false expected, 'yes' found"),
+        (
+            f"e {{ {P} q = pred[] compare(p, p), direction=@LEQ }}",
+            "EQ, NE, GE, GT, LE or LT expected, 'LEQ' found",
+        ),
         (f"e {{ {P} q = f32[] reverse(p), dimensions={{0 @1}} }}", "',' expected, '1' found"),
         (f"e {{ {P} q = f32[] reverse(p), dimensions={{0,@,1}} }}", "an integer expected, ',' found"),
         (
@@ -205,9 +215,9 @@ _ODD = [
 def mutated(text: str, generator: random.Random) -> str:
     """The text, damaged in one to three ways."""
     tokens = _TOKENS.findall(text)
-    for _ in range(generator.randint(1, 3)):
+    for _ in range(generator.choice((1, 1, 1, 2, 3))):
         here, there = generator.randrange(len(tokens)), generator.randrange(len(tokens))
-        match generator.randrange(8):
+        match generator.randrange(9):
             case 0:
                 del tokens[here:]
             case 1:
@@ -230,6 +240,8 @@ def mutated(text: str, generator: random.Random) -> str:
                 piece = tokens[here : here + 12]
                 generator.shuffle(piece)
                 tokens[here : here + 12] = piece
+            case 8:
+                tokens[here : here + 2] = tokens[here : here + 2][::-1]
         tokens = tokens or ["e"]
     return "".join(tokens)
 

@@ -43,6 +43,20 @@ def _flag(scanner: Scanner) -> bool:
     return word == "true"
 
 
+def _one_of(choices: str) -> Kind:
+    """One of some words."""
+    words = choices.split()
+
+    def read(scanner: Scanner) -> str:
+        start = scanner.skip()
+        word = _word(scanner)
+        if word not in words:
+            scanner.fail(f"{', '.join(words[:-1])} or {words[-1]} expected, {word[:30]!a} found", start)
+        return word
+
+    return Kind(read, str)
+
+
 def _number(scanner: Scanner) -> float:
     match = scanner.match(_FLOAT)
     if not match:
@@ -201,11 +215,12 @@ _BY_KIND: tuple[tuple[Kind, str], ...] = (
         " is_cross_program_prefetch",
     ),
     (_NUMBER, "epsilon"),
-    (
-        _ENUM,
-        "direction type fft_type distribution algorithm transpose_a kind schedule api_version padding_type mode"
-        " convolution_kind",
-    ),
+    (_one_of("EQ NE GE GT LE LT"), "direction"),
+    (_one_of("FLOAT TOTALORDER SIGNED UNSIGNED"), "type"),
+    (_one_of("FFT IFFT RFFT IRFFT"), "fft_type"),
+    (_one_of("NO_TRANSPOSE TRANSPOSE ADJOINT"), "transpose_a"),
+    (_one_of("rng_uniform rng_normal"), "distribution"),
+    (_ENUM, "algorithm kind schedule api_version padding_type mode convolution_kind"),
     (_ENUMS, "operand_precision"),
     (_STRING, "custom_call_target infeed_config outfeed_config async_execution_thread"),
     (

@@ -62,6 +62,15 @@ _ROWS: dict[str, str] = {
 }
 """Opcodes -> the attributes they need | those they may have; the others have none that mean anything."""
 
+WITHOUT_MEANING = frozenset(
+    (
+        *("backend_config", "control-predecessors", "frontend_attributes", "metadata", "operand_layout_constraints"),
+        *("origin", "output_to_operand_aliasing", "parameter_replication", "result_accuracy", "schedule", "sharding"),
+        *("statistics", "async_group_id", "convolution_kind"),
+    )
+)
+"""What any instruction may carry without computing anything else."""
+
 REQUIRED: dict[str, tuple[str, ...]] = {}
 ALLOWED: dict[str, frozenset[str]] = {}
 for _opcodes, _names in _ROWS.items():
@@ -71,6 +80,7 @@ for _opcodes, _names in _ROWS.items():
 
 _WRAPPED = ("-start", "-update", "-done")
 _NONE: frozenset[str] = frozenset()
+_BRANCHES = frozenset(("true_computation", "false_computation"))
 _ANYWHERE = frozenset(("control-predecessors",))
 
 
@@ -86,6 +96,8 @@ def misplaced(opcode: str, attributes: Mapping[str, object], known: Mapping[str,
     for name in required:
         if name not in attributes:
             return f"{opcode} needs {name}="
+    if opcode == "conditional" and "branch_computations" not in attributes and not attributes.keys() >= _BRANCHES:
+        return "conditional needs branch_computations=, or true_computation= and false_computation="
     for name in attributes:
         if name in known and name not in allowed and name not in _ANYWHERE:
             return f"{opcode} takes no {name}="

@@ -25,6 +25,7 @@ _ATTRIBUTE = token(rf",{BLANK}({NAME})=")
 _THREAD = token(rf",{BLANK}(execution_thread)=")
 _TABLE = token(r"(FileNames|FunctionNames|FileLocations|StackFrames)(?![\w.\-])")
 _ROW = token(r"\d+(?![\w.])")
+_LAYOUTS = "entry_computation_layout"
 _LONGEST = 300  # characters of a message
 
 
@@ -58,7 +59,7 @@ class _Parser:
             module.name = scanner.name("the module's name")
             while match := scanner.match(_ATTRIBUTE):
                 self._once(module.attributes, match)
-                module.attributes[match[1]] = Raw(scanner.raw())
+                module.attributes[match[1]] = self._layouts() if match[1] == _LAYOUTS else Raw(scanner.raw())
             self._tables(module)
         names: set[str] = set()
         while scanner.skip() < len(scanner.text):
@@ -76,6 +77,19 @@ class _Parser:
             scanner.expected("a computation")
         module.entry = module.entry or self.computations[-1].name
         return module
+
+    def _layouts(self) -> Raw:
+        """`{(shape, shape)->shape}`, which says nothing but layouts: the entry's shapes stand in the entry."""
+        scanner = self.scanner
+        start = scanner.skip()
+        scanner.expect("{")
+        if not scanner.ahead("("):
+            scanner.expected("'('")
+        read_shape(scanner, self.shapes)
+        scanner.expect("->")
+        read_shape(scanner, self.shapes)
+        scanner.expect("}")
+        return Raw(scanner.text[start : scanner.at])
 
     def _tables(self, module: Module) -> None:
         scanner = self.scanner

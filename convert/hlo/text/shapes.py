@@ -11,7 +11,12 @@ from .lexer import BLANK, DEEPEST, Scanner, token
 from .tree import ArrayShape, HloShape, TokenShape, TupleShape
 
 _LAYOUT = r"\{[\d,\s]*+(?::(?:[^{}]++|\{[^{}]*+\})*+)?\}"
-_TILING = re.compile(r"\s*+(?:(?:[A-Z]++|[#*])\s*+(?:\((?:[^()]++|\([^()]*+\))*+\)\s*+)++)*+")
+_INSIDE = re.compile(
+    r"\{((?:\s*+\d{1,2}\s*+(?:,\s*+\d{1,2}\s*+)*+)?)\s*+"
+    r"(?::\s*+(?:(?:[A-Z]++|[#*])\s*+(?:\((?:[^()]++|\([^()]*+\))*+\)\s*+)++)*+)?\}",
+    re.ASCII,
+)
+_NUMBER = re.compile(r"\d+", re.ASCII)
 _ARRAY = token(rf"([a-z]\w*){BLANK}\[([^\[\]]*+)\](?:{BLANK}({_LAYOUT}))?")
 _BUFFER = token(r"b\(")
 _DIM = re.compile(r"(<=)?(\d+)|\?", re.ASCII)
@@ -70,12 +75,15 @@ def _array(scanner: Scanner, match: re.Match[str]) -> HloShape:
     sizes = [upper for dim in dims if (upper := dim.upper if isinstance(dim, Interval) else dim)]
     if math.prod(size for size in sizes if isinstance(size, int)) * max(dtype.bits, 8) >= 1 << 66:
         scanner.fail("the shape's size in bytes doesn't fit 63 bits", start)
-    if layout:
-        minor_to_major, _, tiling = layout[1:-1].partition(":")
-        order = [int(part) for part in minor_to_major.split(",") if len(part) < 4 and part.strip()]
-        if sorted(order) != list(range(len(dims))) or not _TILING.fullmatch(tiling):
-            scanner.fail(f"the layout {layout[:40]} isn't one of {len(dims)} dimensions", match.start(3))
+    if layout and not _orders(layout, len(dims)):
+        scanner.fail(f"the layout {layout[:40]!a} isn't one of {len(dims)} dimensions", match.start(3))
     return ArrayShape(dtype, dims, layout or "")
+
+
+def _orders(layout: str, rank: int) -> bool:
+    """Whether a layout has the form of one, and orders so many dimensions."""
+    match = _INSIDE.fullmatch(layout)
+    return bool(match) and sorted(map(int, _NUMBER.findall(match[1]))) == list(range(rank))
 
 
 def _dim(scanner: Scanner, text: str, at: int) -> Dim:
