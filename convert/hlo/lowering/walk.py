@@ -12,6 +12,7 @@ from ....passes.pipeline import Pipeline
 from ....passes.rewrite import Builder, Rewriter, combine
 from ....passes.structure.branches import settle_branches
 from ....passes.structure.containers import plain_containers
+from ....passes.structure.recurrent import ExpandRecurrent
 from ....passes.structure.sequences import SequencesToStacks
 from ....passes.structure.simplify import RemoveDead
 from ....passes.structure.slots import PruneSlots
@@ -34,7 +35,16 @@ _RULES = combine(
     reduce.RULES,
     shape.RULES,
 )
-_OLDER: dict[tuple[str, str], int] = {}
+_OLDER: dict[tuple[str, str], int] = {
+    ("", "Col2Im"): 17,
+    ("", "DFT"): 16,
+    ("", "Det"): 10,
+    ("", "GridSample"): 15,
+    ("", "MelWeightMatrix"): 16,
+    ("", "Resize"): 10,
+    ("", "RoiAlign"): 9,
+    ("", "STFT"): 16,
+}
 """Operators without a function body that are made of others under an opset of their domain: which one."""
 
 _WITHOUT_SEQUENCES = 10  # the newest opset that has neither sequences nor optionals
@@ -59,6 +69,11 @@ class Lowering(Builder):
             if old.name and known and new.name and not agree(old.type, new.type):
                 raise Unsupported(node, f"{old.name!r} would be {text(new.type)}, not {text(old.type)}")
         return made
+
+    def _carry(self, old: Value, new: Value) -> None:
+        type = new.type
+        super()._carry(old, new)
+        new.type = type  # HLO's own, which is complete
 
     def named(self, value: Value, name: str) -> Value:
         """`value` as the result of this name; where it is one already, or none that is computed, a copy of it."""
@@ -152,7 +167,8 @@ def lower_graph(graph: Graph) -> Graph:
     infer(source)
     RemoveDead()(source)
     _check_interface(source)
-    source = _without_containers(source)
+    source = ExpandRecurrent()(_without_containers(source)).graph
+    infer(source)
     source, settled = settle_branches(source)
     steps = Pipeline((SequencesToStacks(), RemoveDead(), PruneSlots()))
     while steps(source).modified:

@@ -1,6 +1,7 @@
-"""Loops that are an LSTM, GRU or RNN -> the operator: `FuseRecurrent`."""
+"""Loops that are an LSTM, GRU or RNN -> the operator: `FuseRecurrent`; and back: `ExpandRecurrent`."""
 
+from .expand import ExpandRecurrent
 from .fuse import FuseRecurrent
 from .match import Found
 
-__all__ = ["Found", "FuseRecurrent"]
+__all__ = ["ExpandRecurrent", "Found", "FuseRecurrent"]
