@@ -14,15 +14,23 @@ from ..infer_tools import number
 from .bodies import applied, computation
 from .reducers import reduced
 from .support import Results, given, shape_of
+from .views import squeezed
 
 
 @rule(DOMAIN, "reduce")
 def reduce(op: Builder, node: Node) -> Results:
-    """reduce: values, then their starts; `dimensions` are folded by `to_apply`."""
+    """reduce: values, then their starts; `dimensions` are folded by `to_apply`.
+
+    A single element is the result as it is: a start must change nothing, and XLA doesn't look at it then.
+    """
     many = len(node.inputs) // 2
     values = [given(node, index) for index in range(many)]
     starts = [given(node, index) for index in range(many, 2 * many)]
     axes = axes_of(node, "dimensions", values[0].rank or 0)
+    shape = values[0].tensor.static_shape
+    alike = [value.tensor.dtype for value in values] == [start.tensor.dtype for start in starts]
+    if shape is not None and alike and all(shape[axis] == 1 for axis in axes):
+        return [squeezed(op, value, axes) for value in values]
     return reduced(op, node, computation(node), values, starts, sorted(axes))
 
 

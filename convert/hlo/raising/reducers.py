@@ -137,26 +137,21 @@ def reduced(
     """Arrays of one shape folded along axes, each result beginning with its start (a scalar).
 
     Elements are taken in order, which XLA leaves open. `valid` (bool, broadcast to the arrays): what isn't is left out.
-    A single element is the result as it is: a start must change nothing, so XLA doesn't look at it then.
     """
     kinds = [monoid(region, index) for index in range(len(values))]
     dtypes = [dtype_of(node, start) for start in starts]
     static = values[0].tensor.static_shape
-    if static is not None:
+    if static is not None and 0 in (static[axis] for axis in axes):
         kept = [size for axis, size in enumerate(static) if axis not in axes]
-        count = math.prod(static[axis] for axis in axes)
-        if not count:
-            return [spread(op, start, kept) for start in starts]
-        if count == 1 and valid is None and dtypes == [dtype_of(node, value) for value in values]:
-            return [reshaped(op, value, kept) for value in values]
-    if axes and all(has_operator(kind, dtype) for kind, dtype in zip(kinds, dtypes, strict=True)):
+        return [spread(op, start, kept) for start in starts]
+    if all(has_operator(kind, dtype) for kind, dtype in zip(kinds, dtypes, strict=True)):
         found = []
         for kind, value, dtype in zip(kinds, values, dtypes, strict=True):
             assert kind is not None
             value = cast(op, value, dtype)
             if valid is not None:
                 value = call(op, "Where", valid, value, op.const(neutral(kind, dtype), dtype))
-            found.append(by_operator(op, kind, value, axes, dtype))
+            found.append(by_operator(op, kind, value, axes, dtype) if axes else value)
         known = [is_neutral(start, kind or "") for start, kind in zip(starts, kinds, strict=True)]
         begun = found if all(known) else _begun(op, node, region, starts, found)
         return [one if idle else other for one, other, idle in zip(found, begun, known, strict=True)]
