@@ -21,6 +21,7 @@ from backedge.convert.hlo.write import to_text
 from backedge.convert.onnx.raising import raise_graph
 from backedge.convert.onnx.read import read_model
 from backedge.passes.errors import BackedgeError
+from control_flow.cases import CASES as CATALOGUE
 from openvino_lowering.corpus import KINDS, Case, node_cases
 from openvino_lowering.sweep import difference
 from openvino_lowering.worker import Worker
@@ -60,7 +61,43 @@ def fixed(cases: Iterable[Case]) -> Iterator[Case]:
         yield replace(case, name=f"{case.name}+fixed", model=model, sets=[(kept, case.sets[0][1])])
 
 
-_CASES: dict[str, Callable[[], Iterable[Case]]] = {**KINDS, "fixed": lambda: fixed(node_cases())}
+def control_flow() -> Iterator[Case]:
+    """Each run of each loop and branch of the catalogue, with the sizes it has; once with trips and the like known."""
+    for found in CATALOGUE:
+        if "empty_shape" in found.tags:
+            continue
+        for number, run in enumerate(found.runs):
+            for known in (False, True):
+                model = found.model()
+                if any(constant.name in run.inputs for constant in model.graph.initializer):
+                    continue  # HLO has no defaults that could be overridden
+                name = f"{found.name}/{number}{'+fixed' * known}"
+                inputs = [info for info in model.graph.input if info.name in run.inputs]
+                for info in inputs:
+                    _settle(info, run.inputs[info.name])
+                chosen = [info for info in inputs if known and _is_setting(run.inputs[info.name])]
+                for info in chosen:
+                    model.graph.initializer.append(onnx.numpy_helper.from_array(run.inputs[info.name], info.name))
+                    model.graph.input.remove(info)
+                if known and not chosen:
+                    continue
+                left = [run.inputs.get(info.name) for info in model.graph.input]
+                yield Case(name, model, [(left, run.expected)])
+
+
+def _settle(info: onnx.ValueInfoProto, value: np.ndarray) -> None:
+    if info.type.HasField("tensor_type"):
+        del info.type.tensor_type.shape.dim[:]
+        info.type.tensor_type.shape.SetInParent()
+        for size in value.shape:
+            info.type.tensor_type.shape.dim.add().dim_value = size
+
+
+def _is_setting(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.size == 1 and value.dtype in (np.bool_, np.int64)
+
+
+_CASES: dict[str, Callable[[], Iterable[Case]]] = {**KINDS, "fixed": lambda: fixed(node_cases()), "loops": control_flow}
 
 
 @dataclass(frozen=True)

@@ -95,7 +95,8 @@ _FOUND = {
     "reduce-window(v, z), window={size=2 lhs_dilate=2 rhs_dilate=3}, to_apply=add": "f32[8]",
     "reduce-window(empty, z), window={size=2x1}, to_apply=add": "f32[0,3]",
     "convolution(image, kernel), window={size=3x3 pad=1_1x0_0}, dim_labels=b01f_01io->b01f": "f32[1,8,6,6]",
-    "convolution(image, kernel), window={size=3x3 stride=2x2 rhs_dilate=2x1}, dim_labels=b01f_01io->f01b": "f32[6,2,3,1]",
+    "convolution(image, kernel), window={size=3x3 stride=2x2 rhs_dilate=2x1},"
+    " dim_labels=b01f_01io->f01b": "f32[6,2,3,1]",
     "gather(x, rows), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1,"
     " slice_sizes={1,2}": "f32[7,2]",
     "sort(v), dimensions={0}, to_apply=less": "f32[6]",

@@ -40,7 +40,7 @@ def gather(op: Builder, node: Node) -> Value:
     axis = axis_of(node, node.attributes.get("axis", 0), len(have))
     known = indices.array()
     if known is not None and known.size and known.ndim <= 1:
-        places = [int(place) + have[axis] * (place < 0) for place in known.reshape(-1)]
+        places = [place + have[axis] if place < 0 else place for place in known.reshape(-1).tolist()]
         if all(0 <= place < have[axis] for place in places) and (len(places) == 1 or _is_run(places)):
             picked = pick(op, node, x, axis, places)
             return picked if known.ndim else reshape(op, picked, have[:axis] + have[axis + 1 :])

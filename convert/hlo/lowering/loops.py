@@ -1,33 +1,42 @@
 """Hub -> HLO: the canonical Loop to `while`.
 
-The state of the `while` is, in this order: the number of passes done (s64), the condition as far as one decides,
-what is carried, what is captured or sliced and isn't a small constant, the stacks, a buffer for each.
+The state of the `while` is, in this order: the number of passes done (s64), what is carried, captured or sliced and
+isn't a small constant, the trip count where it isn't known, the condition where one decides, a buffer for each stack.
 
 | hub | HLO |
 |---|---|
-| trip, iteration | the counter, compared in the condition; a trip that isn't constant is a part of the state |
+| trip, iteration | the counter, compared in the condition |
 | the shortest sequence ends the loop | its number of parts is one more bound |
 | sliced | `dynamic-slice` at `start + i * stride` |
 | stacked | a buffer for all passes, made before the loop, and `dynamic-update-slice` |
-| condition | a pred, true where it is left out |
+| condition | a pred, true where it is left out; true for the body that sees it, which else wouldn't run |
 
-What is stacked needs a number of passes that is known now: HLO's buffers have one size.
+What is stacked needs a bound on the number of passes that is known now. Where the loop may end before, the stack has
+the size of the bound and is told the number of passes by `set-dimension-size`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ....passes.demands import dtype_of
 from ....passes.errors import Unsupported
-from ....passes.graph import Node, Value
+from ....passes.graph import Graph, Node, Value
+from ....passes.infer import infer
 from ....passes.loop import DOMAIN as HUB
-from ....passes.loop import Captured, Condition, Entry, Iteration, Loop, Sliced, Stacked, part_range
+from ....passes.loop import Captured, Carried, Condition, Entry, Iteration, Loop, Sliced, Stacked, part_range
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..infer import agree
 from .regions import copied, is_copied
-from .tools import axis_of, compare, fill, reshape, scalar, sizes_of
+from .stacks import Stack, finished, joined, stack
+from .tools import axis_of, compare, cut, fill, reshape, scalar, sizes_of
+
+_MOST_UNROLLED = 64  # passes of a loop whose state changes its shape
+
+
+class _Changes(Exception):
+    """A carried value doesn't keep its type; the argument says which."""
 
 
 @dataclass(slots=True)
@@ -37,13 +46,13 @@ class _State:
     body: Builder
     start: list[Value] = field(default_factory=list)
     enter: list[Value] = field(default_factory=list)
-    leave: list[Value | None] = field(default_factory=list)  # None: as it came in
+    leave: list[Value] = field(default_factory=list)
 
     def add(self, outside: Value, name: str) -> int:
-        """One more value; its place."""
+        """One more value, which stays as it is until `leave` says otherwise; its place."""
         self.start.append(outside)
         self.enter.append(self.body.input(name, outside.type))
-        self.leave.append(None)
+        self.leave.append(self.enter[-1])
         return len(self.start) - 1
 
 
@@ -54,42 +63,48 @@ class _Trips:
     known: int | None
     given: Value | None
 
+    @property
+    def fixed(self) -> bool:
+        return self.known is not None and self.given is None
+
 
 def _trips(op: Builder, node: Node, view: Loop) -> _Trips:
     known, given = [], None
     for entry in view.of(Sliced):
         assert isinstance(entry.slot, Sliced) and entry.outside is not None
         sizes = sizes_of(node, entry.outside)
-        axis = axis_of(node, entry.slot.axis, len(sizes))
-        known.append(part_range(entry.slot, sizes[axis])[1])
+        known.append(part_range(entry.slot, sizes[axis_of(node, entry.slot.axis, len(sizes))])[1])
     if view.trip is not None:
         if view.trip.data is not None:
             known.append(max(int(view.trip.data.numpy().reshape(-1)[0]), 0))
         else:
             given = reshape(op, view.trip, ())
+    first = view.initial_condition
+    if first is not None and first.data is not None and not first.data.numpy().any():
+        known.append(0)
     return _Trips(min(known) if known else None, given)
 
 
-def _decides(view: Loop) -> Entry | None:
-    """The condition, where there is one that may be false."""
-    entry = view.condition
-    if entry is None:
-        return None
-    first, later = view.initial_condition, entry.leave
-    certain = later is not None and later.data is not None and bool(later.data.numpy())
-    if certain and (first is None or (first.data is not None and bool(first.data.numpy()))):
-        return None
-    return entry
+def _is_true(value: Value | None) -> bool:
+    return value is None or (value.data is not None and bool(value.data.numpy().all()))
+
+
+# what the body sees -------------------------------------------------------------------------------
+
+
+def _place_of_part(node: Node, slot: Sliced, sequence: Value) -> tuple[int, int, int]:
+    """Axis, first index and size of the parts of a sequence."""
+    sizes = sizes_of(node, sequence)
+    axis = axis_of(node, slot.axis, len(sizes))
+    first, _ = part_range(slot, sizes[axis])
+    part = 1 if slot.part is None else slot.part
+    return axis, first - (part - 1 if slot.reversed else 0), part
 
 
 def _element(body: Builder, node: Node, slot: Sliced, sequence: Value, index: Value) -> Value:
     """The part of a sequence that this pass sees."""
     sizes = sizes_of(node, sequence)
-    axis = axis_of(node, slot.axis, len(sizes))
-    first, _ = part_range(slot, sizes[axis])
-    part = 1 if slot.part is None else slot.part
-    if slot.reversed:
-        first -= part - 1
+    axis, first, part = _place_of_part(node, slot, sequence)
     at = index
     if slot.stride != 1:
         at = body.multiply(at, scalar(body, slot.stride, DType.INT64))
@@ -102,27 +117,7 @@ def _element(body: Builder, node: Node, slot: Sliced, sequence: Value, index: Va
     return piece if slot.part is not None else reshape(body, piece, sizes[:axis] + sizes[axis + 1 :])
 
 
-def _stack(op: Builder, state: _State, node: Node, slot: Stacked, value: Value, name: str, trips: int) -> int:
-    """A buffer for what is stacked; the body puts its element there."""
-    body, index = state.body, state.enter[0]
-    sizes = sizes_of(node, value)
-    axis = axis_of(node, slot.axis, len(sizes) + (slot.part is None))
-    if slot.part is None:
-        sizes = (*sizes[:axis], 1, *sizes[axis:])
-        value = reshape(body, value, sizes)
-    part = sizes[axis]
-    whole = (*sizes[:axis], part * trips, *sizes[axis + 1 :])
-    place = state.add(fill(op, scalar(op, 0, dtype_of(node, value)), whole), name)
-    at = body.subtract(scalar(body, trips - 1, DType.INT64), index) if slot.reverse else index
-    if part != 1:
-        at = body.multiply(at, scalar(body, part, DType.INT64))
-    zero = scalar(body, 0, DType.INT64)
-    starts = [at if dim == axis else zero for dim in range(len(whole))]
-    state.leave[place] = body.call("dynamic-update-slice", state.enter[place], value, *starts)
-    return place
-
-
-def _enter(op: Builder, state: _State, node: Node, entry: Entry, places: dict[int, int]) -> Value:
+def _enter(state: _State, node: Node, entry: Entry, places: dict[int, int]) -> Value:
     """What stands for a slot's body input in the new body."""
     old, outside = entry.enter, entry.outside
     assert old is not None
@@ -130,7 +125,7 @@ def _enter(op: Builder, state: _State, node: Node, entry: Entry, places: dict[in
         case Iteration():
             return state.enter[0]
         case Condition():
-            return scalar(state.body, True, DType.BOOL)  # else the body wouldn't run
+            return scalar(state.body, True, DType.BOOL)
         case Captured() if outside is not None and is_copied(outside):
             return copied(state.body, outside)
     assert outside is not None
@@ -140,56 +135,82 @@ def _enter(op: Builder, state: _State, node: Node, entry: Entry, places: dict[in
     return state.enter[place]
 
 
+# the loop -----------------------------------------------------------------------------------------
+
+
 @rule(HUB, "Loop")
 def loop(op: Builder, node: Node) -> list[Value]:
-    """One `while`; see above."""
+    """One `while`; none for a loop that never runs; its passes one by one where what it carries changes its shape."""
     view = Loop(node)
     trips = _trips(op, node, view)
-    decides = _decides(view)
-    stacked = view.of(Stacked)
-    if stacked and (trips.known is None or trips.given is not None or decides is not None):
-        raise Unsupported(node, f"how much it stacks in {stacked[0].place.result} is known only when the model runs")
     if not node.outputs:
         return []
+    if trips.known == 0:
+        return _never(op, node, view)
+    try:
+        return _while(op, node, view, trips)
+    except _Changes as changes:
+        made = _unrolled(op, node, view, trips)
+        if made is None:
+            raise Unsupported(node, str(changes)) from None
+        return made
 
+
+def _while(op: Builder, node: Node, view: Loop, trips: _Trips) -> list[Value]:
     state = _State(op.region("body"))
+    body = state.body
     state.add(scalar(op, 0, DType.INT64), "i")
-    state.leave[0] = state.body.add(state.enter[0], scalar(state.body, 1, DType.INT64))
-    if decides is not None:
-        first = view.initial_condition
-        state.add(scalar(op, True, DType.BOOL) if first is None else reshape(op, first, ()), "go")
+    state.leave[0] = body.add(state.enter[0], scalar(body, 1, DType.INT64))
     places: dict[int, int] = {}
-    arguments = [_enter(op, state, node, entry, places) for entry in view.entries if entry.enter is not None]
+    arguments = [_enter(state, node, entry, places) for entry in view.entries if entry.enter is not None]
     limit = None if trips.given is None else state.add(trips.given, "trip")
-
-    outs = state.body.inline(view.body, arguments)
-    if decides is not None:
-        state.leave[1] = reshape(state.body, outs[decides.place.leave], ())
-    results: list[int] = []
+    outs = body.inline(view.body, arguments)
+    decides = _add_condition(op, state, view, outs)
+    certain = trips.fixed and decides is None
+    results: list[int | Stack] = []
     for entry in view.entries:
         if entry.result is None:
             continue
         value = outs[entry.place.leave]
         if isinstance(entry.slot, Stacked):
-            assert trips.known is not None
-            results.append(_stack(op, state, node, entry.slot, value, entry.result.name or "stack", trips.known))
+            if trips.known is None:
+                raise Unsupported(node, f"nothing bounds how much it stacks in {entry.result.name!r}")
+            made = stack(op, body, node, entry.slot, value, trips.known, state.enter[0], certain)
+            place = state.add(made.buffer, entry.result.name or "stack")
+            state.leave[place] = body.call("dynamic-update-slice", state.enter[place], made.part, *made.starts)
+            made.place = place
+            results.append(made)
             continue
         place = places[entry.place.enter]
         if not agree(value.type, state.enter[place].type):
-            raise Unsupported(
-                node, f"{entry.result.name!r} changes its type from {state.enter[place].type} to {value.type}"
-            )
+            raise _Changes(f"{entry.result.name!r} changes its type from {state.enter[place].type} to {value.type}")
         state.leave[place] = value
         results.append(place)
-    made = _place(op, state, trips.known, limit, decides is not None)
-    return [made[place] for place in results]
+    whole = _placed(op, state, trips.known, limit, decides)
+    return [
+        whole[found] if isinstance(found, int) else finished(op, node, found, whole[found.place], whole[0], certain)
+        for found in results
+    ]
 
 
-def _place(op: Builder, state: _State, known: int | None, limit: int | None, decides: bool) -> tuple[Value, ...]:
+def _add_condition(op: Builder, state: _State, view: Loop, outs: list[Value]) -> int | None:
+    """The place of the condition in the state; None where it never ends the loop."""
+    entry, first = view.condition, view.initial_condition
+    if entry is None:
+        return None
+    later = outs[entry.place.leave]
+    if _is_true(first) and _is_true(later):
+        return None
+    place = state.add(scalar(op, True, DType.BOOL) if first is None else reshape(op, first, ()), "go")
+    state.leave[place] = reshape(state.body, later, ())
+    return place
+
+
+def _placed(op: Builder, state: _State, known: int | None, limit: int | None, decides: int | None) -> tuple[Value, ...]:
     """The `while`, its condition made of what bounds it."""
     condition = op.region("condition")
     inside = [condition.input(value.name, value.type) for value in state.enter]
-    tests = [inside[1]] if decides else []
+    tests = [] if decides is None else [inside[decides]]
     if limit is not None:
         tests.append(compare(condition, inside[0], inside[limit], "LT"))
     if known is not None:
@@ -198,13 +219,79 @@ def _place(op: Builder, state: _State, known: int | None, limit: int | None, dec
     for more in tests[1:]:
         test = condition.call("and", test, more)
     condition.graph.outputs = [test]
-    body = state.body.graph
-    body.outputs = [enter if leave is None else leave for enter, leave in zip(state.enter, state.leave, strict=True)]
+    state.body.graph.outputs = state.leave
     domain, version = op.rewriter.dialect.resolve("while")
     twin = Node(domain, "while", version)
-    twin.regions = {"condition": condition.graph, "body": body}
+    twin.regions = {"condition": condition.graph, "body": state.body.graph}
     made = op.place(twin, state.start, {}, len(state.start))
     return (made,) if len(state.start) == 1 else made
+
+
+def _never(op: Builder, node: Node, view: Loop) -> list[Value]:
+    """What a loop gives that doesn't run: what it carries as it was, empty stacks."""
+    found: list[Value] = []
+    for entry in view.entries:
+        if isinstance(entry.slot, Carried) and entry.outside is not None:
+            found.append(entry.outside)
+        elif isinstance(entry.slot, Stacked) and entry.leave is not None and entry.leave.tensor.dtype is not None:
+            sizes = list(sizes_of(node, entry.leave))
+            axis = axis_of(node, entry.slot.axis, len(sizes) + (entry.slot.part is None))
+            sizes[axis : axis + (entry.slot.part is not None)] = [0]
+            found.append(fill(op, scalar(op, 0, entry.leave.tensor.dtype), sizes))
+    return found
+
+
+def _unrolled(op: Builder, node: Node, view: Loop, trips: _Trips) -> list[Value] | None:
+    """The passes one after the other, where their number is known and small; None where it isn't."""
+    if not trips.fixed or trips.known is None or trips.known > _MOST_UNROLLED:
+        return None
+    carried = {entry.place.enter: entry.outside for entry in view.of(Carried)}
+    stacks: dict[int, list[Value]] = {entry.place.result: [] for entry in view.of(Stacked)}
+    for index in range(trips.known):
+        arguments: list[Value | None] = []
+        for entry in view.entries:
+            outside = entry.outside
+            match entry.slot:
+                case Iteration():
+                    arguments.append(scalar(op, index, DType.INT64))
+                case Condition() if entry.enter is not None:
+                    arguments.append(scalar(op, True, DType.BOOL))
+                case Carried():
+                    arguments.append(carried[entry.place.enter])
+                case Captured():
+                    arguments.append(outside)
+                case Sliced() as slot if outside is not None:
+                    axis, first, part = _place_of_part(node, slot, outside)
+                    start = first + index * slot.stride
+                    piece = cut(op, node, outside, axis, start, start + part)
+                    sizes = sizes_of(node, piece)
+                    flat = sizes if slot.part is not None else sizes[:axis] + sizes[axis + 1 :]
+                    arguments.append(reshape(op, piece, flat))
+        outs = op.inline(_retyped(view.body, arguments), arguments)
+        if view.condition is not None and not _is_true(outs[view.condition.place.leave]):
+            return None
+        for entry in view.of(Carried):
+            carried[entry.place.enter] = outs[entry.place.leave]
+        for entry in view.of(Stacked):
+            stacks[entry.place.result].append(outs[entry.place.leave])
+    return [
+        joined(op, node, entry.slot, stacks[entry.place.result])
+        if isinstance(entry.slot, Stacked)
+        else carried[entry.place.enter] or Value("")
+        for entry in view.of(Carried, Stacked)
+    ]
+
+
+def _retyped(body: Graph, arguments: Sequence[Value | None]) -> Graph:
+    """A body with the types that it has for these arguments."""
+    found = body.copy()
+    for node in found.nodes:
+        for value in node.outputs:
+            value.type = None
+    for value, argument in zip(found.inputs, arguments, strict=True):
+        value.type = None if argument is None else argument.type
+    infer(found)
+    return found
 
 
 RULES = collect(globals())

@@ -23,7 +23,7 @@ from ..build import HLO
 from ..dialect import NAMES
 from ..infer import agree
 from ..infer_tools import text
-from . import branches, casts, elementwise, index, loops, products, reduce, shape
+from . import branches, casts, elementwise, index, loops, products, reduce, shape, signal
 
 _RULES = combine(
     branches.RULES,
@@ -34,10 +34,10 @@ _RULES = combine(
     products.RULES,
     reduce.RULES,
     shape.RULES,
+    signal.RULES,
 )
 _OLDER: dict[tuple[str, str], int] = {
     ("", "Col2Im"): 17,
-    ("", "DFT"): 16,
     ("", "Det"): 10,
     ("", "GridSample"): 15,
     ("", "MelWeightMatrix"): 16,

@@ -1,0 +1,80 @@
+"""Hub -> HLO: what a loop stacks, in a buffer of one size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ....passes.demands import dtype_of
+from ....passes.errors import Unsupported
+from ....passes.graph import Node, Value
+from ....passes.loop import Stacked
+from ....passes.rewrite import Builder
+from ....passes.types import DType
+from .tools import axis_of, convert, fill, join, reshape, scalar, sizes_of
+
+
+@dataclass(slots=True)
+class Stack:
+    """A stack while its loop is built: the empty buffer outside; in the body what is put into it, and where."""
+
+    slot: Stacked
+    axis: int
+    trips: int
+    buffer: Value
+    part: Value
+    starts: list[Value]
+    place: int = -1
+
+
+def stack(
+    op: Builder, body: Builder, node: Node, slot: Stacked, value: Value, trips: int, index: Value, certain: bool
+) -> Stack:
+    """A buffer for `trips` passes. In reverse it is filled from its end, if the loop certainly runs so often."""
+    part, axis = _part(body, node, slot, value)
+    sizes = sizes_of(node, part)
+    size = sizes[axis]
+    whole = (*sizes[:axis], size * trips, *sizes[axis + 1 :])
+    at = index
+    if slot.reverse and certain:
+        at = body.subtract(scalar(body, trips - 1, DType.INT64), index)
+    if size != 1:
+        at = body.multiply(at, scalar(body, size, DType.INT64))
+    zero = scalar(body, 0, DType.INT64)
+    starts = [at if dim == axis else zero for dim in range(len(whole))]
+    return Stack(slot, axis, trips, fill(op, scalar(op, 0, dtype_of(node, part)), whole), part, starts)
+
+
+def _part(op: Builder, node: Node, slot: Stacked, value: Value) -> tuple[Value, int]:
+    """An element as the part of a stack that it becomes, and the stack's axis."""
+    sizes = sizes_of(node, value)
+    if slot.part is not None:
+        return value, axis_of(node, slot.axis, len(sizes))
+    axis = axis_of(node, slot.axis, len(sizes) + 1)
+    return reshape(op, value, (*sizes[:axis], 1, *sizes[axis:])), axis
+
+
+def finished(op: Builder, node: Node, made: Stack, filled: Value, passes: Value, certain: bool) -> Value:
+    """The stack after the loop, which ran `passes` times: told its size where that isn't the buffer's."""
+    if certain:
+        return filled
+    axis, sizes = made.axis, sizes_of(node, filled)
+    size = sizes_of(node, made.part)[axis]
+    if made.slot.reverse:
+        if size != 1:
+            raise Unsupported(node, "it stacks parts of more than one in reverse, and how many isn't known")
+        turned = op.reverse(filled, dimensions=(axis,))  # what was filled stands at its end
+        twice = join(op, [turned, turned], axis)
+        zero = scalar(op, 0, DType.INT64)
+        first = op.subtract(scalar(op, made.trips, DType.INT64), passes)
+        starts = [first if dim == axis else zero for dim in range(len(sizes))]
+        filled = op.call("dynamic-slice", twice, *starts, dynamic_slice_sizes=sizes)
+    count = passes if size == 1 else op.multiply(passes, scalar(op, size, DType.INT64))
+    return op.call("set-dimension-size", filled, convert(op, count, DType.INT32), dimensions=(axis,))
+
+
+def joined(op: Builder, node: Node, slot: Stacked, values: Sequence[Value]) -> Value:
+    """The stack of what is known one by one."""
+    parts = [_part(op, node, slot, value) for value in (values[::-1] if slot.reverse else values)]
+    axis = parts[0][1]
+    return join(op, [part for part, _ in parts], axis)
