@@ -195,7 +195,7 @@ def check(
     onnxruntime: bool = True,
     opset: int = DEFAULT_OPSET,
     graph: Graph | None = None,
-    each: Mapping[int, Tolerance] | None = None,
+    each: Mapping[str, Tolerance] | None = None,
 ) -> Graph:
     """Assert that XLA, the executor and ONNX Runtime agree; the hub graph, to look at what became of it.
 
@@ -205,7 +205,7 @@ def check(
         wanted: the right values, where XLA itself can't run it (or to hold it against something else).
         onnxruntime: false where ONNX Runtime lacks a kernel; the model must still pass onnx.checker.
         graph: the graph that the text means, where it isn't to be read from the text.
-        each: other tolerances of some results, by their index.
+        each: other tolerances of some results, by their names.
     """
     feeds = [np.asarray(value) for value in inputs]
     expected = xla(source, feeds) if wanted is None else [np.asarray(value) for value in wanted]
@@ -242,12 +242,12 @@ def _compare(
     found: Sequence[Any],
     wanted: Sequence[Array],
     tolerance: Tolerance,
-    each: Mapping[int, Tolerance],
+    each: Mapping[str, Tolerance],
 ) -> None:
     assert len(found) == len(wanted), f"{who}: {len(found)} results, not {len(wanted)}"
     told = [
         f"  {name}: {reason}"
-        for place, (name, one, other) in enumerate(zip(names, found, wanted, strict=True))
-        if (reason := difference(np.asarray(one), other, each.get(place, tolerance)))
+        for name, one, other in zip(names, found, wanted, strict=True)
+        if (reason := difference(np.asarray(one), other, each.get(name, tolerance)))
     ]
     assert not told, "\n".join([f"{who} differs:", *told])

@@ -14,24 +14,27 @@ PHILOX, THREEFRY = "rng_philox", "rng_three_fry"
 STATES = [[5, 7], [2**64 - 3, 2**64 - 1], [5, 7, 9], [2**63 + 11, 2**64 - 2, 2**64 - 1]]
 
 
-def generator(length: int, result: str, algorithm: str) -> str:
-    types = f"(u64[{length}], {result})"
-    return f"""HloModule bits
-ENTRY main {{
-  state = u64[{length}] parameter(0)
-  ROOT both = {types} rng-bit-generator(state), algorithm={algorithm}
-}}
-"""
+def generator(length: int, results: list[str], algorithm: str) -> str:
+    """Bits of every shape, each with the state after them."""
+    lines, names, shapes = [], [], []
+    for place, result in enumerate(results):
+        pair = f"(u64[{length}], {result})"
+        lines.append(f"r{place} = {pair} rng-bit-generator(state), algorithm={algorithm}")
+        for index, (name, shape) in enumerate((("after", f"u64[{length}]"), ("bits", result))):
+            lines.append(f"{name}{place} = {shape} get-tuple-element(r{place}), index={index}")
+            names.append(f"{name}{place}")
+            shapes.append(shape)
+    lines.append(f"ROOT all = ({', '.join(shapes)}) tuple({', '.join(names)})")
+    return "\n".join(["HloModule bits", "ENTRY main {", f"state = u64[{length}] parameter(0)", *lines, "}", ""])
 
 
 RESULTS = ["u32[]", "u32[1]", "u32[5]", "u32[8]", "u32[2,3]", "u32[3,4]", "u32[3,5,1]", "u32[0]"]
 RESULTS += ["u64[]", "u64[3]", "u64[4]", "u64[3,2]", "u8[5]", "u16[2,3]"]
 
 
-@pytest.mark.parametrize("result", RESULTS)
 @pytest.mark.parametrize("algorithm", [PHILOX, THREEFRY])
-def test_bits_and_state(algorithm, result):
-    check(generator(2, result, algorithm), [np.array(STATES[0], np.uint64)])
+def test_bits_and_state(algorithm):
+    check(generator(2, RESULTS, algorithm), [np.array(STATES[0], np.uint64)])
 
 
 @pytest.mark.parametrize("state", STATES[1:])
@@ -39,15 +42,18 @@ def test_bits_and_state(algorithm, result):
 def test_counters_run_over(algorithm, state):
     if algorithm == THREEFRY and len(state) == 3:
         pytest.skip("two numbers are its state")
-    check(generator(len(state), "u32[11]", algorithm), [np.array(state, np.uint64)])
-    check(generator(len(state), "u64[11]", algorithm), [np.array(state, np.uint64)])
+    check(generator(len(state), ["u32[11]", "u64[11]"], algorithm), [np.array(state, np.uint64)])
+
+
+def test_the_default_is_told():
+    assert "Philox" in hub_of(generator(2, ["u32[2]"], "rng_default")).meta[NOTES][0]
 
 
 def test_what_no_algorithm_takes():
     with pytest.raises(Unsupported, match="state"):
-        hub_of(generator(3, "u32[2]", THREEFRY))
+        hub_of(generator(3, ["u32[2]"], THREEFRY))
     with pytest.raises(Unsupported, match="float32"):
-        hub_of(generator(2, "f32[2]", PHILOX))
+        hub_of(generator(2, ["f32[2]"], PHILOX))
 
 
 def numbers(distribution: str, name: str) -> str:

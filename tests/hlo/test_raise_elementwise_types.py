@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from backedge.passes.errors import Unsupported
 
-from .single_op import Array, check, entry, hub_of, operators, single, xla
+from .single_op import Array, Tolerance, check, entry, hub_of, operators, single, xla
 from .test_raise_elementwise import FLOATS, INTEGERS, NIBBLES, NUMPY, integers, opset_of
 
 WHOLE = (*INTEGERS, *NIBBLES)
@@ -65,6 +65,14 @@ def test_floats_of_four_bits(name):
 def test_every_float_of_eight_bits(name):
     x = np.arange(256, dtype=np.uint8).view(NARROW[name])
     check(conversions(name, [*FLOATS, "s32", "u8", "s64", "pred"], x.size), [x])
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("f8e8m0fnu", ml_dtypes.float8_e8m0fnu), ("f4e2m1fn", ml_dtypes.float4_e2m1fn)]
+)
+def test_every_number_of_other_narrow_types(name, kind):
+    x = np.arange(256 if name == "f8e8m0fnu" else 16, dtype=np.uint8).view(kind)
+    check(conversions(name, ["f32", "f64", "bf16"], x.size), [x], opset=24, onnxruntime=False)
 
 
 def test_numbers_without_a_sign_are_refused():
@@ -196,3 +204,18 @@ def test_stochastic_convert(name, kind, to):
     bits = np.linspace(0, float(np.iinfo(NUMPY[kind]).max) * 0.999, 5).astype(NUMPY[kind])
     x, random = np.repeat(some, bits.size), np.tile(bits, some.size)
     check(single("stochastic-convert", [f"{name}[{x.size}]", f"{kind}[{x.size}]"], f"{to}[{x.size}]"), [x, random])
+
+
+# floats of 8 bits, which ONNX only stores ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", list(NARROW))
+def test_floats_of_eight_bits_computed(name):
+    x = np.arange(0, 256, 5, dtype=np.uint8).view(NARROW[name])
+    a, b = np.repeat(x, x.size), np.tile(x, x.size)
+    shape = f"{name}[{a.size}]"
+    lines = [f"{opcode} = {shape} {opcode}(a, b)" for opcode in ("add", "subtract", "multiply", "divide", "maximum")]
+    lines += [f"{opcode} = {shape} {opcode}(a)" for opcode in ("abs", "negate", "floor", "sqrt", "exponential")]
+    lines += [f"LT = pred[{a.size}] compare(a, b), direction=LT", f"chosen = {shape} select(LT, a, b)"]
+    near = dict.fromkeys(["maximum", "chosen"], Tolerance(zeros=False)) | {"exponential": Tolerance(1)}
+    check(entry({"a": shape, "b": shape}, lines), [a, b], each=near, onnxruntime=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ....passes.errors import InvalidModel, Unsupported
@@ -14,6 +16,7 @@ from .support import Results, cast, dtype_of, given
 from .typed import FLOAT8, HALVES, NIBBLES, call, narrowed, number, operands, unsigned, widened
 
 _FLOATS = (DType.FLOAT32, DType.FLOAT64)
+_MOST_FOLDED = 64  # elements of a constant that is converted right away
 
 
 @rule(DOMAIN, "convert")
@@ -68,6 +71,9 @@ def _whole(op: Builder, x: Value, dtype: DType) -> Value:
     most = (1 << (dtype.bits - dtype.is_signed)) - 1
     number_ = x.tensor.dtype
     assert number_ is not None
+    if x.data is not None and x.data.size <= _MOST_FOLDED:
+        found = [min(max(_cut(item), least), most) for item in x.data.numpy().reshape(-1).tolist()]
+        return op.const(np.array(found, dtype=object).reshape(x.data.shape), dtype)
     x = op.Where(op.IsNaN(x), number(op, 0, x), x)
     if dtype in NIBBLES:
         inside = op.Clip(x, number(op, least, x), number(op, most, x))
@@ -79,6 +85,13 @@ def _whole(op: Builder, x: Value, dtype: DType) -> Value:
     below = np.nextafter(number_.numpy.type(most), number_.numpy.type(0))
     inside = cast(op, op.Clip(x, number(op, least, x), number(op, below, x)), dtype)
     return call(op, "Where", op.Greater(x, number(op, below, x)), number(op, most, inside), inside)
+
+
+def _cut(item: float) -> int:
+    """A number without its fraction; NaN is 0, infinities are beyond every integer type."""
+    if math.isnan(item):
+        return 0
+    return int(math.copysign(1 << 64, item)) if math.isinf(item) else int(item)
 
 
 # coarser numbers -----------------------------------------------------------------------------------

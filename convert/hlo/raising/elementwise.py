@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -127,11 +128,11 @@ def clamp(op: Builder, node: Node) -> Results:
     return call(op, "Min", call(op, "Max", x, low), high)
 
 
-def _is_plain(bound: object, dtype: DType) -> bool:
+def _is_plain(bound: Any, dtype: DType) -> bool:
     return bound is not None and not (dtype.is_float and (np.isnan(bound) or bound == 0))
 
 
-def _as_scalars(op: Builder, x: Value, bounds: list[object]) -> list[Value]:
+def _as_scalars(op: Builder, x: Value, bounds: list[Any]) -> list[Value]:
     return [x, *(number(op, bound, x) for bound in bounds)]
 
 

@@ -14,6 +14,7 @@ from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, Key, Rule, collect, combine, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
+from .idioms import inverse
 from .support import Results, cast, dtype_of
 from .typed import call, filled_with, narrowed, number, operands, widened
 
@@ -106,7 +107,7 @@ def _cbrt(op: Builder, x: Value) -> Value:
 @rule(DOMAIN, "atan2")
 def atan2(op: Builder, node: Node) -> Results:
     """atan2, whose second operand is often a positive constant: then it is Atan of the quotient."""
-    return _in_float32(op, node, _atan2, 2)
+    return inverse(op, *operands(node, 2)) or _in_float32(op, node, _atan2, 2)
 
 
 def _atan2(op: Builder, y: Value, x: Value) -> Value:

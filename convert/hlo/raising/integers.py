@@ -8,6 +8,7 @@ from ....passes.loop import Carried
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
+from .idioms import sigmoid
 from .support import Results, cast, dtype_of, given
 from .typed import NIBBLES, call, constant, filled_with, narrowed, number, operands, signed, unsigned
 
@@ -39,10 +40,10 @@ def divide(op: Builder, node: Node) -> Results:
     dtype = dtype_of(node, a)
     quotient = node.op_type == "divide"
     if dtype.is_float:
-        return call(op, "Div", a, b) if quotient else call(op, "Mod", a, b, fmod=1)
+        return (sigmoid(op, a, b) or call(op, "Div", a, b)) if quotient else call(op, "Mod", a, b, fmod=1)
     if dtype in NIBBLES:
-        wide = [cast(op, value, DType.INT32) for value in (a, b)]
-        return narrowed(op, _divided(op, *wide, quotient, _least(dtype)), dtype)
+        a, b = cast(op, a, DType.INT32), cast(op, b, DType.INT32)
+        return narrowed(op, _divided(op, a, b, quotient, _least(dtype)), dtype)
     return _divided(op, a, b, quotient, _least(dtype))
 
 
@@ -55,9 +56,10 @@ def _divided(op: Builder, a: Value, b: Value, quotient: bool, least: int) -> Val
     bad = zero if minus is None else minus if zero is None else op.Or(zero, minus)
     safe = b if bad is None else call(op, "Where", bad, number(op, 1, b), b)
     # divided by 1 instead: the dividend and 0, from which each case is near
-    made = op.Div(a, safe)
-    if not quotient:  # ONNX Runtime's Mod goes over float64
-        made = op.Sub(a, op.Mul(made, safe)) if dtype.is_signed else op.Mod(a, safe)
+    made = op.Div(a, safe) if quotient else a
+    if not quotient:  # with fmod, ONNX Runtime's Mod goes over float64
+        exact = not dtype.is_signed or dtype.bits <= 32
+        made = op.Mod(a, safe, fmod=int(dtype.is_signed)) if exact else op.Sub(a, op.Mul(op.Div(a, safe), safe))
     if minus is not None and quotient:
         made = call(op, "Where", minus, op.Neg(a), made)
     if zero is not None:
@@ -139,7 +141,7 @@ def shift(op: Builder, node: Node) -> Results:
     left = node.op_type == "shift-left"
     if not left and not dtype.is_signed:
         # XLA shifts the highest bit in, whatever the type says of it
-        return _as(op, _shifted(op, *(_as(op, value, signed(dtype)) for value in (x, amount)), left), dtype)
+        return _as(op, _shifted(op, _as(op, x, signed(dtype)), _as(op, amount, signed(dtype)), left), dtype)
     return _shifted(op, x, amount, left)
 
 

@@ -34,6 +34,8 @@ def rng_bit_generator(op: Builder, node: Node) -> Results:
     algorithm = str(node.attributes.get("algorithm", "rng_default"))
     if algorithm not in ("rng_default", "rng_philox", "rng_three_fry"):
         raise InvalidModel(f"{node!r}: algorithm is {algorithm!r}")
+    if algorithm == "rng_default":
+        op.rewriter.notes.append(f"{node!r}: rng_default is Philox, as on XLA's CPU backend; others may take another")
     philox = algorithm != "rng_three_fry"
     if len(node.outputs) != 2 or len(length) != 1:
         raise InvalidModel(f"{node!r}: it makes a state and bits of a state")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.protos import enum_of
@@ -11,6 +13,8 @@ from ....passes.rewrite import Builder
 from ....passes.types import DType
 
 Results = Value | Sequence[Value] | None
+
+_MOST_FOLDED = 64  # elements of a constant that is cast right away
 
 
 def given(node: Node, index: int) -> Value:
@@ -83,5 +87,12 @@ def _broadcast(values: Sequence[Value]) -> tuple[object, ...] | None:
 
 
 def cast(op: Builder, value: Value, dtype: DType) -> Value:
-    """Values of another element type, by ONNX's Cast; itself where it has that type."""
-    return value if value.tensor.dtype is dtype else op.Cast(value, to=enum_of(dtype, value.name))
+    """Values of another element type, by ONNX's Cast; itself where it has that type. Small constants are cast here,
+    but for floats of 8 bits and less, of which Cast is told how."""
+    if value.tensor.dtype is dtype:
+        return value
+    data = value.data
+    if data is not None and data.size <= _MOST_FOLDED and (dtype.bits > 8 or not dtype.is_float):
+        with np.errstate(invalid="ignore", over="ignore"):
+            return op.const(data.numpy().astype(dtype.numpy), dtype)
+    return op.Cast(value, to=enum_of(dtype, value.name))

@@ -12,14 +12,16 @@ from ....passes.infer import constant_array
 from ....passes.protos import enum_of
 from ....passes.rewrite import Builder
 from ....passes.types import DType
-from .support import Results, cast, given, unspread
+from .support import cast, given, unspread
 
 NIBBLES = (DType.INT2, DType.INT4, DType.UINT2, DType.UINT4)
 HALVES = (DType.FLOAT16, DType.BFLOAT16)
 FLOAT8 = (DType.FLOAT8E4M3FN, DType.FLOAT8E4M3FNUZ, DType.FLOAT8E5M2, DType.FLOAT8E5M2FNUZ)
 _STORED = (*FLOAT8, DType.FLOAT8E8M0, DType.FLOAT4E2M1)  # floats that ONNX stores and casts, nothing more
-_WIDER = dict.fromkeys(NIBBLES, DType.INT32) | dict.fromkeys(_STORED, DType.FLOAT32)
-_KEPT = frozenset(["Identity"])  # operators that take every type
+_WIDER: dict[DType, DType] = {
+    **dict.fromkeys(NIBBLES, DType.INT32),
+    **dict.fromkeys(_STORED, DType.FLOAT32),
+}
 
 _SHORT = {DType.INT16: DType.INT32, DType.UINT16: DType.INT32}
 _NO_KERNEL: dict[str, dict[DType, DType]] = {
@@ -57,12 +59,11 @@ def call(op: Builder, op_type: str, *values: Value, **attributes: Any) -> Value:
     What comes out in the wider type is brought back: integers wrap, floats are rounded once more.
     """
     dtype = values[-1].tensor.dtype
-    work = _NO_KERNEL.get(op_type, {}).get(dtype, _WIDER.get(dtype, dtype)) if dtype else dtype
-    if work is None or dtype is None or work is dtype or op_type in _KEPT:
+    work = None if dtype is None else _NO_KERNEL.get(op_type, {}).get(dtype) or _WIDER.get(dtype)
+    if dtype is None or work is None:
         return op.call(op_type, *values, **attributes)
-    made = op.call(
-        op_type, *(cast(op, one, work) if one.tensor.dtype is dtype else one for one in values), **attributes
-    )
+    wide = [cast(op, one, work) if one.tensor.dtype is dtype else one for one in values]
+    made = op.call(op_type, *wide, **attributes)
     return narrowed(op, made, dtype) if made.tensor.dtype is work else made
 
 
@@ -122,19 +123,3 @@ def operands(node: Node, count: int) -> list[Value]:
     shape = node.output.tensor.shape
     values = [given(node, place) for place in range(count)]
     return values if shape is None or count == 1 else unspread(values, shape)
-
-
-__all__ = [
-    "HALVES",
-    "NIBBLES",
-    "Results",
-    "call",
-    "constant",
-    "filled_with",
-    "narrowed",
-    "number",
-    "operands",
-    "signed",
-    "unsigned",
-    "widened",
-]
