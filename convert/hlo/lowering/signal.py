@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ....passes.demands import dtype_of, required
-from ....passes.errors import InvalidModel, Unsupported
+from ....passes.errors import InvalidModel
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType
@@ -22,44 +22,47 @@ def dft(op: Builder, node: Node) -> Value:
     axis = axis_of(node, (ints_of(node, 2, "its axis") or [-2])[0], len(sizes))
     if axis == len(sizes) - 1:
         raise InvalidModel(f"{node!r}: its axis is that of the parts of a number")
-    length = (ints_of(node, 1, "its length") or [sizes[axis]])[0]
     inverse, half = flag(node, "inverse"), flag(node, "onesided")
-    if half and (inverse or sizes[-1] == 2):
-        raise Unsupported(node, "half of a spectrum of complex numbers, or backwards from half of one")
+    if half and sizes[-1] != 1 + inverse:
+        raise InvalidModel(f"{node!r}: half a spectrum is taken of real numbers, or made real again")
+    length = (ints_of(node, 1, "its length") or [2 * (sizes[axis] - 1) if half and inverse else sizes[axis]])[0]
     if length < 1:
         raise InvalidModel(f"{node!r}: a transform of {length} numbers")
     kind = dtype if dtype in _COMPLEX else DType.FLOAT32
-    x = convert(op, x, kind)
-    if length < sizes[axis]:
-        x = cut(op, node, x, axis, 0, length)
-    elif length > sizes[axis]:
-        more = [(0, length - sizes[axis] if at == axis else 0) for at in range(len(sizes))]
-        x = pad(op, x, scalar(op, 0, kind), more)
-    kept = [*sizes[:axis], length, *sizes[axis + 1 : -1]]
+    taken, given = length, length  # how many numbers the transform takes and gives
+    if half:
+        taken, given = (length // 2 + 1, length) if inverse else (length, length // 2 + 1)
+    parts = _parts(op, node, convert(op, x, kind), axis, taken)
+    inner = list(sizes_of(node, parts[0]))
+    if half and not inverse:
+        made = parts[0]
+    else:
+        other = parts[1] if len(parts) == 2 else fill(op, scalar(op, 0, kind), inner)
+        made = op.call("complex", parts[0], other, _types=[TensorType(_COMPLEX[kind], tuple(inner))])
+    result = (*inner[:-1], given)
+    real = TensorType(kind, result)
+    way = ("I" if inverse else "") + ("RFFT" if half else "FFT")
+    type = real if half and inverse else TensorType(_COMPLEX[kind], result)
+    made = op.call("fft", made, fft_type=way, fft_length=(length,), _types=[type])
+    found = [made] if half and inverse else [op.call(name, made, _types=[real]) for name in ("real", "imag")]
+    order = list(range(len(result) - 1))
+    order.insert(axis, len(result) - 1)
+    pair = [reshape(op, transpose(op, one, order), [*(result[at] for at in order), 1]) for one in found]
+    return convert(op, join(op, pair, len(result)) if len(pair) > 1 else pair[0], dtype)
+
+
+def _parts(op: Builder, node: Node, x: Value, axis: int, count: int) -> list[Value]:
+    """The parts of the numbers, the transform's axis last, cut or filled up to `count` of them."""
+    sizes = sizes_of(node, x)
+    if count < sizes[axis]:
+        x = cut(op, node, x, axis, 0, count)
+    elif count > sizes[axis]:
+        more = [(0, count - sizes[axis] if at == axis else 0) for at in range(len(sizes))]
+        x = pad(op, x, scalar(op, 0, x.tensor.dtype or DType.FLOAT32), more)
+    kept = [*sizes[:axis], count, *sizes[axis + 1 : -1]]
     order = [*(at for at in range(len(kept)) if at != axis), axis]
     last = len(sizes) - 1
-    parts = [transpose(op, reshape(op, cut(op, node, x, last, at, at + 1), kept), order) for at in range(sizes[-1])]
-    inner = [kept[at] for at in order]
-    if half:
-        result = [*inner[:-1], length // 2 + 1]
-        made = _fft(op, parts[0], "RFFT", length, TensorType(_COMPLEX[kind], tuple(result)))
-    else:
-        result = inner
-        whole = TensorType(_COMPLEX[kind], tuple(inner))
-        imaginary = parts[1] if len(parts) == 2 else fill(op, scalar(op, 0, kind), inner)
-        made = op.call("complex", parts[0], imaginary, _types=[whole])
-        made = _fft(op, made, "IFFT" if inverse else "FFT", length, whole)
-    back = [order.index(at) for at in range(len(order))]
-    real = TensorType(kind, tuple(result))
-    pair = [
-        reshape(op, transpose(op, op.call(name, made, _types=[real]), back), [*(result[at] for at in back), 1])
-        for name in ("real", "imag")
-    ]
-    return convert(op, join(op, pair, len(pair[0].tensor.shape or ()) - 1), dtype)
-
-
-def _fft(op: Builder, x: Value, kind: str, length: int, type: TensorType) -> Value:
-    return op.call("fft", x, fft_type=kind, fft_length=(length,), _types=[type])
+    return [transpose(op, reshape(op, cut(op, node, x, last, at, at + 1), kept), order) for at in range(sizes[-1])]
 
 
 RULES = collect(globals())
