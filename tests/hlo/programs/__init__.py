@@ -11,6 +11,7 @@ from . import (
     linalg,
     nets,
     numeric,
+    rare,
     scans,
     signals,
     sorting,
@@ -37,6 +38,7 @@ _TABLES = [
     windows.PROGRAMS,
     signals.PROGRAMS,
     elementwise.PROGRAMS,
+    rare.PROGRAMS,
 ]
 
 PROGRAMS: dict[str, Program] = {program.name: program for table in _TABLES for program in table}
