@@ -81,7 +81,7 @@ class OnnxRuntimeSession:
             raise TypeError(
                 f"input {name!r}: strings, sequences and optionals can't stand beside the model's narrow types"
             )
-        array = np.ascontiguousarray(value)
+        array = np.ascontiguousarray(value).reshape(np.shape(value))  # a scalar stays one
         dtype = _SPECIAL.get(self._types[name])
         if dtype is None:
             return ort.OrtValue.ortvalue_from_numpy(array)
