@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from typing import Any
-
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Graph, Node, Value
 from ....passes.infer import words
 from ....passes.rewrite import Builder, collect, rule
 from ..dialect import DOMAIN, META, Form
+from ..text.groups import replica_groups
 from ..text.tree import Raw
 from .support import Results, dtype_of, given, shape_of
 from .views import spread
@@ -40,46 +38,27 @@ _EXCHANGES = words(
 )
 
 
-def _text(attribute: Any) -> str:
-    return attribute.text.strip() if isinstance(attribute, Raw) else "" if attribute is None else str(attribute)
+def _text(attribute: Raw | None) -> str:
+    return "" if attribute is None else attribute.text.strip()
 
 
-def _attribute(node: Node, name: str) -> str:
-    """An attribute as text, wherever the reader has put it."""
-    if name in node.attributes:
-        return _text(node.attributes[name])
-    origin = (node.meta or {}).get(META)
-    return _text(getattr(origin, "attributes", {}).get(name))
-
-
-def _groups(node: Node, name: str) -> list[list[int]]:
-    """`{{0,1},{2}}`, or `[groups,devices]<=[...]`, whose devices are counted here.
+def _groups(node: Node, name: str) -> tuple[tuple[int, ...], ...]:
+    """The groups of devices (the pairs) that an attribute lists.
 
     Raises:
-        Unsupported: it is written in another way.
+        Unsupported: it isn't a list of devices, or one of them isn't the only one.
     """
-    text = re.sub(r"\s", "", _attribute(node, name))
-    counted = re.fullmatch(r"\[(\d+),(\d+)\]<=\[.*", text)
-    if counted is not None:
-        size = int(counted[2])
-        return [list(range(at * size, (at + 1) * size)) for at in range(int(counted[1]))]
-    if not re.fullmatch(r"(\{(\{[\d,]*\},?)*\})?", text):
-        raise Unsupported(node, f"{name}={text}")
-    return [[int(item) for item in one.split(",") if item] for one in re.findall(r"\{([\d,]*)\}", text[1:-1])]
-
-
-def _alone(node: Node) -> list[list[int]]:
-    """The groups, none of more than one device."""
-    groups = _groups(node, "replica_groups")
-    if any(device for group in groups for device in group):
-        raise Unsupported(node, f"it speaks of several devices (replica_groups={_attribute(node, 'replica_groups')})")
+    text = _text(node.attributes.get(name)) or "{}"
+    groups = replica_groups(text)
+    if groups is None or any(device for group in groups for device in group):
+        raise Unsupported(node, f"it speaks of several devices: {name}={text}")
     return groups
 
 
 @rule(DOMAIN, "all-reduce", "all-gather", "all-to-all", "reduce-scatter")
 def exchanged(op: Builder, node: Node) -> Results:
     """all-reduce, all-gather, all-to-all, reduce-scatter among one device."""
-    _alone(node)
+    _groups(node, "replica_groups")
     operands = [given(node, at) for at in range(len(node.outputs))]
     for old, new in zip(node.outputs, operands, strict=True):
         if old.tensor.shape != new.tensor.shape:
@@ -90,7 +69,8 @@ def exchanged(op: Builder, node: Node) -> Results:
 @rule(DOMAIN, "collective-broadcast")
 def collective_broadcast(op: Builder, node: Node) -> Results:
     """collective-broadcast: a device that is in no group gets zeros."""
-    return _received(op, node, bool(_alone(node)))
+    groups = _groups(node, "replica_groups")
+    return _received(op, node, not groups or any(groups))
 
 
 @rule(DOMAIN, "collective-permute")
@@ -98,9 +78,7 @@ def collective_permute(op: Builder, node: Node) -> Results:
     """collective-permute: a device that nothing is sent to gets zeros."""
     pairs = _groups(node, "source_target_pairs")
     if any(len(pair) != 2 for pair in pairs) or len(node.inputs) != len(node.outputs):
-        raise InvalidModel(f"{node!r}: source_target_pairs={_attribute(node, 'source_target_pairs')}")
-    if any(device for pair in pairs for device in pair):
-        raise Unsupported(node, "it speaks of several devices")
+        raise InvalidModel(f"{node!r}: its source_target_pairs aren't pairs")
     return _received(op, node, bool(pairs))
 
 

@@ -11,7 +11,7 @@ from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import TensorType
 from ..dialect import DOMAIN
 from .numbers import Label, Numbers, Starts, numbers_of, starts_of
-from .places import all_within, shifted, with_windows, within
+from .places import clamped, compared, place, shifted, with_windows, within
 from .support import Results, dtype_of, given, shape_of
 from .views import arranged, counted, cut, empty, reshaped, spread, squeezed, uniform, widely
 
@@ -118,10 +118,11 @@ def _by_coordinates(
     moving: list[Label] = [("window", axis) for axis in starts.axes]
     rest = [label for label in labels if label not in batches and label not in moving]
     x = arranged(op, x, labels, [*batches, *moving, *rest])
-    places = all_within(op, starts.value, [shape[axis] - size[axis] for axis in starts.axes])
+    last = [shape[axis] - size[axis] for axis in starts.axes]
+    places = place(op, clamped(op, compared(op, starts.value), last))
     own = [label for label in _batches(starts) if label not in batches]
-    last: Label = ("window", -1)
-    places = arranged(op, places, [*_batches(starts), last], [*batches, *own, last])
+    vector: Label = ("window", -1)
+    places = arranged(op, places, [*_batches(starts), vector], [*batches, *own, vector])
     wide = [axis for axis in starts.axes if size[axis] > 1]
     places = with_windows(op, places, [size[axis] for axis in starts.axes])
     behind, ahead = x.tensor.static_shape, places.tensor.static_shape

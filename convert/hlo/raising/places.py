@@ -23,10 +23,7 @@ def place(op: Builder, value: Value) -> Value:
     if array is not None:
         array = np.minimum(array, np.uint64(INT64_MAX)) if array.dtype == np.uint64 else array
         return op.const(array.astype(np.int64), DType.INT64)
-    value = _settled(op, value)
-    if value.tensor.dtype is DType.INT64:
-        return value
-    value = _uncast(value)
+    value = _uncast(_settled(op, value))
     if value.tensor.dtype is DType.UINT64 and bounds(value)[1] > INT64_MAX:
         value = op.Min(value, op.const(INT64_MAX, DType.UINT64))
     return cast(op, value, DType.INT64)
@@ -36,6 +33,8 @@ def _uncast(value: Value) -> Value:
     """`value` as it was before casts to types that it fits in (a loop's counter comes as int64)."""
     node = value.producer
     source = node.inputs[0] if node is not None and node.op == ("", "Cast") else None
+    if value.tensor.dtype is DType.INT64:
+        return value
     if source is None or source.tensor.dtype is None or not source.tensor.dtype.is_integer:
         return value
     (low, high), (least, most) = bounds(source), limits(value.tensor.dtype)
@@ -70,8 +69,9 @@ def columns(value: Value, count: int) -> list[Bounds]:
         flat = array.reshape(-1, count)
         return [(int(low), int(high)) for low, high in zip(flat.min(0), flat.max(0), strict=True)]
     if node is not None and node.op == ("", "Cast") and node.inputs[0] is not None:
-        low, high = bounds(value)
-        return [(max(one, low), min(other, high)) for one, other in columns(node.inputs[0], count)]
+        least, most = limits(value.tensor.dtype)
+        found = columns(node.inputs[0], count)
+        return [(low, high) if least <= low and high <= most else (least, most) for low, high in found]
     return [bounds(value)] * count if parts is None else [bounds(one) for one in parts]
 
 
@@ -90,29 +90,35 @@ def inside(value: Value, last: Sequence[int]) -> bool:
     return all(low >= 0 and high <= end for (low, high), end in pairs)
 
 
+def compared(op: Builder, value: Value) -> Value:
+    """Integers as `clamped` takes them: in a type that ONNX Runtime compares."""
+    value = _uncast(_settled(op, value)) if known(value) is None else place(op, value)
+    dtype = value.tensor.dtype
+    return place(op, value) if dtype is None or dtype.bits < 32 else value
+
+
+def clamped(op: Builder, value: Value, last: Sequence[int]) -> Value:
+    """Integers moved to where they lie from 0 to `last`, which has an end for each in the last dimension.
+
+    Before they are cast to int64: ONNX Runtime's Min, Max and Clip take some int64 for smaller than they are.
+    """
+    dtype, found = value.tensor.dtype, columns(value, len(last))
+    same = len(set(last)) == 1
+    ends = last[0] if same else list(last)
+    if value.data is not None:
+        return op.const(np.clip(value.data.numpy(), 0, ends), DType.INT64)
+    low = any(below < 0 for below, _ in found)
+    high = any(above > end for (_, above), end in zip(found, last, strict=True))
+    if low and high and same:
+        return op.Clip(value, op.const(0, dtype), op.const(ends, dtype))
+    if low:
+        value = op.Max(value, op.const(0, dtype))
+    return op.Min(value, op.const(ends, dtype)) if high else value
+
+
 def within(op: Builder, value: Value, last: int) -> Value:
     """Integers of any type as int64 from 0 to `last`: what lies outside moves to the nearer end."""
-    value = place(op, value)
-    low, high = bounds(value)
-    if value.data is not None:
-        return op.const(np.clip(value.data.numpy(), 0, last), DType.INT64)
-    if low >= 0 and high <= last:
-        return value
-    if low >= 0:
-        return op.Min(value, op.const(last))
-    return op.Max(value, op.const(0)) if high <= last else op.Clip(value, op.const(0), op.const(last))
-
-
-def all_within(op: Builder, value: Value, last: Sequence[int]) -> Value:
-    """As `within`, with an end for each number in the last dimension."""
-    fits, value = inside(value, last), place(op, value)
-    if value.data is not None:
-        return op.const(np.clip(value.data.numpy(), 0, np.array(last, np.int64)), DType.INT64)
-    if fits:
-        return value
-    if len(set(last)) == 1:
-        return within(op, value, last[0])
-    return op.Min(op.Max(value, op.const(0)), sizes(op, last))
+    return place(op, clamped(op, compared(op, value), [last]))
 
 
 def grid(op: Builder, vectors: Sequence[Value]) -> Value:

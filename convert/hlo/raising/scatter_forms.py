@@ -7,6 +7,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from ....passes.graph import Value
 from ....passes.rewrite import Builder
 from ....passes.types import DType
@@ -17,6 +19,8 @@ from .views import arranged, counted, cut, padded, reshaped, spread
 
 _NO_WHERE = frozenset([DType.BOOL, DType.INT16, DType.UINT16, DType.UINT64, DType.BFLOAT16])
 """Types that ONNX's Where takes and ONNX Runtime 1.31 doesn't."""
+
+_MOST_STATED = 1024  # elements of a constant of places
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +131,10 @@ def by_element(op: Builder, found: Scatter, axis: int) -> Form:
         """A place for each element of the updates."""
         shape = where.tensor.static_shape
         assert shape is not None
-        return spread(op, where, [max(pair) for pair in zip(shape, found.window, strict=True)])
+        full = [max(pair) for pair in zip(shape, found.window, strict=True)]
+        if where.data is not None and math.prod(full) <= _MOST_STATED:
+            return op.const(np.broadcast_to(where.data.numpy(), full), DType.INT64)
+        return spread(op, where, full)
 
     def mask(value: Value) -> Value:
         value = reshaped(op, value, [*starts.batch, *[1] * (room > 1)])

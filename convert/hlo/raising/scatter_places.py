@@ -11,7 +11,7 @@ from ....passes.graph import Value
 from ....passes.rewrite import Builder
 from ....passes.types import DType
 from .numbers import Label, Numbers, Starts
-from .places import all_within, inside, place, within
+from .places import clamped, compared, inside, place
 from .support import cast
 from .views import arranged, reshaped, sizes, squeezed
 
@@ -50,26 +50,17 @@ def placed(op: Builder, starts: Starts, shape: Sequence[int], window: Sequence[i
     last = [shape[axis] - window[axis] for axis in starts.axes]
     if inside(starts.value, last):
         return starts, None
-    full = [*starts.batch, len(last)]
-    if len(last) == 1:
-        value = place(op, starts.line(op))
-        moved = within(op, value, last[0])
-        good = compared(op, value, moved)
-        return Starts(reshaped(op, moved, full), starts.axes), good
-    value = place(op, starts.value)
-    moved = all_within(op, value, last)
-    good = compared(op, value, moved)
-    if good.data is not None:
-        return Starts(moved, starts.axes), op.const(good.data.numpy().all(-1), DType.BOOL)
-    all_of = op.ReduceMin(cast(op, good, DType.INT32), sizes(op, [len(starts.batch)]), keepdims=0)
-    return Starts(moved, starts.axes), cast(op, all_of, DType.BOOL)
-
-
-def compared(op: Builder, one: Value, other: Value) -> Value:
-    """Where two int64 values are equal, told here where both are known."""
-    if one.data is None or other.data is None:
-        return op.Equal(one, other)
-    return op.const(one.data.numpy() == other.data.numpy(), DType.BOOL)
+    value = compared(op, starts.value if len(last) > 1 else starts.line(op))
+    moved = clamped(op, value, last)
+    if value.data is not None and moved.data is not None:
+        good = (value.data.numpy() == moved.data.numpy()).reshape(*starts.batch, len(last)).all(-1)
+        mask = op.const(good, DType.BOOL)
+    elif len(last) == 1:
+        mask = op.Equal(value, moved)
+    else:
+        every = cast(op, op.Equal(value, moved), DType.INT32)
+        mask = cast(op, op.ReduceMin(every, sizes(op, [len(starts.batch)]), keepdims=0), DType.BOOL)
+    return Starts(reshaped(op, place(op, moved), [*starts.batch, len(last)]), starts.axes), mask
 
 
 def redirected(op: Builder, starts: Starts, valid: Value | None, spare: Sequence[int]) -> Value:

@@ -120,13 +120,15 @@ def squeezed(op: Builder, value: Value, axes: Sequence[int]) -> Value:
 
 
 def transposed(op: Builder, value: Value, perm: Sequence[int]) -> Value:
-    """`value` with its dimensions in another order."""
-    shape, data, one = value.tensor.shape, value.data, uniform(value)
+    """`value` with its dimensions in another order; reshaped where only ones change their places."""
+    shape, data = value.tensor.shape, value.data
     if list(perm) == sorted(perm):
         return value
     assert shape is not None
-    if one is not None:
-        return spread(op, one, [size for axis in perm if isinstance(size := shape[axis], int)])
+    moved = [axis for axis in perm if shape[axis] != 1]
+    whole = [size for axis in perm if isinstance(size := shape[axis], int)]
+    if len(whole) == len(shape) and (moved == sorted(moved) or uniform(value) is not None):
+        return reshaped(op, value, whole)
     if data is not None and data.size <= _MOST_MOVED:
         return constant(op, data, lambda array: array.transpose(perm))
     node = value.producer
