@@ -23,7 +23,7 @@ from ..build import HLO
 from ..dialect import NAMES
 from ..infer import agree
 from ..infer_tools import text
-from . import branches, casts, elementwise, index, loops, products, reduce, shape, signal
+from . import branches, casts, elementwise, index, loops, products, random, reduce, shape, signal
 
 _RULES = combine(
     branches.RULES,
@@ -32,6 +32,7 @@ _RULES = combine(
     index.RULES,
     loops.RULES,
     products.RULES,
+    random.RULES,
     reduce.RULES,
     shape.RULES,
     signal.RULES,
