@@ -11,7 +11,8 @@ import itertools
 import re
 from typing import Any
 
-_ENTRY = re.compile(r"^ENTRY (%?[^\s(]+)", re.MULTILINE)
+_CALLED = "backedge_old_entry"  # not "main", by which name XLA calls the new one
+_ENTRY = re.compile(r"^ENTRY %?[^\s(]+", re.MULTILINE)
 _BOUND = re.compile(r"<=(\d+)")
 
 
@@ -27,14 +28,12 @@ def static_entry(text: str, parameters: list[Any], result: Any) -> str:
         A module's text. Its parameters are the old ones' leaves, each followed by a size for each of its bounded
         dimensions; its root is a tuple of the old root's leaves, each followed in the same way.
     """
-    entry = _ENTRY.search(text)
-    assert entry is not None
     border = _Border()
     given = [border.given(shape) for shape in parameters]
-    called = border.add(str(result), f"call({', '.join(given)}), to_apply={entry[1]}")
+    called = border.add(str(result), f"call({', '.join(given)}), to_apply={_CALLED}")
     border.take(called, result)
     border.add(f"({', '.join(border.shapes)})", f"tuple({', '.join(border.results)})", "ROOT ")
-    old = _ENTRY.sub(r"\1", text.partition("\n")[2])
+    old = _ENTRY.sub(_CALLED, text.partition("\n")[2], count=1)
     return "\n".join(["HloModule backedge", old, "ENTRY backedge_entry {", *border.lines, "}", ""])
 
 
