@@ -83,6 +83,14 @@ def test_a_dilated_image_is_a_transposed_convolution() -> None:
     convolve(PLAIN, 4, 3, 6, (4, 5), window([3, 2], lhs_dilate=[2, 2], pad=[(1, 1), (0, 0)]), batches=2)
 
 
+def test_a_kernel_that_is_turned_round_twice() -> None:
+    text = """HloModule checked
+ENTRY main { x = f32[2,3,4,5] parameter(0) k = f32[2,3,4,3] parameter(1) w = f32[2,3,4,3] reverse(k), dimensions={0,1}
+  ROOT y = f32[2,4,8,7] convolution(x, w), window={size=2x3 lhs_dilate=2x1 pad=1_1x2_2}, dim_labels=bf01_01oi->bf01 }"""
+    inputs = [random(1, "f32", (2, 3, 4, 5)), random(2, "f32", (2, 3, 4, 3))]
+    assert operators(check(text, inputs, NEAR)) == ["Transpose", "ConvTranspose"]
+
+
 def test_a_dilated_image_and_strides() -> None:
     found = convolve(PLAIN, 2, 3, 4, (4, 5), window([3, 2], stride=[2, 1], lhs_dilate=[2, 3], pad=[(1, 2), (1, 0)]))
     assert found[-1] == "Conv"

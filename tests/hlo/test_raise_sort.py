@@ -165,3 +165,11 @@ def test_topk_of_all_and_of_none() -> None:
     assert operators(topk(x, 4, "s32")) == ["TopK", "Cast"]
     topk(x, 0, "s32")
     topk(x[0], 1, "s32")
+
+
+def test_topk_as_it_was_called() -> None:
+    text = """HloModule checked
+ENTRY main { x = f32[2,5] parameter(0) ROOT y = (f32[2,3], s32[2,3]) custom-call(x), custom_call_target="TopK" }"""
+    x = random(1, "f32", (2, 5))
+    places = np.argsort(-x, axis=1)[:, :3]
+    check(text, [x], EXACT, wanted=[np.take_along_axis(x, places, 1), places.astype(np.int32)])

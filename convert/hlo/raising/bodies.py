@@ -81,6 +81,7 @@ def applied(op: Builder, region: Graph, arrays: Sequence[Value], shape: Sequence
         made = op.inline(_lifted(region, arrays) if shape else region, arrays)
         op.rewriter.claimed.difference_update(value for value in made if value not in arrays)  # to be named by its user
         return [spread(op, value, shape) for value in made]
+    op.rewriter.notes.append(f"{region.name!r} is applied to one element after the other: it isn't elementwise")
     count = math.prod(shape)
     body = op.region(region.name)
     elements = [body.input(value.name, TensorType(value.tensor.dtype, ())) for value in region.inputs]

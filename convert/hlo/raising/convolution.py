@@ -80,11 +80,30 @@ def _flipped(op: Builder, value: Value, axes: Sequence[int]) -> Value:
     """`value` with some dimensions backwards; a constant's elements are moved when they are asked for."""
     if not axes:
         return value
-    data = value.data
+    data, before = value.data, _before_flip(op, value, axes)
     if data is not None:
         return op.const(TensorData(data.dtype, data.shape, load=lambda: _backwards(data, axes)), name=value.name)
+    if before is not None:
+        return before
     ends = [-1] * len(axes), [INT64_MIN] * len(axes), list(axes), [-1] * len(axes)
     return op.Slice(value, *(sizes(op, numbers) for numbers in ends), _types=[value.type])
+
+
+def _before_flip(op: Builder, value: Value, axes: Sequence[int]) -> Value | None:
+    """What a value was before these dimensions were turned round, as gradients do; None where they weren't."""
+    maker = value.producer
+    if maker is None or maker.domain or maker.inputs[0] is None:
+        return None
+    if maker.op_type == "Transpose":
+        perm = maker.attributes["perm"]
+        found = _before_flip(op, maker.inputs[0], [perm[axis] for axis in axes])
+        return None if found is None else transposed(op, found, perm)
+    if maker.op_type != "Slice" or value.type != maker.inputs[0].type or len(maker.inputs) < 5:
+        return None
+    over, steps = (None if one is None else one.array() for one in maker.inputs[3:5])
+    if over is None or steps is None or sorted(over.tolist()) != sorted(axes) or (steps != -1).any():
+        return None
+    return maker.inputs[0]
 
 
 def _backwards(data: TensorData, axes: Sequence[int]) -> np.ndarray:

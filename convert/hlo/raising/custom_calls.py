@@ -7,6 +7,7 @@ from ....passes.graph import Node
 from ....passes.rewrite import Builder, collect, rule
 from ..dialect import DOMAIN
 from .lapack import routine
+from .sort import topk_call
 from .support import Results, given
 
 _ANNOTATIONS = frozenset(
@@ -27,7 +28,7 @@ _UNARY = {
 
 @rule(DOMAIN, "custom-call")
 def custom_call(op: Builder, node: Node) -> Results:
-    """Annotations, LAPACK's routines, and functions that StableHLO has no operator for."""
+    """Annotations, LAPACK's routines, TopK, and functions that StableHLO has no operator for."""
     target = str(node.attributes.get("custom_call_target", ""))
     if target in _ANNOTATIONS or target.startswith("xla.sdy."):
         types = [value.type for value in node.outputs], [value.type for value in node.inputs if value is not None]
@@ -36,6 +37,8 @@ def custom_call(op: Builder, node: Node) -> Results:
         return [op.Identity(given(node, index)) for index in range(len(node.outputs))]
     if target in _UNARY:
         return op.call(_UNARY[target], given(node, 0))
+    if target == "TopK":
+        return topk_call(op, node)
     found = routine(op, node, target)
     if found is None:
         raise Unsupported(node, f"custom call to {target!r}")

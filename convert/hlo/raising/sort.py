@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Graph, Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
@@ -34,6 +35,9 @@ def sort(op: Builder, node: Node) -> Results:
         return values
     found = keys(region)
     if found is None:
+        op.rewriter.notes.append(
+            f"{node!r}: its comparator is no comparison of keys: all pairs of elements are compared"
+        )
         orders = [(_ranks(op, region, values, shape, axis), False)]
     else:
         pairs = [value for value in values for _ in (0, 1)]
@@ -121,6 +125,19 @@ def _ranks(op: Builder, region: Graph, values: Sequence[Value], shape: Sequence[
 def topk(op: Builder, node: Node) -> Results:
     """topk of the last dimension: floats in their total order, of equal elements the first."""
     return extremes(op, node, given(node, 0), number(node, "k"), bool(node.attributes.get("largest", True)))
+
+
+def topk_call(op: Builder, node: Node) -> Results:
+    """The custom call "TopK", as XLA wrote it before it had an opcode for it: the largest elements and their places."""
+    if len(node.outputs) != 2:
+        raise InvalidModel(f"{node!r}: it has {len(node.outputs)} results, not 2")
+    largest = True
+    for region in node.regions.values():
+        found = keys(region)
+        if found is None or len(found) != 1:
+            raise Unsupported(node, "its comparator doesn't compare the elements")
+        largest = found[0].descending
+    return extremes(op, node, given(node, 0), shape_of(node, node.outputs[0])[-1], largest)
 
 
 def extremes(op: Builder, node: Node, value: Value, count: int, largest: bool) -> list[Value]:
