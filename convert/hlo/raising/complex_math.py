@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from ....passes.graph import Value
 from ....passes.rewrite import Builder
@@ -60,10 +62,14 @@ def divide(op: Builder, x: Pair, y: Pair) -> Pair:
     """x / y without overflow on the way: y is scaled by its larger part.
 
     By zero: each part of x over the real part of y, so infinities. By infinity: zero of what is finite. Infinite parts
-    count as 1 or -1, finite ones beside them as 0, and a division by zero brings them back.
+    count as 1 or -1, finite ones beside them as 0, and a division by zero brings them back. A constant y is inverted
+    beforehand, as XLA does it.
     """
-    if _is_nothing(y.im):
-        return _over_real(op, x, y.re)
+    known = _constants(y)
+    if known is not None:
+        with np.errstate(all="ignore"):
+            inverse = 1 / known
+        return multiply(op, x, Pair(_constant(op, inverse.real, x.re), _constant(op, inverse.imag, x.im)))
     c_size, d_size = op.abs(y.re), op.abs(y.im)
     size = op.maximum(c_size, d_size)
 
@@ -86,23 +92,24 @@ def divide(op: Builder, x: Pair, y: Pair) -> Pair:
     return Pair(op.select(zero, op.divide(x.re, y.re), re), op.select(zero, op.divide(x.im, y.re), im))
 
 
-def _is_nothing(value: Value) -> bool:
-    """Whether a value is known to be 0 everywhere."""
-    while value.producer is not None and value.producer.op_type in ("broadcast", "reshape", "copy"):
-        source = value.producer.inputs[0]
-        assert source is not None
-        value = source
-    return value.data is not None and not value.data.numpy().any()
+def _constants(z: Pair) -> np.ndarray[Any, Any] | None:
+    """The numbers that a pair is known to be: an array of its shape, or one number that stands everywhere."""
+    found: list[Any] = []
+    for value in z:
+        maker = value.producer
+        source = maker.inputs[0] if maker is not None and maker.op_type == "broadcast" else value
+        data = source.data if source is not None else None
+        if data is None or (source is not value and data.size != 1):
+            return None
+        found.append(data.numpy())
+    re, im = found
+    made = np.empty(np.broadcast_shapes(re.shape, im.shape), np.result_type(re.dtype, np.complex64))
+    made.real, made.imag = re, im
+    return made
 
 
-def _over_real(op: Builder, x: Pair, c: Value) -> Pair:
-    """x / (c + 0i). What is infinite times that 0 spoils the other part, unless that is infinite too."""
-
-    def part(own: Value, other: Value) -> Value:
-        spoilt = op.add(own, op.multiply(other, fill(op, 0.0, other)))
-        return op.divide(op.select(_is(op, op.abs(own), math.inf), own, spoilt), c)
-
-    return Pair(part(x.re, x.im), part(x.im, x.re))
+def _constant(op: Builder, array: np.ndarray[Any, Any], like: Value) -> Value:
+    return fill(op, float(array), like) if array.shape == () else op.const(np.ascontiguousarray(array))
 
 
 def absolute(op: Builder, z: Pair) -> Value:
@@ -198,21 +205,26 @@ def power(op: Builder, x: Pair, y: Pair) -> Pair:
 
 
 def square_root(op: Builder, z: Pair) -> Pair:
-    """The root with a real part >= 0: t = sqrt((|a| + |z|) / 2) and b / 2t, changed over where a < 0."""
+    """The root with a real part >= 0, above the axis for a negative number, whatever the sign of its 0i."""
+    return _root(op, z, _is(op, z.im, 0.0, "LT"))
+
+
+def _root(op: Builder, z: Pair, below: Value) -> Pair:
+    """t = sqrt((|a| + |z|) / 2) and |b| / 2t, changed over where a < 0; its conjugate where z counts as `below`."""
     half = fill(op, 0.5, z.re)
-    size = absolute(op, z)
-    large = op.sqrt(op.add(op.multiply(op.abs(z.re), half), op.multiply(size, half)))
+    large = op.sqrt(op.add(op.multiply(op.abs(z.re), half), op.multiply(absolute(op, z), half)))
     small = op.multiply(op.divide(op.abs(z.im), large), half)
     small = op.select(_is(op, large, 0.0), large, small)
     small = op.select(_is(op, op.abs(z.im), math.inf), large, small)
     right = _is(op, z.re, 0.0, "GE")
     im = op.select(right, small, large)
-    return Pair(op.select(right, large, small), op.select(_is(op, z.im, 0.0, "LT"), op.negate(im), im))
+    return Pair(op.select(right, large, small), op.select(below, op.negate(im), im))
 
 
 def reciprocal_root(op: Builder, z: Pair) -> Pair:
-    """1 / sqrt(z)."""
-    return _reciprocal(op, square_root(op, z))
+    """1 / sqrt(z); here the sign of a negative number's 0i tells on which side of the axis it is."""
+    negative_zero = _is(op, op.divide(fill(op, 1.0, z.im), z.im), 0.0, "LT")
+    return _reciprocal(op, _root(op, z, op.call("or", _is(op, z.im, 0.0, "LT"), negative_zero)))
 
 
 def _reciprocal(op: Builder, z: Pair) -> Pair:
@@ -239,14 +251,13 @@ def _hyperbolic(op: Builder, x: Value) -> tuple[Value, Value]:
 def sine(op: Builder, z: Pair) -> Pair:
     """sin a cosh b + i cos a sinh b."""
     cosh, sinh = _hyperbolic(op, z.im)
-    return Pair(_unless_zero(op, z.re, op.multiply(op.sine(z.re), cosh)), op.multiply(op.cosine(z.re), sinh))
+    return Pair(op.multiply(op.sine(z.re), cosh), op.multiply(op.cosine(z.re), sinh))
 
 
 def cosine(op: Builder, z: Pair) -> Pair:
     """cos a cosh b - i sin a sinh b."""
     cosh, sinh = _hyperbolic(op, z.im)
-    im = _unless_zero(op, z.re, op.multiply(op.negate(op.sine(z.re)), sinh))
-    return Pair(op.multiply(op.cosine(z.re), cosh), im)
+    return Pair(op.multiply(op.cosine(z.re), cosh), op.multiply(op.negate(op.sine(z.re)), sinh))
 
 
 def hyperbolic_tangent(op: Builder, z: Pair) -> Pair:
@@ -267,11 +278,6 @@ def tangent(op: Builder, z: Pair) -> Pair:
     """tan z = -i tanh(iz)."""
     turned = hyperbolic_tangent(op, Pair(op.negate(z.im), z.re))
     return Pair(turned.im, op.negate(turned.re))
-
-
-def is_finite(op: Builder, z: Pair) -> Value:
-    """Whether both parts are finite."""
-    return op.call("and", op.call("is-finite", z.re), op.call("is-finite", z.im))
 
 
 def equal(op: Builder, x: Pair, y: Pair) -> Value:
@@ -295,7 +301,6 @@ FUNCTIONS: dict[str, Callable[..., Pair | Value]] = {
     "exponential": exponential,
     "exponential-minus-one": exponential_minus_one,
     "imag": lambda op, z: z.im,
-    "is-finite": is_finite,
     "log": logarithm,
     "log-plus-one": log_plus_one,
     "logistic": logistic,
