@@ -20,7 +20,7 @@ def case_of(program: Program) -> Case:
         if equation.primitive.name == "scan":
             constants, carried = equation.params["num_consts"], equation.params["num_carry"]
             sequences = [*equation.invars[constants + carried :], *equation.outvars[carried:]]
-            scans += bool(sequences)
+            scans += bool(sequences) and equation.params["length"] > 0
             stacks.update(_shape(variable) for variable in sequences)
             carries.update(_shape(variable) for variable in equation.outvars[:carried])
         elif equation.primitive.name == "while":
