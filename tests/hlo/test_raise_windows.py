@@ -99,6 +99,9 @@ def test_integers(kind: str) -> None:
 def test_predicates() -> None:
     assert "MaxPool" in pool("pred", "or", (3, 8), window([1, 3]), "false", EXACT)
     assert "MaxPool" in pool("pred", "and", (3, 8), window([1, 3]), "true", EXACT)
+    padded = window([1, 3], pad=[(0, 0), (1, 1)])
+    pool("pred", "xor", (3, 8), padded, "false", EXACT)
+    pool("pred", "ROOT r = pred[] compare(a, b), direction=EQ", (3, 8), padded, "true", EXACT)
 
 
 # what accumulates ----------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from ....passes.loop import Sliced, Stacked
 from ....passes.rewrite import Builder
 from ....passes.types import DType, TensorType
 from ..infer_elementwise import ELEMENTWISE
+from .typed import call
 from .views import reshaped, spread
 
 _SAME = frozenset(["add-dependency", "bitcast", "broadcast", "copy", "reshape", "transpose"])
@@ -92,6 +93,13 @@ def applied(op: Builder, region: Graph, arrays: Sequence[Value], shape: Sequence
         None, None, slots, [reshaped(op, spread(op, one, shape), [count]) for one in arrays], body.graph, types
     )
     return [reshaped(op, value, shape) for value in made]
+
+
+def either(op: Builder, condition: Value, chosen: Value, other: Value) -> Value:
+    """Where, which ONNX Runtime lacks for booleans."""
+    if chosen.tensor.dtype is not DType.BOOL:
+        return call(op, "Where", condition, chosen, other)
+    return op.Or(op.And(condition, chosen), op.And(op.Not(condition), other))
 
 
 # what a computation is -----------------------------------------------------------------------------

@@ -107,7 +107,7 @@ class _Plan:
             if found is not None:
                 return found
         left, right = self._orders()
-        return self._multiplied(self._matrix(lhs, left, True), self._matrix(rhs, right, False), work)
+        return self._multiplied(self._matrix(lhs, left, True, work), self._matrix(rhs, right, False, work), work)
 
     def _multiplied(self, lhs: Value, rhs: Value, work: DType | None) -> Value:
         return self.op.MatMulInteger(lhs, rhs) if work is None else self.op.MatMul(lhs, rhs)
@@ -141,11 +141,17 @@ class _Plan:
             choices.append((left, right))
         return min(choices, key=lambda choice: sum(order != sorted(order) for order in choice))
 
-    def _matrix(self, value: Value, order: Sequence[int], left: bool) -> Value:
-        """An operand as matrices, one for each place of the batch."""
+    def _matrix(self, value: Value, order: Sequence[int], left: bool, work: DType | None) -> Value:
+        """An operand as matrices, one for each place of the batch; without one MatMul takes vectors and more rows."""
         shape = shape_of(self.node, value)
         many, rest = len(self.pairing.lhs_batch), len(self.rows) if left else len(self.columns)
         sizes = [shape[axis] for axis in order]
         middle = many + rest if left else len(order) - rest
-        ends = [math.prod(sizes[many:middle]), math.prod(sizes[middle:])]
+        outer, inner = sizes[many:middle], sizes[middle:]
+        if many or work is None:
+            ends = [math.prod(outer), math.prod(inner)]
+        elif left:
+            ends = [*outer, math.prod(inner)]
+        else:
+            ends = [math.prod(outer), *([math.prod(inner)] if inner else [])]
         return reshaped(self.op, turned(self.op, value, order), [*sizes[:many], *ends])

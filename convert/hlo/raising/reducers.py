@@ -11,10 +11,10 @@ from ....passes.graph import Graph, Node, Value
 from ....passes.loop import Carried, Sliced, Slot
 from ....passes.rewrite import Builder
 from ....passes.types import DType, TensorType
-from .bodies import applied, monoid
+from .bodies import applied, either, monoid
 from .extremes import extreme, is_count
 from .support import cast, dtype_of, shape_of
-from .typed import call, narrowed
+from .typed import narrowed
 from .views import reshaped, spread, transposed
 
 REDUCTIONS = {
@@ -150,7 +150,7 @@ def reduced(
             assert kind is not None
             value = cast(op, value, dtype)
             if valid is not None:
-                value = call(op, "Where", valid, value, op.const(neutral(kind, dtype), dtype))
+                value = either(op, valid, value, op.const(neutral(kind, dtype), dtype))
             found.append(by_operator(op, kind, value, axes, dtype) if axes else value)
         known = [is_neutral(start, kind or "") for start, kind in zip(starts, kinds, strict=True)]
         begun = found if all(known) else _begun(op, node, region, starts, found)
@@ -212,7 +212,7 @@ def folded(
     elements = [body.input("element", _without(value, place)) for value in sequences]
     made = applied(body, region, [*so_far, *elements[: len(values)]], kept)
     if valid is not None:
-        made = [call(body, "Where", elements[-1], new, old) for new, old in zip(made, so_far, strict=True)]
+        made = [either(body, elements[-1], new, old) for new, old in zip(made, so_far, strict=True)]
     body.graph.outputs = made
     begin = [spread(op, start, kept) for start in starts]
     return list(op.loop(None, None, slots, [*begin, *sequences], body.graph, types))

@@ -16,10 +16,10 @@ from ....passes.types import DType, TensorType
 from ..dialect import DOMAIN
 from ..infer_tools import windows as window_of
 from ..text.tree import WindowDim
-from .bodies import applied, computation, monoid
+from .bodies import applied, computation, either, monoid
 from .reducers import for_sums, neutral
 from .support import Results, cast, dtype_of, given, shape_of
-from .typed import call, narrowed
+from .typed import narrowed
 from .views import reshaped, spread, transposed
 from .windows import is_whole, seen
 
@@ -107,7 +107,7 @@ def _chosen(op: Builder, select: Graph, line: Value, places: _Places, kept: Sequ
     (stays,) = applied(body, select, [held[0], value], full)
     if len(sequences) > 2:
         stays = body.Or(stays, body.Not(body.input("there", TensorType(DType.BOOL, spots))))
-    body.graph.outputs = [call(body, "Where", stays, held[0], value), body.Where(stays, held[1], place)]
+    body.graph.outputs = [either(body, stays, held[0], value), body.Where(stays, held[1], place)]
     types = [one.type for one in held]
     return op.loop(None, None, slots, [*begin, *sequences], body.graph, types)[1]
 
@@ -119,7 +119,7 @@ def _scattered(op: Builder, node: Node, source: Value, chosen: Value, start: Val
     if kind not in _SCATTERED or dtype is DType.BOOL:
         return _one_by_one(op, node, source, chosen, start, blind)
     if blind.any():
-        source = call(op, "Where", op.const(~blind), source, op.const(neutral(kind, dtype), dtype))
+        source = either(op, op.const(~blind), source, op.const(neutral(kind, dtype), dtype))
     wide = for_sums(dtype)
     reduction = _SCATTERED[kind]
     made = op.ScatterElements(cast(op, start, wide), chosen, cast(op, source, wide), axis=axis, reduction=reduction)
@@ -142,7 +142,7 @@ def _one_by_one(op: Builder, node: Node, source: Value, chosen: Value, start: Va
     if blind.any():
         slots.append(Sliced(0, part=1))
         sequences.append(op.const(blind))
-        new = call(body, "Where", body.input("blind", TensorType(DType.BOOL, (1,))), old, new)
+        new = either(body, body.input("blind", TensorType(DType.BOOL, (1,))), old, new)
     body.graph.outputs = [body.ScatterElements(so_far, place, new, axis=axis)]
     return op.loop(None, None, slots, [start, *sequences], body.graph, [total])[0]
 
