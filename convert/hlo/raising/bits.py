@@ -10,8 +10,8 @@ from ....passes.protos import enum_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .support import Results, cast, dtype_of, given, shape_of
-from .typed import NIBBLES, filled_with, narrowed, number
+from .support import MOST_FOLDED, Results, cast, dtype_of, given, shape_of
+from .typed import NIBBLES, filled_with, made_by, narrowed, number
 
 SAME_WIDTH: dict[DType, DType] = {
     DType.FLOAT8E4M3FN: DType.INT8,
@@ -37,7 +37,7 @@ def bit_cast(op: Builder, value: Value, dtype: DType) -> Value:
     if before.is_integer and dtype.is_integer and dtype not in NIBBLES:
         return op.Cast(value, to=enum_of(dtype, value.name))
     data = value.data
-    if data is not None and data.size <= 64:
+    if data is not None and data.size <= MOST_FOLDED:
         return op.const(data.numpy().reshape(data.shape).view(dtype.numpy), dtype)
     return op.BitCast(value, to=enum_of(dtype, value.name))
 
@@ -62,15 +62,14 @@ def _between_one_and_two(op: Builder, x: Value, after: DType) -> Value | None:
     """What random fractions are made of: 1 + n / 2**23 where the bits are those of n, shifted right until they fit the
     fraction, or those of 1. ONNX has no BitCast before opset 26, and this says it better."""
     fraction = {DType.FLOAT32: 23, DType.FLOAT64: 52}.get(after)
-    if fraction is None or not _made_by(x, "BitwiseOr"):
+    joined = made_by(x, "BitwiseOr")
+    if fraction is None or joined is None:
         return None
     one = ((1 << (after.bits - fraction - 2)) - 1) << fraction
-    parts = [value for value in x.producer.inputs if value is not None]  # type: ignore[union-attr]
-    bits = [value for value in parts if filled_with(value) != one]
-    if len(bits) != 1 or not _made_by(bits[0], "BitShift") or bits[0].tensor.dtype not in _UNSIGNED.values():
+    bits = [value for value in joined.inputs if value is not None and filled_with(value) != one]
+    shift = made_by(bits[0], "BitShift") if len(bits) == 1 else None
+    if shift is None or shift.inputs[1] is None or bits[0].tensor.dtype not in _UNSIGNED.values():
         return None
-    shift = bits[0].producer
-    assert shift is not None and shift.inputs[1] is not None
     amount = filled_with(shift.inputs[1])
     if shift.attributes.get("direction") != "RIGHT" or amount is None or int(amount) < after.bits - fraction:
         return None
@@ -78,12 +77,8 @@ def _between_one_and_two(op: Builder, x: Value, after: DType) -> Value | None:
     return op.Add(steps, op.const(1, after))
 
 
-def _made_by(value: Value, op_type: str) -> bool:
-    return value.producer is not None and value.producer.op == ("", op_type)
-
-
 def _taken_apart(op: Builder, node: Node, x: Value, after: DType, count: int) -> Value:
-    work = _UNSIGNED[x.tensor.dtype.bits]  # type: ignore[union-attr]
+    work = _UNSIGNED[dtype_of(node, x).bits]
     bits = op.Unsqueeze(_wide(op, bit_cast(op, x, work)), op.const([-1], DType.INT64))
     parts = op.BitShift(bits, _steps(op, bits, after.bits, count), direction="RIGHT")
     if after in NIBBLES:

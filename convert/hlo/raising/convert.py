@@ -11,12 +11,12 @@ from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
+from .affine import limits
 from .bits import SAME_WIDTH, bit_cast
-from .support import Results, cast, dtype_of, given
+from .support import MOST_FOLDED, Results, cast, dtype_of, given
 from .typed import FLOAT8, HALVES, NIBBLES, call, narrowed, number, operands, unsigned, widened
 
 _FLOATS = (DType.FLOAT32, DType.FLOAT64)
-_MOST_FOLDED = 64  # elements of a constant that is converted right away
 
 
 @rule(DOMAIN, "convert")
@@ -67,11 +67,10 @@ def _two_steps(before: DType, dtype: DType) -> bool:
 
 def _whole(op: Builder, x: Value, dtype: DType) -> Value:
     """A float32 or float64 cut off to an integer, held within its range first."""
-    least = -(1 << (dtype.bits - 1)) if dtype.is_signed else 0
-    most = (1 << (dtype.bits - dtype.is_signed)) - 1
+    least, most = limits(dtype)
     number_ = x.tensor.dtype
     assert number_ is not None
-    if x.data is not None and x.data.size <= _MOST_FOLDED:
+    if x.data is not None and x.data.size <= MOST_FOLDED:
         found = [min(max(_cut(item), least), most) for item in x.data.numpy().reshape(-1).tolist()]
         return op.const(np.array(found, dtype=object).reshape(x.data.shape), dtype)
     x = op.Where(op.IsNaN(x), number(op, 0, x), x)
@@ -163,7 +162,7 @@ def stochastic_convert(op: Builder, node: Node) -> Results:
     made = _whole(op, whole, dtype)
     made = call(op, "Where", up, op.Add(made, number(op, 1, made)), made)
     made = call(op, "Where", op.Less(x, number(op, 0, x)), op.Neg(made), made)
-    for end, beyond in ((-(1 << (dtype.bits - 1)), op.LessOrEqual), ((1 << (dtype.bits - 1)) - 1, op.GreaterOrEqual)):
+    for end, beyond in zip(limits(dtype), (op.LessOrEqual, op.GreaterOrEqual), strict=True):
         made = call(op, "Where", beyond(x, number(op, end, x)), number(op, end, made), made)
     return made
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder
-from .typed import call, filled_with, number
+from .typed import call, filled_with, made_by, number
 
 
 def sigmoid(op: Builder, numerator: Value, denominator: Value) -> Value | None:
@@ -12,7 +12,7 @@ def sigmoid(op: Builder, numerator: Value, denominator: Value) -> Value | None:
     if filled_with(numerator) != 1:
         return None
     exponential = _other(denominator, "Add", 1)
-    negated = _made_by(_input(exponential, "Exp", 0), "Neg")
+    negated = made_by(_input(exponential, "Exp", 0), "Neg")
     return None if negated is None else call(op, "Sigmoid", _operand(negated, 0))
 
 
@@ -27,19 +27,14 @@ def inverse(op: Builder, y: Value, x: Value) -> Value | None:
 
 def _is_leg(value: Value | None, z: Value) -> bool:
     """Whether a value is sqrt((1 - z)(1 + z))."""
-    product = _made_by(_input(value, "Sqrt", 0), "Mul")
+    product = made_by(_input(value, "Sqrt", 0), "Mul")
     if product is None:
         return False
     for one, other in (product.inputs, product.inputs[::-1]):
-        less = _made_by(one, "Sub")
+        less = made_by(one, "Sub")
         if less is not None and _other(other, "Add", 1) is z:
             return less.inputs[1] is z and filled_with(_operand(less, 0)) == 1
     return False
-
-
-def _made_by(value: Value | None, op_type: str) -> Node | None:
-    maker = None if value is None else value.producer
-    return maker if maker is not None and maker.op == ("", op_type) else None
 
 
 def _operand(node: Node, place: int) -> Value:
@@ -50,13 +45,13 @@ def _operand(node: Node, place: int) -> Value:
 
 def _input(value: Value | None, op_type: str, place: int) -> Value | None:
     """An operand of the operator that makes a value, if it is this one."""
-    maker = _made_by(value, op_type)
+    maker = made_by(value, op_type)
     return None if maker is None else maker.inputs[place]
 
 
 def _other(value: Value | None, op_type: str, item: float) -> Value | None:
     """The operand beside a constant filled with one number, of this operator."""
-    maker = _made_by(value, op_type)
+    maker = made_by(value, op_type)
     if maker is None:
         return None
     for place in range(2):

@@ -8,15 +8,12 @@ from ....passes.loop import Carried
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
+from .affine import limits
 from .idioms import sigmoid
 from .support import Results, cast, dtype_of, given
 from .typed import NIBBLES, call, constant, filled_with, narrowed, number, operands, signed, unsigned
 
 _EXPONENT_BITS = 6
-
-
-def _least(dtype: DType) -> int:
-    return -(1 << (dtype.bits - 1)) if dtype.is_signed else 0
 
 
 def _may_be(value: Value, number_: int) -> bool:
@@ -43,8 +40,8 @@ def divide(op: Builder, node: Node) -> Results:
         return (sigmoid(op, a, b) or call(op, "Div", a, b)) if quotient else call(op, "Mod", a, b, fmod=1)
     if dtype in NIBBLES:
         a, b = cast(op, a, DType.INT32), cast(op, b, DType.INT32)
-        return narrowed(op, _divided(op, a, b, quotient, _least(dtype)), dtype)
-    return _divided(op, a, b, quotient, _least(dtype))
+        return narrowed(op, _divided(op, a, b, quotient, limits(dtype)[0]), dtype)
+    return _divided(op, a, b, quotient, limits(dtype)[0])
 
 
 def _divided(op: Builder, a: Value, b: Value, quotient: bool, least: int) -> Value:

@@ -14,7 +14,7 @@ from ....passes.types import DType
 
 Results = Value | Sequence[Value] | None
 
-_MOST_FOLDED = 64  # elements of a constant that is cast right away
+MOST_FOLDED = 64  # elements of a constant that is cast right away
 
 
 def given(node: Node, index: int) -> Value:
@@ -92,7 +92,7 @@ def cast(op: Builder, value: Value, dtype: DType) -> Value:
     if value.tensor.dtype is dtype:
         return value
     data = value.data
-    if data is not None and data.size <= _MOST_FOLDED and (dtype.bits > 8 or not dtype.is_float):
+    if data is not None and data.size <= MOST_FOLDED and (dtype.bits > 8 or not dtype.is_float):
         with np.errstate(invalid="ignore", over="ignore"):
             return op.const(data.numpy().astype(dtype.numpy), dtype)
     return op.Cast(value, to=enum_of(dtype, value.name))

@@ -92,12 +92,21 @@ def number(op: Builder, item: Any, like: Value) -> Value:
     return op.const(item, like.tensor.dtype)
 
 
+def made_by(value: Value | None, op_type: str) -> Node | None:
+    """The node that makes a value, if it is this operator."""
+    maker = None if value is None else value.producer
+    return maker if maker is not None and maker.op == ("", op_type) else None
+
+
+def _spread(value: Value) -> Value:
+    """What an Expand spreads."""
+    maker = made_by(value, "Expand")
+    return value if maker is None or maker.inputs[0] is None else maker.inputs[0]
+
+
 def filled_with(value: Value) -> Any:
     """The one number that a constant, or an Expand of one, is filled with; None where there is none."""
-    maker = value.producer
-    if maker is not None and maker.op == ("", "Expand") and maker.inputs[0] is not None:
-        value = maker.inputs[0]
-    data = value.data
+    data = _spread(value).data
     if data is None or not data.size or data.size > 1 << 16:
         return None
     array = data.numpy().reshape(-1)
@@ -106,10 +115,7 @@ def filled_with(value: Value) -> Any:
 
 def constant(value: Value) -> np.ndarray[Any, Any] | None:
     """The array of a constant, or of what an Expand spreads; None where it isn't constant."""
-    maker = value.producer
-    if maker is not None and maker.op == ("", "Expand") and maker.inputs[0] is not None:
-        value = maker.inputs[0]
-    return constant_array(value)
+    return constant_array(_spread(value))
 
 
 def operands(node: Node, count: int) -> list[Value]:
