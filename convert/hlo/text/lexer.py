@@ -12,7 +12,8 @@ from typing import NoReturn
 from ....passes.errors import InvalidModel
 from .dtypes import WORDS
 
-BLANK = r"(?:\s++|/\*(?s:.*?)\*/|//[^\n]*+)*+"
+COMMENT = r"/\*(?s:.*?)\*/|//[^\n]*+"
+BLANK = rf"(?:\s++|{COMMENT})*+"
 NAME = r"[A-Za-z_][\w.\-]*+"
 DEEPEST = 50
 """Tuples in tuples, instructions in operands and computations in instructions go no deeper."""
@@ -140,7 +141,10 @@ class Scanner:
                 self.string()
             elif symbol == "/":
                 at = self.at
-                self.at = max(self.skip(), at + 1)
+                if self.skip() == at:
+                    if text.startswith("/*", at):
+                        self.fail("this comment is never closed", at)
+                    self.at += 1
             elif open_at and symbol:
                 if symbol != _CLOSING[text[open_at[-1]]]:
                     self.fail(f"'{_CLOSING[text[open_at[-1]]]}' expected, '{symbol}' found")

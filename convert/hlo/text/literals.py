@@ -12,7 +12,7 @@ import numpy as np
 
 from ....passes.tensor import TensorData
 from ....passes.types import DType
-from .lexer import Scanner, token
+from .lexer import COMMENT, Scanner, token
 from .nans import nan_bits, unsigned
 from .tree import ArrayShape, HloShape, Literal, TokenShape, TupleShape
 
@@ -23,8 +23,7 @@ _INT = rf"-?\d++{_BETWEEN}"
 _BOOL = rf"(?:true|false|-?\d++){_BETWEEN}"
 _TOKENS = re.compile(rf"{_NAN}|[^\s{{}},()]++", re.ASCII)
 _ONE = re.compile(r"[^\s{},]{1,30}")
-_COMMENTS = r"/\*(?s:.*?)\*/|//[^\n]*+"
-_COMMENT = re.compile(_COMMENTS)
+_COMMENT = re.compile(COMMENT)
 _PAYLOAD = re.compile(r"nan\(0x[0-9a-fA-F]{1,16}\)")
 _ELIDED = token(r"\{\s*+\.\.\.")
 _LONG = re.compile(r"\d{19}", re.ASCII)
@@ -56,8 +55,8 @@ def _values(dtype: DType) -> re.Pattern[str]:
 @cache
 def _end(depth: int) -> re.Pattern[str]:
     """To where an array ends whose braces are nested so deep: nowhere else are so many closed at once."""
-    closed = rf"(?:(?:[\s,]++|{_COMMENTS})*+\}})" + f"{{{depth - 1}}}"
-    return re.compile(rf"(?:[^}}/]++|{_COMMENTS}|\}}(?!{closed}))*+\}}{closed}", re.ASCII)
+    closed = rf"(?:(?:[\s,]++|{COMMENT})*+\}})" + f"{{{depth - 1}}}"
+    return re.compile(rf"(?:[^}}/]++|{COMMENT}|\}}(?!{closed}))*+\}}{closed}", re.ASCII)
 
 
 def read_literal(scanner: Scanner, shape: HloShape) -> Literal:

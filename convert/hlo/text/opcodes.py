@@ -62,15 +62,6 @@ _ROWS: dict[str, str] = {
 }
 """Opcodes -> the attributes they need | those they may have; the others have none that mean anything."""
 
-WITHOUT_MEANING = frozenset(
-    (
-        *("backend_config", "control-predecessors", "frontend_attributes", "metadata", "operand_layout_constraints"),
-        *("origin", "output_to_operand_aliasing", "parameter_replication", "result_accuracy", "schedule", "sharding"),
-        *("statistics", "async_group_id", "convolution_kind"),
-    )
-)
-"""What any instruction may carry without computing anything else."""
-
 REQUIRED: dict[str, tuple[str, ...]] = {}
 ALLOWED: dict[str, frozenset[str]] = {}
 for _opcodes, _names in _ROWS.items():

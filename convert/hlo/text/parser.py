@@ -254,11 +254,12 @@ class _Parser:
         if _OPCODE.match(scanner.text, scanner.at):
             if depth == DEEPEST:
                 scanner.fail(f"instructions nested deeper than {DEEPEST}", start)
+            line, column = scanner.position(start)
             inner = self._operation(instructions, self._fresh(), shape, depth + 1)
+            inner.line, inner.column = line, column
             problem = misplaced(inner.opcode, inner.attributes, KINDS)
             if problem:
                 scanner.fail(problem, start)
-            inner.line, inner.column = scanner.position(start)
             instructions.append(inner)
             return Operand(inner.name)
         match = scanner.match(_USE)

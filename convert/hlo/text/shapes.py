@@ -7,7 +7,7 @@ import re
 
 from ....passes.types import Dim, Interval
 from .dtypes import DTYPES, NAMES
-from .lexer import BLANK, DEEPEST, Scanner, token
+from .lexer import BLANK, COMMENT, DEEPEST, Scanner, token
 from .tree import ArrayShape, HloShape, TokenShape, TupleShape
 
 _LAYOUT = r"\{[\d,\s]*+(?::(?:[^{}]++|\{[^{}]*+\})*+)?\}"
@@ -17,10 +17,10 @@ _INSIDE = re.compile(
     re.ASCII,
 )
 _NUMBER = re.compile(r"\d+", re.ASCII)
-_ARRAY = token(rf"([a-z]\w*){BLANK}\[([^\[\]]*+)\](?:{BLANK}({_LAYOUT}))?")
+_ARRAY = token(rf"([a-z]\w*){BLANK}\[((?:[^\[\]/]++|{COMMENT})*+)\](?:{BLANK}({_LAYOUT}))?")
 _BUFFER = token(r"b\(")
 _DIM = re.compile(r"(<=)?(\d+)|\?", re.ASCII)
-_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+_COMMENT = re.compile(COMMENT)
 _RANK = 64  # NumPy's limit
 
 

@@ -9,7 +9,8 @@ from ....passes.tensor import TensorData
 from ....passes.types import Dim, DType
 
 Attributes = dict[str, Any]
-"""Name as HLO spells it -> int, float, bool, str (identifiers, strings), tuple of ints, or one of the classes below."""
+"""Name as HLO spells it -> int, float, bool, str (identifiers, strings), tuple of ints or of names, or one of the
+classes below."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +141,7 @@ class Computation:
 
 @dataclass(slots=True)
 class Module:
-    """A module; `entry` is a computation's name. `attributes` are the header's, as text."""
+    """A module; `entry` is a computation's name. `attributes` are the header's, and its stack tables, as text."""
 
     name: str
     computations: list[Computation] = field(default_factory=list)
