@@ -32,6 +32,7 @@ def case_of(program: Program) -> Case:
         arguments(program),
         expected(program),
         program.drawn,
+        program.refused,
         scans,
         frozenset(stacks - carries),
     )

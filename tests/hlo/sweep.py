@@ -21,9 +21,25 @@ from pathlib import Path
 
 from openvino_lowering.worker import Worker
 
-from .stages import CRASHED, DIED, GOOD, HUNG, INVALID, NOT_ASKED, REFUSED, SKIPPED, STAGES, Case, Verdict, judge
+from .stages import (
+    CRASHED,
+    DIED,
+    GOOD,
+    HUNG,
+    INVALID,
+    NO_FORM,
+    NOT_ASKED,
+    REFUSED,
+    SKIPPED,
+    STAGES,
+    Case,
+    Verdict,
+    asked,
+    judge,
+)
 
 _SECONDS = 90
+_WITHOUT_HUB = frozenset({REFUSED, NO_FORM, INVALID, CRASHED, DIED})
 _NEED_HUB = frozenset({"onnx", "back", "openvino", "loops"})
 Verdicts = dict[str, Verdict]
 
@@ -51,11 +67,6 @@ def _is_chosen(name: str, families: frozenset[str], parts: Sequence[str]) -> boo
     return not parts or any(part[1:] in families if part.startswith("=") else part in name for part in parts)
 
 
-def asked(stage: str, case: Case) -> bool:
-    """OpenVINO is asked about control flow, the form of loops where there are scans."""
-    return {"openvino": case.has_control_flow, "loops": bool(case.scans)}.get(stage, True)
-
-
 def verdicts(case: Case, stages: Iterable[str], worker: Worker, folder: Path) -> Verdicts:
     found: Verdicts = {}
     for stage in stages:
@@ -63,7 +74,7 @@ def verdicts(case: Case, stages: Iterable[str], worker: Worker, folder: Path) ->
             found[stage] = Verdict(NOT_ASKED)
             continue
         hub = found.get("executor")
-        if stage in _NEED_HUB and hub is not None and hub.verdict in (REFUSED, INVALID, CRASHED, DIED):
+        if stage in _NEED_HUB and hub is not None and hub.verdict in _WITHOUT_HUB:
             found[stage] = Verdict(SKIPPED)
             continue
         try:

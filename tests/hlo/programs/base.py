@@ -24,7 +24,7 @@ class Program:
         inputs: a pytree for each argument; its leaves are arrays, or `Draw`s that make them.
         x64: traced with 64-bit types.
         drawn: its outputs are random numbers of the platform's own generator, which nobody else draws alike.
-        unordered: outputs that are right in more than one way (signs of eigenvectors): compared by shape only.
+        refused: it has no form in ONNX, and these words say so.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Program:
     inputs: Sequence[Any]
     x64: bool = False
     drawn: bool = False
-    unordered: bool = False
+    refused: str = ""
 
     @property
     def families(self) -> frozenset[str]:
