@@ -144,6 +144,17 @@ def test_edges() -> None:
     sort(compared("LT"), [x[0]], axis=0)
 
 
+@pytest.mark.parametrize("kind", ["s4", "u4", "f8e4m3fn"])
+def test_types_that_onnx_does_not_move(kind: str) -> None:
+    dtype = {"s4": ml_dtypes.int4, "u4": ml_dtypes.uint4, "f8e4m3fn": ml_dtypes.float8_e4m3fn}[kind]
+    x = np.array([[3, 1, 7, 2, 0, 5], [1, 1, 0, 6, 4, 3]]).astype(dtype)
+    text = f"""HloModule checked
+c {{ a = {kind}[] parameter(0) b = {kind}[] parameter(1) ROOT r = pred[] compare(a, b), direction=LT }}
+ENTRY main {{ x = {kind}[2,6] parameter(0)
+  ROOT y = {kind}[2,6] sort(x), dimensions={{1}}, is_stable=true, to_apply=c }}"""
+    check(text, [x], EXACT, onnxruntime=False)
+
+
 # topk ----------------------------------------------------------------------------------------------
 
 

@@ -30,7 +30,7 @@ from .bodies import applied, computation, monoid
 from .reducers import for_sums, is_neutral, lowest, reduced
 from .support import Results, cast, dtype_of, given, shape_of
 from .typed import narrowed
-from .views import reshaped, spread, transposed
+from .views import WIDE, reshaped, spread, transposed
 from .windows import count, gathered, inner_axes, is_whole, padded, present, sliding
 
 _CARRIERS: dict[DType, DType] = {
@@ -45,6 +45,7 @@ _CARRIERS: dict[DType, DType] = {
     DType.INT32: DType.FLOAT64,
     DType.UINT32: DType.FLOAT64,
     DType.FLOAT64: DType.FLOAT64,
+    **WIDE,
 }
 """Types of which MaxPool finds the largest element exactly -> the type in which ONNX and ONNX Runtime have it."""
 

@@ -20,7 +20,7 @@ from .bodies import applied, computation, either, monoid
 from .reducers import for_sums, neutral
 from .support import Results, cast, dtype_of, given, shape_of
 from .typed import narrowed
-from .views import reshaped, spread, transposed
+from .views import WIDE, reshaped, spread, transposed
 from .windows import is_whole, seen
 
 _SCATTERED = {"add": "add", "maximum": "max", "minimum": "min", "multiply": "mul"}
@@ -70,6 +70,8 @@ def select_and_scatter(op: Builder, node: Node) -> Results:
     window = window_of(node, len(shape))
     if any(dim.lhs_dilate > 1 or dim.rhs_dilate > 1 for dim in window):
         raise Unsupported(node, "a dilated window")
+    if dtype_of(node, x) in WIDE:
+        raise Unsupported(node, f"ONNX's operators move no {dtype_of(node, x).value}")
     over = [axis for axis, dim in enumerate(window) if not is_whole(dim)] or list(range(len(shape)))[-1:]
     if 0 in shape or 0 in spots or not over:
         if not over:

@@ -17,7 +17,7 @@ from .bodies import applied, computation, part
 from .comparators import keys
 from .extremes import is_count
 from .support import Results, cast, dtype_of, given, shape_of
-from .views import INT64_MIN, sizes, spread
+from .views import INT64_MIN, WIDE, narrowed, sizes, spread
 
 _BEYOND = 1e300  # of doubles that hold narrower floats: more than the infinity among them
 _ZERO = 1e-50  # less than all of them but zeros
@@ -60,7 +60,15 @@ def _moved(
         return best
     if is_count(value, axis):
         return cast(op, places, dtype_of(node, value))
-    return op.GatherElements(value, places, axis=axis)
+    return _gathered(op, node, value, places, axis)
+
+
+def _gathered(op: Builder, node: Node, value: Value, places: Value, axis: int) -> Value:
+    """GatherElements; types that it doesn't take in wider ones."""
+    dtype = dtype_of(node, value)
+    if dtype not in WIDE:
+        return op.GatherElements(value, places, axis=axis)
+    return narrowed(op, op.GatherElements(cast(op, value, WIDE[dtype]), places, axis=axis), dtype)
 
 
 def _sorted(op: Builder, orders: Sequence[_Order], axis: int, count: int) -> tuple[Value, Value]:
@@ -150,7 +158,7 @@ def extremes(op: Builder, node: Node, value: Value, count: int, largest: bool) -
     best, places = _sorted(op, orders, axis, kept)
     if kept != count:
         places = op.Slice(places, sizes(op, [0]), sizes(op, [count]), sizes(op, [axis]))
-    values = best if found[0] is value else op.GatherElements(value, places, axis=axis)
+    values = best if found[0] is value else _gathered(op, node, value, places, axis)
     return [values, cast(op, places, DType.INT32)]
 
 

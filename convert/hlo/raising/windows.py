@@ -10,7 +10,8 @@ from ....passes.graph import Value
 from ....passes.rewrite import Builder
 from ....passes.types import DType
 from ..text.tree import WindowDim
-from .views import sizes
+from .support import cast
+from .views import WIDE, narrowed, sizes
 
 
 def is_whole(dim: WindowDim) -> bool:
@@ -43,13 +44,14 @@ def seen(size: int, dim: WindowDim) -> tuple[np.ndarray, np.ndarray]:
 
 def gathered(op: Builder, value: Value, window: Sequence[WindowDim]) -> Value:
     """Each dimension's places and behind them what a window sees there; a dimension seen whole stays as it is."""
-    shape = value.tensor.static_shape
-    assert shape is not None
+    shape, dtype = value.tensor.static_shape, value.tensor.dtype
+    assert shape is not None and dtype is not None
+    value = cast(op, value, WIDE.get(dtype, dtype))
     for axis in reversed(range(len(window))):
         if not is_whole(window[axis]):
             indices, _ = seen(shape[axis], window[axis])
             value = op.Gather(value, op.const(indices, DType.INT64), axis=axis)
-    return value
+    return narrowed(op, value, dtype) if dtype in WIDE else value
 
 
 def inner_axes(window: Sequence[WindowDim]) -> list[int]:
