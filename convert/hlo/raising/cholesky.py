@@ -14,14 +14,8 @@ from .repeat import Made, Pass, repeat
 from .support import Results, cast, shape_of
 
 
-def _root(op: Builder, pivot: Value) -> Value:
-    """The root of a pivot, NaN where it isn't positive."""
-    m = Algebra(op)
-    return op.Where(op.Greater(pivot, m.scalar(0.0, (pivot,))), op.Sqrt(pivot), m.scalar(math.nan, (pivot,)))
-
-
 def factored(op: Builder, a: Number, lower: bool) -> tuple[Number, Value]:
-    """(the factor, zeros beside it; its diagonal). From the first pivot that isn't positive on, NaN.
+    """(the factor, zeros beside it; the pivots' roots). Behind a pivot that isn't positive nothing is left but NaN.
 
     Args:
         a: (batch ..., n, n), n > 0, of which one triangle counts, and the real part of the diagonal.
@@ -32,7 +26,7 @@ def factored(op: Builder, a: Number, lower: bool) -> tuple[Number, Value]:
         return m.adjoint(found), roots
     batch, size, _ = sizes(a)
     if size == 1:
-        root = _root(op, a[0])
+        root = op.Sqrt(a[0])
         return m.real(root, a), op.Squeeze(root, op.const([-1]))
 
     def step(now: Pass) -> Made:
@@ -40,7 +34,7 @@ def factored(op: Builder, a: Number, lower: bool) -> tuple[Number, Value]:
         left = tuple(now.carried)
         line = m.conjugate(m.at(left, now.number, axis=-2))
         rest = m.subtract(m.column(tuple(now.parts)), m.matmul(left, m.column(line)))
-        root = _root(op, op.Gather(rest[0], op.Unsqueeze(now.number, op.const([0])), axis=-2))
+        root = op.Sqrt(op.Gather(rest[0], op.Unsqueeze(now.number, op.const([0])), axis=-2))
         rows = op.const([[place] for place in range(size)])
         below = (op.GreaterOrEqual(rows, now.number), op.Greater(rows, now.number))  # the diagonal is real
         zero = m.scalar(0.0, left)
@@ -56,7 +50,9 @@ def factored(op: Builder, a: Number, lower: bool) -> tuple[Number, Value]:
 
 @rule(DOMAIN, "cholesky")
 def cholesky(op: Builder, node: Node) -> Results:
-    """Of real or complex matrices (pairs then); all NaN where one isn't positive definite, as XLA gives it."""
+    """Of real or complex matrices (pairs then). As in XLA a pivot that is negative or NaN leaves the whole matrix NaN,
+    a last one that is 0 only itself.
+    """
     a = tuple(value for value in node.inputs if value is not None)
     if 0 in shape_of(node, a[0]):
         return [op.Identity(part) for part in a]

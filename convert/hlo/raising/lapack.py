@@ -60,7 +60,8 @@ def _potrf(call: Call) -> Sequence[Value]:
     _, size, _ = sizes(a)
     rows, columns = np.indices((size, size))
     inside = op.const(rows >= columns if lower else rows <= columns)
-    return *m.where(inside, found, a), first_of(op, op.IsNaN(roots))
+    bad = op.Not(op.Greater(roots, m.scalar(0.0, a)))
+    return *m.where(inside, found, a), first_of(op, bad)
 
 
 def _trsm(call: Call) -> Sequence[Value]:
