@@ -9,7 +9,7 @@ from ....passes.demands import dtype_of, rank_of, required
 from ....passes.errors import Unsupported
 from ....passes.graph import Graph, Node, Value
 from ....passes.rewrite import Builder, collect, rule
-from ....passes.types import DType, TensorType
+from ....passes.types import DType
 from .tools import (
     applied,
     axis_of,
@@ -26,6 +26,7 @@ from .tools import (
     pick,
     reshape,
     scalar,
+    second,
     sizes_of,
     take,
     word,
@@ -128,15 +129,7 @@ def _combining(op: Builder, node: Node, dtype: DType) -> Graph:
         if reduction not in _REDUCTIONS:
             raise Unsupported(node, f"reduction={reduction!r}")
         return binary(op, _REDUCTIONS[reduction], dtype)
-    return _second(op, dtype)
-
-
-def _second(op: Builder, dtype: DType) -> Graph:
-    """The update, whatever was there."""
-    region = op.region("second")
-    region.input("a", TensorType(dtype, ()))
-    region.graph.outputs = [region.input("b", TensorType(dtype, ()))]
-    return region.graph
+    return second(op, dtype)
 
 
 def _scatter(op: Builder, node: Node, values: list[Value], **attributes: Any) -> Value:
@@ -245,7 +238,7 @@ def tensor_scatter(op: Builder, node: Node) -> Value:
     return applied(
         op,
         "scatter",
-        {"to_apply": _second(op, dtype_of(node, cache))},
+        {"to_apply": second(op, dtype_of(node, cache))},
         [cache, places, update if order == sorted(order) else op.transpose(update, dimensions=tuple(order))],
         update_window_dims=tuple(range(2, len(have))),
         inserted_window_dims=(axis,),

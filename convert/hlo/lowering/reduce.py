@@ -135,6 +135,11 @@ def _better(op: Builder, dtype: DType, direction: str, last: bool) -> Graph:
     return region.graph
 
 
+def larger(op: Builder, dtype: DType) -> Graph:
+    """Of two (element, index) the one that is larger, of equal ones the first."""
+    return _better(op, dtype, "GT", last=False)
+
+
 @rule("", "ArgMax", "ArgMin")
 def arg_max(op: Builder, node: Node) -> Value:
     x = required(node, 0)

@@ -329,6 +329,14 @@ def binary(op: Builder, kind: str, dtype: DType) -> Graph:
     return region.graph
 
 
+def second(op: Builder, dtype: DType) -> Graph:
+    """The update, whatever was there."""
+    region = op.region("second")
+    region.input("a", TensorType(dtype, ()))
+    region.graph.outputs = [region.input("b", TensorType(dtype, ()))]
+    return region.graph
+
+
 def applied(
     op: Builder, opcode: str, regions: dict[str, Graph], values: Sequence[Value], outputs: int = 1, **attributes: Any
 ) -> Any:

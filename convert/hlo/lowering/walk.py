@@ -23,14 +23,17 @@ from ..build import HLO
 from ..dialect import NAMES
 from ..infer import agree
 from ..infer_tools import text
-from . import branches, casts, elementwise, index, loops, products, random, reduce, shape, signal
+from . import branches, casts, conv, elementwise, index, loops, norm, pool, products, random, reduce, shape, signal
 
 _RULES = combine(
     branches.RULES,
     casts.RULES,
+    conv.RULES,
     elementwise.RULES,
     index.RULES,
     loops.RULES,
+    norm.RULES,
+    pool.RULES,
     products.RULES,
     random.RULES,
     reduce.RULES,
