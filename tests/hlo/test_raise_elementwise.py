@@ -199,7 +199,7 @@ def test_integers(name):
     check(entry({"a": f"{name}[{a.size}]", "b": f"{name}[{a.size}]"}, lines), [a, b], opset=opset_of(name))
 
 
-@pytest.mark.parametrize("name", INTEGERS)
+@pytest.mark.parametrize("name", ["s32", "u64", "s8", "u16"])
 def test_counted_bits(name):
     x = np.concatenate([integers(name), (np.uint64(1) << np.arange(64, dtype=np.uint64)).astype(NUMPY[name])])
     check(unary(name, ["popcnt", "count-leading-zeros"], x), [x])
@@ -285,7 +285,10 @@ def test_what_differs_from_itself_is_nan():
     assert operators(hub) == ["IsNaN", "IsNaN", "Not"]
 
 
-@pytest.mark.parametrize("name", (*FLOATS, *INTEGERS, *NIBBLES, "pred"))
+SOME = (*FLOATS, "s32", "u64", "s16", "u8", "u4")
+
+
+@pytest.mark.parametrize("name", (*SOME, "pred"))
 def test_select(name):
     a, b = BITS if name == "pred" else pairs(name)
     size = a.size
@@ -308,7 +311,7 @@ def test_select_between_constant_booleans():
     check(entry({"p": "pred[4]"}, lines), [p])
 
 
-@pytest.mark.parametrize("name", (*FLOATS, *INTEGERS, *NIBBLES))
+@pytest.mark.parametrize("name", SOME)
 def test_clamp(name):
     x = values(name)
     size = x.size

