@@ -249,6 +249,11 @@ def test_what_isnt_understood_is_refused(opcode: str, operands: list[str], resul
         raise_graph(graph_of(single(opcode, operands, result, attributes)))
 
 
+def test_parts_of_real_numbers() -> None:
+    lines = ["r = f32[2] real(x)", "i = f32[2] imag(x)"]
+    check(entry({"x": "f32[2]"}, lines), [np.float32([-1, 3])], wanted=[np.float32([-1, 3]), np.zeros(2, np.float32)])
+
+
 def test_the_parts_stand_last() -> None:
     """Held against NumPy, without XLA."""
     z = draw([2, 3])

@@ -58,6 +58,19 @@ def joined(op: Builder, node: Node) -> Results:
     return _joined(op, given(node, 0), given(node, 1))
 
 
+@rule(DOMAIN, "real")
+def real(op: Builder, node: Node) -> Results:
+    """Of a real number; that of a complex one is gone with the pairs."""
+    return given(node, 0)
+
+
+@rule(DOMAIN, "imag")
+def imag(op: Builder, node: Node) -> Results:
+    """Of a real number: nothing."""
+    x = given(node, 0)
+    return op.const(np.zeros(shape_of(node, x), dtype_of(node, x).numpy))
+
+
 def _signal(op: Builder, parts: Sequence[Value | None]) -> Value:
     """The operand as DFT takes it: the parts last, or the real one alone where the other is nothing."""
     return _joined(op, *(part for part in parts if part is not None and (part is parts[0] or not _is_zero(part))))
