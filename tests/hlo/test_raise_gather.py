@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+from backedge.convert.hlo.raising.gather import RULES
+from backedge.passes.errors import InvalidModel
+from backedge.passes.graph import Graph
+from backedge.passes.hub import HUB
+from backedge.passes.rewrite import Rewriter
+from backedge.passes.types import DType, TensorType
 
 from .indexing import gathers
 from .single_op import check, entry, operators
@@ -109,3 +117,45 @@ def test_many_windows() -> None:
     x = np.arange(260 * 260, dtype=np.float32).reshape(260, 260)
     hub = check(one("f32[260,260]", "s32[2,2]", "f32[2,250,251]", numbers), [x, np.int32([[0, 3], [20, 5]])])
     assert max(value.data.size for value in hub.constants if value.data is not None) < 1000
+
+
+# contradictions --------------------------------------------------------------------------------------
+
+
+Sizes = tuple[int, ...]
+
+
+def _built(attributes: dict[str, Any], indices: Sizes, result: Sizes) -> Graph:
+    """A graph that no reader has looked at."""
+    graph = Graph("hlo")
+    x = graph.add_input("x", TensorType(DType.FLOAT32, (4, 5)))
+    i = graph.add_input("i", TensorType(DType.INT32, indices))
+    node = graph.add_node("gather", [x, i], [("r", TensorType(DType.FLOAT32, result))], attributes, domain="hlo")
+    graph.outputs.append(node.output)
+    return graph
+
+
+_ROWS = {"offset_dims": (1,), "collapsed_slice_dims": (0,), "start_index_map": (0,), "index_vector_dim": 1}
+
+
+@pytest.mark.parametrize(
+    ("changed", "indices", "result"),
+    [
+        ({"start_index_map": (2,)}, (3,), (3, 5)),
+        ({"start_index_map": (0, 0)}, (3, 2), (3, 5)),
+        ({"offset_dims": (0, 1)}, (3,), (3, 5)),
+        ({"offset_dims": (5,)}, (3,), (3, 5)),
+        ({"index_vector_dim": 3}, (3,), (3, 5)),
+        ({"operand_batching_dims": (0,), "start_indices_batching_dims": (0,)}, (3,), (3, 5)),
+        ({"slice_sizes": (2, 5)}, (3,), (3, 5)),
+        ({"slice_sizes": (1, 6)}, (3,), (3, 6)),
+        ({"slice_sizes": (1,)}, (3,), (3, 5)),
+    ],
+)
+def test_contradictions_get_one_line(
+    changed: dict[str, Any], indices: tuple[int, ...], result: tuple[int, ...]
+) -> None:
+    rewriter = Rewriter(HUB, RULES)
+    rewriter.run(_built({**_ROWS, "slice_sizes": (1, 5)}, (3,), (3, 5)))
+    with pytest.raises(InvalidModel, match="gather"):
+        rewriter.run(_built({**_ROWS, "slice_sizes": (1, 5), **changed}, indices, result))
