@@ -82,6 +82,9 @@ class Lowering(Builder):
     def named(self, value: Value, name: str) -> Value:
         """`value` as the result of this name; where it is one already, or none that is computed, a copy of it."""
         results: set[Value] = self.rewriter.context.results
+        if value.name == name and value not in results:
+            results.add(value)
+            return value
         if value.producer is None or value in results:
             value = self.call("copy", value)
         self.rewriter.claimed.discard(value)

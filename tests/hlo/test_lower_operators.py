@@ -1,0 +1,465 @@
+"""Hub operators as HLO: what XLA makes of them at the edges. Expected values are NumPy's, or written down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from backedge.convert.hlo.lowering import lower_graph
+from backedge.convert.hlo.write import to_text
+from backedge.passes.errors import InvalidModel, Unsupported
+from backedge.passes.graph import Graph, Value
+from backedge.passes.protos import enum_of
+from backedge.passes.rewrite import Builder
+from backedge.passes.types import DType
+from openvino_lowering.hub import Model
+
+from .lowered import Xla
+
+pytest.importorskip("jaxlib")
+
+NAN, INF = np.nan, np.inf
+Make = Callable[..., Value | tuple[Value, ...]]
+
+
+@pytest.fixture(scope="module")
+def xla() -> Iterator[Xla]:
+    runner = Xla()
+    yield runner
+    runner.close()
+
+
+def f32(*values: Any) -> np.ndarray:
+    return np.array(values, np.float32)
+
+
+def i32(*values: Any) -> np.ndarray:
+    return np.array(values, np.int32)
+
+
+def i64(*values: Any) -> np.ndarray:
+    return np.array(values, np.int64)
+
+
+def built(make: Make, *arrays: np.ndarray) -> tuple[Graph, dict[str, np.ndarray]]:
+    """A graph of what `make` makes of inputs like the arrays, and the arrays as feeds."""
+    m = Model()
+    inputs = [m.input(f"x{at}", DType.of(array.dtype), *array.shape) for at, array in enumerate(arrays)]
+    made = make(m.op, *inputs)
+    m.output(*(made if isinstance(made, tuple) else (made,)))
+    return m.graph, {value.name: array for value, array in zip(inputs, arrays, strict=True)}
+
+
+def ints(op: Builder, *values: int) -> Value:
+    return op.const(np.array(values, np.int64))
+
+
+def to(dtype: DType) -> int:
+    return enum_of(dtype, "test")
+
+
+_X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+_CASES: dict[str, tuple[Make, tuple[np.ndarray, ...], Any]] = {
+    "division of integers truncates": (
+        lambda op, a, b: op.Div(a, b),
+        (i32(7, -7, 7, -7), i32(2, 2, -2, -2)),
+        i32(3, -3, -3, 3),
+    ),
+    "the remainder has the divisor's sign": (
+        lambda op, a, b: op.Mod(a, b),
+        (i32(7, -7, 7, -7, 6), i32(3, 3, -3, -3, 3)),
+        i32(1, 2, -2, -1, 0),
+    ),
+    "with fmod the dividend's": (
+        lambda op, a, b: op.Mod(a, b, fmod=1),
+        (f32(7, -7, 7, -7), f32(3, 3, -3, -3)),
+        f32(1, -1, 1, -1),
+    ),
+    "a power has the base's type": (lambda op, a, b: op.Pow(a, b), (i32(2, 3, 9), f32(3, 2, 0.5)), i32(8, 9, 3)),
+    "a float by an integer power": (lambda op, a, b: op.Pow(a, b), (f32(2, -2), i64(-1, 3)), f32(0.5, -8)),
+    "shifts by the width and more": (
+        lambda op, a, b: op.BitShift(a, b, direction="RIGHT"),
+        (np.array([255, 255, 255], np.uint8), np.array([1, 8, 200], np.uint8)),
+        np.array([127, 0, 0], np.uint8),
+    ),
+    "shifts to the left lose what leaves": (
+        lambda op, a, b: op.BitShift(a, b, direction="LEFT"),
+        (np.array([255, 3, 3], np.uint8), np.array([4, 9, 0], np.uint8)),
+        np.array([240, 0, 3], np.uint8),
+    ),
+    "bounds that cross": (lambda op, x: op.Clip(x, op.const(3.0), op.const(1.0)), (f32(0, 2, 5),), f32(1, 1, 1)),
+    "NaN between bounds": (
+        lambda op, x: op.Clip(x, op.const(0.0), op.const(1.0)),
+        (f32(NAN, -INF, INF),),
+        f32(NAN, 0, 1),
+    ),
+    "the larger of NaN": (lambda op, a, b: op.Max(a, b), (f32(NAN, 1, -0.0), f32(1, NAN, -1)), f32(NAN, NAN, -0.0)),
+    "three to one shape": (
+        lambda op, a, b, c: op.Max(a, b, c),
+        (f32(1, 5), f32([[2], [6]]), f32(3)),
+        f32([[3, 5], [6, 6]]),
+    ),
+    "halves go to the even": (
+        lambda op, x: op.Round(x),
+        (f32(0.5, 1.5, -0.5, -2.5, NAN, INF),),
+        f32(0, 2, -0.0, -2, NAN, INF),
+    ),
+    "either infinity": (
+        lambda op, x: (op.IsInf(x), op.IsInf(x, detect_negative=0), op.IsInf(x, detect_positive=0)),
+        (f32(INF, -INF, NAN, 1),),
+        [np.array([1, 1, 0, 0], bool), np.array([1, 0, 0, 0], bool), np.array([0, 1, 0, 0], bool)],
+    ),
+    "no infinity": (
+        lambda op, x: op.IsInf(x, detect_positive=0, detect_negative=0),
+        (f32(INF, -INF),),
+        np.array([False, False]),
+    ),
+    "signs of zeros": (lambda op, x: (op.Neg(x), op.Abs(x)), (f32(0.0, -0.0),), [f32(-0.0, 0.0), f32(0.0, 0.0)]),
+    "bytes wrap": (
+        lambda op, a, b: op.Add(a, b),
+        (np.array([250, 1], np.uint8), np.array([10, 1], np.uint8)),
+        np.array([4, 2], np.uint8),
+    ),
+    "to bool": (lambda op, x: op.Cast(x, to=to(DType.BOOL)), (f32(0, -0.0, 0.5, -3),), np.array([0, 0, 1, 1], bool)),
+    "from bool": (lambda op, x: op.Cast(x, to=to(DType.FLOAT32)), (np.array([True, False]),), f32(1, 0)),
+    "integers are cut": (
+        lambda op, x: op.Cast(x, to=to(DType.INT8)),
+        (i32(127, 128, -129, 256),),
+        np.array([127, -128, 127, 0], np.int8),
+    ),
+    "floats are cut": (lambda op, x: op.Cast(x, to=to(DType.INT32)), (f32(1.9, -1.9, 0.5),), i32(1, -1, 0)),
+    "float8 stops at its largest": (
+        lambda op, x: op.Cast(x, to=to(DType.FLOAT8E4M3FN)),
+        (f32(1000, -INF, NAN, 1.1),),
+        np.array([448, -448, NAN, 1.125], ml_dtypes.float8_e4m3fn),
+    ),
+    "float8 without saturation": (
+        lambda op, x: op.Cast(x, to=to(DType.FLOAT8E5M2), saturate=0),
+        (f32(1e6, -INF, NAN, 1.1),),
+        np.array([INF, -INF, NAN, 1.0], ml_dtypes.float8_e5m2),
+    ),
+    "choices are spread": (
+        lambda op, c, a, b: op.Where(c, a, b),
+        (np.array([[True], [False]]), f32(1, 2), f32([[5, 6], [7, 8]])),
+        f32([[1, 2], [7, 8]]),
+    ),
+    "inverse functions at their ends": (
+        lambda op, x: (op.Asin(x), op.Acos(x), op.Atanh(x)),
+        (f32(-1, 0, 1, 2),),
+        [np.arcsin(f32(-1, 0, 1, NAN)), np.arccos(f32(-1, 0, 1, NAN)), f32(-INF, 0, INF, NAN)],
+    ),
+    "hyperbolic functions, small and large": (
+        lambda op, x: (op.Sinh(x), op.Cosh(x), op.Asinh(x)),
+        (f32(1e-5, -88.9, 0.5, -0.0),),
+        [
+            np.sinh(f32(1e-5, -88.9, 0.5, -0.0)),
+            np.cosh(f32(1e-5, -88.9, 0.5, -0.0)),
+            np.arcsinh(f32(1e-5, -88.9, 0.5, -0.0)),
+        ],
+    ),
+    "of large numbers": (
+        lambda op, x: (op.Asinh(x), op.Acosh(x)),
+        (f32(3e38, 1e20),),
+        [np.arcsinh(f32(3e38, 1e20)), np.arccosh(f32(3e38, 1e20))],
+    ),
+    # shapes
+    "a size of 0 is the old one, -1 the rest": (lambda op, x: op.Reshape(x, ints(op, 0, -1)), (_X,), _X.reshape(2, 12)),
+    "backwards slices": (
+        lambda op, x: op.Slice(x, ints(op, -1, 3), ints(op, -100, 0), ints(op, 1, 2), ints(op, -1, -2)),
+        (_X,),
+        _X[:, ::-1, 3:0:-2],
+    ),
+    "slices beyond the end": (
+        lambda op, x: op.Slice(x, ints(op, 1, 5), ints(op, 100, 9), ints(op, 0, 2)),
+        (_X,),
+        _X[1:, :, 5:],
+    ),
+    "pads that take away": (
+        lambda op, x: op.Pad(x, ints(op, 0, -1, 2, 0, 1, -1), op.const(7.0)),
+        (_X,),
+        np.pad(_X[:, 1:, :3], ((0, 0), (0, 1), (2, 0)), constant_values=7),
+    ),
+    **{
+        f"pads of mode {mode}": (
+            lambda op, x, mode=mode: op.Pad(x, ints(op, 3, 2), None, ints(op, 1), mode=mode),
+            (_X,),
+            np.pad(_X, ((0, 0), (3, 2), (0, 0)), mode=mode),
+        )
+        for mode in ("reflect", "edge", "wrap")
+    },
+    "tiles": (lambda op, x: op.Tile(x, ints(op, 2, 1, 3)), (_X,), np.tile(_X, (2, 1, 3))),
+    "expansion both ways": (
+        lambda op, x: op.Expand(x, ints(op, 2, 1, 4)),
+        (f32([[1], [2], [3]]),),
+        np.broadcast_to(f32([[1], [2], [3]]), (2, 3, 4)),
+    ),
+    "an uneven split": (
+        lambda op, x: op.Split(x, axis=-1, num_outputs=3, _outputs=3),
+        (f32(1, 2, 3, 4, 5, 6, 7),),
+        [f32(1, 2, 3), f32(4, 5, 6), f32(7)],
+    ),
+    "upper triangles": (lambda op, x: op.Trilu(x, op.const(np.int64(-1))), (_X,), np.triu(_X, -1)),
+    "lower triangles, moved when it runs": (
+        lambda op, x, k: op.Trilu(x, k, upper=0),
+        (_X, np.int64(1) * np.ones((), np.int64)),
+        np.tril(_X, 1),
+    ),
+    "no elements": (
+        lambda op, x: op.Concat(x, x, axis=1),
+        (np.zeros((2, 0, 3), np.float32),),
+        np.zeros((2, 0, 3), np.float32),
+    ),
+    # indices
+    "indices from the end": (
+        lambda op, x, i: op.Gather(x, i, axis=1),
+        (_X, i64([0, -1], [-3, 2])),
+        np.take(_X, [[0, -1], [-3, 2]], 1),
+    ),
+    "one index when it runs": (lambda op, x, i: op.Gather(x, i, axis=2), (_X, np.array(-2, np.int64)), _X[:, :, 2]),
+    "known indices": (
+        lambda op, x: op.Gather(x, op.const(np.array([3, 1, -4, 0], np.int64)), axis=-1),
+        (_X,),
+        _X[..., [3, 1, 0, 0]],
+    ),
+    "elements along an axis, fewer than there are": (
+        lambda op, x, i: op.GatherElements(x, i, axis=1),
+        (_X, i64([[-1, 0], [1, 1]])),
+        np.take_along_axis(_X[:1, :, :2], i64([[2, 0], [1, 1]]), 1),
+    ),
+    "points in batches": (
+        lambda op, x, i: op.GatherND(x, i, batch_dims=1),
+        (_X, i64([[-1, 0]], [[0, -2]])),
+        f32([8], [14]),
+    ),
+    "elements that are added to": (
+        lambda op, x, i, u: op.ScatterElements(x, i, u, axis=0, reduction="add"),
+        (f32([1, 2], [3, 4]), i64([0, -1], [0, 0]), f32([10, 20], [30, 40])),
+        f32([41, 42], [3, 24]),
+    ),
+    "elements on a part of the other axes": (
+        lambda op, x, i, u: op.ScatterElements(x, i, u, axis=1),
+        (np.zeros((2, 3), np.float32), i64([2, 0]), f32([5, 6])),
+        f32([6, 0, 5], [0, 0, 0]),
+    ),
+    "points that are multiplied": (
+        lambda op, x, i, u: op.ScatterND(x, i, u, reduction="mul"),
+        (f32(1, 2, 3), i64([-1], [-1], [0]), f32(2, 5, 7)),
+        f32(7, 2, 30),
+    ),
+    "positions beyond the depth are nowhere": (
+        lambda op, i: op.OneHot(i, op.const(np.int64(3)), op.const(np.array([0.0, 1.0], np.float32))),
+        (i64(0, -1, 3, -4),),
+        f32([1, 0, 0], [0, 0, 1], [0, 0, 0], [0, 0, 0]),
+    ),
+    "sequences turned round": (
+        lambda op, x, n: op.ReverseSequence(x, n, time_axis=1, batch_axis=0),
+        (f32([1, 2, 3], [4, 5, 6]), i64(2, 3)),
+        f32([2, 1, 3], [6, 5, 4]),
+    ),
+    # reductions
+    "nothing to reduce over": (lambda op, x: op.ReduceSum(x, None, noop_with_empty_axes=1), (f32(1, 2),), f32(1, 2)),
+    "the largest of nothing": (
+        lambda op, x: op.ReduceMax(x, ints(op, 1), keepdims=0),
+        (np.zeros((2, 0), np.float32),),
+        f32(-INF, -INF),
+    ),
+    "the largest with NaN": (lambda op, x: op.ReduceMax(x, keepdims=0), (f32(1, NAN, 3),), np.float32(NAN)),
+    "the smallest of bytes": (
+        lambda op, x: op.ReduceMin(x, ints(op, 0), keepdims=1),
+        (np.array([3, -128, 5], np.int8),),
+        np.array([-128], np.int8),
+    ),
+    "a mean of integers truncates": (
+        lambda op, x: op.ReduceMean(x, ints(op, 1), keepdims=0),
+        (i32([1, 2], [-1, -2]),),
+        i32(1, -1),
+    ),
+    "a sum of halves that float16 can't count": (
+        lambda op, x: op.ReduceSum(x, keepdims=0),
+        (np.ones(4096, np.float16),),
+        np.float16(4096),
+    ),
+    "logarithms of sums of what overflows": (
+        lambda op, x: op.ReduceLogSumExp(x, ints(op, 1), keepdims=0),
+        (f32([1000, 1000], [-INF, -INF]),),
+        f32(1000 + np.log(2), -INF),
+    ),
+    "ties to the first and to the last": (
+        lambda op, x: (
+            op.ArgMax(x, axis=1, keepdims=0),
+            op.ArgMax(x, axis=1, keepdims=0, select_last_index=1),
+            op.ArgMin(x, axis=1, keepdims=0),
+        ),
+        (f32([2, 7, 7, 1], [-INF, -INF, -INF, -INF]),),
+        [i64(1, 0), i64(2, 3), i64(3, 0)],
+    ),
+    "the two largest, ties by place": (
+        lambda op, x: op.TopK(x, ints(op, 3), axis=0, _outputs=2),
+        (f32(0.0, 5, -0.0, 5, -1),),
+        [f32(5, 5, 0.0), i64(1, 3, 0)],
+    ),
+    "the smallest": (
+        lambda op, x: op.TopK(x, ints(op, 2), axis=0, largest=0, _outputs=2),
+        (i32(3, -1, -1, 2),),
+        [i32(-1, -1), i64(1, 2)],
+    ),
+    "running sums from the end, without themselves": (
+        lambda op, x: op.CumSum(x, op.const(np.int64(0)), exclusive=1, reverse=1),
+        (i32(1, 2, 3, 4),),
+        i32(9, 7, 4, 0),
+    ),
+    "running sums": (
+        lambda op, x: op.CumSum(x, op.const(np.int64(-1))),
+        (f32([1, 2, 3], [4, 5, 6]),),
+        f32([1, 3, 6], [4, 9, 15]),
+    ),
+    # products
+    "a vector by matrices": (
+        lambda op, a, b: op.MatMul(a, b),
+        (f32(1, 2, 3), _X.transpose(0, 1, 2)),
+        np.matmul(f32(1, 2, 3), _X),
+    ),
+    "batches that are spread": (
+        lambda op, a, b: op.MatMul(a, b),
+        (_X[:, None], _X.transpose(0, 2, 1)),
+        np.matmul(_X[:, None], _X.transpose(0, 2, 1)),
+    ),
+    "a matrix by matrices": (
+        lambda op, a, b: op.MatMul(a, b),
+        (f32([1, 2, 3], [4, 5, 6]), _X),
+        np.matmul(f32([1, 2, 3], [4, 5, 6]), _X),
+    ),
+    "Gemm": (
+        lambda op, a, b, c: op.Gemm(a, b, c, alpha=2.0, beta=0.5, transA=1, transB=1),
+        (f32([1, 2], [3, 4]), f32([1, 0], [2, 1]), f32(10, 20)),
+        2 * f32([1, 2], [3, 4]).T @ f32([1, 0], [2, 1]).T + f32(5, 10),
+    ),
+    **{
+        f"the sum {equation}": (
+            lambda op, *values, equation=equation: op.Einsum(*values, equation=equation),
+            arrays,
+            np.einsum(equation, *arrays),
+        )
+        for equation, arrays in {
+            "ii->i": (np.arange(9, dtype=np.float32).reshape(3, 3),),
+            "bij,bjk->kbi": (_X, _X.transpose(0, 2, 1)),
+            "...ij,...j->...": (_X, _X[..., :4]),
+            "i,j,ij->": (f32(1, 2), f32(1, 2, 3), f32([1, 2, 3], [4, 5, 6])),
+            "ij,jk,kl": (f32([1, 2]), f32([1, 2], [3, 4]), f32([1], [2])),
+        }.items()
+        if "...j->" not in equation
+    },
+}
+
+
+@pytest.mark.parametrize("name", _CASES)
+def test_operators_at_their_edges(xla: Xla, name: str) -> None:
+    make, arrays, wanted = _CASES[name]
+    graph, feeds = built(make, *arrays)
+    (found,) = xla.lowered(graph, feeds)
+    expected = wanted if isinstance(wanted, list) else [wanted]
+    assert len(found) == len(expected)
+    for one, other in zip(found, expected, strict=True):
+        other = np.asarray(other)
+        assert (one.dtype, one.shape) == (other.dtype, other.shape)
+        if other.dtype.kind in "biu":
+            np.testing.assert_array_equal(one, other)
+        else:
+            one, other = one.astype(np.float64), other.astype(np.float64)
+            np.testing.assert_allclose(one, other, 2e-6)
+            np.testing.assert_array_equal(np.signbit(one[one == 0]), np.signbit(other[one == 0]))
+
+
+# what is refused ----------------------------------------------------------------------------------
+
+_REFUSED: dict[str, tuple[Make, tuple[np.ndarray, ...], str]] = {
+    "sizes": (lambda op, x, n: op.Reshape(x, n), (_X, i64(2, 12)), "its sizes must be known before the model runs"),
+    "axes": (lambda op, x, a: op.ReduceSum(x, a), (_X, i64(1)), "its axes must be known"),
+    "starts": (lambda op, x, a: op.Slice(x, a, ints(op, 2)), (_X, i64(1)), "its starts must be known"),
+    "places": (lambda op, x: op.NonZero(x), (_X,), "NonZero.*known only when the model runs"),
+    "groups": (lambda op, x: op.Unique(x), (_X,), "Unique.*known only when the model runs"),
+}
+
+
+@pytest.mark.parametrize("name", _REFUSED)
+def test_what_depends_on_data_is_refused_by_name(name: str) -> None:
+    make, arrays, reason = _REFUSED[name]
+    graph, _ = built(make, *arrays)
+    with pytest.raises(Unsupported, match=reason):
+        lower_graph(graph)
+
+
+def test_open_inputs_are_refused_with_a_hint() -> None:
+    m = Model()
+    m.output(m.op.Neg(m.input("x", "float32", "N", 3)))
+    with pytest.raises(Unsupported, match=r"'x'.*--shape"):
+        lower_graph(m.graph)
+
+
+def test_text_is_refused() -> None:
+    m = Model()
+    m.output(m.op.Identity(m.input("x", "string", 2)))
+    with pytest.raises(Unsupported, match="no element type string"):
+        lower_graph(m.graph)
+
+
+def test_contradictions_are_no_crash() -> None:
+    for make in (
+        lambda op, x: op.Reshape(x, ints(op, 5, 5)),
+        lambda op, x: op.Squeeze(x, ints(op, 0)),
+        lambda op, x: op.Split(x, ints(op, 1, 7), axis=1, _outputs=2),
+        lambda op, x: op.Slice(x, ints(op, 0), ints(op, 1), ints(op, 0), ints(op, 0)),
+    ):
+        graph, _ = built(make, _X)
+        with pytest.raises((InvalidModel, Unsupported)):
+            lower_graph(graph)
+
+
+# what it looks like -------------------------------------------------------------------------------
+
+
+def lines(make: Make, *arrays: np.ndarray) -> list[str]:
+    """The instructions of the entry computation, without parameters."""
+    graph, _ = built(make, *arrays)
+    entry = to_text(lower_graph(graph)).partition("ENTRY")[2].splitlines()[1:-1]
+    return [line.strip() for line in entry if line.strip() not in ("", "}") and "parameter(" not in line]
+
+
+def test_one_operator_is_one_instruction() -> None:
+    assert lines(lambda op, a, b: op.Add(a, b), _X, _X) == ["ROOT add = f32[2,3,4] add(x0, x1)"]
+    (only,) = lines(lambda op, a, b: op.MatMul(a, b), _X, f32([1, 2, 3, 4]).T)
+    assert "dot(x0, x1), lhs_contracting_dims={2}, rhs_contracting_dims={0}" in only
+    (only,) = lines(lambda op, x: op.Slice(x, ints(op, 1), ints(op, 3), ints(op, 1)), _X)
+    assert "slice={[0:2], [1:3], [0:4]}" in only
+
+
+def test_reshapes_come_together_and_shapes_are_no_instructions() -> None:
+    def make(op: Builder, x: Value) -> Value:
+        rows = op.Gather(op.Shape(x), op.const(np.int64(0)))
+        shape = op.Concat(op.Unsqueeze(rows, ints(op, 0)), ints(op, -1), axis=0)
+        return op.Unsqueeze(op.Reshape(op.Unsqueeze(x, ints(op, 0)), shape), ints(op, 1))
+
+    (only,) = lines(make, _X)
+    assert only.endswith("f32[2,1,12] reshape(x0)")
+
+
+def test_a_softmax_reads_as_one() -> None:
+    opcodes = [line.partition(" = ")[2].split("(")[0].split()[-1] for line in lines(lambda op, x: op.Softmax(x), _X)]
+    assert [opcode for opcode in opcodes if opcode != "constant"] == [
+        "reduce", "broadcast", "subtract", "exponential", "reduce", "broadcast", "divide",
+    ]  # fmt: skip
+
+
+def test_inputs_and_outputs_keep_their_names_even_where_they_are_the_same(xla: Xla) -> None:
+    m = Model()
+    x = m.input("x", "float32", 2)
+    m.output(m.op.Identity(x), m.op.Identity(x), m.op.const(np.float32(3)))
+    for value, name in zip(m.graph.outputs, ("a", "b", "c"), strict=True):
+        value.name = name
+    lowered = lower_graph(m.graph)
+    assert [value.name for value in (*lowered.inputs, *lowered.outputs)] == ["x", "a", "b", "c"]
+    ((a, b, c),) = xla.run(to_text(lowered), {"x": f32(1, 2)})
+    assert a.tolist() == b.tolist() == [1, 2] and c == 3
