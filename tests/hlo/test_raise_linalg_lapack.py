@@ -192,3 +192,14 @@ def test_annotations_leave_values_alone(target: str) -> None:
     text = single("custom-call", ["f32[2]"], "f32[2]", f'custom_call_target="{target}"')
     x = np.float32([1, np.nan])
     check(text, [x], wanted=[x])
+
+
+@pytest.mark.parametrize(("target", "function"), [("chlo.tan", np.tan), ("mhlo.asinh", np.arcsinh)])
+def test_functions_by_name(target: str, function: Callable[[np.ndarray], np.ndarray]) -> None:
+    x = np.float32([-1.5, 0, 0.3])
+    check(
+        single("custom-call", ["f32[3]"], "f32[3]", f'custom_call_target="{target}"'),
+        [x],
+        wanted=[function(x)],
+        tolerance=NEAR,
+    )

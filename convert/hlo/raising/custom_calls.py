@@ -13,7 +13,7 @@ from .support import Results, given
 _ANNOTATIONS = frozenset(
     """
     LayoutConstraint MoveToDevice MoveToHost SPMDFullToShardShape SPMDShardToFullShape ShardBarrierFrom ShardBarrierTo
-    Sharding annotate_device_placement x.tpu.sharding_constraint
+    Sharding annotate_device_placement
     """.split()  # noqa: SIM905
 )
 """Targets that say where a value is to be, and leave it as it is."""
