@@ -178,6 +178,20 @@ def test_argmax_as_jax_writes_it() -> None:
     extreme(down, NANS, "inf", onnxruntime=False)
 
 
+@pytest.mark.parametrize("kind", ["s8", "u8", "s16", "s32", "u32", "s64", "f16", "f64", "pred"])
+def test_argmin_of_other_types(kind: str) -> None:
+    """Of whole numbers, where no NaN is to be thought of, the first of the smallest, whatever way it is written."""
+    x = np.array([[3, 1, 1, 5], [0, 0, 0, 0], [7, 6, 5, 4]]).astype(NUMPY[kind])
+    worst = {"f16": "inf", "f64": "inf", "pred": "true"}.get(kind) or np.iinfo(NUMPY[kind]).max
+    body = _JAX.replace("GT", "LT") if kind in ("f16", "f64") else _PLAIN.replace("GE", "LE")
+    text = f"""HloModule checked
+c {{ {_PAIR} {body} {_KEPT} }}
+ENTRY main {{ x = f32[3,4] parameter(0) i = s32[3,4] iota(), iota_dimension=1
+  z = f32[] constant({worst}) o = s32[] constant(0)
+  ROOT y = (f32[3], s32[3]) reduce(x, i, z, o), dimensions={{1}}, to_apply=c }}"""
+    assert "ArgMin" in operators(check(text.replace("f32", kind), [x], EXACT))
+
+
 def test_argmax_with_a_start() -> None:
     extreme(_JAX, TIES, 2.5, 77)
     extreme(_JAX, TIES, "-inf", -1)

@@ -171,6 +171,15 @@ def test_topk(kind: str) -> None:
     topk(x, 5, kind, onnxruntime=x.dtype != ml_dtypes.bfloat16)
 
 
+@pytest.mark.parametrize("kind", ["f32", "f64"])
+def test_the_smallest_are_the_largest_negated(kind: str) -> None:
+    """The NaN that jax.numpy knows has no sign; negated it has one, and comes last."""
+    text = f"""HloModule checked
+ENTRY main {{ x = {kind}[2,12] parameter(0) n = {kind}[2,12] negate(x)
+  ROOT y = ({kind}[2,8], s32[2,8]) topk(n), k=8, largest=true }}"""
+    check(text, [edges(kind)], EXACT)
+
+
 def test_topk_of_all_and_of_none() -> None:
     x = random(1, "s32", (2, 4))
     assert operators(topk(x, 4, "s32")) == ["TopK", "Cast"]

@@ -21,6 +21,7 @@ from .views import INT64_MIN, WIDE, narrowed, sizes, spread
 
 _BEYOND = 1e300  # of doubles that hold narrower floats: more than the infinity among them
 _ZERO = 1e-50  # less than all of them but zeros
+_MOVERS = frozenset(["Identity", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"])
 _Order = tuple[Value, bool]
 """Numbers to sort by, none of them NaN, and whether the largest comes first."""
 
@@ -86,8 +87,9 @@ def _sorted(op: Builder, orders: Sequence[_Order], axis: int, count: int) -> tup
 def _comparable(op: Builder, node: Node, value: Value, total: bool, canonical: bool) -> list[Value]:
     """Numbers that order as the values do, the most significant ones first.
 
-    What compares floats without their total order says nothing of NaN, which may stay. The sign of NaN is nothing
-    that ONNX hands on: in the total order each counts as positive.
+    What compares floats without their total order says nothing of NaN, which may stay. The total order ends with the
+    NaN without a sign and begins with those that have one. ONNX doesn't tell them apart: all of a value count as
+    without, of what was negated as with one.
     """
     dtype = dtype_of(node, value)
     if dtype is DType.UINT64:
@@ -97,19 +99,38 @@ def _comparable(op: Builder, node: Node, value: Value, total: bool, canonical: b
         return [cast(op, value, wide)]
     if not total:
         return [cast(op, value, DType.FLOAT32) if dtype.bits < 32 else value]
-    odd = op.IsNaN(value)
-    if dtype is not DType.FLOAT64:
-        wide = cast(op, value, DType.FLOAT64)
-        if not canonical:  # a zero's sign shows when something is divided by it
-            sign = op.Div(op.const(1 / _BEYOND, DType.FLOAT64), wide)
-            wide = op.Add(wide, op.Clip(sign, op.const(-_ZERO, DType.FLOAT64), op.const(_ZERO, DType.FLOAT64)))
-        finite = op.Min(wide, op.const(_BEYOND, DType.FLOAT64))
-        return [op.Where(odd, op.const(np.inf, DType.FLOAT64), finite)]
-    found = [cast(op, odd, DType.INT32), op.Where(odd, op.const(0, dtype), value)]
+    odd, first = op.IsNaN(value), not canonical and _is_negated(value)
+    if dtype is DType.FLOAT64:
+        return _of_doubles(op, value, odd, first, canonical)
+    wide, double = cast(op, value, DType.FLOAT64), DType.FLOAT64
+    if not canonical:  # a zero's sign shows when something is divided by it
+        sign = op.Div(op.const(1 / _BEYOND, double), wide)
+        wide = op.Add(wide, op.Clip(sign, op.const(-_ZERO, double), op.const(_ZERO, double)))
+    if first:
+        return [op.Where(odd, op.const(-np.inf, double), op.Max(wide, op.const(-_BEYOND, double)))]
+    return [op.Where(odd, op.const(np.inf, double), op.Min(wide, op.const(_BEYOND, double)))]
+
+
+def _of_doubles(op: Builder, value: Value, odd: Value, first: bool, canonical: bool) -> list[Value]:
+    """As `_comparable`, where no wider type is left: NaN apart, and the signs of zeros."""
+    zero = op.const(0, DType.FLOAT64)
+    found = [cast(op, op.Not(odd) if first else odd, DType.INT32), op.Where(odd, zero, value)]
     if not canonical:
-        positive = op.Greater(op.Div(op.const(1, dtype), value), op.const(0, dtype))
-        found.append(cast(op, op.And(op.Equal(value, op.const(0, dtype)), positive), DType.INT32))
+        positive = op.Greater(op.Div(op.const(1, DType.FLOAT64), value), zero)
+        found.append(cast(op, op.And(op.Equal(value, zero), positive), DType.INT32))
     return found
+
+
+def _is_negated(value: Value) -> bool:
+    """Whether a value is another one negated, which gives NaN a sign."""
+    maker = value.producer
+    if maker is None or maker.domain or maker.inputs[:1] in ([], [None]):
+        return False
+    source = maker.inputs[0]
+    assert source is not None
+    if maker.op_type == "Neg":
+        return not _is_negated(source)
+    return maker.op_type in _MOVERS and _is_negated(source)
 
 
 def _ranks(op: Builder, region: Graph, values: Sequence[Value], shape: Sequence[int], axis: int) -> Value:
