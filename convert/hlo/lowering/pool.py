@@ -28,6 +28,7 @@ from .tools import (
     kept,
     like,
     limits,
+    pad,
     reshape,
     scalar,
     second,
@@ -147,13 +148,12 @@ def max_unpool(op: Builder, node: Node) -> Value:
     """A scatter of all elements by their places in the whole result."""
     x, places = required(node, 0), required(node, 1)
     have = sizes_of(node, x)
-    wanted = ints_of(node, 2, "sizes")
-    if wanted is None:
-        wanted = _unpooled(node, list(have))
-    if len(wanted) != len(have):
+    counted = _unpooled(node, list(have))  # what the places count in
+    wanted = ints_of(node, 2, "sizes") or counted
+    if len(wanted) != len(have) or any(new < old for new, old in zip(wanted, counted, strict=True)):
         raise Unsupported(node, f"a result of shape {wanted}")
     dtype = dtype_of(node, x)
-    empty = fill(op, scalar(op, 0, dtype), (math.prod(wanted),))
+    empty = fill(op, scalar(op, 0, dtype), (math.prod(counted),))
     count = math.prod(have)
     made = applied(
         op,
@@ -165,7 +165,9 @@ def max_unpool(op: Builder, node: Node) -> Value:
         scatter_dims_to_operand_dims=(0,),
         index_vector_dim=1,
     )
-    return reshape(op, made, wanted)
+    more = [(0, new - old) for new, old in zip(wanted, counted, strict=True)]
+    made = reshape(op, made, counted)
+    return pad(op, made, scalar(op, 0, dtype), more) if any(after for _, after in more) else made
 
 
 def _unpooled(node: Node, have: list[int]) -> list[int]:
