@@ -35,7 +35,7 @@ def _reflector(op: Builder, column: Number, place: Value, size: int) -> tuple[Nu
     beta = op.Where(op.Less(alpha[0], zero), length, op.Neg(length))
     tau = m.where(done, tuple(zero for _ in alpha), m.over(m.subtract(m.real(beta, alpha), alpha), beta))
     apart = m.where(done, m.real(one, alpha), m.subtract(alpha, m.real(beta, alpha)))
-    v = m.quotient(tail, apart)
+    v = m.product(tail, m.quotient(m.real(one, alpha), apart))
     v = (op.Where(op.Equal(rows, place), one, v[0]), *v[1:])
     return v, tau, op.Where(done, alpha[0], beta)
 

@@ -30,6 +30,7 @@ from .tridiagonal import tridiagonal_solved
 _TARGET = re.compile(r"lapack_([sdcz])(\w+)_ffi")
 _OPTION = re.compile(r"(\w+)\s*=\s*(-?\d+)\s*:")
 _SIGNS = "eigenvectors and singular vectors may differ from LAPACK's in their signs (phases)"
+_RANK = "what QR gives for a matrix without full rank isn't unique and may differ from LAPACK's"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,7 @@ def _getrf(call: Call) -> Sequence[Value]:
 
 
 def _geqrf(call: Call) -> Sequence[Value]:
+    call.op.rewriter.notes.append(_RANK)
     found, tau = reduced(call.op, call.operands[0])
     return *found, *tau
 
@@ -92,6 +94,7 @@ def _geqp3(call: Call) -> Sequence[Value]:
     array = known.array() if known is not None else None
     if array is None or array.any():
         raise Unsupported(call.node, "columns that are to come first")
+    call.op.rewriter.notes.append(_RANK)
     found, order, tau = reduced_with_pivots(call.op, call.operands[0])
     return *found, order, *tau
 
