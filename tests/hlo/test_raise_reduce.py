@@ -171,11 +171,14 @@ NANS = np.array([[1, np.nan, 3, np.nan, 9], [np.nan, 1, 2, 3, 4], [1, 2, 3, 4, n
 
 
 def test_argmax_as_jax_writes_it() -> None:
-    assert operators(extreme(_JAX, TIES)) == ["ArgMax", "ReduceMax", "Cast"]
-    extreme(_JAX, NANS, onnxruntime=False)
+    """With NaN before all others, which ONNX Runtime's ArgMax alone overlooks."""
+    found = operators(extreme(_JAX, TIES))
+    assert "Loop" not in found
+    assert found.count("ArgMax") == 2
+    extreme(_JAX, NANS)
     down = _JAX.replace("GT", "LT")
-    assert operators(extreme(down, TIES, "inf")) == ["ArgMin", "ReduceMin", "Cast"]
-    extreme(down, NANS, "inf", onnxruntime=False)
+    assert "ArgMin" in operators(extreme(down, TIES, "inf"))
+    extreme(down, NANS, "inf")
 
 
 @pytest.mark.parametrize("kind", ["s8", "u8", "s16", "s32", "u32", "s64", "f16", "f64", "pred"])
@@ -189,7 +192,9 @@ c {{ {_PAIR} {body} {_KEPT} }}
 ENTRY main {{ x = f32[3,4] parameter(0) i = s32[3,4] iota(), iota_dimension=1
   z = f32[] constant({worst}) o = s32[] constant(0)
   ROOT y = (f32[3], s32[3]) reduce(x, i, z, o), dimensions={{1}}, to_apply=c }}"""
-    assert "ArgMin" in operators(check(text.replace("f32", kind), [x], EXACT))
+    found = operators(check(text.replace("f32", kind), [x], EXACT))
+    assert "ArgMin" in found
+    assert ("ArgMax" in found) == (kind in ("f16", "f64"))
 
 
 def test_argmax_with_a_start() -> None:

@@ -177,7 +177,14 @@ def _argument(
     wide = cast(op, values[0], for_order(kind))
     name = "Max" if found.largest else "Min"
     place = op.call(f"Arg{name}", wide, axis=axis, keepdims=0, select_last_index=int(found.last) or None)
-    best = op.call(f"Reduce{name}", wide, op.const([axis], DType.INT64), keepdims=0)
+    over = op.const([axis], DType.INT64)
+    if kind.is_float:  # ONNX Runtime's ArgMax and ReduceMax overlook NaN, and ONNX says nothing of it
+        odd = op.IsNaN(wide)
+        where = op.ArgMax(cast(op, odd, DType.INT32), axis=axis, keepdims=0, select_last_index=int(found.last) or None)
+        place = op.Where(op.ReduceMax(odd, over, keepdims=0), where, place)
+        best = op.Squeeze(op.GatherElements(wide, op.Unsqueeze(place, over), axis=axis), over)
+    else:
+        best = op.call(f"Reduce{name}", wide, over, keepdims=0)
     results = [narrowed(op, best, kind), cast(op, place, dtype_of(node, values[1]))]
     first = starts[1].array()
     known = is_neutral(starts[0], "maximum" if found.largest else "minimum")

@@ -100,6 +100,9 @@ def _comparable(op: Builder, node: Node, value: Value, total: bool, canonical: b
     if not total:
         return [cast(op, value, DType.FLOAT32) if dtype.bits < 32 else value]
     odd, first = op.IsNaN(value), not canonical and _is_negated(value)
+    if not canonical:
+        place = "smallest" if first else "largest"
+        op.rewriter.notes.append(f"{node!r}: NaN counts as the {place}, whatever its own sign, which ONNX doesn't tell")
     if dtype is DType.FLOAT64:
         return _of_doubles(op, value, odd, first, canonical)
     wide, double = cast(op, value, DType.FLOAT64), DType.FLOAT64
