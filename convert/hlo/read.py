@@ -87,7 +87,7 @@ class _Reader:
             self.computations[computation.name] = computation
         entry = self.computations[self.module.entry]
         graph = self.graph(entry, root=True)
-        graph.name = self.module.name
+        graph.name = self.module.name or entry.name
         graph.functions = self.functions
         graph.meta[META].attributes = dict(self.module.attributes)
         return graph

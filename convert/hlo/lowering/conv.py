@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ....passes.demands import dtype_of, required
 from ....passes.errors import InvalidModel

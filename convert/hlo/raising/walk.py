@@ -6,10 +6,7 @@ A module for each family of operations. Before they see a graph, what is called 
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-import sys
-from pathlib import Path
+from collections.abc import Iterator
 
 from ....passes.errors import Unsupported
 from ....passes.graph import NOTES, Graph, Node, bulk
@@ -17,32 +14,74 @@ from ....passes.hub import HUB, check_types
 from ....passes.loop import DOMAIN as LOOPS
 from ....passes.naming import drop_unused_constants, name_outputs
 from ....passes.pipeline import Pipeline
-from ....passes.rewrite import Builder, Rewriter, Rule, combine
+from ....passes.rewrite import Builder, Rewriter, combine
 from ....passes.structure.simplify import RemoveDead
 from ....passes.structure.slots import PruneSlots
-from ..dialect import META, Form
+from ..dialect import META, Form, Origin
 from ..inline import inline_calls
+from . import (
+    batch_norm,
+    bits,
+    branches,
+    cholesky,
+    collectives,
+    compare,
+    convert,
+    convolution,
+    custom_calls,
+    dot,
+    dynamic,
+    elementwise,
+    fft,
+    functions,
+    gather,
+    integers,
+    passing,
+    pooling,
+    random,
+    reduce,
+    scatter,
+    select_scatter,
+    shape,
+    slice,
+    sort,
+    triangular,
+)
+from .collectives import refuse_more_devices
 from .complex_pairs import split_complex
+from .passing import note_layouts
 from .while_loops import recover_loops
 
+_MEMORY = ("alias_passthrough_params", "buffer_donor", "input_output_alias")
 
-def _found() -> list[dict[tuple[str, str], list[Rule]]]:
-    """Every module's rules, while modules are still being added."""
-    tables = []
-    for entry in pkgutil.iter_modules([str(Path(__file__).parent)]):
-        if entry.name in ("walk", "while_loops"):
-            continue
-        try:
-            module = importlib.import_module(f".{entry.name}", __package__)
-        except Exception as error:
-            print(f"skipped {entry.name}: {error}", file=sys.stderr)
-            continue
-        if hasattr(module, "RULES") and entry.name != "complex_pairs":
-            tables.append(module.RULES)
-    return tables
-
-
-RULES = combine(*_found())
+RULES = combine(
+    batch_norm.RULES,
+    bits.RULES,
+    branches.RULES,
+    cholesky.RULES,
+    collectives.RULES,
+    compare.RULES,
+    convert.RULES,
+    convolution.RULES,
+    custom_calls.RULES,
+    dot.RULES,
+    dynamic.RULES,
+    elementwise.RULES,
+    fft.RULES,
+    functions.RULES,
+    gather.RULES,
+    integers.RULES,
+    passing.RULES,
+    pooling.RULES,
+    random.RULES,
+    reduce.RULES,
+    scatter.RULES,
+    select_scatter.RULES,
+    shape.RULES,
+    slice.RULES,
+    sort.RULES,
+    triangular.RULES,
+)
 
 
 def _refuse(op: Builder, node: Node) -> None:
@@ -57,9 +96,11 @@ def raise_graph(graph: Graph) -> Graph:
         InvalidModel: an operation contradicts itself.
     """
     with bulk():
+        refuse_more_devices(graph)
         plain = inline_calls(graph)
         plain = split_complex(plain)
         plain = plain.copy() if plain is graph else plain
+        note_layouts(plain)
         RemoveDead()(plain)
         plain = recover_loops(plain)
         rules = {**RULES, (LOOPS, "Loop"): [Builder.copy]}
@@ -73,6 +114,20 @@ def raise_graph(graph: Graph) -> Graph:
             pass
         drop_unused_constants(new)
     check_types(new)
-    if rewriter.notes:
-        new.meta[NOTES] = list(dict.fromkeys(rewriter.notes))
+    notes = dict.fromkeys((*rewriter.notes, *_left_out(graph)))
+    if notes:
+        new.meta[NOTES] = list(notes)
     return new
+
+
+def _left_out(graph: Graph) -> Iterator[str]:
+    """What a module tells XLA of memory and devices, which changes no numbers and has no place elsewhere."""
+    form = graph.meta.get(META)
+    header = form.attributes if isinstance(form, Form) else {}
+    yield from (f"{name} is for XLA alone" for name in _MEMORY if name in header)
+    for inner in (graph, *graph.functions.values()):
+        for _, node in inner.walk():
+            origin = (node.meta or {}).get(META)
+            if isinstance(origin, Origin) and "sharding" in origin.attributes:
+                yield "shardings are for XLA alone"
+                return
