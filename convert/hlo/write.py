@@ -285,7 +285,9 @@ class _ComputationWriter:
         """The operands of a node, as tuples where its file has them, or where HLO wants one."""
         shapes = _origin(node.meta).operands
         if not shapes or not _fits(TupleShape(shapes), values):
-            shapes = (_tupled(values),) if node.op_type == "opt-barrier" else tuple(map(shape_of, values))
+            if node.op_type != "opt-barrier":
+                return [Operand(self.where[value]) for value in values]
+            shapes = (_tupled(values),)
         found: list[Operand] = []
         rest = list(values)
         for shape in shapes:
