@@ -23,7 +23,22 @@ from ..build import HLO
 from ..dialect import NAMES
 from ..infer import agree
 from ..infer_tools import text
-from . import branches, casts, conv, elementwise, index, loops, norm, pool, products, random, reduce, shape, signal
+from . import (
+    branches,
+    casts,
+    conv,
+    elementwise,
+    index,
+    loops,
+    norm,
+    pool,
+    products,
+    quantize,
+    random,
+    reduce,
+    shape,
+    signal,
+)
 
 _RULES = combine(
     branches.RULES,
@@ -35,6 +50,7 @@ _RULES = combine(
     norm.RULES,
     pool.RULES,
     products.RULES,
+    quantize.RULES,
     random.RULES,
     reduce.RULES,
     shape.RULES,
