@@ -167,7 +167,10 @@ def _begun(op: Builder, node: Node, region: Graph, starts: Sequence[Value], foun
 def _argument(
     op: Builder, node: Node, region: Graph, values: Sequence[Value], starts: Sequence[Value], axes: Sequence[int]
 ) -> list[Value] | None:
-    """The largest or smallest element along an axis and its place, where that is what is computed."""
+    """The largest or smallest element along an axis and its place, where that is what is computed.
+
+    NaN is before all others, as NumPy has it, and ONNX's reference; ONNX Runtime's ArgMax overlooks it.
+    """
     if len(values) != 2 or len(axes) != 1 or not is_count(values[1], axes[0]):
         return None
     found = extreme(region)
@@ -178,13 +181,7 @@ def _argument(
     name = "Max" if found.largest else "Min"
     place = op.call(f"Arg{name}", wide, axis=axis, keepdims=0, select_last_index=int(found.last) or None)
     over = op.const([axis], DType.INT64)
-    if kind.is_float:  # ONNX Runtime's ArgMax and ReduceMax overlook NaN, and ONNX says nothing of it
-        odd = op.IsNaN(wide)
-        where = op.ArgMax(cast(op, odd, DType.INT32), axis=axis, keepdims=0, select_last_index=int(found.last) or None)
-        place = op.Where(op.ReduceMax(odd, over, keepdims=0), where, place)
-        best = op.Squeeze(op.GatherElements(wide, op.Unsqueeze(place, over), axis=axis), over)
-    else:
-        best = op.call(f"Reduce{name}", wide, over, keepdims=0)
+    best = op.call(f"Reduce{name}", wide, over, keepdims=0)
     results = [narrowed(op, best, kind), cast(op, place, dtype_of(node, values[1]))]
     first = starts[1].array()
     known = is_neutral(starts[0], "maximum" if found.largest else "minimum")
