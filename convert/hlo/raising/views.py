@@ -82,7 +82,24 @@ def reshaped(op: Builder, value: Value, shape: Sequence[int]) -> Value:
     source = _source(value, *_RESHAPES)
     if source is not None and source.tensor.static_shape is not None:
         return reshaped(op, source, shape)
-    return relabelled(op, value, shape) or op.Reshape(value, sizes(op, shape), allowzero=1 if 0 in shape else None)
+    found = _element(op, value, shape) or relabelled(op, value, shape)
+    return found or op.Reshape(value, sizes(op, shape), allowzero=1 if 0 in shape else None)
+
+
+def _element(op: Builder, value: Value, shape: Sequence[int]) -> Value | None:
+    """What was cut out of one dimension as the element there that it is; None where that isn't all that was done."""
+    maker = value.producer
+    if maker is None or maker.op != ("", "Slice") or len(maker.inputs) != 4:  # no steps
+        return None
+    source, starts, _, axes = maker.inputs
+    first, dims = (None if one is None else one.array() for one in (starts, axes))
+    have = value.tensor.static_shape
+    if source is None or have is None or first is None or dims is None or dims.size != 1:
+        return None
+    axis = int(dims[0])
+    if have[axis] != 1 or (*have[:axis], *have[axis + 1 :]) != tuple(shape):
+        return None
+    return op.Gather(source, op.const(int(first[0])), axis=axis, _types=[TensorType(value.tensor.dtype, tuple(shape))])
 
 
 def relabelled(op: Builder, value: Value, shape: Shape) -> Value | None:
