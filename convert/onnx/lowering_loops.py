@@ -436,4 +436,8 @@ def _part(body: Builder, sequence: Value, slot: Sliced, i: Value, opset: int) ->
     else:
         start, end = index, math("Add", index, body.const(slot.part, _INT64))
     start, end = body.Unsqueeze(start, axes), body.Unsqueeze(end, axes)
-    return body.Slice(sequence, start, end, body.const([slot.axis], _INT64))
+    known: Type | None = None
+    if shape is not None and size is not None:
+        before = slot.axis % len(shape)
+        known = TensorType(sequence.tensor.dtype, (*shape[:before], slot.part, *shape[before + 1 :]))
+    return body.Slice(sequence, start, end, body.const([slot.axis], _INT64), _types=[known])

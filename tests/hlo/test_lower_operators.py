@@ -14,7 +14,7 @@ from backedge.passes.errors import InvalidModel, Unsupported
 from backedge.passes.graph import Graph, Value
 from backedge.passes.protos import enum_of
 from backedge.passes.rewrite import Builder
-from backedge.passes.types import DType
+from backedge.passes.types import DType, TensorType
 from openvino_lowering.hub import Model
 
 from .lowered import Xla
@@ -338,6 +338,26 @@ _CASES: dict[str, tuple[Make, tuple[np.ndarray, ...], Any]] = {
         2 * f32([1, 2], [3, 4]).T @ f32([1, 0], [2, 1]).T + f32(5, 10),
     ),
     **{
+        f"a slice that starts at {start}, as data says": (
+            lambda op, x, a: op.Slice(
+                x, a, op.Add(a, ints(op, 2)), ints(op, -2), _types=[TensorType(DType.FLOAT32, (2, 2, 4))]
+            ),
+            (_X, i64(start)),
+            _X[:, first : first + 2],
+        )
+        for start, first in ((0, 0), (1, 1), (-3, 0))
+    },
+    "MatMulInteger": (
+        lambda op, *values: op.MatMulInteger(*values),
+        (np.uint8([[255, 1], [2, 3]]), np.int8([[-128, 4], [5, 6]]), np.uint8([1, 128]), np.int8([-1, 2])),
+        i32([254 * -127 + 0 * 6, 254 * 2 + 0 * 4], [-126 * -127 + -125 * 6, -126 * 2 + -125 * 4]),
+    ),
+    "MatMulInteger without zero points": (
+        lambda op, *values: op.MatMulInteger(*values),
+        (np.uint8([[255, 1], [2, 3]]), np.uint8([[200, 4], [5, 6]])),
+        i32([51005, 1026], [415, 26]),
+    ),
+    **{
         f"the sum {equation}": (
             lambda op, *values, equation=equation: op.Einsum(*values, equation=equation),
             arrays,
@@ -378,7 +398,7 @@ def test_operators_at_their_edges(xla: Xla, name: str) -> None:
 _REFUSED: dict[str, tuple[Make, tuple[np.ndarray, ...], str]] = {
     "sizes": (lambda op, x, n: op.Reshape(x, n), (_X, i64(2, 12)), "its sizes must be known before the model runs"),
     "axes": (lambda op, x, a: op.ReduceSum(x, a), (_X, i64(1)), "its axes must be known"),
-    "starts": (lambda op, x, a: op.Slice(x, a, ints(op, 2)), (_X, i64(1)), "its starts must be known"),
+    "starts": (lambda op, x, a: op.Slice(x, a, ints(op, 2)), (_X, i64(1)), "the shape of 'slice' is known only"),
     "places": (lambda op, x: op.NonZero(x), (_X,), "NonZero.*known only when the model runs"),
     "groups": (lambda op, x: op.Unique(x), (_X,), "Unique.*known only when the model runs"),
 }

@@ -9,7 +9,7 @@ from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType
-from .tools import broadcast, compare, convert, fold, iota, like, sizes_of, spread, transpose, wide, word
+from .tools import broadcast, compare, convert, fold, iota, like, reshape, sizes_of, spread, transpose, wide, word
 
 
 def dot(
@@ -68,6 +68,21 @@ def matmul(op: Builder, node: Node) -> Value:
     a, b = required(node, 0), required(node, 1)
     dtype = dtype_of(node, a)
     return convert(op, matrix_product(op, node, a, b, wide(dtype)), dtype)
+
+
+@rule("", "MatMulInteger")
+def matmul_integer(op: Builder, node: Node) -> Value:
+    """MatMulInteger-10: zero points of a matrix, of the rows of the first one, of the columns of the second one."""
+    sides = []
+    for index, rows in ((0, True), (1, False)):
+        value, zero = convert(op, required(node, index), DType.INT32), node.input(index + 2)
+        if zero is not None:
+            zero = convert(op, zero, DType.INT32)
+            if rows and rank_of(node, zero) == 1 and rank_of(node, value) > 1:
+                zero = reshape(op, zero, (*sizes_of(node, zero), 1))
+            value = op.subtract(value, spread(op, node, zero, sizes_of(node, value)))
+        sides.append(value)
+    return matrix_product(op, node, *sides)
 
 
 @rule("", "Gemm")

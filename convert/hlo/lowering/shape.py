@@ -29,9 +29,11 @@ from .tools import (
     iota,
     join,
     like,
+    negative_counted,
     pad,
     pick,
     reshape,
+    result_sizes,
     scalar,
     sizes_of,
     spread,
@@ -163,6 +165,8 @@ def slice_(op: Builder, node: Node) -> Value:
     x = required(node, 0)
     have = sizes_of(node, x)
     axes = ints_of(node, 3, "axes")
+    if any(required(node, index).array() is None for index in (1, 2)):
+        return _moving_slice(op, node, x, axes)
     starts, ends = ints_of(node, 1, "starts"), ints_of(node, 2, "ends")
     steps = ints_of(node, 4, "steps")
     assert starts is not None and ends is not None
@@ -181,6 +185,19 @@ def slice_(op: Builder, node: Node) -> Value:
         dims[axis] = SliceDim(first, places[-1] + 1 if places else 0, step)
     x = cut_all(op, node, x, dims)
     return op.reverse(x, dimensions=tuple(sorted(back))) if back else x
+
+
+def _moving_slice(op: Builder, node: Node, x: Value, axes: list[int] | None) -> Value:
+    """Where it starts is known only when the model runs; how much it takes says the type of its result."""
+    have, starts, steps = sizes_of(node, x), required(node, 1), ints_of(node, 4, "steps")
+    if any(step != 1 for step in steps or ()):
+        raise Unsupported(node, "it starts where only the run tells, and its steps aren't 1")
+    places: list[Value] = [scalar(op, 0, dtype_of(node, starts))] * len(have)
+    for at, axis in enumerate(range(sizes_of(node, starts)[0]) if axes is None else axes):
+        axis = axis_of(node, axis, len(have))
+        place = reshape(op, cut(op, node, starts, 0, at, at + 1), ())
+        places[axis] = negative_counted(op, node, place, have[axis])
+    return op.call("dynamic-slice", x, *places, dynamic_slice_sizes=result_sizes(node))
 
 
 @rule("", "Pad")
