@@ -51,7 +51,7 @@ class Case:
 RIGHT, BY_EXECUTOR, LOOSE, NO_FORM = "right", "right*", "loose", "no form"
 WRONG, REFUSED, INVALID, CRASHED, CHECKER, NOT_RUN = "WRONG", "refused", "INVALID", "CRASHED", "CHECKER", "not run"
 DIED, HUNG, SKIPPED, NOT_ASKED = "DIED", "HUNG", "-", ""
-THEIRS = "theirs"  # OpenVINO computes another thing than its IR says, as our executor understands that
+THEIRS = "theirs"  # a runtime computes another thing than its file says, as our executor understands that
 GOOD = frozenset({RIGHT, BY_EXECUTOR, LOOSE, NO_FORM, NOT_ASKED})
 RTOL = {"bfloat16": 2e-2, "float16": 1e-3, "float32": 1e-5, "float64": 1e-10, "complex64": 1e-5, "complex128": 1e-10}
 
@@ -195,7 +195,7 @@ def onnx_stage(case: Case, folder: Path) -> Verdict:
     """HLO -> ONNX, which ONNX's checker must accept; run by ONNX Runtime, else by our executor."""
     path = _onnx(case, folder)
     try:
-        return compared(case, by_onnxruntime(path, case.feeds))
+        return _blamed(case, compared(case, by_onnxruntime(path, case.feeds)), path)
     except NotRun as error:
         verdict = compared(case, by_executor(to_hub(load(path)), case.feeds))
         kept = BY_EXECUTOR if verdict.verdict == RIGHT else verdict.verdict
@@ -226,7 +226,11 @@ def openvino_stage(case: Case, folder: Path) -> Verdict:
     path = folder / "model.xml"
     write(lower_graph(raised(case.text)), path)
     found, coarse = by_openvino(path, case.feeds)
-    verdict = compared(case, found, coarse)
+    return _blamed(case, compared(case, found, coarse), path)
+
+
+def _blamed(case: Case, verdict: Verdict, path: Path) -> Verdict:
+    """What is wrong in a runtime alone is its own fault: our executor reads the same file and is right."""
     if verdict.verdict == WRONG and compared(case, by_executor(to_hub(load(path)), case.feeds)).verdict == RIGHT:
         verdict.verdict = THEIRS
     return verdict

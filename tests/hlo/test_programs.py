@@ -16,12 +16,14 @@ from openvino_lowering.worker import Worker
 
 from .cases import case_of
 from .programs import PROGRAMS
-from .stages import GOOD, STAGES, asked, difference, judge
+from .stages import GOOD, STAGES, THEIRS, asked, difference, judge
 
 _SECONDS = 120
 _STAGES = ("text", "executor", "onnx")
 _MORE_STAGES = tuple(stage for stage in STAGES if stage != "openvino")  # which has faults of its own
 SAMPLE = sorted(np.random.default_rng(0).choice(sorted(PROGRAMS), 40, replace=False))
+
+FAULTS = {("arguments_special", "onnx"): "ONNX Runtime's ArgMax and ArgMin overlook a NaN that isn't the first element"}
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +38,9 @@ def _hold(name: str, stages: tuple[str, ...], worker: Worker, folder: Path) -> N
     for stage in stages:
         if asked(stage, case):
             verdict = worker.ask(stage, case, folder, timeout=_SECONDS)
+            if (name, stage) in FAULTS:
+                assert verdict.verdict == THEIRS, f"{stage}: {verdict.verdict}: {verdict.reason}"
+                continue
             assert verdict.verdict in GOOD, f"{stage}: {verdict.verdict}: {verdict.reason}"
 
 
