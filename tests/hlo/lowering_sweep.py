@@ -43,7 +43,7 @@ def fixed(cases: Iterable[Case]) -> Iterator[Case]:
             at
             for at, (info, value) in enumerate(zip(case.model.graph.input, inputs, strict=False))
             if at
-            and info.type.tensor_type.elem_type in _INTEGERS
+            and (info.type.tensor_type.elem_type in _INTEGERS or info.name == "scales")
             and isinstance(value, np.ndarray)
             and value.ndim <= 1
             and value.size <= 16

@@ -36,6 +36,7 @@ from . import (
     quantize,
     random,
     reduce,
+    resize,
     shape,
     signal,
 )
@@ -53,6 +54,7 @@ _RULES = combine(
     quantize.RULES,
     random.RULES,
     reduce.RULES,
+    resize.RULES,
     shape.RULES,
     signal.RULES,
 )
