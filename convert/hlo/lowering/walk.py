@@ -19,6 +19,7 @@ from ....passes.structure.slots import PruneSlots
 from ....passes.types import DType, TensorType
 from ... import folding
 from ...bodies import by_older, expanded
+from ...composites import composed
 from ..build import HLO
 from ..dialect import NAMES
 from ..infer import agree
@@ -60,6 +61,7 @@ _RULES = combine(
 )
 _OLDER: dict[tuple[str, str], int] = {
     ("", "Col2Im"): 17,
+    ("", "DeformConv"): 18,
     ("", "Det"): 10,
     ("", "GridSample"): 15,
     ("", "MelWeightMatrix"): 16,
@@ -143,7 +145,7 @@ def _without_rule(op: Builder, node: Node) -> list[Value]:
         return made
     graph = None
     if not node.regions:
-        graph = expanded(node)
+        graph = composed(node, op.rewriter.notes) or expanded(node)
         if graph is None and node.op in _OLDER:
             graph = by_older(node, _OLDER[node.op])
     if graph is None:

@@ -1,0 +1,157 @@
+"""ai.onnx.ml's linear models and support vector machines."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from ...passes.demands import required, size_of_axis
+from ...passes.errors import Unsupported
+from ...passes.graph import Node, Value
+from ...passes.rewrite import Builder, collect, rule
+from ...passes.types import DType
+from ...runtime.kernels.base import Attributes
+from ...runtime.kernels.ml import labels_of
+from .coupling import coupled
+from .tools import ML, as_floats, best_of, cast, named, numbers, rows_of, transformed
+
+
+def _product(op: Builder, rows: Value, weights: np.ndarray) -> Value:
+    """rows [n, features] times weights [models, features] -> [n, models]"""
+    return op.MatMul(rows, numbers(op, weights.T))
+
+
+def _features(node: Node, rows: Value) -> int:
+    width = size_of_axis(rows, 1)
+    if width is None:
+        raise Unsupported(node, "how many features there are is known at run time only")
+    return width
+
+
+def _linear(op: Builder, node: Node, attrs: Attributes, models: int = -1) -> tuple[Value, int]:
+    """The scores [rows, models], and how many models there are."""
+    rows = as_floats(op, node, rows_of(op, node, required(node, 0)))
+    weights = np.array(attrs.floats("coefficients"), np.float32)
+    offsets = attrs.floats("intercepts", ())
+    models = models if models > 0 else len(offsets) or len(weights) // _features(node, rows)
+    scores = _product(op, rows, weights.reshape(models, -1))
+    return op.Add(scores, numbers(op, offsets)) if offsets else scores, models
+
+
+@rule(ML, "LinearRegressor")
+def linear_regressor(op: Builder, node: Node) -> Value:
+    """LinearRegressor-1."""
+    attrs = Attributes(node)
+    scores, _ = _linear(op, node, attrs, attrs.int("targets"))
+    return transformed(op, node, scores, attrs.string("post_transform"))
+
+
+@rule(ML, "LinearClassifier")
+def linear_classifier(op: Builder, node: Node) -> list[Value]:
+    """LinearClassifier-1: the best class of each row and all scores. One model for two classes scores the second."""
+    attrs = Attributes(node)
+    labels, kind = labels_of(attrs, "classlabels_strings", "classlabels_ints"), attrs.string("post_transform")
+    scores, models = _linear(op, node, attrs)
+    if models == 1 and len(labels) == 2:
+        best = cast(op, node, op.Greater(op.Squeeze(scores, op.const([1])), numbers(op, 0)), DType.INT64)
+        other = op.Sub(numbers(op, 1), scores) if kind == "NONE" else op.Neg(scores)
+        scores = op.Concat(other, scores, axis=1)
+    else:
+        best = best_of(op, scores)
+    return [named(op, best, labels), transformed(op, node, scores, kind)]
+
+
+# support vectors -----------------------------------------------------------------------------------
+
+
+def _similarity(op: Builder, node: Node, attrs: Attributes, rows: Value, vectors: np.ndarray) -> Value:
+    """The kernel function of each row with each vector."""
+    gamma, offset, degree = attrs.floats("kernel_params", (0.0, 0.0, 3.0))
+    kind = attrs.string("kernel_type")
+    if kind == "RBF":
+        apart = op.Sub(op.Unsqueeze(rows, op.const([1])), numbers(op, vectors))
+        squares = op.ReduceSum(op.Mul(apart, apart), op.const([2]), keepdims=0)
+        return op.Exp(op.Mul(squares, numbers(op, -gamma)))
+    product = _product(op, rows, vectors)
+    if kind == "LINEAR":
+        return product
+    if kind not in ("POLY", "SIGMOID"):
+        raise Unsupported(node, f"kernel_type={kind!r} isn't known")
+    scaled = op.Add(op.Mul(product, numbers(op, gamma)), numbers(op, offset))
+    return op.Pow(scaled, numbers(op, degree)) if kind == "POLY" else op.Tanh(scaled)
+
+
+def _matrix(attrs: Attributes, name: str, columns: int) -> np.ndarray:
+    return np.array(attrs.floats(name, ())).reshape(-1, columns)
+
+
+@rule(ML, "SVMRegressor")
+def svm_regressor(op: Builder, node: Node) -> Value:
+    """SVMRegressor-1: without support vectors the coefficients are the one vector; `one_class` gives the sign alone."""
+    attrs, rows = Attributes(node), as_floats(op, node, required(node, 0))
+    weights = np.array(attrs.floats("coefficients"))[None, :]
+    count = attrs.int("n_supports", 0)
+    if count > 0:
+        vectors = _matrix(attrs, "support_vectors", len(attrs.floats("support_vectors")) // count)
+        scores = _product(op, _similarity(op, node, attrs, rows, vectors), weights)
+    else:
+        scores = _similarity(op, node, attrs, rows, weights)
+    scores = op.Add(scores, numbers(op, attrs.floats("rho")[0]))
+    if attrs.flag("one_class"):
+        scores = op.Where(op.Greater(scores, numbers(op, 0)), numbers(op, 1), numbers(op, -1))
+    return transformed(op, node, scores, attrs.string("post_transform"))
+
+
+@rule(ML, "SVMClassifier")
+def svm_classifier(op: Builder, node: Node) -> list[Value]:
+    """SVMClassifier-1: the class with most votes of the pairwise machines, and the classes' probabilities or the
+    machines' scores.
+
+    Two classes without probabilities: the negative score and the score. Without support vectors there is one vector
+    for each class.
+    """
+    attrs, rows = Attributes(node), as_floats(op, node, required(node, 0))
+    labels = attrs.strings("classlabels_strings", ()) or attrs.ints("classlabels_ints", ())
+    counts = attrs.ints("vectors_per_class", ())
+    slopes = attrs.floats("prob_a", ())
+    if not counts:
+        vectors = _matrix(attrs, "coefficients", len(attrs.floats("coefficients")) // len(labels))
+        scores = op.Add(_similarity(op, node, attrs, rows, vectors), numbers(op, attrs.floats("rho")[0]))
+        best = best_of(op, scores)
+    else:
+        pairs = _pairwise(op, node, attrs, rows, counts)
+        best = best_of(op, _votes(op, pairs, len(counts)))
+        if slopes:
+            scores = coupled(op, pairs, slopes, attrs.floats("prob_b"), len(counts))
+        else:
+            scores = op.Concat(op.Neg(pairs), pairs, axis=1) if len(counts) == 2 else pairs
+    return [named(op, best, labels), transformed(op, node, scores, attrs.string("post_transform"))]
+
+
+def _pairwise(op: Builder, node: Node, attrs: Attributes, rows: Value, counts: list[int]) -> Value:
+    """[rows, pairs of classes]: positive speaks for the first of the pair."""
+    ends = np.cumsum([0, *counts])
+    vectors = _matrix(attrs, "support_vectors", len(attrs.floats("support_vectors")) // int(ends[-1]))
+    weights = _matrix(attrs, "coefficients", len(vectors))
+    machines = list(itertools.combinations(range(len(counts)), 2))
+    table = np.zeros((len(machines), len(vectors)))
+    for row, (i, j) in zip(table, machines, strict=True):
+        first, second = slice(ends[i], ends[i + 1]), slice(ends[j], ends[j + 1])
+        row[first], row[second] = weights[j - 1, first], weights[i, second]
+    similar = _similarity(op, node, attrs, rows, vectors)
+    return op.Add(_product(op, similar, table), numbers(op, attrs.floats("rho")[: len(machines)]))
+
+
+def _votes(op: Builder, pairs: Value, classes: int) -> Value:
+    """[rows, classes]: how many machines spoke for each class."""
+    machines = list(itertools.combinations(range(classes), 2))
+    first, second = np.zeros((classes, len(machines))), np.zeros((classes, len(machines)))
+    for number, (i, j) in enumerate(machines):
+        first[i, number] = second[j, number] = 1
+    one, zero = numbers(op, 1), numbers(op, 0)
+    won = op.Where(op.Greater(pairs, zero), one, zero)
+    return op.Add(_product(op, won, first), _product(op, op.Sub(one, won), second))
+
+
+RULES = collect(globals())

@@ -1,0 +1,35 @@
+"""Which operators have such a form, and the hub graph of one of them."""
+
+from __future__ import annotations
+
+from ...passes.graph import Graph, Node
+from ...passes.hub import HUB
+from ...passes.infer import infer
+from ...passes.rewrite import Builder, Rewriter, combine, view
+from . import encoders, features, grams, models, training, trees
+
+_RULES = combine(encoders.RULES, features.RULES, grams.RULES, models.RULES, training.RULES, trees.RULES)
+
+
+def composed(node: Node, notes: list[str]) -> Graph | None:
+    """A hub graph of what stands for the node, its inputs the node's inputs that are there; None where there is none.
+
+    What the report should say is put into `notes`.
+
+    Raises:
+        Unsupported: there is such a form, but not for this node.
+        InvalidModel: an attribute is missing.
+    """
+    rules = _RULES.get(node.op)
+    if rules is None:
+        return None
+    graph = Graph("hub", node.op_type)
+    rewriter = Rewriter(HUB, {}, notes=notes)
+    rewriter.root = graph
+    op = Builder(rewriter, graph)
+    inputs = [None if value is None else op.input("x", value.type) for value in node.inputs]
+    made = rules[0](op, view(node, inputs))
+    assert made is not None
+    graph.outputs = list(made) if isinstance(made, list | tuple) else [made]
+    infer(graph)
+    return graph
