@@ -21,7 +21,7 @@ from .stages import GOOD, STAGES, THEIRS, asked, difference, judge
 _SECONDS = 120
 _STAGES = ("text", "executor", "onnx")
 _MORE_STAGES = tuple(stage for stage in STAGES if stage != "openvino")  # which has faults of its own
-SAMPLE = sorted(np.random.default_rng(0).choice(sorted(PROGRAMS), 40, replace=False))
+SAMPLE = sorted(np.random.default_rng(0).choice(sorted(PROGRAMS), 32, replace=False))
 
 FAULTS = {("arguments_special", "onnx"): "ONNX Runtime's ArgMax and ArgMin overlook a NaN that isn't the first element"}
 
