@@ -21,7 +21,8 @@ class _Step:
         self.op, self.node, self.dtype = op, node, dtype_of(node, like)
         self.attrs = Attributes(node)
         self.rate, self.count = (
-            op.Reshape(cast(op, node, required(node, index), DType.FLOAT64), op.const([])) for index in range(2)
+            op.Reshape(cast(op, node, required(node, index), DType.FLOAT64), op.const([], DType.INT64))
+            for index in range(2)
         )
         self.later = op.Greater(self.count, self.exact(0))
 

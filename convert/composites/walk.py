@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...passes.graph import Graph, Node
+from ...passes.graph import Graph, Node, Value
 from ...passes.hub import HUB
 from ...passes.infer import infer
 from ...passes.rewrite import Builder, Rewriter, combine, view
@@ -30,6 +30,6 @@ def composed(node: Node, notes: list[str]) -> Graph | None:
     inputs = [None if value is None else op.input("x", value.type) for value in node.inputs]
     made = rules[0](op, view(node, inputs))
     assert made is not None
-    graph.outputs = list(made) if isinstance(made, list | tuple) else [made]
+    graph.outputs = [made] if isinstance(made, Value) else list(made)
     infer(graph)
     return graph

@@ -86,7 +86,7 @@ def limits(graph: Graph) -> list[str]:
     made = [value for _, node in graph.walk() for value in node.outputs if isinstance(value.type, TensorType)]
     doubles = [value.name for value in made if value.name and value.tensor.dtype is DType.FLOAT64]
     wide = [value.name for value in (*graph.inputs, *graph.outputs) if value.tensor.dtype in _WIDE]
-    wide += [value.name for inner in graph.graphs() for value in inner.constants if _is_beyond(value)]
+    wide += [value.name for inner in graph.graphs() for value in inner.constants if is_beyond(value)]
     notes = []
     if doubles:
         notes.append(f"OpenVINO's CPU computes float64 in float32: {_listed(doubles)}")
@@ -95,7 +95,7 @@ def limits(graph: Graph) -> list[str]:
     return notes
 
 
-def _is_beyond(value: Value) -> bool:
+def is_beyond(value: Value) -> bool:
     """Whether a constant has integers that int32 doesn't hold. (The largest ones mean the end of an axis.)"""
     data = value.data
     if data is None or data.dtype not in _WIDE or not 0 < data.size <= 4096:

@@ -1,4 +1,4 @@
-"""Hub -> OpenVINO: operators without a rule of their own, by the function body that ONNX defines them with."""
+"""Hub -> OpenVINO: operators without a rule of their own, by what they are made of."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from ....passes.errors import Unsupported
 from ....passes.graph import Graph, Node, Value
 from ....passes.rewrite import Builder
 from ...bodies import by_older, expanded
+from ...composites import composed
+from .admission import is_beyond
 from .context import context_of
 
 _OLDER: dict[tuple[str, str], int] = {
@@ -35,13 +37,21 @@ def _by_older(node: Node) -> Graph | None:
         raise Unsupported(node, f"{refusal.reason}; it has no OpenVINO form") from None
 
 
+def _composed(op: Builder, node: Node) -> Graph | None:
+    """What the operator is composed of; all keys and values have to count."""
+    graph = composed(node, op.rewriter.notes)
+    if graph is not None and any(map(is_beyond, graph.constants)):
+        raise Unsupported(node, "integers that int32 doesn't hold, in which OpenVINO's CPU computes")
+    return graph
+
+
 def by_function(op: Builder, node: Node) -> list[Value]:
-    """The fallback: the function body inlined, or what the operator is made of under older opsets.
+    """The fallback: what the operator is composed of, its function body, or what it is made of under older opsets.
 
     Raises:
-        Unsupported: the operator has neither a rule nor a function body.
+        Unsupported: the operator has none of these.
     """
-    graph = None if node.regions else expanded(node) or _by_older(node)
+    graph = None if node.regions else _composed(op, node) or expanded(node) or _by_older(node)
     if graph is None:
         name = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
         raise Unsupported(node, f"{name} has no OpenVINO form")

@@ -10,6 +10,8 @@ from ....passes.demands import rank_of, required
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
+from ....runtime.kernels.base import text
+from .text import chosen, is_text
 from .tools import (
     axis_of,
     convert,
@@ -39,7 +41,10 @@ def _from_front(op: Builder, node: Node, positions: Value, size: Value) -> Value
 
 @rule("", "Gather")
 def gather(op: Builder, node: Node) -> Value:
-    return op.Gather(required(node, 0), required(node, 1), i64(op, node.attributes.get("axis", 0)), batch_dims=0)
+    data, places = required(node, 0), required(node, 1)
+    if is_text(data) and data.data is not None and data.rank == 1:
+        return chosen(op, node, places, [text(word) for word in data.data.numpy()])
+    return op.Gather(data, places, i64(op, node.attributes.get("axis", 0)), batch_dims=0)
 
 
 @rule("", "GatherElements")

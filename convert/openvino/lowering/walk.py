@@ -20,13 +20,10 @@ from . import (
     branches,
     cases,
     elementwise,
-    grams,
     image,
     index,
     integers,
     loops,
-    ml,
-    models,
     nn,
     norm,
     quantize,
@@ -36,8 +33,6 @@ from . import (
     shape,
     splitting,
     text,
-    training,
-    trees,
 )
 from .admission import check_types, limits, without_containers
 from .context import Context
@@ -54,13 +49,10 @@ _RULES = combine(
     cases.RULES,
     text.RULES,
     elementwise.RULES,
-    grams.RULES,
     image.RULES,
     index.RULES,
     integers.RULES,
     loops.RULES,
-    ml.RULES,
-    models.RULES,
     nn.RULES,
     norm.RULES,
     quantize.RULES,
@@ -69,8 +61,6 @@ _RULES = combine(
     reduce.RULES,
     shape.RULES,
     splitting.RULES,
-    training.RULES,
-    trees.RULES,
 )
 RULES = {key: [folded, *rules] for key, rules in _RULES.items()}
 """The rules by operator. What has none goes through its function body, where ONNX defines one."""
