@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....passes.demands import required
-from ....passes.errors import Unsupported
+from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Graph, Node, Value
 from ....passes.loop import DOMAIN as HUB
 from ....passes.rewrite import Builder, collect, rule
@@ -28,7 +28,10 @@ def _branch(op: Builder, name: str, node: Node, region: Graph) -> tuple[Graph, l
         arguments.append(value)
         handed.append((value, outside))
     graph = body.graph
-    graph.outputs = body.inline(region, arguments)
+    try:
+        graph.outputs = body.inline(region, arguments)
+    except InvalidModel as error:  # for these shapes it can't be taken, which HLO has no way to say
+        raise Unsupported(node, f"its branch {name} contradicts the shapes that it would be given: {error}") from None
     handed = [(value, outside) for value, outside in handed if graph.uses(value) or value in graph.outputs]
     graph.inputs = [value for value, _ in handed]
     return graph, [outside for _, outside in handed]

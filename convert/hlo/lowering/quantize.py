@@ -18,6 +18,7 @@ from .tools import (
     convert,
     cut,
     fill,
+    fold,
     limits,
     reshape,
     scalar,
@@ -65,6 +66,29 @@ def quantized(op: Builder, node: Node, x: Value, zero: Value | None, target: DTy
     return convert(op, convert(op, within, DType.INT32) if target.bits < 8 else within, target)
 
 
+def exactly_divided(op: Builder, a: Value, b: Value) -> Value:
+    """A quotient of which no bit may differ: XLA else multiplies by 1 / b where b is the same for all, and what is
+    rounded next comes out one off now and then. It doesn't look behind a barrier."""
+    return op.divide(a, op.call("opt-barrier", b))
+
+
+@rule("", "DynamicQuantizeLinear")
+def dynamic_quantize_linear(op: Builder, node: Node) -> list[Value]:
+    """Bytes for the range from the least element to the largest, 0 among them; the scale; the zero point."""
+    x = required(node, 0)
+    dtype, axes = dtype_of(node, x), list(range(len(sizes_of(node, x))))
+    zero, most = scalar(op, 0, dtype), scalar(op, 255, dtype)
+    low = op.minimum(fold(op, node, x, axes, "minimum"), zero)
+    high = op.maximum(fold(op, node, x, axes, "maximum"), zero)
+    scale = exactly_divided(op, op.subtract(high, low), most)
+    begin = op.subtract(zero, exactly_divided(op, low, scale))
+    point = op.call("round-nearest-even", op.clamp(zero, begin, most))
+    shape = sizes_of(node, x)
+    divided = exactly_divided(op, x, fill(op, scale, shape))
+    made = quantized(op, node, divided, fill(op, point, shape), DType.UINT8)
+    return [made, scale, convert(op, point, DType.UINT8)]
+
+
 @rule("", "QuantizeLinear")
 def quantize_linear(op: Builder, node: Node) -> Value:
     """Divided in the type of the scale, unless `precision` says in which."""
@@ -79,7 +103,7 @@ def quantize_linear(op: Builder, node: Node) -> Value:
     if zero is not None and zero.data is not None and not zero.data.numpy().any():
         zero = None
     laid = None if zero is None else _laid_out(op, node, convert(op, zero, DType.FLOAT32), shape)
-    return quantized(op, node, op.divide(convert(op, x, dtype), divisor), laid, target)
+    return quantized(op, node, exactly_divided(op, convert(op, x, dtype), divisor), laid, target)
 
 
 @rule("", "DequantizeLinear")

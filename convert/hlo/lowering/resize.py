@@ -31,7 +31,7 @@ def _places(mode: str, size: int, out: int, scale: float) -> np.ndarray:
         case "asymmetric":
             return at / scale
         case "align_corners":
-            return at * (size - 1) / (out - 1) if out > 1 else at * 0
+            return at * (size - 1) / (scale * size - 1) if out > 1 else at * 0
         case "pytorch_half_pixel" if out == 1:
             return at * 0
         case "half_pixel_symmetric":
