@@ -260,6 +260,8 @@ def _iota(op: Splitter, node: Node, parts: list[Any]) -> Pair:
 
 def _bilinear(op: Splitter, node: Node, parts: list[Any]) -> Pair:
     """`dot`, `convolution`: what is linear in both operands, four times."""
+    if not all(map(is_complex, (*node.inputs, *node.outputs))):
+        raise Unsupported(node, "a product of complex and real numbers")
     x, y = parts
 
     def product(a: Value, b: Value) -> Value:

@@ -417,7 +417,9 @@ def sizes_of(value: Value) -> tuple[int, ...]:
 
 
 def _data(number: int, dtype: DType) -> TensorData:
-    return TensorData.of(np.asarray(number).astype(dtype.numpy), dtype)
+    """A number of a type, wrapped round where it is none of the type's."""
+    low, high = limits(dtype)
+    return TensorData.of(np.asarray((number - low) % (high - low + 1) + low, dtype.numpy), dtype)
 
 
 def _used(graph: Graph) -> set[Value]:
