@@ -130,6 +130,11 @@ _CASES: dict[str, tuple[Make, tuple[np.ndarray, ...], Any]] = {
         (i32(127, 128, -129, 256),),
         np.array([127, -128, 127, 0], np.int8),
     ),
+    "floats become bytes as integers do": (
+        lambda op, x: op.Cast(x, to=to(DType.UINT8)),
+        (f32(-1, 256.5, 255, 2),),
+        np.array([255, 0, 255, 2], np.uint8),
+    ),
     "floats are cut": (lambda op, x: op.Cast(x, to=to(DType.INT32)), (f32(1.9, -1.9, 0.5),), i32(1, -1, 0)),
     "float8 stops at its largest": (
         lambda op, x: op.Cast(x, to=to(DType.FLOAT8E4M3FN)),

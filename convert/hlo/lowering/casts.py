@@ -12,6 +12,9 @@ from ..dialect import NAMES
 from .tools import Results, compare, convert, flag, largest, like, result_sizes, scalar, word
 
 _SATURATED = frozenset([DType.FLOAT8E4M3FN, DType.FLOAT8E4M3FNUZ, DType.FLOAT8E5M2, DType.FLOAT8E5M2FNUZ])
+_NARROW = (DType.INT2, DType.UINT2, DType.INT4, DType.UINT4, DType.INT8, DType.UINT8, DType.INT16, DType.UINT16)
+_CUT = {**dict.fromkeys(_NARROW, DType.INT32), DType.UINT32: DType.INT64}
+"""Through what floats become integers: ONNX leaves open what is out of range; runtimes keep the lowest bits of this."""
 
 
 @rule("", "Cast")
@@ -40,8 +43,8 @@ def cast_to(op: Builder, node: Node, x: Value, target: DType) -> Value:
         x = saturated(op, node, x, target)
         if source.is_float:  # it has no NaN
             x = op.select(compare(op, x, x, "NE"), like(op, node, 0, x), x)
-    if source.is_float and target.is_integer and target.bits < 8:
-        x = convert(op, x, DType.INT32)  # of which the lowest bits are taken
+    if source.is_float and target in _CUT:
+        x = convert(op, x, _CUT[target])
     return convert(op, x, target)
 
 
