@@ -10,7 +10,7 @@ from ...passes.rewrite import Builder, collect, rule
 from ...passes.types import DType
 from ...runtime.kernels.base import Attributes
 from ...runtime.kernels.trees import AGGREGATES, LEAF, MODES, TRANSFORMS, Forest, either, flat_forest, forest
-from .tools import ML, best_of, cast, named, numbers, transformed, working
+from .tools import ML, any_of, best_of, cast, named, numbers, transformed, working
 
 _COMPARE = {
     "BRANCH_LEQ": "LessOrEqual",
@@ -86,14 +86,7 @@ class _Walk:
         for node, content in members.items():
             table[node, : len(content)] = content
         same = op.Equal(op.Unsqueeze(values, op.const([2])), self.at(numbers(op, table, self._dtype), place))
-        return _any(op, same, 2)
-
-
-def _any(op: Builder, values: Value, axis: int) -> Value:
-    """Whether anything along an axis is true."""
-    counted = op.Where(values, numbers(op, 1, DType.INT32), numbers(op, 0, DType.INT32))
-    most = op.ReduceMax(counted, op.const([axis]), keepdims=0)
-    return op.Greater(most, numbers(op, 0, DType.INT32))
+        return any_of(op, same, 2)
 
 
 def _scores(op: Builder, node: Node, trees: Forest, targets: int, aggregate: str) -> tuple[Value, Value | None]:
@@ -116,7 +109,7 @@ def _scores(op: Builder, node: Node, trees: Forest, targets: int, aggregate: str
         scores = op.Div(scores, numbers(op, len(trees.roots), dtype))
     if voted[trees.modes == LEAF].all():
         return scores, None
-    heard = _any(op, walk.at(op.const(voted), place), 1)
+    heard = any_of(op, walk.at(op.const(voted), place), 1)
     return (op.Where(heard, scores, numbers(op, 0, dtype)) if aggregate in ("MIN", "MAX") else scores), heard
 
 

@@ -6,9 +6,10 @@ from ...passes.graph import Graph, Node, Value
 from ...passes.hub import HUB
 from ...passes.infer import infer
 from ...passes.rewrite import Builder, Rewriter, combine, view
-from . import encoders, features, grams, models, training, trees
+from . import attention, encoders, features, grams, maxima, models, training, trees
 
-_RULES = combine(encoders.RULES, features.RULES, grams.RULES, models.RULES, training.RULES, trees.RULES)
+_FAMILIES = (attention, encoders, features, grams, maxima, models, training, trees)
+_RULES = combine(*(family.RULES for family in _FAMILIES))
 
 
 def composed(node: Node, notes: list[str]) -> Graph | None:
@@ -24,7 +25,7 @@ def composed(node: Node, notes: list[str]) -> Graph | None:
     if rules is None:
         return None
     graph = Graph("hub", node.op_type)
-    rewriter = Rewriter(HUB, {}, notes=notes)
+    rewriter = Rewriter(HUB, {}, fallback=lambda op, node: op.copy(node), notes=notes)
     rewriter.root = graph
     op = Builder(rewriter, graph)
     inputs = [None if value is None else op.input("x", value.type) for value in node.inputs]

@@ -143,9 +143,9 @@ def _without_rule(op: Builder, node: Node) -> list[Value]:
     made = folded(op, node)
     if made is not None:
         return made
-    graph = None
-    if not node.regions:
-        graph = composed(node, op.rewriter.notes) or expanded(node)
+    graph = composed(node, op.rewriter.notes)
+    if graph is None and not node.regions:
+        graph = expanded(node)
         if graph is None and node.op in _OLDER:
             graph = by_older(node, _OLDER[node.op])
     if graph is None:

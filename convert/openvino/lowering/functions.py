@@ -51,7 +51,9 @@ def by_function(op: Builder, node: Node) -> list[Value]:
     Raises:
         Unsupported: the operator has none of these.
     """
-    graph = None if node.regions else _composed(op, node) or expanded(node) or _by_older(node)
+    graph = _composed(op, node)
+    if graph is None and not node.regions:
+        graph = expanded(node) or _by_older(node)
     if graph is None:
         name = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
         raise Unsupported(node, f"{name} has no OpenVINO form")

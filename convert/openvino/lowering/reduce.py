@@ -204,21 +204,6 @@ def _top(op: Builder, node: Node, data: Value, axis: int, largest: bool) -> Valu
     )[1]
 
 
-@rule("", "Hardmax")
-def hardmax(op: Builder, node: Node) -> Value:
-    data = required(node, 0)
-    rank = rank_of(node, data)
-    if rank == 0:
-        return number(op, node, 1, data)
-    axis = axis_of(node, node.attributes.get("axis", -1), rank)
-    first = _top(op, node, data, axis, True)
-    shape = [1] * rank
-    shape[axis] = -1
-    positions = op.Reshape(range_of(op, size_of(op, node, data, axis)), i64(op, shape), special_zero=False)
-    one, zero = number(op, node, 1, data), number(op, node, 0, data)
-    return op.Select(op.Equal(positions, first), one, zero)
-
-
 @rule("", "ArgMax", "ArgMin")
 def arg_extreme(op: Builder, node: Node) -> Value:
     """TopK with k = 1; the last of equals is the first from behind."""

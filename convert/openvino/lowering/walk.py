@@ -16,7 +16,6 @@ from ..interface import put_notes
 from ..names import add_aliases, align_results, name_anew
 from ..origin import ORIGIN
 from . import (
-    attention,
     branches,
     cases,
     elementwise,
@@ -44,7 +43,6 @@ from .restore import restore
 from .states import assign_variables, read_variables
 
 _RULES = combine(
-    attention.RULES,
     branches.RULES,
     cases.RULES,
     text.RULES,
