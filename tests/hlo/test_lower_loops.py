@@ -11,8 +11,9 @@ from backedge.convert.hlo.lowering import lower_graph
 from backedge.convert.hlo.write import to_text
 from backedge.passes.errors import Unsupported
 from backedge.passes.graph import Graph, Value
+from backedge.passes.hub import HUB
 from backedge.passes.loop import Captured, Carried, Condition, Iteration, Sliced, Slot, Stacked
-from backedge.passes.rewrite import Builder
+from backedge.passes.rewrite import Builder, Rewriter
 from backedge.passes.types import DType, tensor
 from openvino_lowering.hub import Model, boolean, f32, i64
 
@@ -84,6 +85,14 @@ def test_stacks_of_a_loop_that_may_end_before_have_the_size_they_get(xla: Xla, s
     np.testing.assert_array_equal(last, f32([1, 5]) + passes)
     np.testing.assert_array_equal(stack, rows)
     np.testing.assert_array_equal(back, rows[::-1].T)
+
+
+def test_what_is_done_element_by_element_keeps_the_size(xla: Xla) -> None:
+    graph = counting(5, Stacked(), stop=11.0)
+    b = Builder(Rewriter(HUB, {}), graph)
+    graph.outputs = [b.Add(b.Neg(graph.outputs[1]), graph.outputs[1])]
+    ((found,),) = xla.lowered(graph, {"x": f32([1, 5])})
+    assert found.tolist() == [[0, 0]] * 3
 
 
 def test_a_loop_that_certainly_does_not_run_is_none() -> None:

@@ -178,7 +178,9 @@ def joint(node: Node, values: Sequence[Value]) -> Sizes:
 
 
 def aligned(op: Builder, node: Node, values: Sequence[Value]) -> list[Value]:
-    """Values of one shape, by NumPy's broadcasting."""
+    """Values of one shape, by NumPy's broadcasting. Bounded sizes are only taken where all have the same."""
+    if len({value.tensor.shape for value in values}) == 1:
+        return list(values)
     shape = joint(node, values)
     return [spread(op, node, value, shape) for value in values]
 
