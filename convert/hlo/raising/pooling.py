@@ -27,11 +27,11 @@ from ..dialect import DOMAIN
 from ..infer_tools import windows as window_of
 from ..text.tree import WindowDim
 from .bodies import applied, computation, monoid
-from .reducers import for_sums, is_neutral, lowest, reduced
+from .reducers import for_sums, highest, is_neutral, lowest, reduced
 from .support import Results, cast, dtype_of, given, shape_of
 from .typed import narrowed
 from .views import WIDE, reshaped, spread, transposed
-from .windows import count, gathered, inner_axes, is_whole, padded, present, sliding
+from .windows import count, gathered, inner_axes, is_whole, padded, present, seen, sliding
 
 _CARRIERS: dict[DType, DType] = {
     DType.BOOL: DType.UINT8,
@@ -125,18 +125,21 @@ def _pooled(
         carrier = DType.FLOAT32
     wide = cast(op, cast(op, value, dtype), carrier)
     if kind == "maximum":
-        return narrowed(op, _largest(op, node, wide, window), dtype)
-    return narrowed(op, op.Neg(_largest(op, node, op.Neg(wide), window)), dtype)
+        return narrowed(op, _largest(op, node, wide, window, lowest(dtype)), dtype)
+    return narrowed(op, op.Neg(_largest(op, node, op.Neg(wide), window, -highest(dtype))), dtype)
 
 
-def _largest(op: Builder, node: Node, value: Value, window: Sequence[WindowDim]) -> Value:
+def _largest(op: Builder, node: Node, value: Value, window: Sequence[WindowDim], least: float) -> Value:
+    """The largest element of each window, `least` where it sees none."""
     image = _image(op, node, value, window)
     dims, x = image.window, image.value
     pads = [dim.low for dim in dims] + [dim.high for dim in dims]
     inside = all(0 <= pad < dim.size for dim, pad in zip([*dims, *dims], pads, strict=True))
-    if not inside:  # ONNX Runtime wants every pad to be smaller than the window
-        kind = dtype_of(node, x)
-        x = padded(op, x, [(0, 0), (0, 0), *((dim.low, dim.high) for dim in dims)], op.const(lowest(kind), kind))
+    spatial = shape_of(node, x)[2:]
+    if not inside or not all(seen(size, dim)[1].any(axis=1).all() for size, dim in zip(spatial, dims, strict=True)):
+        # ONNX Runtime wants every pad to be smaller than the window, and finds its own number where there is none
+        item = op.const(least, dtype_of(node, x))
+        x, inside = padded(op, x, [(0, 0), (0, 0), *((dim.low, dim.high) for dim in dims)], item), False
     made = op.MaxPool(x, pads=pads if inside and any(pads) else None, **sliding(dims))
     return image.back(op, made)
 
