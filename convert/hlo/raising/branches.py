@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ....passes.errors import InvalidModel
+from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Graph, Node, Value
+from ....passes.protos import ENUMS, enum_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .support import given
+from .support import CallsHost, given
 
 
 @rule(DOMAIN, "conditional")
@@ -67,20 +68,45 @@ def _choose(
     else:
         test = op.Equal(chooser, op.const(number, chooser.tensor.dtype))
         then, others = branches[0], list(branches[1:])
-    captured = list(dict.fromkeys(value for _, values in (then, *others) for value in values))
-    if len(others) > 1:
-        captured = list(dict.fromkeys([chooser, *captured]))
-    regions: list[Graph] = []
+    captured = [chooser] if len(others) > 1 else []
+    captured = list(dict.fromkeys(captured + [value for _, values in (then, *others) for value in values]))
+    made: dict[str, Graph] = {}
+    refused: dict[str, CallsHost] = {}
     for name, group in (("then", [then]), ("else", others)):
         inner = op.region(name)
         twins = {value: inner.input(value.name, value.type) for value in captured}
         inside = [(region, [twins[value] for value in values]) for region, values in group]
-        if len(inside) > 1:
-            inner.graph.outputs = list(_choose(inner, twins[chooser], number + 1, inside, outputs))
-        else:
-            inner.graph.outputs = inner.inline(*inside[0])
-        regions.append(inner.graph)
-    return op.branch(test, captured, *regions, types=[value.type for value in outputs])
+        try:
+            results = _choose(inner, twins[chooser], number + 1, inside, outputs) if len(inside) > 1 else None
+            inner.graph.outputs = list(inner.inline(*inside[0]) if results is None else results)
+            made[name] = inner.graph
+        except CallsHost as refusal:
+            refused[name] = refusal
+    if len(refused) == 2:
+        raise refused["then"]
+    for name, refusal in refused.items():
+        op.rewriter.notes.append(f"{refusal}; where it would be called, the model fails")
+        captured.append(test)
+        inner = op.region(name)
+        twins = {value: inner.input(value.name, value.type) for value in captured}
+        inner.graph.outputs = _failing(inner, twins[test], name == "then", outputs)
+        made["else" if name == "then" else "then"].add_input(op.rewriter.names.fresh(test.name), test.type)
+        made[name] = inner.graph
+    return op.branch(test, captured, made["then"], made["else"], types=[value.type for value in outputs])
+
+
+def _failing(op: Builder, test: Value, taken: bool, outputs: Sequence[Value]) -> list[Value]:
+    """Results that can't be computed where the test is as `taken`: two numbers are no scalar."""
+    holds = op.Reshape(op.Not(test) if taken else test, op.const([1]))
+    count = op.Where(holds, op.const([1]), op.const([2]))
+    one = op.Reshape(op.Tile(op.Cast(holds, to=ENUMS[DType.INT64]), count), op.const([], DType.INT64))
+    found: list[Value] = []
+    for value in outputs:
+        dtype, shape = value.tensor.dtype, value.tensor.static_shape
+        if dtype is None or shape is None:
+            raise Unsupported(f"value {value.name!r}", "of a branch that calls Python, its size isn't known")
+        found.append(op.Expand(op.Cast(one, to=enum_of(dtype, value.name)), op.const(list(shape), DType.INT64)))
+    return found
 
 
 RULES = collect(globals())

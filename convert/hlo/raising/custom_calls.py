@@ -8,7 +8,7 @@ from ....passes.rewrite import Builder, collect, rule
 from ..dialect import DOMAIN
 from .lapack import routine
 from .sort import topk_call
-from .support import Results, given
+from .support import CallsHost, Results, given
 
 _ANNOTATIONS = frozenset(
     """
@@ -17,6 +17,14 @@ _ANNOTATIONS = frozenset(
     """.split()  # noqa: SIM905
 )
 """Targets that say where a value is to be, and leave it as it is."""
+
+_HOST = frozenset(
+    [
+        "xla_ffi_partitioned_python_cpu_callback",
+        "xla_ffi_python_cpu_callback",
+        "xla_python_cpu_callback",
+    ]
+)
 
 _UNARY = {
     name: op_type
@@ -37,6 +45,8 @@ def custom_call(op: Builder, node: Node) -> Results:
         return [op.Identity(given(node, index)) for index in range(len(node.outputs))]
     if target in _UNARY:
         return op.call(_UNARY[target], given(node, 0))
+    if target in _HOST:
+        raise CallsHost(node, f"{target} calls Python")
     if target == "TopK":
         return topk_call(op, node)
     found = routine(op, node, target)

@@ -12,6 +12,14 @@ from ....passes.protos import enum_of
 from ....passes.rewrite import Builder
 from ....passes.types import DType
 
+
+class CallsHost(Unsupported):
+    """An instruction calls a function of the Python process that traced the model, which no file holds.
+
+    JAX's checked errors are such calls, in branches that are taken where something went wrong.
+    """
+
+
 Results = Value | Sequence[Value] | None
 
 MOST_FOLDED = 64  # elements of a constant that is cast right away
