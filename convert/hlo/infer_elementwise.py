@@ -44,10 +44,8 @@ _UNARY: dict[str, str] = {
     "pifc": "copy",
 }
 _BINARY: dict[str, str] = {
-    "pifc": "add multiply",
-    "ifc": "subtract divide power",
-    "if": "remainder",
-    "pif": "maximum minimum",
+    "pifc": "add maximum minimum multiply",
+    "ifc": "subtract divide power remainder",
     "pi": "and or xor",
     "i": "mulhi shift-left shift-right-arithmetic shift-right-logical",
     "fc": "atan2",
@@ -144,7 +142,6 @@ def _select(node: Node) -> Found:
 def _clamp(node: Node) -> Found:
     arity(node, 3)
     dtype, shape = operand(node, 1)
-    _takes(node, dtype, "pif")
     _alike(node, [(dtype, shape), *(end for end in operands(node) if end[1] or end[0] is not dtype)])
     return [TensorType(dtype, shape)]
 

@@ -160,7 +160,7 @@ _WRONG = {
     "sine(n)": "it takes no s32",
     "not(x)": "it takes no f32",
     "compare(c, c), direction=LT": "no order",
-    "compare(x, x), direction=XX": "direction",
+    "compare(x, x), direction=XX": "EQ, NE, GE, GT, LE or LT expected",
     "select(x, x, x)": "operand 0 is f32, not pred",
     "select(mask, y, y)": "chooses by",
     "clamp(y, x, y)": "differ",
