@@ -15,6 +15,7 @@ from .tools import (
     Sizes,
     axis_of,
     broadcast,
+    compare,
     convert,
     cut,
     fill,
@@ -74,13 +75,18 @@ def exactly_divided(op: Builder, a: Value, b: Value) -> Value:
 
 @rule("", "DynamicQuantizeLinear")
 def dynamic_quantize_linear(op: Builder, node: Node) -> list[Value]:
-    """Bytes for the range from the least element to the largest, 0 among them; the scale; the zero point."""
+    """Bytes for the range from the least element to the largest, 0 among them; the scale; the zero point.
+
+    Nothing but zeros has the range 1, not to divide by 0.
+    """
     x = required(node, 0)
     dtype, axes = dtype_of(node, x), list(range(len(sizes_of(node, x))))
     zero, most = scalar(op, 0, dtype), scalar(op, 255, dtype)
     low = op.minimum(fold(op, node, x, axes, "minimum"), zero)
     high = op.maximum(fold(op, node, x, axes, "maximum"), zero)
-    scale = exactly_divided(op, op.subtract(high, low), most)
+    span = op.subtract(high, low)
+    span = op.select(compare(op, span, zero, "EQ"), scalar(op, 1, dtype), span)
+    scale = exactly_divided(op, span, most)
     begin = op.subtract(zero, exactly_divided(op, low, scale))
     point = op.call("round-nearest-even", op.clamp(zero, begin, most))
     shape = sizes_of(node, x)
@@ -173,7 +179,7 @@ def _scaled(op: Builder, node: Node, total: Value, first: Value, second: Value, 
     up, more, down = (
         spread(op, node, reshape(op, value, ()) if sizes_of(node, value) == (1,) else value, shape) for value in numbers
     )
-    return op.multiply(convert(op, total, dtype), op.divide(op.multiply(up, more), down))
+    return op.multiply(convert(op, total, dtype), exactly_divided(op, op.multiply(up, more), down))
 
 
 @rule("", "QLinearMatMul")
