@@ -6,9 +6,9 @@ from ...passes.graph import Graph, Node, Value
 from ...passes.hub import HUB
 from ...passes.infer import infer
 from ...passes.rewrite import Builder, Rewriter, combine, view
-from . import attention, encoders, features, grams, maxima, models, training, trees
+from . import attention, draws, encoders, features, grams, maxima, models, training, trees
 
-_FAMILIES = (attention, encoders, features, grams, maxima, models, training, trees)
+_FAMILIES = (attention, draws, encoders, features, grams, maxima, models, training, trees)
 _RULES = combine(*(family.RULES for family in _FAMILIES))
 
 
