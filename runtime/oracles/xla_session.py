@@ -37,11 +37,14 @@ _SETTINGS = [
     ("xla_allow_excess_precision", False),
     ("xla_cpu_enable_fast_math", False),
     ("xla_cpu_enable_fast_min_max", False),
+    # it takes a loop from -2 by steps of 2 while below 1, or down from 5 while at least 4, for one pass
+    ("xla_disable_hlo_passes", "simplify-while-loops"),
 ]
 _X86 = ("x86_64", "AMD64")
 RANDOM = "rng draws other numbers every time"
 _RANDOM = re.compile(r" (rng|rng-get-and-update-state)\(")
 _HOST = re.compile(r" ((?:infeed|outfeed|send|recv)(?:-done)?)\(")
+_PYTHON = re.compile(r'custom_call_target="xla_(?:ffi_(?:partitioned_)?)?python_cpu_callback"')
 _REPLICAS = re.compile(r"\breplica_count=(?!1\b)\d+|\breplica_groups=(?:\{\{\d+,|\[\d+,(?!1\b)\d+\]<=)")
 _PARAMETER = re.compile(r"^\s*(?:ROOT )?%?([^\s=]+) = [^\"\n]* parameter\((\d+)\)", re.MULTILINE)
 
@@ -172,6 +175,8 @@ def refuse(text: str) -> None:
     plain = without_strings(text)
     if host := _HOST.search(plain):
         raise Unsupported(host[1], "there is no host at the other end")
+    if _PYTHON.search(text):
+        raise Unsupported("custom-call", "it calls a function of the Python process that traced the model")
     if replicas := _REPLICAS.search(plain):
         raise Unsupported("module", f"it is for several replicas ({replicas[0]}), and one is run")
 
