@@ -19,13 +19,13 @@ def dft(op: Builder, node: Node) -> Value:
     dtype, sizes = dtype_of(node, x), sizes_of(node, x)
     if len(sizes) < 2 or sizes[-1] not in (1, 2):
         raise InvalidModel(f"{node!r}: {x.type} holds neither real nor complex numbers")
-    axis = axis_of(node, (ints_of(node, 2, "its axis") or [-2])[0], len(sizes))
+    axis = axis_of(node, (ints_of(node, 2, "axis") or [-2])[0], len(sizes))
     if axis == len(sizes) - 1:
         raise InvalidModel(f"{node!r}: its axis is that of the parts of a number")
     inverse, half = flag(node, "inverse"), flag(node, "onesided")
     if half and sizes[-1] != 1 + inverse:
         raise InvalidModel(f"{node!r}: half a spectrum is taken of real numbers, or made real again")
-    length = (ints_of(node, 1, "its length") or [2 * (sizes[axis] - 1) if half and inverse else sizes[axis]])[0]
+    length = (ints_of(node, 1, "length") or [2 * (sizes[axis] - 1) if half and inverse else sizes[axis]])[0]
     if length < 1:
         raise InvalidModel(f"{node!r}: a transform of {length} numbers")
     kind = dtype if dtype in _COMPLEX else DType.FLOAT32
