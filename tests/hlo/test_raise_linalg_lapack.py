@@ -59,7 +59,8 @@ def test_squares(shape: Sequence[int], dtype: str) -> None:
     """potrf, trsm, gehrd, sytrd."""
 
     def all_of(a: Any, b: Any, s: Any) -> Any:
-        return jnp.linalg.cholesky(s), jnp.linalg.solve(a, b), lax.linalg.hessenberg(a), lax.linalg.tridiagonal(s)
+        sides = [lax.linalg.tridiagonal(s, lower=lower) for lower in (True, False)]
+        return jnp.linalg.cholesky(s), jnp.linalg.solve(a, b), lax.linalg.hessenberg(a), sides
 
     a = draw(shape, dtype) + shape[-1] * np.eye(shape[-1], dtype=dtype)
     right = draw((*shape[:-1], 2), dtype, 1)
@@ -74,6 +75,16 @@ def test_tridiagonal_systems(batch: tuple[int, ...], size: int, dtype: str) -> N
     middle = draw((*batch, size), dtype, 3) * np.asarray(0.3, dtype)
     right = draw((*batch, size, 2), dtype, 4)
     check_jax(lax.linalg.tridiagonal_solve, lower, middle, upper, right, tolerance=TOLERANCES[dtype])
+
+
+def test_reflections_of_small_numbers() -> None:
+    """Their squares are 0 in float32."""
+    a = draw((4, 3), "float32")
+    a[:, 1] *= 1e-25
+    a[2:, 0] *= 1e-30
+    near = Tolerance(rtol=2e-4, atol=1e-32, zeros=False)
+    check_jax(lambda a: jnp.linalg.qr(a, mode="raw"), a[:, 1:2], tolerance=near)
+    check_jax(lambda a: jnp.abs(jnp.linalg.qr(a)[1]), a, tolerance=near)
 
 
 SINGULAR = np.array([[1, 2, 3], [2, 4, 6], [0, 0, 1]], np.float32)
@@ -174,7 +185,7 @@ def test_what_is_no_number_gives_none() -> None:
 # what has no form --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("target", ["lapack_sgeev_ffi", "lapack_sgees_ffi", "mystery", "lapack_spotrf"])
+@pytest.mark.parametrize("target", ["lapack_sggev_ffi", "lapack_qgeev_ffi", "mystery", "lapack_spotrf"])
 def test_unknown_targets_are_refused_by_name(target: str) -> None:
     text = single("custom-call", ["f32[2,2]"], "f32[2,2]", f'custom_call_target="{target}"')
     with pytest.raises(Unsupported, match=f"custom call to '{target}'"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,11 @@ def sizes(x: Number) -> tuple[tuple[int, ...], int, int]:
     *batch, columns = shape
     rows = batch.pop() if batch else 1
     return tuple(batch), rows, columns
+
+
+def epsilon(x: Number) -> float:
+    """The distance of 1 from the next number of its type."""
+    return float(np.finfo((x[0].tensor.dtype or DType.FLOAT32).numpy).eps)
 
 
 class Algebra:
@@ -100,6 +106,19 @@ class Algebra:
         """A real value as a number like another."""
         return (re,) if len(like) == 1 else (re, self.op.Mul(re, self.scalar(0.0, like)))
 
+    def of_size_one(self, x: Number) -> tuple[Number, Value]:
+        """(matrices whose largest element is about 1, so that squares are neither lost nor infinite; the factor back).
+
+        The factor (batch ..., 1, 1) is a power of 2: no digit is lost.
+        """
+        op, most = self.op, 120 if x[0].tensor.dtype is DType.FLOAT32 else 1000
+        size = op.ReduceMax(self.weight(x), op.const([-2, -1]), keepdims=1)
+        size = op.Where(op.Equal(size, self.scalar(0.0, x)), self.scalar(1.0, x), size)
+        exponent = op.Floor(op.Mul(op.Log(size), self.scalar(1 / math.log(2), x)))
+        exponent = op.Min(op.Max(exponent, self.scalar(-most, x)), self.scalar(most, x))
+        factor = op.Pow(self.scalar(2.0, x), exponent)
+        return self.over(x, factor), factor
+
     # shapes and places ---------------------------------------------------------------------------
 
     def scalar(self, number: float, like: Number) -> Value:
@@ -117,6 +136,11 @@ class Algebra:
     def transposed(self, x: Number) -> Number:
         rank = x[0].rank or 0
         return self.each("Transpose", x, perm=[*range(rank - 2), rank - 1, rank - 2])
+
+    def flipped(self, x: Number, axes: tuple[int, ...] = (-1,)) -> Number:
+        """The other way round along these dimensions."""
+        last, before = [-1] * len(axes), [-(2**31)] * len(axes)
+        return self.each("Slice", x, *(self.op.const(list(places)) for places in (last, before, axes, last)))
 
     def column(self, x: Number) -> Number:
         """Vectors as matrices of one column."""

@@ -13,7 +13,7 @@ from .repeat import Made, Pass, repeat
 from .support import cast
 
 
-def _reflector(op: Builder, column: Number, place: Value, size: int) -> tuple[Number, Number, Value]:
+def reflector(op: Builder, column: Number, place: Value, size: int) -> tuple[Number, Number, Value]:
     """(v, tau, beta) of the reflection that leaves beta, a real number, of a column's elements from `place` on.
 
     Args:
@@ -27,17 +27,21 @@ def _reflector(op: Builder, column: Number, place: Value, size: int) -> tuple[Nu
     m, down = Algebra(op), op.const([-2])
     rows = op.const([[row] for row in range(size)])
     zero, one = m.scalar(0.0, column), m.scalar(1.0, column)
+    nothing = tuple(zero for _ in column)
+    column = m.where(op.Less(rows, place), nothing, column)
+    size_of = op.ReduceMax(m.weight(column), down, keepdims=1)
+    column = m.over(column, op.Where(op.Equal(size_of, zero), one, size_of))  # or squares of small numbers were lost
     alpha = m.at(column, op.Unsqueeze(place, op.const([0])), axis=-2)
-    tail = m.where(op.Greater(rows, place), column, tuple(zero for _ in column))
+    tail = m.where(op.Greater(rows, place), column, nothing)
     beside = op.Concat(*tail, alpha[1], axis=-2) if len(alpha) == 2 else tail[0]
     done = op.Equal(op.ReduceL1(beside, down, keepdims=1), zero)
     length = op.ReduceL2(op.Concat(alpha[0], beside, axis=-2), down, keepdims=1)
     beta = op.Where(op.Less(alpha[0], zero), length, op.Neg(length))
-    tau = m.where(done, tuple(zero for _ in alpha), m.over(m.subtract(m.real(beta, alpha), alpha), beta))
+    tau = m.where(done, nothing, m.over(m.subtract(m.real(beta, alpha), alpha), beta))
     apart = m.where(done, m.real(one, alpha), m.subtract(alpha, m.real(beta, alpha)))
     v = m.product(tail, m.quotient(m.real(one, alpha), apart))
     v = (op.Where(op.Equal(rows, place), one, v[0]), *v[1:])
-    return v, tau, op.Where(done, alpha[0], beta)
+    return v, tau, op.Mul(op.Where(done, alpha[0], beta), size_of)
 
 
 def _reflected(op: Builder, work: Number, k: Value, place: Value, both_sides: bool = False) -> tuple[Number, Number]:
@@ -48,7 +52,7 @@ def _reflected(op: Builder, work: Number, k: Value, place: Value, both_sides: bo
     m = Algebra(op)
     _, rows, columns = sizes(work)
     column = m.at(work, op.Unsqueeze(k, op.const([0])))
-    v, tau, beta = _reflector(op, column, place, rows)
+    v, tau, beta = reflector(op, column, place, rows)
     across, down = op.const(list(range(columns))), op.const([[row] for row in range(rows)])
     line = m.product(m.conjugate(tau), m.matmul(m.adjoint(v), work))
     line = m.where(op.Greater(across, k), line, tuple(m.scalar(0.0, work) for _ in work))
@@ -117,17 +121,42 @@ def multiplied(op: Builder, a: Number, tau: Number) -> Number:
         a: (batch ..., rows, columns), rows >= columns.
         tau: (batch ..., count), count <= columns.
     """
-    m, parts = Algebra(op), len(a)
+    m = Algebra(op)
     batch, rows, columns = sizes(a)
     *_, count = sizes(tau)
     unit = m.unit((*batch, rows, columns), a)
     if not count:
         return unit
+    return _through(op, a, tau, unit, adjoint=False)
+
+
+def applied(op: Builder, a: Number, tau: Number, c: Number, left: bool, adjoint: bool) -> Number:
+    """ormqr: Q c, c Q, or the same with the adjoint of Q, the product of the reflections below the diagonal of `a`.
+
+    Args:
+        a: (batch ..., rows, count), tau: (batch ..., count).
+        c: (batch ..., rows, n), or (batch ..., n, rows) where Q stands behind it.
+    """
+    m = Algebra(op)
+    *_, count = sizes(tau)
+    if not count:
+        return c
+    if left:
+        return _through(op, a, tau, c, adjoint)
+    return m.adjoint(_through(op, a, tau, m.adjoint(c), not adjoint))
+
+
+def _through(op: Builder, a: Number, tau: Number, c: Number, adjoint: bool) -> Number:
+    """The reflections times `c`, the last first; their adjoints the first first."""
+    m, parts = Algebra(op), len(a)
+    batch, rows, columns = sizes(a)
+    *_, count = sizes(tau)
     vectors = m.triangle(a, lower=True, strict=True)
-    vectors = (op.Add(vectors[0], unit[0]), *vectors[1:])
+    vectors = (op.Add(vectors[0], m.unit((*batch, rows, columns), a)[0]), *vectors[1:])
     vectors = m.each("Slice", vectors, op.const([0]), op.const([count]), op.const([-1])) if count < columns else vectors
-    walk = [(part, Sliced(len(batch) + 1, -1, 0, -1)) for part in vectors]
-    walk += [(part, Sliced(len(batch), -1, 0, -1)) for part in tau]
+    way = (0, -1, 1) if adjoint else (-1, 0, -1)
+    walk = [(part, Sliced(len(batch) + 1, *way)) for part in vectors]
+    walk += [(part, Sliced(len(batch), *way)) for part in (m.conjugate(tau) if adjoint else tau)]
 
     def step(now: Pass) -> Made:
         m, found = Algebra(now.op), tuple(now.carried)
@@ -135,4 +164,4 @@ def multiplied(op: Builder, a: Number, tau: Number) -> Number:
         line = m.product(factor, m.matmul(m.adjoint(v), found))
         return Made(m.subtract(found, m.product(v, line)))
 
-    return tuple(repeat(op, count, step, unit, walk, name="reflections"))
+    return tuple(repeat(op, count, step, c, walk, name="reflections"))

@@ -13,7 +13,7 @@ import numpy as np
 from ....passes.graph import Value
 from ....passes.rewrite import Builder
 from ....passes.types import DType
-from .algebra import Algebra, Number, sizes
+from .algebra import Algebra, Number, epsilon, sizes
 from .householder import multiplied, reduced
 from .repeat import Made, Pass, repeat
 from .support import cast
@@ -79,18 +79,6 @@ def _even(op: Builder, x: Number, axes: tuple[int, ...], corner: Value | None = 
     return op.Where(op.const(end), corner, x[0]), *x[1:]
 
 
-def _scaled(op: Builder, x: Number) -> tuple[Number, Value]:
-    """(matrices whose largest element is about 1, so that squares are neither lost nor infinite; the factor back)."""
-    m = Algebra(op)
-    scale = op.ReduceMax(m.weight(x), op.const([-2, -1]), keepdims=1)
-    scale = op.Where(op.Equal(scale, m.scalar(0.0, x)), m.scalar(1.0, x), scale)
-    return m.over(x, scale), scale
-
-
-def _epsilon(x: Number) -> float:
-    return float(np.finfo((x[0].tensor.dtype or DType.FLOAT32).numpy).eps)
-
-
 def _sorted(op: Builder, keys: Value, count: int, largest: bool, columns: Number) -> tuple[Value, Number]:
     """The first `count` keys in order, and the columns that belong to them."""
     values, order = op.TopK(keys, op.const([count]), _outputs=2, axis=-1, largest=int(largest), sorted=1)
@@ -119,11 +107,11 @@ def eigen(op: Builder, a: Number, lower: bool) -> tuple[Value, Number]:
     a = hermitian(op, a, lower)
     if size == 1:
         return op.Squeeze(a[0], op.const([-1])), m.unit((*batch, 1, 1), a)
-    a, scale = _scaled(op, a)
+    a, scale = m.of_size_one(a)
     a = _even(op, a, (-2, -1), m.scalar(4.0 * size, a))  # which is more than any eigenvalue
     even = size + size % 2
     half, width = even // 2, len(a)
-    least = _epsilon(a) / 2
+    least = epsilon(a) / 2
 
     def step(now: Pass) -> Made:
         op, m = now.op, Algebra(now.op)
@@ -165,7 +153,7 @@ def singular(op: Builder, a: Number, full: bool, vectors: bool = True) -> tuple[
     if rows < columns:
         values, u, v = singular(op, m.adjoint(a), full, vectors)
         return (values, m.adjoint(v), m.adjoint(u)) if vectors else (values, u, v)
-    a, scale = _scaled(op, a)
+    a, scale = m.of_size_one(a)
     g, v = _orthogonal(op, a)
     whole = g[0] if len(g) == 1 else op.Concat(*g, axis=-2)
     lengths = op.ReduceL2(whole, op.const([-2]), keepdims=0)
@@ -190,7 +178,7 @@ def _orthogonal(op: Builder, g: Number) -> tuple[Number, Number]:
         return g, m.unit((*batch, 1, 1), g)
     g = _even(op, g, (-1,))
     even = columns + columns % 2
-    least = _epsilon(g) * math.sqrt(rows)
+    least = epsilon(g) * math.sqrt(rows)
 
     def step(now: Pass) -> Made:
         op, m = now.op, Algebra(now.op)

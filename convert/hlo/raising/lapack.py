@@ -20,16 +20,19 @@ from ....passes.types import DType
 from ..dialect import META, Origin
 from .algebra import Algebra, Number, sizes
 from .cholesky import factored
-from .householder import hessenberg, multiplied, reduced, reduced_with_pivots
+from .eigenvectors import eigenvalues, eigenvectors
+from .householder import applied, hessenberg, multiplied, reduced, reduced_with_pivots
 from .jacobi import eigen, hermitian, singular
 from .lu import eliminated, first_of
+from .schur import schur
 from .support import cast, shape_of
 from .triangular import solved
 from .tridiagonal import tridiagonal_solved
 
 _TARGET = re.compile(r"lapack_([sdcz])(\w+)_ffi")
-_OPTION = re.compile(r"(\w+)\s*=\s*(-?\d+)\s*:")
+_OPTION = re.compile(r"(\w+)\s*=\s*(?:(-?\d+)\s*:|(true|false)\b)")
 _SIGNS = "eigenvectors and singular vectors may differ from LAPACK's in their signs (phases)"
+_ORDER = "eigenvalues may come in another order than LAPACK's, eigenvectors and Schur vectors with other factors"
 _RANK = "what QR gives for a matrix without full rank isn't unique and may differ from LAPACK's"
 
 
@@ -104,6 +107,47 @@ def _orgqr(call: Call) -> Sequence[Value]:
     return multiplied(call.op, a, tau)
 
 
+def _ormqr(call: Call) -> Sequence[Value]:
+    """Q, or its adjoint, times a matrix, or behind it."""
+    a, tau, c = call.operands
+    return applied(call.op, a, tau, c, bool(call.options["left"]), bool(call.options["transpose"]))
+
+
+def _schur(call: Call, vectors: bool, bad: int) -> tuple[Number, Number, Value]:
+    """The Schur form and its basis; info: rows that weren't done, or `bad` where an element is NaN or infinite."""
+    op, (a,) = call.op, call.operands
+    call.op.rewriter.notes.append(_ORDER)
+    m, refused = Algebra(op), _bad_input(op, a, bad)
+    fine = op.Equal(refused, op.const(0, DType.INT32))
+    zero = m.scalar(0.0, a)
+    a = m.where(op.Unsqueeze(fine, op.const([-2, -1])), a, tuple(zero for _ in a))
+    form, basis, left = schur(op, a, vectors)
+    return form, basis, op.Where(fine, left, refused)
+
+
+def _geev(call: Call) -> Sequence[Value]:
+    """Eigenvalues of any matrices, two real values, and their vectors, which are complex."""
+    op, (a,) = call.op, call.operands
+    wanted = [call.letter(f"compute_{side}", "NV") == "V" for side in ("left", "right")]
+    form, basis, info = _schur(call, any(wanted), -4)
+    values = eigenvalues(op, form)
+    none = _empty(op, shape_of(call.node, a[0]), a[0])
+    sides = [
+        eigenvectors(op, form, basis, values, left) if wanted[not left] else (none, none) for left in (True, False)
+    ]
+    return *values, *sides[0], *sides[1], info
+
+
+def _gees(call: Call) -> Sequence[Value]:
+    """The Schur form, its basis, the eigenvalues, how many of them were sorted to the front (none)."""
+    op, (a,) = call.op, call.operands
+    batch, size, _ = sizes(a)
+    call.letter("sort", "N")
+    wanted = call.letter("mode", "NV") == "V"
+    form, basis, info = _schur(call, wanted, size)
+    return *form, *(basis if wanted else a), *eigenvalues(op, form), _fine(op, batch), info
+
+
 def _whole(call: Call, a: Number) -> None:
     """Refuse all but the whole range of rows and columns."""
     _, size, _ = sizes(a)
@@ -124,19 +168,23 @@ def _gehrd(call: Call) -> Sequence[Value]:
 
 
 def _sytrd(call: Call) -> Sequence[Value]:
-    """The Hessenberg form of a Hermitian matrix. The other triangle stays as it is."""
+    """The Hessenberg form of a Hermitian matrix; of an upper triangle from its end. The other triangle stays."""
     op, (a,) = call.op, call.operands
     m = Algebra(op)
-    if call.letter("uplo", "LU") == "U":
-        raise Unsupported(call.node, "a tridiagonal form of the upper triangle")
+    upper = call.letter("uplo", "LU") == "U"
     batch, size, _ = sizes(a)
+    if upper:
+        a = m.flipped(a, (-2, -1))
     found, tau = a, tuple(_empty(op, (*batch, 0), part) for part in a)
     if size > 1:
         found, tau = hessenberg(op, hermitian(op, a, lower=True))
     rows, columns = np.indices((size, size))
     packed = m.where(op.const(rows >= columns), found, a)
     beside = m.each("Slice", found, op.const([1]), op.const([size]), op.const([-2]))
-    return *packed, m.diagonal(found)[0], m.diagonal(beside)[0], *tau, _fine(op, batch)
+    made = m.diagonal(found), m.diagonal(beside), tau
+    if upper:
+        packed, made = m.flipped(packed, (-2, -1)), [m.flipped(part) for part in made]
+    return *packed, made[0][0], made[1][0], *made[2], _fine(op, batch)
 
 
 def _fine(op: Builder, batch: Sequence[int]) -> Value:
@@ -186,6 +234,8 @@ ROUTINES: dict[str, Routine] = {
     "geqp3": _geqp3,
     "orgqr": _orgqr,
     "ungqr": _orgqr,
+    "ormqr": _ormqr,
+    "unmqr": _ormqr,
     "gehrd": _gehrd,
     "sytrd": _sytrd,
     "hetrd": _sytrd,
@@ -193,8 +243,10 @@ ROUTINES: dict[str, Routine] = {
     "heevd": _syevd,
     "gesdd": _gesdd,
     "gtsv": _gtsv,
+    "geev": _geev,
+    "gees": _gees,
 }
-"""Name without its letter for the element type -> what it computes. geev, gees, ggev ... are refused."""
+"""Name without its letter for the element type -> what it computes. Others are refused, by name."""
 
 
 def routine(op: Builder, node: Node, target: str) -> Sequence[Value] | None:
@@ -209,7 +261,7 @@ def routine(op: Builder, node: Node, target: str) -> Sequence[Value] | None:
         width = 2 if matched[1] in "cz" and (values[0].tensor.dtype or DType.BOOL).is_float else 1
         operands.append(tuple(values[:width]))
         del values[:width]
-    for value in operands[0]:
+    for value in () if found is _ormqr else operands[0]:
         if not math.prod(shape_of(node, value)):
             return [_of_nothing(op, node, output) for output in node.outputs]
     made = found(Call(op, node, operands, _options(node)))
@@ -219,10 +271,11 @@ def routine(op: Builder, node: Node, target: str) -> Sequence[Value] | None:
 
 
 def _options(node: Node) -> dict[str, int]:
-    """What stands in backend_config: `{uplo = 76 : ui8}`."""
+    """What stands in backend_config: `{uplo = 76 : ui8, left = true}`."""
     origin = (node.meta or {}).get(META)
     raw = origin.attributes.get("backend_config") if isinstance(origin, Origin) else None
-    return {name: int(number) for name, number in _OPTION.findall(raw.text)} if raw is not None else {}
+    found = _OPTION.findall(raw.text) if raw is not None else ()
+    return {name: int(number) if number else int(word == "true") for name, number, word in found}
 
 
 def _of_nothing(op: Builder, node: Node, output: Value) -> Value:
