@@ -139,6 +139,16 @@ def test_sizes_that_inputs_decide_are_one_clear_line(body: str, arguments: str) 
     assert "\n" not in str(caught.value)
 
 
+def test_bits_of_complex_numbers_as_they_are() -> None:
+    text = entry({"x": "c64[2]"}, ["y = c64[2] bitcast-convert(x)"])
+    hub, parts = hub_of(from_text(text)), np.array([[1, -0.0], [np.inf, 3]], np.float32)
+    (made,) = run(hub, {hub.inputs[0].name: parts}).values()
+    assert made.tobytes() == parts.tobytes()
+    wider = entry({"x": "c64[2]"}, ["y = c128[] bitcast-convert(x)"])
+    with pytest.raises(Unsupported, match="complex bitcast-convert to another type"):
+        hub_of(from_text(wider))
+
+
 @pytest.mark.parametrize("text", ["maximum(x, x)", "minimum(x, x)", "remainder(x, x)", "clamp(x, x, x)"])
 def test_complex_numbers_in_order_are_refused(text: str) -> None:
     """XLA reads such programs, and compares the real parts where StableHLO says both count."""

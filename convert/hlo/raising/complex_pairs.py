@@ -253,6 +253,13 @@ def _convert(op: Splitter, node: Node, parts: list[Any]) -> Pair:
     return Pair(re, op.convert(part.im, _types=[type]) if isinstance(part, Pair) else fill(op, 0.0, re))
 
 
+def _bits(op: Splitter, node: Node, parts: list[Any]) -> Pair:
+    """`bitcast-convert` of complex numbers to their own type; those of another width would share a part's bits."""
+    if not node.inputs[0] or node.outputs[0].type != node.inputs[0].type:
+        raise Unsupported(node, f"complex {node.op_type} to another type")
+    return parts[0]
+
+
 def _iota(op: Splitter, node: Node, parts: list[Any]) -> Pair:
     re = op.iota(_types=[real_type(node.outputs[0].type)], **node.attributes)
     return Pair(re, fill(op, 0.0, re))
@@ -338,6 +345,7 @@ SPLITS: dict[str, Rule] = {
     **dict.fromkeys(_APART.split(), _apart),
     **dict.fromkeys(_FLAT.split(), _flat),
     "all-reduce": _all_reduce,
+    "bitcast-convert": _bits,
     "compare": _compare,
     "convert": _convert,
     "convolution": _bilinear,
