@@ -249,8 +249,9 @@ class _GraphReader:
         node.meta = {META: origin}
         node.attributes = {name: value for name, value in one.attributes.items() if name not in _RIDING}
         node.inputs = [value for item in operands for value in usable(one, item)]
+        given: Sequence[Type | None] | None = None
         if one.opcode in CALLING:
-            self._call(one, node)
+            given = self._call(one, node)
         elif one.opcode == "conditional":
             self._branches(one, node, operands)
         else:
@@ -262,7 +263,7 @@ class _GraphReader:
         shape = result or one.shape
         if shape is not None:
             node.outputs = self._results(one, shape, node)  # what is stated is what inference can't tell
-        found = _inferred(one, node)
+        found = _inferred(one, node) if given is None else given
         if shape is None:
             parts = tuple(_shape_of(type) for type in found)
             shape = parts[0] if len(parts) == 1 else TupleShape(parts)
@@ -284,12 +285,14 @@ class _GraphReader:
     def _region(self, one: Instruction, name: Any) -> Graph:
         return self.reader.graph(self.reader.named(one, name))
 
-    def _call(self, one: Instruction, node: Node) -> None:
+    def _call(self, one: Instruction, node: Node) -> Sequence[Type | None]:
+        """The types of what is called."""
         name = next((node.attributes.pop(key) for key in _CALLS if isinstance(node.attributes.get(key), str)), None)
         function = self.reader.function(one, name)
         self.reader.nodes += len(function)
         node.attributes["computation"] = name
         _same_types(one, f"computation {name!r}", function.inputs, node.inputs)
+        return [value.type for value in function.outputs]
 
     def _branches(self, one: Instruction, node: Node, operands: list[Item]) -> None:
         attributes = node.attributes
