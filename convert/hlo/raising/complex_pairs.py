@@ -255,7 +255,7 @@ def _convert(op: Splitter, node: Node, parts: list[Any]) -> Pair:
 
 def _bits(op: Splitter, node: Node, parts: list[Any]) -> Pair:
     """`bitcast-convert` of complex numbers to their own type; those of another width would share a part's bits."""
-    if not node.inputs[0] or node.outputs[0].type != node.inputs[0].type:
+    if node.inputs[0] is None or node.outputs[0].type != node.inputs[0].type:
         raise Unsupported(node, f"complex {node.op_type} to another type")
     return parts[0]
 
