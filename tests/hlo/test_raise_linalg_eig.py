@@ -109,7 +109,7 @@ def check_pairs(values: Array, sides: list[Array]) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [(0, 0), (1, 1), (20, 2, 2), (2, 4, 4), (5, 8, 8)])
+@pytest.mark.parametrize("shape", [(0, 0), (1, 1), (20, 2, 2), (5, 8, 8)])
 def test_drawn(shape: tuple[int, ...], dtype: str) -> None:
     a = draw(shape, dtype)
     text = raised(lax.linalg.eig, a)
@@ -153,10 +153,9 @@ def special(size: int) -> dict[str, tuple[Array, Any]]:
     }
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("size", [3, 5])
-def test_special(size: int, dtype: str) -> None:
-    cases = special(size)
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+def test_special(dtype: str) -> None:
+    cases = special(5)
     a = np.stack([matrix for matrix, _ in cases.values()]).astype(dtype)
     for results in computed(raised(lax.linalg.eig, a), a).values():
         check_eigen(results, a)
@@ -165,7 +164,24 @@ def test_special(size: int, dtype: str) -> None:
             assert away <= 300 * np.finfo(a.dtype).eps * np.abs(matrix).max(), name
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+def test_rows_and_columns_of_very_different_size(dtype: str) -> None:
+    """A similar matrix without balance has the same eigenvalues, to as many digits."""
+    even = draw((2, 4, 4), dtype).astype(np.complex128 if dtype.startswith("c") else np.float64)
+    scales = 2.0 ** np.array([0, 14, -12, 8])
+    a = (even * scales[:, None] / scales).astype(dtype)
+    for values, left, right in computed(raised(lax.linalg.eig, a), a).values():
+        wanted = np.linalg.eigvals(even)
+        for found, one in zip(whole(values), wanted, strict=True):
+            assert unmatched(found, one) <= 100 * np.finfo(dtype).eps * np.abs(one).max()
+        w = whole(values)[..., None, :]
+        u, v = whole(left) * scales[:, None], whole(right) / scales[:, None]
+        u, v = (vectors / np.linalg.norm(vectors, axis=-2, keepdims=True) for vectors in (u, v))
+        near(even @ v, v * w, even.astype(dtype))
+        near(turned(even) @ u, u * w.conj(), even.astype(dtype))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
 def test_one_side_or_none(dtype: str) -> None:
     a = draw((4, 4), dtype)
     both = computed(raised(lax.linalg.eig, a), a)["the executor"]
@@ -245,10 +261,9 @@ def check_schur(form: Array, basis: Array, a: Array) -> None:
         assert (below[pairs] * above[pairs] < 0).all()
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("size", [3, 5])
-def test_schur_forms_of_special_matrices(size: int, dtype: str) -> None:
-    a = np.stack([matrix for name, (matrix, _) in special(size).items() if name != "huge"]).astype(dtype)
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+def test_schur_forms_of_special_matrices(dtype: str) -> None:
+    a = np.stack([matrix for name, (matrix, _) in special(5).items() if name != "huge"]).astype(dtype)
     a[1::2] += np.asarray(0.25, dtype)
     for results in computed(raised(lax.linalg.schur, a), a).values():
         form, basis = (whole(x) if np.iscomplexobj(a) else x.astype(np.float64) for x in results)

@@ -19,6 +19,7 @@ from ....passes.rewrite import Builder
 from ....passes.types import DType
 from ..dialect import META, Origin
 from .algebra import Algebra, Number, sizes
+from .balance import balanced
 from .cholesky import factored
 from .eigenvectors import eigenvalues, eigenvectors
 from .householder import applied, hessenberg, multiplied, reduced, reduced_with_pivots
@@ -113,29 +114,31 @@ def _ormqr(call: Call) -> Sequence[Value]:
     return applied(call.op, a, tau, c, bool(call.options["left"]), bool(call.options["transpose"]))
 
 
-def _schur(call: Call, vectors: bool, bad: int) -> tuple[Number, Number, Value]:
-    """The Schur form and its basis; info: rows that weren't done, or `bad` where an element is NaN or infinite."""
+def _finite(call: Call, code: int) -> tuple[Number, Value, Value]:
+    """(the operand, 0 where an element of a matrix is NaN or infinite; which ones are finite; info: `code` or 0)."""
     op, (a,) = call.op, call.operands
-    call.op.rewriter.notes.append(_ORDER)
-    m, refused = Algebra(op), _bad_input(op, a, bad)
-    fine = op.Equal(refused, op.const(0, DType.INT32))
+    m, info = Algebra(op), _bad_input(op, a, code)
+    fine = op.Equal(info, op.const(0, DType.INT32))
     zero = m.scalar(0.0, a)
-    a = m.where(op.Unsqueeze(fine, op.const([-2, -1])), a, tuple(zero for _ in a))
-    form, basis, left = schur(op, a, vectors)
-    return form, basis, op.Where(fine, left, refused)
+    return m.where(op.Unsqueeze(fine, op.const([-2, -1])), a, tuple(zero for _ in a)), fine, info
 
 
 def _geev(call: Call) -> Sequence[Value]:
     """Eigenvalues of any matrices, two real values, and their vectors, which are complex."""
     op, (a,) = call.op, call.operands
-    wanted = [call.letter(f"compute_{side}", "NV") == "V" for side in ("left", "right")]
-    form, basis, info = _schur(call, any(wanted), -4)
+    op.rewriter.notes.append(_ORDER)
+    m, none = Algebra(op), _empty(op, shape_of(call.node, a[0]), a[0])
+    wanted = {side: call.letter(f"compute_{side}", "NV") == "V" for side in ("left", "right")}
+    a, fine, info = _finite(call, -4)
+    a, scales = balanced(op, a)
+    form, basis, open_ = schur(op, a, any(wanted.values()))
     values = eigenvalues(op, form)
-    none = _empty(op, shape_of(call.node, a[0]), a[0])
-    sides = [
-        eigenvectors(op, form, basis, values, left) if wanted[not left] else (none, none) for left in (True, False)
-    ]
-    return *values, *sides[0], *sides[1], info
+    left = right = (none, none)
+    if wanted["left"]:
+        left = eigenvectors(op, form, m.over(basis, scales), values, left=True)
+    if wanted["right"]:
+        right = eigenvectors(op, form, m.scaled(basis, scales), values, left=False)
+    return *values, *left, *right, op.Where(fine, open_, info)
 
 
 def _gees(call: Call) -> Sequence[Value]:
@@ -144,7 +147,10 @@ def _gees(call: Call) -> Sequence[Value]:
     batch, size, _ = sizes(a)
     call.letter("sort", "N")
     wanted = call.letter("mode", "NV") == "V"
-    form, basis, info = _schur(call, wanted, size)
+    op.rewriter.notes.append(_ORDER)
+    clean, fine, info = _finite(call, size)
+    form, basis, open_ = schur(op, clean, wanted)
+    info = op.Where(fine, open_, info)
     return *form, *(basis if wanted else a), *eigenvalues(op, form), _fine(op, batch), info
 
 
