@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from .random_folds import OPERATORS
 from .random_modules import FLOATS, INTS, Missing, Scope, attempt
-from .random_operators import OPERATORS, braces
+from .random_operators import braces
 from .random_values import DTYPES, Value, is_float
 
 _MOST_TRIPS = 40
@@ -157,17 +158,12 @@ def while_loop(scope: Scope) -> list[Value]:
     results = []
     for place, slot in enumerate(slots):
         assert slot.after is not None
-        like = _wider(replace(slot.initial, known=None), slot.after, slot.role)
+        like = _wider(replace(slot.initial, known=None), slot.after)
         results.append(scope.emit(like, "get-tuple-element", [loop], f"index={place}"))
-    random.shuffle(results)
-    kept = scope.values
-    for one in results:  # behind everything else, so that they are drawn
-        kept.remove(one)
-        kept.append(one)
     return results
 
 
-def _wider(one: Value, other: Value, role: str) -> Value:
+def _wider(one: Value, other: Value) -> Value:
     return replace(
         one,
         bound=max(one.bound, other.bound),
@@ -487,7 +483,7 @@ def conditional(scope: Scope) -> list[Value]:
 def _widest(values: Sequence[Value]) -> Value:
     widest = replace(values[0], known=None)
     for value in values[1:]:
-        widest = _wider(widest, value, "")
+        widest = _wider(widest, value)
     return widest
 
 

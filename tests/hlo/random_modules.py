@@ -170,8 +170,8 @@ class Missing(Exception):
 
 def module(seed: int) -> Module:
     """The module of a seed."""
+    from .random_folds import OPERATORS
     from .random_loops import LOOPS
-    from .random_operators import OPERATORS
 
     random = Random(seed)
     maker = Maker(random, special=random.random() < 0.2)
