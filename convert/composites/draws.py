@@ -1,10 +1,12 @@
-"""Multinomial by numbers that are drawn evenly."""
+"""Multinomial and Dropout by numbers that are drawn evenly."""
 
 from __future__ import annotations
 
-from ...passes.demands import required
+import numpy as np
+
+from ...passes.demands import dtype_of, required
 from ...passes.graph import Node, Value
-from ...passes.protos import DTYPES
+from ...passes.protos import DTYPES, enum_of
 from ...passes.rewrite import Builder, collect, rule
 from ...passes.types import DType
 from .tools import cast, numbers, working
@@ -29,6 +31,27 @@ def multinomial(op: Builder, node: Node) -> Value:
     passed = op.And(op.LessOrEqual(sums, op.Mul(drawn, total)), op.Less(sums, total))
     found = op.ReduceSum(cast(op, node, passed, DType.INT32), op.const([2]), keepdims=0)
     return cast(op, node, found, kept)
+
+
+@rule("", "Dropout")
+def dropout(op: Builder, node: Node) -> list[Value]:
+    """Dropout-22: in training x / (1 - ratio) where an even number isn't below the ratio, 0 elsewhere; otherwise x."""
+    x, ratio, training = required(node, 0), node.input(1), node.input(2)
+    rate = numbers(op, 0.5) if ratio is None else ratio
+    state, known = None if training is None else training.array(), rate.array()
+    if training is None or (state is not None and not state.any()) or (known is not None and not known.any()):
+        kept = [op.Expand(op.const(np.array(True)), op.Shape(x))] if len(node.outputs) > 1 else []
+        return [x, *kept]
+    nothing, dtype = op.const([], DType.INT64), dtype_of(node, x)
+    rate = op.Reshape(cast(op, node, rate, DType.FLOAT32), nothing)
+    seed = node.attributes.get("seed")
+    drawn = op.RandomUniformLike(x, dtype=enum_of(DType.FLOAT32, node), seed=None if seed is None else float(seed))
+    kept = op.GreaterOrEqual(drawn, rate)
+    if state is None:
+        active = op.Reshape(training, nothing)
+        kept, rate = op.Or(kept, op.Not(active)), op.Where(active, rate, numbers(op, 0))
+    share = cast(op, node, op.Sub(numbers(op, 1), rate), dtype)
+    return [op.Where(kept, op.Div(x, share), numbers(op, 0, dtype)), kept][: len(node.outputs)]
 
 
 RULES = collect(globals())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...passes.graph import Graph, Node, Value
 from ...passes.hub import HUB
-from ...passes.infer import infer
+from ...passes.infer import infer, small_constant
 from ...passes.rewrite import Builder, Rewriter, combine, view
 from . import attention, draws, encoders, features, grams, maxima, models, training, trees
 
@@ -13,7 +13,8 @@ _RULES = combine(*(family.RULES for family in _FAMILIES))
 
 
 def composed(node: Node, notes: list[str]) -> Graph | None:
-    """A hub graph of what stands for the node, its inputs the node's inputs that are there; None where there is none.
+    """A hub graph of what stands for the node, its inputs the node's inputs that are there, small
+    constants among them known; None where there is none.
 
     What the report should say is put into `notes`.
 
@@ -28,7 +29,12 @@ def composed(node: Node, notes: list[str]) -> Graph | None:
     rewriter = Rewriter(HUB, {}, fallback=lambda op, node: op.copy(node), notes=notes)
     rewriter.root = graph
     op = Builder(rewriter, graph)
-    inputs = [None if value is None else op.input("x", value.type) for value in node.inputs]
+    inputs: list[Value | None] = []
+    for value in node.inputs:
+        twin = None if value is None else op.input("x", value.type)
+        if value is not None and twin is not None:
+            twin.data = small_constant(value)
+        inputs.append(twin)
     made = rules[0](op, view(node, inputs))
     assert made is not None
     graph.outputs = [made] if isinstance(made, Value) else list(made)

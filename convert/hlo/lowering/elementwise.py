@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable
 
 from ....passes.demands import dtype_of, required
-from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, Rule, collect, combine, rule
 from ....passes.types import DType
@@ -75,20 +74,9 @@ def variadic(op: Builder, node: Node) -> Value:
     return op.divide(made, like(op, node, len(found), made)) if node.op_type == "Mean" and len(found) > 1 else made
 
 
-@rule("", "Identity", "Dropout")
-def identity(op: Builder, node: Node) -> Value | list[Value]:
-    """Dropout drops nothing unless it is told to train."""
-    x = required(node, 0)
-    if node.op_type == "Identity":
-        return x
-    training = node.input(2)
-    if training is not None and (training.data is None or bool(training.data.numpy())):
-        ratio = node.input(1)
-        if ratio is None or ratio.data is None or float(ratio.data.numpy()) != 0:
-            raise Unsupported(node, "it drops at random while it trains")
-    if len(node.outputs) == 1:
-        return x
-    return [x, fill(op, scalar(op, True, DType.BOOL), sizes_of(node, x))]
+@rule("", "Identity")
+def identity(op: Builder, node: Node) -> Value:
+    return required(node, 0)
 
 
 @rule("", "Mod")

@@ -10,7 +10,7 @@ from ....passes.graph import Node, Value
 from ....passes.protos import DTYPES
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
-from .tools import convert, element_type, i64, number, scalar, shape_of
+from .tools import convert, element_type, i64, shape_of
 
 _FLOATS = (DType.FLOAT16, DType.BFLOAT16, DType.FLOAT32, DType.FLOAT64)
 
@@ -84,24 +84,6 @@ def multinomial(op: Builder, node: Node) -> Value:
     last = op.Gather(shape_of(op, logits), i64(op, 1), i64(op, 0), batch_dims=0)
     bounded = op.Minimum(found, op.Convert(op.Subtract(last, i64(op, 1)), destination_type="i32"))
     return convert(op, node, bounded, DTYPES[node.attributes.get("dtype", 6)])
-
-
-@rule("", "Dropout")
-def dropout(op: Builder, node: Node) -> list[Value]:
-    """In training x / (1 - ratio) where an even number isn't below the ratio, 0 elsewhere; otherwise x."""
-    x, ratio, training = required(node, 0), node.input(1), node.input(2)
-    rate = op.const(0.5) if ratio is None else convert(op, node, ratio, DType.FLOAT32)
-    state, known = None if training is None else training.array(), rate.array()
-    if training is None or (state is not None and not state.any()) or (known is not None and not known.any()):
-        kept = op.Broadcast(op.const(True), shape_of(op, x), mode="numpy")
-        return [x, kept][: len(node.outputs)]
-    rate = scalar(op, rate)
-    kept = op.GreaterEqual(_uniform(op, node, shape_of(op, x), 0.0, 1.0), rate)
-    if state is None:
-        kept = op.LogicalOr(kept, op.LogicalNot(scalar(op, training)))
-        rate = op.Select(scalar(op, training), rate, op.const(0.0))
-    share = convert(op, node, op.Subtract(op.const(1.0), rate), dtype_of(node, x))
-    return [op.Select(kept, op.Divide(x, share), number(op, node, 0, x)), kept][: len(node.outputs)]
 
 
 RULES = collect(globals())
