@@ -279,8 +279,18 @@ def pad(op: Builder, node: Node) -> Value:
         raise Unsupported(node, f"mode={mode!r} has no OpenVINO form")
     value = None
     if mode == "constant":
+        if fill is not None and fill.array() is None:
+            return _filled(op, node, data, begins, ends, scalar(op, fill))
         value = number(op, node, 0, data) if fill is None else scalar(op, fill)
     return op.Pad(data, begins, ends, value, pad_mode=_PAD_MODES[mode])
+
+
+def _filled(op: Builder, node: Node, data: Value, begins: Value, ends: Value, fill: Value) -> Value:
+    """Padded with what is computed, for which OpenVINO's CPU plugin puts 0: chosen where no element is."""
+    one, zero = op.const(1, DType.INT32), op.const(0, DType.INT32)
+    inside = op.Pad(op.Broadcast(one, shape_of(op, data), mode="numpy"), begins, ends, zero, pad_mode="constant")
+    padded = op.Pad(data, begins, ends, number(op, node, 0, data), pad_mode="constant")
+    return op.Select(convert(op, node, inside, DType.BOOL), padded, fill)
 
 
 def _pad_ends(op: Builder, node: Node, pads: Value, axes: Value | None, rank: int) -> tuple[Value, Value]:
