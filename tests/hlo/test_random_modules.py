@@ -12,7 +12,7 @@ from backedge.passes.errors import InvalidModel, Unsupported
 
 from .differ import run
 from .random_modules import module
-from .single_op import check, hub_of
+from .single_op import Tolerance, check, hub_of
 from .stages import by_executor, by_xla
 
 _SEEDS = range(25)
@@ -61,6 +61,26 @@ def test_floats_that_no_window_sees() -> None:
     x = np.array([7, 3], np.float32)
     text = _window("f32", 2, "maximum", "-inf", "size=2 pad=1_2 rhs_dilate=3", 2)
     check(text, [x], wanted=[np.array([-np.inf, 7], np.float32)])
+
+
+_SPREAD = [
+    ("atan2(s, one)", np.arctan(0.5)),
+    ("clamp(none, s, one)", 0.5),
+    ("divide(one, t)", 1 / (1 + np.exp(-0.5))),
+    ("power(s, one)", 0.5),
+    ("multiply(s, one)", 0.5),
+]
+
+
+@pytest.mark.parametrize(("instruction", "number"), _SPREAD)
+def test_a_constant_that_says_nothing_but_the_shape(instruction: str, number: float) -> None:
+    text = (
+        "ENTRY e { x = f32[] parameter(0) k = f32[] constant(1) m = f32[] negate(x) e = f32[] exponential(m) "
+        "u = f32[] add(k, e) t = f32[2] broadcast(u), dimensions={} s = f32[2] broadcast(x), dimensions={} "
+        f"none = f32[2] constant({{-1, -1}}) one = f32[2] constant({{1, 1}}) ROOT y = f32[2] {instruction} }}"
+    )
+    wanted = np.full(2, number, np.float32)
+    check(text, [np.float32(0.5)], Tolerance(ulps=4), wanted=[wanted])
 
 
 def _loop(state: str, start: str, body: str, condition: str, more: str = "") -> str:

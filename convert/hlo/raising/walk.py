@@ -6,17 +6,18 @@ A module for each family of operations. Before they see a graph, what is called 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ....passes.errors import Unsupported
-from ....passes.graph import NOTES, Graph, Node, bulk
+from ....passes.graph import NOTES, Graph, Node, Value, bulk
 from ....passes.hub import HUB, check_types
 from ....passes.loop import DOMAIN as LOOPS
 from ....passes.naming import drop_unused_constants, name_outputs
 from ....passes.pipeline import Pipeline
-from ....passes.rewrite import Builder, Rewriter, combine
+from ....passes.rewrite import Builder, Rewriter, Rule, combine
 from ....passes.structure.simplify import RemoveDead
 from ....passes.structure.slots import PruneSlots
+from ....passes.types import DType, TensorType
 from ..dialect import META, Form, Origin
 from ..inline import inline_calls
 from . import (
@@ -84,6 +85,30 @@ RULES = combine(
 )
 
 
+def _sized(build: Rule) -> Rule:
+    """The rule, whose results have the sizes that they should: what is left of two operands may be the smaller one."""
+
+    def checked(op: Builder, node: Node) -> Value | Sequence[Value] | None:
+        made = build(op, node)
+        if made is None:
+            return None
+        values = [made] if isinstance(made, Value) else list(made)
+        for place, (value, old) in enumerate(zip(values, node.outputs, strict=False)):
+            if isinstance(value.type, TensorType) and isinstance(old.type, TensorType):
+                here, there = value.type.static_shape, old.type.static_shape
+                if here is not None and there is not None and here != there and _spreads(here, there):
+                    values[place] = op.Expand(value, op.const(list(there), DType.INT64))
+        return values
+
+    return checked
+
+
+def _spreads(here: Sequence[int], there: Sequence[int]) -> bool:
+    """Whether ONNX broadcasts the one shape to the other."""
+    missing = len(there) - len(here)
+    return missing >= 0 and all(size in (1, wanted) for size, wanted in zip(here, there[missing:], strict=True))
+
+
 def _refuse(op: Builder, node: Node) -> None:
     raise Unsupported(node, f"HLO's {node.op_type} has no form in ONNX")
 
@@ -103,7 +128,7 @@ def raise_graph(graph: Graph) -> Graph:
         note_layouts(plain)
         RemoveDead()(plain)
         plain = recover_loops(plain)
-        rules = {**RULES, (LOOPS, "Loop"): [Builder.copy]}
+        rules = {**{key: list(map(_sized, rows)) for key, rows in RULES.items()}, (LOOPS, "Loop"): [Builder.copy]}
         rewriter = Rewriter(HUB, rules, _refuse)
         new = rewriter.run(plain)
         form = graph.meta.get(META)
