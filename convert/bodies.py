@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, ValueInfoProto
 from onnx.helper import make_opsetid
 
 from ..passes.errors import Unsupported
-from ..passes.graph import Graph, Node
+from ..passes.graph import Graph, Node, Value
 from ..passes.infer import infer
 from ..passes.opset.decompose import decomposed
 from ..passes.protos import node_to_proto, tensor_to_proto, type_to_proto
+from ..passes.rewrite import Builder
 from ..passes.schemas import HUB_OPSET, schema
+from .composites import composed
 from .onnx.raising import raise_graph
 from .onnx.read import read_model
+
+_OLDER: dict[tuple[str, str], int] = {
+    ("", "Col2Im"): 17,
+    ("", "Det"): 10,
+    ("", "GridSample"): 15,
+    ("", "MelWeightMatrix"): 16,
+    ("", "Resize"): 10,
+    ("", "RoiAlign"): 9,
+}
+"""Operators without a function body that are made of others under an opset of their domain: which one."""
 
 _SMALL = 1024  # elements of a constant that the body is specialised for
 
@@ -109,3 +121,35 @@ def by_older(node: Node, opset: int) -> Graph | None:
     graph = raise_graph(made)
     infer(graph)
     return graph
+
+
+def stand_in(node: Node, notes: list[str], target: str, older: Mapping[tuple[str, str], int]) -> Graph:
+    """What stands for an operator that a target has no rule for: what it is composed of, its function body, or what it
+    is made of under an older opset.
+
+    Args:
+        target: whose form it lacks, for the refusal.
+        older: the opset of its domain under which an operator is to be looked at, beside `_OLDER`.
+
+    Raises:
+        Unsupported: the operator has none of these.
+    """
+    graph = composed(node, notes)
+    if graph is None and not node.regions:
+        graph = expanded(node)
+        opset = older.get(node.op, _OLDER.get(node.op))
+        if graph is None and opset is not None:
+            try:
+                graph = by_older(node, opset)
+            except Unsupported as refusal:
+                raise Unsupported(node, f"{refusal.reason}; it has no {target} form") from None
+    if graph is None:
+        name = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
+        raise Unsupported(node, f"{name} has no {target} form")
+    return graph
+
+
+def put_in(op: Builder, node: Node, graph: Graph) -> list[Value]:
+    """The results of what stands for an operator, in place of the operator's."""
+    made = iter(op.inline(graph, [value for value in node.inputs if value is not None]))
+    return [next(made) if value.name else Value("") for value in node.outputs]

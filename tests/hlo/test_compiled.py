@@ -21,7 +21,7 @@ from .programs import PROGRAMS, Program, arguments, expected
 
 _LEFT_OUT = frozenset(["custom_call", "linalg", "random"])  # routines of the machine's own libraries
 _NAMES = random.Random(5).sample(
-    sorted(name for name, one in PROGRAMS.items() if not (one.families & _LEFT_OUT or one.drawn or one.unordered)), 16
+    sorted(name for name, one in PROGRAMS.items() if not (one.families & _LEFT_OUT or one.drawn or one.refused)), 16
 )
 
 

@@ -18,8 +18,7 @@ from ....passes.structure.simplify import RemoveDead
 from ....passes.structure.slots import PruneSlots
 from ....passes.types import DType, TensorType
 from ... import folding
-from ...bodies import by_older, expanded
-from ...composites import composed
+from ...bodies import put_in, stand_in
 from ..build import HLO
 from ..dialect import NAMES
 from ..infer import agree
@@ -59,17 +58,7 @@ _RULES = combine(
     shape.RULES,
     signal.RULES,
 )
-_OLDER: dict[tuple[str, str], int] = {
-    ("", "Col2Im"): 17,
-    ("", "DeformConv"): 18,
-    ("", "Det"): 10,
-    ("", "GridSample"): 15,
-    ("", "MelWeightMatrix"): 16,
-    ("", "Resize"): 10,
-    ("", "RoiAlign"): 9,
-    ("", "STFT"): 16,
-}
-"""Operators without a function body that are made of others under an opset of their domain: which one."""
+_OLDER = {("", "DeformConv"): 18, ("", "STFT"): 16}
 
 _WITHOUT_SEQUENCES = 10  # the newest opset that has neither sequences nor optionals
 
@@ -143,16 +132,7 @@ def _without_rule(op: Builder, node: Node) -> list[Value]:
     made = folded(op, node)
     if made is not None:
         return made
-    graph = composed(node, op.rewriter.notes)
-    if graph is None and not node.regions:
-        graph = expanded(node)
-        if graph is None and node.op in _OLDER:
-            graph = by_older(node, _OLDER[node.op])
-    if graph is None:
-        name = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
-        raise Unsupported(node, f"{name} has no HLO form")
-    found = iter(op.inline(graph, [value for value in node.inputs if value is not None]))
-    return [next(found) if value.name else Value("") for value in node.outputs]
+    return put_in(op, node, stand_in(node, op.rewriter.notes, "HLO", _OLDER))
 
 
 def _check_interface(graph: Graph) -> None:
