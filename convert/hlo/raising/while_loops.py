@@ -319,6 +319,8 @@ class _Recovery:
             values.reverse()
         if scalar(values[1]) == 0:
             return values[0]
+        if counter.dtype is _INT64 and not all(map(_is_narrow, values)):
+            values[0] = self.op.call("maximum", *values)  # or the difference of far apart ones would wrap
         return self.op.call("subtract", *values)  # a negative one runs nothing
 
     def _wide(self, value: Value) -> Value:
@@ -414,6 +416,12 @@ def sizes_of(value: Value) -> tuple[int, ...]:
     """The sizes of a value that are known to be known."""
     shape = value.tensor.static_shape
     return () if shape is None else shape
+
+
+def _is_narrow(value: Value) -> bool:
+    """Whether a value certainly is an integer of no more than 32 bits."""
+    number = scalar(value)
+    return number is not None and abs(number) < 2**32
 
 
 def _data(number: int, dtype: DType) -> TensorData:
