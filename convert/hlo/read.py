@@ -10,7 +10,7 @@ from typing import Any
 from ...passes.errors import InvalidModel
 from ...passes.graph import Graph, Node, Value, bulk
 from ...passes.tensor import TensorData
-from ...passes.types import TensorType, Type
+from ...passes.types import DType, TensorType, Type
 from ...runtime.oracles.hlo_names import input_names, output_names
 from .asynchronous import finished, is_done, is_start, started
 from .dialect import CALLED, DOMAIN, META, Form, Origin
@@ -38,7 +38,9 @@ _RIDING = frozenset(
 _REGIONS = ("to_apply", "select", "scatter", "condition", "body")
 _CALLS = ("calls", "to_apply")
 CALLING = frozenset(["call", "fusion"])
-_MOST_NODES = 5_000_000
+_ROOM, _TIMES = 100_000, 20
+"""A model may have so many nodes more, and so many times as many, as its text has instructions: a computation is read
+anew for each instruction that applies it, and a small text can say very many of those."""
 _DEEPEST = 100
 
 
@@ -79,8 +81,10 @@ class _Reader:
     names: dict[str, int] = field(default_factory=dict)
     open: list[str] = field(default_factory=list)  # computations being read, from the outside in
     nodes: int = 0
+    most: int = 0
 
     def read(self) -> Graph:
+        self.most = _ROOM + _TIMES * sum(len(one.instructions) for one in self.module.computations)
         for computation in self.module.computations:
             if computation.name in self.computations:
                 raise error_at(computation, f"there are two computations {computation.name!r}")
@@ -242,8 +246,8 @@ class _GraphReader:
     def _node(self, one: Instruction, operands: list[Item], result: HloShape | None = None) -> Item:
         """The node of an instruction; `result` is its shape where that isn't the instruction's own."""
         self.reader.nodes += 1
-        if self.reader.nodes > _MOST_NODES:
-            raise error_at(one, f"the model has more than {_MOST_NODES} instructions")
+        if self.reader.nodes > self.reader.most:
+            raise error_at(one, f"written out, the model has more than {self.reader.most} instructions")
         node = Node(DOMAIN, one.opcode, 0, one.name)
         origin = _origin(one)
         node.meta = {META: origin}
@@ -289,7 +293,6 @@ class _GraphReader:
         """The types of what is called."""
         name = next((node.attributes.pop(key) for key in _CALLS if isinstance(node.attributes.get(key), str)), None)
         function = self.reader.function(one, name)
-        self.reader.nodes += len(function)
         node.attributes["computation"] = name
         _same_types(one, f"computation {name!r}", function.inputs, node.inputs)
         return [value.type for value in function.outputs]
@@ -303,7 +306,7 @@ class _GraphReader:
             raise error_at(one, f"it has {len(names)} branches and {len(operands)} operands")
         branches = [(self._region(one, name), item) for name, item in zip(names, operands[1:], strict=True)]
         chooser = usable(one, operands[0])[0]
-        if str(chooser.tensor.dtype and chooser.tensor.dtype.value) == "bool":
+        if chooser.tensor.dtype is DType.BOOL:
             if len(branches) != 2:
                 raise error_at(one, f"a pred chooses between two branches, not {len(branches)}")
             branches.reverse()  # the first is what true takes
