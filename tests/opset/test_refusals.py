@@ -17,10 +17,10 @@ REFUSED = [
     ),
     ("(string[2] a) => (bool[2] y) { y = Equal (a, a) }", 19, 10, "strings can't be compared before version 11"),
     (
-        "(float[2] x) => (int32[2] y) { y = BitCast <to = 6> (x) }",
+        "(float8e5m2[2] x) => (int8[2] y) { y = BitCast <to = 3> (x) }",
         26,
         25,
-        "the bits of float32 can't be taken for int32 before version 26",
+        "the bits of float8e5m2 can't be taken for int8 before version 26",
     ),
     ("(double[2] x) => (double[2] y) { y = Atanh (x) }", 9, 8, "no formula .* is accurate for float64"),
     ("(string[1] a) => (string[1] y) { y = StringConcat (a, a) }", 20, 19, "StringConcat came with version 20"),
