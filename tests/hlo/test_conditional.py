@@ -116,3 +116,16 @@ def test_branch_that_calls_python_fails_when_it_is_taken(true: str, false: str, 
 def test_python_everywhere_is_refused() -> None:
     with pytest.raises(Unsupported, match="calls Python"):
         to_hub(from_text("HloModule m\n" + _CALL % ("fails", "fails")))
+
+
+def test_call_that_gives_nothing_is_told_of() -> None:
+    text = """HloModule m
+ENTRY main {
+  x = f32[2] parameter(0)
+  c = () custom-call(x), custom_call_target="xla_ffi_python_cpu_callback", custom_call_has_side_effect=true
+  ROOT y = f32[2] add(x, x)
+}
+"""
+    graph = to_hub(from_text(text))
+    assert next(iter(run(graph, {"x": X}).values())).tolist() == [4, -6]
+    assert [note for note in graph.meta[NOTES] if "gives the model nothing" in note]

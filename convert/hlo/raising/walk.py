@@ -146,7 +146,7 @@ def raise_graph(graph: Graph) -> Graph:
 
 
 def _left_out(graph: Graph) -> Iterator[str]:
-    """What a module tells XLA of memory and devices, which changes no numbers and has no place elsewhere."""
+    """What a module tells XLA of memory and devices, and calls that give the model nothing: no number changes."""
     form = graph.meta.get(META)
     header = form.attributes if isinstance(form, Form) else {}
     yield from (f"{name} is for XLA alone" for name in _MEMORY if name in header)
@@ -155,4 +155,6 @@ def _left_out(graph: Graph) -> Iterator[str]:
             origin = (node.meta or {}).get(META)
             if isinstance(origin, Origin) and "sharding" in origin.attributes:
                 yield "shardings are for XLA alone"
-                return
+            if node.op_type == "custom-call" and all(value.type is None for value in node.outputs):
+                target = node.attributes.get("custom_call_target", "")
+                yield f"{node!r}: {target} gives the model nothing (it may print) and is left out"
