@@ -12,6 +12,7 @@ REFUSALS: dict[str, str] = {
     r"no element type (float8e4m3fnuz|float8e5m2fnuz|int2)": "IR has no such element type",
     r"of uint2, which OpenVINO's CPU": "OpenVINO's CPU converts nothing from or to u2",
     r"the bits of \w+ can't be taken for": "IR has no operator that takes the bits of floats for integers",
+    r"bits of 64-bit numbers": "OpenVINO's CPU computes 64-bit numbers in 32 bits, which have no bits of the others",
     r"rounds to float8e8m0 in another way": "OpenVINO rounds down to a power of two",
     r"ImageDecoder has no OpenVINO form": "IR has no operator that decodes image files",
     r"the rank of .* isn't known$": "OpenVINO's CPU has no values of any rank",

@@ -5,11 +5,13 @@ from __future__ import annotations
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder
+from ....passes.types import DType
 from ...bodies import put_in, stand_in
 from .admission import is_beyond
 from .context import context_of
 
 _OLDER = {("", "BitCast"): 25}
+_LONG = (DType.FLOAT64, DType.INT64, DType.UINT64)
 
 
 def by_function(op: Builder, node: Node) -> list[Value]:
@@ -18,6 +20,9 @@ def by_function(op: Builder, node: Node) -> list[Value]:
     Raises:
         Unsupported: nothing does, or it holds integers that OpenVINO doesn't compute with.
     """
+    values = [value for value in (*node.inputs, *node.outputs) if value is not None]
+    if node.op_type == "BitCast" and any(value.tensor.dtype in _LONG for value in values):
+        raise Unsupported(node, "bits of 64-bit numbers, which OpenVINO's CPU computes in 32")
     graph = stand_in(node, op.rewriter.notes, "OpenVINO", _OLDER)
     keyed = node.domain == "ai.onnx.ml" or node.op_type == "TfIdfVectorizer"  # keys and values as attributes
     if keyed and any(map(is_beyond, graph.constants)):
