@@ -61,3 +61,19 @@ def size_of_axis(value: Value, axis: int) -> int | None:
         return None
     found = shape[axis]
     return found if isinstance(found, int) else None
+
+
+def axis_of(node: Node, axis: int, rank: int) -> int:
+    """`axis` counted from the front.
+
+    Raises:
+        Unsupported: a tensor of this rank has no such axis.
+    """
+    if not -rank <= axis < max(rank, 1):
+        raise Unsupported(node, f"axis {axis} of a tensor of rank {rank}")
+    return axis % max(rank, 1)
+
+
+def flag(node: Node, name: str, default: int = 0) -> bool:
+    """An ONNX attribute that is 0 or 1."""
+    return bool(node.attributes.get(name, default))

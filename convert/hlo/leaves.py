@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+
+from ...passes.graph import Value
 from ...passes.types import TensorType, Type
 from .text.tree import ArrayShape, HloShape, TokenShape, TupleShape
 
@@ -17,6 +20,15 @@ def leaf_range(shape: TupleShape, index: int) -> tuple[int, int]:
     """Which of a tuple's leaves are those of its element `index`: the first, and the one after the last."""
     first = sum(len(leaves(element)) for element in shape.elements[:index])
     return first, first + len(leaves(shape.elements[index]))
+
+
+def parted(shapes: Iterable[HloShape], values: Sequence[Value]) -> Iterator[tuple[HloShape, Sequence[Value]]]:
+    """Each of several shapes with those of the values that are its leaves."""
+    first = 0
+    for shape in shapes:
+        end = first + len(leaves(shape))
+        yield shape, values[first:end]
+        first = end
 
 
 def type_of(leaf: ArrayShape | TokenShape) -> Type | None:

@@ -12,8 +12,9 @@ from ...passes.graph import Graph, Node, Value
 from ...passes.types import DType, TensorType, Type
 from ...runtime.oracles.hlo_names import INPUTS, OUTPUTS, input_names, name_attribute, output_names
 from .dialect import CALLED, META, NAMES, Form, Origin
-from .leaves import leaves, type_of
+from .leaves import leaves, parted, type_of
 from .text import print_module
+from .text.dtypes import WORDS
 from .text.tree import ArrayShape, Computation, HloShape, Instruction, Module, Operand, Raw, TokenShape, TupleShape
 
 _FORBIDDEN = re.compile(r"[^A-Za-z0-9_.-]")
@@ -114,18 +115,7 @@ class _Names:
 
 def _clean(name: str) -> str:
     name = _FORBIDDEN.sub("_", name)
-    reserved = name in NAMES.values() or name in (
-        "true",
-        "false",
-        "inf",
-        "nan",
-        "token",
-        "opaque",
-        "ENTRY",
-        "ROOT",
-        "HloModule",
-    )
-    return name if name and (name[0].isalpha() or name[0] == "_") and not reserved else f"_{name}"
+    return name if name and (name[0].isalpha() or name[0] == "_") and name not in WORDS else f"_{name}"
 
 
 def shape_of(value: Value) -> HloShape:
@@ -190,12 +180,9 @@ class _ComputationWriter:
     places: dict[str, int] = field(default_factory=dict)  # name -> index in `made.instructions`
 
     def write(self, graph: Graph, parameters: Sequence[HloShape], result: HloShape) -> None:
-        rest = list(graph.inputs)
-        for number, shape in enumerate(parameters):
-            count = len(leaves(shape))
-            mine, rest = rest[:count], rest[count:]
+        for number, (shape, mine) in enumerate(parted(parameters, graph.inputs)):
             name = _origin(mine[0].meta).name if mine else ""
-            one = self.add(name or (mine[0].name if count == 1 else "arguments"), shape, "parameter")
+            one = self.add(name or (mine[0].name if len(mine) == 1 else "arguments"), shape, "parameter")
             one.number = number
             if mine:
                 self.carry(one, mine[0].meta)
@@ -228,10 +215,7 @@ class _ComputationWriter:
         if not isinstance(shape, TupleShape):
             self.where[values[0]] = one.name
             return
-        rest = list(values)
-        for index, part in enumerate(shape.elements):
-            count = len(leaves(part))
-            mine, rest = rest[:count], rest[count:]
+        for index, (part, mine) in enumerate(parted(shape.elements, values)):
             element = self.add(f"{one.name}.{index}", part, "get-tuple-element", [Operand(one.name)])
             element.attributes["index"] = index
             self.spread(element, part, mine)
@@ -240,12 +224,7 @@ class _ComputationWriter:
         """The name of an instruction whose leaves are `values`."""
         if not isinstance(shape, TupleShape):
             return self.where[values[0]]
-        operands: list[Operand] = []
-        rest = list(values)
-        for part in shape.elements:
-            count = len(leaves(part))
-            mine, rest = rest[:count], rest[count:]
-            operands.append(Operand(self.tuple(part, mine)))
+        operands = [Operand(self.tuple(part, mine)) for part, mine in parted(shape.elements, values)]
         return self.add("result" if root else "tuple", shape, "tuple", operands).name
 
     # operations --------------------------------------------------------------------------------------
@@ -288,13 +267,7 @@ class _ComputationWriter:
             if node.op_type != "opt-barrier":
                 return [Operand(self.where[value]) for value in values]
             shapes = (_tupled(values),)
-        found: list[Operand] = []
-        rest = list(values)
-        for shape in shapes:
-            count = len(leaves(shape))
-            found.append(Operand(self.tuple(shape, rest[:count])))
-            rest = rest[count:]
-        return found
+        return [Operand(self.tuple(shape, mine)) for shape, mine in parted(shapes, values)]
 
     def region(
         self,

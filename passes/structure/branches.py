@@ -21,6 +21,7 @@ from ..protos import ENUMS
 from ..rewrite import Builder, Rewriter, view
 from ..tensor import TensorData
 from ..types import DType, TensorType
+from .guard import proof
 
 _MOST_KNOWN = 64  # elements of a value that branches see as a constant
 
@@ -203,22 +204,16 @@ class _Settled(Builder):
         if condition is None:
             walk.stands_for.update(zip(node.outputs, region.outputs, strict=True))
         else:
-            proof = self._proof(condition, wanted)
+            one = proof(self, condition, wanted)
             for old, inner in zip(node.outputs, region.outputs, strict=True):
                 dtype = inner.tensor.dtype or DType.FLOAT32
                 factor = Value("proof")
-                walk.mapping[factor] = self.Cast(proof, to=ENUMS[dtype])
+                walk.mapping[factor] = self.Cast(one, to=ENUMS[dtype])
                 op_type = "And" if dtype is DType.BOOL else "Mul"
                 guard = Node("", op_type, HUB.resolve(op_type)[1])
                 guard.inputs, guard.outputs = [inner, factor], [old]
                 guards.append(guard)
         walk.rest.extendleft(reversed([*region.topological(), *guards]))
-
-    def _proof(self, condition: Value, wanted: bool) -> Value:
-        """1, computed in a way that fails unless the condition is as wanted: two numbers are no scalar."""
-        holds = self.Reshape(condition if wanted else self.Not(condition), self.const([1]))
-        count = self.Where(holds, self.const([1]), self.const([2]))
-        return self.Reshape(self.Tile(self.Cast(holds, to=ENUMS[DType.INT64]), count), self.const([], DType.INT64))
 
     def _both(
         self, node: Node, tail: list[Node], leaving: Sequence[Value], walk: _Walk

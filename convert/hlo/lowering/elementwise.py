@@ -6,11 +6,11 @@ import functools
 import math
 from collections.abc import Callable
 
-from ....passes.demands import dtype_of, required
+from ....passes.demands import dtype_of, flag, required
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, Rule, collect, combine, rule
 from ....passes.types import DType
-from .tools import aligned, compare, convert, fill, flag, largest, like, scalar, sizes_of, spread, word
+from .tools import aligned, compare, convert, fill, largest, like, scalar, sizes_of, spread, word
 
 _UNARY = {
     "Abs": "abs",

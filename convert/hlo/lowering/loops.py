@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ....passes.demands import axis_of
 from ....passes.errors import Unsupported
 from ....passes.graph import Graph, Node, Value
 from ....passes.infer import infer
@@ -30,7 +31,7 @@ from ....passes.types import DType
 from ..infer import agree
 from .regions import copied, is_copied
 from .stacks import Stack, finished, joined, stack
-from .tools import axis_of, compare, cut, fill, reshape, scalar, sizes_of
+from .tools import compare, cut, fill, reshape, scalar, sizes_of
 
 _MOST_UNROLLED = 64  # passes of a loop whose state changes its shape
 

@@ -5,26 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ....passes.demands import dtype_of, required
+from ....passes.demands import axis_of, dtype_of, flag, required
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import TensorType
 from ..text.tree import WindowDim
-from .tools import (
-    axis_of,
-    broadcast,
-    compare,
-    convert,
-    flag,
-    fold,
-    kept,
-    like,
-    reshape,
-    sizes_of,
-    spread,
-    wide,
-    window_fold,
-)
+from .tools import broadcast, compare, convert, fold, kept, like, reshape, sizes_of, spread, wide, window_fold
 
 
 def _per_channel(op: Builder, value: Value, shape: Sequence[int]) -> Value:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ....passes.demands import dtype_of, required
+from ....passes.demands import dtype_of, flag, required
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
@@ -21,7 +21,6 @@ from .tools import (
     constant,
     convert,
     fill,
-    flag,
     fold,
     ints_of,
     iota,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ....passes.demands import dtype_of, required
+from ....passes.demands import axis_of, dtype_of, required
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.protos import DTYPES
@@ -11,21 +11,7 @@ from ....passes.types import DType
 from .casts import cast_to
 from .conv import forwards, with_bias
 from .products import matrix_product
-from .tools import (
-    Sizes,
-    axis_of,
-    broadcast,
-    compare,
-    convert,
-    cut,
-    fill,
-    fold,
-    limits,
-    reshape,
-    scalar,
-    sizes_of,
-    spread,
-)
+from .tools import Sizes, broadcast, compare, convert, cut, fill, fold, limits, reshape, scalar, sizes_of, spread
 
 _EXACT = {DType.FLOAT16: 2048, DType.BFLOAT16: 256}
 """Up to where every integer is one of a float type."""

@@ -5,18 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from ....passes.demands import dtype_of, rank_of, required
+from ....passes.demands import axis_of, dtype_of, flag, rank_of, required
 from ....passes.graph import Graph, Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType
 from ..text.tree import WindowDim
 from .tools import (
     applied,
-    axis_of,
     compare,
     convert,
     cut,
-    flag,
     fold,
     ints_of,
     iota,

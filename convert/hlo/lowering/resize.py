@@ -9,11 +9,11 @@ import math
 
 import numpy as np
 
-from ....passes.demands import dtype_of, required
+from ....passes.demands import axis_of, dtype_of, flag, required
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
-from .tools import array_of, axis_of, broadcast, constant, convert, flag, ints_of, pick, sizes_of, wide, word
+from .tools import array_of, broadcast, constant, convert, ints_of, pick, sizes_of, wide, word
 
 _ROUNDED = {
     "round_prefer_floor": lambda at: np.ceil(at - 0.5),

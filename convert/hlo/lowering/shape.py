@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ....passes.demands import dtype_of, rank_of, required
+from ....passes.demands import axis_of, dtype_of, flag, rank_of, required
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.protos import DTYPES
@@ -16,7 +16,6 @@ from ....passes.types import DType
 from ..text.tree import SliceDim
 from .tools import (
     Results,
-    axis_of,
     broadcast,
     compare,
     constant,
@@ -24,7 +23,6 @@ from .tools import (
     cut,
     cut_all,
     fill,
-    flag,
     ints_of,
     iota,
     join,

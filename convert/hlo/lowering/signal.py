@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ....passes.demands import dtype_of, required
+from ....passes.demands import axis_of, dtype_of, flag, required
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType
-from .tools import axis_of, convert, cut, fill, flag, ints_of, join, pad, reshape, scalar, sizes_of, transpose
+from .tools import convert, cut, fill, ints_of, join, pad, reshape, scalar, sizes_of, transpose
 
 _COMPLEX = {DType.FLOAT32: DType.COMPLEX64, DType.FLOAT64: DType.COMPLEX128}
 

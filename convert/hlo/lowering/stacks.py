@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ....passes.demands import dtype_of
+from ....passes.demands import axis_of, dtype_of
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.loop import Stacked
 from ....passes.rewrite import Builder
 from ....passes.types import DType
-from .tools import axis_of, convert, fill, join, reshape, scalar, sizes_of
+from .tools import convert, fill, join, reshape, scalar, sizes_of
 
 
 @dataclass(slots=True)

@@ -59,22 +59,6 @@ def ints_of(node: Node, index: int, what: str) -> list[int] | None:
     return None if array is None else [int(item) for item in array.reshape(-1)]
 
 
-def axis_of(node: Node, axis: int, rank: int) -> int:
-    """`axis` counted from the front.
-
-    Raises:
-        Unsupported: a tensor of this rank has no such axis.
-    """
-    if not -rank <= axis < max(rank, 1):
-        raise Unsupported(node, f"axis {axis} of a tensor of rank {rank}")
-    return axis % max(rank, 1)
-
-
-def flag(node: Node, name: str, default: int = 0) -> bool:
-    """An ONNX attribute that is 0 or 1."""
-    return bool(node.attributes.get(name, default))
-
-
 def word(node: Node, name: str, default: str) -> str:
     """An ONNX attribute that is text."""
     found = node.attributes.get(name, default)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ....passes.graph import Graph, Node, Value
-from ....passes.types import DType
+from .ranges import limits
 
 Range = tuple[float, float]
 
@@ -21,12 +21,6 @@ class Line:
 
     scale: int
     offset: int
-
-
-def limits(dtype: DType) -> tuple[int, int]:
-    """The smallest and the largest integer of a type."""
-    bits = dtype.bits
-    return (-(1 << bits - 1), (1 << bits - 1) - 1) if dtype.is_signed else (0, (1 << bits) - 1)
 
 
 def scalar(value: Value) -> int | None:

@@ -8,8 +8,9 @@ import numpy as np
 
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Graph, Node, Value
-from ....passes.protos import ENUMS, enum_of
+from ....passes.protos import enum_of
 from ....passes.rewrite import Builder, collect, rule
+from ....passes.structure.guard import proof
 from ....passes.types import DType
 from ..dialect import DOMAIN
 from .support import CallsHost, given
@@ -96,10 +97,8 @@ def _choose(
 
 
 def _failing(op: Builder, test: Value, taken: bool, outputs: Sequence[Value]) -> list[Value]:
-    """Results that can't be computed where the test is as `taken`: two numbers are no scalar."""
-    holds = op.Reshape(op.Not(test) if taken else test, op.const([1]))
-    count = op.Where(holds, op.const([1]), op.const([2]))
-    one = op.Reshape(op.Tile(op.Cast(holds, to=ENUMS[DType.INT64]), count), op.const([], DType.INT64))
+    """Results that can't be computed where the test is as `taken`."""
+    one = proof(op, test, not taken)
     found: list[Value] = []
     for value in outputs:
         dtype, shape = value.tensor.dtype, value.tensor.static_shape

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from ....passes.graph import Graph, Value
 from ....passes.types import DType
-from .affine import limits, scalar
+from .affine import scalar
+from .ranges import limits
 
 _TURNED = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE", "NE": "NE"}
 
@@ -27,29 +28,29 @@ class Count:
     """What bounds the number of passes: the counter, against a `limit`.
 
     `trips`: how many passes that allows; None where the start or the limit is only known when the model runs, and then
-    `limit` is the carried value that it is compared with (or a constant's number), `inclusive` whether it is reached.
+    `limit` is the carried value that it is compared with, or a constant's number.
     `rest`: what else the condition demands, values of the condition's graph.
     """
 
     counter: Counter
     trips: int | None
     limit: int | Value
-    inclusive: bool
     rest: tuple[Value, ...]
 
 
 def counters(body: Graph, initial: Sequence[Value]) -> dict[int, Counter]:
     """The carried values of a body that count."""
     found: dict[int, Counter] = {}
+    places = {value: index for index, value in enumerate(body.inputs)}
     for index, (enter, leave) in enumerate(zip(body.inputs, body.outputs, strict=True)):
         maker, dtype = leave.producer, enter.tensor.dtype
         if maker is None or maker.op_type not in ("add", "subtract") or enter.tensor.shape != () or dtype is None:
             continue
         left, right = maker.inputs
         if left is enter and right is not None:
-            step = _constant(right, body, initial)
+            step = _constant(right, places, body, initial)
         elif right is enter and left is not None and maker.op_type == "add":
-            step = _constant(left, body, initial)
+            step = _constant(left, places, body, initial)
         else:
             step = None
         if step and dtype.is_integer:
@@ -58,19 +59,14 @@ def counters(body: Graph, initial: Sequence[Value]) -> dict[int, Counter]:
     return found
 
 
-def _constant(value: Value, body: Graph, initial: Sequence[Value]) -> int | None:
+def _constant(value: Value, places: dict[Value, int], body: Graph, initial: Sequence[Value]) -> int | None:
     """The integer that a value of the body always is, if it is one."""
-    if value.data is not None:
-        return scalar(value)
-    for index, enter in enumerate(body.inputs):
-        if value is enter:
-            return scalar(initial[index]) if body.outputs[index] is enter else None
-    return None
+    found = _fixed(value, places, body, initial)
+    return found if isinstance(found, int) else None
 
 
-def count(condition: Graph, body: Graph, initial: Sequence[Value]) -> Count | None:
-    """What the condition counts; None where it doesn't."""
-    known = counters(body, initial)
+def count(condition: Graph, body: Graph, initial: Sequence[Value], known: dict[int, Counter]) -> Count | None:
+    """What the condition counts, of the body's counters; None where it doesn't."""
     places = {value: index for index, value in enumerate(condition.inputs)}
     parts = _conjuncts(condition.outputs[0])
     candidates: list[Count] = []
@@ -83,7 +79,7 @@ def count(condition: Graph, body: Graph, initial: Sequence[Value]) -> Count | No
             if left is None or right is None or sense not in _TURNED:
                 continue
             counter = known.get(places.get(left, -1))
-            limit = _limit(right, places, body, initial)
+            limit = _fixed(right, places, body, initial)
             if counter is None or limit is None:
                 continue
             rest = tuple(other for other in parts if other is not part)
@@ -106,8 +102,8 @@ def _conjuncts(value: Value) -> list[Value]:
     return found
 
 
-def _limit(value: Value, places: dict[Value, int], body: Graph, initial: Sequence[Value]) -> int | Value | None:
-    """What the counter is compared with: a number, or a value outside of the loop that never changes."""
+def _fixed(value: Value, places: dict[Value, int], body: Graph, initial: Sequence[Value]) -> int | Value | None:
+    """What never changes: a number, or a value outside of the loop; None where it may change."""
     if value.data is not None:
         return scalar(value)
     index = places.get(value, -1)
@@ -122,21 +118,20 @@ def _count(counter: Counter, limit: int | Value, sense: str, rest: tuple[Value, 
     up = counter.step > 0
     if sense != "NE" and up != (sense in ("LT", "LE")):
         return None
-    inclusive = sense in ("LE", "GE")
     if isinstance(limit, Value) or counter.start is None:
         return _open_count(counter, limit, sense, rest)
-    distance = (limit - counter.start) * (1 if up else -1) + inclusive
+    distance = (limit - counter.start) * (1 if up else -1) + (sense in ("LE", "GE"))
     step = abs(counter.step)
     if sense == "NE" and (distance < 0 or distance % step):
         return None  # it wraps around, or never ends
     trips = max(-(-distance // step), 0)
     if trips and not low <= counter.start + trips * counter.step <= high:
         return None  # it would wrap around before the comparison ends the loop
-    return Count(counter, trips, limit, inclusive, rest)
+    return Count(counter, trips, limit, rest)
 
 
 def _open_count(counter: Counter, limit: int | Value, sense: str, rest: tuple[Value, ...]) -> Count | None:
     """A count that is known when the model runs: by ones, to a limit that isn't reached itself, nothing wraps."""
     if abs(counter.step) != 1 or sense not in ("LT", "GT") or counter.dtype is DType.UINT64:
         return None
-    return Count(counter, None, limit, False, rest)
+    return Count(counter, None, limit, rest)

@@ -27,9 +27,9 @@ from ....passes.tensor import TensorData
 from ....passes.types import DType, TensorType
 from ..build import HLO, HloBuilder
 from ..dialect import DOMAIN
-from .affine import Line, Lines, limits, scalar
-from .counting import Count, count, counters
-from .ranges import RANGE
+from .affine import Line, Lines, scalar
+from .counting import Count, Counter, count, counters
+from .ranges import RANGE, limits
 
 _INT64 = DType.INT64
 _SCALAR = TensorType(_INT64, ())
@@ -50,10 +50,11 @@ def while_loop(op: Builder, node: Node) -> Sequence[Value]:
     condition, body = node.regions["condition"], node.regions["body"]
     if not len(initial) == len(body.inputs) == len(body.outputs) == len(condition.inputs) == len(node.outputs):
         raise InvalidModel(f"{node!r}: its condition and its body take other values than it has")
-    found = count(condition, body, initial)
+    known = counters(body, initial)
+    found = count(condition, body, initial, known)
     if found is not None and found.trips == 0:
         return initial
-    return _Recovery(op, node, initial, found).run()
+    return _Recovery(op, node, initial, known, found).run()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +100,14 @@ class _Recovery:
     op: Builder
     node: Node
     initial: list[Value]
+    counters: dict[int, Counter]
     count: Count | None
     sliced: list[tuple[Value, Value, Sliced]] = field(default_factory=list)  # outside, in the body, how
     stacked: dict[int, tuple[_Part, Value]] = field(default_factory=dict)  # carried index -> part, element at first
     started: dict[Value, Value] = field(default_factory=dict)  # in the body -> outside: where counters start
 
     def __post_init__(self) -> None:
-        old = self.node.regions["body"]
-        self.body = old.copy()
-        self.counters = counters(old, self.initial)
+        self.body = self.node.regions["body"].copy()
         self.enter, self.leave = list(self.body.inputs), list(self.body.outputs)
         self.unchanged = {k for k, value in enumerate(self.enter) if self.leave[k] is value}
         self.trips = None if self.count is None else self.count.trips

@@ -8,14 +8,14 @@ from functools import cache
 
 import numpy as np
 
-from ....passes.demands import required
+from ....passes.demands import flag, required
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ....runtime.kernels.base import text
 from .text import letters, packed, table_of
-from .tools import cut, flag, i64, reshape, shape_of, vector
+from .tools import cut, i64, reshape, shape_of, vector
 
 _PAGE = 256  # characters that one row of the table is about
 _NOTHING = 255  # which no byte of UTF-8 is

@@ -8,13 +8,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ....passes.demands import dtype_of, required
+from ....passes.demands import dtype_of, flag, required
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.protos import DTYPES
 from ....passes.rewrite import Builder, collect, combine, renamed, rule
 from ....passes.types import DType
-from .tools import LARGEST, convert, element_type, flag, number, saturated
+from .tools import LARGEST, convert, element_type, number, saturated
 
 _SAME = """
     Abs Acos Acosh Add And Asin Asinh Atan Atanh BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Ceil Cos Cosh Equal Erf

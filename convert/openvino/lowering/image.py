@@ -6,16 +6,14 @@ import math
 
 import numpy as np
 
-from ....passes.demands import rank_of, required, size_of_axis
+from ....passes.demands import axis_of, flag, rank_of, required, size_of_axis
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from .tools import (
-    axis_of,
     convert,
     cut,
-    flag,
     i64,
     ints,
     join,

@@ -6,27 +6,13 @@ import math
 
 import numpy as np
 
-from ....passes.demands import rank_of, required
+from ....passes.demands import axis_of, flag, rank_of, required
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ....runtime.kernels.base import text
 from .text import chosen, is_text
-from .tools import (
-    axis_of,
-    convert,
-    cut,
-    flag,
-    i64,
-    ints,
-    number,
-    range_of,
-    scalar,
-    shape_of,
-    size_of,
-    vector,
-    with_size,
-)
+from .tools import convert, cut, i64, ints, number, range_of, scalar, shape_of, size_of, vector, with_size
 
 
 def _from_front(op: Builder, node: Node, positions: Value, size: Value) -> Value:

@@ -25,7 +25,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ....passes.demands import rank_of, size_of_axis
+from ....passes.demands import axis_of, rank_of, size_of_axis
 from ....passes.errors import Unsupported
 from ....passes.graph import Graph, Node, Value
 from ....passes.loop import DOMAIN as HUB
@@ -37,7 +37,7 @@ from .assembly import Assembly
 from .carried import held, lose_their_start, own_memory, protect
 from .context import context_of
 from .slices import Parts, parts_of
-from .tools import axis_of, copied, cut, i64, reshape, vector
+from .tools import copied, cut, i64, reshape, vector
 from .trips import nothing, trips_of
 
 _NOT_HANDED_ON = (DType.FLOAT4E2M1, DType.FLOAT8E8M0)

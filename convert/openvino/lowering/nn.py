@@ -6,12 +6,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ....passes.demands import rank_of, required, size_of_axis
+from ....passes.demands import flag, rank_of, required, size_of_axis
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
-from .tools import convert, cut, flag, i64, number, reshape, shape_of, size_of, with_size
+from .tools import convert, cut, i64, number, reshape, shape_of, size_of, with_size
 
 _AUTO_PADS = {"NOTSET": "explicit", "SAME_UPPER": "same_upper", "SAME_LOWER": "same_lower", "VALID": "valid"}
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from ....passes.demands import dtype_of, rank_of, required, size_of_axis
+from ....passes.demands import axis_of, dtype_of, flag, rank_of, required, size_of_axis
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
-from .tools import axis_of, convert, flag, i64, number, reshape
+from .tools import convert, i64, number, reshape
 
 
 def _along(op: Builder, values: Value, rank: int, axis: int = 1) -> Value:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....passes.demands import dtype_of, rank_of, required, size_of_axis
+from ....passes.demands import axis_of, dtype_of, flag, rank_of, required, size_of_axis
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.protos import DTYPES
@@ -17,7 +17,7 @@ from ....passes.types import DType
 from ..ties import has_exact_ties
 from .context import context_of
 from .fold import computed
-from .tools import LARGEST, axis_of, convert, cut, element_type, flag, i64, range_of, reshape, saturated, size_of
+from .tools import LARGEST, convert, cut, element_type, i64, range_of, reshape, saturated, size_of
 
 RANGES: dict[DType, tuple[int, int]] = {
     DType.INT4: (-8, 7),

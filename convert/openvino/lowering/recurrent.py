@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from ....passes.demands import dtype_of, required, size_of_axis
+from ....passes.demands import dtype_of, flag, required, size_of_axis
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.infer import infer
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.structure.recurrent import Found
 from .cells import written_out
-from .tools import cut, flag, i64, join, number, size_of, transpose
+from .tools import cut, i64, join, number, size_of, transpose
 
 _ACTIVATIONS = {"LSTM": ["Sigmoid", "Tanh", "Tanh"], "GRU": ["Sigmoid", "Tanh"], "RNN": ["Tanh"]}
 _GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}

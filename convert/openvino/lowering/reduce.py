@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ....passes.demands import dtype_of, rank_of, required
+from ....passes.demands import axis_of, dtype_of, flag, rank_of, required
 from ....passes.errors import Unsupported
 from ....passes.graph import Graph, Node, Value
 from ....passes.hub import HUB
@@ -18,10 +18,8 @@ from ....passes.types import DType
 from .context import context_of
 from .tools import (
     all_but,
-    axis_of,
     convert,
     cut,
-    flag,
     i64,
     ints,
     marked,

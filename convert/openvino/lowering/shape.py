@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ....passes.demands import dtype_of, rank_of, required, size_of_axis
+from ....passes.demands import axis_of, dtype_of, flag, rank_of, required, size_of_axis
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.infer import constant_node_data
@@ -16,11 +16,9 @@ from ....passes.tensor import TensorData
 from ....passes.types import DType
 from .tools import (
     all_but,
-    axis_of,
     convert,
     cut,
     element_type,
-    flag,
     i64,
     ints,
     join,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ....passes.demands import rank_of, size_of_axis
+from ....passes.demands import axis_of, rank_of, size_of_axis
 from ....passes.graph import Node, Value
 from ....passes.loop import Sliced, part_range
 from ....passes.rewrite import Builder
 from ....passes.types import TensorType
-from .tools import axis_of, cut, i64, size_of
+from .tools import cut, i64, size_of
 
 
 @dataclass(frozen=True, slots=True)

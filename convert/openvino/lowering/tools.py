@@ -8,24 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ....passes.demands import dtype_of, rank_of, size_of_axis
+from ....passes.demands import axis_of, dtype_of, rank_of, size_of_axis
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder
 from ....passes.tensor import TensorData
 from ....passes.types import DType
 from ..types import ELEMENT_TYPES
-
-
-def axis_of(node: Node, axis: int, rank: int) -> int:
-    """`axis` counted from the front.
-
-    Raises:
-        Unsupported: a tensor of this rank has no such axis.
-    """
-    if not -rank <= axis < max(rank, 1):
-        raise Unsupported(node, f"axis {axis} of a tensor of rank {rank}")
-    return axis % max(rank, 1)
 
 
 def element_type(node: Node, dtype: DType) -> str:
@@ -180,8 +169,3 @@ def saturated(op: Builder, value: Value, most: float) -> Value:
 
 LARGEST = {DType.FLOAT8E4M3FN: 448.0, DType.FLOAT8E5M2: 57344.0}
 """The largest numbers of the types to which OpenVINO converts without saturation."""
-
-
-def flag(node: Node, name: str, default: int = 0) -> bool:
-    """An ONNX attribute that is 0 or 1."""
-    return bool(node.attributes.get(name, default))
