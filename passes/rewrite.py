@@ -229,16 +229,16 @@ class Builder:
         return node.outputs[0] if outputs == 1 else tuple(node.outputs)
 
     def const(self, value: Any, dtype: DType | None = None, name: str = "const") -> Value:
-        """A constant of this graph: `op.const([0, 1], DType.INT64)`. Python ints are int64, floats float32."""
+        """A constant of this graph: `op.const([0, 1], DType.INT64)`. Python ints and [] are int64, floats float32."""
         if not isinstance(value, TensorData):
             if dtype is not None:
                 value = np.asarray(value).astype(dtype.numpy)
             elif not isinstance(value, np.ndarray | np.generic):
                 value = np.asarray(value)
-                if value.dtype == np.float64:
-                    value = value.astype(np.float32)
-                elif value.dtype.kind == "i" or not value.size:
+                if value.dtype.kind == "i" or not value.size:
                     value = value.astype(np.int64)
+                elif value.dtype == np.float64:
+                    value = value.astype(np.float32)
             value = TensorData.of(value, dtype)
         return self.graph.add_constant(value, self.rewriter.names.fresh(name))
 

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ...passes.errors import InvalidModel
 from ...passes.graph import Value
-from .leaves import leaf_range
+from .leaves import leaf_starts
 from .text.tree import Computation, HloShape, Instruction, TupleShape
 
 
 @dataclass(slots=True)
 class Item:
-    """A shape, and the values of its leaves (None: nobody may use it)."""
+    """A shape, and the values of its leaves (None: nobody may use it).
+
+    `starts` is where the leaves of each element begin, once somebody has asked: a wide tuple is taken apart often.
+    """
 
     shape: HloShape
     values: list[Value | None]
+    starts: list[int] = field(default_factory=list)
 
 
 def error_at(where: Instruction | Computation, what: str) -> InvalidModel:
@@ -34,10 +38,11 @@ def usable(one: Instruction, item: Item) -> list[Value]:
 
 def element(one: Instruction, item: Item, path: Sequence[int]) -> Item:
     """What stands in a tuple at `path`."""
-    shape, values = item.shape, item.values
     for index in path:
+        shape = item.shape
         if not isinstance(shape, TupleShape) or not 0 <= index < len(shape.elements):
             raise error_at(one, f"its operand has no element {index}")
-        first, end = leaf_range(shape, index)
-        shape, values = shape.elements[index], values[first:end]
-    return Item(shape, values)
+        if not item.starts:
+            item.starts = leaf_starts(shape)
+        item = Item(shape.elements[index], item.values[item.starts[index] : item.starts[index + 1]])
+    return item

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 
 from ...passes.graph import Value
@@ -16,10 +17,9 @@ def leaves(shape: HloShape) -> list[ArrayShape | TokenShape]:
     return [leaf for element in shape.elements for leaf in leaves(element)]
 
 
-def leaf_range(shape: TupleShape, index: int) -> tuple[int, int]:
-    """Which of a tuple's leaves are those of its element `index`: the first, and the one after the last."""
-    first = sum(len(leaves(element)) for element in shape.elements[:index])
-    return first, first + len(leaves(shape.elements[index]))
+def leaf_starts(shape: TupleShape) -> list[int]:
+    """Where in a tuple's leaves those of each element begin, and after them the number of all."""
+    return [0, *itertools.accumulate(len(leaves(element)) for element in shape.elements)]
 
 
 def parted(shapes: Iterable[HloShape], values: Sequence[Value]) -> Iterator[tuple[HloShape, Sequence[Value]]]:
