@@ -1,12 +1,14 @@
 """Runs models in one runtime: a program of its own, because runtimes may crash or hang.
 
-    python sample_child.py onnxruntime|openvino < jobs > results
+    python sample_child.py onnxruntime|openvino|mdf < jobs > results
 
 Jobs and results are pickled: [(path, [inputs, ...]), ...] becomes [[{name: array}, ...] or text, ...].
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
 import pickle
 import sys
 from collections.abc import Callable
@@ -42,7 +44,21 @@ def openvino(path: str) -> Callable[[Arrays], Arrays]:
     return call
 
 
-RUNTIMES = {"onnxruntime": onnxruntime, "openvino": openvino}
+def mdf(path: str) -> Callable[[Arrays], Arrays]:
+    from modeci_mdf.execution_engine import EvaluableGraph
+    from modeci_mdf.utils import load_mdf
+
+    def call(inputs: Arrays) -> Arrays:
+        with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
+            graph = EvaluableGraph(load_mdf(path).graphs[0])
+            graph.evaluate(initializer=inputs)
+        ports = [port for node in graph.output_enodes for port in node.evaluable_outputs.items()]
+        return {name: np.asarray(port.curr_value) for name, port in ports}
+
+    return call
+
+
+RUNTIMES = {"onnxruntime": onnxruntime, "openvino": openvino, "mdf": mdf}
 
 
 def attempt(prepare: Callable[[str], Callable[[Arrays], Arrays]], path: str, runs: list[Arrays]) -> list[Arrays] | str:

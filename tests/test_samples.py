@@ -172,6 +172,22 @@ def lstm(weights: Arrays, sequence: np.ndarray, initial_h: np.ndarray, initial_c
     return {"hidden_states": np.stack(states, axis=1), "last_h": h, "last_c": c}
 
 
+def accumulators(weights: Arrays, evidence: np.ndarray) -> Arrays:
+    """One accumulator after the other, in Python's numbers."""
+    activity, passes = [0.0] * len(evidence), 0
+    while max(activity) < 1:
+        total = sum(activity)
+        activity = [
+            max(a + 0.1 * (e - 0.2 * a - 0.4 * (total - a)), 0.0) for a, e in zip(activity, evidence, strict=True)
+        ]
+        passes += 1
+    return {
+        "activities": np.array(activity),
+        "winner": i64(activity.index(max(activity))),
+        "decided_after": i64(passes),
+    }
+
+
 def normal(seed: int, *shape: int) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
@@ -243,6 +259,12 @@ TABLE = [
         lstm,
         [{"sequence": normal(4, 2, 5, 3), "initial_h": normal(5, 2, 4), "initial_c": normal(6, 2, 4)}],
     ),
+    Sample(
+        "leaky_accumulators.json",
+        accumulators,
+        [{"evidence": np.array(values)} for values in ([1.0, 0.9, 0.8], [0.5, 2.0, 1.9], [0.0, 20.0, -3.0])],
+        openvino=False,
+    ),
 ]
 
 
@@ -250,6 +272,8 @@ def weights(path: Path) -> Arrays:
     """A file's named weights."""
     if path.suffix == ".onnx":
         return {tensor.name: numpy_helper.to_array(tensor) for tensor in onnx.load(path).graph.initializer}
+    if path.suffix == ".json":
+        return {}
     found, data = {}, path.with_suffix(".bin").read_bytes()
     for layer in ElementTree.parse(path).iter("layer"):
         if layer.get("name") in ("W", "R", "b"):
@@ -282,6 +306,7 @@ def assert_right(sample: Sample, results: list[Arrays] | str) -> None:
 
 IN_ONNXRUNTIME = [sample for sample in TABLE if sample.file.endswith(".onnx")]
 IN_OPENVINO = [sample for sample in TABLE if sample.openvino]
+IN_MDF = [sample for sample in TABLE if sample.file.endswith(".json")]
 
 
 @pytest.fixture(scope="module")
@@ -308,6 +333,11 @@ def test_openvino(sample: Sample, openvino_results: dict[str, list[Arrays] | str
     assert_right(sample, openvino_results[sample.file])
 
 
+@per_sample(IN_MDF)
+def test_mdf(sample: Sample) -> None:
+    assert_right(sample, run("mdf", [sample])[sample.file])
+
+
 @pytest.fixture(scope="module")
 def remade(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with what all scripts write today."""
@@ -320,7 +350,7 @@ def remade(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def files(folder: Path) -> set[str]:
-    return {path.name for path in folder.iterdir() if path.suffix in (".onnx", ".xml", ".bin")}
+    return {path.name for path in folder.iterdir() if path.suffix in (".onnx", ".xml", ".bin", ".json")}
 
 
 def test_scripts_make_every_sample(remade: Path) -> None:
@@ -338,6 +368,11 @@ def test_openvino_script_makes_the_same_model(remade: Path) -> None:
     samples = [sample for sample in TABLE if sample.file.endswith(".xml")]
     for sample, results in zip(samples, run("openvino", samples, remade).values(), strict=True):
         assert_right(sample, results)
+
+
+@per_sample(IN_MDF)
+def test_mdf_script_makes_the_same_file(sample: Sample, remade: Path) -> None:
+    assert (remade / sample.file).read_text() == (SAMPLES / sample.file).read_text()
 
 
 def test_samples_are_small() -> None:
