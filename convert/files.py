@@ -16,7 +16,7 @@ from ..passes.structure.simplify import RemoveDead
 from ..passes.types import SequenceType, TensorType, merge_dims
 from ..runtime import RAISER
 from .format import FORMATS, Format, format_of
-from .onnx.opset import change_opset, lowest_opset
+from .onnx.opset import lowest_opset
 
 Opset = int | Literal["min"] | None
 
@@ -71,8 +71,8 @@ def to_dialect(graph: Graph, target: Format, opset: Opset = None) -> Graph:
         if not graph.dialect == target.name == "onnx":
             raise InvalidModel('opset "min" is for conversions from ONNX to ONNX')
         return lowest_opset(graph)
-    if graph.dialect == target.name == "onnx":
-        return graph if opset in (None, graph.opsets.get("")) else change_opset(graph, opset or 0)
+    if graph.dialect == "onnx" and target.from_onnx is not None:
+        return target.from_onnx(graph, opset)
     if graph.dialect == target.dialect and opset is None:
         return graph
     hub = to_hub(graph)

@@ -17,6 +17,7 @@ from .onnx import lowering as onnx_lowering
 from .onnx import raising as onnx_raising
 from .onnx import read as onnx_read
 from .onnx import write as onnx_write
+from .onnx.opset import change_opset
 from .openvino import lowering as openvino_lowering
 from .openvino import raising as openvino_raising
 from .openvino import read as openvino_read
@@ -36,6 +37,8 @@ class Format:
         lower_graph: hub -> dialect, at an opset where the format has them (None: its own choice).
         runtime: the oracle that runs its files.
         about: one line for `backedge formats`.
+        from_onnx: dialect "onnx" -> what this format writes, at an opset; for those whose files hold ONNX's operators,
+            which needn't pass through the hub then.
     """
 
     name: str
@@ -47,6 +50,11 @@ class Format:
     lower_graph: Callable[[Graph, int | None], Graph]
     runtime: str
     about: str
+    from_onnx: Callable[[Graph, int | None], Graph] | None = None
+
+
+def _at_opset(graph: Graph, opset: int | None) -> Graph:
+    return graph if opset in (None, graph.opsets.get("")) else change_opset(graph, opset or 0)
 
 
 def _to_onnx(graph: Graph, opset: int | None) -> Graph:
@@ -78,6 +86,7 @@ FORMATS: dict[str, Format] = {
             _to_onnx,
             "onnxruntime",
             "ONNX, opset 1 to 28; Loop, Scan and If of every version",
+            _at_opset,
         ),
         Format(
             "openvino",

@@ -24,7 +24,7 @@ from ..runtime.executor import Executor
 from ..runtime.oracles import Outcome, Values, run_file, why_unavailable
 from ..runtime.oracles.driver import drive
 from .files import load, set_shapes, to_hub
-from .format import FORMATS, format_of
+from .format import format_of
 from .onnx.write import write as write_onnx
 
 TRIALS = 64
@@ -48,9 +48,9 @@ def _executor(path: Path, format: str | None, timeout: float, shaken: bool = Fal
     return Runnable("executor", run, own=False)
 
 
-def _runtimes(path: Path, graph: Graph, folder: Path, timeout: float) -> list[Runnable]:
+def _runtimes(path: Path, format: str | None, graph: Graph, folder: Path, timeout: float) -> list[Runnable]:
     """The file's own runtime; onnx's reference evaluator where ONNX Runtime can't load the file."""
-    found = FORMATS[graph.dialect]
+    found = format_of(path, format)
     if why_unavailable(found.runtime):
         return []
     if path.suffix == ".onnxtxt":  # runtimes read the binary form only
@@ -73,7 +73,7 @@ def _side(path: Path, format: str | None, folder: Path, timeout: float, shown: s
     interface = hub or graph
     side = Side(
         shown,
-        [_executor(path, format, timeout), *_runtimes(path, graph, folder, timeout)],
+        [_executor(path, format, timeout), *_runtimes(path, format, graph, folder, timeout)],
         inputs=[value.name for value in interface.inputs],
         outputs=[value.name for value in interface.outputs],
         stackings={} if hub is None else stackings(hub),
