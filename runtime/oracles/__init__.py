@@ -61,7 +61,7 @@ ORACLES: dict[str, Oracle] = {
         Oracle("reference", "reference_session", "onnx", (".onnx",)),
         Oracle("openvino", "openvino_session", "openvino", (".xml",)),
         Oracle("xla", "xla_session", "jaxlib", ()),
-        Oracle("mdf", "", "modeci_mdf", (".json", ".yaml", ".yml", ".bson")),
+        Oracle("mdf", "mdf_session", "modeci_mdf", (".json", ".yaml", ".yml", ".bson")),
     )
 }
 

@@ -94,15 +94,23 @@ def interface(tree: Tree) -> Interface:
     Raises:
         InvalidModel: the tree isn't a model, or its metadata names something that isn't there.
     """
-    model = _model(tree)
-    graphs = [_mapping(graph, f"graph {name!r}") for name, graph in objects(model.get("graphs"), "graphs")]
-    if not graphs:
-        raise InvalidModel("the MDF model has no graph")
-    nodes = [_Node(name, _mapping(node, f"node {name!r}")) for name, node in objects(graphs[0].get("nodes"), "nodes")]
-    stated = _metadata(model)
+    graph = first_graph(tree)
+    nodes = [_Node(name, as_mapping(node, f"node {name!r}")) for name, node in objects(graph.get("nodes"), "nodes")]
+    stated = _metadata(_model(tree))
     if "inputs" in stated and "outputs" in stated:
         return _stated(stated, {node.id: node for node in nodes})
-    return _found(graphs[0], nodes)
+    return _found(graph, nodes)
+
+
+def first_graph(tree: Tree) -> Tree:
+    """A document's first graph, which is the one that is run.
+
+    Raises:
+        InvalidModel: the tree isn't a model, or has no graph.
+    """
+    for name, graph in objects(_model(tree).get("graphs"), "graphs"):
+        return as_mapping(graph, f"graph {name!r}")
+    raise InvalidModel("the MDF model has no graph")
 
 
 def objects(children: Plain, what: str) -> Iterator[tuple[str, Plain]]:
@@ -137,16 +145,12 @@ class _Node:
     """A node's id and what it has."""
 
     def __init__(self, name: str, tree: Tree) -> None:
-        where = f"node {name!r}, "
         self.id = name
-        self.inputs = {
-            port: _mapping(of, f"{where}input port {port!r}") for port, of in objects(tree.get("input_ports"), where)
-        }
-        self.outputs = {
-            port: _mapping(of, f"{where}output port {port!r}") for port, of in objects(tree.get("output_ports"), where)
-        }
+        self.inputs = _fields(tree, "input_ports", f"node {name!r}")
+        self.outputs = _fields(tree, "output_ports", f"node {name!r}")
         self.parameters = {
-            one: of if isinstance(of, Mapping) else {"value": of} for one, of in objects(tree.get("parameters"), where)
+            one: of if isinstance(of, Mapping) else {"value": of}
+            for one, of in objects(tree.get("parameters"), f"node {name!r}")
         }
 
     def input(self, port: str) -> InputName:
@@ -157,8 +161,12 @@ class _Node:
         return InputName(f"{self.id}.{port}", [(self.id, port)], shape, _element(tree.get("type")), default)
 
 
+def _fields(tree: Tree, kind: str, where: str) -> dict[str, Tree]:
+    return {name: as_mapping(of, f"{where}, {name!r}") for name, of in objects(tree.get(kind), where)}
+
+
 def _found(graph: Tree, nodes: list[_Node]) -> Interface:
-    edges = [_mapping(edge, f"edge {name!r}") for name, edge in objects(graph.get("edges"), "edges")]
+    edges = [as_mapping(edge, f"edge {name!r}") for name, edge in objects(graph.get("edges"), "edges")]
     fed = {(str(edge.get("receiver")), str(edge.get("receiver_port"))) for edge in edges}
     sending = {str(edge.get("sender")) for edge in edges}
     stateful = [(node, name) for node in nodes for name, tree in node.parameters.items() if is_stateful(name, tree)]
@@ -173,7 +181,7 @@ def _found(graph: Tree, nodes: list[_Node]) -> Interface:
     states: list[_Place] = [(node.id, "parameter", name) for node, name in stateful if (node.id, name) not in shown]
     outputs = _outputs(ports + states, {one.name for one in inputs})
 
-    conditions = _mapping(graph.get("conditions"), "conditions")
+    conditions = as_mapping(graph.get("conditions"), "conditions")
     if not stateful or conditions.get("termination") or conditions.get("node_specific"):
         return Interface(inputs, outputs)
     names = [one.name for one in (*inputs, *outputs)]
@@ -276,10 +284,10 @@ def _place(entry: Tree, key: str, nodes: Mapping[str, _Node]) -> tuple[_Node, st
 
 def _model(tree: Plain) -> Tree:
     """What the document says of its one model: it stands under its id, or says it."""
-    tree = _mapping(tree, "the document")
+    tree = as_mapping(tree, "the document")
     if "id" in tree or not tree:
         return tree
-    return _mapping(next(iter(tree.values())), "the model")
+    return as_mapping(next(iter(tree.values())), "the model")
 
 
 def _metadata(model: Tree) -> Tree:
@@ -288,7 +296,12 @@ def _metadata(model: Tree) -> Tree:
     return ours if isinstance(ours, Mapping) else {}
 
 
-def _mapping(tree: Plain, what: str) -> Tree:
+def as_mapping(tree: Plain, what: str) -> Tree:
+    """An object's fields; None has none.
+
+    Raises:
+        InvalidModel: it is something else.
+    """
     if tree is None:
         return {}
     if not isinstance(tree, Mapping):
