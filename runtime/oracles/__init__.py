@@ -43,7 +43,7 @@ class Oracle:
 
     Attributes:
         name: what users call it.
-        module: the module of this package that the child imports; "" if there is none yet.
+        module: the module of this package that the child imports.
         package: the Python package that must be installed.
         suffixes: the files it takes have names that end so; none where it tells by what is in them.
     """
@@ -75,8 +75,6 @@ def why_unavailable(oracle: str) -> str:
     row = ORACLES.get(oracle)
     if row is None:
         raise InvalidModel(f"no runtime {oracle!r}; there are {', '.join(ORACLES)}")
-    if not row.module:
-        return f"running on {oracle} isn't possible yet"
     if importlib.util.find_spec(row.package) is None:
         return f"the Python package {row.package} isn't installed"
     return ""

@@ -23,6 +23,33 @@ def faults(graph: Tree, interface: Interface) -> str:
     return _shared_ports(graph, interface)
 
 
+def endless(graph: Tree) -> bool:
+    """Whether the engine never gets done with ordering the edges: some aren't reached from where it starts."""
+    edges = [as_mapping(edge, f"edge {name!r}") for name, edge in objects(graph.get("edges"), "edges")]
+    pairs = [(str(edge.get("sender")), str(edge.get("receiver"))) for edge in edges]
+    nodes = {name: as_mapping(tree, name) for name, tree in objects(graph.get("nodes"), "nodes")}
+    start = set(nodes) - {receiver for _, receiver in pairs}
+    if not start:
+        start = {name for name, tree in nodes.items() if any(_has_default(port) for port in _ports(tree, name))}
+    after: dict[str, list[str]] = {}
+    for sender, receiver in pairs:
+        after.setdefault(sender, []).append(receiver)
+    reached, stack = set(start), list(start)
+    while stack:
+        new = [name for name in after.get(stack.pop(), ()) if name not in reached]
+        reached.update(new)
+        stack += new
+    return not reached.issuperset(after)
+
+
+def _ports(node: Tree, name: str) -> list[Tree]:
+    return [as_mapping(port, name) for _, port in objects(node.get("input_ports"), name)]
+
+
+def _has_default(port: Tree) -> bool:
+    return port.get("default_value") is not None
+
+
 def _is_random(graph: Tree) -> bool:
     for where, child in children(graph):
         for function, args in functions(child, where):

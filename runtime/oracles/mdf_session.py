@@ -32,7 +32,7 @@ import numpy as np
 from ...passes.errors import InvalidModel, Unsupported
 from ...passes.types import DType
 from . import mdf_guard
-from .mdf_faults import faults
+from .mdf_faults import endless, faults
 from .mdf_names import OutputName, Tree, as_mapping, first_graph, interface
 from .outcome import Batch, Values
 from .session import Options, Path, match_feeds
@@ -63,9 +63,11 @@ class MdfSession:
             from modeci_mdf.execution_engine import EvaluableGraph
             from modeci_mdf.mdf import Model
 
-            vars(modelspec.utils)["eval"] = mdf_guard.evaluate
+            modelspec.utils.__dict__["eval"] = mdf_guard.evaluate
             called = _check_functions(graph)
             _check_conditions(as_mapping(graph.get("conditions"), "conditions"))
+            if endless(graph):
+                raise Unsupported("graph", "MDF's engine waits for ever for nodes that only each other's edges lead to")
             model: Any = Model.from_file(str(path))
             self._build = lambda: EvaluableGraph(model.graphs[0])
             self._built: Any = self._build()

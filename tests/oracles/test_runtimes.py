@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 from backedge.passes.errors import InvalidModel
-from backedge.runtime.oracles import ORACLES, run_file, state_output_name, stream_file, why_unavailable
+from backedge.runtime.oracles import run_file, state_output_name, stream_file
 from onnx import parser
 
 INT64_MIN = -(2**63)
@@ -99,13 +99,6 @@ def test_a_broken_file_is_refused_once_for_all_inputs(tmp_path, oracle):
     found = run_file(oracle, tmp_path / "bad.onnx", [{}, {}])
     assert [o.stage for o in found] == ["load", "load"]
     assert all(o.error and "\n" not in o.error for o in found)
-
-
-def test_a_runtime_still_to_come_says_so(tmp_path):
-    assert "mdf" in ORACLES
-    assert why_unavailable("mdf") == "running on mdf isn't possible yet"
-    [found] = run_file("mdf", tmp_path / "m.json", [{}])
-    assert found.stage == "load" and found.error == why_unavailable("mdf")
 
 
 def test_unknown_runtime_and_wrong_file():
