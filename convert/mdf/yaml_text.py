@@ -20,6 +20,8 @@ _MOST_REPEATED = 1_000_000
 """How many values aliases may repeat in all: each alias is a copy here."""
 
 _LONGEST_NUMBER = 400
+_MOST_DIRECTIVES = 1000
+"""The parser compares each %TAG directive with all before it."""
 
 _TAG = "tag:yaml.org,2002:"
 _FOREIGN = {
@@ -38,6 +40,8 @@ def read(data: bytes) -> Plain:
         InvalidModel: it isn't YAML or several documents, has a key twice in one object or one that isn't text, a tag
             or a type that no model has, or is deeper or larger than the limits.
     """
+    if data.count(b"%TAG") > _MOST_DIRECTIVES:
+        raise InvalidModel(f"it has more than {_MOST_DIRECTIVES} %TAG directives")
     try:
         loader = _LOADER(data.decode("utf-8-sig"))
         try:
@@ -170,7 +174,7 @@ class _Reader:
         return {key: self._copy(item, depth + 1) for key, item in value.items()}
 
 
-# Writing ---------------------------------------------------------------------------------------------------------
+# Writing -----------------------------------------------------------------------------------------------------
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NOT_TEXT = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null"])
