@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from ...passes.errors import InvalidModel
 
 MODULES = ("numpy", "math")
-BUILTINS = frozenset("abs all any bool float int len max min pow round sum".split())
+BUILTINS = frozenset(["abs", "all", "any", "bool", "float", "int", "len", "max", "min", "pow", "round", "sum"])
 """Python's own functions that mean something on numbers and arrays."""
 
 MOST_CHARACTERS = 100_000
@@ -124,9 +124,7 @@ class Call:
     keywords: tuple[tuple[str, Expression], ...]
 
 
-Expression = (
-    Constant | Ellipsis | Name | Attribute | Unary | Binary | Compare | Logic | Choice | Subscript | Row | Call
-)
+Expression = Constant | Ellipsis | Name | Attribute | Unary | Binary | Compare | Logic | Choice | Subscript | Row | Call
 
 _UNARY: dict[type[ast.unaryop], str] = {ast.USub: "-", ast.UAdd: "+", ast.Invert: "~", ast.Not: "not"}
 _BINARY: dict[type[ast.operator], str] = {

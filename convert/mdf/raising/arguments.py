@@ -1,0 +1,95 @@
+"""What a function's arguments are taken for: arrays, operands, integers, axes, shapes, types."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ....passes.errors import InvalidModel, Unsupported
+from ....passes.rewrite import Builder
+from ....passes.types import DType
+from .numbers import Item, Listing, Number, known, stacked
+from .subscripts import integer
+
+_MOST_ELEMENTS = 1 << 24
+"""Of an array that an expression makes out of nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a function of a table.
+
+    Attributes:
+        where: names the place and the function for messages.
+    """
+
+    op: Builder
+    where: str
+
+    def operand(self, item: Item) -> Number:
+        """What a universal function takes: Python numbers stay weak."""
+        number = stacked(self.op, item, self.where)
+        return number.array if number.listed else number
+
+    def array(self, item: Item) -> Number:
+        """What `numpy.asarray` makes of it."""
+        return stacked(self.op, item, self.where).array
+
+    def integer(self, item: Item) -> int:
+        """An integer that has to be known."""
+        found = integer(self.op, item, self.where)
+        if found is None:
+            raise Unsupported(self.where, "a number that has to be known, and only running it shows")
+        return found
+
+    def integers(self, item: Item) -> tuple[int, ...]:
+        """One integer or several."""
+        if isinstance(item, Listing | tuple):
+            return tuple(self.integer(part) for part in (item.items if isinstance(item, Listing) else item))
+        number = stacked(self.op, item, self.where)
+        if not number.rank:
+            return (self.integer(number),)
+        array = known(number)
+        if array is None:
+            raise Unsupported(self.where, "numbers that have to be known, and only running it shows")
+        if number.rank > 1 or (array.dtype.kind not in "biu" and array.size):
+            raise InvalidModel(f"{self.where}: a list of integers is expected")
+        return tuple(int(entry) for entry in array)
+
+    def shape(self, item: Item) -> tuple[int, ...]:
+        """The shape of a new array."""
+        sizes = self.integers(item)
+        count = 1
+        for size in sizes:
+            if size < 0:
+                raise InvalidModel(f"{self.where}: the shape {sizes}")
+            count *= size
+        if len(sizes) > 64 or count > _MOST_ELEMENTS:
+            raise Unsupported(self.where, f"an array of {count} elements in {len(sizes)} axes")
+        return sizes
+
+    def axis(self, item: Item, rank: int) -> int:
+        """An axis, counted from the front."""
+        return self._axis(self.integer(item), rank)
+
+    def _axis(self, axis: int, rank: int) -> int:
+        if not -rank <= axis < rank:
+            raise InvalidModel(f"{self.where}: axis {axis} of an array of {rank} axes")
+        return axis % rank
+
+    def axes(self, item: Item, rank: int) -> tuple[int, ...]:
+        """Axes, each once; None is all of them."""
+        if item is None:
+            return tuple(range(rank))
+        axes = tuple(self._axis(axis, rank) for axis in self.integers(item))
+        if len(set(axes)) < len(axes):
+            raise InvalidModel(f"{self.where}: an axis twice")
+        return axes
+
+    def flag(self, item: Item) -> bool:
+        return bool(self.integer(item))
+
+    def dtype(self, item: Item) -> DType | None:
+        """An element type; None where it is left open."""
+        if item is None or isinstance(item, DType):
+            return item
+        raise Unsupported(self.where, "an element type that isn't float, int, bool or one of numpy.")

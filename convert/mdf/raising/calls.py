@@ -1,0 +1,89 @@
+"""The functions and constants that expressions may name: one table for Python's own, for `math` and for `numpy`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ....passes.errors import InvalidModel, Unsupported
+from ....passes.rewrite import Builder
+from ....passes.types import DType
+from .arguments import Call
+from .numbers import Item, applied, constant, scalar
+from .python_calls import MATH, MATH_CONSTANTS, NUMPY_CONSTANTS, PYTHON, Function
+from .ufuncs import UFUNCS
+
+_TYPES = {
+    "bool": DType.BOOL,
+    "bool_": DType.BOOL,
+    "double": DType.FLOAT64,
+    "float32": DType.FLOAT32,
+    "float64": DType.FLOAT64,
+    "int32": DType.INT32,
+    "int64": DType.INT64,
+    "int_": DType.INT64,
+    "single": DType.FLOAT32,
+}
+
+
+def _universal(name: str) -> Function:
+    row = UFUNCS[name]
+    if row.ufunc.nin == 1:
+        return lambda call, x: applied(call.op, row, [call.operand(x)], call.where)
+    return lambda call, x1, x2: applied(call.op, row, [call.operand(x1), call.operand(x2)], call.where)
+
+
+NUMPY: dict[str, Function] = {
+    **{name: _universal(name) for name in UFUNCS},
+}
+_TABLES: Mapping[str, Mapping[str, Function]] = {"": PYTHON, "math": MATH, "numpy": NUMPY}
+
+
+def attribute(op: Builder, module: str, name: str, where: str) -> Item:
+    """A constant of a module, or an element type of NumPy.
+
+    Raises:
+        InvalidModel: there is none of this name.
+    """
+    if module == "numpy" and name in _TYPES:
+        return _TYPES[name]
+    if module == "numpy" and name in ("True_", "False_"):
+        return constant(op, np.asarray(name == "True_"))
+    constants = MATH_CONSTANTS if module == "math" else NUMPY_CONSTANTS
+    if name in constants:
+        value = constants[name]
+        return None if value is None else scalar(op, value, where)
+    if name in _TABLES[module]:
+        raise InvalidModel(f"{where}: {module}.{name} is a function, no value")
+    raise _unknown(module, name, where)
+
+
+def call(
+    op: Builder, module: str, name: str, arguments: Sequence[Item], keywords: Mapping[str, Item], where: str
+) -> Item:
+    """A call of a function.
+
+    Raises:
+        InvalidModel: there is none of this name, or it takes no such arguments.
+        Unsupported: NumPy has it and the tables haven't, or not with such a keyword.
+    """
+    spelled = f"{module}.{name}" if module else name
+    function = _TABLES[module].get(name)
+    if function is None:
+        raise _unknown(module, name, where)
+    one = Call(op, f"{where}, {spelled}")
+    signature = inspect.signature(function)
+    odd = next((keyword for keyword in keywords if keyword not in signature.parameters), None)
+    if odd is not None:
+        raise Unsupported(one.where, f"its argument {odd!r:.40}")
+    try:
+        signature.bind(one, *arguments, **keywords)
+    except TypeError as error:
+        raise InvalidModel(f"{one.where}: {error}") from None
+    return function(one, *arguments, **keywords)
+
+
+def _unknown(module: str, name: str, where: str) -> InvalidModel | Unsupported:
+    return InvalidModel(f"{where}: {module}.{name:.40} is unknown")

@@ -1,0 +1,325 @@
+"""Numbers of MDF as values of the hub: NumPy's arrays and Python's own numbers, with the types that NumPy 2 gives them.
+
+A Python number is weak (NEP 50): it takes the type of the array it meets. Python integers have 64 bits here; a result
+that is known beforehand and needs more is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ....passes.errors import InvalidModel, Unsupported
+from ....passes.graph import Value
+from ....passes.infer import constant_array
+from ....passes.known import known_array
+from ....passes.protos import enum_of
+from ....passes.rewrite import Builder
+from ....passes.types import DType
+from .ufuncs import Ufunc
+
+Array = np.ndarray[Any, Any]
+
+PLAIN = (DType.BOOL, DType.INT64, DType.FLOAT64)
+"""The element types of what a document says."""
+_NUMERIC = {*PLAIN, DType.FLOAT32, *(dtype for dtype in DType if dtype.is_integer and dtype.bits >= 8)}
+_WEAK = {DType.INT64: int, DType.FLOAT64: float, DType.BOOL: np.dtype(bool)}
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A value of an expression.
+
+    Attributes:
+        value: in the graph being built; its element type and all its sizes are known.
+        python: Python's own int, float or bool (or a list of nothing else): weak where it meets an array.
+        listed: how many of the outer axes are Python lists, whose + and * are a list's.
+        single: the float32 value that this one was cast from.
+    """
+
+    value: Value
+    python: bool = False
+    listed: int = 0
+    single: Value | None = field(default=None, compare=False)
+
+    @property
+    def dtype(self) -> DType:
+        dtype = self.value.tensor.dtype
+        assert dtype is not None, self.value
+        return dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        shape = self.value.tensor.static_shape
+        assert shape is not None, self.value
+        return shape
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def is_weak(self) -> bool:
+        """Whether it is one Python number."""
+        return self.python and not self.listed
+
+    def like(self, value: Value) -> Number:
+        """Another value in this one's place: what a loop carries for it."""
+        return replace(self, value=value, single=None)
+
+    @property
+    def array(self) -> Number:
+        """What `numpy.asarray` makes of it."""
+        return replace(self, python=False, listed=0) if self.python or self.listed else self
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A list as an expression writes it; what is in it may have different shapes."""
+
+    items: tuple[Item, ...]
+
+
+Item = Number | Listing | DType | None | tuple["Item", ...]
+"""What a part of an expression is; an element type and None only stand as arguments."""
+
+
+# constants ---------------------------------------------------------------------------------------
+
+
+def constant(op: Builder, array: Any, *, python: bool = False) -> Number:
+    """A constant of NumPy's (of Python's) type of `array`."""
+    return Number(op.const(np.asarray(array)), python)
+
+
+def scalar(op: Builder, number: bool | int | float, where: str) -> Number:
+    """One Python number.
+
+    Raises:
+        Unsupported: an integer that 64 bits don't hold.
+    """
+    dtype = np.float64 if isinstance(number, float) else np.bool_ if isinstance(number, bool) else np.int64
+    if dtype is np.int64 and not -(2**63) <= number < 2**63:
+        raise Unsupported(where, f"an integer of {int(number).bit_length()} bits; 64 are the most")
+    return Number(op.const(np.asarray(number, dtype)), python=True)
+
+
+def known(number: Number) -> Array | None:
+    """The elements where they are certain whatever the model is given; None where they aren't."""
+    return known_array(number.value)
+
+
+def known_scalar(number: Number) -> bool | int | float | None:
+    """A Python number that is a constant; None otherwise."""
+    array = constant_array(number.value) if number.is_weak else None
+    return None if array is None else array.item()
+
+
+def cast(op: Builder, number: Number, dtype: DType, where: str) -> Value:
+    """The value in another element type, as `astype` makes it."""
+    value = number.value
+    if number.dtype is dtype:
+        return value
+    if dtype is DType.FLOAT32 and number.single is not None:
+        return number.single
+    if value.data is not None:
+        with np.errstate(all="ignore"):
+            return op.const(value.data.numpy().astype(dtype.numpy))
+    return op.Cast(value, to=enum_of(dtype, where))
+
+
+def converted(op: Builder, number: Number, dtype: DType, where: str) -> Number:
+    """`numpy.asarray(number, dtype)`"""
+    return Number(cast(op, number, dtype, where))
+
+
+def reshaped(op: Builder, value: Value, shape: Sequence[int]) -> Value:
+    """The same elements in another static shape."""
+    if value.tensor.static_shape == tuple(shape):
+        return value
+    if value.data is not None:
+        return op.const(value.data.numpy().reshape(shape))
+    return op.Reshape(value, op.const(np.asarray(shape, np.int64)), allowzero=1 if 0 in shape else None)
+
+
+# arrays ------------------------------------------------------------------------------------------
+
+
+def common_type(dtypes: Sequence[DType], where: str) -> DType:
+    """The element type that holds them all, none of them weak.
+
+    Raises:
+        Unsupported: NumPy has one that isn't among those that are computed in here.
+    """
+    return supported(np.result_type(*(dtype.numpy for dtype in dtypes)), where)
+
+
+def supported(dtype: np.dtype[Any], where: str) -> DType:
+    found = DType.of(dtype) if dtype.kind in "biuf" else None
+    if found not in _NUMERIC:
+        raise Unsupported(where, f"NumPy makes {dtype} of this")
+    return found
+
+
+def broadcast(shapes: Sequence[tuple[int, ...]], where: str) -> tuple[int, ...]:
+    """The shape that all of them broadcast to.
+
+    Raises:
+        InvalidModel: there is none.
+    """
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        shown = " and ".join(map(str, shapes))
+        raise InvalidModel(f"{where}: the shapes {shown} don't go together") from None
+
+
+def stacked(op: Builder, item: Item, where: str) -> Number:
+    """One number of whatever an expression has: a list becomes an array, as in `numpy.array`.
+
+    Raises:
+        InvalidModel: it isn't made of numbers, or of such whose shapes differ.
+    """
+    if isinstance(item, Number):
+        if item.dtype is DType.STRING:
+            raise InvalidModel(f"{where}: a text where a number is expected")
+        return item
+    if not isinstance(item, Listing | tuple):
+        raise InvalidModel(f"{where}: {'a type' if item is not None else 'None'} where a number is expected")
+    parts = [stacked(op, part, where) for part in (item.items if isinstance(item, Listing) else item)]
+    if not parts:
+        return Number(op.const(np.zeros(0)), python=True, listed=1)
+    if any(part.shape != parts[0].shape for part in parts):
+        raise InvalidModel(
+            f"{where}: a list of {' and '.join(dict.fromkeys(str(part.shape) for part in parts))} shapes"
+        )
+    dtype = common_type([part.dtype for part in parts], where)
+    values = [cast(op, part, dtype, where) for part in parts]
+    depth = 1 + min(part.listed for part in parts)
+    return Number(joined(op, values), python=all(part.python for part in parts), listed=depth)
+
+
+def joined(op: Builder, values: Sequence[Value], axis: int = 0) -> Value:
+    """Values of one type and shape side by side along a new axis."""
+    arrays = [value.data for value in values]
+    if all(array is not None for array in arrays):
+        return op.const(np.stack([array.numpy() for array in arrays if array is not None], axis))
+    axes = op.const([axis])
+    return op.Concat(*(op.Unsqueeze(value, axes) for value in values), axis=axis)
+
+
+# universal functions -----------------------------------------------------------------------------
+
+
+def applied(op: Builder, row: Ufunc, operands: Sequence[Number], where: str) -> Number:
+    """A universal function of NumPy: types promoted, shapes broadcast; the result is never weak.
+
+    Raises:
+        InvalidModel: it takes no such types or shapes.
+        Unsupported: it is computed in a type that isn't supported (float16 of booleans).
+    """
+    resolved = _resolved(row, operands, where)
+    shape = broadcast([operand.shape for operand in operands], where)
+    values = [cast(op, operand, dtype, where) for operand, dtype in zip(operands, resolved, strict=False)]
+    if resolved[0] in row.refuses:
+        raise Unsupported(where, f"numpy.{row.ufunc.__name__} of {resolved[0].value}")
+    made = Number(row.build(op, *values))
+    assert made.dtype is resolved[-1], (row.ufunc, made.dtype, resolved)
+    assert made.shape == shape, (row.ufunc, made.shape, shape)
+    return made
+
+
+def _resolved(row: Ufunc, operands: Sequence[Number], where: str) -> list[DType]:
+    """The element types in which NumPy computes: of the operands, then of the result."""
+    strong = all(operand.is_weak for operand in operands)
+    given = [_WEAK[operand.dtype] if operand.is_weak and not strong else operand.dtype.numpy for operand in operands]
+    if DType.STRING in (operand.dtype for operand in operands):
+        raise InvalidModel(f"{where}: a text where a number is expected")
+    try:
+        dtypes = row.ufunc.resolve_dtypes((*given, None))
+    except TypeError:
+        shown = " and ".join(operand.dtype.value for operand in operands)
+        raise InvalidModel(f"{where}: {row.ufunc.__name__} takes no {shown}") from None
+    for operand, dtype in zip(operands, dtypes, strict=False):
+        _check_range(operand, dtype, where)
+    narrow = {operand.dtype for operand in operands}
+    found = [supported(dtype, where) for dtype in dtypes]
+    odd = next((dtype for dtype in found if dtype not in (*PLAIN, DType.FLOAT32) and dtype not in narrow), None)
+    if odd is not None:
+        raise Unsupported(where, f"NumPy computes {row.ufunc.__name__} of this in {odd.value}")
+    return found
+
+
+def _check_range(operand: Number, dtype: np.dtype[Any], where: str) -> None:
+    """A Python integer has to be one of the type that it takes."""
+    number = known_scalar(operand)
+    if isinstance(number, int) and dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        if not limits.min <= number <= limits.max:
+            raise InvalidModel(f"{where}: {number} is no {dtype}")
+
+
+# conditions --------------------------------------------------------------------------------------
+
+
+def truth(op: Builder, item: Item, where: str) -> Value | bool:
+    """Whether Python takes it for true: a bool scalar, or the answer itself where it is certain.
+
+    Raises:
+        Unsupported: an array that hasn't one element, for which there is no answer.
+    """
+    if item is None:
+        return False
+    if isinstance(item, Listing | tuple):
+        return bool(item.items if isinstance(item, Listing) else item)
+    if not isinstance(item, Number) or item.dtype is DType.STRING:
+        return True
+    if item.listed:
+        return item.shape[0] > 0
+    if item.size != 1:
+        raise Unsupported(where, f"an array of shape {item.shape} is neither true nor false")
+    array = known(item)
+    if array is not None:
+        return bool(array.item())
+    value = reshaped(op, item.value, ())
+    if item.dtype is DType.BOOL:
+        return value
+    return op.Not(op.Equal(value, op.const(np.zeros((), item.dtype.numpy))))
+
+
+def chosen(op: Builder, condition: Value | bool, then: Item, otherwise: Item, where: str) -> Item:
+    """One of two items, both of which are computed already.
+
+    Raises:
+        Unsupported: it isn't known which, and they have different shapes.
+    """
+    if isinstance(condition, bool):
+        return then if condition else otherwise
+    if isinstance(then, tuple) and isinstance(otherwise, tuple) and len(then) == len(otherwise):
+        return tuple(chosen(op, condition, a, b, where) for a, b in zip(then, otherwise, strict=True))
+    a, b = stacked(op, then, where), stacked(op, otherwise, where)
+    if a.shape != b.shape or a.listed != b.listed:
+        raise Unsupported(where, f"it is {_described(a)} or {_described(b)}, which only running it shows")
+    if a.value is b.value:
+        return Number(a.value, a.python and b.python, a.listed)
+    dtype = common_type([a.dtype, b.dtype], where)
+    value = where_values(op, condition, cast(op, a, dtype, where), cast(op, b, dtype, where))
+    return Number(value, a.python and b.python, a.listed)
+
+
+def where_values(op: Builder, condition: Value, then: Value, otherwise: Value) -> Value:
+    """Where; ONNX Runtime has none of booleans."""
+    if then.tensor.dtype is not DType.BOOL:
+        return op.Where(condition, then, otherwise)
+    return op.Or(op.And(condition, then), op.And(op.Not(condition), otherwise))
+
+
+def _described(number: Number) -> str:
+    return f"a list of shape {number.shape}" if number.listed else f"of shape {number.shape}"

@@ -1,0 +1,271 @@
+"""Python's operators between numbers: of two Python numbers by Python's rules, of an array by NumPy's."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ....passes.errors import InvalidModel, Unsupported
+from ....passes.graph import Value
+from ....passes.infer import constant_array
+from ....passes.rewrite import Builder
+from ....passes.types import DType
+from .numbers import (
+    Item,
+    Listing,
+    Number,
+    applied,
+    cast,
+    chosen,
+    converted,
+    known_scalar,
+    scalar,
+    stacked,
+    truth,
+)
+from .products import matmul
+from .ufuncs import UFUNCS
+
+_UFUNC = {
+    "+": "add",
+    "-": "subtract",
+    "*": "multiply",
+    "/": "divide",
+    "//": "floor_divide",
+    "%": "remainder",
+    "**": "power",
+    "&": "bitwise_and",
+    "|": "bitwise_or",
+    "^": "bitwise_xor",
+    "==": "equal",
+    "!=": "not_equal",
+    "<": "less",
+    "<=": "less_equal",
+    ">": "greater",
+    ">=": "greater_equal",
+}
+_PYTHON: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "**": operator.pow,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_BITS = ("&", "|", "^")
+_MOST_BITS = 4096
+"""Of a constant power, before it is called no number at all."""
+
+
+# two operands ------------------------------------------------------------------------------------
+
+
+def binary(op: Builder, symbol: str, left: Item, right: Item, where: str) -> Item:
+    """`left symbol right`, comparisons among them.
+
+    Raises:
+        InvalidModel: Python or NumPy refuses it whatever the values are.
+        Unsupported: what it gives hangs on the values in a way that no static type can say.
+    """
+    if symbol in ("<<", ">>"):
+        raise Unsupported(where, f"the operator {symbol}")
+    if _is_row(left) or _is_row(right):
+        listed = _of_lists(op, symbol, left, right, where)
+        if listed is not None:
+            return listed
+    a, b = stacked(op, left, where), stacked(op, right, where)
+    if symbol == "@":
+        return matmul(op, a.array, b.array, where)
+    if symbol in _BITS:
+        a, b = _whole(op, a, where), _whole(op, b, where)
+    if a.is_weak and b.is_weak:
+        return _of_python(op, symbol, a, b, where)
+    a, b = _strong_list(a), _strong_list(b)
+    exponent = known_scalar(b) if symbol == "**" else None
+    if isinstance(exponent, int) and exponent < 0 and a.dtype.is_integer:
+        raise InvalidModel(f"{where}: NumPy takes no integers to the power {exponent}")
+    return applied(op, UFUNCS[_UFUNC[symbol]], [a, b], where)
+
+
+def _strong_list(number: Number) -> Number:
+    return number.array if number.listed else number
+
+
+def _of_python(op: Builder, symbol: str, a: Number, b: Number, where: str) -> Number:
+    """Two Python numbers: what is constant is computed as Python does it."""
+    x, y = known_scalar(a), known_scalar(b)
+    if x is not None and y is not None:
+        return scalar(op, computed(symbol, x, y, where), where)
+    if not (symbol in _BITS and a.dtype is b.dtype is DType.BOOL):
+        a, b = counted(op, a, where), counted(op, b, where)
+    if symbol == "**" and a.dtype is b.dtype is DType.INT64:
+        if y is None:
+            raise Unsupported(where, "an integer to a power that isn't known: is it an integer or a float?")
+        if y < 0:
+            a, b = (converted(op, number, DType.FLOAT64, where) for number in (a, b))
+    return _weak(applied(op, UFUNCS[_UFUNC[symbol]], [a, b], where))
+
+
+def _weak(number: Number) -> Number:
+    return Number(number.value, python=True)
+
+
+def counted(op: Builder, number: Number, where: str) -> Number:
+    """A Python bool as the integer that it is in arithmetic."""
+    if number.dtype is not DType.BOOL:
+        return number
+    return Number(cast(op, number, DType.INT64, where), python=True)
+
+
+def _whole(op: Builder, number: Number, where: str) -> Number:
+    """A Python float as an integer: MDF's engine turns those that are whole numbers into such from node to node."""
+    if not number.is_weak or number.dtype is not DType.FLOAT64 or known_scalar(number) is not None:
+        return number
+    return Number(cast(op, number, DType.INT64, where), python=True)
+
+
+def computed(symbol: str, x: Any, y: Any, where: str) -> bool | int | float:
+    """What Python makes of two constants; no power is computed that wouldn't be a number of 64 bits.
+
+    Raises:
+        InvalidModel: it makes no real number of them.
+    """
+    shown = f"{x!r:.30} {symbol} {y!r:.30}"
+    if symbol == "**" and isinstance(x, int) and isinstance(y, int) and abs(x) > 1 and y > 64:
+        if y > _MOST_BITS:
+            raise InvalidModel(f"{where}: {shown} is too large a number")
+        raise Unsupported(where, f"{shown} has more than 64 bits")
+    try:
+        found = _PYTHON[symbol](x, y)
+    except ZeroDivisionError:
+        raise InvalidModel(f"{where}: {shown} divides by zero") from None
+    except OverflowError:
+        raise InvalidModel(f"{where}: {shown} is too large a number") from None
+    except TypeError:
+        raise InvalidModel(f"{where}: there is no {shown}") from None
+    if isinstance(found, complex):
+        raise InvalidModel(f"{where}: {shown} is no real number")
+    return found
+
+
+# lists -------------------------------------------------------------------------------------------
+
+
+def _is_row(item: Item) -> bool:
+    return isinstance(item, Listing | tuple) or (isinstance(item, Number) and item.listed > 0)
+
+
+def _of_lists(op: Builder, symbol: str, left: Item, right: Item, where: str) -> Item:
+    """What Python's lists (tuples) make of an operator; None where an array beside it takes it for one."""
+    if _is_row(left) and _is_row(right):
+        if symbol == "+" and isinstance(left, tuple) == isinstance(right, tuple):
+            return _row([*items_of(op, left, where), *items_of(op, right, where)], left)
+        raise Unsupported(where, f"the operator {symbol} between two lists")
+    row, other = (left, right) if _is_row(left) else (right, left)
+    if not isinstance(other, Number) or not other.is_weak:
+        return None
+    times = known_scalar(other)
+    if symbol != "*" or other.dtype is DType.FLOAT64:
+        raise InvalidModel(f"{where}: the operator {symbol} between a list and a number that is no array")
+    if times is None:
+        raise Unsupported(where, "a list as often as only running it shows")
+    items = items_of(op, row, where)
+    if len(items) * max(int(times), 0) > 1 << 20:
+        raise Unsupported(where, f"a list {times} times over")
+    return _row(items * int(times), row)
+
+
+def _row(items: Sequence[Item], like: Item) -> Item:
+    return tuple(items) if isinstance(like, tuple) else Listing(tuple(items))
+
+
+def items_of(op: Builder, item: Item, where: str) -> list[Item]:
+    """The items of a list or a tuple, of an array its rows.
+
+    Raises:
+        InvalidModel: it is one number.
+    """
+    if isinstance(item, Listing):
+        return list(item.items)
+    if isinstance(item, tuple):
+        return list(item)
+    number = stacked(op, item, where)
+    if not number.rank:
+        raise InvalidModel(f"{where}: one number where a list of them is expected")
+    array = constant_array(number.value)
+    items: list[Item] = []
+    for index in range(number.shape[0]):
+        if array is not None:
+            value = op.const(np.asarray(array[index]))
+        else:
+            value = op.Gather(number.value, op.const(np.asarray(index, np.int64)), axis=0)
+        items.append(Number(value, number.python, max(number.listed - 1, 0)))
+    return items
+
+
+# one operand -------------------------------------------------------------------------------------
+
+
+def unary(op: Builder, symbol: str, operand: Item, where: str) -> Number:
+    """`-x`, `+x`, `~x`, `not x`
+
+    Raises:
+        InvalidModel: NumPy has none of this type.
+    """
+    if symbol == "not":
+        return opposite(op, truth(op, operand, where))
+    if _is_row(operand):
+        raise InvalidModel(f"{where}: the operator {symbol} of a list")
+    number = stacked(op, operand, where)
+    if not number.is_weak:
+        name = {"-": "negative", "+": "positive", "~": "invert"}[symbol]
+        return applied(op, UFUNCS[name], [number], where)
+    number = counted(op, number, where)
+    plain = known_scalar(number)
+    if symbol == "+":
+        return number
+    if symbol == "-":
+        if plain is not None:
+            return scalar(op, -plain, where)
+        return _weak(applied(op, UFUNCS["negative"], [number], where))
+    return _weak(applied(op, UFUNCS["invert"], [_whole(op, number, where)], where))
+
+
+# conditions --------------------------------------------------------------------------------------
+
+
+def opposite(op: Builder, condition: Value | bool) -> Number:
+    """A Python bool: `not condition`."""
+    if isinstance(condition, bool):
+        return Number(op.const(np.asarray(not condition)), python=True)
+    return Number(op.Not(condition), python=True)
+
+
+def both(op: Builder, symbol: str, left: Item, right: Callable[[], Item], where: str) -> Item:
+    """`left and right`, `left or right`: one of the two, as Python has it."""
+    condition = truth(op, left, where)
+    if isinstance(condition, bool):
+        return right() if condition == (symbol == "and") else left
+    other = right()
+    if symbol == "and":
+        return chosen(op, condition, other, left, where)
+    return chosen(op, condition, left, other, where)
+
+
+def is_whole(number: float) -> bool:
+    """Whether a float is an integer that 64 bits hold."""
+    return math.isfinite(number) and number == math.floor(number) and -(2.0**63) <= number < 2.0**63

@@ -1,0 +1,205 @@
+"""Subscripts: `xs[k]`, `xs[-1]`, `xs[1:3]`, `xs[:, 0]`, `xs[i, j]`, of arrays, lists and tuples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ....passes.errors import InvalidModel, Unsupported
+from ....passes.graph import Value
+from ....passes.rewrite import Builder
+from ....passes.types import DType
+from .numbers import Item, Listing, Number, cast, known, reshaped, stacked
+from .operators import items_of
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """`start:stop:step` in an index."""
+
+    start: Item
+    stop: Item
+    step: Item
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """`...` in an index."""
+
+
+Place = Item | Part | Rest
+
+
+def subscript(op: Builder, base: Item, places: Sequence[Place], safe: bool, where: str) -> Item:
+    """`base[places]`
+
+    Args:
+        safe: it may stand in a branch that isn't taken: what is computed there must not end the run, whatever
+            the index.
+
+    Raises:
+        InvalidModel: an index that is no integer, too many of them, or one that is certainly out of range.
+        Unsupported: a part whose size only running it shows.
+    """
+    if isinstance(base, Listing | tuple):
+        found = _of_row(op, base, places, where)
+        if found is not None:
+            return found
+    number = stacked(op, base, where)
+    if not number.rank:
+        raise InvalidModel(f"{where}: an index of one number")
+    if number.listed and len(places) != 1:
+        raise InvalidModel(f"{where}: {len(places)} indices of a list")
+    made = _Indexing(op, number.value, where, safe).index(_expanded(number, places, where))
+    if not number.listed:
+        return Number(made)
+    inside = number.listed - (not isinstance(places[0], Part))
+    return Number(made, number.python, inside)
+
+
+def _of_row(op: Builder, row: Listing | tuple[Item, ...], places: Sequence[Place], where: str) -> Item:
+    """An item, or some, of a list or tuple; None where only running it shows which."""
+    items = items_of(op, row, where)
+    if len(places) != 1:
+        raise InvalidModel(f"{where}: {len(places)} indices of a list")
+    place = places[0]
+    if isinstance(place, Part):
+        some = items[_slice(op, place, where)]
+        return tuple(some) if isinstance(row, tuple) else Listing(tuple(some))
+    if isinstance(place, Rest):
+        raise InvalidModel(f"{where}: ... as an index of a list")
+    index = integer(op, place, where)
+    if index is None:
+        return None
+    if not -len(items) <= index < len(items):
+        raise InvalidModel(f"{where}: index {index} of {len(items)} items")
+    return items[index]
+
+
+def integer(op: Builder, item: Item, where: str) -> int | None:
+    """An integer that is certain; None where only running it shows it.
+
+    Raises:
+        InvalidModel: it is none.
+    """
+    number = stacked(op, item, where)
+    array = known(number)
+    if number.rank or (array is not None and not _is_whole(array)):
+        raise InvalidModel(f"{where}: an index that is no integer")
+    return None if array is None else int(array)
+
+
+def _is_whole(array: np.ndarray) -> bool:
+    return array.dtype.kind in "biu" or (array.dtype.kind == "f" and float(array).is_integer())
+
+
+def _slice(op: Builder, part: Part, where: str) -> slice:
+    bounds: list[int | None] = []
+    for item in (part.start, part.stop, part.step):
+        bounds.append(None if item is None else integer(op, item, where))
+        if item is not None and bounds[-1] is None:
+            raise Unsupported(where, "a part from or to an index that only running it shows")
+    if bounds[2] == 0:
+        raise InvalidModel(f"{where}: a part in steps of 0")
+    return slice(*bounds)
+
+
+def _expanded(number: Number, places: Sequence[Place], where: str) -> list[Place]:
+    """One place for each axis, and those for new ones; `...` and what is left out as whole axes."""
+    whole = Part(None, None, None)
+    used = sum(place is not None and not isinstance(place, Rest) for place in places)
+    if used > number.rank:
+        raise InvalidModel(f"{where}: {used} indices of an array of shape {number.shape}")
+    rests = [index for index, place in enumerate(places) if isinstance(place, Rest)]
+    if len(rests) > 1:
+        raise InvalidModel(f"{where}: ... twice in an index")
+    at = rests[0] if rests else len(places)
+    return [*places[:at], *[whole] * (number.rank - used), *places[at + len(rests) :]]
+
+
+@dataclass
+class _Indexing:
+    """The steps from an array to what an index has of it; axes are taken from the last one on, so that the numbers of
+    those before stay what they are."""
+
+    op: Builder
+    value: Value
+    where: str
+    safe: bool
+
+    def index(self, places: Sequence[Place]) -> Value:
+        self._check(places)
+        axis = sum(place is not None for place in places)
+        shape: list[int] = []  # of what is behind the axis, in reverse
+        for place in reversed(places):
+            if place is None:
+                shape.append(1)
+                continue
+            axis -= 1
+            shape.extend(reversed(self._take(axis, place)))
+        return reshaped(self.op, self.value, shape[::-1])
+
+    def _check(self, places: Sequence[Place]) -> None:
+        """One array of indices stands beside single ones at most."""
+        marks = ""
+        for place in places:
+            if isinstance(place, Number) and place.dtype is not DType.STRING:
+                marks += "a" if place.rank else "i"
+            else:
+                marks += "a" if isinstance(place, Listing | tuple) else " "
+        if marks.count("a") > 1 or ("a" in marks and " " in marks.strip()):
+            raise Unsupported(self.where, "several arrays of indices in one subscript")
+
+    def _take(self, axis: int, place: Place) -> tuple[int, ...]:
+        """What stands in the place of an axis; the sizes of that."""
+        size = self.value.tensor.static_shape[axis]  # type: ignore[index]
+        if isinstance(place, Part):
+            return (self._part(axis, size, _slice(self.op, place, self.where)),)
+        assert not isinstance(place, Rest)
+        number = stacked(self.op, place, self.where)
+        if number.dtype is DType.BOOL:
+            return self._masked(axis, size, number)
+        if number.dtype is DType.FLOAT64 and not number.is_weak and number.size:
+            raise InvalidModel(f"{self.where}: an index of floats")
+        array = known(number)
+        if array is not None and array.size and not (-size <= array.min() and array.max() < size):
+            raise InvalidModel(f"{self.where}: index {array.min()} to {array.max()} of an axis of size {size}")
+        if array is None and not size:
+            raise InvalidModel(f"{self.where}: an index of an axis of size 0")
+        indices = cast(self.op, number, DType.INT64, self.where)
+        if array is None and self.safe:
+            low, high = (self.op.const(np.asarray(bound, np.int64)) for bound in (-size, size - 1))
+            indices = self.op.Min(self.op.Max(indices, low), high)
+        self._gather(axis, indices)
+        return number.shape
+
+    def _masked(self, axis: int, size: int, mask: Number) -> tuple[int, ...]:
+        array = known(mask)
+        if array is None or mask.rank != 1:
+            raise Unsupported(self.where, "the elements where a condition holds, whose number only running it shows")
+        if len(array) != size:
+            raise InvalidModel(f"{self.where}: a mask of {len(array)} for an axis of size {size}")
+        places = np.flatnonzero(array)
+        self._gather(axis, self.op.const(places))
+        return (len(places),)
+
+    def _gather(self, axis: int, indices: Value) -> None:
+        if self.value.data is not None and indices.data is not None:
+            self.value = self.op.const(np.take(self.value.data.numpy(), indices.data.numpy(), axis))
+        else:
+            self.value = self.op.Gather(self.value, indices, axis=axis)
+
+    def _part(self, axis: int, size: int, part: slice) -> int:
+        start, stop, step = part.indices(size)
+        places = range(start, stop, step)
+        if places == range(size):
+            return size
+        if self.value.data is not None:
+            self.value = self.op.const(np.take(self.value.data.numpy(), places, axis))
+        else:
+            end = stop if stop >= 0 else -(2**63) + 1  # -1 would be the last one
+            bounds = [self.op.const([bound]) for bound in (start, end, axis, step)]
+            self.value = self.op.Slice(self.value, *bounds)
+        return len(places)

@@ -1,0 +1,347 @@
+"""NumPy's universal functions: which of the hub's operators say them, on values of the type that NumPy computes in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ....passes.graph import Value
+from ....passes.protos import enum_of
+from ....passes.rewrite import Builder
+from ....passes.types import DType
+from ... import formulas
+from ...formulas import has_minus, number
+
+Build = Callable[..., Value]
+"""(op, operand ...) -> result; all operands have one type and shapes that go together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ufunc:
+    """A universal function with one result.
+
+    Attributes:
+        ufunc: NumPy's own, which tells the element types.
+        build: makes the result.
+        refuses: element types for which there is no build.
+    """
+
+    ufunc: np.ufunc
+    build: Build
+    refuses: frozenset[DType] = frozenset()
+
+
+_INTEGERS = frozenset(dtype for dtype in DType if dtype.is_integer)
+
+
+def _dtype(value: Value) -> DType:
+    dtype = value.tensor.dtype
+    assert dtype is not None, value
+    return dtype
+
+
+def _cast(op: Builder, value: Value, dtype: DType) -> Value:
+    return value if _dtype(value) is dtype else op.Cast(value, to=enum_of(dtype, value.name))
+
+
+def _same(op_type: str, logical: str | None = None) -> Build:
+    """One operator; of booleans perhaps another one."""
+
+    def build(op: Builder, *values: Value) -> Value:
+        return op.call(logical if logical and _dtype(values[0]) is DType.BOOL else op_type, *values)
+
+    return build
+
+
+def _itself(op: Builder, x: Value) -> Value:
+    return x
+
+
+def _of_floats(formula: Build) -> Build:
+    """A formula of floats; whole numbers stay what they are."""
+
+    def build(op: Builder, x: Value) -> Value:
+        return formula(op, x) if _dtype(x).is_float else x
+
+    return build
+
+
+def _compared(op_type: str, inverse: bool = False) -> Build:
+    """A comparison; booleans, which ONNX doesn't order, as integers."""
+
+    def build(op: Builder, a: Value, b: Value) -> Value:
+        if _dtype(a) is DType.BOOL:
+            a, b = _cast(op, a, DType.INT64), _cast(op, b, DType.INT64)
+        made = op.call(op_type, a, b)
+        return op.Not(made) if inverse else made
+
+    return build
+
+
+def _scaled(factor: float) -> Build:
+    return lambda op, x: op.Mul(x, number(op, factor, x))
+
+
+def _power_of(base: float) -> Build:
+    return lambda op, x: op.Pow(number(op, base, x), x)
+
+
+# rounding and division ---------------------------------------------------------------------------
+
+
+def _trunc(op: Builder, x: Value) -> Value:
+    """Towards zero; -0 stays."""
+    return op.Where(op.Less(x, number(op, 0, x)), op.Ceil(x), op.Floor(x))
+
+
+def _guarded(build: Build) -> Build:
+    """Integers divided by zero give 0 in NumPy, and end the process in some runtimes."""
+
+    def guarded(op: Builder, a: Value, b: Value) -> Value:
+        if b.data is not None and b.data.numpy().all():
+            return build(op, a, b)
+        zero = number(op, 0, b)
+        none = op.Equal(b, zero)
+        return op.Where(none, zero, build(op, a, op.Where(none, number(op, 1, b), b)))
+
+    return guarded
+
+
+def _by_kind(integers: Build, floats: Build) -> Build:
+    return lambda op, a, b: (floats if _dtype(a).is_float else integers)(op, a, b)
+
+
+def _whole_quotient(op: Builder, a: Value, b: Value) -> Value:
+    """Integers divided, rounded down: what Mod leaves has the divisor's sign."""
+    return op.Div(op.Sub(a, op.Mod(a, b)), b)
+
+
+def _floor_divide(op: Builder, a: Value, b: Value) -> Value:
+    """The quotient rounded down, found from the exact remainder, as a / b may round up to the next integer."""
+    left = op.Mod(a, b, fmod=1)
+    zero, one = number(op, 0, a), number(op, 1, a)
+    quotient = op.Div(op.Sub(a, left), b)
+    quotient = op.Where(_other_sign(op, left, b), op.Sub(quotient, one), quotient)
+    down = op.Floor(quotient)
+    nearest = op.Where(op.Greater(op.Sub(quotient, down), number(op, 0.5, a)), op.Add(down, one), down)
+    ratio = op.Div(a, b)
+    found = op.Where(op.Equal(quotient, zero), op.Mul(ratio, zero), nearest)
+    return op.Where(op.Equal(b, zero), ratio, found)
+
+
+def _remainder(op: Builder, a: Value, b: Value) -> Value:
+    """The remainder with the divisor's sign, a zero's as well."""
+    left = op.Mod(a, b, fmod=1)
+    zero = number(op, 0, a)
+    moved = op.Where(_other_sign(op, left, b), op.Add(left, b), left)
+    signed = op.Where(op.Less(b, zero), number(op, -0.0, a), zero)
+    return op.Where(op.Equal(left, zero), signed, moved)
+
+
+def _other_sign(op: Builder, left: Value, b: Value) -> Value:
+    """Whether a remainder that isn't zero has another sign than the divisor."""
+    zero = number(op, 0, b)
+    differs = op.Xor(op.Less(left, zero), op.Less(b, zero))
+    return op.And(differs, op.Not(op.Equal(left, zero)))
+
+
+def _fmod(op: Builder, a: Value, b: Value) -> Value:
+    return op.Mod(a, b, fmod=1)
+
+
+# extremes and signs ------------------------------------------------------------------------------
+
+
+def _known(op_type: str, logical: str) -> Build:
+    """An extreme that passes NaN over where there is another number."""
+    extreme = _same(op_type, logical)
+
+    def build(op: Builder, a: Value, b: Value) -> Value:
+        made = extreme(op, a, b)
+        if not _dtype(a).is_float:
+            return made
+        return op.Where(op.IsNaN(a), b, op.Where(op.IsNaN(b), a, made))
+
+    return build
+
+
+def _copysign(op: Builder, x: Value, sign: Value) -> Value:
+    size = op.Abs(x)
+    return op.Where(has_minus(op, sign), op.Neg(size), size)
+
+
+def _heaviside(op: Builder, x: Value, middle: Value) -> Value:
+    zero = number(op, 0, x)
+    step = op.Where(op.Greater(x, zero), number(op, 1, x), zero)
+    return op.Where(op.Equal(x, zero), middle, op.Where(op.IsNaN(x), x, step))
+
+
+def _sign(op: Builder, x: Value) -> Value:
+    """Sign, of which ONNX doesn't say what it makes of NaN."""
+    made = op.Sign(x)
+    return op.Where(op.IsNaN(x), x, made) if _dtype(x).is_float else made
+
+
+# powers and logarithms ---------------------------------------------------------------------------
+
+
+def _square(op: Builder, x: Value) -> Value:
+    return op.Mul(x, x)
+
+
+def _logarithm(base: float) -> Build:
+    """A logarithm to another base than e: exact where the number is a power of it."""
+
+    def build(op: Builder, x: Value) -> Value:
+        found = op.Div(op.Log(x), number(op, math.log(base), x))
+        whole = op.Round(found)
+        return op.Where(op.Equal(op.Pow(number(op, base, x), whole), x), whole, found)
+
+    return build
+
+
+def _logaddexp(op: Builder, a: Value, b: Value) -> Value:
+    """log(e^a + e^b) from the larger one on; of two equal infinities that infinity."""
+    most = op.Max(a, b)
+    near = op.Neg(op.Abs(op.Sub(a, b)))
+    near = op.Where(op.Equal(a, b), number(op, 0, a), near)
+    return op.Add(most, formulas.log1p(op, op.Exp(near)))
+
+
+def _hypot(op: Builder, a: Value, b: Value) -> Value:
+    """The root of both squares; taken in parts of the larger one, they don't overflow. An infinite one beats NaN."""
+    a, b = op.Abs(a), op.Abs(b)
+    most, least = op.Max(a, b), op.Min(a, b)
+    zero = number(op, 0, a)
+    ratio = op.Div(least, op.Where(op.Equal(most, zero), number(op, 1, a), most))
+    length = op.Mul(most, op.Sqrt(op.Add(number(op, 1, a), op.Mul(ratio, ratio))))
+    return op.Where(op.Or(op.IsInf(a), op.IsInf(b)), number(op, math.inf, a), length)
+
+
+# kinds of numbers --------------------------------------------------------------------------------
+
+
+def _is(kind: Build) -> Build:
+    """A question about floats, of integers and booleans as such."""
+
+    def build(op: Builder, x: Value) -> Value:
+        return kind(op, x if _dtype(x).is_float else _cast(op, x, DType.FLOAT64))
+
+    return build
+
+
+def _is_finite(op: Builder, x: Value) -> Value:
+    return op.Less(op.Abs(x), number(op, math.inf, x))
+
+
+def _logical_not(op: Builder, x: Value) -> Value:
+    return op.Not(x) if _dtype(x) is DType.BOOL else op.Equal(x, number(op, 0, x))
+
+
+_RECIPROCAL = Ufunc(np.reciprocal, _same("Reciprocal"), _INTEGERS)
+_ROWS: dict[str, Build | Ufunc] = {
+    # arithmetic
+    "add": _same("Add", "Or"),
+    "subtract": _same("Sub"),
+    "multiply": _same("Mul", "And"),
+    "divide": _same("Div"),
+    "true_divide": _same("Div"),
+    "floor_divide": _by_kind(_guarded(_whole_quotient), _floor_divide),
+    "remainder": _by_kind(_guarded(_same("Mod")), _remainder),
+    "mod": _by_kind(_guarded(_same("Mod")), _remainder),
+    "fmod": _by_kind(_guarded(_fmod), _fmod),
+    "power": _same("Pow"),
+    "pow": _same("Pow"),
+    "float_power": _same("Pow"),
+    "negative": _same("Neg"),
+    "positive": _itself,
+    "absolute": _same("Abs", "Identity"),
+    "abs": _same("Abs", "Identity"),
+    "fabs": _same("Abs"),
+    "sign": _sign,
+    "copysign": _copysign,
+    "square": _square,
+    "reciprocal": _RECIPROCAL,
+    "heaviside": _heaviside,
+    # extremes
+    "maximum": _same("Max", "Or"),
+    "minimum": _same("Min", "And"),
+    "fmax": _known("Max", "Or"),
+    "fmin": _known("Min", "And"),
+    # rounding
+    "floor": _of_floats(_same("Floor")),
+    "ceil": _of_floats(_same("Ceil")),
+    "trunc": _of_floats(_trunc),
+    "rint": _same("Round"),
+    # powers and logarithms
+    "sqrt": _same("Sqrt"),
+    "cbrt": formulas.cbrt,
+    "exp": _same("Exp"),
+    "exp2": _power_of(2),
+    "expm1": formulas.expm1,
+    "log": _same("Log"),
+    "log2": _logarithm(2),
+    "log10": _logarithm(10),
+    "log1p": formulas.log1p,
+    "logaddexp": _logaddexp,
+    "hypot": _hypot,
+    # angles
+    "sin": _same("Sin"),
+    "cos": _same("Cos"),
+    "tan": _same("Tan"),
+    "arcsin": _same("Asin"),
+    "arccos": _same("Acos"),
+    "arctan": _same("Atan"),
+    "arctan2": formulas.atan2,
+    "sinh": _same("Sinh"),
+    "cosh": _same("Cosh"),
+    "tanh": _same("Tanh"),
+    "arcsinh": _same("Asinh"),
+    "arccosh": _same("Acosh"),
+    "arctanh": _same("Atanh"),
+    "asin": _same("Asin"),
+    "acos": _same("Acos"),
+    "atan": _same("Atan"),
+    "atan2": formulas.atan2,
+    "asinh": _same("Asinh"),
+    "acosh": _same("Acosh"),
+    "atanh": _same("Atanh"),
+    "deg2rad": _scaled(math.pi / 180),
+    "radians": _scaled(math.pi / 180),
+    "rad2deg": _scaled(180 / math.pi),
+    "degrees": _scaled(180 / math.pi),
+    # comparisons and logic
+    "equal": _compared("Equal"),
+    "not_equal": _compared("Equal", inverse=True),
+    "less": _compared("Less"),
+    "less_equal": _compared("LessOrEqual"),
+    "greater": _compared("Greater"),
+    "greater_equal": _compared("GreaterOrEqual"),
+    "logical_and": _same("And"),
+    "logical_or": _same("Or"),
+    "logical_xor": _same("Xor"),
+    "logical_not": _logical_not,
+    "bitwise_and": _same("BitwiseAnd", "And"),
+    "bitwise_or": _same("BitwiseOr", "Or"),
+    "bitwise_xor": _same("BitwiseXor", "Xor"),
+    "invert": _same("BitwiseNot", "Not"),
+    "bitwise_not": _same("BitwiseNot", "Not"),
+    "isnan": _is(_same("IsNaN")),
+    "isinf": _is(_same("IsInf")),
+    "isfinite": _is(_is_finite),
+    "signbit": _is(has_minus),
+}
+
+
+def _row(name: str, build: Build | Ufunc) -> Ufunc:
+    ufunc: Any = getattr(np, name)
+    assert isinstance(ufunc, np.ufunc), name
+    return build if isinstance(build, Ufunc) else Ufunc(ufunc, build)
+
+
+UFUNCS: dict[str, Ufunc] = {name: _row(name, build) for name, build in _ROWS.items()}
+"""By their names in NumPy."""
