@@ -140,10 +140,20 @@ def to_model(
 ) -> ModelProto:
     """The ModelProto of a graph of dialect "onnx"; tensors whose ids are `outside` go to `external`."""
     assert graph.dialect == "onnx", graph.dialect
+    model = skeleton(graph)
+    writer = _Writer(external, outside)
+    writer.graph(graph, model.graph, None, {})
+    for function in graph.functions.values():
+        model.functions.append(writer.function(function))
+    return model
+
+
+def skeleton(graph: Graph) -> ModelProto:
+    """The model of a graph without what stands in it: versions, producer, notes."""
     model = ModelProto()
-    skeleton = graph.meta.get("onnx.model")
-    if skeleton is not None:
-        model.CopyFrom(skeleton)
+    own = graph.meta.get("onnx.model")
+    if own is not None:
+        model.CopyFrom(own)
     stated = {("" if entry.domain == "ai.onnx" else entry.domain): entry.version for entry in model.opset_import}
     if stated != graph.opsets and not (not stated and graph.opsets == {"": 1} and 0 < model.ir_version < 3):
         del model.opset_import[:]
@@ -151,12 +161,8 @@ def to_model(
             model.opset_import.add(domain=domain, version=version)
     if not model.ir_version:
         model.ir_version = IR_OF_OPSET.get(graph.opsets.get("", 21), 14)
-    if skeleton is None:
+    if own is None:
         model.producer_name = "backedge"
-    writer = _Writer(external, outside)
-    writer.graph(graph, model.graph, None, {})
-    for function in graph.functions.values():
-        model.functions.append(writer.function(function))
     return model
 
 

@@ -1,0 +1,328 @@
+"""Arrays as numbers in nested lists, with what the numbers don't tell in metadata.
+
+    value: [[0.1, 2.0], [-0.0, Infinity]]      metadata: {dtype: float32}
+    value: 3                                   metadata: {dtype: int64}             a scalar
+    value: []                                  metadata: {dtype: int64, shape: [0, 4]}
+    value: [some text]                         metadata: {dtype: string, shape: []}, as MDF takes text for an expression
+                                               metadata: {dtype: float32, shape: [512, 512], data: bytes}
+
+Floats are short decimals that come to the same bits in the array's type, also of bfloat16 and of types of 8 bits and
+fewer. NaNs with a payload stand as NaN in the list and with all bits in `data`. Complex numbers, text that isn't UTF-8,
+integers above 2**63 - 1 and arrays of more than `MOST_LISTED` elements have no list. `data` is what ONNX has as
+raw_data: little-endian, types narrower than a byte packed; base64 in containers without bytes. Text stands there as a
+list, one entry for each element.
+
+A sparse array has its stored elements in metadata: {dtype, shape, sparse: {values: array, indices: array}}.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from onnx import SparseTensorProto, TensorProto, numpy_helper
+
+from ....passes.errors import InvalidModel
+from ....passes.protos import ENUMS, SparseData, enum_of, sparse_from_proto, sparse_to_dense, tensor_from_proto
+from ....passes.tensor import TensorData
+from ....passes.types import DType
+from ..model import Plain
+from ..plain import shown
+from .messages import Pack, bytes_of, message_of, plain_message
+
+MOST_LISTED = 65_536
+"""Larger arrays stand as bytes, which MDF's engine can't use."""
+
+Metadata = dict[str, Plain]
+
+
+def plain_array(data: TensorData, pack: Pack, name: str = "") -> tuple[Plain, Metadata]:
+    """(value, metadata) of an array; the value is None where it stands in metadata alone.
+
+    Args:
+        pack: how bytes stand in the container.
+        name: what its tensor is called anyway.
+
+    Raises:
+        Unsupported: ONNX has no such element type.
+    """
+    enum_of(data.dtype, "an array")
+    metadata: Metadata = {"dtype": data.dtype.value}
+    if isinstance(data.origin, SparseData):
+        return _plain_sparse(data, data.origin, pack, name, metadata)
+    value = None
+    if data.dtype is DType.STRING:
+        items = _texts(data)
+        value = _text_list(items) if len(items) <= MOST_LISTED else None
+        exact = value is not None
+        if not exact:
+            metadata["data"] = [pack(item) for item in items]
+    else:
+        flat = _numbers(data) if data.size <= MOST_LISTED else None
+        exact = flat is not None and _is_exact(flat, data)
+        if flat is not None:
+            value = _nested(flat, data.shape)
+        if not exact:
+            metadata["data"] = pack(_raw(data))
+    if value is None or not data.size or (data.dtype is DType.STRING and not data.shape):
+        metadata["shape"] = list(data.shape)
+    elif data.dtype is DType.STRING:
+        value = _nested(value, data.shape)
+    proto = data.origin if isinstance(data.origin, TensorProto) else getattr(data.origin, "proto", None)
+    if isinstance(proto, TensorProto):
+        rest = TensorProto(doc_string=proto.doc_string, name="" if proto.name == name else proto.name)
+        rest.metadata_props.extend(proto.metadata_props)
+        if rest.doc_string or rest.name or rest.metadata_props:
+            metadata["proto"] = plain_message(rest, pack)
+    return value, metadata
+
+
+def _plain_sparse(
+    data: TensorData, stored: SparseData, pack: Pack, name: str, metadata: Metadata
+) -> tuple[Plain, Metadata]:
+    parts = {}
+    for part, array, own in (("values", stored.values, name), ("indices", stored.indices, "")):
+        value, told = plain_array(array, pack, own)
+        parts[part] = {"value": value, **told}
+    metadata |= {"shape": list(data.shape), "sparse": parts}
+    if data.size > MOST_LISTED:
+        return None, metadata
+    value, _ = plain_array(TensorData.of(sparse_to_dense(stored), data.dtype), pack)
+    return value, metadata
+
+
+def _nested(flat: list[Any], shape: tuple[int, ...]) -> Plain:
+    """A flat list as nested ones; [] for all that have no elements."""
+    if not flat:
+        return []
+    if not shape:
+        return flat[0]
+    for size in reversed(shape[1:]):
+        flat = [flat[start : start + size] for start in range(0, len(flat), size)]
+    return flat
+
+
+def _texts(data: TensorData) -> list[bytes]:
+    if isinstance(data.origin, TensorProto):
+        return list(data.origin.string_data)
+    return [item if isinstance(item, bytes) else str(item).encode() for item in data.numpy().reshape(-1).tolist()]
+
+
+def _text_list(items: list[bytes]) -> list[str] | None:
+    try:
+        return [item.decode() for item in items]
+    except UnicodeDecodeError:
+        return None
+
+
+def _numbers(data: TensorData) -> list[Any] | None:
+    """The elements as Python numbers; None where there are none for them."""
+    array = data.numpy().reshape(-1)
+    if data.dtype.is_complex:
+        return None
+    if data.dtype is DType.BOOL:
+        return array.tolist()
+    if data.dtype.is_float:
+        return _shortest(array, data.dtype)
+    if data.dtype is DType.UINT64 and array.size and array.max() > np.iinfo(np.int64).max:
+        return None
+    return array.astype(np.int64).tolist()
+
+
+def _shortest(array: np.ndarray[Any, Any], dtype: DType) -> list[float]:
+    """For each float the shortest decimal that comes to the same in its type."""
+    if dtype is DType.FLOAT64:
+        return array.tolist()
+    if dtype not in (DType.FLOAT32, DType.FLOAT16):
+        array = array.astype(np.float32)
+    return list(map(float, array.astype(str).tolist()))
+
+
+def _is_exact(flat: list[Any], data: TensorData) -> bool:
+    return _array(flat, data.dtype).tobytes() == np.ascontiguousarray(data.numpy()).tobytes()
+
+
+def _array(flat: list[Any], dtype: DType) -> np.ndarray[Any, Any]:
+    """Numbers in the array's type. Integers must fit it."""
+    if dtype is DType.BOOL:
+        return np.array(flat, np.bool_)
+    if not dtype.is_float:
+        return np.array(flat, np.int64).astype(dtype.numpy)
+    with np.errstate(all="ignore"):
+        return np.array(flat, np.float64).astype(dtype.numpy)
+
+
+def _raw(data: TensorData) -> bytes:
+    if isinstance(data.origin, TensorProto) and data.origin.HasField("raw_data"):
+        return data.origin.raw_data
+    return numpy_helper.from_array(np.ascontiguousarray(data.numpy())).raw_data
+
+
+# reading -----------------------------------------------------------------------------------------
+
+_KINDS: dict[str, frozenset[type]] = {
+    "text": frozenset([str]),
+    "bool": frozenset([bool]),
+    "int": frozenset([int]),
+    "float": frozenset([int, float]),
+}
+
+
+def array_of(value: Plain, metadata: Plain, where: str, name: str = "") -> TensorData:
+    """The array that `plain_array` was given.
+
+    Raises:
+        InvalidModel: data that doesn't fill its shape, numbers that aren't of its type, value and metadata that
+            contradict each other.
+    """
+    dtype, shape = _stated(metadata, where)
+    if "sparse" in metadata:
+        return _sparse_of(value, metadata, dtype, shape, where, name)
+    flat, found = (None, shape) if value is None else _flattened(value, shape, dtype, where)
+    if found is None:
+        raise InvalidModel(f"{where}: neither a value nor a shape is given")
+    if shape is not None and found != shape and not _is_one_text(dtype, shape, found):
+        raise InvalidModel(f"{where}: its value is of shape {list(found)}, its metadata says {list(shape)}")
+    shape = found if shape is None else shape
+    size = math.prod(shape)
+    if "data" in metadata:
+        data = _stored(metadata["data"], dtype, shape, where)
+        if flat is not None and not _agree(flat, data):
+            raise InvalidModel(f"{where}: its value isn't what its data says")
+    elif flat is None and size:
+        raise InvalidModel(f"{where}: {size} elements, and neither a value nor data")
+    elif dtype is DType.STRING:
+        data = TensorData(dtype, shape, np.array(flat or [], object).reshape(shape))
+    else:
+        data = TensorData(dtype, shape, _array(flat or [], dtype).reshape(shape))
+    if "proto" in metadata:
+        _annotate(data, message_of(TensorProto, metadata["proto"], where), name)
+    return data
+
+
+def _is_one_text(dtype: DType, shape: tuple[int, ...], found: tuple[int, ...]) -> bool:
+    return dtype is DType.STRING and shape == () and found == (1,)
+
+
+def _stated(metadata: Plain, where: str) -> tuple[DType, tuple[int, ...] | None]:
+    if not isinstance(metadata, dict):
+        raise InvalidModel(f"{where}: no metadata says of what type it is")
+    name = metadata.get("dtype")
+    dtype = next((dtype for dtype in ENUMS if dtype.value == name), None)
+    if dtype is None:
+        raise InvalidModel(f"{where}: {shown(str(name))} is no element type")
+    shape = metadata.get("shape")
+    if shape is None:
+        return dtype, None
+    if not isinstance(shape, list) or not all(type(size) is int and 0 <= size < 2**63 for size in shape):
+        raise InvalidModel(f"{where}: {shown(str(shape))} is no shape")
+    if len(shape) > 64 or math.prod(size for size in shape if size) >= 2**63:
+        raise InvalidModel(f"{where}: no array is of shape {shown(str(shape))}")
+    return dtype, tuple(shape)
+
+
+def _flattened(
+    value: Plain, shape: tuple[int, ...] | None, dtype: DType, where: str
+) -> tuple[list[Any], tuple[int, ...]]:
+    """The elements of nested lists, and their shape."""
+    if shape is not None and 0 in shape and value == []:
+        return [], shape
+    flat, found = [value], []
+    while isinstance(flat[0], list):
+        size = len(flat[0])
+        if not all(isinstance(item, list) and len(item) == size for item in flat):
+            raise InvalidModel(f"{where}: its lists aren't equally long")
+        found.append(size)
+        flat = list(itertools.chain.from_iterable(flat))
+        if not flat:
+            break
+        if len(found) > 64:
+            raise InvalidModel(f"{where}: its lists are deeper than any array")
+    kind = "text" if dtype is DType.STRING else "bool" if dtype is DType.BOOL else "float" if dtype.is_float else "int"
+    if dtype.is_complex or not set(map(type, flat)) <= _KINDS[kind]:
+        raise InvalidModel(f"{where}: its value isn't of type {dtype.value}")
+    if kind == "int":
+        _check_range(flat, dtype, where)
+    return flat, tuple(found)
+
+
+def _check_range(flat: Iterable[int], dtype: DType, where: str) -> None:
+    least = -(1 << dtype.bits - 1) if dtype.is_signed else 0
+    most = (1 << dtype.bits - dtype.is_signed) - 1
+    if dtype is DType.UINT64:
+        most >>= 1
+    for number in (min(flat, default=0), max(flat, default=0)):
+        if not least <= number <= most:
+            raise InvalidModel(f"{where}: {number} is no {dtype.value}")
+
+
+def _stored(data: Plain, dtype: DType, shape: tuple[int, ...], where: str) -> TensorData:
+    proto = TensorProto(data_type=ENUMS[dtype], dims=shape)
+    if dtype is not DType.STRING:
+        proto.raw_data = bytes_of(data, where)
+    elif isinstance(data, list):
+        proto.string_data.extend(bytes_of(item, where) for item in data)
+    else:
+        raise InvalidModel(f"{where}: the data of texts is a list")
+    return tensor_from_proto(proto, where)
+
+
+def _agree(flat: list[Any], data: TensorData) -> bool:
+    if data.dtype is DType.STRING:
+        return False  # text has a value or data, never both
+    wide = data.numpy().reshape(-1).astype(np.float64)
+    return np.array_equal(_array(flat, data.dtype).astype(np.float64), wide, equal_nan=True)
+
+
+def _sparse_of(
+    value: Plain, metadata: Metadata, dtype: DType, shape: tuple[int, ...] | None, where: str, name: str
+) -> TensorData:
+    parts = metadata["sparse"]
+    if shape is None or not isinstance(parts, dict) or set(parts) != {"values", "indices"}:
+        raise InvalidModel(f"{where}: a sparse array has a shape, values and indices")
+    proto = SparseTensorProto(dims=shape)
+    for part, target, own in (("values", proto.values, name), ("indices", proto.indices, "")):
+        stated = parts[part]
+        held = array_of(stated.get("value") if isinstance(stated, dict) else None, stated, f"{where}, {part}", own)
+        target.CopyFrom(_as_proto(held, own))
+    stored = sparse_from_proto(proto, where)
+    if stored.values.dtype is not dtype or stored.indices.dtype is not DType.INT64:
+        raise InvalidModel(f"{where}: its values aren't of type {dtype.value}, or its indices not int64")
+
+    def load() -> np.ndarray[Any, Any]:
+        try:
+            return sparse_to_dense(stored)
+        except (IndexError, ValueError) as error:
+            raise InvalidModel(f"{where}: {error}") from None
+
+    data = TensorData(dtype, shape, load=load, origin=stored)
+    if value is not None:
+        dense = array_of(value, {"dtype": dtype.value, "shape": list(shape)}, where)
+        if dense.numpy().tobytes() != data.numpy().tobytes():
+            raise InvalidModel(f"{where}: its value isn't what its sparse data says")
+    return data
+
+
+def _as_proto(data: TensorData, name: str) -> TensorProto:
+    if isinstance(data.origin, TensorProto):
+        made = TensorProto()
+        made.CopyFrom(data.origin)
+    elif data.dtype is DType.STRING:
+        made = TensorProto(data_type=TensorProto.STRING, dims=data.shape)
+        made.string_data.extend(str(item).encode() for item in data.numpy().reshape(-1))
+    else:
+        made = numpy_helper.from_array(np.ascontiguousarray(data.numpy()).reshape(data.shape))
+    made.name = made.name or name
+    return made
+
+
+def _annotate(data: TensorData, notes: TensorProto, name: str) -> None:
+    """Give an array the name, the doc string and the properties of its tensor."""
+    proto = _as_proto(data, name)
+    proto.name = notes.name or name
+    proto.doc_string = notes.doc_string
+    proto.metadata_props.extend(notes.metadata_props)
+    data.origin = proto

@@ -1,0 +1,188 @@
+"""How an operator must be written so that MDF's engine computes the same, or nothing.
+
+The engine calls `onnx::Op` with the arguments whose names are formal ones of the operator, be they `args` or any ports
+and parameters of the node, and has the operators of opset 15. It takes the arguments in order, so that what is left out
+before others must be filled; of variadic inputs it takes whatever isn't called "...onnx_...". It always asks for all
+formal outputs, and for one only of variadic ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache
+
+import onnx.defs
+from onnx.defs import OpSchema
+
+from ....passes.graph import Node
+from ....passes.schemas import schema, since_version
+from ....passes.tensor import TensorData
+from ....passes.types import DType
+from ..model import Plain
+from .prepare import OPSET
+
+_OPTION = OpSchema.FormalParameterOption
+HIDDEN = "onnx_"
+"""Ports and parameters with this in their id are no arguments by themselves."""
+
+_CONTROL = {"Loop": 1, "If": 1, "Scan": 9}
+"""Operators that the engine doesn't have, and the first version that means the same as opset 15's."""
+
+_PLAIN = frozenset({DType.FLOAT32, DType.FLOAT64, DType.INT32, DType.INT64, DType.BOOL})
+"""What lists of numbers become in the engine, which has no float64 and no int32 in onnx:: functions."""
+
+
+@dataclass(slots=True)
+class Form:
+    """How one operator is written.
+
+    Attributes:
+        function: of its function parameter.
+        arguments: for each input the name of its argument.
+        avoided: formal names, which no other port or parameter may have.
+        prefix: of the ids of what it uses.
+        indexed: whether its outputs stand in a tuple.
+        added: arguments that the model doesn't have.
+    """
+
+    function: str
+    arguments: list[str] = field(default_factory=list)
+    avoided: frozenset[str] = frozenset()
+    prefix: str = ""
+    indexed: bool = False
+    added: dict[str, Plain] = field(default_factory=dict)
+
+
+def form_of(node: Node, is_call: bool) -> Form:
+    """How a node is written.
+
+    Args:
+        is_call: it calls a function of the model.
+    """
+    found = None if is_call else schema(node.domain, node.op_type, node.version)
+    form = Form(_function(node, is_call), _arguments(node, found))
+    form.indexed = len(node.outputs) > 1 if found is None else _is_indexed(node, found)
+    if form.function != f"onnx::{node.op_type}" or found is None:
+        return form
+    form.avoided = frozenset([*found.attributes, *(formal.name for formal in found.inputs)])
+    if found.inputs and found.inputs[0].option == _OPTION.Variadic:
+        form.prefix = HIDDEN
+    added = _added(node)
+    if added is None:
+        form.function = _versioned(node)
+    else:
+        form.added = added
+    return form
+
+
+def _function(node: Node, is_call: bool) -> str:
+    """What the function parameter's `function` is: one that the engine has only if that means the same."""
+    if node.domain:
+        return f"{node.domain}::{node.op_type}"
+    if not is_call and node.op_type in _CONTROL and node.version >= _CONTROL[node.op_type]:
+        return f"onnx::{node.op_type}"
+    if node.op_type not in _engine_operators() and not is_call:
+        return f"onnx::{node.op_type}"
+    if not is_call and node.version == since_version("", node.op_type, OPSET):
+        return f"onnx::{node.op_type}"
+    return _versioned(node)
+
+
+def _versioned(node: Node) -> str:
+    return f"onnx::{node.op_type}-{node.version}"
+
+
+@cache
+def _engine_operators() -> frozenset[str]:
+    schemas = onnx.defs.get_all_schemas_with_history()
+    return frozenset(found.name for found in schemas if not found.domain and found.since_version <= OPSET)
+
+
+def _arguments(node: Node, found: OpSchema | None) -> list[str]:
+    """For each formal input the argument's name: the schema's; numbered where it stands for several."""
+    count = len(node.inputs) - node.captured
+    formal = [] if found is None else list(found.inputs)
+    if not formal:
+        return [f"input_{index}" for index in range(count)]
+    last = len(formal) - 1
+    names = [entry.name for entry in formal[:count]]
+    if formal[last].option == _OPTION.Variadic or count > len(formal):
+        names = names[:last] + [f"{formal[last].name}_{index}" for index in range(count - last)]
+    return names
+
+
+def _is_indexed(node: Node, found: OpSchema) -> bool:
+    if node.op_type == "BatchNormalization" and not node.domain:
+        return True
+    last = found.outputs[-1].option if found.outputs else None
+    return len(found.outputs) > 1 or (last == _OPTION.Variadic and len(node.outputs) > 1)
+
+
+# what the engine must be given besides -----------------------------------------------------------
+
+_EMPTY = "numpy.zeros(0)"
+_FILLERS: dict[tuple[str, str], Plain] = {
+    ("Resize", "roi"): _EMPTY,
+    ("Resize", "scales"): _EMPTY,
+    ("Dropout", "ratio"): "numpy.array(0.5)",
+    ("NonMaxSuppression", "max_output_boxes_per_class"): "numpy.array([0])",
+    ("NonMaxSuppression", "iou_threshold"): "numpy.array([0.0])",
+}
+"""What says the same as an input that is left out."""
+
+
+def _added(node: Node) -> dict[str, Plain] | None:
+    """Arguments that the engine needs; None where nothing makes it compute the same."""
+    if len(node.outputs) > 1 and node.op_type == "Split":
+        return None
+    if node.op_type == "BatchNormalization":
+        return {} if "training_mode" in node.attributes else {"training_mode": 0}
+    found = schema("", node.op_type, node.version)
+    added: dict[str, Plain] = {}
+    for index, value in enumerate(node.inputs):
+        if value is None and found is not None and index < len(found.inputs):
+            name = found.inputs[index].name
+            filler = _lowest(node) if (node.op_type, name) == ("Clip", "min") else _FILLERS.get((node.op_type, name))
+            if filler is None and any(other is not None for other in node.inputs[index:]):
+                return None
+            if filler is not None:
+                added[name] = filler
+    return added
+
+
+def _lowest(node: Node) -> Plain:
+    """The least number of a node's first input's type; None where that isn't known."""
+    value = node.input(0)
+    dtype = value.tensor.dtype if value is not None else None
+    if dtype is None:
+        return None
+    if dtype.is_float:
+        return f"numpy.array(-numpy.inf, '{dtype.value}')"
+    if not dtype.is_integer:
+        return None
+    return f"numpy.array({-(1 << dtype.bits - 1) if dtype.is_signed else 0}, '{dtype.value}')"
+
+
+def expression(id: str, data: TensorData) -> str:
+    """What a parameter with the value of an array is in the engine as an array of its shape and type."""
+    if data.dtype is DType.STRING:
+        return id if data.shape and data.size else f"numpy.reshape({id}, {data.shape})"
+    made = id if data.dtype in _PLAIN and data.shape and data.size else f"numpy.array({id}, '{data.dtype.value}')"
+    return made if data.size else f"numpy.reshape({made}, {data.shape})"
+
+
+_SCALARS = {"value_float": "float32", "value_int": "int64"}
+"""Attributes of Constant, each of which the engine must be given as `value`, as an array."""
+
+
+def attribute_argument(node: Node, name: str, id: str) -> tuple[str, str]:
+    """Argument and expression for a node's attribute that stands in the parameter `id`."""
+    value = node.attributes[name]
+    text = id
+    if isinstance(value, str | bytes):
+        text = f"{id}[0]"
+    elif isinstance(value, TensorData):
+        text = expression(id, value)
+    elif node.op == ("", "Constant") and name in _SCALARS:
+        return "value", f"numpy.array({id}, '{_SCALARS[name]}')"
+    return name if name.isascii() and name.isidentifier() else id, text

@@ -1,0 +1,238 @@
+"""MDF nodes for the inputs, the constants and the operators of an ONNX graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Set
+from dataclasses import dataclass, field
+
+from google.protobuf.message import Message
+
+from ....passes.graph import Graph, Node, Value
+from ....passes.schemas import since_version
+from ....passes.types import TensorType
+from .. import model as mdf
+from ..model import Plain
+from .arrays import Metadata, plain_array
+from .attributes import plain_attribute
+from .engine_form import Form, attribute_argument, expression, form_of
+from .messages import Pack, plain_message
+from .names import Ids, identifier
+from .prepare import MADE, OPSET, ORIGIN, Origin
+from .types import plain_type, port_type
+
+METADATA = "backedge"
+"""The one key in metadata under which everything of ours stands."""
+
+
+@dataclass(slots=True)
+class Context:
+    """The graph that is being written.
+
+    Attributes:
+        pack: how bytes stand in the container.
+        opsets: the imports of the model, or of the function that the graph belongs to.
+        calls: (domain, name) of the model's own functions.
+        subgraph: writes a region.
+        places: node and output port of each value.
+    """
+
+    pack: Pack
+    opsets: Mapping[str, int]
+    calls: Set[tuple[str, str]]
+    subgraph: Callable[[Graph], Plain]
+    made: mdf.Graph = field(default_factory=lambda: mdf.Graph("main"))
+    places: dict[Value, tuple[str, str]] = field(default_factory=dict)
+    ids: Ids = field(default_factory=Ids)
+    edge_ids: Ids = field(default_factory=Ids)
+
+    def connect(self, value: Value, node: str, port: str) -> None:
+        """An edge from where a value is made."""
+        sender, sent = self.places[value]
+        name = self.edge_ids.take(f"{sender}_{sent}_to_{node}_{port}", "edge")
+        self.made.edges.append(mdf.Edge(name, sender, node, sent, port))
+
+
+def _ours(fields: dict[str, Plain]) -> dict[str, Plain]:
+    """Metadata of these fields, without those that say nothing."""
+    told = {name: value for name, value in fields.items() if value is not None}
+    return {METADATA: told} if told else {}
+
+
+def _notes(holder: Node | Value, pack: Pack) -> Plain:
+    notes = (holder.meta or {}).get("onnx")
+    return plain_message(notes, pack) if isinstance(notes, Message) else None
+
+
+def _renamed(name: str, id: str) -> str | None:
+    return None if name == id else name
+
+
+def _output_port(value: Value, id: str, expression: str, pack: Pack) -> mdf.OutputPort:
+    shape, written, stated = port_type(value.type)
+    metadata = _ours({"name": _renamed(value.name, id), "type": stated, "notes": _notes(value, pack)})
+    return mdf.OutputPort(id, expression, shape, written, metadata)
+
+
+def _input_port(value: Value, id: str) -> mdf.InputPort:
+    shape, written, _ = port_type(value.type)
+    return mdf.InputPort(id, shape=shape, type=written)
+
+
+def add_input(context: Context, value: Value) -> None:
+    """A node with one port, which takes in what the graph is fed with; its default is the port's."""
+    name = context.ids.take(value.name, "input")
+    port = _input_port(value, Ids().take(value.name, "input"))
+    shown, default = port.id, None
+    if value.data is not None:
+        port.default, default = plain_array(value.data, context.pack, value.name)
+        shown = expression(port.id, value.data)
+    port.metadata = _ours({"default": default})
+    output = _output_port(value, port.id, shown, context.pack)
+    context.made.nodes.append(mdf.Node(name, [port], outputs=[output], metadata=_ours({"kind": "input"})))
+    context.places[value] = (name, output.id)
+
+
+def _constant(value: Value, id: str, pack: Pack) -> mdf.Parameter:
+    """A constant as a parameter: its data, its name and what else is said of it."""
+    assert value.data is not None
+    plain, told = plain_array(value.data, pack, value.name)
+    usual = value.type == TensorType(value.data.dtype, value.data.shape)
+    meta = value.meta or {}
+    stated = {
+        "of": "constant",
+        "name": _renamed(value.name, id),
+        **told,
+        "type": None if usual else plain_type(value.type),
+        "declared": meta.get("declared"),
+        "made": meta.get(MADE),
+        "notes": _notes(value, pack),
+    }
+    return mdf.Parameter(id, plain, metadata=_ours(stated))
+
+
+def add_constant(context: Context, value: Value) -> None:
+    """A node that holds one constant, for several users."""
+    assert value.data is not None
+    name = context.ids.take(value.name, "constant")
+    parameter = _constant(value, Ids().take(value.name, "constant"), context.pack)
+    output = mdf.OutputPort(parameter.id, expression(parameter.id, value.data))
+    output.shape, output.type, _ = port_type(TensorType(value.data.dtype, value.data.shape))
+    node = mdf.Node(name, parameters=[parameter], outputs=[output], metadata=_ours({"kind": "constant"}))
+    context.made.nodes.append(node)
+    context.places[value] = (name, output.id)
+
+
+def place_outputs(context: Context, node: Node, name: str) -> None:
+    """Say where the values of an operator will stand, before any operator is written."""
+    ids = Ids()
+    for value in node.outputs:
+        if value.name:
+            context.places[value] = (name, ids.take(value.name, "output"))
+
+
+def add_operator(context: Context, node: Node, name: str) -> None:
+    """An operator, called `name`. Constants that have no place of their own become its parameters."""
+    form = form_of(node, node.op in context.calls)
+    made = mdf.Node(name)
+    ids = Ids()
+    shown = dict(_attributes(context, made, ids, form, node))
+    held = list(made.parameters)
+    made.parameters.clear()
+    distinct = [value for value in dict.fromkeys(node.inputs) if value is not None]
+    used = {value: _use(context, made, ids, form, node, value) for value in distinct}
+    made.parameters += held
+    args: dict[str, Plain] = {}
+    for argument, value in zip(form.arguments, node.inputs, strict=False):
+        if value is not None:
+            args[argument] = _argument(context, value, used[value])
+    for argument, text in shown.items():
+        args[f"{argument}_attribute" if argument in args else argument] = text
+    called = ids.take(f"onnx_{node.op_type.lower()}", "onnx_operator", form.avoided)
+    made.parameters.append(mdf.Parameter(called, function=form.function, args={**args, **form.added}))
+    for index, value in enumerate(node.outputs):
+        if value.name:
+            text = f"{called}[{index}]" if form.indexed else called
+            made.outputs.append(_output_port(value, context.places[value][1], text, context.pack))
+    stated = {**_operator(context, node, name, form), **_wiring(node, form, used), "notes": _notes(node, context.pack)}
+    made.metadata = _ours(stated)
+    context.made.nodes.append(made)
+
+
+def _attributes(context: Context, made: mdf.Node, ids: Ids, form: Form, node: Node) -> Iterator[tuple[str, str]]:
+    """A parameter for each attribute and subgraph; yields argument and expression."""
+    for key, value in node.attributes.items():
+        id = ids.take(key, "attribute")
+        plain, told = plain_attribute(key, value, node, context.pack)
+        made.parameters.append(mdf.Parameter(id, plain, metadata=_ours(_attribute_metadata(key, id, told))))
+        yield attribute_argument(node, key, id)
+    for key, region in node.regions.items():
+        id = ids.take(key, "body")
+        told = _attribute_metadata(key, id, {"kind": "graph"})
+        made.parameters.append(mdf.Parameter(id, context.subgraph(region), metadata=_ours(told)))
+        yield id, id
+
+
+def _attribute_metadata(key: str, id: str, told: Metadata) -> Metadata:
+    return {"of": "attribute", "name": _renamed(key, id), **told}
+
+
+def _use(context: Context, made: mdf.Node, ids: Ids, form: Form, node: Node, value: Value) -> str:
+    """The port or the parameter through which an operator uses a value: its id."""
+    own = {name for name, used in zip(form.arguments, node.inputs, strict=False) if used is value}
+    id = ids.take(form.prefix + identifier(value.name, "value"), "value", form.avoided - own)
+    if value in context.places:
+        made.inputs.append(_input_port(value, id))
+        context.connect(value, made.id, id)
+    else:
+        made.parameters.append(_constant(value, id, context.pack))
+    return id
+
+
+def _argument(context: Context, value: Value, id: str) -> str:
+    return id if value in context.places or value.data is None else expression(id, value.data)
+
+
+def _operator(context: Context, node: Node, id: str, form: Form) -> dict[str, Plain]:
+    """What a node's function doesn't say of its operator."""
+    domain, op_type, version = operator_of(form.function)
+    if version is None:
+        version = usual_version(node.op, context.opsets, context.calls)
+    origin = (node.meta or {}).get(ORIGIN)
+    return {
+        "name": _renamed(node.name, id),
+        "domain": _renamed(node.domain, domain),
+        "operator": _renamed(node.op_type, op_type),
+        "version": node.version if node.version != version else None,
+        "was": origin.version if isinstance(origin, Origin) else None,
+        "adapted": True if isinstance(origin, Origin) and origin.adapted else None,
+    }
+
+
+def _wiring(node: Node, form: Form, used: Mapping[Value, str]) -> dict[str, Plain]:
+    """Which arguments are inputs, what is captured, how many outputs there are."""
+    formal, captures = node.formal_inputs, node.captures
+    last = max((index for index, value in enumerate(node.outputs) if value.name), default=-1)
+    return {
+        "inputs": [None if value is None else name for name, value in zip(form.arguments, formal, strict=True)] or None,
+        "captures": [used[value] for value in captures if value is not None] or None,
+        "outputs": len(node.outputs) if len(node.outputs) != last + 1 else None,
+        "added": list(form.added) or None,
+    }
+
+
+def operator_of(function: str) -> tuple[str, str, int | None]:
+    """Domain, operator and (where it says one) version that a function's name tells."""
+    domain, _, op_type = function.rpartition("::")
+    if domain != "onnx":
+        return domain, op_type, None
+    name, _, version = op_type.rpartition("-")
+    return ("", name, int(version)) if name and version.isdecimal() and len(version) < 9 else ("", op_type, None)
+
+
+def usual_version(op: tuple[str, str], opsets: Mapping[str, int], calls: Set[tuple[str, str]]) -> int | None:
+    """The version of an operator of which a function's name tells none."""
+    domain, op_type = op
+    if not domain:
+        return since_version("", op_type, OPSET)
+    found = None if op in calls else since_version(domain, op_type, opsets.get(domain, 0))
+    return found or opsets.get(domain)

@@ -1,0 +1,317 @@
+"""The operators, inputs and constants that MDF nodes in function form stand for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Set
+from dataclasses import dataclass, field
+
+from onnx import NodeProto, ValueInfoProto
+
+from ....passes.errors import InvalidModel
+from ....passes.graph import Graph, Node, Value
+from ....passes.types import TensorType
+from .. import model as mdf
+from ..model import Plain
+from ..plain import shown
+from .arrays import array_of
+from .attributes import attribute_of
+from .engine_form import attribute_argument, expression
+from .messages import message_of
+from .nodes import METADATA, operator_of, usual_version
+from .prepare import MADE, ORIGIN, Origin
+from .types import type_of, type_of_port
+
+_FIRST_ID = re.compile(r"(?:numpy\.[a-z]+\()*([A-Za-z_]\w*)")
+_OUTPUT = re.compile(r"(\w+)(?:\[(\d{1,6})\])?")
+_VERSIONS = range(1, 2**31)
+
+Fields = dict[str, Plain]
+
+
+@dataclass(slots=True)
+class Surroundings:
+    """What is known of the graph in which a node stands.
+
+    Attributes:
+        where: the graph, for messages.
+        opsets: the imports of the model, or of the function that the graph belongs to.
+        calls: (domain, name) of the model's own functions.
+        sources: the sending node and port, for each receiving node and port.
+        subgraph: reads a region.
+        values: what stands at each node and output port.
+        constants: those read so far.
+    """
+
+    where: str
+    opsets: Mapping[str, int]
+    calls: Set[tuple[str, str]]
+    sources: Mapping[tuple[str, str], tuple[str, str]]
+    subgraph: Callable[[Plain, str], Graph]
+    values: dict[tuple[str, str], Value] = field(default_factory=dict)
+    constants: list[Value] = field(default_factory=list)
+
+
+def ours(metadata: Mapping[str, Plain], where: str) -> Fields:
+    """Our own fields of metadata.
+
+    Raises:
+        InvalidModel: they are no object.
+    """
+    fields = metadata.get(METADATA, {})
+    if not isinstance(fields, dict):
+        raise InvalidModel(f"{where}: the metadata under {METADATA!r} must be an object")
+    return fields
+
+
+def text_of(fields: Fields, name: str, otherwise: str, where: str) -> str:
+    """A field that is text, `otherwise` where it isn't there.
+
+    Raises:
+        InvalidModel: it is something else.
+    """
+    found = fields.get(name, otherwise)
+    if not isinstance(found, str):
+        raise InvalidModel(f"{where}: {name!r} in the metadata must be text")
+    return found
+
+
+def texts_of(fields: Fields, name: str, where: str, also: tuple[type, ...] = ()) -> list[Plain]:
+    """A field that is a list of text (or of what else is allowed), none where it isn't there.
+
+    Raises:
+        InvalidModel: it is something else.
+    """
+    found = fields.get(name, [])
+    if not isinstance(found, list) or not all(isinstance(item, (str, *also)) for item in found):
+        raise InvalidModel(f"{where}: {name!r} in the metadata must be a list of names")
+    return found
+
+
+# inputs and constants ----------------------------------------------------------------------------
+
+
+def read_input(node: mdf.Node, around: Surroundings) -> None:
+    """The value that a node of kind "input" brings into the graph."""
+    where = f"{around.where}, input {shown(node.id)}"
+    if len(node.inputs) != 1 or len(node.outputs) != 1 or node.parameters or node.functions:
+        raise InvalidModel(f"{where}: it has one input port and one output port, and nothing else")
+    port, output = node.inputs[0], node.outputs[0]
+    if (node.id, port.id) in around.sources or port.reduce != "overwrite":
+        raise InvalidModel(f"{where}: nothing leads into an input")
+    value = _value(output, f"{where}, port {shown(output.id)}")
+    default = ours(port.metadata, where).get("default")
+    text = port.id
+    if default is not None:
+        value.data = array_of(port.default, default, f"{where}, default value", value.name)
+        text = expression(port.id, value.data)
+        around.constants.append(value)
+    elif port.default is not None:
+        raise InvalidModel(f"{where}: no metadata says of what type its default value is")
+    _check_text(output.value, text, f"{where}, port {shown(output.id)}")
+    around.values[node.id, output.id] = value
+
+
+def read_constant(node: mdf.Node, around: Surroundings) -> None:
+    """The value of a node of kind "constant"."""
+    where = f"{around.where}, constant {shown(node.id)}"
+    if len(node.parameters) != 1 or len(node.outputs) != 1 or node.inputs or node.functions:
+        raise InvalidModel(f"{where}: it has one parameter and one output port, and nothing else")
+    parameter, output = node.parameters[0], node.outputs[0]
+    fields = _plain_parameter(parameter, where)
+    if fields.get("of") != "constant":
+        raise InvalidModel(f"{where}: its parameter must be a constant")
+    value = _constant(parameter, fields, where)
+    assert value.data is not None
+    _check_text(output.value, expression(parameter.id, value.data), f"{where}, port {shown(output.id)}")
+    around.values[node.id, output.id] = value
+    around.constants.append(value)
+
+
+def _value(port: mdf.OutputPort, where: str) -> Value:
+    fields = ours(port.metadata, where)
+    value = Value(text_of(fields, "name", port.id, where))
+    value.type = type_of_port(port.shape, port.type, fields.get("type"), where)
+    _annotate(value, fields, where)
+    return value
+
+
+def _annotate(value: Value, fields: Fields, where: str) -> None:
+    meta: dict[str, object] = {}
+    if fields.get("declared") is True:
+        meta["declared"] = True
+    if fields.get("made") is True:
+        meta[MADE] = True
+    if "notes" in fields:
+        meta["onnx"] = message_of(ValueInfoProto, fields["notes"], where)
+    value.meta = meta or None
+
+
+def _constant(parameter: mdf.Parameter, fields: Fields, where: str) -> Value:
+    name = text_of(fields, "name", parameter.id, where)
+    data = array_of(parameter.value, fields, where, name)
+    value = Value(name, TensorType(data.dtype, data.shape), data=data)
+    if "type" in fields:
+        value.type = type_of(fields["type"], where)
+    _annotate(value, fields, where)
+    return value
+
+
+def _plain_parameter(parameter: mdf.Parameter, where: str) -> Fields:
+    """The metadata of a parameter that is nothing but a value."""
+    extra = (parameter.function, parameter.args, parameter.initial, parameter.derivative)
+    if any(entry is not None for entry in extra) or parameter.conditions:
+        raise InvalidModel(f"{where}, parameter {shown(parameter.id)}: in function form it is nothing but a value")
+    return ours(parameter.metadata, where)
+
+
+def _check_text(found: Plain, expected: str, where: str) -> None:
+    if found != expected:
+        raise InvalidModel(f"{where}: {shown(str(found))} stands where function form has {shown(expected)}")
+
+
+# operators ---------------------------------------------------------------------------------------
+
+
+class OperatorReader:
+    """One node that stands for an operator: first its outputs are read, then what it uses.
+
+    Raises:
+        InvalidModel: it isn't in function form, or its metadata contradicts it.
+    """
+
+    def __init__(self, node: mdf.Node, around: Surroundings) -> None:
+        self.source, self.around = node, around
+        self.where = f"{around.where}, node {shown(node.id)}"
+        self.fields = ours(node.metadata, self.where)
+        called = [parameter for parameter in node.parameters if parameter.function is not None]
+        if len(called) != 1 or node.functions:
+            raise InvalidModel(f"{self.where}: in function form it has one parameter with a function")
+        self.called = called[0]
+        if self.called.value is not None or self.called.initial is not None or self.called.derivative is not None:
+            raise InvalidModel(f"{self.where}: a parameter with a function has no value")
+        if self.called.conditions:
+            raise InvalidModel(f"{self.where}: in function form no parameter has conditions")
+        self.made = self._operator()
+        self._outputs()
+
+    def _operator(self) -> Node:
+        """The node without what it uses."""
+        function, fields, where = self.called.function or "", self.fields, self.where
+        domain, op_type, version = operator_of(function)
+        domain, op_type = text_of(fields, "domain", domain, where), text_of(fields, "operator", op_type, where)
+        if not op_type:
+            raise InvalidModel(f"{where}: {shown(function)} names no operator")
+        version = fields.get(
+            "version", version or usual_version((domain, op_type), self.around.opsets, self.around.calls)
+        )
+        was = fields.get("was")
+        if any(type(one) is not int or one not in _VERSIONS for one in (version, was or 1)):
+            raise InvalidModel(f"{where}: of {shown(function)} no version is known")
+        node = Node(domain, op_type, version, text_of(fields, "name", self.source.id, where))
+        node.meta = {}
+        if "notes" in fields:
+            node.meta["onnx"] = message_of(NodeProto, fields["notes"], where)
+        if was is not None:
+            node.meta[ORIGIN] = Origin(was, fields.get("adapted") is True)
+        node.meta = node.meta or None
+        return node
+
+    def _outputs(self) -> None:
+        node = self.made
+        placed: dict[int, Value] = {}
+        for port in self.source.outputs:
+            where = f"{self.where}, port {shown(port.id)}"
+            found = _OUTPUT.fullmatch(port.value) if isinstance(port.value, str) else None
+            if found is None or found[1] != self.called.id:
+                raise InvalidModel(f"{where}: its value must be {self.called.id!r}, or one of its elements")
+            index = int(found[2] or 0)
+            if index in placed:
+                raise InvalidModel(f"{where}: output {index} of the operator stands at another port, too")
+            placed[index] = self.around.values[self.source.id, port.id] = _value(port, where)
+        least = max(placed, default=-1) + 1
+        count = self.fields.get("outputs", least)
+        if type(count) is not int or not least <= count <= least + 1024:
+            raise InvalidModel(f"{self.where}: it can't have {shown(str(count))} outputs")
+        for index in range(count):
+            value = placed.get(index) or Value("")
+            value.producer, value.index = node, index
+            node.outputs.append(value)
+
+    def connect(self) -> Node:
+        """The node with inputs, attributes and regions."""
+        node, where = self.made, self.where
+        used = {port.id: self._fed(port) for port in self.source.inputs}
+        texts = {id: id for id in used}
+        attributes: list[tuple[str, str]] = []
+        for parameter in self.source.parameters:
+            if parameter is self.called:
+                continue
+            place = f"{where}, parameter {shown(parameter.id)}"
+            fields = _plain_parameter(parameter, where)
+            if fields.get("of") == "constant":
+                value = used[parameter.id] = _constant(parameter, fields, place)
+                assert value.data is not None
+                texts[parameter.id] = expression(parameter.id, value.data)
+                self.around.constants.append(value)
+            elif fields.get("of") == "attribute":
+                attributes.append(self._attribute(parameter, fields, place))
+            else:
+                raise InvalidModel(f"{place}: no metadata says whether it is a constant or an attribute")
+        self._inputs(used, texts, dict(attributes))
+        return node
+
+    def _fed(self, port: mdf.InputPort) -> Value:
+        where = f"{self.where}, port {shown(port.id)}"
+        source = self.around.sources.get((self.source.id, port.id))
+        if source is None or port.default is not None or port.reduce != "overwrite":
+            raise InvalidModel(f"{where}: in function form an edge leads to it, and it has no default value")
+        return self.around.values[source]
+
+    def _attribute(self, parameter: mdf.Parameter, fields: Fields, where: str) -> tuple[str, str]:
+        """Read an attribute or a region; its argument and expression."""
+        node = self.made
+        name = text_of(fields, "name", parameter.id, where)
+        if name in node.attributes or name in node.regions:
+            raise InvalidModel(f"{where}: attribute {shown(name)} is given twice")
+        if fields.get("kind") == "graph":
+            node.regions[name] = self.around.subgraph(parameter.value, where)
+            return parameter.id, parameter.id
+        node.attributes[name] = attribute_of(name, parameter.value, fields, where)
+        return attribute_argument(node, name, parameter.id)
+
+    def _inputs(self, used: Mapping[str, Value], texts: Mapping[str, str], attributes: Mapping[str, str]) -> None:
+        """The inputs and captures by the arguments, which are looked at to the last."""
+        node, where = self.made, self.where
+        args, left = self.called.args or {}, set(used)
+        expected: dict[str, Plain] = {}
+        for argument in texts_of(self.fields, "inputs", where, (type(None),)):
+            if argument is None:
+                node.inputs.append(None)
+                continue
+            given = args.get(argument)
+            found = _FIRST_ID.match(given) if isinstance(given, str) else None
+            if found is None or found[1] not in used or argument in expected:
+                raise InvalidModel(f"{where}: argument {shown(argument)} is {shown(str(given))}, which is no input")
+            expected[argument] = texts[found[1]]
+            node.inputs.append(used[found[1]])
+            left.discard(found[1])
+        for argument, text in attributes.items():
+            expected[f"{argument}_attribute" if argument in expected else argument] = text
+        added = texts_of(self.fields, "added", where)
+        for argument in {**expected, **args}:
+            if argument not in added and args.get(argument) != expected.get(argument):
+                place = f"{where}, argument {shown(argument)}"
+                _check_text(args.get(argument), str(expected.get(argument)), place)
+        captures = texts_of(self.fields, "captures", where)
+        for id in captures:
+            if id not in used:
+                raise InvalidModel(f"{where}: the captured {shown(id)} is no port and no constant")
+            node.inputs.append(used[id])
+        node.captured = len(captures)
+        left -= set(captures)
+        if left:
+            raise InvalidModel(f"{where}: {shown(min(left))} is neither an argument nor captured")
+        for name, region in node.regions.items():
+            if len(region.inputs) < node.captured:
+                raise InvalidModel(f"{where}: {shown(name)} has fewer inputs than values are captured")

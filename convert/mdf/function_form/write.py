@@ -1,0 +1,162 @@
+"""An ONNX graph as an MDF model: one node for each operator, for each input, and for each constant of several uses.
+
+    nodes:
+      x:     input_ports {x: {shape, type}}, output_ports {x: {value: x}}, metadata {kind: input}
+      w:     parameters {w: {value: [...]}}, output_ports {w: {value: w}}, metadata {kind: constant}
+      gemm:  input_ports {x, w}, parameters {bias: {value: [...]}, alpha: {value: 0.5},
+                                     onnx_gemm: {function: onnx::Gemm, args: {A: x, B: w, C: bias, alpha: alpha}}},
+             output_ports {y: {value: onnx_gemm}}, or {value: onnx_topk[1]} where the operator has several outputs
+
+An operator that the engine would take for another version of it, or compute wrongly, is called `onnx::Op-<version>`;
+one of another domain `domain::Op`. A subgraph is the value of a parameter, {graph_<id>: {nodes, edges}}; the values
+that it uses from outside are its last inputs, and the operator has input ports for them beyond its arguments.
+
+What MDF can't say stands in metadata, all under "backedge":
+
+    model       form: function; inputs, outputs: of the graph; order: all outputs, where one stands twice; opsets;
+                model: the further fields of ONNX's ModelProto; functions: the model's own, [{function, body}]
+    graph       name; constants: their order; notes: further fields of GraphProto; of subgraphs also inputs and outputs
+    node        kind: input or constant; or of an operator: name; domain, operator, version: where the function doesn't
+                say them; was: the version that the model has, and adapted: whether more than it differs here;
+                inputs: the arguments that are inputs, in order, null for one that is left out; captures: what
+                subgraphs use; outputs: how many, where the ports don't tell; added: arguments for the engine alone;
+                notes: further fields of NodeProto
+    parameter   of: constant, with what `arrays` says, or attribute, with what `attributes` says
+    port        name; type: see `types`; default: see `arrays`; notes: further fields of ValueInfoProto
+
+Names stand only where the id is another.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Set
+
+from google.protobuf.message import Message
+from onnx import ModelProto
+
+from ....passes.graph import Graph, Value
+from ...onnx.read import Function
+from ...onnx.write import skeleton
+from .. import model as mdf
+from ..model import Plain
+from ..structure import tree_from_model
+from .messages import Pack, base64, plain_message
+from .names import Ids
+from .nodes import METADATA, Context, add_constant, add_input, add_operator, place_outputs
+from .prepare import OPSET
+
+FORM = "function"
+DEFAULT_DOMAIN = "ai.onnx"
+
+
+def to_model(graph: Graph, pack: Pack = base64) -> mdf.Model:
+    """The MDF model of a graph of dialect "onnx", as `prepare.prepared` gives it.
+
+    Args:
+        pack: how bytes stand in the container: `bytes` for one that has them.
+
+    Raises:
+        Unsupported: a type that ONNX doesn't have.
+    """
+    assert graph.dialect == "onnx", graph.dialect
+    calls = {key[:2] for key in graph.functions}
+    made, interface = _written(graph, "main", graph.opsets, calls, pack)
+    stated: dict[str, Plain] = {
+        "form": FORM,
+        **interface,
+        "opsets": {domain or DEFAULT_DOMAIN: version for domain, version in graph.opsets.items()},
+        "model": plain_message(_own_fields(graph), pack),
+    }
+    if graph.functions:
+        stated["functions"] = [_function(function, calls, pack) for function in graph.functions.values()]
+    return mdf.Model(
+        id=Ids().take(graph.name, "model"),
+        graphs=[made],
+        format="ModECI MDF v0.4",
+        application="backedge",
+        opset=str(OPSET),
+        metadata={METADATA: stated},
+    )
+
+
+def _own_fields(graph: Graph) -> ModelProto:
+    """What a model says besides its graph, its functions and its imports."""
+    fields = skeleton(graph)
+    if [(entry.domain, entry.version) for entry in fields.opset_import] == list(graph.opsets.items()):
+        del fields.opset_import[:]
+    return fields
+
+
+def _function(function: Function, calls: Set[tuple[str, str]], pack: Pack) -> Plain:
+    """A model-local function: its body as a graph, and its further fields."""
+    body = _nested(function.graph, function.graph.opsets, calls, pack)
+    return {"function": plain_message(function.proto, pack), "body": body}
+
+
+def _nested(graph: Graph, opsets: Mapping[str, int], calls: Set[tuple[str, str]], pack: Pack) -> Plain:
+    """A graph as the value of a parameter, its interface in its own metadata."""
+    made, interface = _written(graph, "body", opsets, calls, pack)
+    made.metadata[METADATA] |= interface
+    (tree,) = tree_from_model(mdf.Model("model", [made])).values()
+    return {f"graph_{name}": body for name, body in tree["graphs"].items()}
+
+
+def _written(
+    graph: Graph, otherwise: str, opsets: Mapping[str, int], calls: Set[tuple[str, str]], pack: Pack
+) -> tuple[mdf.Graph, dict[str, Plain]]:
+    """A graph, called `otherwise` if it has no name, and what it takes in and hands out."""
+    context = Context(pack, opsets, calls, lambda region: _nested(region, opsets, calls, pack))
+    context.made.id = Ids().take(graph.name, otherwise)
+    for value in graph.inputs:
+        add_input(context, value)
+    alone = _used_once(graph)
+    for value in graph.constants:
+        if value not in alone and value not in context.places:
+            add_constant(context, value)
+    nodes = graph.topological()
+    names = [context.ids.take(node.name or f"{node.op_type}_{index}", "node") for index, node in enumerate(nodes)]
+    for node, name in zip(nodes, names, strict=True):
+        place_outputs(context, node, name)
+    for node, name in zip(nodes, names, strict=True):
+        add_operator(context, node, name)
+    notes = graph.meta.get("onnx")
+    stated: dict[str, Plain] = {}
+    if graph.name != context.made.id:
+        stated["name"] = graph.name
+    if graph.constants:
+        stated["constants"] = [value.name for value in graph.constants]
+    if isinstance(notes, Message):
+        stated["notes"] = plain_message(notes, pack)
+    context.made.metadata[METADATA] = stated
+    return context.made, _interface(graph, context)
+
+
+def _used_once(graph: Graph) -> set[Value]:
+    """Constants that one operator uses, and nobody else: they become its parameters."""
+    uses = Counter(value for node in graph.nodes for value in set(node.inputs) if value is not None)
+    kept = {*graph.inputs, *graph.outputs}
+    return {value for value in graph.constants if uses[value] == 1 and value not in kept}
+
+
+def _interface(graph: Graph, context: Context) -> dict[str, Plain]:
+    """Inputs and outputs in order, and where they stand."""
+    outputs = [_described(value, context) for value in graph.outputs]
+    distinct = {(one["node"], one["port"]): one for one in outputs}
+    made: dict[str, Plain] = {
+        "inputs": [_described(value, context) for value in graph.inputs],
+        "outputs": list(distinct.values()),
+    }
+    if len(distinct) < len(outputs):
+        made["order"] = [list(distinct).index((one["node"], one["port"])) for one in outputs]
+    return made
+
+
+def _described(value: Value, context: Context) -> dict[str, Plain]:
+    node, port = context.places[value]
+    made: dict[str, Plain] = {"name": value.name, "node": node, "port": port}
+    if value.tensor.dtype is not None:
+        made["type"] = value.tensor.dtype.value
+        if value.tensor.shape is not None:
+            made["shape"] = [dim if isinstance(dim, int) else str(dim or "any") for dim in value.tensor.shape]
+    return made
