@@ -148,8 +148,9 @@ def _shape(port: Object) -> Shape:
         found = _LIST_TEXT.fullmatch(value.strip())
         if found is None:
             raise port.refused(f"the shape {shown(value)} isn't a list")
-        inside = (found[1] or found[2] or "").strip().removesuffix(",")
-        value = [size.strip().strip("'\"") for size in inside.split(",")] if inside else []
+        value = [size.strip().strip("'\"") for size in (found[1] or found[2] or "").split(",")]
+        if not value[-1]:
+            value.pop()  # "()" and "(2,)"
     if not isinstance(value, list):
         raise port.refused(f"'shape' must be a list, not {kind_of(value)}")
     sizes = tuple(_size(size, port) for size in value)
