@@ -1,0 +1,357 @@
+"""What a node of MDF does when it runs.
+
+1. Its input ports take in what edges bring; what is fed from outside is there the first time only.
+2. Its parameters have the values that they had last; the first time, initial ones.
+3. Its functions see those.
+4. Its parameters are computed anew, one after the other, each seeing the new values of those before it.
+5. Its output ports see the new values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ....passes.errors import InvalidModel, Unsupported
+from ....passes.rewrite import Builder
+from ....runtime.oracles.mdf_names import is_stateful
+from ..expressions import names, parse
+from ..model import Edge, Function, InputPort, Node, Parameter, Plain
+from .evaluate import evaluate
+from .functions import call
+from .logic import Logic, Term
+from .numbers import Number, cast, common_type, constant, scalar, where_values
+from .order import Wiring
+from .schedule import Key
+from .state import Changing, Item, State, parts
+
+
+class _Later:
+    """Something that is computed when it is asked for, once."""
+
+    def __init__(self, make: Callable[[], Item]) -> None:
+        self._make: Callable[[], Item] | None = make
+        self._made: Item = None
+
+    def __call__(self) -> Item:
+        if self._make is not None:
+            make, self._make = self._make, None
+            self._made = make()
+        return self._made
+
+
+class Scope(Mapping[str, Number | tuple[Number, ...]]):
+    """The names that an expression of a node may use; what isn't asked for isn't computed."""
+
+    def __init__(self, where: str, found: Mapping[str, _Later | Item] | None = None) -> None:
+        self._where = where
+        self._found = dict(found or {})
+
+    def __setitem__(self, name: str, item: _Later | Item) -> None:
+        self._found[name] = item
+
+    def __getitem__(self, name: str) -> Number | tuple[Number, ...]:
+        found = self._of(name)
+        if found is None:
+            raise InvalidModel(f"{self._where}: {name!r} is asked for before it has a value")
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        """The names that have a value."""
+        return (name for name in self._found if self._of(name) is not None)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._found
+
+    def _of(self, name: str) -> Item:
+        found = self._found[name]
+        return found() if isinstance(found, _Later) else found
+
+    def copy(self) -> Scope:
+        return Scope(self._where, self._found)
+
+
+@dataclass
+class Machine:
+    """Runs nodes.
+
+    Attributes:
+        preset: parameters whose place in the state holds what they have the first time.
+        first: what parameters were found to have the first time; filled as nodes run.
+    """
+
+    wiring: Wiring
+    preset: set[Key] = field(default_factory=set)
+    first: dict[Key, Item] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._functions = {name: _in_order(node) for name, node in self.wiring.nodes.items()}
+        self._leaving: dict[tuple[str, str], list[Edge]] = {}
+        for edges in self.wiring.edges.values():
+            for edge in edges:
+                self._leaving.setdefault((edge.sender, edge.sender_port), []).append(edge)
+
+    def start(self, op: Builder, fed: Mapping[tuple[str, str], Number]) -> State:
+        """What there is before anything runs; `fed`: what (node, input port) are fed from outside."""
+        state = State()
+        for node in self.wiring.nodes.values():
+            for port in node.inputs:
+                edges = self.wiring.edges.get((node.id, port.id), [])
+                if not edges:
+                    state.numbers["port", node.id, port.id] = fed[node.id, port.id]
+                for edge in edges:
+                    state.numbers["edge", edge.id] = default(op, node, port) if len(edges) == 1 else None
+            for parameter in node.parameters:
+                state.numbers["parameter", node.id, parameter.id] = None
+            for function in node.functions:
+                state.numbers["function", node.id, function.id] = None
+            for port in node.outputs:
+                state.numbers["output", node.id, port.id] = None
+            state.counters["ran", node.id] = False
+        return state
+
+    def run(self, op: Builder, logic: Logic, name: str, state: State, runs: Term, increment: Number | None) -> None:
+        """Run a node where `runs` holds; `increment`: of time, for derivatives."""
+        if runs is not False:
+            _Running(self, op, logic, self.wiring.nodes[name], state, runs, increment).run()
+            state.counters["ran", name] = logic.either(state.counters["ran", name], runs)
+
+
+@dataclass
+class _Running:
+    """One node as it runs."""
+
+    machine: Machine
+    op: Builder
+    logic: Logic
+    node: Node
+    state: State
+    runs: Term
+    increment: Number | None
+
+    def __post_init__(self) -> None:
+        self.ran = self.state.counters["ran", self.node.id]
+        self.scope = Scope(f"node {self.node.id!r}")
+
+    def run(self) -> None:
+        for port in self.node.inputs:
+            self.scope[port.id] = self._take_in(port)
+        for parameter in self.node.parameters:
+            self.scope[parameter.id] = self._last(parameter, self.scope.copy())
+        for function in self.machine._functions[self.node.id]:
+            self.scope[function.id] = self._function(function)
+            self._keep(("function", self.node.id, function.id), self.scope[function.id])
+        for parameter in self.node.parameters:
+            new = self._anew(parameter)
+            self.scope[parameter.id] = new
+            self._keep(("parameter", self.node.id, parameter.id), new)
+        for port in self.node.outputs:
+            where = self._where("output port", port.id)
+            item = evaluate(self.op, port.value, self.scope, where)
+            self._keep(("output", self.node.id, port.id), item)
+            for edge in self.machine._leaving.get((self.node.id, port.id), ()):
+                self._keep(("edge", edge.id), self._weighted(edge, item))
+
+    def _where(self, kind: str, name: str) -> str:
+        return f"node {self.node.id!r}, {kind} {name!r}"
+
+    def _keep(self, key: Key, new: Item) -> None:
+        """Put something into the state, where the node runs."""
+        self.state.numbers[key] = choose(self.op, self.logic, self.runs, new, self.state.numbers[key], key)
+
+    # inputs ------------------------------------------------------------------------------------------
+
+    def _take_in(self, port: InputPort) -> Item:
+        edges = self.machine.wiring.edges.get((self.node.id, port.id))
+        if edges is None:
+            key: Key = ("port", self.node.id, port.id)
+            item = self.state.numbers[key]
+            self._keep(key, default(self.op, self.node, port))
+            return item
+        if len(edges) == 1:
+            return self.state.numbers["edge", edges[0].id]
+        return self._reduced(port, edges)
+
+    def _reduced(self, port: InputPort, edges: list[Edge]) -> Item:
+        """What several edges come to, those whose sender has run; the default if none has."""
+        item: Item = None
+        there: Term = False
+        for edge in edges:
+            brought, came = self.state.numbers["edge", edge.id], self.state.counters["ran", edge.sender]
+            if brought is None or came is False:
+                continue
+            key: Key = ("edge", edge.id)
+            both = brought if item is None else self._two(port, item, brought)
+            either = choose(self.op, self.logic, there, both, brought, key)
+            item = either if item is None else choose(self.op, self.logic, came, either, item, key)
+            there = self.logic.either(there, came)
+        key = ("port", self.node.id, port.id)
+        return choose(self.op, self.logic, there, item, default(self.op, self.node, port), key)
+
+    def _two(self, port: InputPort, a: Item, b: Item) -> Item:
+        text = "a + b" if port.reduce == "add" else "a * b"
+        return self._computed(text, self._where("input port", port.id), a=a, b=b)
+
+    def _weighted(self, edge: Edge, item: Item) -> Item:
+        weight = edge.parameters.get("weight")
+        if weight is None or (not isinstance(weight, bool) and isinstance(weight, int | float) and weight == 1):
+            return item
+        where = f"edge {edge.id!r}, weight"
+        factor = evaluate(self.op, weight, {}, where)
+        if isinstance(factor, Number) and isinstance(weight, list) and isinstance(item, Number) and item.python:
+            raise Unsupported(where, "a list times a number of Python's repeats the list")
+        return self._computed("a * b", where, a=factor, b=item)
+
+    # parameters and functions ------------------------------------------------------------------------
+
+    def _last(self, parameter: Parameter, before: Scope) -> _Later | Item:
+        """What a parameter had last; `before`: the names that there are for an initial value."""
+        key: Key = ("parameter", self.node.id, parameter.id)
+        held = self.state.numbers[key]
+        if held is not None and (self.ran is True or key in self.machine.preset):
+            return held
+
+        def first() -> Item:
+            made = self.machine.first[key] = self._first(parameter, before)
+            return made if held is None else choose(self.op, self.logic, self.ran, held, made, key)
+
+        return _Later(first)
+
+    def _first(self, parameter: Parameter, before: Scope) -> Item:
+        """What a parameter has the first time."""
+        where = self._where("parameter", parameter.id)
+        if is_stateful_parameter(parameter):
+            if parameter.initial is not None:
+                return evaluate(self.op, parameter.initial, before, f"{where}, default_initial_value")
+            return scalar(self.op, 0.0, where) if parameter.value is not None else None
+        return None if parameter.value is None else evaluate(self.op, parameter.value, before, where)
+
+    def _function(self, function: Function) -> Item:
+        where = self._where("function", function.id)
+        if function.function is not None:
+            return call(self.op, function.function, function.args or {}, self.scope, where)
+        scope = self.scope.copy()
+        for name, argument in (function.args or {}).items():
+            scope[name] = evaluate(self.op, argument, scope, f"{where}, argument {name!r}")
+        return evaluate(self.op, function.value, scope, where)
+
+    def _anew(self, parameter: Parameter) -> Item:
+        """What a parameter gets."""
+        where = self._where("parameter", parameter.id)
+        if parameter.value is not None:
+            new: Item = evaluate(self.op, parameter.value, self.scope, where)
+        elif parameter.function is not None:
+            new = call(self.op, parameter.function, parameter.args or {}, self.scope, where)
+        elif parameter.derivative is not None:
+            new = self._integrated(parameter, where)
+        else:
+            new = self._kept(parameter, where)
+        for condition in parameter.conditions:
+            at = f"{where}, condition {condition.id!r}"
+            test = evaluate(self.op, condition.test, self.scope, at)
+            then = evaluate(self.op, condition.value, self.scope, at)
+            new = self._computed("numpy.where(test, a, b)", at, test=test, a=then, b=new)
+        return new
+
+    def _integrated(self, parameter: Parameter, where: str) -> Item:
+        """One step of Euler's method."""
+        if parameter.initial is None:
+            raise InvalidModel(f"{where}: a time_derivative without a default_initial_value")
+        if self.increment is None:
+            return evaluate(self.op, parameter.initial, self.scope, f"{where}, default_initial_value")
+        rate = evaluate(self.op, parameter.derivative, self.scope, f"{where}, time_derivative")
+        held = self.state.numbers["parameter", self.node.id, parameter.id]
+        new = self._computed("x + rate * increment", where, x=held, rate=rate, increment=self.increment)
+        return new.array if isinstance(new, Number) else new
+
+    def _kept(self, parameter: Parameter, where: str) -> Item:
+        """What a parameter has that only conditions change: 0.0 until they do."""
+        if not parameter.conditions:
+            return None
+        key: Key = ("parameter", self.node.id, parameter.id)
+        return choose(self.op, self.logic, self.ran, self.state.numbers[key], scalar(self.op, 0.0, where), key)
+
+    def _computed(self, text: str, where: str, **items: Item) -> Item:
+        return evaluate(self.op, text, Scope(where, items), where)
+
+
+def is_stateful_parameter(parameter: Parameter) -> bool:
+    """Whether a parameter has a value before it is first computed: an initial one, or 0.0."""
+    fields = (parameter.derivative, parameter.initial, parameter.value)
+    names = ("time_derivative", "default_initial_value", "value")
+    return is_stateful(parameter.id, dict(zip(names, fields, strict=True)))
+
+
+def named(plain: Plain) -> tuple[str, ...]:
+    """The names in an expression; none in what is no text."""
+    return names(parse(plain, "an expression")) if isinstance(plain, str) else ()
+
+
+def default(op: Builder, node: Node, port: InputPort) -> Number:
+    """What an input port holds that nothing was brought to."""
+    where = f"node {node.id!r}, input port {port.id!r}"
+    if port.default is None:
+        dtype = np.int64 if "int" in port.type else np.bool_ if "bool" in port.type else np.float64
+        return constant(op, np.zeros(sizes(port, where), dtype))
+    made = evaluate(op, port.default, {}, f"{where}, default_value")
+    assert isinstance(made, Number)
+    return replace(made, python=True, listed=made.rank) if isinstance(port.default, list) else made
+
+
+def sizes(port: InputPort, where: str) -> tuple[int, ...]:
+    """The declared shape.
+
+    Raises:
+        Unsupported: a size isn't known.
+    """
+    found = tuple(size for size in port.shape if isinstance(size, int))
+    if len(found) < len(port.shape):
+        raise Unsupported(where, f"of its shape {port.shape} a size isn't known")
+    return found
+
+
+def choose(op: Builder, logic: Logic, flag: Term, a: Item, b: Item, key: Key) -> Item:
+    """`a` where the flag is set, else `b`; what isn't computed yet is chosen nowhere.
+
+    Raises:
+        Changing: they have different shapes.
+    """
+    if isinstance(flag, bool):
+        return a if flag else b
+    if a is None or b is None or a is b:
+        return b if a is None else a
+    if [(x.shape, x.listed) for x in parts(a)] != [(x.shape, x.listed) for x in parts(b)]:
+        raise Changing(key, "its shape hangs on whether its node has run")
+    made: list[Number] = []
+    for x, y in zip(parts(a), parts(b), strict=True):
+        if x.value is y.value:
+            made.append(x)
+            continue
+        where = f"{key}"
+        dtype = common_type([x.dtype, y.dtype], where)
+        value = where_values(op, logic.value(flag), cast(op, x, dtype, where), cast(op, y, dtype, where))
+        made.append(Number(value, x.python and y.python, x.listed))
+    return tuple(made) if isinstance(a, tuple) else made[0]
+
+
+def _in_order(node: Node) -> list[Function]:
+    """The functions of a node, each behind those that it uses; as they stand where they use each other."""
+    waiting = list(node.functions)
+    done: list[Function] = []
+    while waiting:
+        left = {function.id for function in waiting}
+        ready = next((function for function in waiting if not left & _used(function)), waiting[0])
+        waiting.remove(ready)
+        done.append(ready)
+    return done
+
+
+def _used(function: Function) -> set[str]:
+    given = function.args or {}
+    texts = [*given.values(), function.value]
+    return {name for text in texts for name in named(text) if name not in given}

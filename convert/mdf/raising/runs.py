@@ -1,0 +1,193 @@
+"""Passes of a model, one after the other or in a Loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ....passes.errors import Unsupported
+from ....passes.graph import Value
+from ....passes.rewrite import Builder
+from .logic import Logic, Term
+from .nodes import Machine, is_stateful_parameter, named
+from .numbers import Number
+from .order import Scheduler, Turn
+from .schedule import Key
+from .state import Body, Carrying, Changing, Run, State
+from .thresholds import Measure
+from .timetable import Timetable, flag
+
+_MOST_APART = 16
+"""Passes that may stand one after the other where no loop can carry what changes its type."""
+
+_Once = Callable[[Builder, Logic, State], Term]
+"""One pass; whether another one follows."""
+
+
+@dataclass
+class Runs:
+    """Runs passes, and gives what there is after them.
+
+    Args:
+        wanted: the numbers that are asked for in the end.
+        exact: whether Python's numbers are to be told from arrays without axes.
+    """
+
+    op: Builder
+    machine: Machine
+    scheduler: Scheduler
+    wanted: Sequence[Key]
+    exact: bool
+
+    def __post_init__(self) -> None:
+        self.logic = Logic(self.op)
+
+    def once(self, state: State) -> State:
+        """One pass in which every node runs."""
+        self._all(self.op, self.logic, state, None)
+        return state
+
+    def steps(self, state: State, steps: Value) -> State:
+        """One pass in which every node runs, and `steps` (int64 []) more."""
+        try:
+            times = self.op.Add(self.op.Max(steps, self.op.const(0)), self.op.const(1))
+            return self._repeated(state, times, None)
+        except Changing:
+            return self.integrated(state, steps, None)
+
+    def integrated(self, state: State, steps: Value, increment: Number | None) -> State:
+        """One pass in which every node runs, and `steps` more in which time goes on by `increment`."""
+        self._all(self.op, self.logic, state, None)
+        try:
+            return self._repeated(state, steps, increment)
+        except Changing as change:
+            raise _no_one_type(change) from None
+
+    def timed(self, state: State, timetable: Timetable) -> State:
+        """Passes that are known beforehand."""
+        for done, running in enumerate(timetable):
+            rest = timetable[done:]
+            if len(rest) > 1 and (done <= 1 or len(rest) > _MOST_APART):
+                try:
+                    return self._table(state, rest)
+                except Changing as change:
+                    if len(rest) > _MOST_APART and done:
+                        raise _no_one_type(change) from None
+            self._known(self.op, self.logic, state, running)
+        return state
+
+    def until(self, state: State) -> State:
+        """Passes until a condition holds that hangs on what nodes compute."""
+        state.counters.update(self.scheduler.start())
+        over = self._turn(self.op, self.logic, state).over()
+        if over is not False:
+            raise Unsupported("termination", "it holds at the start, or may do so, and nothing is computed then")
+        try:
+            return self._while(state, True)
+        except Changing:
+            goes_on = self._scheduled(self.op, self.logic, state)
+            if goes_on is False:
+                return state
+        try:
+            return self._while(state, goes_on)
+        except Changing as change:
+            raise _no_one_type(change) from None
+
+    # one pass ----------------------------------------------------------------------------------------
+
+    def _all(self, op: Builder, logic: Logic, state: State, increment: Number | None) -> Term:
+        for names in self.scheduler.sets:
+            for name in names:
+                self.machine.run(op, logic, name, state, True, increment)
+        return True
+
+    def _known(self, op: Builder, logic: Logic, state: State, running: frozenset[str]) -> Term:
+        for names in self.scheduler.sets:
+            for name in names:
+                self.machine.run(op, logic, name, state, name in running, None)
+        return True
+
+    def _scheduled(self, op: Builder, logic: Logic, state: State) -> Term:
+        turn = self._turn(op, logic, state)
+        turn.begin()
+        for names in self.scheduler.sets:
+            running = turn.choose(names)
+            for name in names:
+                self.machine.run(op, logic, name, state, running[name], None)
+        return turn.end()
+
+    def _turn(self, op: Builder, logic: Logic, state: State) -> Turn:
+        return Turn(self.scheduler, logic, state.counters, Measure(op, logic, self.machine, state))
+
+    # loops -------------------------------------------------------------------------------------------
+
+    def _repeated(self, state: State, times: Value, increment: Number | None) -> State:
+        def run(body: Body, inside: State) -> Term:
+            return self._all(body.op, body.logic, inside, increment)
+
+        return self._loop(state, lambda op, logic, probe: self._all(op, logic, probe, increment), times, True, run)
+
+    def _table(self, state: State, rest: Timetable) -> State:
+        def run(body: Body, inside: State) -> Term:
+            for names in self.scheduler.sets:
+                for name in names:
+                    runs = flag(body, [name in running for running in rest])
+                    self.machine.run(body.op, body.logic, name, inside, runs, None)
+            return True
+
+        trip = self.op.const(np.int64(len(rest)), name="passes")
+        return self._loop(state, lambda op, logic, probe: self._known(op, logic, probe, rest[0]), trip, True, run)
+
+    def _while(self, state: State, first: Term) -> State:
+        def run(body: Body, inside: State) -> Term:
+            return self._scheduled(body.op, body.logic, inside)
+
+        return self._loop(state, self._scheduled, None, first, run)
+
+    def _loop(self, state: State, once: _Once, trip: Value | None, first: Term, run: Run) -> State:
+        """A loop from this state on.
+
+        A pass in front of it, of which nobody uses more, tells the types, and what parameters have the first time.
+
+        Raises:
+            Changing: something that has to be carried has no one type.
+        """
+        machine, probe, start = self.machine, state.copy(), state.copy()
+        machine.first.clear()
+        once(self.op, self.logic, probe)
+        for key, item in machine.first.items():
+            if item is not None and state.counters["ran", key[1]] is False and self._is_first(key, probe):
+                start.numbers[key] = item
+                machine.preset.add(key)
+        wanted = [*self.wanted]
+        wanted += [("ran", key[1]) for key in self.wanted if probe.counters["ran", key[1]] is not True]
+        try:
+            return Carrying(self.op, start, probe, wanted, self.exact).loop(trip, first, run)
+        finally:
+            machine.preset.clear()
+
+    def _is_first(self, key: Key, probe: State) -> bool:
+        """Whether what a parameter has when its node runs in the next pass is what it has the first time it runs."""
+        if probe.counters["ran", key[1]] is True:
+            return True
+        node = self.machine.wiring.nodes[str(key[1])]
+        parameters = {parameter.id: parameter for parameter in node.parameters}
+        fed = {port.id for port in node.inputs if (node.id, port.id) in self.machine.wiring.edges}
+        waiting, seen = [str(key[2])], set[str]()
+        while waiting:
+            name = waiting.pop()
+            if name in fed:
+                return False
+            if name in parameters and name not in seen:
+                seen.add(name)
+                parameter = parameters[name]
+                text = parameter.initial if is_stateful_parameter(parameter) else parameter.value
+                waiting += named(text)
+        return True
+
+
+def _no_one_type(change: Changing) -> Unsupported:
+    kind, name = change.key[0], " ".join(repr(part) for part in change.key[1:])
+    return Unsupported(f"{kind} {name}", f"what it holds changes its type from pass to pass: {change.reason}")

@@ -1,0 +1,114 @@
+"""Thresholds: conditions of the scheduler that hang on what nodes have computed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ....passes.errors import InvalidModel, Unsupported
+from ....passes.graph import Value
+from ....passes.rewrite import Builder
+from ....passes.types import DType
+from ..model import Node
+from .logic import COMPARATORS, Logic, Term, stands
+from .nodes import Machine, choose, default, sizes
+from .numbers import Number, cast, constant, known, reshaped, scalar
+from .schedule import Key, Threshold
+from .state import Item, State
+
+
+@dataclass
+class Measure:
+    """Whether thresholds are reached, by a state."""
+
+    op: Builder
+    logic: Logic
+    machine: Machine
+    state: State
+
+    def __call__(self, threshold: Threshold) -> Term:
+        """Whether it is reached.
+
+        Raises:
+            InvalidModel: there is nothing of this name, or it isn't one number.
+            Unsupported: it is asked for before it has a value.
+        """
+        where = f"Threshold of node {threshold.node!r}, {threshold.name!r}"
+        number = self._held(threshold, where)
+        for index in threshold.indices:
+            if number.rank == 0 or not -number.shape[0] <= index < number.shape[0]:
+                raise InvalidModel(f"{where}: it has no element {index}")
+            number = Number(self.op.Gather(number.value, self.op.const(index, DType.INT64), axis=0))
+        if number.size != 1:
+            raise InvalidModel(f"{where}: it has {number.size} elements, and indices don't say which is meant")
+        array = known(number)
+        if array is not None:
+            return _reached(float(array.item()), threshold)
+        value = reshaped(self.op, cast(self.op, number, DType.FLOAT64, where), ())
+        return self._compared(value, threshold)
+
+    def _held(self, threshold: Threshold, where: str) -> Number:
+        """What is measured; what has no value yet counts as the engine takes it."""
+        node, name = self.machine.wiring.nodes[threshold.node], threshold.name
+        ran = self.state.counters["ran", node.id]
+        kind = _kind(node, name, where)
+        key: Key = (kind, node.id, name)
+        held: Item = self.state.numbers.get(key)
+        first: Item = None
+        if kind == "port":  # what came in is gone once its node has run
+            port = next(port for port in node.inputs if port.id == name)
+            zeros = constant(self.op, np.zeros(sizes(port, where)))
+            waiting = held or (default(self.op, node, port) if port.reduce == "overwrite" else zeros)
+            held, first = zeros, waiting
+        elif key in self.machine.preset:
+            ran = True
+        elif ran is not True:
+            first = self._before(node, kind, name, where)
+        item = choose(self.op, self.logic, ran, held, first, key)
+        if not isinstance(item, Number):
+            raise Unsupported(where, "it is asked for before it has a value")
+        return item
+
+    def _before(self, node: Node, kind: str, name: str, where: str) -> Item:
+        """What counts before its node has run: an output port's zeros, a parameter's initial number."""
+        if kind == "output":
+            shape = next(port.shape for port in node.outputs if port.id == name)
+            return constant(self.op, np.zeros([size for size in shape if isinstance(size, int)]))
+        for parameter in node.parameters:
+            if parameter.id == name and isinstance(parameter.initial, int | float):
+                return scalar(self.op, parameter.initial, where)
+        return None
+
+    def _compared(self, value: Value, threshold: Threshold) -> Value:
+        op, logic = self.op, self.logic
+        key = ("threshold", value, threshold)
+        return logic.once(key, lambda: _comparison(op, value, threshold))
+
+
+def _kind(node: Node, name: str, where: str) -> str:
+    """What is called so, the first of these: an input port, a parameter, a function, an output port."""
+    kinds = {"port": node.inputs, "parameter": node.parameters, "function": node.functions, "output": node.outputs}
+    for kind, members in kinds.items():
+        if any(member.id == name for member in members):
+            return kind
+    raise InvalidModel(f"{where}: the node has nothing of this name")
+
+
+def _comparison(op: Builder, value: Value, threshold: Threshold) -> Value:
+    bound = op.const(np.float64(threshold.number), name="threshold")
+    if threshold.sign not in ("==", "!="):
+        return op.call(COMPARATORS[threshold.sign], value, bound)
+    tolerance = threshold.atol + threshold.rtol * abs(threshold.number)
+    equal = op.Equal(value, bound)
+    if np.isfinite(threshold.number) and tolerance != 0:
+        near = op.LessOrEqual(op.Abs(op.Sub(value, bound)), op.const(np.float64(tolerance)))
+        equal = op.Or(equal, near)
+    return equal if threshold.sign == "==" else op.Not(equal)
+
+
+def _reached(value: float, threshold: Threshold) -> bool:
+    if threshold.sign in ("==", "!="):
+        near = bool(np.isclose(value, threshold.number, atol=threshold.atol, rtol=threshold.rtol))
+        return near == (threshold.sign == "==")
+    return stands(value, threshold.sign, threshold.number)
