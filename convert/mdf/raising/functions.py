@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ....passes.errors import InvalidModel, Unsupported
 from ....passes.rewrite import Builder
+from ..expressions import names as expression_names
+from ..expressions import parse
 from ..model import Plain
 from .evaluate import Scope, evaluate
 from .numbers import Number
+from .onnx_calls import PREFIX, onnx_call, operator_schema
 
 STANDARD = {
     "linear": "variable0 * slope + intercept",
@@ -27,6 +31,24 @@ STANDARD = {
 }
 """MDF's standard functions: an expression over the names of their arguments."""
 
+_ELSEWHERE = frozenset(
+    (
+        "change_goal",
+        "check_termination",
+        "chunk_to_string",
+        "conflict_resolution_function",
+        "drift_diffusion_integrator",
+        "match_production",
+        "pattern_matching_function",
+        "pattern_to_string",
+        "retrieve_chunk",
+        "update_buffer",
+        "update_goal",
+        "update_retrieval",
+    )
+)
+"""MDF's functions of ACT-R, which work on dictionaries, and its integrator, which draws at random."""
+
 
 def call(
     op: Builder, function: str, args: Mapping[str, Plain], scope: Scope, where: str
@@ -43,7 +65,32 @@ def call(
         InvalidModel: an argument is missing, or is no expression.
         Unsupported: there is the function, and it can't be said in the hub.
     """
+    if function in _ELSEWHERE:
+        raise Unsupported(where, f"the function {function!r}")
     given: dict[str, Number | tuple[Number, ...]] = dict(scope)
+    if function.startswith(PREFIX):
+        return _of_onnx(op, function.removeprefix(PREFIX), args, given, where)
     for name, plain in args.items():
         given[name] = evaluate(op, plain, given, f"{where}, argument {name!r}")
     return evaluate(op, STANDARD.get(function, function), given, where)
+
+
+def _of_onnx(
+    op: Builder, name: str, args: Mapping[str, Plain], given: dict[str, Number | tuple[Number, ...]], where: str
+) -> Number | tuple[Number, ...]:
+    """An operator. A text in brackets is no argument itself: the names in it are, which the scope has anyway."""
+    operator_schema(name, where)
+    names = dict.fromkeys(given)
+    for key, plain in args.items():
+        place = f"{where}, argument {key!r}"
+        if plain is None and (name, key) == ("Pad", "constant_value"):
+            names.pop(key, None)
+        elif isinstance(plain, str) and plain.startswith("[") and plain.endswith("]"):
+            unknown = next((each for each in expression_names(parse(plain, place)) if each not in given), None)
+            if unknown is not None:
+                raise InvalidModel(f"{place}: {unknown!r:.60} is unknown")
+            names.pop(key, None)
+        else:
+            given[key] = evaluate(op, plain, given, place)
+            names[key] = None
+    return onnx_call(op, name, list(names), given, where)
