@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
-from ...passes.errors import InvalidModel
+from ...passes.errors import InvalidModel, Unsupported
 from . import bson_bytes, json_text, yaml_text
 from .model import Plain
 from .plain import MOST_BYTES, check
@@ -56,11 +56,14 @@ def write_document(tree: dict[str, Plain], path: Path, container: Container | No
         container: as the path's suffix says unless given; JSON for a foreign suffix.
 
     Raises:
-        InvalidModel: the tree isn't one that `read_document` gives, or the file can't be written.
-        Unsupported: the container can't hold the tree, and nothing is written.
+        InvalidModel: the file can't be written.
+        Unsupported: the container can't hold the tree, or nobody should read it (see `plain`); nothing is written.
     """
     container = container or container_of(path) or "json"
-    check(tree, container == "bson")
+    try:
+        check(tree, container == "bson")
+    except InvalidModel as error:
+        raise Unsupported("MDF", str(error)) from None
     pieces: Iterable[bytes]
     if container == "bson":
         pieces = [bson_bytes.write(tree)]
