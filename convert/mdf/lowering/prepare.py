@@ -1,0 +1,259 @@
+"""A hub graph -> one of operators that have an expression, and of loops whose bodies have no loops.
+
+- An If is both its branches, and a choice between what they give. An operator in a branch that may fail on values which
+  are meant for the other branch gives zeros there (its guard is a captured value); a loop in a branch doesn't run.
+- A loop in a loop is its passes one after the other where these are certain and few, or else the outer loop is.
+- What has no expression of its own is composed of what has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from ....passes.demands import required
+from ....passes.errors import Unsupported
+from ....passes.graph import Graph, Node, Value
+from ....passes.hub import HUB
+from ....passes.infer import constant_node_data, infer, widen
+from ....passes.known import known_array
+from ....passes.loop import DOMAIN, Captured, Carried, Loop, Slot, Stacked
+from ....passes.pipeline import Pipeline
+from ....passes.rewrite import Builder, Rewriter
+from ....passes.structure.branches import settle_branches
+from ....passes.structure.containers import plain_containers
+from ....passes.structure.recurrent import ExpandRecurrent
+from ....passes.structure.sequences import SequencesToStacks
+from ....passes.structure.simplify import RemoveDead, Simplify
+from ....passes.structure.slots import PruneSlots
+from ....passes.structure.unroll import unrolled
+from ....passes.tensor import TensorData
+from ... import folding
+from ...bodies import put_in, stand_in
+from .loops import empty_stack, passes_of
+from .scope import EXPRESSIONS, SELECT, expressed
+from .terms import Term, tensor_of, type_name
+
+_DOMAIN = "mdf"
+_WITHOUT_SEQUENCES = 10  # the newest opset that has neither sequences nor optionals
+_MOST_UNROLLED = 64  # passes of a loop in a loop
+_OLDER = {("", "ScatterElements"): 10, ("", "ScatterND"): 10}
+
+_TOTAL = frozenset(
+    [name for name in EXPRESSIONS if name not in ("Compress", "GatherElements", "GatherND", "Gather", "Pow", "Range")]
+)
+"""Operators that give something for any values of inputs of the right types and shapes."""
+
+
+class _Nested(Unsupported):
+    """A loop in a loop whose passes aren't certain."""
+
+
+@dataclass(slots=True)
+class _Context:
+    """Where the rewriting is: inside a loop; in a branch, under which condition."""
+
+    inside: bool = False
+    guard: Value | None = None
+    notes: list[str] = field(default_factory=list)
+
+    @contextmanager
+    def within(self, inside: bool, guard: Value | None) -> Iterator[None]:
+        before = self.inside, self.guard
+        self.inside, self.guard = inside, guard
+        try:
+            yield
+        finally:
+            self.inside, self.guard = before
+
+
+def prepared(graph: Graph) -> Graph:
+    """The graph as it is to be written; the old one stays as it was.
+
+    Raises:
+        Unsupported: a type or an operator has no form, or a loop in a loop isn't certain.
+    """
+    source = graph.copy()
+    infer(source)
+    RemoveDead()(source)
+    _check_interface(source)
+    try:
+        source = plain_containers(source, _WITHOUT_SEQUENCES)
+    except Unsupported as refusal:
+        raise Unsupported(refusal.node, refusal.reason.replace(f"opset {_WITHOUT_SEQUENCES}", "MDF")) from None
+    source = ExpandRecurrent()(source).graph
+    infer(source)
+    source, _ = settle_branches(source)
+    steps = Pipeline((SequencesToStacks(), RemoveDead(), PruneSlots()))
+    while steps(source).modified:
+        infer(source)
+    made = Rewriter(HUB, _RULES, fallback=_plain, context=_Context()).run(source)
+    Simplify()(made)
+    RemoveDead()(made)
+    _check_types(made)
+    return made
+
+
+def _check_interface(graph: Graph) -> None:
+    for value in graph.inputs:
+        where = f"input {value.name!r}"
+        found = tensor_of(where, value.type)
+        type_name(found.dtype, where)
+        if found.static_shape is None:
+            raise Unsupported(where, f"it is {found}, whose sizes MDF must know (--shape)")
+    for value in graph.outputs:
+        tensor_of(f"output {value.name!r}", value.type)
+
+
+def _check_types(graph: Graph) -> None:
+    for inner in graph.graphs():
+        for value in (*inner.inputs, *inner.constants, *(one for node in inner.nodes for one in node.outputs)):
+            if value.name:
+                where = value.producer or repr(value.name)
+                type_name(tensor_of(where, value.type).dtype, where)
+
+
+# operators ----------------------------------------------------------------------------------------
+
+
+def _plain(op: Builder, node: Node) -> Sequence[Value]:
+    """An operator: its result where that is known, itself where it has an expression, or what stands for it."""
+    folding.refine(node)
+    known = _folded(op, node)
+    if known is not None:
+        return known
+    try:
+        _check(node)
+    except Unsupported as refusal:
+        try:
+            return put_in(op, node, stand_in(node, op.rewriter.context.notes, "MDF", _OLDER))
+        except Unsupported:
+            raise refusal from None
+    guard = op.rewriter.context.guard
+    if guard is not None and not _is_safe(node):
+        node.inputs, node.captured = [*node.inputs, guard], 1
+    return op.copy(node)
+
+
+def _folded(op: Builder, node: Node) -> list[Value] | None:
+    if node.op == ("", "Constant"):
+        data = constant_node_data(node)
+        return None if data is None else [op.graph.add_constant(data, op.claim(node.output.name))]
+    if node.regions or node.op_type in folding.DRAWING:
+        return None
+    if node.op_type in ("Shape", "Size"):
+        sizes = known_array(node.output)
+        return None if sizes is None else [op.graph.add_constant(TensorData.of(sizes), op.claim(node.output.name))]
+    inputs = [value for value in node.inputs if value is not None]
+    if not inputs or not all(map(folding.is_small, inputs)):
+        return None
+    return folding.computed(op, node, folding.MOST_DATA)
+
+
+def _check(node: Node) -> None:
+    """
+    Raises:
+        Unsupported: the operator has no expression, or not for these inputs.
+    """
+    if node.domain or node.op_type not in EXPRESSIONS:
+        raise Unsupported(node, f"no expression of MDF says {node.op_type}")
+    expressed(node, [None if value is None else Term(f"x{place}") for place, value in enumerate(node.inputs)])
+
+
+def _is_safe(node: Node) -> bool:
+    shapes = (value.tensor.static_shape for value in (*node.inputs, *node.outputs) if value is not None)
+    return node.op_type in _TOTAL and all(shape is not None for shape in shapes)
+
+
+# branches -----------------------------------------------------------------------------------------
+
+
+def _branch(op: Builder, node: Node) -> list[Value]:
+    """Both branches, each under its condition, and a choice for every result."""
+    context: _Context = op.rewriter.context
+    condition, captured = required(node, 0), node.captures
+    known = known_array(condition)
+    if known is not None:
+        return op.inline(node.regions["then" if known.reshape(-1)[0] else "else"], captured)
+    made: list[list[Value]] = []
+    for name, holds in (("then", condition), ("else", op.Not(condition))):
+        guard = holds if context.guard is None else op.And(context.guard, holds)
+        with context.within(context.inside, guard):
+            made.append(op.inline(node.regions[name], captured))
+    return [_chosen(op, condition, then, other) for then, other in zip(*made, strict=True)]
+
+
+def _chosen(op: Builder, condition: Value, then: Value, other: Value) -> Value:
+    if then is other:
+        return then
+    if then.type == other.type and then.tensor.static_shape is not None:
+        return op.Where(condition, then, other)
+    type = widen(then.type, other.type)
+    return op.call(SELECT, condition, then, other, _domain=_DOMAIN, _version=1, _types=[type])
+
+
+# loops --------------------------------------------------------------------------------------------
+
+
+def _loop(op: Builder, node: Node) -> Sequence[Value]:
+    """A loop with its body rewritten; none where it certainly never runs; its passes where they must be written out."""
+    context: _Context = op.rewriter.context
+    if passes_of(node).known == 0:
+        return _never(op, node)
+    if context.inside:
+        made = unrolled(op, node, _MOST_UNROLLED)
+        if made is None:
+            raise _Nested(node, "a loop in a loop whose passes aren't certain before the model runs")
+        return made
+    try:
+        return _rewritten(op, node)
+    except _Nested as refusal:
+        made = unrolled(op, node, _MOST_UNROLLED)
+        if made is None:
+            raise refusal from None
+        return made
+
+
+def _never(op: Builder, node: Node) -> list[Value]:
+    """What a loop gives that doesn't run."""
+    found: list[Value] = []
+    for entry in Loop(node).entries:
+        if isinstance(entry.slot, Carried) and entry.outside is not None:
+            found.append(entry.outside)
+        elif isinstance(entry.slot, Stacked):
+            found.append(op.const(empty_stack(node, entry)))
+    return found
+
+
+def _rewritten(op: Builder, node: Node) -> Sequence[Value]:
+    """The loop with its body rewritten, constants around it inside."""
+    context: _Context = op.rewriter.context
+    view, body = Loop(node), op.region("body")
+    slots: list[Slot] = []
+    outside: list[Value] = []
+    arguments: list[Value] = []
+    for entry in view.entries:
+        data = entry.outside.data if entry.outside is not None else None
+        if isinstance(entry.slot, Captured) and data is not None:
+            arguments.append(body.graph.add_constant(data, entry.outside.name if entry.outside else ""))
+            continue
+        slots.append(entry.slot)
+        if entry.outside is not None:
+            outside.append(entry.outside)
+        if entry.enter is not None:
+            arguments.append(body.graph.add_input(body.claim(entry.enter.name), entry.enter.type))
+    guard = context.guard
+    with context.within(True, None):
+        body.graph.outputs = body.inline(view.body, arguments)
+    if not node.outputs:
+        return []
+    types = [value.type for value in node.outputs]
+    made = op.loop(view.trip, view.initial_condition, slots, outside, body.graph, types)
+    twin = made[0].producer
+    if guard is not None and twin is not None:
+        twin.inputs, twin.captured = [*twin.inputs, guard], 1
+    return made
+
+
+_RULES = {(DOMAIN, "If"): [_branch], (DOMAIN, "Loop"): [_loop]}

@@ -1,0 +1,219 @@
+"""Sums, extremes and the like over axes; where an extreme stands; running sums."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ....passes.demands import axis_of, dtype_of, flag, given, rank_of, size_of_axis
+from ....passes.errors import Unsupported
+from ....passes.graph import Node
+from ....passes.known import known_array
+from ....passes.types import DType
+from .elementwise import needed
+from .terms import Expression, Operands, Term, cast, number
+
+
+def known_ints(node: Node, index: int, what: str) -> list[int] | None:
+    """The whole numbers of an input that must be known; None where it is left out.
+
+    Raises:
+        Unsupported: they aren't.
+    """
+    value = node.input(index)
+    if value is None:
+        return None
+    array = known_array(value)
+    if array is None:
+        raise Unsupported(node, f"its {what} aren't known before the model runs")
+    return [int(item) for item in array.reshape(-1)]
+
+
+def keyed(function: str, x: str, axes: Sequence[int], keep: bool, more: str = "") -> str:
+    """A reduction by a function of NumPy."""
+    over = str(axes[0]) if len(axes) == 1 else str(tuple(axes))
+    return f"numpy.{function}({x}, axis={over}{', keepdims=True' if keep else ''}{more})"
+
+
+def _axes(node: Node) -> list[int]:
+    """What is reduced; no axes at all where nothing is."""
+    rank = rank_of(node, given(node))
+    axes = known_ints(node, 1, "axes")
+    if not axes:
+        return [] if flag(node, "noop_with_empty_axes") else list(range(rank))
+    return sorted(axis_of(node, axis, rank) for axis in axes)
+
+
+def _may_be_empty(node: Node, axes: Sequence[int]) -> bool:
+    return any(not size_of_axis(given(node), axis) for axis in axes)
+
+
+def _total(function: str, node: Node, x: str, dtype: DType, axes: Sequence[int]) -> str:
+    """A sum or product in the element type of its operand; 16-bit floats are rounded once."""
+    keep = flag(node, "keepdims", 1)
+    if dtype is DType.FLOAT16:
+        return cast(dtype, keyed(function, cast(DType.FLOAT32, x, node), axes, keep), node)
+    text = keyed(function, x, axes, keep)
+    return cast(dtype, text, node) if dtype.is_integer and dtype.bits < 64 else text
+
+
+def _sum(node: Node, x: Term, dtype: DType, axes: Sequence[int]) -> str:
+    return _total("sum", node, x.text, dtype, axes)
+
+
+def _product(node: Node, x: Term, dtype: DType, axes: Sequence[int]) -> str:
+    return _total("prod", node, x.text, dtype, axes)
+
+
+def _norm1(node: Node, x: Term, dtype: DType, axes: Sequence[int]) -> str:
+    return _total("sum", node, f"numpy.abs({x:a})", dtype, axes)
+
+
+def _squares(node: Node, x: Term, dtype: DType, axes: Sequence[int]) -> str:
+    return _total("sum", node, f"{x} * {x}", dtype, axes)
+
+
+def _wide(dtype: DType) -> DType:
+    """The element type that real numbers are computed in."""
+    if dtype.is_float and dtype is not DType.FLOAT16:
+        return dtype
+    return DType.FLOAT32 if dtype.is_float else DType.FLOAT64
+
+
+def _real(node: Node, x: Term, dtype: DType) -> Term:
+    """The operand as floats that are wide enough."""
+    return x if _wide(dtype) is dtype else Term(cast(_wide(dtype), x.text, node))
+
+
+def _narrow(node: Node, text: str, dtype: DType) -> str:
+    return text if _wide(dtype) is dtype else cast(dtype, text, node)
+
+
+def _norm2(node: Node, x: Term, dtype: DType, axes: Sequence[int]) -> str:
+    wide = _real(node, x, dtype)
+    return _narrow(node, f"numpy.sqrt({keyed('sum', f'{wide} * {wide}', axes, flag(node, 'keepdims', 1))})", dtype)
+
+
+def _log_sum(node: Node, x: Term, dtype: DType, axes: Sequence[int]) -> str:
+    wide = _real(node, x, dtype)
+    return _narrow(node, f"numpy.log({keyed('sum', wide.text, axes, flag(node, 'keepdims', 1))})", dtype)
+
+
+def _log_sum_exp(node: Node, x: Term, dtype: DType, axes: Sequence[int]) -> str:
+    """Relative to the largest element, so that nothing overflows."""
+    if _may_be_empty(node, axes):
+        raise Unsupported(node, "it may reduce nothing")
+    wide, keep, zero = _real(node, x, dtype), flag(node, "keepdims", 1), number(0, _wide(dtype))
+    tops = [keyed("max", wide.text, axes, kept) for kept in (True, keep)]
+    inner, outer = (f"numpy.where(numpy.isfinite({top}), {top}, {zero:a})" for top in tops)
+    return _narrow(node, f"numpy.log({keyed('sum', f'numpy.exp({wide} - {inner})', axes, keep)}) + {outer}", dtype)
+
+
+def _mean(node: Node, x: Term, dtype: DType, axes: Sequence[int]) -> str:
+    """The mean; of integers truncated toward zero."""
+    keep = flag(node, "keepdims", 1)
+    if dtype.is_float:
+        return _narrow(node, keyed("mean", _real(node, x, dtype).text, axes, keep), dtype)
+    counts = [size_of_axis(given(node), axis) for axis in axes]
+    count = int(np.prod([size or 0 for size in counts]))
+    if not count:
+        raise Unsupported(node, "of integers: how many there are isn't known before the model runs")
+    total = keyed("sum", x.text, axes, keep)
+    return cast(dtype, f"({total} - numpy.fmod({total}, {count})) // {count}", node)
+
+
+def _extreme(function: str) -> Any:
+    def express(node: Node, x: Term, dtype: DType, axes: Sequence[int]) -> str:
+        more = ""
+        if _may_be_empty(node, axes):
+            least: Any = function != "max" if dtype is DType.BOOL else None
+            if dtype.is_float:
+                least = "-numpy.inf" if function == "max" else "numpy.inf"
+            elif least is None:
+                limits = np.iinfo(dtype.numpy)
+                least = limits.min if function == "max" else limits.max
+            more = f", initial={least}"
+        return keyed(function, x.text, axes, flag(node, "keepdims", 1), more)
+
+    return express
+
+
+_REDUCTIONS: dict[str, Any] = {
+    "ReduceL1": _norm1,
+    "ReduceL2": _norm2,
+    "ReduceLogSum": _log_sum,
+    "ReduceLogSumExp": _log_sum_exp,
+    "ReduceMax": _extreme("max"),
+    "ReduceMean": _mean,
+    "ReduceMin": _extreme("min"),
+    "ReduceProd": _product,
+    "ReduceSum": _sum,
+    "ReduceSumSquare": _squares,
+}
+_OF_NOTHING = frozenset(["ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"])
+"""What gives an operand as it is where no axes are reduced."""
+
+
+def _reduced(node: Node, operands: Operands) -> str:
+    x, dtype, axes = needed(operands, 0), dtype_of(node, given(node)), _axes(node)
+    if not axes and node.op_type in _OF_NOTHING:
+        return x.text
+    if not axes:
+        raise Unsupported(node, "over no axes")
+    return _REDUCTIONS[node.op_type](node, x, dtype, axes)
+
+
+def _place(function: str) -> Expression:
+    """Where the first (or last) extreme along an axis stands."""
+
+    def express(node: Node, operands: Operands) -> str:
+        x, value = needed(operands, 0), given(node)
+        rank = rank_of(node, value)
+        if rank == 0:
+            return "numpy.int64(0)"
+        axis = axis_of(node, int(node.attributes.get("axis", 0)), rank)
+        if flag(node, "select_last_index"):
+            text = f"numpy.size({x:a}, {axis}) - 1 - numpy.{function}(numpy.flip({x:a}, {axis}), {axis})"
+        else:
+            text = f"numpy.{function}({x:a}, {axis})"
+        return f"numpy.expand_dims({text}, {axis})" if flag(node, "keepdims", 1) else text
+
+    return express
+
+
+def _running(function: str, neutral: int) -> Expression:
+    """Running sums or products along the axis that the second input names."""
+
+    def express(node: Node, operands: Operands) -> str:
+        x, value, dtype = needed(operands, 0), given(node), dtype_of(node, given(node))
+        found = known_ints(node, 1, "axis")
+        if not found:
+            raise Unsupported(node, "it has no axis")
+        axis = axis_of(node, found[0], rank_of(node, value))
+        text = cast(DType.FLOAT32, x.text, node) if dtype is DType.FLOAT16 else x.text
+        turned = flag(node, "reverse")
+        text = f"numpy.flip({text}, {axis})" if turned else text
+        text = f"numpy.{function}({text}, {axis})"
+        if flag(node, "exclusive"):
+            shape = value.tensor.static_shape
+            if shape is None:
+                raise Unsupported(node, "exclusive, over an axis whose size isn't known before the model runs")
+            if shape[axis]:
+                first = tuple(1 if place == axis else size for place, size in enumerate(shape))
+                kept = f"numpy.take({text}, numpy.arange({shape[axis] - 1}), {axis})"
+                text = f"numpy.concatenate((numpy.full({first}, {number(neutral, dtype).text}), {kept}), {axis})"
+        text = f"numpy.flip({text}, {axis})" if turned else text
+        return cast(dtype, text, node) if dtype.bits < 32 or dtype is DType.INT32 or dtype is DType.UINT32 else text
+
+    return express
+
+
+EXPRESSIONS: dict[str, Expression] = {
+    **dict.fromkeys(_REDUCTIONS, _reduced),
+    "ArgMax": _place("argmax"),
+    "ArgMin": _place("argmin"),
+    "CumProd": _running("cumprod", 1),
+    "CumSum": _running("cumsum", 0),
+}

@@ -1,0 +1,254 @@
+"""One node of the MDF model while it is written: its parameters, its functions, and what values are called in it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from ....passes.graph import Node, Value
+from ....passes.types import DType, TensorType
+from .. import model as mdf
+from ..function_form.names import Ids
+from . import elementwise, index, reduce, shape
+from .terms import Expression, Operands, Term, cast, filled, literal, tensor_of
+
+EXPRESSIONS: dict[str, Expression] = {
+    **elementwise.EXPRESSIONS,
+    **index.EXPRESSIONS,
+    **reduce.EXPRESSIONS,
+    **shape.EXPRESSIONS,
+}
+"""What ONNX's operators are in NumPy."""
+
+SELECT = "Select"
+"""An operator that only this conversion has: by a condition the one value or the other, of whatever shapes."""
+
+_LONGEST = 150  # letters of an expression that others are put into
+_AS_LISTS = frozenset([DType.BOOL, DType.INT64, DType.FLOAT64])  # what lists of numbers are to NumPy
+
+
+class Names:
+    """The ids of a model: each value has one, whatever node it stands in."""
+
+    def __init__(self) -> None:
+        self._ids = Ids()
+        self._of: dict[Value, str] = {}
+
+    def of(self, value: Value) -> str:
+        if value not in self._of:
+            self._of[value] = self.fresh(value.name)
+        return self._of[value]
+
+    def name(self, value: Value, id: str) -> None:
+        """Say what a value is called."""
+        self._of[value] = id
+
+    def fresh(self, name: str) -> str:
+        return self._ids.take(name, "v")
+
+
+class Scope:
+    """A node that is written.
+
+    Values that nobody has asked for yet have a text, and get a function of their own when somebody does, or else stand
+    in the one expression that uses them: the engine's time for a node grows with the square of its names.
+
+    Args:
+        names: the model's ids.
+        outside: how a value gets here that this node doesn't make, and what it is called here.
+        counts: how often values are used; what is used once may stand in another's expression.
+    """
+
+    def __init__(self, id: str, names: Names, outside: Callable[[Scope, Value], Term], counts: Counter[Value]) -> None:
+        self.node = mdf.Node(id)
+        self.names = names
+        self.alias: dict[Value, Value] = {}
+        self.states: set[str] = set()
+        self._outside = outside
+        self._counts = counts
+        self._terms: dict[Value, Term] = {}
+        self._pending: dict[Value, str] = {}
+        self._settled: dict[str, str] = {}
+
+    # values --------------------------------------------------------------------------------------
+
+    def resolved(self, value: Value) -> Value:
+        while value in self.alias:
+            value = self.alias[value]
+        return value
+
+    def use(self, counts: Counter[Value]) -> None:
+        """Say how often values are used."""
+        self._counts = counts
+
+    def define(self, value: Value, text: str) -> None:
+        """Say what a value is; it has a name when somebody needs one."""
+        self._pending[value] = text
+
+    def call(self, value: Value, term: Term) -> None:
+        """Say what a value is called."""
+        self._terms[value] = term
+
+    def term(self, value: Value) -> Term:
+        """What stands for a value: its name or number."""
+        value = self.resolved(value)
+        if value in self._pending:
+            return Term(self.names.of(value))
+        if value not in self._terms:
+            if value.data is None:
+                self._terms[value] = self._outside(self, value)
+            else:
+                self._constant(value)
+                return self.term(value)
+        return self._terms[value]
+
+    def _constant(self, value: Value) -> None:
+        data = value.data
+        assert data is not None
+        if not data.shape:
+            self._terms[value] = literal(data)
+            return
+        if data.size == 0:
+            self._pending[value] = filled("constant", value.type)
+            return
+        plain = data.dtype in _AS_LISTS
+        name = self.names.of(value) if plain else self.names.fresh(f"{value.name}_numbers")
+        self.node.parameters.append(mdf.Parameter(name, data.numpy().tolist()))
+        if plain:
+            self._terms[value] = Term(name)
+        else:
+            self._pending[value] = cast(data.dtype, name, repr(value.name))
+
+    def named(self, value: Value) -> str:
+        """The text of a value that may stand in other nodes' and parameters' texts: a name or a number."""
+        value = self.resolved(value)
+        term = self.term(value)
+        if value in self._pending:
+            self._flush(value)
+        return term.text
+
+    def first(self, value: Value) -> str:
+        """The text of a value that is there before any function is: of a constant, or of what comes from outside."""
+        value = self.resolved(value)
+        term = self.term(value)
+        return self._pending.get(value, term.text)
+
+    def settled(self, value: Value) -> str:
+        """The same, as the value is before any parameter of this node has changed."""
+        text = self.named(value)
+        if text not in self.states:
+            return text
+        if text not in self._settled:
+            self._settled[text] = self.function(self.names.fresh(f"{text}_before"), text)
+        return self._settled[text]
+
+    def function(self, name: str, text: str) -> str:
+        self.node.functions.append(mdf.Function(name, value=text))
+        return name
+
+    def _flush(self, value: Value) -> None:
+        name = self.names.of(value)
+        self.function(name, self._pending.pop(value))
+        self._terms[value] = Term(name)
+
+    # operators -----------------------------------------------------------------------------------
+
+    def emit(self, node: Node) -> None:
+        """Write an operator."""
+        values = [None if value is None else self.resolved(value) for value in node.formal_inputs]
+        guards = [self.resolved(value) for value in node.captures if value is not None]
+        operands = _Operands(self, values)
+        texts = self._texts(node, operands, guards)
+        if len(texts) == 1:
+            for value in values:
+                if value is None or value not in self._pending or self._counts[value] != 1:
+                    continue
+                inner = self._pending[value]
+                fits = len(texts[0]) + len(inner) <= _LONGEST
+                if fits and len(self._places(value, texts[0])) == 1:
+                    operands.replaced[value] = Term(inner)
+                    texts = self._texts(node, operands, guards)
+                    del self._pending[value]
+        for value in dict.fromkeys([*values, *guards]):
+            if value is not None and value in self._pending and any(self._places(value, text) for text in texts):
+                self._flush(value)
+        for value, text in zip(node.outputs, texts, strict=False):
+            if value.name:
+                self.define(value, text)
+
+    def _texts(self, node: Node, operands: Operands, guards: Sequence[Value]) -> list[str]:
+        """The texts of a node's outputs; where a guard is false they are zeros, and nothing is computed."""
+        texts = expressed(node, operands)
+        for guard in guards:
+            condition = self.term(guard)
+            texts = [
+                f"{Term(text)} if {condition} else {filled(node, value.type, 0)}"
+                for text, value in zip(texts, node.outputs, strict=False)
+            ]
+        return texts
+
+    def _places(self, value: Value, text: str) -> list[str]:
+        """Each occurrence of a value's name in a text."""
+        return re.findall(rf"\b{self.names.of(value)}\b", text)
+
+    # ports ---------------------------------------------------------------------------------------
+
+    def take(self, name: str, value: Value) -> None:
+        """An input port."""
+        found = tensor_of(repr(value.name), value.type)
+        self.node.inputs.append(mdf.InputPort(name, None, found.static_shape or (), _kind(found)))
+
+    def hand_out(self, name: str, text: str, value: Value) -> None:
+        """An output port, unless it is there already."""
+        if all(port.id != name for port in self.node.outputs):
+            found = tensor_of(repr(value.name), value.type)
+            self.node.outputs.append(mdf.OutputPort(name, text, found.static_shape or (), _kind(found)))
+
+
+class _Operands(Sequence[Term | None]):
+    """What stands for the inputs of an operator. What an expression doesn't ask for is never written."""
+
+    def __init__(self, scope: Scope, values: Sequence[Value | None]) -> None:
+        self._scope = scope
+        self._values = values
+        self.replaced: dict[Value, Term] = {}
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[place] for place in range(len(self))[index]]
+        value = self._values[index]
+        if value is None:
+            return None
+        return self.replaced.get(value) or self._scope.term(value)
+
+
+def _kind(type: TensorType) -> str:
+    return "" if type.dtype is None else type.dtype.value
+
+
+def expressed(node: Node, operands: Operands) -> list[str]:
+    """The texts of a node's outputs.
+
+    Raises:
+        Unsupported: it has none.
+    """
+    if node.op_type == SELECT:
+        condition, then, otherwise = operands[:3]
+        return [f"{then} if {condition} else {otherwise}"]
+    text = EXPRESSIONS[node.op_type](node, operands)
+    return [text] if isinstance(text, str) else text
+
+
+def uses_of(nodes: Iterable[Node], others: Iterable[Value], resolved: Callable[[Value], Value]) -> Counter[Value]:
+    """How often each value is used."""
+    counts = Counter(resolved(value) for node in nodes for value in node.inputs if value is not None)
+    counts.update(map(resolved, others))
+    return counts
+
+
+__all__ = ["EXPRESSIONS", "SELECT", "Names", "Scope", "expressed", "uses_of"]

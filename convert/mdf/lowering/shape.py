@@ -1,0 +1,338 @@
+"""Operators that move, join, cut, repeat and make elements without computing with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ....passes.demands import axis_of, dtype_of, flag, given, rank_of, size_of_axis
+from ....passes.errors import Unsupported
+from ....passes.graph import Node
+from ....passes.known import Knowledge, known_array
+from ....passes.tensor import TensorData
+from ....passes.types import DType
+from .elementwise import needed, present
+from .reduce import known_ints
+from .terms import Expression, Operands, Term, cast, literal, number, sizes, weakened
+
+
+def taken(x: str, indices: str, axis: int) -> str:
+    """The elements at some places of an axis."""
+    return f"numpy.take({x}, {indices}, {axis})"
+
+
+def _static(node: Node, index: int = 0) -> tuple[int, ...]:
+    """The sizes of an input.
+
+    Raises:
+        Unsupported: one isn't known.
+    """
+    value = given(node, index)
+    shape = value.tensor.static_shape
+    if shape is None:
+        raise Unsupported(node, f"the shape of {value.name!r} isn't known before the model runs")
+    return shape
+
+
+def _open_once(node: Node) -> list[int] | None:
+    """The sizes of the result with -1 for one that isn't known; None where several aren't."""
+    shape = node.outputs[0].tensor.shape
+    if shape is None:
+        return None
+    found = [dim if isinstance(dim, int) else -1 for dim in shape]
+    return found if found.count(-1) < 1 or (found.count(-1) == 1 and 0 not in found) else None
+
+
+def _reshaped(node: Node, operands: Operands) -> str:
+    """To the sizes that are known, at most one of which is open; else to those that the model computes."""
+    x, found = needed(operands, 0), _open_once(node)
+    if found is not None:
+        return f"numpy.reshape({x:a}, {sizes(found)})"
+    if node.op_type != "Reshape":
+        raise Unsupported(node, "more than one size of its result isn't known before the model runs")
+    wanted, known = needed(operands, 1), Knowledge().sizes(given(node, 1))
+    if known is not None and 0 not in known and None not in known:
+        return f"numpy.reshape({x:a}, {sizes([size or 0 for size in known])})"
+    if known is None or 0 in known or not flag(node, "allowzero"):
+        raise Unsupported(node, "the shape it gives isn't known before the model runs")
+    return f"numpy.reshape({x:a}, {wanted:a})"
+
+
+def _squeezed(node: Node, operands: Operands) -> str:
+    x, value = needed(operands, 0), given(node)
+    axes = known_ints(node, 1, "axes")
+    if axes is None:
+        return f"numpy.squeeze({x:a})"
+    rank = rank_of(node, value)
+    return f"numpy.squeeze({x:a}, {sizes(sorted(axis_of(node, axis, rank) for axis in axes))})"
+
+
+def _unsqueezed(node: Node, operands: Operands) -> str:
+    axes = known_ints(node, 1, "axes") or []
+    rank = rank_of(node, given(node)) + len(axes)
+    return f"numpy.expand_dims({needed(operands, 0):a}, {sizes(sorted(axis_of(node, axis, rank) for axis in axes))})"
+
+
+def _transposed(node: Node, operands: Operands) -> str:
+    order = node.attributes.get("perm")
+    return f"numpy.transpose({needed(operands, 0):a}{'' if order is None else f', {sizes(order)}'})"
+
+
+def joined(texts: Sequence[str], axis: int) -> str:
+    """Arrays one after the other."""
+    return texts[0] if len(texts) == 1 else f"numpy.concatenate(({', '.join(texts)}), {axis})"
+
+
+def _joined(node: Node, operands: Operands) -> str:
+    axis = axis_of(node, int(node.attributes["axis"]), rank_of(node, given(node)))
+    return joined([term.text for term in present(operands)], axis)
+
+
+def _split(node: Node, operands: Operands) -> list[str]:
+    x, value = needed(operands, 0), given(node)
+    axis = axis_of(node, int(node.attributes.get("axis", 0)), rank_of(node, value))
+    parts = known_ints(node, 1, "sizes")
+    if parts is None:
+        length = size_of_axis(value, axis)
+        if length is None:
+            raise Unsupported(node, f"the size of axis {axis} isn't known before the model runs")
+        size = -(-length // len(node.outputs))
+        parts = [min(size, max(length - index * size, 0)) for index in range(len(node.outputs))]
+    starts = [sum(parts[:index]) for index in range(len(parts))]
+    return [
+        taken(x.text, f"numpy.arange({start}, {start + size})", axis)
+        for start, size in zip(starts, parts, strict=True)
+    ]
+
+
+def _sliced(node: Node, operands: Operands) -> str:
+    x, value = needed(operands, 0), given(node)
+    text, rank = x.text, rank_of(node, value)
+    count = given(node, 1).tensor.static_shape
+    if count is None:
+        raise Unsupported(node, "how many axes it cuts isn't known before the model runs")
+    axes = known_ints(node, 3, "axes") or list(range(count[0]))
+    steps = known_ints(node, 4, "steps") or [1] * count[0]
+    for place, (axis, step) in enumerate(zip(axes, steps, strict=True)):
+        axis = axis_of(node, axis, rank)
+        bounds = [_bound(node, operands, index, place) for index in (1, 2)]
+        places = _places(node, text, axis, size_of_axis(value, axis), bounds, step)
+        text = text if places is None else taken(text, places, axis)
+    return text
+
+
+def _bound(node: Node, operands: Operands, index: int, place: int) -> int | Term:
+    """A start or an end: as a number where it is known."""
+    value = given(node, index)
+    known = Knowledge().sizes(value)
+    found = known[place] if known is not None else None
+    if found is not None:
+        return found
+    term = needed(operands, index)
+    only = value.tensor.static_shape == (1,)
+    return Term(f"numpy.reshape({term:a}, ())" if only else taken(term.text, str(place), 0))
+
+
+def _places(node: Node, x: str, axis: int, length: int | None, bounds: list[int | Term], step: int) -> str | None:
+    """The indices of a slice along an axis; None where it is everything."""
+    start, end = bounds
+    if isinstance(start, int) and isinstance(end, int):
+        if length is not None:
+            chosen = range(length)[start:end:step]
+            if chosen == range(length):
+                return None
+            return f"numpy.arange({chosen.start}, {chosen.stop}{'' if step == 1 else f', {step}'})"
+        if start == 0 and step == 1 and end >= 2**31 - 1:
+            return None
+    if step < 0:
+        raise Unsupported(node, "it cuts backwards what isn't known before the model runs")
+    whole = f"numpy.size({x}, {axis})" if length is None else str(length)
+    low, high = (_clamped(bound, whole) for bound in bounds)
+    return f"numpy.arange({low}, {high}{'' if step == 1 else f', {step}'})"
+
+
+def _clamped(bound: int | Term, whole: str) -> str:
+    """A start or an end counted from the front and inside the axis."""
+    if isinstance(bound, Term):
+        return f"numpy.minimum(numpy.maximum(numpy.where({bound} < 0, {bound} + {whole}, {bound:a}), 0), {whole})"
+    return f"numpy.minimum({bound}, {whole})" if bound >= 0 else f"numpy.maximum({whole} - {-bound}, 0)"
+
+
+_MODES = ("reflect", "edge", "wrap")
+
+
+def _padded(node: Node, operands: Operands) -> str:
+    x, value = needed(operands, 0), given(node)
+    rank, dtype = rank_of(node, value), dtype_of(node, given(node))
+    mode = node.attributes.get("mode", "constant")
+    mode = mode.decode() if isinstance(mode, bytes) else str(mode)
+    fill = (operands[2] if len(operands) > 2 else None) or number(0, dtype)
+    filling = given(node, 2) if node.input(2) is not None else None
+    known = known_array(filling) if filling is not None else None
+    if known is not None and known.size == 1:
+        fill = literal(TensorData.of(known.reshape(()), dtype))
+    listed = known_ints(node, 3, "axes")
+    axes = list(range(rank)) if listed is None else [axis_of(node, axis, rank) for axis in listed]
+    amounts = Knowledge().sizes(given(node, 1))
+    if amounts is not None and None not in amounts:
+        return _padded_by(node, x.text, axes, [amount or 0 for amount in amounts], mode, fill.text)
+    if mode != "constant" or axes != list(range(rank)):
+        raise Unsupported(node, "its pads aren't known before the model runs")
+    pairs = f"numpy.transpose(numpy.reshape({needed(operands, 1):a}, (2, {rank})))"
+    return f"numpy.pad({x:a}, {pairs}, constant_values={fill:a})"
+
+
+def _padded_by(node: Node, text: str, axes: list[int], amounts: list[int], mode: str, fill: str) -> str:
+    """Negative amounts take away, before anything is added."""
+    rank, shape = rank_of(node, given(node)), given(node).tensor.shape or ()
+    pairs = [(0, 0)] * rank
+    for place, axis in enumerate(axes):
+        pairs[axis] = (amounts[place], amounts[place + len(axes)])
+    lengths: list[int | None] = [size if isinstance(size, int) else None for size in shape]
+    for axis, (before, after) in enumerate(pairs):
+        if before < 0 or after < 0 or (mode != "constant" and (before or after)):
+            length = lengths[axis]
+            if length is None:
+                raise Unsupported(node, f"the size of axis {axis} isn't known before the model runs")
+            if min(before, after) < 0:
+                text = taken(text, f"numpy.arange({max(-before, 0)}, {length - max(-after, 0)})", axis)
+                length -= max(-before, 0) + max(-after, 0)
+                pairs[axis] = before, after = max(before, 0), max(after, 0)
+            if mode != "constant" and (before or after):
+                text = taken(text, _sources(node, length, before, after, mode), axis)
+    if mode != "constant" or not any(map(any, pairs)):
+        return text
+    return f"numpy.pad({text}, {tuple(pairs)}, constant_values={fill})"
+
+
+def _sources(node: Node, size: int, before: int, after: int, mode: str) -> str:
+    """Which element stands at each place of a padded axis."""
+    if size == 0 or mode not in _MODES:
+        raise Unsupported(node, f"mode {mode!r} over {size} elements")
+    places = f"numpy.arange({-before}, {size + after})"
+    if mode == "edge" or size == 1:
+        return f"numpy.minimum(numpy.maximum({places}, 0), {size - 1})"
+    if mode == "wrap":
+        return f"numpy.mod({places}, {size})"
+    turn = 2 * size - 2
+    return f"numpy.minimum(numpy.mod({places}, {turn}), {turn} - numpy.mod({places}, {turn}))"
+
+
+def _expanded(node: Node, operands: Operands) -> str:
+    """To the result's shape; where that isn't known, by what broadcasting does."""
+    x, shape = needed(operands, 0), node.outputs[0].tensor.static_shape
+    if shape is not None:
+        return f"numpy.broadcast_to({x:a}, {sizes(shape)})" if shape else x.text
+    return f"numpy.where(numpy.zeros({needed(operands, 1):a}) == 0, {x:a}, {x:a})"
+
+
+def _tiled(node: Node, operands: Operands) -> str:
+    counts = known_ints(node, 1, "repeats") or []
+    return f"numpy.tile({needed(operands, 0):a}, {sizes(counts)})" if counts else needed(operands, 0).text
+
+
+def _shape(node: Node, operands: Operands) -> str:
+    rank = rank_of(node, given(node))
+    axes = range(rank)[node.attributes.get("start", 0) : node.attributes.get("end")]
+    x = needed(operands, 0)
+    found = [f"numpy.size({x:a}, {axis}), " for axis in axes]
+    return cast(DType.INT64, f"({''.join(found).strip()})" if found else "numpy.zeros((0,))", node)
+
+
+def _size(node: Node, operands: Operands) -> str:
+    return f"numpy.int64(numpy.size({needed(operands, 0):a}))"
+
+
+_TO_SPACE = {"DCR": ((1, 2, 0), (0, 3, 4, 1, 5, 2)), "CRD": ((0, 1, 2), (0, 1, 4, 2, 5, 3))}
+_TO_DEPTH = {"DCR": (0, 3, 5, 1, 2, 4), "CRD": (0, 1, 3, 5, 2, 4)}
+
+
+def _mode(node: Node) -> str:
+    found = node.attributes.get("mode", "DCR")
+    return found.decode() if isinstance(found, bytes) else str(found)
+
+
+def _in_blocks(x: str, blocks: Sequence[int], order: Sequence[int], result: Sequence[int]) -> str:
+    return f"numpy.reshape(numpy.transpose(numpy.reshape({x}, {sizes(blocks)}), {sizes(order)}), {sizes(result)})"
+
+
+def _to_space(node: Node, operands: Operands) -> str:
+    (n, c, h, w), block = _static(node), int(node.attributes["blocksize"])
+    order, permutation = _TO_SPACE[_mode(node)]
+    parts = (c // (block * block), block, block)
+    blocks = (n, *(parts[index] for index in order), h, w)
+    return _in_blocks(needed(operands, 0).text, blocks, permutation, (n, parts[0], h * block, w * block))
+
+
+def _to_depth(node: Node, operands: Operands) -> str:
+    (n, c, h, w), block = _static(node), int(node.attributes["blocksize"])
+    blocks = (n, c, h // block, block, w // block, block)
+    result = (n, c * block * block, h // block, w // block)
+    return _in_blocks(needed(operands, 0).text, blocks, _TO_DEPTH[_mode(node)], result)
+
+
+def _triangle(node: Node, operands: Operands) -> str:
+    diagonal = (known_ints(node, 1, "diagonal") or [0])[0]
+    return f"numpy.{'triu' if flag(node, 'upper', 1) else 'tril'}({needed(operands, 0):a}, {diagonal})"
+
+
+def _turned(node: Node, operands: Operands) -> str:
+    """Along the time axis, the first elements of each batch entry turned round."""
+    x, lengths = present(operands)
+    shape = _static(node)
+    batch = axis_of(node, int(node.attributes.get("batch_axis", 1)), len(shape))
+    time = axis_of(node, int(node.attributes.get("time_axis", 0)), len(shape))
+    places, counts = ([1] * len(shape) for _ in range(2))
+    places[time], counts[batch] = shape[time], shape[batch]
+    steps = f"numpy.reshape(numpy.arange({shape[time]}), {sizes(places)})"
+    ends = f"numpy.reshape({lengths:a}, {sizes(counts)})"
+    sources = f"numpy.where({steps} < {ends}, {ends} - 1 - {steps}, {steps})"
+    return f"numpy.take_along_axis({x:a}, {sources}, {time})"
+
+
+def _range(node: Node, operands: Operands) -> str:
+    dtype = dtype_of(node, given(node))
+    start, limit, delta = present(operands)
+    if dtype.is_integer:
+        start, limit, delta = weakened((start, limit, delta))
+        return cast(dtype, f"numpy.arange({start:a}, {limit:a}, {delta:a})", node)
+    wide = [cast(DType.FLOAT64, term.weak or term.text, node) for term in (start, limit, delta)]
+    count = f"numpy.arange(numpy.maximum(numpy.ceil(({wide[1]} - {wide[0]}) / {wide[2]}), 0))"
+    return f"{start} + {cast(dtype, count, node)} * {delta}"
+
+
+def _constant_of_shape(node: Node, operands: Operands) -> str:
+    """One value everywhere, by default 0, a float32."""
+    data = node.attributes.get("value")
+    fill = literal(data) if isinstance(data, TensorData) else number(0, DType.FLOAT32)
+    shape = node.outputs[0].tensor.static_shape
+    return f"numpy.full({needed(operands, 0).text if shape is None else sizes(shape)}, {fill:a})"
+
+
+def _eye_like(node: Node, operands: Operands) -> str:
+    rows, columns = _static(node)
+    text = f"numpy.eye({rows}, {columns}, {int(node.attributes.get('k', 0))})"
+    return cast(dtype_of(node, node.outputs[0]), text, node)
+
+
+EXPRESSIONS: dict[str, Expression] = {
+    "Concat": _joined,
+    "ConstantOfShape": _constant_of_shape,
+    "DepthToSpace": _to_space,
+    "Expand": _expanded,
+    "EyeLike": _eye_like,
+    "Flatten": _reshaped,
+    "Pad": _padded,
+    "Range": _range,
+    "Reshape": _reshaped,
+    "ReverseSequence": _turned,
+    "Shape": _shape,
+    "Size": _size,
+    "Slice": _sliced,
+    "SpaceToDepth": _to_depth,
+    "Split": _split,
+    "Squeeze": _squeezed,
+    "Tile": _tiled,
+    "Transpose": _transposed,
+    "Trilu": _triangle,
+    "Unsqueeze": _unsqueezed,
+}
