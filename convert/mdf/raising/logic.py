@@ -44,7 +44,7 @@ class Logic:
 
     def __init__(self, op: Builder | None = None) -> None:
         self._op = op
-        self._made: dict[tuple[object, ...], Value] = {}
+        self._made: dict[tuple[object, ...], Term] = {}
 
     def both(self, a: Term, b: Term) -> Term:
         if a is False or b is False:
@@ -79,11 +79,11 @@ class Logic:
         whole = math.ceil(number) if sign in ("<", ">=") else math.floor(number)
         return self._make(name, a, whole)
 
-    def multiple(self, a: Term, number: int) -> Term:
-        """Whether a counter is a multiple of a number."""
+    def every(self, a: Term, number: int, rest: int = 0) -> Term:
+        """Whether a counter leaves a rest when divided by a number."""
         if not isinstance(a, Value):
-            return a % number == 0
-        return self._make("Equal", self._make("Mod", a, number), 0)
+            return a % number == rest
+        return self._make("Equal", self._make("Mod", a, number), rest)
 
     def add(self, a: Term, b: Term) -> Term:
         """A counter and another, or a flag as 0 or 1."""
@@ -113,15 +113,17 @@ class Logic:
             return term
         op, dtype = self._op, DType.BOOL if isinstance(term, bool) else DType.INT64
         assert op is not None, "a term that isn't known"
-        return self.once(("const", dtype, term), lambda: op.const(term, dtype))
+        made = self.once(("const", dtype, term), lambda: op.const(term, dtype))
+        assert isinstance(made, Value)
+        return made
 
-    def once(self, key: tuple[object, ...], make: Callable[[], Value]) -> Value:
+    def once(self, key: tuple[object, ...], make: Callable[[], Term]) -> Term:
         """What was made under this key before, or is now."""
         if key not in self._made:
             self._made[key] = make()
         return self._made[key]
 
-    def _make(self, name: str, *terms: Term, **attributes: Any) -> Value:
+    def _make(self, name: str, *terms: Term, **attributes: Any) -> Term:
         op = self._op
         assert op is not None, "a term that isn't known"
         key = (name, *(term if isinstance(term, Value) else (type(term), term) for term in terms))

@@ -307,7 +307,7 @@ class Turn:
                     total = logic.add(total, self.counters.get(key, 0))
                 return logic.compare(total, sign, number)
             case Every(key, number):
-                return logic.multiple(self.counters[key], number)
+                return logic.every(self.counters[key], number)
             case JustRan(node):
                 if self.counters[_STARTED] is False:
                     raise Unsupported(f"condition JustRan of node {node!r}", "it is asked before any node has run")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from ....passes.errors import Unsupported
+from ....passes.errors import BackedgeError, Unsupported
 from ....passes.graph import Value
 from ....passes.rewrite import Builder
 from .logic import Logic, Term
@@ -124,12 +125,18 @@ class Runs:
     # loops -------------------------------------------------------------------------------------------
 
     def _repeated(self, state: State, times: Value, increment: Number | None) -> State:
-        def run(body: Body, inside: State) -> Term:
-            return self._all(body.op, body.logic, inside, increment)
+        def once(op: Builder, logic: Logic, inside: State) -> Term:
+            return self._all(op, logic, inside, increment)
 
-        return self._loop(state, lambda op, logic, probe: self._all(op, logic, probe, increment), times, True, run)
+        def run(body: Body, inside: State) -> Term:
+            return once(body.op, body.logic, inside)
+
+        return self._loop(state, once, times, True, run)
 
     def _table(self, state: State, rest: Timetable) -> State:
+        def once(op: Builder, logic: Logic, inside: State) -> Term:
+            return self._known(op, logic, inside, rest[0])
+
         def run(body: Body, inside: State) -> Term:
             for names in self.scheduler.sets:
                 for name in names:
@@ -138,7 +145,8 @@ class Runs:
             return True
 
         trip = self.op.const(np.int64(len(rest)), name="passes")
-        return self._loop(state, lambda op, logic, probe: self._known(op, logic, probe, rest[0]), trip, True, run)
+        certain = frozenset[str]().union(*rest)
+        return self._loop(state, once, trip, True, run, certain)
 
     def _while(self, state: State, first: Term) -> State:
         def run(body: Body, inside: State) -> Term:
@@ -146,27 +154,49 @@ class Runs:
 
         return self._loop(state, self._scheduled, None, first, run)
 
-    def _loop(self, state: State, once: _Once, trip: Value | None, first: Term, run: Run) -> State:
+    def _loop(
+        self,
+        state: State,
+        once: _Once,
+        trip: Value | None,
+        first: Term,
+        run: Run,
+        certain: frozenset[str] = frozenset(),
+    ) -> State:
         """A loop from this state on.
 
         A pass in front of it, of which nobody uses more, tells the types, and what parameters have the first time.
+
+        Args:
+            certain: nodes that are known to run in the loop.
 
         Raises:
             Changing: something that has to be carried has no one type.
         """
         machine, probe, start = self.machine, state.copy(), state.copy()
         machine.first.clear()
+        self._rehearse(state)
         once(self.op, self.logic, probe)
-        for key, item in machine.first.items():
+        for key, item in list(machine.first.items()):
             if item is not None and state.counters["ran", key[1]] is False and self._is_first(key, probe):
                 start.numbers[key] = item
                 machine.preset.add(key)
-        wanted = [*self.wanted]
-        wanted += [("ran", key[1]) for key in self.wanted if probe.counters["ran", key[1]] is not True]
+        nodes = {key[1] for key in self.wanted if probe.counters["ran", key[1]] is not True} - certain
+        wanted = [*self.wanted, *(("ran", node) for node in nodes)]
         try:
-            return Carrying(self.op, start, probe, wanted, self.exact).loop(trip, first, run)
+            after = Carrying(self.op, start, probe, wanted, self.exact).loop(trip, first, run)
         finally:
             machine.preset.clear()
+        after.counters.update({("ran", node): True for node in certain})
+        return after
+
+    def _rehearse(self, state: State) -> None:
+        """Let every node run that can, only to see what its parameters have the first time."""
+        scratch = state.copy()
+        for names in self.scheduler.sets:
+            for name in names:
+                with contextlib.suppress(BackedgeError, Changing):
+                    self.machine.run(self.op, self.logic, name, scratch, True, None)
 
     def _is_first(self, key: Key, probe: State) -> bool:
         """Whether what a parameter has when its node runs in the next pass is what it has the first time it runs."""

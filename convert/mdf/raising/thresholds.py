@@ -15,7 +15,7 @@ from .logic import COMPARATORS, Logic, Term, stands
 from .nodes import Machine, choose, default, sizes
 from .numbers import Number, cast, constant, known, reshaped, scalar
 from .schedule import Key, Threshold
-from .state import Item, State
+from .state import Item, State, parts
 
 
 @dataclass
@@ -28,14 +28,21 @@ class Measure:
     state: State
 
     def __call__(self, threshold: Threshold) -> Term:
-        """Whether it is reached.
+        """Whether it is reached; the same answer as long as nothing has changed.
 
         Raises:
             InvalidModel: there is nothing of this name, or it isn't one number.
             Unsupported: it is asked for before it has a value.
         """
         where = f"Threshold of node {threshold.node!r}, {threshold.name!r}"
-        number = self._held(threshold, where)
+        node = self.machine.wiring.nodes[threshold.node]
+        place: Key = (_kind(node, threshold.name, where), node.id, threshold.name)
+        held = parts(self.state.numbers.get(place))
+        known = (threshold, self.state.counters["ran", node.id], *(number.value for number in held))
+        return self.logic.once(known, lambda: self._measured(threshold, node, place, where))
+
+    def _measured(self, threshold: Threshold, node: Node, place: Key, where: str) -> Term:
+        number = self._held(node, place, where)
         for index in threshold.indices:
             if number.rank == 0 or not -number.shape[0] <= index < number.shape[0]:
                 raise InvalidModel(f"{where}: it has no element {index}")
@@ -46,31 +53,29 @@ class Measure:
         if array is not None:
             return _reached(float(array.item()), threshold)
         value = reshaped(self.op, cast(self.op, number, DType.FLOAT64, where), ())
-        return self._compared(value, threshold)
+        return _comparison(self.op, value, threshold)
 
-    def _held(self, threshold: Threshold, where: str) -> Number:
+    def _held(self, node: Node, place: Key, where: str) -> Number:
         """What is measured; what has no value yet counts as the engine takes it."""
-        node, name = self.machine.wiring.nodes[threshold.node], threshold.name
+        kind, _, name = place
         ran = self.state.counters["ran", node.id]
-        kind = _kind(node, name, where)
-        key: Key = (kind, node.id, name)
-        held: Item = self.state.numbers.get(key)
+        held: Item = self.state.numbers.get(place)
         first: Item = None
         if kind == "port":  # what came in is gone once its node has run
             port = next(port for port in node.inputs if port.id == name)
             zeros = constant(self.op, np.zeros(sizes(port, where)))
             waiting = held or (default(self.op, node, port) if port.reduce == "overwrite" else zeros)
             held, first = zeros, waiting
-        elif key in self.machine.preset:
+        elif place in self.machine.preset:
             ran = True
         elif ran is not True:
             first = self._before(node, kind, name, where)
-        item = choose(self.op, self.logic, ran, held, first, key)
+        item = choose(self.op, self.logic, ran, held, first, place)
         if not isinstance(item, Number):
             raise Unsupported(where, "it is asked for before it has a value")
         return item
 
-    def _before(self, node: Node, kind: str, name: str, where: str) -> Item:
+    def _before(self, node: Node, kind: object, name: object, where: str) -> Item:
         """What counts before its node has run: an output port's zeros, a parameter's initial number."""
         if kind == "output":
             shape = next(port.shape for port in node.outputs if port.id == name)
@@ -79,11 +84,6 @@ class Measure:
             if parameter.id == name and isinstance(parameter.initial, int | float):
                 return scalar(self.op, parameter.initial, where)
         return None
-
-    def _compared(self, value: Value, threshold: Threshold) -> Value:
-        op, logic = self.op, self.logic
-        key = ("threshold", value, threshold)
-        return logic.once(key, lambda: _comparison(op, value, threshold))
 
 
 def _kind(node: Node, name: str, where: str) -> str:

@@ -75,7 +75,7 @@ def flag(body: Body, row: Sequence[bool]) -> Term:
     on = np.flatnonzero(table)
     if on.size == 1:
         return body.logic.compare(body.iteration, "==", int(on[0]))
-    step = int(on[1] - on[0])
-    if np.array_equal(on, np.arange(0, len(table), step)):
-        return body.logic.multiple(body.iteration, step)
+    start, step = int(on[0]), int(on[1] - on[0])
+    if start < step and np.array_equal(on, np.arange(start, len(table), step)):
+        return body.logic.every(body.iteration, step, start)
     return body.part(table)
