@@ -4,6 +4,9 @@
 >>> from backedge.runtime import run
 >>> run(load("m.onnx"), {"x": np.ones(2, np.float32)})
 {'y': array([2., 2.], dtype=float32)}
+>>> from backedge.runtime import loop
+>>> loop(5, True, 1, body=lambda i, cond, x: (cond, 2 * x, x))
+(array(32), array([ 1,  2,  4,  8, 16]))
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from ..passes.errors import InvalidModel
 
 if TYPE_CHECKING:  # the runtimes' processes start without networkx
     from ..passes.graph import Graph
+    from .loop_function import loop
 
 RAISER = "raise"
 """Where the graph of a loaded file keeps (in `graph.meta`) the function that raises a copy of it to the hub."""
@@ -43,4 +47,12 @@ def run(graph: Graph, inputs: Mapping[str, Any]) -> dict[str, Any]:
     return Executor(graph).run(inputs)
 
 
-__all__ = ["RAISER", "run"]
+def __getattr__(name: str) -> Any:
+    if name != "loop":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from .loop_function import loop
+
+    return loop
+
+
+__all__ = ["RAISER", "loop", "run"]
