@@ -366,3 +366,13 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "ab": _AB,
 }
 """By name; each is `{model id: model}`, the form that files hold."""
+
+
+def graph_of(**fields: Any) -> dict[str, Any]:
+    """A document whose only graph 'g' has these fields."""
+    return {"m": {"graphs": {"g": fields}}}
+
+
+def node_of(**fields: Any) -> dict[str, Any]:
+    """A document whose only node 'A' has these fields."""
+    return graph_of(nodes={"A": fields})
