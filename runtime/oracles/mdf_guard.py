@@ -22,11 +22,12 @@ import numpy as np
 from ...passes.errors import InvalidModel
 from .mdf_names import Plain, Tree, as_mapping, objects
 
-_BUILTINS = {function.__name__: function for function in (abs, bool, float, int, len, max, min, pow, round, sum)}
+_PYTHON = (abs, all, any, bool, float, int, len, max, min, pow, round, sum)
+_BUILTINS = {function.__name__: function for function in _PYTHON}
 _CONSTANTS = {"e", "euler_gamma", "inf", "nan", "newaxis", "pi", "tau"}
 _TYPES = re.compile(r"(?:bool|u?int(?:8|16|32|64|p)?|float(?:16|32|64)|complex(?:64|128)|double|single|str)_?")
 _NAMES = """
-    all allclose amax amin angle any append arange argmax argmin argsort around array array_equal array_split
+    all allclose amax amin angle any append arange argmax argmin argsort argwhere around array array_equal array_split
     asarray atleast_1d atleast_2d atleast_3d average bincount broadcast_to choose clip column_stack compress
     concatenate convolve copy correlate count_nonzero cov cross cumprod cumsum delete diag diagonal diff digitize
     dot dsplit dstack einsum expand_dims eye fix flatnonzero flip fliplr flipud full full_like gradient histogram

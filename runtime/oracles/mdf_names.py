@@ -310,18 +310,28 @@ def as_mapping(tree: Plain, what: str) -> Tree:
 
 
 def _shape(shape: Plain, where: str) -> tuple[int | str, ...]:
-    """A shape as a list, or as Python writes a tuple: "(2, 3)"."""
+    """A shape as a list, or as the text of one: "(2, n)", "[2]"."""
     if isinstance(shape, str):
-        try:
-            shape = ast.literal_eval(shape)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            raise InvalidModel(f"{where}: {shape[:40]!r} is no shape") from None
+        text = shape.strip()
+        if text and (text[0], text[-1]) not in (("(", ")"), ("[", "]")):
+            raise InvalidModel(f"{where}: {shape[:40]!r} is no shape")
+        shape = [size.strip().strip("'\"") for size in text[1:-1].split(",")]
+        if not shape[-1]:
+            shape.pop()  # "()" and "(2,)"
     if shape is None:
         return ()
-    sizes = shape if isinstance(shape, list | tuple) else (shape,)
-    if not all(isinstance(size, int | str) and not isinstance(size, bool) for size in sizes):
-        raise InvalidModel(f"{where}: a shape consists of whole numbers, or of names where they aren't known")
-    return tuple(sizes)
+    if not isinstance(shape, list | tuple):
+        raise InvalidModel(f"{where}: a shape must be a list, not {type(shape).__name__}")
+    return tuple(_size(size, where) for size in shape)
+
+
+def _size(size: Plain, where: str) -> int | str:
+    if isinstance(size, str) and size:
+        return int(size) if size.isascii() and size.isdigit() and len(size) < 19 else size
+    whole = isinstance(size, int) or (isinstance(size, float) and size.is_integer())
+    if whole and not isinstance(size, bool) and size >= 0:
+        return int(size)
+    raise InvalidModel(f"{where}: {str(size)[:40]!r} is no size, nor the name of one that isn't known")
 
 
 def _shape_of(value: Plain) -> tuple[int, ...]:

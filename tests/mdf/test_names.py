@@ -55,10 +55,16 @@ def test_shapes_and_types() -> None:
         "text": {"shape": "(2, 3)", "type": "float"},
         "default": {"default_value": [[1, 2, 3], [4, 5, 6]], "type": "Int32"},
         "open": {"shape": ["n", 2], "type": "bool"},
+        "open_text": {"shape": "(n, 2.0,)"},
+        "list_text": {"shape": "[ '2' ]"},
+        "scalar": {"shape": "()"},
+        "numbers": {"shape": [2.0, "3"]},
+        "empty": {"shape": ""},
     }
     found = interface(model({"a": {"input_ports": ports}}))
-    assert [one.shape for one in found.inputs] == [(), (2, 3), (2, 3), ("n", 2)]
-    assert [one.type for one in found.inputs] == ["float64", "float64", "int64", "bool"]
+    shapes = [(), (2, 3), (2, 3), ("n", 2), ("n", "2.0"), (2,), (), (2, 3), ()]
+    assert [one.shape for one in found.inputs] == shapes
+    assert [one.type for one in found.inputs][:4] == ["float64", "float64", "int64", "bool"]
 
 
 STATE = {"s": {"value": "s + 1"}}
@@ -177,6 +183,9 @@ def test_metadata_that_fits_nothing(kind: str, entry: dict[str, Any], reason: st
         model({"a": {"input_ports": {"x": 3}}}),
         model({"a": {"input_ports": {"x": {"shape": [1.5]}}}}),
         model({"a": {"input_ports": {"x": {"shape": "nothing("}}}}),
+        model({"a": {"input_ports": {"x": {"shape": [-1]}}}}),
+        model({"a": {"input_ports": {"x": {"shape": [float("inf")]}}}}),
+        model({"a": {"input_ports": {"x": {"shape": 3}}}}),
         model({"a": {}}, {"e": 1}),
         model({"a": {}}, conditions=[]),
     ],
