@@ -78,6 +78,11 @@ def cli() -> None:
 )
 @_shape
 @click.option(
+    "--mdf-style",
+    type=click.Choice(["function", "stateful"]),
+    help="For MDF targets: onnx:: functions, or states and a ConditionSet, which MDF's own engine runs.",
+)
+@click.option(
     "--fuse-recurrent",
     is_flag=True,
     help="Turn loops that are an LSTM, GRU or RNN into the operator, which runs faster.",
@@ -107,6 +112,7 @@ def convert(
     to_format: str | None,
     opset: Opset,
     shapes: Sequence[tuple[str, tuple[int, ...]]],
+    mdf_style: conversion.MdfStyle | None,
     fuse_recurrent: bool,
     unroll: int,
     trials: int,
@@ -122,6 +128,7 @@ def convert(
             to_format=to_format,
             opset=opset,
             shapes=dict(shapes),
+            mdf_style=mdf_style,
             fuse_recurrent=fuse_recurrent,
             unroll=unroll,
             verify=trials,

@@ -6,9 +6,9 @@ import os
 import tempfile
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ..passes.errors import InvalidModel
 from ..passes.graph import NOTES, Graph
@@ -17,7 +17,8 @@ from ..passes.structure.recurrent import FuseRecurrent
 from ..passes.structure.unroll import UnrollLoops
 from ..runtime.compare.record import Report
 from .files import Opset, load, set_shapes
-from .format import format_of
+from .format import Format, format_of
+from .mdf.write import lower_to_states
 from .onnx.check import objection
 from .openvino.lowering import recurrent as openvino_recurrent
 from .optional import Telling, to_dialect_after
@@ -25,6 +26,8 @@ from .verification import TIMEOUT
 from .verification import verify as verify_files
 
 _OBJECTIONS = {"openvino": openvino_recurrent.objection}  # formats that have no operator for some recurrences
+
+MdfStyle = Literal["function", "stateful"]
 
 TRIALS = 16
 """Sets of inputs with which `convert` checks its own result."""
@@ -37,7 +40,7 @@ class ConversionReport:
     Attributes:
         source, target: the files.
         source_format, target_format: their formats.
-        opset: the opset of the written file (ONNX), else None.
+        opset: the opset of the written file (ONNX, MDF's functions), else None.
         nodes: number of operators before and after, regions included.
         operators: operators of the written file and how often each occurs.
         changes: between opsets of ONNX, what became of operators that didn't stay as they were.
@@ -90,6 +93,7 @@ def convert(
     to_format: str | None = None,
     opset: Opset = None,
     shapes: Mapping[str, tuple[int, ...]] | None = None,
+    mdf_style: MdfStyle | None = None,
     fuse_recurrent: bool = False,
     unroll: int = 0,
     verify: int = TRIALS,
@@ -103,6 +107,9 @@ def convert(
         opset: for ONNX targets: the source's own if it is ONNX too, else 21 where left out; "min" is the lowest
             that can say the model (from ONNX to ONNX).
         shapes: static shapes of inputs, where the source leaves them open.
+        mdf_style: for MDF targets: "function" for `onnx::` functions, bodies as nested graphs; "stateful" for
+            parameters with states and a ConditionSet, which MDF's own engine runs. Left out, a native MDF model stays
+            one, and what comes from elsewhere is written as functions.
         fuse_recurrent: turn loops that are an LSTM, GRU or RNN into the operator; the report says which.
         unroll: write out the passes of loops that certainly make no more than this many; 0: none.
         verify: sets of designed inputs for the check; 0 turns it off.
@@ -113,7 +120,7 @@ def convert(
         Unsupported: what the target can't express.
     """
     source, target = Path(source), Path(target)
-    wanted = format_of(target, to_format)
+    wanted = _in_style(format_of(target, to_format), mdf_style)
     if not target.parent.is_dir():
         raise InvalidModel(f"{target}: no such folder")
     graph = load(source, from_format)
@@ -127,7 +134,7 @@ def convert(
         str(target),
         format_of(source, from_format).name,
         wanted.name,
-        made.opsets.get("") if wanted.name == "onnx" else None,
+        made.opsets.get("") if wanted.name in ("onnx", "mdf") else None,
         (_count(graph), _count(made)),
         dict(sorted(Counter(node.op_type for _, node in made.walk()).items())),
         list(made.meta.get("changes", ())),
@@ -155,6 +162,21 @@ def convert(
             for file in files:
                 os.replace(file, target.parent / file.name)
     return report
+
+
+def _in_style(target: Format, style: MdfStyle | None) -> Format:
+    """The format, as one that writes MDF in a given style.
+
+    Raises:
+        InvalidModel: another format has no styles.
+    """
+    if style is None:
+        return target
+    if target.name != "mdf":
+        raise InvalidModel(f"--mdf-style is for MDF, not for {target.name}")
+    if style == "function":
+        return replace(target, dialect="onnx")
+    return replace(target, lower_graph=lower_to_states, from_onnx=None)
 
 
 def _count(graph: Graph) -> int:

@@ -13,6 +13,9 @@ from .hlo import raising as hlo_raising
 from .hlo import read as hlo_read
 from .hlo import stablehlo
 from .hlo import write as hlo_write
+from .mdf import read as mdf_read
+from .mdf import write as mdf_write
+from .mdf.function_form import prepared
 from .onnx import lowering as onnx_lowering
 from .onnx import raising as onnx_raising
 from .onnx import read as onnx_read
@@ -120,6 +123,18 @@ FORMATS: dict[str, Format] = {
             _to_hlo,
             "xla",
             "StableHLO, what jax.export writes and HLO protos, through jaxlib",
+        ),
+        Format(
+            "mdf",
+            (".json", ".yaml", ".yml", ".bson"),
+            "mdf",
+            mdf_read.read,
+            mdf_write.write,
+            mdf_read.raise_graph,
+            mdf_write.lower_graph,
+            "mdf",
+            "ModECI MDF: onnx:: functions with Loop, Scan and If; native graphs with states and conditions",
+            prepared,
         ),
     )
 }

@@ -48,7 +48,9 @@ def _executor(path: Path, format: str | None, timeout: float, shaken: bool = Fal
     return Runnable("executor", run, own=False)
 
 
-def _runtimes(path: Path, format: str | None, graph: Graph, folder: Path, timeout: float) -> list[Runnable]:
+def _runtimes(
+    path: Path, format: str | None, graph: Graph, hub: Graph | None, folder: Path, timeout: float
+) -> list[Runnable]:
     """The file's own runtime; onnx's reference evaluator where ONNX Runtime can't load the file."""
     found = format_of(path, format)
     if why_unavailable(found.runtime):
@@ -56,12 +58,19 @@ def _runtimes(path: Path, format: str | None, graph: Graph, folder: Path, timeou
     if path.suffix == ".onnxtxt":  # runtimes read the binary form only
         path = folder / f"{path.stem}.onnx"
         write_onnx(graph, path)
-    runnables = [on_file(found.runtime, path, timeout)]
+    options = {"types": _element_types(hub)} if found.runtime == "mdf" and hub is not None else None
+    runnables = [on_file(found.runtime, path, timeout, options=options)]
     if found.name == "onnx":
         (probe,) = run_file(found.runtime, path, [{}], timeout)
         if probe.stage == "load":
             runnables.append(on_file("reference", path, timeout))
     return runnables
+
+
+def _element_types(graph: Graph) -> dict[str, str]:
+    """Those of the outputs: MDF's engine has numbers without any."""
+    dtypes = {value.name: value.tensor.dtype for value in graph.outputs}
+    return {name: dtype.value for name, dtype in dtypes.items() if dtype is not None}
 
 
 def _side(path: Path, format: str | None, folder: Path, timeout: float, shown: str) -> tuple[Side, Graph | None, Graph]:
@@ -73,7 +82,7 @@ def _side(path: Path, format: str | None, folder: Path, timeout: float, shown: s
     interface = hub or graph
     side = Side(
         shown,
-        [_executor(path, format, timeout), *_runtimes(path, format, graph, folder, timeout)],
+        [_executor(path, format, timeout), *_runtimes(path, format, graph, hub, folder, timeout)],
         inputs=[value.name for value in interface.inputs],
         outputs=[value.name for value in interface.outputs],
         stackings={} if hub is None else stackings(hub),

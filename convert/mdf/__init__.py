@@ -1,1 +1,1 @@
-"""MDF."""
+"""ModECI MDF: documents, `onnx::` functions, native graphs with states and conditions."""

@@ -1,1 +1,1 @@
-"""MDF."""
+"""A foreign MDF model -> the hub, as MDF's engine would run it."""

@@ -1,0 +1,98 @@
+"""An MDF file as a graph: ONNX's operators where it is of the function form, else its nodes as they stand."""
+
+from __future__ import annotations
+
+from collections import deque
+from pathlib import Path
+
+from ...passes.graph import Graph, Value
+from ...passes.types import DType, TensorType
+from ...runtime.oracles.mdf_names import interface
+from . import model as mdf
+from .document import read_document
+from .function_form import from_model, is_ours
+from .raising.raise_model import raise_model
+from .structure import model_from_tree, tree_from_model
+
+MODEL = "mdf.model"
+"""Where a graph of dialect "mdf" keeps its `model.Model`, in `meta`: that is the model, its nodes are to look at."""
+
+
+def read(path: Path) -> Graph:
+    """Read a .json, .yaml or .bson file.
+
+    Returns:
+        A graph of dialect "onnx" where the file is of our function form, else one of dialect "mdf".
+
+    Raises:
+        InvalidModel: the file isn't MDF, or contradicts itself.
+        Unsupported: it has several graphs.
+    """
+    model = model_from_tree(read_document(path))
+    return from_model(model) if is_ours(model) else as_graph(model)
+
+
+def raise_graph(graph: Graph) -> Graph:
+    """A hub graph of one of dialect "mdf", see `raising`."""
+    return raise_model(graph.meta[MODEL])
+
+
+def as_graph(model: mdf.Model) -> Graph:
+    """A graph of dialect "mdf": a node for each node, a use for each edge that doesn't close a cycle."""
+    (inner,) = model.graphs
+    graph = Graph("mdf", inner.id)
+    graph.meta[MODEL] = model
+    known = interface(tree_from_model(model))
+    fed: dict[tuple[str, str], Value] = {}
+    for one in known.inputs:
+        value = graph.add_input(one.name, TensorType(DType(one.type), one.shape))
+        fed.update(dict.fromkeys(one.ports, value))
+    states = {(one.node, one.id) for one in known.outputs if one.kind == "parameter"}
+    arriving: dict[str, list[tuple[str, str]]] = {node.id: [] for node in inner.nodes}
+    for edge in inner.edges:
+        arriving[edge.receiver].append((edge.sender, edge.sender_port))
+    results: dict[tuple[str, str], Value] = {}
+    for node in in_order(inner):
+        inputs = [fed[node.id, port.id] for port in node.inputs if (node.id, port.id) in fed]
+        inputs += [results[place] for place in arriving[node.id] if place in results]
+        names = [port.id for port in node.outputs]
+        names += [one.id for one in node.parameters if (node.id, one.id) in states and one.id not in names]
+        attributes = {one.id: _said(one) for one in [*node.functions, *node.parameters]}
+        made = graph.add_node("Node", inputs, names, attributes, domain="mdf", name=node.id)
+        results.update({(node.id, value.name): value for value in made.outputs})
+    graph.outputs = [results[one.node, one.id] for one in known.outputs]
+    return graph
+
+
+def in_order(graph: mdf.Graph) -> list[mdf.Node]:
+    """The nodes, senders first; where a cycle leaves no choice, the first in the file."""
+    nodes = {node.id: node for node in graph.nodes}
+    waiting = dict.fromkeys(nodes, 0)
+    sent: dict[str, list[str]] = {name: [] for name in nodes}
+    for edge in graph.edges:
+        waiting[edge.receiver] += 1
+        sent[edge.sender].append(edge.receiver)
+    ready = deque(name for name in nodes if not waiting[name])
+    rest = iter(nodes)
+    order: dict[str, None] = {}
+    while len(order) < len(nodes):
+        name = ready.popleft() if ready else next(rest)
+        if name in order:
+            continue
+        order[name] = None
+        for receiver in sent[name]:
+            waiting[receiver] -= 1
+            if not waiting[receiver]:
+                ready.append(receiver)
+    return [nodes[name] for name in order]
+
+
+def _said(one: mdf.Parameter | mdf.Function) -> str:
+    """A parameter or function on one line."""
+    if one.function is not None:
+        return f"{one.function}({', '.join(f'{name}={value}' for name, value in (one.args or {}).items())})"
+    if isinstance(one, mdf.Parameter) and one.derivative is not None:
+        return f"{one.initial}, then by the second: {one.derivative}"
+    if isinstance(one, mdf.Parameter) and one.initial is not None:
+        return f"{one.initial}, then {one.value}"
+    return str(one.value)

@@ -1,0 +1,58 @@
+"""A graph as an MDF file: one of dialect "mdf" as the model that it keeps, one of dialect "onnx" in function form."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ...passes.errors import Unsupported
+from ...passes.graph import NOTES, Graph
+from ..onnx import lowering as onnx_lowering
+from . import model as mdf
+from .document import write_document
+from .function_form import prepared, to_model
+from .lowering import lower_stateful
+from .read import MODEL, as_graph
+from .structure import tree_from_model
+
+ENGINE_OPSET = 15
+"""The opset of the functions that MDF has."""
+
+
+def write(graph: Graph, path: Path) -> None:
+    """Write a .json, .yaml or .bson file.
+
+    Raises:
+        InvalidModel: the file can't be written.
+        Unsupported: what MDF can't say.
+    """
+    write_document(tree_from_model(model_of(graph)), path)
+
+
+def model_of(graph: Graph) -> mdf.Model:
+    """The model that a graph of dialect "mdf" or "onnx" is."""
+    return graph.meta[MODEL] if graph.dialect == "mdf" else to_model(graph)
+
+
+def lower_graph(graph: Graph, opset: int | None = None) -> Graph:
+    """A hub graph as ONNX's operators of `opset`; without one, of MDF's own where the model can be said so.
+
+    Raises:
+        Unsupported: an operator, type or attribute has no form at this opset.
+    """
+    try:
+        return prepared(onnx_lowering.lower_graph(graph, opset or ENGINE_OPSET), opset)
+    except Unsupported:
+        if opset is not None:
+            raise
+    return prepared(onnx_lowering.lower_graph(graph), None)
+
+
+def lower_to_states(graph: Graph, opset: int | None = None) -> Graph:
+    """A hub graph as a native MDF model, of dialect "mdf": loops as stateful parameters, see `lowering`.
+
+    Raises:
+        Unsupported: what MDF's engine can't be told.
+    """
+    made = as_graph(lower_stateful(graph))
+    made.meta[NOTES] = list(graph.meta.get(NOTES, ()))
+    return made
