@@ -328,9 +328,10 @@ def _shape(shape: Plain, where: str) -> tuple[int | str, ...]:
 def _size(size: Plain, where: str) -> int | str:
     if isinstance(size, str) and size:
         return int(size) if size.isascii() and size.isdigit() and len(size) < 19 else size
-    whole = isinstance(size, int) or (isinstance(size, float) and size.is_integer())
-    if whole and not isinstance(size, bool) and size >= 0:
-        return int(size)
+    if isinstance(size, float) and size.is_integer():
+        size = int(size)
+    if isinstance(size, int) and not isinstance(size, bool) and size >= 0:
+        return size
     raise InvalidModel(f"{where}: {str(size)[:40]!r} is no size, nor the name of one that isn't known")
 
 
