@@ -39,6 +39,7 @@ class Passes:
         exactly: the number of passes where it is certain whenever the loop runs at all.
         known: no more than so many, where that is known.
         limits: what else bounds it, s64 scalars known when the model runs.
+        guards: conditions of branches that it stands in; where one is false nobody wants what it gives.
         starts: conditions without which it doesn't run at all.
         lengths: sequences, one part of which each pass takes, and the axis, whose sizes aren't known.
         decides: what the body gives to say whether there is one more pass; None where nothing does.
@@ -47,6 +48,7 @@ class Passes:
     exactly: int | None = None
     known: int | None = None
     limits: list[Value] = field(default_factory=list)
+    guards: list[Value] = field(default_factory=list)
     starts: list[Value] = field(default_factory=list)
     lengths: list[tuple[Value, int]] = field(default_factory=list)
     decides: Value | None = None
@@ -54,7 +56,7 @@ class Passes:
     @property
     def certain(self) -> bool:
         """Whether it runs at all is known."""
-        return not self.limits and not self.starts and not self.lengths
+        return not (self.limits or self.guards or self.starts or self.lengths)
 
 
 def passes_of(node: Node) -> Passes:
@@ -92,7 +94,7 @@ def passes_of(node: Node) -> Passes:
             found.starts.append(first)
         elif not known.any():
             found.known = 0
-    found.starts += [value for value in node.captures if value is not None]
+    found.guards = [value for value in node.captures if value is not None]
     if condition is not None and not _is_true(condition.leave):
         found.decides = condition.leave
     if found.decides is None and not found.limits and not found.lengths:

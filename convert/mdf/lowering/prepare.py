@@ -20,7 +20,7 @@ from ....passes.infer import constant_node_data, infer, widen
 from ....passes.known import known_array
 from ....passes.loop import DOMAIN, Captured, Carried, Loop, Slot, Stacked
 from ....passes.pipeline import Pipeline
-from ....passes.rewrite import Builder, Rewriter
+from ....passes.rewrite import Builder, Rewriter, view
 from ....passes.structure.branches import settle_branches
 from ....passes.structure.containers import plain_containers
 from ....passes.structure.recurrent import ExpandRecurrent
@@ -31,6 +31,7 @@ from ....passes.structure.unroll import unrolled
 from ....passes.tensor import TensorData
 from ... import folding
 from ...bodies import put_in, stand_in
+from . import scatter
 from .loops import empty_stack, passes_of
 from .scope import EXPRESSIONS, SELECT, expressed
 from .terms import Term, tensor_of, type_name
@@ -38,7 +39,6 @@ from .terms import Term, tensor_of, type_name
 _DOMAIN = "mdf"
 _WITHOUT_SEQUENCES = 10  # the newest opset that has neither sequences nor optionals
 _MOST_UNROLLED = 64  # passes of a loop in a loop
-_OLDER = {("", "ScatterElements"): 10, ("", "ScatterND"): 10}
 
 _TOTAL = frozenset(
     [name for name in EXPRESSIONS if name not in ("Compress", "GatherElements", "GatherND", "Gather", "Pow", "Range")]
@@ -75,6 +75,9 @@ def prepared(graph: Graph) -> Graph:
         Unsupported: a type or an operator has no form, or a loop in a loop isn't certain.
     """
     source = graph.copy()
+    for value in source.inputs:
+        value.data = None  # a default is no constant
+    source.constants = [value for value in source.constants if value.data is not None]
     infer(source)
     RemoveDead()(source)
     _check_interface(source)
@@ -126,14 +129,27 @@ def _plain(op: Builder, node: Node) -> Sequence[Value]:
     try:
         _check(node)
     except Unsupported as refusal:
-        try:
-            return put_in(op, node, stand_in(node, op.rewriter.context.notes, "MDF", _OLDER))
-        except Unsupported:
-            raise refusal from None
+        return _composed(op, node, refusal)
     guard = op.rewriter.context.guard
     if guard is not None and not _is_safe(node):
         node.inputs, node.captured = [*node.inputs, guard], 1
     return op.copy(node)
+
+
+def _composed(op: Builder, node: Node, refusal: Unsupported) -> Sequence[Value]:
+    """What stands for an operator that has no expression."""
+    if node.op in scatter.RULES:
+        part = Graph(HUB.name, node.op_type)
+        inner = Builder(Rewriter(HUB, {}), part)
+        twins = [None if value is None else inner.input(value.name, value.type) for value in node.inputs]
+        found = scatter.RULES[node.op][0](inner, view(node, twins))
+        assert isinstance(found, Value)
+        part.outputs = [found]
+        return put_in(op, node, part)
+    try:
+        return put_in(op, node, stand_in(node, op.rewriter.context.notes, "MDF", {}))
+    except Unsupported:
+        raise refusal from None
 
 
 def _folded(op: Builder, node: Node) -> list[Value] | None:
@@ -187,10 +203,8 @@ def _branch(op: Builder, node: Node) -> list[Value]:
 def _chosen(op: Builder, condition: Value, then: Value, other: Value) -> Value:
     if then is other:
         return then
-    if then.type == other.type and then.tensor.static_shape is not None:
-        return op.Where(condition, then, other)
-    type = widen(then.type, other.type)
-    return op.call(SELECT, condition, then, other, _domain=_DOMAIN, _version=1, _types=[type])
+    types = [widen(then.type, other.type)]
+    return op.call(SELECT, condition, then, other, _domain=_DOMAIN, _version=1, _types=types)
 
 
 # loops --------------------------------------------------------------------------------------------

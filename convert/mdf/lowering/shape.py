@@ -99,8 +99,7 @@ def _split(node: Node, operands: Operands) -> list[str]:
         parts = [min(size, max(length - index * size, 0)) for index in range(len(node.outputs))]
     starts = [sum(parts[:index]) for index in range(len(parts))]
     return [
-        taken(x.text, f"numpy.arange({start}, {start + size})", axis)
-        for start, size in zip(starts, parts, strict=True)
+        taken(x.text, f"numpy.arange({start}, {start + size})", axis) for start, size in zip(starts, parts, strict=True)
     ]
 
 
@@ -175,9 +174,12 @@ def _padded(node: Node, operands: Operands) -> str:
     amounts = Knowledge().sizes(given(node, 1))
     if amounts is not None and None not in amounts:
         return _padded_by(node, x.text, axes, [amount or 0 for amount in amounts], mode, fill.text)
-    if mode != "constant" or axes != list(range(rank)):
-        raise Unsupported(node, "its pads aren't known before the model runs")
-    pairs = f"numpy.transpose(numpy.reshape({needed(operands, 1):a}, (2, {rank})))"
+    if mode != "constant":
+        raise Unsupported(node, f"in mode {mode!r}, its pads aren't known before the model runs")
+    pairs = f"numpy.transpose(numpy.reshape({needed(operands, 1):a}, (2, {len(axes)})))"
+    if axes != list(range(rank)):
+        rows = [axes.index(axis) + 1 if axis in axes else 0 for axis in range(rank)]
+        pairs = taken(f"numpy.concatenate((numpy.int64(((0, 0), )), {pairs}), 0)", sizes(rows), 0)
     return f"numpy.pad({x:a}, {pairs}, constant_values={fill:a})"
 
 

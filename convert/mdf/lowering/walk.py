@@ -12,10 +12,11 @@ from collections import Counter
 
 from ....passes.graph import Graph, Node, Value
 from ....passes.loop import Carried, Entry, Loop, is_loop
+from ....passes.tensor import TensorData
 from ....passes.types import DType, TensorType, tensor
 from ....runtime.oracles.mdf_names import METADATA
 from .. import model as mdf
-from .loops import Written, all_of, empty_stack, passes_of, write_loop
+from .loops import Passes, all_of, empty_stack, passes_of, write_loop
 from .prepare import prepared
 from .schedule import Run, Stage, schedule
 from .scope import Names, Scope, uses_of
@@ -36,12 +37,14 @@ def lower_stateful(graph: Graph) -> mdf.Model:
     Raises:
         Unsupported: an operator or a type has no form in MDF, or a size that must be known isn't.
     """
-    return _Model(prepared(graph)).written()
+    defaults = {value.name: value.data for value in graph.inputs if value.data is not None}
+    return _Model(prepared(graph), defaults).written()
 
 
 class _Model:
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, defaults: dict[str, TensorData]) -> None:
         self.graph = graph
+        self.defaults = defaults
         self.names = Names()
         self.made = mdf.Graph(self.names.fresh(graph.name or "graph"))
         self.levels = _levels(graph)
@@ -104,8 +107,8 @@ class _Model:
         scope, dtype = self.scopes[0], value.tensor.dtype
         assert dtype is not None
         scope.take(port, value)
-        if value.data is not None:
-            scope.node.inputs[-1].default = value.data.numpy().tolist()
+        if value.name in self.defaults:
+            scope.node.inputs[-1].default = self.defaults[value.name].numpy().tolist()
         self.names.name(value, self.names.fresh(f"{value.name}_{dtype.value}"))
         scope.define(value, cast(dtype, port, repr(value.name)))
         self.owners[value] = scope
@@ -135,18 +138,18 @@ class _Model:
         if passes.certain:
             self.owners.update((entry.result, scope) for entry in wanted if entry.result is not None)
             return Run(written)
-        tests = [before.named(value) for value in passes.starts]
+        tests = [before.named(value) for value in (*passes.guards, *passes.starts)]
         tests += [f"{before.named(value)} > 0" for value in passes.limits]
         tests += [f"numpy.size({before.named(value)}, {axis}) > 0" for value, axis in passes.lengths]
         start = Value(f"{scope.node.id}_runs", tensor(DType.BOOL))
         before.define(start, all_of(tests))
         self.owners[start] = before
         for entry in wanted:
-            self._result(node, entry, written, scope, after, start)
+            self._result(node, entry, passes, scope, after, start)
         before.hand_out(self.names.of(start), before.named(start), start)
         return Run(written, (before.node.id, self.names.of(start)))
 
-    def _result(self, node: Node, entry: Entry, written: Written, scope: Scope, after: Scope, start: Value) -> None:
+    def _result(self, node: Node, entry: Entry, passes: Passes, scope: Scope, after: Scope, start: Value) -> None:
         """What a loop gives that may not run: else what it started with, or nothing stacked."""
         result = entry.result
         assert result is not None
@@ -154,17 +157,14 @@ class _Model:
         scope.call(ran, scope.term(result))
         self.owners[ran], self.owners[result] = scope, after
         if isinstance(entry.slot, Carried) and entry.outside is not None:
-            otherwise = after.term(entry.outside).text
-            same = entry.outside.type == result.type and result.tensor.static_shape is not None
-        else:
+            otherwise = after.named(entry.outside)
+        elif passes.starts or passes.limits or passes.lengths or result.tensor.static_shape is None:
             otherwise = filled(node, TensorType(result.tensor.dtype, empty_stack(node, entry).shape))
-            same = False
-        value, runs = after.term(ran), after.term(start)
-        dtype = result.tensor.dtype
-        if same:
-            after.define(result, f"numpy.where({runs:a}, {cast(dtype, value.text, node)}, {otherwise})")
         else:
-            after.define(result, f"{value} if {runs} else {Term(otherwise)}")
+            otherwise = filled(node, result.type)  # in a branch that isn't taken: nobody wants it
+        value, runs = after.term(ran), after.term(start)
+        # until the loop has run the port holds zeros, which aren't of the type
+        after.define(result, f"{cast(result.tensor.dtype, value.text, node)} if {runs} else {Term(otherwise)}")
 
 
 def _levels(graph: Graph) -> dict[Value, int]:
