@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ....passes.errors import InvalidModel, Unsupported
@@ -20,10 +22,12 @@ class Call:
 
     Attributes:
         where: names the place and the function for messages.
+        safe: what is built may stand in a branch that isn't taken, and must not end the run.
     """
 
     op: Builder
     where: str
+    safe: bool = False
 
     def operand(self, item: Item) -> Number:
         """What a universal function takes: Python numbers stay weak."""
@@ -34,8 +38,10 @@ class Call:
         """What `numpy.asarray` makes of it."""
         return stacked(self.op, item, self.where).array
 
-    def integer(self, item: Item) -> int:
-        """An integer that has to be known."""
+    def integer(self, item: Item, default: int | None = None) -> int:
+        """An integer that has to be known; `default` where it is left out."""
+        if item is None and default is not None:
+            return default
         found = integer(self.op, item, self.where)
         if found is None:
             raise Unsupported(self.where, "a number that has to be known, and only running it shows")
@@ -58,14 +64,16 @@ class Call:
     def shape(self, item: Item) -> tuple[int, ...]:
         """The shape of a new array."""
         sizes = self.integers(item)
-        count = 1
-        for size in sizes:
-            if size < 0:
-                raise InvalidModel(f"{self.where}: the shape {sizes}")
-            count *= size
-        if len(sizes) > 64 or count > _MOST_ELEMENTS:
-            raise Unsupported(self.where, f"an array of {count} elements in {len(sizes)} axes")
+        if min(sizes, default=0) < 0:
+            raise InvalidModel(f"{self.where}: the shape {sizes}")
+        self.check_shape(sizes)
         return sizes
+
+    def check_shape(self, sizes: Sequence[int]) -> None:
+        """Refuse an array that is far larger than what it is made of."""
+        count = math.prod(sizes)
+        if len(sizes) > 32 or count > _MOST_ELEMENTS:
+            raise Unsupported(self.where, f"an array of {count} elements in {len(sizes)} axes")
 
     def axis(self, item: Item, rank: int) -> int:
         """An axis, counted from the front."""
@@ -86,7 +94,8 @@ class Call:
         return axes
 
     def flag(self, item: Item) -> bool:
-        return bool(self.integer(item))
+        """Yes or no; no where it is left out."""
+        return item is not None and bool(self.integer(item))
 
     def dtype(self, item: Item) -> DType | None:
         """An element type; None where it is left open."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,11 +12,15 @@ from ....passes.errors import InvalidModel, Unsupported
 from ....passes.rewrite import Builder
 from ....passes.types import DType
 from .arguments import Call
-from .numbers import Item, applied, constant, scalar
+from .making import MAKERS
+from .numbers import Item, applied, constant, converted, scalar
+from .numpy_calls import NUMPY_CALLS
 from .python_calls import MATH, MATH_CONSTANTS, NUMPY_CONSTANTS, PYTHON, Function
+from .reductions import REDUCTIONS
+from .shapes import SHAPES
 from .ufuncs import UFUNCS
 
-_TYPES = {
+TYPES = {
     "bool": DType.BOOL,
     "bool_": DType.BOOL,
     "double": DType.FLOAT64,
@@ -35,8 +40,17 @@ def _universal(name: str) -> Function:
     return lambda call, x1, x2: applied(call.op, row, [call.operand(x1), call.operand(x2)], call.where)
 
 
+def _cast(dtype: DType) -> Function:
+    return lambda call, x: converted(call.op, call.array(x), dtype, call.where)
+
+
 NUMPY: dict[str, Function] = {
     **{name: _universal(name) for name in UFUNCS},
+    **{name: _cast(dtype) for name, dtype in TYPES.items()},
+    **REDUCTIONS,
+    **SHAPES,
+    **MAKERS,
+    **NUMPY_CALLS,
 }
 _TABLES: Mapping[str, Mapping[str, Function]] = {"": PYTHON, "math": MATH, "numpy": NUMPY}
 
@@ -47,8 +61,8 @@ def attribute(op: Builder, module: str, name: str, where: str) -> Item:
     Raises:
         InvalidModel: there is none of this name.
     """
-    if module == "numpy" and name in _TYPES:
-        return _TYPES[name]
+    if module == "numpy" and name in TYPES:
+        return TYPES[name]
     if module == "numpy" and name in ("True_", "False_"):
         return constant(op, np.asarray(name == "True_"))
     constants = MATH_CONSTANTS if module == "math" else NUMPY_CONSTANTS
@@ -60,10 +74,11 @@ def attribute(op: Builder, module: str, name: str, where: str) -> Item:
     raise _unknown(module, name, where)
 
 
-def call(
-    op: Builder, module: str, name: str, arguments: Sequence[Item], keywords: Mapping[str, Item], where: str
-) -> Item:
+def call(one: Call, module: str, name: str, arguments: Sequence[Item], keywords: Mapping[str, Item]) -> Item:
     """A call of a function.
+
+    Args:
+        one: `where` names the place without the function.
 
     Raises:
         InvalidModel: there is none of this name, or it takes no such arguments.
@@ -72,8 +87,8 @@ def call(
     spelled = f"{module}.{name}" if module else name
     function = _TABLES[module].get(name)
     if function is None:
-        raise _unknown(module, name, where)
-    one = Call(op, f"{where}, {spelled}")
+        raise _unknown(module, name, one.where)
+    one = replace(one, where=f"{one.where}, {spelled}")
     signature = inspect.signature(function)
     odd = next((keyword for keyword in keywords if keyword not in signature.parameters), None)
     if odd is not None:

@@ -13,6 +13,7 @@ from ....passes.types import DType
 from .. import expressions as ex
 from ..model import Plain
 from . import calls
+from .arguments import Call
 from .numbers import Item, Listing, Number, chosen, constant, known_scalar, scalar, stacked, truth
 from .operators import binary, both, is_whole, unary
 from .subscripts import Part, Place, Rest, subscript
@@ -206,4 +207,4 @@ class _Evaluation:
             raise InvalidModel(f"{self.where}: {call.name!r} is a value, no function")
         arguments = [self.of(argument) for argument in call.arguments]
         keywords = {name: self.of(argument) for name, argument in call.keywords}
-        return calls.call(self.op, call.module, call.name, arguments, keywords, self.where)
+        return calls.call(Call(self.op, self.where, self.unsure > 0), call.module, call.name, arguments, keywords)

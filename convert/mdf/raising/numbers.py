@@ -161,6 +161,15 @@ def common_type(dtypes: Sequence[DType], where: str) -> DType:
     return supported(np.result_type(*(dtype.numpy for dtype in dtypes)), where)
 
 
+def promoted(operands: Sequence[Number], where: str) -> DType:
+    """The element type that several operands have together, in which Python numbers are weak."""
+    if all(operand.is_weak for operand in operands):
+        return common_type([operand.dtype for operand in operands], where)
+    weak = {DType.BOOL: np.dtype(bool), DType.INT64: 0, DType.FLOAT64: 0.0}
+    given = [weak[operand.dtype] if operand.is_weak else operand.dtype.numpy for operand in operands]
+    return supported(np.result_type(*given), where)
+
+
 def supported(dtype: np.dtype[Any], where: str) -> DType:
     found = DType.of(dtype) if dtype.kind in "biuf" else None
     if found not in _NUMERIC:

@@ -238,6 +238,10 @@ def _is_finite(op: Builder, x: Value) -> Value:
     return op.Less(op.Abs(x), number(op, math.inf, x))
 
 
+def _logical(op_type: str) -> Build:
+    return lambda op, a, b: op.call(op_type, _cast(op, a, DType.BOOL), _cast(op, b, DType.BOOL))
+
+
 def _logical_not(op: Builder, x: Value) -> Value:
     return op.Not(x) if _dtype(x) is DType.BOOL else op.Equal(x, number(op, 0, x))
 
@@ -321,9 +325,9 @@ _ROWS: dict[str, Build | Ufunc] = {
     "less_equal": _compared("LessOrEqual"),
     "greater": _compared("Greater"),
     "greater_equal": _compared("GreaterOrEqual"),
-    "logical_and": _same("And"),
-    "logical_or": _same("Or"),
-    "logical_xor": _same("Xor"),
+    "logical_and": _logical("And"),
+    "logical_or": _logical("Or"),
+    "logical_xor": _logical("Xor"),
     "logical_not": _logical_not,
     "bitwise_and": _same("BitwiseAnd", "And"),
     "bitwise_or": _same("BitwiseOr", "Or"),
