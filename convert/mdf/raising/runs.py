@@ -88,11 +88,10 @@ class Runs:
         try:
             return self._while(state, True)
         except Changing:
-            goes_on = self._scheduled(self.op, self.logic, state)
-            if goes_on is False:
-                return state
+            pass
         try:
-            return self._while(state, goes_on)
+            goes_on = self._scheduled(self.op, self.logic, state)
+            return state if goes_on is False else self._while(state, goes_on)
         except Changing as change:
             raise _no_one_type(change) from None
 
