@@ -89,9 +89,8 @@ def loop(
         raise InvalidModel("the initial values are given twice, by place and as v_initial")
     named = v_initial if isinstance(v_initial, list | tuple) else [] if v_initial is None else [v_initial]
     values = list(initial or named)
-    most, condition = trip_count(M), first_condition(cond)
-    if limit is not None:
-        most = limit if most is None else min(most, limit)
+    condition = first_condition(cond)
+    most = min((count for count in (trip_count(M, "M"), trip_count(limit, "limit")) if count is not None), default=None)
     if most is None and condition is None:
         raise InvalidModel("nothing ends this loop: it has neither a trip count nor a condition, and no limit is set")
     given = dict(captured or {})
@@ -104,17 +103,17 @@ def loop(
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def trip_count(M: Any) -> int | None:
-    """The trip count; None where it is left out.
+def trip_count(given: Any, name: str) -> int | None:
+    """A number of passes; None where it is left out.
 
     Raises:
         InvalidModel: not a whole number of 64 bits.
     """
-    if _left_out(M):
+    if _left_out(given):
         return None
-    one = _single(M, "M")
+    one = _single(given, name)
     if one.dtype.kind not in "biu" or int(one) > np.iinfo(np.int64).max:
-        raise InvalidModel(f"M is the number of passes, an integer; it can't be {one.item()!r}")
+        raise InvalidModel(f"{name} is a number of passes, an integer; it can't be {one.item()!r}")
     return max(int(one), 0)
 
 

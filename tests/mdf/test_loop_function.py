@@ -256,9 +256,10 @@ GRAPH = parser.parse_graph(COUNT)
     [
         (lambda: loop("", "", 1, body=GRAPH), "nothing ends this loop"),
         (lambda: loop(body=lambda i, c: c), "nothing ends this loop"),
-        (lambda: loop(1.0, "", 1, body=GRAPH), "M is the number of passes"),
-        (lambda: loop(2**63, "", 1, body=GRAPH), "M is the number of passes"),
-        (lambda: loop("3", "", 1, body=GRAPH), "M is the number of passes"),
+        (lambda: loop(1.0, "", 1, body=GRAPH), "M is a number of passes"),
+        (lambda: loop(2**63, "", 1, body=GRAPH), "M is a number of passes"),
+        (lambda: loop("", "", 1, body=GRAPH, limit=2.5), "limit is a number of passes"),
+        (lambda: loop("3", "", 1, body=GRAPH), "M is a number of passes"),
         (lambda: loop([1, 2], "", 1, body=GRAPH), "M is a scalar"),
         (lambda: loop(1, 2, 1, body=GRAPH), "cond is true or false"),
         (lambda: loop(1, 1.0, 1, body=GRAPH), "cond is true or false"),

@@ -78,6 +78,7 @@ def test_every_run_starts_anew(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", ["yaml", "yml", "bson"])
 def test_containers(tmp_path: Path, suffix: str) -> None:
+    pytest.importorskip("modeci_mdf")
     bson = pytest.importorskip("bson")
     file = tmp_path / f"m.{suffix}"
     tree = model({"a": {"parameters": {"s": {"value": "s + 2"}}}})
