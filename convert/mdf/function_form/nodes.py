@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from typing import Any
 
 from google.protobuf.message import Message
 
@@ -17,11 +18,14 @@ from .attributes import plain_attribute
 from .engine_form import Form, attribute_argument, expression, form_of
 from .messages import Pack, plain_message
 from .names import Ids, identifier
-from .prepare import MADE, OPSET, ORIGIN, Origin
+from .prepare import MADE, OPSET, ORIGIN, Origin, same_attribute
 from .types import plain_type, port_type
 
 METADATA = "backedge"
 """The one key in metadata under which everything of ours stands."""
+
+HERE, MODEL = "here", "model"
+"""What a parameter is `only` for: the operator as the file has it, or as the model has it."""
 
 
 @dataclass(slots=True)
@@ -104,7 +108,7 @@ def _constant(value: Value, id: str, pack: Pack) -> mdf.Parameter:
         **told,
         "type": None if usual else plain_type(value.type),
         "declared": meta.get("declared"),
-        "made": meta.get(MADE),
+        "only": HERE if meta.get(MADE) else None,
         "notes": _notes(value, pack),
     }
     return mdf.Parameter(id, plain, metadata=_ours(stated))
@@ -130,16 +134,21 @@ def place_outputs(context: Context, node: Node, name: str) -> None:
             context.places[value] = (name, ids.take(value.name, "output"))
 
 
+def used_by(node: Node) -> list[Value]:
+    """The values that an operator uses, here or in the model."""
+    origin = (node.meta or {}).get(ORIGIN)
+    own = origin.inputs if isinstance(origin, Origin) else None
+    return [value for value in dict.fromkeys([*node.inputs, *(own or ())]) if value is not None]
+
+
 def add_operator(context: Context, node: Node, name: str) -> None:
     """An operator, called `name`. Constants that have no place of their own become its parameters."""
     form = form_of(node, node.op in context.calls)
-    made = mdf.Node(name)
-    ids = Ids()
+    made, ids = mdf.Node(name), Ids()
     shown = dict(_attributes(context, made, ids, form, node))
     held = list(made.parameters)
     made.parameters.clear()
-    distinct = [value for value in dict.fromkeys(node.inputs) if value is not None]
-    used = {value: _use(context, made, ids, form, node, value) for value in distinct}
+    used = {value: _use(context, made, ids, form, node, value) for value in used_by(node)}
     made.parameters += held
     args: dict[str, Plain] = {}
     for argument, value in zip(form.arguments, node.inputs, strict=False):
@@ -159,17 +168,32 @@ def add_operator(context: Context, node: Node, name: str) -> None:
 
 
 def _attributes(context: Context, made: mdf.Node, ids: Ids, form: Form, node: Node) -> Iterator[tuple[str, str]]:
-    """A parameter for each attribute and subgraph; yields argument and expression."""
-    for key, value in node.attributes.items():
-        id = ids.take(key, "attribute")
+    """A parameter for each attribute and subgraph; yields argument and expression of those that the function has."""
+    for key, value, only in _with_origin(node):
+        beside = only == MODEL  # which the engine must not take for an argument
+        id = ids.take(form.prefix + key if beside else key, "attribute", form.avoided if beside else ())
         plain, told = plain_attribute(key, value, node, context.pack)
-        made.parameters.append(mdf.Parameter(id, plain, metadata=_ours(_attribute_metadata(key, id, told))))
-        yield attribute_argument(node, key, id)
+        told = _attribute_metadata(key, id, {**told, "only": only})
+        made.parameters.append(mdf.Parameter(id, plain, metadata=_ours(told)))
+        if not beside:
+            yield attribute_argument(node, key, id)
     for key, region in node.regions.items():
         id = ids.take(key, "body")
         told = _attribute_metadata(key, id, {"kind": "graph"})
         made.parameters.append(mdf.Parameter(id, context.subgraph(region), metadata=_ours(told)))
         yield id, id
+
+
+def _with_origin(node: Node) -> Iterator[tuple[str, Any, str | None]]:
+    """Name and value of each attribute, and whether only the model or only the file has it."""
+    origin = (node.meta or {}).get(ORIGIN)
+    own = origin.attributes if isinstance(origin, Origin) and origin.attributes is not None else node.attributes
+    for name, value in own.items():
+        shared = name in node.attributes and same_attribute(name, value, node.attributes[name], node)
+        yield name, value, None if shared else MODEL
+    for name, value in node.attributes.items():
+        if name not in own or not same_attribute(name, value, own[name], node):
+            yield name, value, HERE
 
 
 def _attribute_metadata(key: str, id: str, told: Metadata) -> Metadata:
@@ -204,20 +228,25 @@ def _operator(context: Context, node: Node, id: str, form: Form) -> dict[str, Pl
         "operator": _renamed(node.op_type, op_type),
         "version": node.version if node.version != version else None,
         "was": origin.version if isinstance(origin, Origin) else None,
-        "adapted": True if isinstance(origin, Origin) and origin.adapted else None,
     }
 
 
 def _wiring(node: Node, form: Form, used: Mapping[Value, str]) -> dict[str, Plain]:
     """Which arguments are inputs, what is captured, how many outputs there are."""
     formal, captures = node.formal_inputs, node.captures
+    origin = (node.meta or {}).get(ORIGIN)
     last = max((index for index, value in enumerate(node.outputs) if value.name), default=-1)
     return {
         "inputs": [None if value is None else name for name, value in zip(form.arguments, formal, strict=True)] or None,
+        "model_inputs": _ids(origin.inputs, used) if isinstance(origin, Origin) and origin.inputs is not None else None,
         "captures": [used[value] for value in captures if value is not None] or None,
         "outputs": len(node.outputs) if len(node.outputs) != last + 1 else None,
         "added": list(form.added) or None,
     }
+
+
+def _ids(values: Sequence[Value | None], used: Mapping[Value, str]) -> list[str | None]:
+    return [None if value is None else used[value] for value in values]
 
 
 def operator_of(function: str) -> tuple[str, str, int | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
+from typing import Any
 
 from onnx import NodeProto, ValueInfoProto
 
@@ -18,8 +19,8 @@ from .arrays import array_of
 from .attributes import attribute_of
 from .engine_form import attribute_argument, expression
 from .messages import message_of
-from .nodes import METADATA, operator_of, usual_version
-from .prepare import MADE, ORIGIN, Origin
+from .nodes import HERE, METADATA, MODEL, operator_of, usual_version
+from .prepare import contradicts
 from .types import type_of, type_of_port
 
 _FIRST_ID = re.compile(r"(?:numpy\.[a-z]+\()*([A-Za-z_]\w*)")
@@ -140,8 +141,6 @@ def _annotate(value: Value, fields: Fields, where: str) -> None:
     meta: dict[str, object] = {}
     if fields.get("declared") is True:
         meta["declared"] = True
-    if fields.get("made") is True:
-        meta[MADE] = True
     if "notes" in fields:
         meta["onnx"] = message_of(ValueInfoProto, fields["notes"], where)
     value.meta = meta or None
@@ -192,6 +191,8 @@ class OperatorReader:
             raise InvalidModel(f"{self.where}: a parameter with a function has no value")
         if self.called.conditions:
             raise InvalidModel(f"{self.where}: in function form no parameter has conditions")
+        self.own: dict[str, Any] = {}  # the model's attributes
+        self.here: Node | None = None
         self.made = self._operator()
         self._outputs()
 
@@ -209,12 +210,8 @@ class OperatorReader:
         if any(type(one) is not int or one not in _VERSIONS for one in (version, was or 1)):
             raise InvalidModel(f"{where}: of {shown(function)} no version is known")
         node = Node(domain, op_type, version, text_of(fields, "name", self.source.id, where))
-        node.meta = {}
         if "notes" in fields:
-            node.meta["onnx"] = message_of(NodeProto, fields["notes"], where)
-        if was is not None:
-            node.meta[ORIGIN] = Origin(was, fields.get("adapted") is True)
-        node.meta = node.meta or None
+            node.meta = {"onnx": message_of(NodeProto, fields["notes"], where)}
         return node
 
     def _outputs(self) -> None:
@@ -239,7 +236,7 @@ class OperatorReader:
             node.outputs.append(value)
 
     def connect(self) -> Node:
-        """The node with inputs, attributes and regions."""
+        """The node, as the model has it, with inputs, attributes and regions."""
         node, where = self.made, self.where
         used = {port.id: self._fed(port) for port in self.source.inputs}
         texts = {id: id for id in used}
@@ -249,17 +246,41 @@ class OperatorReader:
                 continue
             place = f"{where}, parameter {shown(parameter.id)}"
             fields = _plain_parameter(parameter, where)
+            only = fields.get("only")
+            if only is not None and (only not in (HERE, MODEL) or "was" not in self.fields):
+                raise InvalidModel(f"{place}: it can't be only for {shown(str(only))}")
             if fields.get("of") == "constant":
                 value = used[parameter.id] = _constant(parameter, fields, place)
                 assert value.data is not None
                 texts[parameter.id] = expression(parameter.id, value.data)
-                self.around.constants.append(value)
+                if only is None:
+                    self.around.constants.append(value)
             elif fields.get("of") == "attribute":
-                attributes.append(self._attribute(parameter, fields, place))
+                attributes += self._attribute(parameter, fields, place)
             else:
                 raise InvalidModel(f"{place}: no metadata says whether it is a constant or an attribute")
         self._inputs(used, texts, dict(attributes))
+        if "was" in self.fields:
+            self._become_the_models(used)
         return node
+
+    def _become_the_models(self, used: Mapping[str, Value]) -> None:
+        """What the model has in the place of what stands here."""
+        node, fields = self.made, self.fields
+        here = Node(node.domain, node.op_type, node.version)
+        here.inputs, here.attributes = node.inputs, node.attributes
+        node.version, node.attributes = fields["was"], self.own
+        if "model_inputs" in fields:
+            ids = texts_of(fields, "model_inputs", self.where, (type(None),))
+            if any(id is not None and id not in used for id in ids) or node.captured:
+                raise InvalidModel(f"{self.where}: 'model_inputs' names what is no port and no constant")
+            node.inputs = [None if id is None else used[id] for id in ids]
+            self.here = here
+
+    def check(self) -> None:
+        """Look, once the graph is complete, whether what the model has comes to what stands here."""
+        if self.here is not None and contradicts(self.made, self.here):
+            raise InvalidModel(f"{self.where}: {self.made.op_type}-{self.made.version} isn't what stands here")
 
     def _fed(self, port: mdf.InputPort) -> Value:
         where = f"{self.where}, port {shown(port.id)}"
@@ -268,17 +289,22 @@ class OperatorReader:
             raise InvalidModel(f"{where}: in function form an edge leads to it, and it has no default value")
         return self.around.values[source]
 
-    def _attribute(self, parameter: mdf.Parameter, fields: Fields, where: str) -> tuple[str, str]:
-        """Read an attribute or a region; its argument and expression."""
-        node = self.made
+    def _attribute(self, parameter: mdf.Parameter, fields: Fields, where: str) -> list[tuple[str, str]]:
+        """Read an attribute or a region; its argument and expression, if it is one."""
+        node, only = self.made, fields.get("only")
         name = text_of(fields, "name", parameter.id, where)
-        if name in node.attributes or name in node.regions:
+        if (only != MODEL and name in node.attributes) or (only != HERE and name in self.own) or name in node.regions:
             raise InvalidModel(f"{where}: attribute {shown(name)} is given twice")
         if fields.get("kind") == "graph":
             node.regions[name] = self.around.subgraph(parameter.value, where)
-            return parameter.id, parameter.id
-        node.attributes[name] = attribute_of(name, parameter.value, fields, where)
-        return attribute_argument(node, name, parameter.id)
+            return [(parameter.id, parameter.id)]
+        value = attribute_of(name, parameter.value, fields, where)
+        if only != HERE:
+            self.own[name] = value
+        if only == MODEL:
+            return []
+        node.attributes[name] = value
+        return [attribute_argument(node, name, parameter.id)]
 
     def _inputs(self, used: Mapping[str, Value], texts: Mapping[str, str], attributes: Mapping[str, str]) -> None:
         """The inputs and captures by the arguments, which are looked at to the last."""
@@ -309,7 +335,7 @@ class OperatorReader:
                 raise InvalidModel(f"{where}: the captured {shown(id)} is no port and no constant")
             node.inputs.append(used[id])
         node.captured = len(captures)
-        left -= set(captures)
+        left -= {*captures, *texts_of(self.fields, "model_inputs", where, (type(None),))}
         if left:
             raise InvalidModel(f"{where}: {shown(min(left))} is neither an argument nor captured")
         for name, region in node.regions.items():

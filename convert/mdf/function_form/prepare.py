@@ -1,24 +1,26 @@
 """An ONNX graph for MDF, whose onnx:: functions are the operators of opset 15.
 
-Each operator is brought to its version there by itself, where that leaves one node of the same operator, and where the
-way back, which reading goes, leads to the same node again; else it stays as it is. What the model had is kept in
-`Node.meta[ORIGIN]`.
+Each operator is brought to its version there by itself, where that leaves one node of the same operator; else it stays
+as it is. What the model has is kept in `Node.meta[ORIGIN]`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from ....passes.errors import BackedgeError, Unsupported
+import numpy as np
+
+from ....passes.errors import BackedgeError
 from ....passes.graph import Graph, Node, Value, bulk
 from ....passes.infer import infer
+from ....passes.known import known_array
 from ....passes.opset import convert_opset
 from ....passes.opset.walk import Walk
 from ....passes.protos import attribute_to_proto
 from ....passes.schemas import since_version
 from ....passes.tensor import TensorData
-from ....passes.types import Type
 from ...onnx.opset import change_opset
 
 OPSET = 15
@@ -28,20 +30,23 @@ ORIGIN = "mdf.origin"
 """Key in the `meta` of a node that was brought to another version: an `Origin`."""
 
 MADE = "mdf.made"
-"""Key in the `meta` of a constant that stands for an attribute of the model's own version of an operator."""
+"""Key in the `meta` of a constant that the model doesn't have."""
+
+_MOST_KNOWN = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What the model had.
+    """What the model has in the place of a node.
 
     Attributes:
         version: of the operator.
-        adapted: more than the version changed, and the way back is that of the version adapters.
+        inputs, attributes: None where only the version differs.
     """
 
     version: int
-    adapted: bool = False
+    inputs: Sequence[Value | None] | None = None
+    attributes: dict[str, Any] | None = None
 
 
 def prepared(graph: Graph, opset: int | None = None) -> Graph:
@@ -57,126 +62,134 @@ def prepared(graph: Graph, opset: int | None = None) -> Graph:
     """
     if opset is not None:
         return change_opset(graph, opset) if opset != graph.opsets.get("") else graph.copy()
+    calls = {key[:2] for key in graph.functions}
     with bulk():
         made, typed = graph.copy(), graph.copy()
         infer(typed)
         walk = Walk({"": OPSET})
         for inner, known in zip(list(made.graphs()), list(typed.graphs()), strict=True):
             for node, twin in zip(inner.nodes, known.nodes, strict=True):
-                if not node.domain and not node.regions and not _is_function(graph, node):
+                if not node.domain and not node.regions and node.op not in calls:
                     _bring(inner, node, twin, walk)
     return made
-
-
-def _is_function(graph: Graph, node: Node) -> bool:
-    return any(node.op == key[:2] for key in graph.functions)
 
 
 def _bring(graph: Graph, node: Node, typed: Node, walk: Walk) -> None:
     """Bring a node to its version at opset 15, if that is possible; `typed` is it with all types known."""
     version = since_version("", node.op_type, OPSET)
-    if version in (None, node.version):
+    if version is None or version == node.version:
         return
+    origin = Origin(node.version)
     try:
-        if walk.stamp(typed) is not None:
-            origin = Origin(node.version)
-        else:
-            origin = Origin(node.version, adapted=True)
-            forth = walked(node, OPSET, [None if value is None else value.type for value in typed.inputs])
-            if forth is None:
+        if walk.stamp(typed) is None:
+            here = here_of(typed)
+            if here is None:
                 return
-            back = walked(forth, node.version)
-            if back is None or not _alike(node, back):
-                return
-            _become(graph, node, forth)
+            origin = Origin(node.version, list(node.inputs), dict(node.attributes))
+            _become(graph, node, typed, here)
     except BackedgeError:
         return
-    node.version = version or 0
+    node.version = version
     node.meta = {**(node.meta or {}), ORIGIN: origin}
 
 
-def restored(graph: Graph, node: Node) -> None:
-    """Bring a node back to what `Node.meta[ORIGIN]` says that the model had.
-
-    Raises:
-        Unsupported, InvalidModel: as it stands in the file, the operator can't be said there.
-    """
-    meta = dict(node.meta or {})
-    origin = meta.pop(ORIGIN)
-    if origin.adapted:
-        back = walked(node, origin.version)
-        if back is None:
-            raise Unsupported(node, f"as the file has it, it is no {node.op_type}-{origin.version}")
-        _become(graph, node, back)
-    node.version = origin.version
-    node.meta = meta or None
+def _become(graph: Graph, node: Node, typed: Node, here: Node) -> None:
+    """Give a node what its typed twin has become at opset 15."""
+    own = {twin: value for twin, value in zip(typed.inputs, node.inputs, strict=True) if twin is not None}
+    inputs: list[Value | None] = []
+    for number, value in enumerate(here.inputs):
+        if value is not None and value not in own:
+            assert value.data is not None
+            constant = own[value] = graph.add_constant(value.data, f"{node.op_type}_{number}")
+            constant.meta = {MADE: True}
+        inputs.append(None if value is None else own[value])
+    node.attributes = dict(here.attributes)
+    graph.set_inputs(node, inputs)
 
 
-def walked(node: Node, opset: int, types: Sequence[Type | None] | None = None) -> Node | None:
-    """A node at another opset, using the same values and new constants; None where it doesn't stay one node.
-
-    Args:
-        types: of the inputs, where more is known than the values say.
+def here_of(node: Node) -> Node | None:
+    """A node's operator at opset 15, which uses the same values and new constants; None where it isn't one node.
 
     Raises:
         Unsupported, InvalidModel: as the version adapters do.
     """
     alone = Graph("onnx")
-    alone.opsets = {"": opset}
+    alone.opsets = {"": OPSET}
     values: dict[Value, Value] = {}
     for index, value in enumerate(node.inputs):
-        if value is None or value in values:
-            continue
-        if value.data is not None:
-            values[value] = alone.add_constant(value.data, f"in_{index}")
-        else:
-            values[value] = alone.add_input(f"in_{index}", value.type if types is None else types[index])
-    outputs = [(f"out_{index}" if value.name else "", value.type) for index, value in enumerate(node.outputs)]
+        if value is not None and value not in values:
+            data = value.data or _known(value)
+            values[value] = alone.add_input(f"in_{index}", value.type)
+            if data is not None:
+                alone.inputs.remove(values[value])
+                values[value] = alone.add_constant(data, f"in_{index}")
     inputs = [None if value is None else values[value] for value in node.inputs]
+    outputs = [(f"out_{index}" if value.name else "", value.type) for index, value in enumerate(node.outputs)]
     twin = alone.add_node(node.op_type, inputs, outputs, node.attributes, version=node.version)
     alone.outputs = [value for value in twin.outputs if value.name]
-    new = convert_opset(alone, {"": opset})
+    new = convert_opset(alone, {"": OPSET})
     made = new.nodes
-    if len(made) != 1 or made[0].op != node.op or new.outputs != [value for value in made[0].outputs if value.name]:
+    if len(made) != 1 or made[0].op != node.op:
         return None
-    if [value.index for value in new.outputs] != [value.index for value in alone.outputs]:
+    if [(value.producer, value.index) for value in new.outputs] != [(made[0], one.index) for one in alone.outputs]:
         return None
-    own = {value.name: value for value in values.values()}
     old = {twin.name: value for value, twin in values.items()}
     found = Node("", node.op_type, made[0].version, node.name)
-    found.attributes = made[0].attributes
-    found.outputs = node.outputs
-    for value in made[0].inputs:
-        if value is None or value.name not in own:
-            found.inputs.append(value)
-        else:
-            found.inputs.append(old[value.name])
-    return found
+    found.attributes, found.outputs = made[0].attributes, node.outputs
+    found.inputs = [None if value is None else old.get(value.name, value) for value in made[0].inputs]
+    return found if all(value is None or value in values or value.data for value in found.inputs) else None
 
 
-def _become(graph: Graph, node: Node, other: Node) -> None:
-    """Give a node what another has, with its new constants; those that it alone used and doesn't any more go."""
-    before = {value for value in node.inputs if value is not None}
-    for number, value in enumerate(other.inputs):
-        if value is not None and value.data is not None and value not in before:
-            constant = graph.add_constant(value.data, f"{node.outputs[0].name}_{number}")
-            constant.meta = {MADE: True}
-            other.inputs[number] = constant
-    node.attributes = dict(other.attributes)
-    graph.set_inputs(node, other.inputs)
-    gone = {value for value in before if (value.meta or {}).get(MADE) and not graph.uses(value)}
-    if gone:
-        graph.constants = [value for value in graph.constants if value not in gone]
+def _known(value: Value) -> TensorData | None:
+    """The data of a small value that is certain, such as axes are."""
+    sizes = value.tensor.static_shape
+    if sizes is None or np.prod(sizes, dtype=float) > _MOST_KNOWN:
+        return None
+    array = known_array(value)
+    return None if array is None else TensorData.of(array, value.tensor.dtype)
 
 
-def _alike(node: Node, other: Node) -> bool:
-    """Whether two nodes have the same attributes and use the same values."""
-    return node.inputs == other.inputs and dict(_spelled(node)) == dict(_spelled(other))
+def contradicts(node: Node, here: Node) -> bool:
+    """Whether what the model has for certain isn't what stands for it at opset 15.
+
+    Args:
+        node: as the model has it.
+        here: as it stands in the file.
+    """
+    try:
+        expected = here_of(node)
+    except BackedgeError:  # less is known than when the file was written
+        return False
+    if expected is None:
+        return False
+    if _spelled(expected) != _spelled(here) or len(expected.inputs) != len(here.inputs):
+        return True
+    return any(not _same(one, other) for one, other in zip(expected.inputs, here.inputs, strict=True))
 
 
-def _spelled(node: Node) -> Iterator[tuple[str, object]]:
-    for name, value in node.attributes.items():
-        if isinstance(value, TensorData):
-            yield name, (value.dtype, value.shape, value.numpy().tolist())
-        else:
-            yield name, attribute_to_proto(name, value, node).SerializeToString(deterministic=True)
+def _same(one: Value | None, other: Value | None) -> bool:
+    if one is other or one is None or other is None or one.data is None or other.data is None:
+        return one is other
+    return _data(one.data) == _data(other.data)
+
+
+def _spelled(node: Node) -> dict[str, object]:
+    return {
+        name: _data(value)
+        if isinstance(value, TensorData)
+        else attribute_to_proto(name, value, node).SerializeToString(deterministic=True)
+        for name, value in node.attributes.items()
+    }
+
+
+def _data(data: TensorData) -> object:
+    array = data.numpy()
+    return data.dtype, data.shape, array.tolist() if array.dtype.kind == "O" else array.tobytes()
+
+
+def same_attribute(name: str, value: Any, other: Any, node: Node) -> bool:
+    """Whether two values of a node's attribute are the same."""
+    if isinstance(value, TensorData) and isinstance(other, TensorData):
+        return _data(value) == _data(other)
+    spelled = (attribute_to_proto(name, one, node).SerializeToString(deterministic=True) for one in (value, other))
+    return len(set(spelled)) == 1

@@ -20,7 +20,6 @@ from ..structure import model_from_tree
 from .messages import message_of
 from .nodes import METADATA
 from .operators import Fields, OperatorReader, Surroundings, ours, read_constant, read_input, text_of, texts_of
-from .prepare import ORIGIN, restored
 from .write import DEFAULT_DOMAIN, FORM
 
 _DEEPEST = 30
@@ -38,7 +37,6 @@ def from_model(model: mdf.Model) -> Graph:
 
     Raises:
         InvalidModel: the model isn't in function form, or contradicts itself.
-        Unsupported: it was changed, and says what the model's own opset can't.
     """
     fields = ours(model.metadata, "the model")
     if len(model.graphs) != 1:
@@ -158,8 +156,7 @@ class _Reader:
             made.meta["onnx"] = message_of(GraphProto, self.fields["notes"], self.where)
         made.topological()
         for operator in operators:
-            if ORIGIN in (operator.made.meta or {}):
-                restored(made, operator.made)
+            operator.check()
         return made
 
     def _places(self, interface: Fields, kind: str) -> list[tuple[str, str]]:

@@ -17,11 +17,12 @@ What MDF can't say stands in metadata, all under "backedge":
                 model: the further fields of ONNX's ModelProto; functions: the model's own, [{function, body}]
     graph       name; constants: their order; notes: further fields of GraphProto; of subgraphs also inputs and outputs
     node        kind: input or constant; or of an operator: name; domain, operator, version: where the function doesn't
-                say them; was: the version that the model has, and adapted: whether more than it differs here;
-                inputs: the arguments that are inputs, in order, null for one that is left out; captures: what
-                subgraphs use; outputs: how many, where the ports don't tell; added: arguments for the engine alone;
-                notes: further fields of NodeProto
-    parameter   of: constant, with what `arrays` says, or attribute, with what `attributes` says
+                say them; was: the version that the model has; inputs: the arguments that are inputs, in order, null
+                for one that is left out; model_inputs: the model's inputs, by their ports and parameters, where they
+                aren't the same; captures: what subgraphs use; outputs: how many, where the ports don't tell; added:
+                arguments for the engine alone; notes: further fields of NodeProto
+    parameter   of: constant, with what `arrays` says, or attribute, with what `attributes` says; only: here or model,
+                where `was` isn't the version that stands here, and only one of both has it
     port        name; type: see `types`; default: see `arrays`; notes: further fields of ValueInfoProto
 
 Names stand only where the id is another.
@@ -43,8 +44,8 @@ from ..model import Plain
 from ..structure import tree_from_model
 from .messages import Pack, base64, plain_message
 from .names import Ids
-from .nodes import METADATA, Context, add_constant, add_input, add_operator, place_outputs
-from .prepare import OPSET
+from .nodes import METADATA, Context, add_constant, add_input, add_operator, place_outputs, used_by
+from .prepare import MADE, OPSET
 
 FORM = "function"
 DEFAULT_DOMAIN = "ai.onnx"
@@ -115,17 +116,18 @@ def _written(
         if value not in alone and value not in context.places:
             add_constant(context, value)
     nodes = graph.topological()
-    names = [context.ids.take(node.name or f"{node.op_type}_{index}", "node") for index, node in enumerate(nodes)]
-    for node, name in zip(nodes, names, strict=True):
+    called = [context.ids.take(node.name or f"{node.op_type}_{index}", "node") for index, node in enumerate(nodes)]
+    for node, name in zip(nodes, called, strict=True):
         place_outputs(context, node, name)
-    for node, name in zip(nodes, names, strict=True):
+    for node, name in zip(nodes, called, strict=True):
         add_operator(context, node, name)
     notes = graph.meta.get("onnx")
     stated: dict[str, Plain] = {}
     if graph.name != context.made.id:
         stated["name"] = graph.name
-    if graph.constants:
-        stated["constants"] = [value.name for value in graph.constants]
+    names = [value.name for value in graph.constants if not (value.meta or {}).get(MADE)]
+    if names:
+        stated["constants"] = names
     if isinstance(notes, Message):
         stated["notes"] = plain_message(notes, pack)
     context.made.metadata[METADATA] = stated
@@ -134,7 +136,7 @@ def _written(
 
 def _used_once(graph: Graph) -> set[Value]:
     """Constants that one operator uses, and nobody else: they become its parameters."""
-    uses = Counter(value for node in graph.nodes for value in set(node.inputs) if value is not None)
+    uses = Counter(value for node in graph.nodes for value in used_by(node))
     kept = {*graph.inputs, *graph.outputs}
     return {value for value in graph.constants if uses[value] == 1 and value not in kept}
 
