@@ -11,11 +11,16 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ...passes.errors import InvalidModel
+from ...passes.errors import InvalidModel, Unsupported
+from ...passes.infer import words
 
 MODULES = ("numpy", "math")
-BUILTINS = frozenset(["abs", "all", "any", "bool", "float", "int", "len", "max", "min", "pow", "round", "sum"])
-"""Python's own functions that mean something on numbers and arrays."""
+BUILTINS = words("abs all any bool float int len max min pow round sum")
+MEMBERS = frozenset(("T", "ndim", "shape", "size"))
+"""What may stand behind the dot of an array, called or not."""
+ARRAY = "array"
+"""The module of a `Call` that is a method of its first argument, or a member of it."""
+_HARMLESS = words("complex divmod enumerate filter list map range reversed set sorted str tuple zip")
 
 MOST_CHARACTERS = 100_000
 MOST_DIGITS = 4300
@@ -116,7 +121,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of a module's function, or of a builtin (`module` is "")."""
+    """A call of a module's function, of a builtin (`module` is "") or of a method (`module` is `ARRAY`)."""
 
     module: str
     name: str
@@ -175,6 +180,7 @@ def parse(text: str, where: str) -> Expression:
 
     Raises:
         InvalidModel: it is none, or has something in it that none may have; nothing of it was evaluated.
+        Unsupported: it calls a function of Python's that makes no number.
     """
     shown = repr(text if len(text) <= 60 else text[:57] + "...")
     if len(text) > MOST_CHARACTERS:
@@ -230,7 +236,7 @@ class _Reading:
             case ast.List() | ast.Tuple():
                 return Row(tuple(self.read(item) for item in node.elts), isinstance(node, ast.Tuple))
             case ast.Attribute():
-                return Attribute(*self._member(node))
+                return self._attribute(node)
             case ast.Call():
                 return self._call(node)
         raise self.refuse(_FORBIDDEN.get(type(node), type(node).__name__))
@@ -284,28 +290,43 @@ class _Reading:
         bounds = [None if bound is None else self.read(bound) for bound in (node.lower, node.upper, node.step)]
         return Slice(*bounds)
 
-    def _member(self, node: ast.Attribute) -> tuple[str, str]:
-        """The module and the name of `numpy.pi`, `numpy.linalg.norm`."""
+    def _member(self, node: ast.Attribute) -> tuple[str, str] | None:
+        """The module and the name of `numpy.pi`, `numpy.linalg.norm`; None where that isn't something of a module."""
         names = [node.attr]
         inner = node.value
         while isinstance(inner, ast.Attribute) and len(names) < 3:
             names.append(inner.attr)
             inner = inner.value
-        if not isinstance(inner, ast.Name) or inner.id not in MODULES or len(names) > 2:
-            raise self.refuse(f"the attribute {node.attr!r:.40} of something else than numpy and math")
         if any(name.startswith("_") for name in names):
             raise self.refuse(f"the attribute {node.attr!r:.40}")
+        if not isinstance(inner, ast.Name) or inner.id not in MODULES or len(names) > 2:
+            return None
         return inner.id, ".".join(reversed(names))
 
+    def _attribute(self, node: ast.Attribute) -> Expression:
+        found = self._member(node)
+        if found is not None:
+            return Attribute(*found)
+        if node.attr not in MEMBERS:
+            raise self.refuse(f"the attribute {node.attr!r:.40}")
+        return Call(ARRAY, node.attr, (self.read(node.value),), ())
+
     def _call(self, node: ast.Call) -> Expression:
+        first: tuple[Expression, ...] = ()
         if isinstance(node.func, ast.Attribute):
-            module, name = self._member(node.func)
+            module, name = self._member(node.func) or (ARRAY, node.func.attr)
+            if module == ARRAY and name not in METHODS:
+                raise self.refuse(f"the method {name!r:.40}")
+            if module == ARRAY:
+                first = (self.read(node.func.value),)
         elif isinstance(node.func, ast.Name) and node.func.id in BUILTINS:
             module, name = "", node.func.id
+        elif isinstance(node.func, ast.Name) and node.func.id in _HARMLESS:
+            raise Unsupported(self.where, f"Python's function {node.func.id!r}")
         else:
             what = f"of {node.func.id!r:.40}" if isinstance(node.func, ast.Name) else "of something else than a name"
             raise self.refuse(f"a call {what}")
-        arguments = tuple(self.read(argument) for argument in node.args)
+        arguments = (*first, *(self.read(argument) for argument in node.args))
         keywords: list[tuple[str, Expression]] = []
         for keyword in node.keywords:
             if keyword.arg is None:

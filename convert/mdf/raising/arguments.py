@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ....passes.errors import InvalidModel, Unsupported
@@ -28,6 +29,25 @@ class Call:
     op: Builder
     where: str
     safe: bool = False
+
+    def bound(self, function: Callable[..., Item], items: Sequence[Item], keywords: Mapping[str, Item]) -> Item:
+        """What a function of a table gives.
+
+        Raises:
+            InvalidModel: it takes no such arguments.
+            Unsupported: it takes an argument of this name nowhere but in NumPy.
+        """
+        signature = inspect.signature(function)
+        parameters = signature.parameters.values()
+        if not any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters):
+            odd = next((name for name in keywords if name not in signature.parameters), None)
+            if odd is not None:
+                raise Unsupported(self.where, f"its argument {odd!r:.40}")
+        try:
+            signature.bind(self, *items, **keywords)
+        except TypeError as error:
+            raise InvalidModel(f"{self.where}: {error}") from None
+        return function(self, *items, **keywords)
 
     def operand(self, item: Item) -> Number:
         """What a universal function takes: Python numbers stay weak."""
@@ -92,6 +112,12 @@ class Call:
         if len(set(axes)) < len(axes):
             raise InvalidModel(f"{self.where}: an axis twice")
         return axes
+
+    def reduced_axes(self, item: Item, rank: int) -> tuple[int, ...]:
+        """Axes of a reduction, for which one number has an axis 0 as well."""
+        if not rank and item is not None and self.integers(item) in ((0,), (-1,)):
+            return ()
+        return self.axes(item, rank)
 
     def flag(self, item: Item) -> bool:
         """Yes or no; no where it is left out."""

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import inspect
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from ....passes.errors import InvalidModel, Unsupported
+from ....passes.infer import words
 from ....passes.rewrite import Builder
 from ....passes.types import DType
+from ..expressions import ARRAY
 from .arguments import Call
 from .making import MAKERS
+from .methods import methods
 from .numbers import Item, applied, constant, converted, scalar
 from .numpy_calls import NUMPY_CALLS
 from .python_calls import MATH, MATH_CONSTANTS, NUMPY_CONSTANTS, PYTHON, Function
@@ -52,7 +55,21 @@ NUMPY: dict[str, Function] = {
     **MAKERS,
     **NUMPY_CALLS,
 }
-_TABLES: Mapping[str, Mapping[str, Function]] = {"": PYTHON, "math": MATH, "numpy": NUMPY}
+_TABLES: Mapping[str, Mapping[str, Function]] = {
+    "": PYTHON,
+    "math": MATH,
+    "numpy": NUMPY,
+    ARRAY: methods(NUMPY),
+}
+_REACHING = words(
+    "apply_along_axis apply_over_axes array2string array_repr array_str base_repr binary_repr copyto einsum_path "
+    "errstate fill_diagonal format_float_positional format_float_scientific from_dlpack frombuffer fromfile "
+    "fromfunction fromiter frompyfunc fromregex fromstring genfromtxt get_include get_printoptions getbufsize geterr "
+    "geterrcall info load loadtxt mask_indices may_share_memory piecewise place printoptions put putmask save savetxt "
+    "savez savez_compressed set_printoptions setbufsize seterr seterrcall shares_memory show_config show_runtime test "
+    "vectorize"
+)
+"""Functions of NumPy that do something else than compute: files, settings, texts, calls of other functions."""
 
 
 def attribute(op: Builder, module: str, name: str, where: str) -> Item:
@@ -89,16 +106,24 @@ def call(one: Call, module: str, name: str, arguments: Sequence[Item], keywords:
     if function is None:
         raise _unknown(module, name, one.where)
     one = replace(one, where=f"{one.where}, {spelled}")
-    signature = inspect.signature(function)
-    odd = next((keyword for keyword in keywords if keyword not in signature.parameters), None)
-    if odd is not None:
-        raise Unsupported(one.where, f"its argument {odd!r:.40}")
-    try:
-        signature.bind(one, *arguments, **keywords)
-    except TypeError as error:
-        raise InvalidModel(f"{one.where}: {error}") from None
-    return function(one, *arguments, **keywords)
+    return one.bound(function, arguments, keywords)
 
 
 def _unknown(module: str, name: str, where: str) -> InvalidModel | Unsupported:
-    return InvalidModel(f"{where}: {module}.{name:.40} is unknown")
+    """Why there is no such name: NumPy may have it all the same, for numbers."""
+    spelled = f"{module}.{name:.60}"
+    if module == "numpy" and name.startswith("random."):
+        return Unsupported(where, f"{spelled} gives something random")
+    if _is_numeric(module, name):
+        return Unsupported(where, f"the function {spelled}")
+    return InvalidModel(f"{where}: {spelled} is unknown, or nothing for an expression")
+
+
+def _is_numeric(module: str, name: str) -> bool:
+    if module == "math":
+        return callable(vars(math).get(name))
+    inner, _, name = name.rpartition(".")
+    if inner in ("fft", "linalg"):
+        return name in getattr(np, inner).__all__
+    found = vars(np).get(name) if not inner and name in np.__all__ else None
+    return callable(found) and not isinstance(found, type) and name not in _REACHING

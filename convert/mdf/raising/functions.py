@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ....passes.errors import InvalidModel, Unsupported
+from ....passes.infer import words
 from ....passes.rewrite import Builder
 from ..expressions import names as expression_names
 from ..expressions import parse
@@ -31,21 +32,10 @@ STANDARD = {
 }
 """MDF's standard functions: an expression over the names of their arguments."""
 
-_ELSEWHERE = frozenset(
-    (
-        "change_goal",
-        "check_termination",
-        "chunk_to_string",
-        "conflict_resolution_function",
-        "drift_diffusion_integrator",
-        "match_production",
-        "pattern_matching_function",
-        "pattern_to_string",
-        "retrieve_chunk",
-        "update_buffer",
-        "update_goal",
-        "update_retrieval",
-    )
+_ELSEWHERE = words(
+    "change_goal check_termination chunk_to_string conflict_resolution_function drift_diffusion_integrator "
+    "match_production pattern_matching_function pattern_to_string retrieve_chunk update_buffer update_goal "
+    "update_retrieval"
 )
 """MDF's functions of ACT-R, which work on dictionaries, and its integrator, which draws at random."""
 

@@ -15,7 +15,7 @@ from onnx.defs import OpSchema
 from ....passes.conform import problem
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
-from ....passes.infer import contradiction, infer_node
+from ....passes.infer import contradiction, infer_node, words
 from ....passes.opset import adapt_node
 from ....passes.opset.allowed import check
 from ....passes.rewrite import Builder
@@ -29,9 +29,7 @@ Given = Number | tuple[Number, ...]
 PREFIX = "onnx::"
 OPSET = 15
 """The opset of MDF's engine."""
-_DRAWING = frozenset(
-    ("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
-)
+_DRAWING = words("Bernoulli Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike")
 _REGIONS = frozenset(("If", "Loop", "Scan", "SequenceMap"))
 _SCALARS = {"Clip": (1, 2), "CumSum": (1,), "Dropout": (1, 2), "Pad": (2,), "Range": (0, 1, 2), "Trilu": (1,)}
 """Inputs that ONNX wants without axes, and ONNX Runtime takes with one of size 1 as well."""

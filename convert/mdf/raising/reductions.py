@@ -29,7 +29,7 @@ def _summed(function: Callable[..., Any], op_type: str) -> Function:
         """In the type that NumPy sums in: small integers and booleans as int64."""
         x = call.array(a)
         wide = call.dtype(dtype) or supported(function(np.zeros(1, x.dtype.numpy)).dtype, call.where)
-        axes, keep = call.axes(axis, x.rank), call.flag(keepdims)
+        axes, keep = call.reduced_axes(axis, x.rank), call.flag(keepdims)
         return reduced(call, op_type, cast(call.op, x, wide, call.where), axes, keep)
 
     return total
@@ -39,7 +39,7 @@ def _extreme(op_type: str) -> Function:
     def extreme(call: Call, a: Item, axis: Item = None, *, keepdims: Item = None) -> Item:
         """The largest (smallest) one; NaN where there is one. Booleans as numbers."""
         x = call.array(a)
-        axes = call.axes(axis, x.rank)
+        axes = call.reduced_axes(axis, x.rank)
         _check_some(call, x, axes)
         if x.dtype is not DType.BOOL:
             return reduced(call, op_type, x.value, axes, call.flag(keepdims))
@@ -61,8 +61,8 @@ def _place(op_type: str) -> Function:
         """Where the first one stands."""
         x, keep = call.array(a), call.flag(keepdims)
         value = cast(call.op, x, DType.INT64, call.where) if x.dtype is DType.BOOL else x.value
-        if axis is None:
-            value, along = reshaped(call.op, value, (x.size,)), 0
+        if axis is None or not x.rank:
+            value, along = reshaped(call.op, value, (x.size,)), call.axis(axis, 1) if axis is not None else 0
         else:
             along = call.axis(axis, x.rank)
         _check_some(call, Number(value), [along])
@@ -143,7 +143,7 @@ def all_(call: Call, a: Item, axis: Item = None, *, keepdims: Item = None) -> It
     """True of nothing."""
     x = converted(call.op, call.array(a), DType.BOOL, call.where)
     counted = cast(call.op, x, DType.INT64, call.where)
-    product = reduced(call, "ReduceProd", counted, call.axes(axis, x.rank), call.flag(keepdims))
+    product = reduced(call, "ReduceProd", counted, call.reduced_axes(axis, x.rank), call.flag(keepdims))
     return converted(call.op, product, DType.BOOL, call.where)
 
 
@@ -168,8 +168,8 @@ def _running(function: Callable[..., Any], op_type: str) -> Function:
         x = call.array(a)
         wide = call.dtype(dtype) or supported(function(np.zeros(1, x.dtype.numpy)).dtype, call.where)
         value = cast(call.op, x, wide, call.where)
-        if axis is None:
-            value, along = reshaped(call.op, value, (x.size,)), 0
+        if axis is None or not x.rank:
+            value, along = reshaped(call.op, value, (x.size,)), call.axis(axis, 1) if axis is not None else 0
         else:
             along = call.axis(axis, x.rank)
         return Number(call.op.call(op_type, value, call.op.const(along)))
