@@ -16,7 +16,12 @@ from ...passes.infer import words
 
 MODULES = ("numpy", "math")
 BUILTINS = words("abs all any bool float int len max min pow round sum")
-MEMBERS = frozenset(("T", "ndim", "shape", "size"))
+"""Python's own functions that mean something on numbers and arrays."""
+METHODS = words(
+    "all any argmax argmin astype clip copy cumprod cumsum diagonal dot flatten item max mean min prod ravel repeat "
+    "reshape round squeeze std sum swapaxes take trace transpose var"
+)
+MEMBERS = words("T ndim shape size")
 """What may stand behind the dot of an array, called or not."""
 ARRAY = "array"
 """The module of a `Call` that is a method of its first argument, or a member of it."""
