@@ -66,14 +66,14 @@ def swish(x: Array, alpha: float) -> Array:
     return x * sigmoid(alpha * x)
 
 
-_STEP = 1 / 32
+ERF_STEP = 1 / 32
 _TERMS = 9
 
 
 @lru_cache(maxsize=1)
-def _erf_table() -> tuple[Array, Array]:
+def erf_table() -> tuple[Array, Array]:
     """erf and its Taylor coefficients (by Hermite's recurrence) at the multiples of the step up to 6."""
-    nodes = np.arange(0, 6 + _STEP, _STEP)
+    nodes = np.arange(0, 6 + ERF_STEP, ERF_STEP)
     values = np.array([math.erf(node) for node in nodes])
     hermite = [np.ones_like(nodes), 2 * nodes]
     for k in range(1, _TERMS):
@@ -85,10 +85,10 @@ def _erf_table() -> tuple[Array, Array]:
 
 def erf(x: Array) -> Array:
     """The error function to about two units in the last place of float64: a Taylor series around the nearest node."""
-    values, rows = _erf_table()
+    values, rows = erf_table()
     magnitude = np.minimum(np.abs(x.astype(np.float64)), 6.0)
-    index = np.where(np.isnan(magnitude), 0, np.rint(magnitude / _STEP)).astype(np.int64)
-    h = magnitude - index * _STEP
+    index = np.where(np.isnan(magnitude), 0, np.rint(magnitude / ERF_STEP)).astype(np.int64)
+    h = magnitude - index * ERF_STEP
     series = np.zeros_like(h)
     for row in rows[::-1]:
         series = series * h + row[index]

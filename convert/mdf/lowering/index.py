@@ -7,9 +7,10 @@ import math
 from ....passes.demands import axis_of, dtype_of, flag, given, rank_of, size_of_axis
 from ....passes.errors import Unsupported
 from ....passes.graph import Node
+from ....passes.known import known_array
 from ....passes.types import DType
 from .elementwise import needed, present
-from .reduce import keyed, known_ints
+from .reduce import keyed
 from .shape import taken
 from .terms import Expression, Operands, Term, cast, number, sizes
 
@@ -56,31 +57,36 @@ def _gathered_tuples(node: Node, operands: Operands) -> str:
 
 
 def _one_hot(node: Node, operands: Operands) -> str:
-    indices, _, values = present(operands)
-    depth = known_ints(node, 1, "depth")
-    if not depth:
-        raise Unsupported(node, "it has no depth")
-    size, axis, rank = depth[0], _axis(node, -1, 1), rank_of(node, given(node))
+    indices, values = needed(operands, 0), needed(operands, 2)
+    axis, rank = _axis(node, -1, 1), rank_of(node, given(node))
+    size = _count(node, operands)
     chosen = Term(cast(DType.INT64, indices.text, node))
-    places = sizes([size if place == axis else 1 for place in range(rank + 1)])
+    places = sizes([-1 if place == axis else 1 for place in range(rank + 1)])
     classes = f"numpy.reshape(numpy.arange({size}), {places})"
     positive = f"numpy.where({chosen} < 0, {chosen} + {size}, {chosen:a})"
     hot = f"numpy.expand_dims({positive}, {axis}) == {classes}"
     return f"numpy.where({hot}, {taken(values.text, '1', 0)}, {taken(values.text, '0', 0)})"
 
 
+def _count(node: Node, operands: Operands) -> str:
+    """A number of elements, input 1."""
+    known = known_array(given(node, 1))
+    if known is not None:
+        return str(int(known.reshape(-1)[0]))
+    return f"numpy.reshape(numpy.int64({needed(operands, 1):a}), ())"
+
+
 def _top(node: Node, operands: Operands) -> list[str]:
     """The largest (smallest) along an axis, in order, equal ones by index."""
     x, axis = needed(operands, 0), _axis(node, -1)
-    length, found = size_of_axis(given(node), axis), known_ints(node, 1, "k")
-    if length is None or not found:
-        raise Unsupported(node, f"the size of axis {axis} isn't known before the model runs")
+    length = size_of_axis(given(node), axis)
+    last = f"numpy.size({x:a}, {axis}) - 1" if length is None else str(length - 1)
     if flag(node, "largest", 1):
         ranked = f"numpy.argsort(numpy.flip({x:a}, {axis}), {axis}, kind='stable')"
-        order = f"{length - 1} - numpy.flip({ranked}, {axis})"
+        order = f"{last} - numpy.flip({ranked}, {axis})"
     else:
         order = f"numpy.argsort({x:a}, {axis}, kind='stable')"
-    indices = taken(order, f"numpy.arange({found[0]})", axis)
+    indices = taken(order, f"numpy.arange({_count(node, operands)})", axis)
     return [f"numpy.take_along_axis({x:a}, {indices}, {axis})", indices]
 
 

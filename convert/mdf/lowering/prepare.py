@@ -16,11 +16,11 @@ from ....passes.demands import required
 from ....passes.errors import Unsupported
 from ....passes.graph import Graph, Node, Value
 from ....passes.hub import HUB
-from ....passes.infer import constant_node_data, infer, widen
+from ....passes.infer import constant_node_data, infer, small_constant, widen
 from ....passes.known import known_array
 from ....passes.loop import DOMAIN, Captured, Carried, Loop, Slot, Stacked
 from ....passes.pipeline import Pipeline
-from ....passes.rewrite import Builder, Rewriter, view
+from ....passes.rewrite import Builder, Rewriter, Rules, combine, view
 from ....passes.structure.branches import settle_branches
 from ....passes.structure.containers import plain_containers
 from ....passes.structure.recurrent import ExpandRecurrent
@@ -31,7 +31,7 @@ from ....passes.structure.unroll import unrolled
 from ....passes.tensor import TensorData
 from ... import folding
 from ...bodies import put_in, stand_in
-from . import scatter
+from . import compose, scatter, windows
 from .loops import empty_stack, passes_of
 from .scope import EXPRESSIONS, SELECT, expressed
 from .terms import Term, tensor_of, type_name
@@ -44,6 +44,9 @@ _TOTAL = frozenset(
     [name for name in EXPRESSIONS if name not in ("Compress", "GatherElements", "GatherND", "Gather", "Pow", "Range")]
 )
 """Operators that give something for any values of inputs of the right types and shapes."""
+
+
+_COMPOSED: Rules = combine(compose.RULES, scatter.RULES, windows.RULES)
 
 
 class _Nested(Unsupported):
@@ -138,13 +141,17 @@ def _plain(op: Builder, node: Node) -> Sequence[Value]:
 
 def _composed(op: Builder, node: Node, refusal: Unsupported) -> Sequence[Value]:
     """What stands for an operator that has no expression."""
-    if node.op in scatter.RULES:
+    rules = _COMPOSED.get(node.op)
+    if rules:
         part = Graph(HUB.name, node.op_type)
         inner = Builder(Rewriter(HUB, {}), part)
         twins = [None if value is None else inner.input(value.name, value.type) for value in node.inputs]
-        found = scatter.RULES[node.op][0](inner, view(node, twins))
-        assert isinstance(found, Value)
-        part.outputs = [found]
+        for twin, value in zip(twins, node.inputs, strict=True):
+            if twin is not None and value is not None:
+                twin.data = small_constant(value)
+        found = rules[0](inner, view(node, twins))
+        assert found is not None
+        part.outputs = [value for value in ([found] if isinstance(found, Value) else found) if value.name]
         return put_in(op, node, part)
     try:
         return put_in(op, node, stand_in(node, op.rewriter.context.notes, "MDF", {}))

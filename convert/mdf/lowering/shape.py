@@ -228,8 +228,10 @@ def _expanded(node: Node, operands: Operands) -> str:
 
 
 def _tiled(node: Node, operands: Operands) -> str:
-    counts = known_ints(node, 1, "repeats") or []
-    return f"numpy.tile({needed(operands, 0):a}, {sizes(counts)})" if counts else needed(operands, 0).text
+    x, known = needed(operands, 0), known_array(given(node, 1))
+    if known is None:
+        return f"numpy.tile({x:a}, {needed(operands, 1):a})"
+    return f"numpy.tile({x:a}, {sizes(known.tolist())})" if known.size else x.text
 
 
 def _shape(node: Node, operands: Operands) -> str:
@@ -273,8 +275,9 @@ def _to_depth(node: Node, operands: Operands) -> str:
 
 
 def _triangle(node: Node, operands: Operands) -> str:
-    diagonal = (known_ints(node, 1, "diagonal") or [0])[0]
-    return f"numpy.{'triu' if flag(node, 'upper', 1) else 'tril'}({needed(operands, 0):a}, {diagonal})"
+    diagonal = operands[1] if len(operands) > 1 else None
+    k = "0" if diagonal is None else diagonal.weak or f"numpy.reshape({diagonal:a}, ())"
+    return f"numpy.{'triu' if flag(node, 'upper', 1) else 'tril'}({needed(operands, 0):a}, {k})"
 
 
 def _turned(node: Node, operands: Operands) -> str:
