@@ -8,22 +8,25 @@ formal outputs, and for one only of variadic ones.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
 import onnx.defs
 from onnx.defs import OpSchema
 
-from ....passes.graph import Node
+from ....passes.graph import Node, Value
 from ....passes.schemas import schema, since_version
 from ....passes.tensor import TensorData
-from ....passes.types import DType
+from ....passes.types import DType, TensorType, Type
 from ..model import Plain
 from .prepare import OPSET
 
 _OPTION = OpSchema.FormalParameterOption
 HIDDEN = "onnx_"
 """Ports and parameters with this in their id are no arguments by themselves."""
+
+Types = Mapping[Value, Type | None]
 
 _CONTROL = {"Loop": 1, "If": 1, "Scan": 9}
 """Operators that the engine doesn't have, and the first version that means the same as opset 15's."""
@@ -53,11 +56,12 @@ class Form:
     added: dict[str, Plain] = field(default_factory=dict)
 
 
-def form_of(node: Node, is_call: bool) -> Form:
+def form_of(node: Node, is_call: bool, types: Types) -> Form:
     """How a node is written.
 
     Args:
         is_call: it calls a function of the model.
+        types: of values, where more is known than they say.
     """
     found = None if is_call else schema(node.domain, node.op_type, node.version)
     form = Form(_function(node, is_call), _arguments(node, found))
@@ -67,7 +71,7 @@ def form_of(node: Node, is_call: bool) -> Form:
     form.avoided = frozenset([*found.attributes, *(formal.name for formal in found.inputs)])
     if found.inputs and found.inputs[0].option == _OPTION.Variadic:
         form.prefix = HIDDEN
-    added = _added(node)
+    added = _added(node, types)
     if added is None:
         form.function = _versioned(node)
     else:
@@ -120,10 +124,8 @@ def _is_indexed(node: Node, found: OpSchema) -> bool:
 
 # what the engine must be given besides -----------------------------------------------------------
 
-_EMPTY = "numpy.zeros(0)"
 _FILLERS: dict[tuple[str, str], Plain] = {
-    ("Resize", "roi"): _EMPTY,
-    ("Resize", "scales"): _EMPTY,
+    ("Resize", "roi"): "numpy.zeros(0)",
     ("Dropout", "ratio"): "numpy.array(0.5)",
     ("NonMaxSuppression", "max_output_boxes_per_class"): "numpy.array([0])",
     ("NonMaxSuppression", "iou_threshold"): "numpy.array([0.0])",
@@ -131,36 +133,52 @@ _FILLERS: dict[tuple[str, str], Plain] = {
 """What says the same as an input that is left out."""
 
 
-def _added(node: Node) -> dict[str, Plain] | None:
+def _added(node: Node, types: Types) -> dict[str, Plain] | None:
     """Arguments that the engine needs; None where nothing makes it compute the same."""
-    if len(node.outputs) > 1 and node.op_type == "Split":
-        return None
+    if (len(node.outputs) > 1 and node.op_type == "Split") or (node.op_type == "Resize" and node.input(3) is not None):
+        return None  # one output is all that it asks for; it says scales and sizes, or neither
     if node.op_type == "BatchNormalization":
         return {} if "training_mode" in node.attributes else {"training_mode": 0}
     found = schema("", node.op_type, node.version)
     added: dict[str, Plain] = {}
     for index, value in enumerate(node.inputs):
-        if value is None and found is not None and index < len(found.inputs):
-            name = found.inputs[index].name
-            filler = _lowest(node) if (node.op_type, name) == ("Clip", "min") else _FILLERS.get((node.op_type, name))
-            if filler is None and any(other is not None for other in node.inputs[index:]):
-                return None
-            if filler is not None:
-                added[name] = filler
+        if value is not None or found is None or index >= len(found.inputs):
+            continue
+        name = found.inputs[index].name
+        make = _MADE_FILLERS.get((node.op_type, name))
+        filler = _FILLERS.get((node.op_type, name)) if make is None else make(node, types)
+        if filler is not None:
+            added[name] = filler
+        elif any(other is not None for other in node.inputs[index:]):
+            return None
     return added
 
 
-def _lowest(node: Node) -> Plain:
+def _tensor(value: Value | None, types: Types) -> TensorType:
+    found = None if value is None else types.get(value, value.type)
+    return found if isinstance(found, TensorType) else TensorType()
+
+
+def _lowest(node: Node, types: Types) -> Plain:
     """The least number of a node's first input's type; None where that isn't known."""
-    value = node.input(0)
-    dtype = value.tensor.dtype if value is not None else None
-    if dtype is None:
-        return None
-    if dtype.is_float:
+    dtype = _tensor(node.input(0), types).dtype
+    if dtype is not None and dtype.is_float:
         return f"numpy.array(-numpy.inf, '{dtype.value}')"
-    if not dtype.is_integer:
-        return None
-    return f"numpy.array({-(1 << dtype.bits - 1) if dtype.is_signed else 0}, '{dtype.value}')"
+    if dtype is not None and dtype.is_integer:
+        return f"numpy.array({-(1 << dtype.bits - 1) if dtype.is_signed else 0}, '{dtype.value}')"
+    return None
+
+
+def _first_axes(node: Node, types: Types) -> Plain:
+    """As many axes as a Slice has starts; None where that isn't known."""
+    sizes = _tensor(node.input(1), types).static_shape
+    return f"numpy.arange({sizes[0]})" if sizes is not None and len(sizes) == 1 else None
+
+
+_MADE_FILLERS: dict[tuple[str, str], Callable[[Node, Types], Plain]] = {
+    ("Clip", "min"): _lowest,
+    ("Slice", "axes"): _first_axes,
+}
 
 
 def expression(id: str, data: TensorData) -> str:

@@ -15,7 +15,7 @@ from .. import model as mdf
 from ..model import Plain
 from .arrays import Metadata, plain_array
 from .attributes import plain_attribute
-from .engine_form import Form, attribute_argument, expression, form_of
+from .engine_form import Form, Types, attribute_argument, expression, form_of
 from .messages import Pack, plain_message
 from .names import Ids, identifier
 from .prepare import MADE, OPSET, ORIGIN, Origin, same_attribute
@@ -37,6 +37,7 @@ class Context:
         opsets: the imports of the model, or of the function that the graph belongs to.
         calls: (domain, name) of the model's own functions.
         subgraph: writes a region.
+        types: of values, where more is known than they say.
         places: node and output port of each value.
     """
 
@@ -44,6 +45,7 @@ class Context:
     opsets: Mapping[str, int]
     calls: Set[tuple[str, str]]
     subgraph: Callable[[Graph], Plain]
+    types: Types = field(default_factory=dict)
     made: mdf.Graph = field(default_factory=lambda: mdf.Graph("main"))
     places: dict[Value, tuple[str, str]] = field(default_factory=dict)
     ids: Ids = field(default_factory=Ids)
@@ -143,7 +145,7 @@ def used_by(node: Node) -> list[Value]:
 
 def add_operator(context: Context, node: Node, name: str) -> None:
     """An operator, called `name`. Constants that have no place of their own become its parameters."""
-    form = form_of(node, node.op in context.calls)
+    form = form_of(node, node.op in context.calls, context.types)
     made, ids = mdf.Node(name), Ids()
     shown = dict(_attributes(context, made, ids, form, node))
     held = list(made.parameters)
@@ -171,7 +173,8 @@ def _attributes(context: Context, made: mdf.Node, ids: Ids, form: Form, node: No
     """A parameter for each attribute and subgraph; yields argument and expression of those that the function has."""
     for key, value, only in _with_origin(node):
         beside = only == MODEL  # which the engine must not take for an argument
-        id = ids.take(form.prefix + key if beside else key, "attribute", form.avoided if beside else ())
+        free = () if not beside and attribute_argument(node, key, key)[0] == key else form.avoided
+        id = ids.take(form.prefix + key if beside else key, "attribute", free)
         plain, told = plain_attribute(key, value, node, context.pack)
         told = _attribute_metadata(key, id, {**told, "only": only})
         made.parameters.append(mdf.Parameter(id, plain, metadata=_ours(told)))

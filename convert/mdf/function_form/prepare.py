@@ -21,6 +21,7 @@ from ....passes.opset.walk import Walk
 from ....passes.protos import attribute_to_proto
 from ....passes.schemas import since_version
 from ....passes.tensor import TensorData
+from ....passes.types import Type
 from ...onnx.opset import change_opset
 
 OPSET = 15
@@ -31,6 +32,9 @@ ORIGIN = "mdf.origin"
 
 MADE = "mdf.made"
 """Key in the `meta` of a constant that the model doesn't have."""
+
+TYPES = "mdf.types"
+"""Key in the `meta` of a graph: the types that inference finds, by value."""
 
 _MOST_KNOWN = 1024
 
@@ -68,7 +72,10 @@ def prepared(graph: Graph, opset: int | None = None) -> Graph:
         infer(typed)
         walk = Walk({"": OPSET})
         for inner, known in zip(list(made.graphs()), list(typed.graphs()), strict=True):
+            types = inner.meta[TYPES] = dict[Value, Type | None]()
             for node, twin in zip(inner.nodes, known.nodes, strict=True):
+                for value, told in zip(node.outputs, twin.outputs, strict=True):
+                    types[value] = told.type
                 if not node.domain and not node.regions and node.op not in calls:
                     _bring(inner, node, twin, walk)
     return made

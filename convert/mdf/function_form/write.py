@@ -45,7 +45,7 @@ from ..structure import tree_from_model
 from .messages import Pack, base64, plain_message
 from .names import Ids
 from .nodes import METADATA, Context, add_constant, add_input, add_operator, place_outputs, used_by
-from .prepare import MADE, OPSET
+from .prepare import MADE, OPSET, TYPES
 
 FORM = "function"
 DEFAULT_DOMAIN = "ai.onnx"
@@ -107,7 +107,9 @@ def _written(
     graph: Graph, otherwise: str, opsets: Mapping[str, int], calls: Set[tuple[str, str]], pack: Pack
 ) -> tuple[mdf.Graph, dict[str, Plain]]:
     """A graph, called `otherwise` if it has no name, and what it takes in and hands out."""
-    context = Context(pack, opsets, calls, lambda region: _nested(region, opsets, calls, pack))
+    context = Context(
+        pack, opsets, calls, lambda region: _nested(region, opsets, calls, pack), graph.meta.get(TYPES, {})
+    )
     context.made.id = Ids().take(graph.name, otherwise)
     for value in graph.inputs:
         add_input(context, value)
