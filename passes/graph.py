@@ -29,6 +29,10 @@ NOTES = "notes"
 """Key in the `meta` of a graph: what the report should say of how it came to be, a list of texts."""
 
 
+DEFAULT = "default"
+"""Key in the `meta` of an input that is no constant: what it is where nobody feeds it, a TensorData."""
+
+
 class Value:
     """One value: an input, a constant (`data`), or an output of `producer`.
 

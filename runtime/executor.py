@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..passes.errors import InvalidModel
-from ..passes.graph import Graph, Node, Value
+from ..passes.graph import DEFAULT, Graph, Node, Value
 from ..passes.types import DType, Interval, OptionalType, SequenceType, TensorType, Type
 from .kernels.base import ExecutionError
 from .loops import Compiled, Compiler, LoopCall, if_call
@@ -82,8 +82,8 @@ class Executor:
         for value in self.graph.inputs:
             if value.name in inputs:
                 arguments.append(_checked(value, inputs[value.name]))
-            elif value.data is not None:
-                arguments.append(value.data.numpy())
+            elif (data := value.data or (value.meta or {}).get(DEFAULT)) is not None:
+                arguments.append(data.numpy())
             else:
                 raise InvalidModel(f"input {value.name!r} ({value.type}) is missing")
         return arguments

@@ -1,7 +1,8 @@
 """Three leaky accumulators that compete until one of them is sure, as a native MDF model (Usher and McClelland, 2001).
 
 The evidence comes in once and is held; each pass adds it to the accumulators, which leak and inhibit one another and
-never fall below zero; the graph terminates when the highest reaches the threshold. So the loop is a ConditionSet.
+never fall below zero; the graph terminates when the highest reaches the threshold, or after so many passes that it
+never will. So the loop is a ConditionSet.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 from _common import destination
 
-LEAK, INHIBITION, STEP, THRESHOLD = 0.2, 0.4, 0.1, 1.0
+LEAK, INHIBITION, STEP, THRESHOLD, PATIENCE = 0.2, 0.4, 0.1, 1.0, 200
 
 
 def model() -> dict[str, Any]:
@@ -41,6 +42,9 @@ def model() -> dict[str, Any]:
             "decided_after": {"value": "passes"},
         },
     }
+    sure = {"dependency": "accumulators", "parameter": "highest", "threshold": THRESHOLD, "comparator": ">="}
+    decided = {"type": "Threshold", "kwargs": sure}
+    given_up = {"type": "AfterNPasses", "kwargs": {"n": PATIENCE}}
     graph = {
         "nodes": {"stimulus": evidence, "accumulators": accumulators},
         "edges": {
@@ -52,17 +56,7 @@ def model() -> dict[str, Any]:
             }
         },
         "conditions": {
-            "termination": {
-                "environment_state_update": {
-                    "type": "Threshold",
-                    "kwargs": {
-                        "dependency": "accumulators",
-                        "parameter": "highest",
-                        "threshold": THRESHOLD,
-                        "comparator": ">=",
-                    },
-                }
-            }
+            "termination": {"environment_state_update": {"type": "Any", "kwargs": {"args": [decided, given_up]}}}
         },
     }
     content = {

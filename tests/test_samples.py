@@ -175,7 +175,7 @@ def lstm(weights: Arrays, sequence: np.ndarray, initial_h: np.ndarray, initial_c
 def accumulators(weights: Arrays, evidence: np.ndarray) -> Arrays:
     """One accumulator after the other, in Python's numbers."""
     activity, passes = [0.0] * len(evidence), 0
-    while max(activity) < 1:
+    while max(activity) < 1 and passes < 200:
         total = sum(activity)
         activity = [
             max(a + 0.1 * (e - 0.2 * a - 0.4 * (total - a)), 0.0) for a, e in zip(activity, evidence, strict=True)
@@ -262,7 +262,10 @@ TABLE = [
     Sample(
         "leaky_accumulators.json",
         accumulators,
-        [{"evidence": np.array(values)} for values in ([1.0, 0.9, 0.8], [0.5, 2.0, 1.9], [0.0, 20.0, -3.0])],
+        [
+            {"evidence": np.array(values)}
+            for values in ([1.0, 0.9, 0.8], [0.5, 2.0, 1.9], [0.0, 20.0, -3.0], [0.1, 0.1, 0.0])
+        ],
         openvino=False,
     ),
 ]

@@ -47,6 +47,9 @@ def as_graph(model: mdf.Model) -> Graph:
     for one in known.inputs:
         value = graph.add_input(one.name, TensorType(DType(one.type), one.shape))
         fed.update(dict.fromkeys(one.ports, value))
+    for name, dtype in ((known.steps, DType.INT64), (known.time_increment, DType.FLOAT64)):
+        if name is not None:
+            graph.add_input(name, TensorType(dtype, ()))
     states = {(one.node, one.id) for one in known.outputs if one.kind == "parameter"}
     arriving: dict[str, list[tuple[str, str]]] = {node.id: [] for node in inner.nodes}
     for edge in inner.edges:

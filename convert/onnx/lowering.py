@@ -6,7 +6,7 @@ import numpy as np
 from onnx import ModelProto, TensorProto
 
 from ...passes.errors import InvalidModel, Unsupported
-from ...passes.graph import Graph, bulk
+from ...passes.graph import DEFAULT, Graph, bulk
 from ...passes.hub import HUB
 from ...passes.infer import infer
 from ...passes.loop import DOMAIN as CONTROL
@@ -43,6 +43,10 @@ def lower_graph(graph: Graph, opset: int = DEFAULT_OPSET) -> Graph:
         new = Shorten(opset)(graph.copy()).graph
     new = lower_operators(new, opset)
     RemoveDead()(new)  # what adapters began and gave up
+    for value in new.inputs:
+        if value.data is None and value.meta and DEFAULT in value.meta:
+            value.data = value.meta[DEFAULT]
+            new.constants.append(value)
     return finished(new, opset)
 
 

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from ....passes.errors import InvalidModel, Unsupported
-from ....passes.graph import Graph, Value
+from ....passes.graph import DEFAULT, Graph, Value
 from ....passes.hub import HUB
 from ....passes.protos import enum_of
 from ....passes.rewrite import Builder, Names, Rewriter
@@ -36,9 +36,6 @@ from .runs import Runs
 from .schedule import Key
 from .state import State
 from .timetable import timetable
-
-DEFAULT = "default"
-"""Key in the `meta` of a graph's input: what it is where it isn't fed, a TensorData."""
 
 
 def raise_model(model: Model) -> Graph:
