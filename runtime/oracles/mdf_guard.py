@@ -3,8 +3,8 @@
 The engine evaluates a model's texts with Python's `eval`, builtins included, and takes for a text whatever comes to be
 one while it runs: a default value, an item of a list, an edge's weight. So its `eval` is replaced by `evaluate`, which
 looks at every text first: an expression over names and numbers, whose calls are of functions of numpy and math (tables
-below) or of a few builtins. No other attribute can be read and nothing else called, and there are no other builtins.
-What stands in the file is looked at before anything of it runs, too.
+below), methods of arrays or a few builtins. No other attribute can be read and nothing else called, and there are no
+other builtins. What stands in the file is looked at before anything of it runs, too.
 """
 
 from __future__ import annotations
@@ -24,18 +24,19 @@ from .mdf_names import Plain, Tree, as_mapping, objects
 
 _PYTHON = (abs, all, any, bool, float, int, len, max, min, pow, round, sum)
 _BUILTINS = {function.__name__: function for function in _PYTHON}
+_NAMESPACE = {**_BUILTINS, "__import__": __import__}  # NumPy itself asks for it; no expression can, see `_check_tree`
 _CONSTANTS = {"e", "euler_gamma", "inf", "nan", "newaxis", "pi", "tau"}
 _TYPES = re.compile(r"(?:bool|u?int(?:8|16|32|64|p)?|float(?:16|32|64)|complex(?:64|128)|double|single|str)_?")
 _NAMES = """
     all allclose amax amin angle any append arange argmax argmin argsort argwhere around array array_equal array_split
-    asarray atleast_1d atleast_2d atleast_3d average bincount broadcast_to choose clip column_stack compress
-    concatenate convolve copy correlate count_nonzero cov cross cumprod cumsum delete diag diagonal diff digitize
+    asarray astype atleast_1d atleast_2d atleast_3d average bincount broadcast_to choose clip column_stack compress
+    concat concatenate convolve copy correlate count_nonzero cov cross cumprod cumsum delete diag diagonal diff digitize
     dot dsplit dstack einsum expand_dims eye fix flatnonzero flip fliplr flipud full full_like gradient histogram
     hsplit hstack identity imag inner insert interp isclose isin kron linspace logspace max mean median meshgrid
     min moveaxis nan_to_num nanmax nanmean nanmin nanprod nanstd nansum nanvar ndim nonzero ones ones_like outer
-    pad percentile prod ptp quantile ravel real repeat reshape roll rollaxis rot90 round searchsorted select shape
-    sinc size sort split squeeze stack std sum swapaxes take take_along_axis tensordot tile trace transpose tri
-    tril triu unique vander var vdot vsplit vstack where zeros zeros_like
+    pad percentile permute_dims prod ptp quantile ravel real repeat reshape roll rollaxis rot90 round searchsorted
+    select shape sinc size sort split squeeze stack std sum swapaxes take take_along_axis tensordot tile trace
+    transpose tri tril triu unique vander var vdot vsplit vstack where zeros zeros_like
 
     linalg.cholesky linalg.cond linalg.det linalg.eig linalg.eigh linalg.eigvals linalg.eigvalsh linalg.inv
     linalg.lstsq linalg.matrix_power linalg.matrix_rank linalg.norm linalg.pinv linalg.qr linalg.slogdet
@@ -47,6 +48,13 @@ _NAMES = """
     random.standard_normal random.uniform
 """
 _FUNCTIONS = frozenset(_NAMES.split())
+_METHODS = frozenset(
+    """
+    all any argmax argmin argsort astype clip copy cumprod cumsum diagonal dot flatten item max mean min nonzero prod
+    ravel repeat reshape round squeeze std sum swapaxes take trace transpose var
+    """.split()  # noqa: SIM905
+)
+_MEMBERS = frozenset(("T", "dtype", "ndim", "shape", "size"))
 _PLAIN = (
     *(ast.Expression, ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.IfExp, ast.Compare, ast.Subscript, ast.Slice, ast.List),
     *(ast.Tuple, ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop),
@@ -67,7 +75,7 @@ def evaluate(text: Any, names: dict[str, Any]) -> Any:
     """
     if not isinstance(text, str):
         raise SyntaxError(f"{type(text).__name__} is no expression")
-    return eval(_compiled(str(text)), {**names, "__builtins__": _BUILTINS})
+    return eval(_compiled(str(text)), {**names, "__builtins__": _NAMESPACE})
 
 
 def check_texts(graph: Tree) -> None:
@@ -159,13 +167,12 @@ def _check_tree(tree: ast.AST) -> None:
     while stack:
         node = stack.pop()
         if isinstance(node, ast.Call):
-            called = ast.unparse(node.func) if isinstance(node.func, ast.Name | ast.Attribute) else ""
-            if not _may_call(called):
-                raise InvalidModel(f"a call of {_short(called or ast.unparse(node.func))}")
-            stack += [*node.args, *(keyword.value for keyword in node.keywords)]
+            stack += [*_called(node.func), *node.args, *(keyword.value for keyword in node.keywords)]
         elif isinstance(node, ast.Attribute):
-            module, _, name = ast.unparse(node).partition(".")
-            if module not in ("numpy", "math") or not (name in _CONSTANTS or _TYPES.fullmatch(name)):
+            module, name = _of_module(node)
+            if not module and node.attr in _MEMBERS:
+                stack.append(node.value)
+            elif not module or not (name in _CONSTANTS or _TYPES.fullmatch(name)):
                 raise InvalidModel(f"the attribute {_short(ast.unparse(node))}")
         elif isinstance(node, ast.Name):
             if node.id.startswith("__") or node.id in ("numpy", "math"):
@@ -176,14 +183,34 @@ def _check_tree(tree: ast.AST) -> None:
             raise InvalidModel(f"{type(node).__name__} in an expression")
 
 
-def _may_call(name: str) -> bool:
-    module, _, function = name.partition(".")
-    if not function:
-        return module in _BUILTINS
+def _called(function: ast.expr) -> list[ast.expr]:
+    """What is left to look at of what is called: the array whose method it is."""
+    if isinstance(function, ast.Attribute):
+        module, name = _of_module(function)
+        if module and _may_call(module, name):
+            return []
+        if not module and function.attr in _METHODS:
+            return [function.value]
+    elif isinstance(function, ast.Name) and function.id in _BUILTINS:
+        return []
+    raise InvalidModel(f"a call of {_short(ast.unparse(function))}")
+
+
+def _of_module(node: ast.Attribute) -> tuple[str, str]:
+    """numpy or math, and what of it this is, dots included; empty where it is something of a value."""
+    names: list[str] = []
+    found: ast.expr = node
+    while isinstance(found, ast.Attribute):
+        names.append(found.attr)
+        found = found.value
+    if isinstance(found, ast.Name) and found.id in ("numpy", "math"):
+        return found.id, ".".join(reversed(names))
+    return "", ""
+
+
+def _may_call(module: str, function: str) -> bool:
     if module == "math":
         return not function.startswith("_") and callable(getattr(math, function, None))
-    if module != "numpy":
-        return False
     return bool(
         function in _FUNCTIONS or _TYPES.fullmatch(function) or isinstance(getattr(np, function, None), np.ufunc)
     )

@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from backedge.convert.mdf.expressions import MEMBERS, METHODS
+from backedge.convert.mdf.raising.calls import NUMPY
+from backedge.convert.mdf.raising.python_calls import MATH, PYTHON
 from backedge.passes.errors import InvalidModel
 from backedge.passes.types import DType
 from backedge.runtime.oracles import Outcome, mdf_faults, mdf_guard, run_file
@@ -189,6 +192,8 @@ def test_results() -> None:
 
 HOSTILE = [
     "__import__('os').system('true')",
+    "__import__",
+    "__ｉmport__",
     "open('x', 'w')",
     "eval('1')",
     "getattr(numpy, 'load')('x')",
@@ -200,6 +205,15 @@ HOSTILE = [
     "x.__class__",
     "x.tofile('x')",
     "(1).real",
+    "x.view('O')",
+    "x.dump('x')",
+    "x.T.base",
+    "x.sum",
+    "x.__array__()",
+    "numpy.sum(x).tofile('x')",
+    "numpy.random.mtrand.sum()",
+    "[numpy][0].sum()",
+    "(open('x')).sum()",
     "numpy",
     "[numpy][0]",
     "numpy.exp",
@@ -255,6 +269,8 @@ def test_hostile_functions(function: Any) -> None:
         ("numpy.zeros((2, 2), dtype=numpy.int64)[0, :][1]", 0),
         ("input + 1", 8),  # a port's name may be a builtin's
         ("007", 7),
+        ("x.sum() + numpy.array([[1, 2]]).T.shape[0]", 6.0),
+        ("(x * 2).reshape((2, 1)).max().item()", 4.0),
     ],
 )
 def test_plain_expressions(text: str, expected: Any) -> None:
@@ -264,6 +280,17 @@ def test_plain_expressions(text: str, expected: Any) -> None:
             mdf_guard.evaluate(text, names)
     else:
         assert mdf_guard.evaluate(text, names) == expected
+
+
+def test_whatever_is_converted_may_be_evaluated() -> None:
+    calls = [
+        *(f"numpy.{name}(x)" for name in NUMPY),
+        *(f"math.{name}(x)" for name in MATH),
+        *(f"{f}(x)" for f in PYTHON),
+    ]
+    for text in [*calls, *(f"x.{name}(1)" for name in METHODS), *(f"x.{name}" for name in MEMBERS)]:
+        mdf_guard.check_texts({"nodes": {"a": {"output_ports": {"y": {"value": text}}}}})
+    assert len(calls) > 100
 
 
 def test_texts_that_are_no_expressions() -> None:
