@@ -32,13 +32,14 @@ MOST_DIGITS = 4300
 """Digits of an integer; Python reads no longer ones."""
 _DEEPEST = 200
 _MOST_BITS = 1024
+_LONGEST = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A number; None is an index for a new axis, or an argument that is left open; ... stands for axes in an index."""
+    """A number; None is an index for a new axis, or an argument that is left open; a text is an argument."""
 
-    value: bool | int | float | None
+    value: bool | int | float | str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,8 +250,10 @@ class _Reading:
     def _constant(self, value: object) -> Expression:
         if value is ...:
             return Ellipsis()
-        if value is not None and not isinstance(value, bool | int | float):
-            raise self.refuse("a complex number" if isinstance(value, complex) else "a string")
+        if isinstance(value, str) and len(value) > _LONGEST:
+            raise self.refuse(f"a text of {len(value)} characters")
+        if value is not None and not isinstance(value, bool | int | float | str):
+            raise self.refuse("a complex number" if isinstance(value, complex) else "bytes")
         if isinstance(value, int) and value.bit_length() > _MOST_BITS:
             raise self.refuse(f"an integer of {value.bit_length()} bits")
         return Constant(value)

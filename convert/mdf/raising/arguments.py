@@ -13,6 +13,19 @@ from ....passes.types import DType
 from .numbers import Item, Listing, Number, known, stacked
 from .subscripts import integer
 
+TYPES = {
+    "bool": DType.BOOL,
+    "bool_": DType.BOOL,
+    "double": DType.FLOAT64,
+    "float32": DType.FLOAT32,
+    "float64": DType.FLOAT64,
+    "int32": DType.INT32,
+    "int64": DType.INT64,
+    "int_": DType.INT64,
+    "single": DType.FLOAT32,
+}
+"""Element types by their names in NumPy."""
+_SPELLED = {**TYPES, "float": DType.FLOAT64, "int": DType.INT64}
 _MOST_ELEMENTS = 1 << 24
 """Of an array that an expression makes out of nothing."""
 
@@ -127,4 +140,6 @@ class Call:
         """An element type; None where it is left open."""
         if item is None or isinstance(item, DType):
             return item
+        if isinstance(item, str) and item in _SPELLED:
+            return _SPELLED[item]
         raise Unsupported(self.where, "an element type that isn't float, int, bool or one of numpy.")

@@ -13,7 +13,7 @@ from ....passes.infer import words
 from ....passes.rewrite import Builder
 from ....passes.types import DType
 from ..expressions import ARRAY
-from .arguments import Call
+from .arguments import TYPES, Call
 from .making import MAKERS
 from .methods import methods
 from .numbers import Item, applied, constant, converted, scalar
@@ -22,18 +22,6 @@ from .python_calls import MATH, MATH_CONSTANTS, NUMPY_CONSTANTS, PYTHON, Functio
 from .reductions import REDUCTIONS
 from .shapes import SHAPES
 from .ufuncs import UFUNCS
-
-TYPES = {
-    "bool": DType.BOOL,
-    "bool_": DType.BOOL,
-    "double": DType.FLOAT64,
-    "float32": DType.FLOAT32,
-    "float64": DType.FLOAT64,
-    "int32": DType.INT32,
-    "int64": DType.INT64,
-    "int_": DType.INT64,
-    "single": DType.FLOAT32,
-}
 
 
 def _universal(name: str) -> Function:

@@ -129,7 +129,7 @@ class _Evaluation:
         op, where = self.op, self.where
         match expression:
             case ex.Constant(value):
-                return None if value is None else scalar(op, value, where)
+                return value if value is None or isinstance(value, str) else scalar(op, value, where)
             case ex.Name(id):
                 return self._named(id)
             case ex.Attribute(module, name):

@@ -87,8 +87,8 @@ class Listing:
     items: tuple[Item, ...]
 
 
-Item = Number | Listing | DType | None | tuple["Item", ...]
-"""What a part of an expression is; an element type and None only stand as arguments."""
+Item = Number | Listing | DType | str | None | tuple["Item", ...]
+"""What a part of an expression is; an element type, a text and None only stand as arguments."""
 
 
 # constants ---------------------------------------------------------------------------------------
@@ -201,7 +201,8 @@ def stacked(op: Builder, item: Item, where: str) -> Number:
             raise InvalidModel(f"{where}: a text where a number is expected")
         return item
     if not isinstance(item, Listing | tuple):
-        raise InvalidModel(f"{where}: {'a type' if item is not None else 'None'} where a number is expected")
+        what = "None" if item is None else "a text" if isinstance(item, str) else "a type"
+        raise InvalidModel(f"{where}: {what} where a number is expected")
     parts = [stacked(op, part, where) for part in (item.items if isinstance(item, Listing) else item)]
     if not parts:
         return Number(op.const(np.zeros(0)), python=True, listed=1)
@@ -288,6 +289,8 @@ def truth(op: Builder, item: Item, where: str) -> Value | bool:
         return False
     if isinstance(item, Listing | tuple):
         return bool(item.items if isinstance(item, Listing) else item)
+    if isinstance(item, str):
+        return bool(item)
     if not isinstance(item, Number) or item.dtype is DType.STRING:
         return True
     if item.listed:

@@ -16,6 +16,7 @@ from .numbers import (
     applied,
     broadcast,
     cast,
+    common_type,
     constant,
     converted,
     promoted,
@@ -236,6 +237,26 @@ def _product(function) -> Function:
     return lambda call, a, b: function(call.op, call.array(a), call.array(b), call.where)
 
 
+def einsum(call: Call, subscripts: Item, *operands: Item) -> Item:
+    """Einstein's summation, its equation as a text."""
+    numbers = [call.array(operand) for operand in operands]
+    if not isinstance(subscripts, str) or not numbers:
+        raise Unsupported(call.where, "without an equation in front of arrays")
+    try:
+        shaped_alike = [np.broadcast_to(np.zeros(()), number.shape) for number in numbers]
+        np.einsum_path(subscripts, *shaped_alike, optimize=False)
+    except (ValueError, TypeError) as error:
+        raise InvalidModel(f"{call.where}: {' '.join(str(error).split()):.100}") from None
+    dtype = common_type([number.dtype for number in numbers], call.where)
+    if dtype is DType.BOOL:
+        raise Unsupported(call.where, "of booleans")
+    values = [cast(call.op, number, dtype, call.where) for number in numbers]
+    made = call.op.Einsum(*values, equation="".join(subscripts.split()))
+    if made.tensor.static_shape is None:
+        raise Unsupported(call.where, f"the equation {subscripts!r:.60}")
+    return Number(made)
+
+
 def linalg_det(call: Call, a: Item) -> Item:
     x = call.array(a)
     if x.rank < 2 or x.shape[-1] != x.shape[-2]:
@@ -249,6 +270,7 @@ NUMPY_CALLS: dict[str, Function] = {
     "around": round_,
     "array_equal": array_equal,
     "clip": clip,
+    "einsum": einsum,
     "dot": _product(products.dot),
     "fix": fix,
     "inner": _product(products.inner),

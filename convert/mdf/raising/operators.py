@@ -158,7 +158,7 @@ def computed(symbol: str, x: Any, y: Any, where: str) -> bool | int | float:
     except TypeError:
         raise InvalidModel(f"{where}: there is no {shown}") from None
     if isinstance(found, complex):
-        raise InvalidModel(f"{where}: {shown} is no real number")
+        raise Unsupported(where, f"{shown}, which is no real number")
     return found
 
 

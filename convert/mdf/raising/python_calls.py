@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
+from typing import Any
 
 import numpy as np
 
 from ....passes.errors import InvalidModel, Unsupported
+from ....passes.infer import constant_array
 from ....passes.types import DType
 from .arguments import Call
 from .numbers import (
@@ -181,9 +183,11 @@ _REAL = {
     "expm1": "expm1",
     "fabs": "fabs",
     "fmod": "fmod",
+    "hypot": "hypot",
     "isfinite": "isfinite",
     "isinf": "isinf",
     "isnan": "isnan",
+    "log": "log",
     "log10": "log10",
     "log1p": "log1p",
     "log2": "log2",
@@ -196,19 +200,30 @@ _REAL = {
     "tanh": "tanh",
 }
 """Functions of `math` that are NumPy's of the same numbers as floats. Where these give NaN or infinity, math raises."""
-_ROUNDING = {"ceil": "ceil", "floor": "floor", "trunc": "trunc"}
+_ROUNDING = ("ceil", "floor", "trunc")
 
 
 def _real(name: str) -> Function:
-    row = UFUNCS[name]
-    if row.ufunc.nin == 1:
+    if UFUNCS[_REAL[name]].ufunc.nin == 1:
         return lambda call, x: _of_floats(call, name, x)
     return lambda call, x, y: _of_floats(call, name, x, y)
 
 
 def _of_floats(call: Call, name: str, *items: Item) -> Number:
-    numbers = [converted(call.op, _single(call, item), DType.FLOAT64, call.where) for item in items]
-    return Number(applied(call.op, UFUNCS[name], numbers, call.where).value, python=True)
+    """A function of single numbers; of constants what Python makes of them."""
+    numbers = [_single(call, item) for item in items]
+    arrays = [constant_array(number.value) for number in numbers]
+    if all(array is not None for array in arrays):
+        return scalar(call.op, _computed(call, name, [array.item() for array in arrays]), call.where)
+    floats = [converted(call.op, number, DType.FLOAT64, call.where) for number in numbers]
+    return Number(applied(call.op, UFUNCS[_REAL[name]], floats, call.where).value, python=True)
+
+
+def _computed(call: Call, name: str, plain: Sequence[Any]) -> Any:
+    try:
+        return getattr(math, name)(*plain)
+    except (ValueError, OverflowError) as error:
+        raise InvalidModel(f"{call.where}: {' '.join(str(error).split())}") from None
 
 
 def _rounding(name: str) -> Function:
@@ -221,13 +236,13 @@ def log(call: Call, x: Item, base: Item = None) -> Item:
 
 
 def hypot(call: Call, *coordinates: Item) -> Item:
-    numbers: list[Item] = [float_(call, item) for item in coordinates] or [scalar(call.op, 0.0, call.where)]
-    return reduce(lambda a, b: _of_floats(call, "hypot", a, b), numbers, scalar(call.op, 0.0, call.where))
+    """Of any number of coordinates."""
+    return reduce(lambda a, b: _of_floats(call, "hypot", a, b), coordinates, scalar(call.op, 0.0, call.where))
 
 
 MATH: dict[str, Function] = {
-    **{name: _real(ufunc) for name, ufunc in _REAL.items()},
-    **{name: _rounding(ufunc) for name, ufunc in _ROUNDING.items()},
+    **{name: _real(name) for name in _REAL},
+    **{name: _rounding(name) for name in _ROUNDING},
     "hypot": hypot,
     "log": log,
 }

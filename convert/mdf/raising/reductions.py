@@ -156,7 +156,8 @@ def any_(call: Call, a: Item, axis: Item = None, *, keepdims: Item = None) -> It
 def norm(call: Call, x: Item, ord: Item = None, axis: Item = None, keepdims: Item = None) -> Item:
     """The root of the sum of squares: of all elements, or of vectors along one axis."""
     number = _floats(call, x)
-    if ord is not None and (call.integer(ord) != 2 or (axis is None and number.rank != 1)):
+    vectors = number.rank == 1 or axis is not None
+    if ord is not None and not (ord == "fro" if not vectors else not isinstance(ord, str) and call.integer(ord) == 2):
         raise Unsupported(call.where, "another norm than that of the squares")
     axes = call.axes(axis, number.rank)
     squares = reduced(call, "ReduceSum", call.op.Mul(number.value, number.value), axes, call.flag(keepdims))

@@ -9,7 +9,6 @@ from itertools import pairwise
 import numpy as np
 
 from ....passes.errors import InvalidModel, Unsupported
-from ....passes.graph import Value
 from ....passes.types import DType
 from .arguments import Call
 from .numbers import Item, Listing, Number, broadcast, cast, common_type, joined, known, reshaped, scalar
@@ -293,8 +292,11 @@ def split(call: Call, ary: Item, indices_or_sections: Item, axis: Item = None) -
     return Listing(tuple(taken(call, x, part, along) for part in parts))
 
 
-def pad(call: Call, array: Item, pad_width: Item, *, constant_values: Item = None) -> Item:
-    """Zeros, or another number, around an array."""
+_COPYING = ("edge", "reflect", "symmetric", "wrap")
+
+
+def pad(call: Call, array: Item, pad_width: Item, mode: Item = None, *, constant_values: Item = None) -> Item:
+    """Something around an array: zeros, another number, or copies of its own elements."""
     x = call.array(array)
     widths = known(call.array(pad_width))
     if widths is None or widths.dtype.kind != "i" or (widths.size and widths.min() < 0):
@@ -304,17 +306,28 @@ def pad(call: Call, array: Item, pad_width: Item, *, constant_values: Item = Non
     except ValueError:
         raise InvalidModel(f"{call.where}: widths of shape {widths.shape} for {x.rank} axes") from None
     call.check_shape([size + int(pair.sum()) for size, pair in zip(x.shape, pairs, strict=True)])
+    if mode in _COPYING:
+        return _copied(call, x, pairs, mode)
+    if mode not in (None, "constant"):
+        raise Unsupported(call.where, f"the mode {mode!r:.40}")
     filling = call.array(scalar(call.op, 0, call.where) if constant_values is None else constant_values)
     if filling.rank:
         raise Unsupported(call.where, "several numbers around an array")
     value = cast(call.op, filling, x.dtype, call.where)
-    return Number(_padded(call, x, value, [*pairs[:, 0].tolist(), *pairs[:, 1].tolist()]))
+    bounds = [*pairs[:, 0].tolist(), *pairs[:, 1].tolist()]
+    if not any(bounds):
+        return x
+    return Number(call.op.Pad(x.value, call.op.const(np.asarray(bounds, np.int64)), value))
 
 
-def _padded(call: Call, x: Number, value: Value, widths: Sequence[int]) -> Value:
-    if not any(widths):
-        return x.value
-    return call.op.Pad(x.value, call.op.const(np.asarray(widths, np.int64)), value)
+def _copied(call: Call, x: Number, pairs: np.ndarray, mode: Item) -> Number:
+    """Elements of the array itself around it: which ones, NumPy tells of their places."""
+    for axis, pair in enumerate(pairs):
+        if pair.any() and not x.shape[axis]:
+            raise InvalidModel(f"{call.where}: nothing to copy along axis {axis}")
+        if pair.any():
+            x = taken(call, x, np.pad(np.arange(x.shape[axis]), tuple(pair), mode), axis)  # type: ignore[call-overload]
+    return x
 
 
 # triangles and diagonals -------------------------------------------------------------------------
