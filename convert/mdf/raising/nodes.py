@@ -55,7 +55,7 @@ class Scope(Mapping[str, Number | tuple[Number, ...]]):
     def __getitem__(self, name: str) -> Number | tuple[Number, ...]:
         found = self._of(name)
         if found is None:
-            raise InvalidModel(f"{self._where}: {name!r} is asked for before it has a value")
+            raise Unsupported(self._where, f"{name!r} is asked for before it has a value")
         return found
 
     def __iter__(self) -> Iterator[str]:
@@ -218,7 +218,9 @@ class _Running:
 
         def first() -> Item:
             made = self.machine.first[key] = self._first(parameter, before)
-            return made if held is None else choose(self.op, self.logic, self.ran, held, made, key)
+            if held is None or made is None:
+                return made
+            return choose(self.op, self.logic, self.ran, held, made, key)
 
         return _Later(first)
 

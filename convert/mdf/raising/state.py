@@ -155,18 +155,18 @@ class Carrying:
 
     def _kind(self, key: Key, a: Item, b: Item) -> bool:
         """Find the kind of two items in one place; whether it is new."""
-        numbers = [parts(item) for item in (a, b) if item is not None]
-        if not numbers:
+        first, *rest = [tuple(_Kind.of(number) for number in parts(item)) for item in (a, b) if item is not None] or [
+            ()
+        ]
+        if not first:
             return False
-        found = tuple(_Kind.of(number) for number in numbers[0])
-        for more in numbers[1:]:
-            if len(more) != len(found):
-                self.changing[key] = f"{len(found)} results, then {len(more)}"
-                return False
-            joined = tuple(self._join(key, kind, _Kind.of(number)) for kind, number in zip(found, more, strict=True))
-            found = tuple(kind for kind in joined if kind is not None)
-            if len(found) != len(more):
-                return False
+        found = first
+        for more in rest:
+            joined = [self._join(key, *pair) for pair in zip(found, more, strict=False)]
+            if len(more) != len(first):
+                self.changing[key] = f"{len(first)} results, then {len(more)}"
+            else:
+                found = tuple(kind or old for kind, old in zip(joined, first, strict=True))
         new = self.kinds.get(key) != found
         self.kinds[key] = found
         return new
@@ -215,12 +215,12 @@ class _Trial:
         start = self.carrying.start
         for key, item in start.numbers.items():
             kinds = self.carrying.kinds.get(key)
-            if key in self.carrying.fixed or kinds is None or key in self.carrying.changing:
+            if key in self.carrying.fixed or kinds is None:
                 self.entered.numbers[key] = item
                 continue
             self.inputs[key] = [self._input(key, TensorType(kind.dtype, kind.shape)) for kind in kinds]
             found = [kind.number(value) for kind, value in zip(kinds, self.inputs[key], strict=True)]
-            self.entered.numbers[key] = _like(self.carrying.probe.numbers.get(key) or item, found)
+            self.entered.numbers[key] = _like(self.carrying.probe.numbers.get(key) if item is None else item, found)
         for key, term in start.counters.items():
             if key in self.carrying.moving:
                 dtype = DType.BOOL if is_flag(term) else DType.INT64
@@ -245,7 +245,7 @@ class _Trial:
             return [self.body.logic.value(self.leaving.counters[key])]
         item, kinds = self.leaving.numbers[key], self.carrying.kinds[key]
         numbers = parts(item)
-        if len(numbers) != len(kinds):
+        if key in self.carrying.changing or len(numbers) != len(kinds):
             return list(self.inputs[key])
         op = self.body.op
         return [cast(op, number, kind.dtype, f"{key}") for number, kind in zip(numbers, kinds, strict=True)]
