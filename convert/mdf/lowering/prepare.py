@@ -1,8 +1,8 @@
-"""A hub graph -> one of operators that have an expression, and of loops whose bodies have no loops.
+"""A hub graph -> one of operators that have an expression, and of loops.
 
 - An If is both its branches, and a choice between what they give. An operator in a branch that may fail on values which
   are meant for the other branch gives zeros there (its guard is a captured value); a loop in a branch doesn't run.
-- A loop in a loop is its passes one after the other where these are certain and few, or else the outer loop is.
+- A loop in a loop is its passes one after the other where these are certain and very few.
 - What has no expression of its own is composed of what has.
 """
 
@@ -18,7 +18,7 @@ from ....passes.graph import Graph, Node, Value
 from ....passes.hub import HUB
 from ....passes.infer import constant_node_data, infer, small_constant, widen
 from ....passes.known import known_array
-from ....passes.loop import DOMAIN, Captured, Carried, Loop, Slot, Stacked
+from ....passes.loop import DOMAIN, Captured, Carried, Condition, Loop, Slot, Stacked
 from ....passes.pipeline import Pipeline
 from ....passes.rewrite import Builder, Rewriter, Rules, combine, view
 from ....passes.structure.branches import settle_branches
@@ -29,6 +29,7 @@ from ....passes.structure.simplify import RemoveDead, Simplify
 from ....passes.structure.slots import PruneSlots
 from ....passes.structure.unroll import unrolled
 from ....passes.tensor import TensorData
+from ....passes.types import DType
 from ... import folding
 from ...bodies import put_in, stand_in
 from . import compose, scatter, windows
@@ -38,7 +39,8 @@ from .terms import Term, tensor_of, type_name
 
 _DOMAIN = "mdf"
 _WITHOUT_SEQUENCES = 10  # the newest opset that has neither sequences nor optionals
-_MOST_UNROLLED = 64  # passes of a loop in a loop
+_MOST_UNROLLED = 3  # passes of a loop in a loop
+_MOST_NODES = 20  # operators of its body
 
 _TOTAL = frozenset(
     [name for name in EXPRESSIONS if name not in ("Compress", "GatherElements", "GatherND", "Gather", "Pow", "Range")]
@@ -47,10 +49,6 @@ _TOTAL = frozenset(
 
 
 _COMPOSED: Rules = combine(compose.RULES, scatter.RULES, windows.RULES)
-
-
-class _Nested(Unsupported):
-    """A loop in a loop whose passes aren't certain."""
 
 
 @dataclass(slots=True)
@@ -75,7 +73,7 @@ def prepared(graph: Graph) -> Graph:
     """The graph as it is to be written; the old one stays as it was.
 
     Raises:
-        Unsupported: a type or an operator has no form, or a loop in a loop isn't certain.
+        Unsupported: a type or an operator has no form.
     """
     source = graph.copy()
     for value in source.inputs:
@@ -222,18 +220,10 @@ def _loop(op: Builder, node: Node) -> Sequence[Value]:
     context: _Context = op.rewriter.context
     if passes_of(node).known == 0:
         return _never(op, node)
-    if context.inside:
+    made = None
+    if context.inside and sum(1 for _ in node.regions["body"].walk()) <= _MOST_NODES:
         made = unrolled(op, node, _MOST_UNROLLED)
-        if made is None:
-            raise _Nested(node, "a loop in a loop whose passes aren't certain before the model runs")
-        return made
-    try:
-        return _rewritten(op, node)
-    except _Nested as refusal:
-        made = unrolled(op, node, _MOST_UNROLLED)
-        if made is None:
-            raise refusal from None
-        return made
+    return _rewritten(op, node) if made is None else made
 
 
 def _never(op: Builder, node: Node) -> list[Value]:
@@ -258,6 +248,10 @@ def _rewritten(op: Builder, node: Node) -> Sequence[Value]:
         data = entry.outside.data if entry.outside is not None else None
         if isinstance(entry.slot, Captured) and data is not None:
             arguments.append(body.graph.add_constant(data, entry.outside.name if entry.outside else ""))
+            continue
+        if isinstance(entry.slot, Condition):
+            slots.append(Condition())
+            arguments += [body.const(True, DType.BOOL)] if entry.enter is not None else []
             continue
         slots.append(entry.slot)
         if entry.outside is not None:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ....passes.graph import Node, Value
-from ....passes.types import DType, TensorType
+from ....passes.types import DType, TensorType, Type
 from .. import model as mdf
 from ..function_form.names import Ids
 from . import elementwise, index, reduce, shape
-from .terms import Expression, Operands, Term, cast, filled, literal, tensor_of
+from .terms import CASTS, Expression, Operands, Term, cast, filled, literal, tensor_of
 
 EXPRESSIONS: dict[str, Expression] = {
     **elementwise.EXPRESSIONS,
@@ -26,6 +26,7 @@ SELECT = "Select"
 """An operator that only this conversion has: by a condition the one value or the other, of whatever shapes."""
 
 _LONGEST = 150  # letters of an expression that others are put into
+_FEW = 8  # elements of a constant that stands in expressions
 _AS_LISTS = frozenset([DType.BOOL, DType.INT64, DType.FLOAT64])  # what lists of numbers are to NumPy
 
 
@@ -58,14 +59,25 @@ class Scope:
     Args:
         names: the model's ids.
         outside: how a value gets here that this node doesn't make, and what it is called here.
+        resolved: what a value stands for.
         counts: how often values are used; what is used once may stand in another's expression.
+
+    Attributes:
+        states: the parameters that change; functions see them as they were.
     """
 
-    def __init__(self, id: str, names: Names, outside: Callable[[Scope, Value], Term], counts: Counter[Value]) -> None:
+    def __init__(
+        self,
+        id: str,
+        names: Names,
+        outside: Callable[[Scope, Value], Term],
+        resolved: Callable[[Value], Value],
+        counts: Counter[Value],
+    ) -> None:
         self.node = mdf.Node(id)
         self.names = names
-        self.alias: dict[Value, Value] = {}
         self.states: set[str] = set()
+        self.resolved = resolved
         self._outside = outside
         self._counts = counts
         self._terms: dict[Value, Term] = {}
@@ -73,15 +85,6 @@ class Scope:
         self._settled: dict[str, str] = {}
 
     # values --------------------------------------------------------------------------------------
-
-    def resolved(self, value: Value) -> Value:
-        while value in self.alias:
-            value = self.alias[value]
-        return value
-
-    def use(self, counts: Counter[Value]) -> None:
-        """Say how often values are used."""
-        self._counts = counts
 
     def define(self, value: Value, text: str) -> None:
         """Say what a value is; it has a name when somebody needs one."""
@@ -107,11 +110,11 @@ class Scope:
     def _constant(self, value: Value) -> None:
         data = value.data
         assert data is not None
-        if not data.shape:
-            self._terms[value] = literal(data)
-            return
         if data.size == 0:
             self._pending[value] = filled("constant", value.type)
+            return
+        if data.size <= _FEW and data.dtype in CASTS:
+            self._terms[value] = literal(data)
             return
         plain = data.dtype in _AS_LISTS
         name = self.names.of(value) if plain else self.names.fresh(f"{value.name}_numbers")
@@ -193,17 +196,22 @@ class Scope:
         """Each occurrence of a value's name in a text."""
         return re.findall(rf"\b{self.names.of(value)}\b", text)
 
-    # ports ---------------------------------------------------------------------------------------
+    # parameters and ports -------------------------------------------------------------------------
 
-    def take(self, name: str, value: Value) -> None:
+    def state(self, name: str, value: mdf.Plain, initial: mdf.Plain) -> None:
+        """A parameter that changes."""
+        self.states.add(name)
+        self.node.parameters.append(mdf.Parameter(name, value, initial))
+
+    def take(self, name: str, value: Value, default: mdf.Plain = None) -> None:
         """An input port."""
         found = tensor_of(repr(value.name), value.type)
-        self.node.inputs.append(mdf.InputPort(name, None, found.static_shape or (), _kind(found)))
+        self.node.inputs.append(mdf.InputPort(name, default, found.static_shape or (), _kind(found)))
 
-    def hand_out(self, name: str, text: str, value: Value) -> None:
+    def hand_out(self, name: str, text: str, type: Type | None) -> None:
         """An output port, unless it is there already."""
         if all(port.id != name for port in self.node.outputs):
-            found = tensor_of(repr(value.name), value.type)
+            found = tensor_of(repr(name), type)
             self.node.outputs.append(mdf.OutputPort(name, text, found.static_shape or (), _kind(found)))
 
 
@@ -242,13 +250,3 @@ def expressed(node: Node, operands: Operands) -> list[str]:
         return [f"{then} if {condition} else {otherwise}"]
     text = EXPRESSIONS[node.op_type](node, operands)
     return [text] if isinstance(text, str) else text
-
-
-def uses_of(nodes: Iterable[Node], others: Iterable[Value], resolved: Callable[[Value], Value]) -> Counter[Value]:
-    """How often each value is used."""
-    counts = Counter(resolved(value) for node in nodes for value in node.inputs if value is not None)
-    counts.update(map(resolved, others))
-    return counts
-
-
-__all__ = ["EXPRESSIONS", "SELECT", "Names", "Scope", "expressed", "uses_of"]

@@ -94,19 +94,33 @@ def number(value: Any, dtype: DType) -> Term:
     if not dtype.is_float:
         return Term(f"{CASTS[dtype]}({int(value)})", str(int(value)))
     value = dtype.numpy.type(value)
+    text = _spelled(value, dtype)
+    return Term(f"{CASTS[dtype]}({text})", text if np.isfinite(value) else "")
+
+
+def _spelled(value: Any, dtype: DType) -> str:
+    """A float as Python writes it."""
     if np.isnan(value):
-        return Term(f"{CASTS[dtype]}(numpy.nan)")
+        return "numpy.nan"
     if np.isinf(value):
-        return Term(f"{CASTS[dtype]}({'-' if value < 0 else ''}numpy.inf)")
+        return "-numpy.inf" if value < 0 else "numpy.inf"
     text = str(value)  # the shortest that reads back as the same
-    if dtype.numpy.type(float(text)) != value:
-        text = repr(float(value))
-    return Term(f"{CASTS[dtype]}({text})", text)
+    return text if dtype.numpy.type(float(text)) == value else repr(float(value))
 
 
 def literal(data: TensorData) -> Term:
-    """A constant of one element and no axes."""
-    return number(data.numpy().reshape(-1)[0], data.dtype)
+    """A constant of few elements."""
+    array = data.numpy()
+    if not data.shape:
+        return number(array.reshape(-1)[0], data.dtype)
+    return Term(f"{CASTS[data.dtype]}({_nested(array, data.dtype)})")
+
+
+def _nested(array: np.ndarray[Any, Any], dtype: DType) -> str:
+    """Tuples in tuples."""
+    if array.ndim:
+        return f"({', '.join(_nested(row, dtype) for row in array)}{',' if len(array) == 1 else ''})"
+    return _spelled(array[()], dtype) if dtype.is_float else str(array.item())
 
 
 def weakened(operands: Sequence[Term]) -> list[Term]:

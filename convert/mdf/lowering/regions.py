@@ -1,0 +1,303 @@
+"""Graphs and the bodies of loops as nodes.
+
+What stands outside of loops is cut in stages: what a stage computes needs the results of no loops but those that the
+stages before it started. A loop is the node of its body's one stage, or the nodes of its stages where there are loops
+in it, too. One execution of its nodes is one pass of the loop:
+
+| slot | in the node |
+|---|---|
+| carried | a stateful parameter, what the body gives; functions see it as it was. In a loop with loops in it: an edge from its last stage to its first |
+| sliced | a function that takes the part by the number of passes done |
+| captured | an input port, which the edge fills before every execution |
+| stacked | a stateful parameter of the last stage: a buffer where the number of passes is certain, else what grows |
+| iteration, trip | a stateful parameter of the first stage that counts |
+| condition | a stateful parameter of the last stage that says whether the loop goes on |
+
+A loop that is started more than once, because it stands in another, looks whether the stage that started it has run
+once more since its own last pass: then it is `fresh`, and takes the initial values in place of its state.
+
+Parameters change in the order of the list, each seeing those before it changed: the counter is the last.
+"""  # noqa: E501
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ....passes.graph import Graph, Node, Value
+from ....passes.loop import Captured, Carried, Entry, Iteration, Loop, Sliced, Stacked, is_loop
+from ....passes.types import DType, TensorType, tensor
+from .. import model as mdf
+from .book import Book
+from .loops import Passes, all_of, empty_stack, part_text, passes_of, stack_of
+from .scope import Scope
+from .terms import Term, cast, filled
+
+_ZERO = "numpy.int64(0)"
+_MOST_LISTED = 64  # elements of a port's default value
+
+
+@dataclass(slots=True)
+class Run:
+    """A loop that is written.
+
+    Attributes:
+        stages: of its body; those of a plain loop are one node.
+        goes_on: the parameter of the last stage that says whether the loop goes on; "" where `exactly` says it.
+        exactly: the number of passes, of a loop that is started once.
+        start: the output port of a node that says whether it runs; None where it always does.
+        again: whether it may be started more than once, or has loops in it.
+    """
+
+    stages: list[Stage]
+    goes_on: str
+    exactly: int | None
+    again: bool
+    start: tuple[str, str] | None = None
+
+    @property
+    def first(self) -> mdf.Node:
+        return self.stages[0].node
+
+    @property
+    def last(self) -> mdf.Node:
+        return self.stages[-1].node
+
+
+@dataclass(slots=True)
+class Stage:
+    """What is computed outside of loops, and the loops that may run when it has been."""
+
+    node: mdf.Node
+    loops: list[Run] = field(default_factory=list)
+
+
+class Region:
+    """A graph that is written: the model's, or a body.
+
+    Args:
+        titles: what the nodes of its first and last stage, and those between them, are called; if there is but one
+            stage it is called `alone`.
+        again: whether it is started more than once.
+    """
+
+    def __init__(self, book: Book, graph: Graph, alone: str, titles: tuple[str, str, str], again: bool) -> None:
+        self.book = book
+        self.graph = graph
+        self.again = again
+        self._levels = _levels(graph)
+        count = 1 + max(self._levels.values(), default=0)
+        first, between, last = titles
+        names = [alone] if count == 1 else [first, *[between] * (count - 2), last]
+        self.scopes = [book.scope(name) for name in names]
+
+    def write(self) -> list[Stage]:
+        """Write all stages and their loops."""
+        stages: list[Stage] = []
+        order = self.graph.topological()
+        for place, scope in enumerate(self.scopes):
+            here = [node for node in order if self._levels[node.outputs[0]] == place + is_loop(node)]
+            for node in here:
+                if not is_loop(node):
+                    self.book.owners.update(dict.fromkeys(node.outputs, scope))
+                    scope.emit(node)
+            stages.append(Stage(scope.node))
+            for node in here:
+                if is_loop(node):
+                    stages[-1].loops.append(self._loop(node, place))
+        return stages
+
+    def _loop(self, node: Node, place: int) -> Run:
+        """A loop, and what its results are in the next stage."""
+        book, before, after = self.book, self.scopes[place], self.scopes[place + 1]
+        writer = _LoopWriter(book, node, before, self.again)
+        run, passes, last = writer.write(), writer.passes, writer.last
+        wanted = [entry for entry in writer.view.entries if entry.result is not None and book.counts[entry.result]]
+        if not passes.certain:
+            start = self._start(passes, before, last)
+            run.start = (before.node.id, book.names.of(start))
+            for entry in wanted:
+                self._result(node, entry, passes, last, after, start)
+        if run.again and not book.connected(last, after):
+            book.edge(last, after, run.goes_on, run.goes_on, tensor(DType.BOOL))  # so that it comes after
+        return run
+
+    def _start(self, passes: Passes, before: Scope, loop: Scope) -> Value:
+        """Whether a loop runs at all."""
+        tests = [before.named(value) for value in (*passes.guards, *passes.starts)]
+        tests += [f"{before.named(value)} > 0" for value in passes.limits]
+        tests += [f"numpy.size({before.named(value)}, {axis}) > 0" for value, axis in passes.lengths]
+        start = Value(f"{loop.node.id}_runs", tensor(DType.BOOL))
+        before.define(start, all_of(tests))
+        self.book.owners[start] = before
+        before.hand_out(self.book.names.of(start), before.named(start), start.type)
+        return start
+
+    def _result(self, node: Node, entry: Entry, passes: Passes, loop: Scope, after: Scope, start: Value) -> None:
+        """What a loop gives that may not run: else what it started with, or nothing stacked."""
+        result = entry.result
+        assert result is not None
+        ran = Value(f"{result.name}_of_{loop.node.id}", result.type)
+        loop.call(ran, loop.term(result))
+        self.book.owners[ran], self.book.owners[result] = loop, after
+        if isinstance(entry.slot, Carried) and entry.outside is not None:
+            otherwise = after.named(entry.outside)
+        elif passes.starts or passes.limits or passes.lengths or result.tensor.static_shape is None:
+            otherwise = filled(node, TensorType(result.tensor.dtype, empty_stack(node, entry).shape))
+        else:
+            otherwise = filled(node, result.type)  # in a branch that isn't taken: nobody wants it
+        value, runs = after.term(ran), after.term(start)
+        # until the loop has run the port holds zeros, which aren't of the type
+        after.define(result, f"{cast(result.tensor.dtype, value.text, node)} if {runs} else {Term(otherwise)}")
+
+
+class _LoopWriter:
+    """Writes a loop."""
+
+    def __init__(self, book: Book, node: Node, before: Scope, again: bool) -> None:
+        self.book = book
+        self.hub = node
+        self.view = Loop(node)
+        self.passes = passes_of(node)
+        self.before = before
+        title = node.name or "loop"
+        self.region = Region(book, self.view.body, title, (title, f"{title}_between", f"{title}_end"), True)
+        self.first, self.last = self.region.scopes[0], self.region.scopes[-1]
+        self.again = again or self.first is not self.last
+        self.fresh = Value("fresh", tensor(DType.BOOL))
+        self.count = Value("i", tensor(DType.INT64))
+        self.counter = ""
+
+    def write(self) -> Run:
+        if self.again:
+            self._see_start()
+        self.book.owners.update({self.fresh: self.first, self.count: self.first})
+        for entry in self.view.of(Iteration):
+            if entry.enter is not None:
+                self.book.names.name(self.count, self.book.names.of(entry.enter))
+                self.book.alias[entry.enter] = self.count
+        states = {entry.place: self._enter(entry) for entry in self.view.entries}
+        stages = self.region.write()
+        for entry in self.view.entries:
+            if isinstance(entry.slot, Carried):
+                self._carry(entry, *states[entry.place])
+            elif isinstance(entry.slot, Stacked):
+                self._stack(entry)
+        exactly = None if self.again else self.passes.exactly
+        goes_on = "" if exactly is not None else self._condition()
+        if self.counter:
+            self.first.state(self.counter, f"{self.first.named(self.count)} + 1", _ZERO)
+        return Run(stages, goes_on, exactly, self.again)
+
+    def _see_start(self) -> None:
+        """Let the first stage see whether it was started anew."""
+        runs = self.book.runs_of(self.before)
+        seen, now = self.book.names.fresh("seen"), self.first.named(runs)
+        self.first.state(seen, now, _ZERO)
+        self.first.define(self.fresh, f"{now} != {seen}")
+
+    def _either(self, scope: Scope, first: str, later: str) -> str:
+        """What is `first` in a first pass, else `later`."""
+        return f"{Term(first)} if {scope.named(self.fresh)} else {Term(later)}"
+
+    def _i(self, scope: Scope) -> str:
+        """The number of passes done."""
+        if not self.counter:
+            name = self.book.names.of(self.count)
+            self.counter = self.book.names.fresh(f"{name}_next") if self.again else name
+            if self.again:
+                self.first.define(self.count, self._either(self.first, _ZERO, self.counter))
+            else:
+                self.first.call(self.count, Term(name))
+                self.first.states.add(name)
+        return scope.named(self.count)
+
+    def _enter(self, entry: Entry) -> tuple[str, str]:
+        """Say what the body sees of a slot; of a carried one: which parameter or port holds it, its initial value."""
+        enter, outside, scope, names = entry.enter, entry.outside, self.first, self.book.names
+        match entry.slot:
+            case Iteration():
+                self._i(scope)
+            case Captured() if enter is not None and outside is not None:
+                self.book.alias[enter] = outside
+            case Sliced() if enter is not None and outside is not None:
+                text = part_text(self.hub, entry.slot, outside, scope.named(outside), self._i(scope))
+                scope.define(enter, text)
+                self.book.owners[enter] = scope
+            case Carried() if enter is not None and outside is not None:
+                self.book.owners[enter] = scope
+                initial = scope.first(outside)
+                if not self.again:
+                    name = names.of(enter)
+                    scope.call(enter, Term(name))
+                    scope.states.add(name)
+                    return name, initial
+                name = names.fresh(f"{enter.name}_last")
+                later = name
+                if scope is not self.last:
+                    scope.take(name, enter, _nothing(enter.tensor))
+                    later = cast(enter.tensor.dtype, name, self.hub)
+                scope.define(enter, self._either(scope, scope.named(outside), later))
+                return name, initial
+        return "", ""
+
+    def _carry(self, entry: Entry, name: str, initial: str) -> None:
+        """Hand what the body gives to the next pass."""
+        enter, leave, result, last = entry.enter, entry.leave, entry.result, self.last
+        assert enter is not None and leave is not None and result is not None
+        self.book.owners[result] = last
+        if self.first is last:
+            same = self.book.resolved(leave) is enter and not self.again
+            last.state(name, name if same else last.settled(leave), initial)
+            last.call(result, Term(name))
+            return
+        last.call(result, Term(last.named(leave)))
+        self.book.edge(last, self.first, self.book.names.of(result), name, result.type, value=result)
+
+    def _stack(self, entry: Entry) -> None:
+        leave, result, last = entry.leave, entry.result, self.last
+        assert leave is not None and result is not None
+        stack, name = stack_of(self.hub, entry, self.passes.exactly), self.book.names.of(result)
+        element = last.settled(leave)
+        held = name
+        if self.again:
+            held = last.function(self.book.names.fresh(f"{name}_before"), self._either(last, stack.empty, name))
+        i = self._i(last) if "{i}" in stack.more else ""
+        last.state(name, stack.joined(element, held, i), stack.empty)
+        last.call(result, Term(name))
+        self.book.owners[result] = last
+
+    def _condition(self) -> str:
+        """The parameter that says whether there is one more pass."""
+        passes, last = self.passes, self.last
+        tests = [] if passes.decides is None else [last.settled(passes.decides)]
+        bounds = [last.named(value) for value in passes.limits]
+        bounds += [f"numpy.size({last.named(value)}, {axis})" for value, axis in passes.lengths]
+        bounds += [] if passes.known is None else [str(passes.known)]
+        tests += [f"{self._i(last)} + 1 < {bound}" for bound in bounds]
+        name = self.book.names.fresh("goes_on")
+        last.state(name, all_of(tests), not self.again)
+        return name
+
+
+def _nothing(type: TensorType) -> mdf.Plain:
+    """A default value, which cuts a cycle of edges."""
+    shape = type.static_shape
+    if shape is None or type.dtype is None:
+        return 0
+    zeros = type.dtype.numpy.type(0)
+    made: mdf.Plain = zeros.item()
+    for size in reversed(shape):
+        made = [made] * size
+    total = 1
+    for size in shape:
+        total *= size
+    return made if 0 < total <= _MOST_LISTED else 0
+
+
+def _levels(graph: Graph) -> dict[Value, int]:
+    """How many loops, one after the other, stand before a value."""
+    levels = dict.fromkeys([*graph.inputs, *graph.constants], 0)
+    for node in graph.topological():
+        level = max((levels[value] for value in node.inputs if value is not None), default=0)
+        levels.update(dict.fromkeys(node.outputs, level + is_loop(node)))
+    return levels
