@@ -12,6 +12,7 @@ import os
 import pickle
 import warnings
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,9 @@ def examine(case: Recorded, folder: Path) -> str:
     return "neither runs the original"
 
 
-def examine_all(cases: list[Recorded], folder: Path) -> dict[str, str]:
+def examine_all(
+    cases: list[Recorded], folder: Path, examine: Callable[[Recorded, Path], str] = examine
+) -> dict[str, str]:
     """In forked processes: what kills one costs one case."""
     found: dict[str, str] = {}
     while len(found) < len(cases):

@@ -151,8 +151,10 @@ def _array(flat: list[Any], dtype: DType) -> np.ndarray[Any, Any]:
         return np.array(flat, np.bool_)
     if not dtype.is_float:
         return np.array(flat, np.int64).astype(dtype.numpy)
+    array = np.array(flat, np.float64)
+    array[np.isnan(array)] = np.nan  # PyYAML's have a sign
     with np.errstate(all="ignore"):
-        return np.array(flat, np.float64).astype(dtype.numpy)
+        return array.astype(dtype.numpy)
 
 
 def _raw(data: TensorData) -> bytes:
@@ -244,14 +246,15 @@ def _flattened(
     kind = "text" if dtype is DType.STRING else "bool" if dtype is DType.BOOL else "float" if dtype.is_float else "int"
     if dtype.is_complex or not set(map(type, flat)) <= _KINDS[kind]:
         raise InvalidModel(f"{where}: its value isn't of type {dtype.value}")
-    if kind == "int":
-        _check_range(flat, dtype, where)
+    if kind in ("int", "float"):
+        _check_range([number for number in flat if type(number) is int], dtype, where)
     return flat, tuple(found)
 
 
 def _check_range(flat: Iterable[int], dtype: DType, where: str) -> None:
-    least = -(1 << dtype.bits - 1) if dtype.is_signed else 0
-    most = (1 << dtype.bits - dtype.is_signed) - 1
+    bits = dtype.bits if dtype.is_integer else 128
+    least = -(1 << bits - 1) if dtype.is_signed else 0
+    most = (1 << bits - dtype.is_signed) - 1
     if dtype is DType.UINT64:
         most >>= 1
     for number in (min(flat, default=0), max(flat, default=0)):

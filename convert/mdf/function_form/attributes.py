@@ -162,6 +162,8 @@ def _number(value: Plain, where: str) -> int:
 def _real(value: Plain, where: str) -> float:
     if type(value) not in (int, float):
         raise InvalidModel(f"{where}: {shown(str(value))} is no number")
+    if math.isnan(value):
+        return math.nan  # PyYAML's have a sign
     with np.errstate(all="ignore"):
         made = float(np.float32(value))
     if math.isinf(made) and not math.isinf(value):

@@ -135,8 +135,10 @@ _FILLERS: dict[tuple[str, str], Plain] = {
 
 def _added(node: Node, types: Types) -> dict[str, Plain] | None:
     """Arguments that the engine needs; None where nothing makes it compute the same."""
-    if (len(node.outputs) > 1 and node.op_type == "Split") or (node.op_type == "Resize" and node.input(3) is not None):
-        return None  # one output is all that it asks for; it says scales and sizes, or neither
+    if node.op_type == "Resize" and node.input(3) is not None:
+        return None  # it says scales and sizes, or neither
+    if node.op_type == "Dropout" and _draws(node.input(2)):
+        return None
     if node.op_type == "BatchNormalization":
         return {} if "training_mode" in node.attributes else {"training_mode": 0}
     found = schema("", node.op_type, node.version)
@@ -152,6 +154,11 @@ def _added(node: Node, types: Types) -> dict[str, Plain] | None:
         elif any(other is not None for other in node.inputs[index:]):
             return None
     return added
+
+
+def _draws(training: Value | None) -> bool:
+    """Whether a Dropout may be random."""
+    return training is not None and (training.data is None or bool(training.data.numpy().any()))
 
 
 def _tensor(value: Value | None, types: Types) -> TensorType:
@@ -204,3 +211,15 @@ def attribute_argument(node: Node, name: str, id: str) -> tuple[str, str]:
     elif node.op == ("", "Constant") and name in _SCALARS:
         return "value", f"numpy.array({id}, '{_SCALARS[name]}')"
     return name if name.isascii() and name.isidentifier() else id, text
+
+
+def stand_in(node: Node, function: str, args: Mapping[str, Plain]) -> str | None:
+    """What gives the outputs of an operator of which the engine knows one only; None where its function does.
+
+    Args:
+        args: of the function `function`.
+    """
+    if function != "onnx::Split" or len(node.outputs) < 2:
+        return None
+    parts = f"numpy.delete(numpy.cumsum({args['split']}), -1)" if "split" in args else len(node.outputs)
+    return f"numpy.split({args.get('input')}, {parts}, {args.get('axis', 0)})"

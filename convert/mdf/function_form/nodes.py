@@ -15,7 +15,7 @@ from .. import model as mdf
 from ..model import Plain
 from .arrays import Metadata, plain_array
 from .attributes import plain_attribute
-from .engine_form import Form, Types, attribute_argument, expression, form_of
+from .engine_form import Form, Types, attribute_argument, expression, form_of, stand_in
 from .messages import Pack, plain_message
 from .names import Ids, identifier
 from .prepare import MADE, OPSET, ORIGIN, Origin, same_attribute
@@ -159,7 +159,7 @@ def add_operator(context: Context, node: Node, name: str) -> None:
     for argument, text in shown.items():
         args[f"{argument}_attribute" if argument in args else argument] = text
     called = ids.take(f"onnx_{node.op_type.lower()}", "onnx_operator", form.avoided)
-    made.parameters.append(mdf.Parameter(called, function=form.function, args={**args, **form.added}))
+    made.parameters.append(_function(called, node, form.function, {**args, **form.added}))
     for index, value in enumerate(node.outputs):
         if value.name:
             text = f"{called}[{index}]" if form.indexed else called
@@ -167,6 +167,14 @@ def add_operator(context: Context, node: Node, name: str) -> None:
     stated = {**_operator(context, node, name, form), **_wiring(node, form, used), "notes": _notes(node, context.pack)}
     made.metadata = _ours(stated)
     context.made.nodes.append(made)
+
+
+def _function(id: str, node: Node, function: str, args: dict[str, Plain]) -> mdf.Parameter:
+    """The parameter that computes the outputs."""
+    text = stand_in(node, function, args)
+    if text is None:
+        return mdf.Parameter(id, function=function, args=args)
+    return mdf.Parameter(id, text, metadata=_ours({"of": "operator", "function": function, "args": args}))
 
 
 def _attributes(context: Context, made: mdf.Node, ids: Ids, form: Form, node: Node) -> Iterator[tuple[str, str]]:

@@ -17,7 +17,7 @@ from ..model import Plain
 from ..plain import shown
 from .arrays import array_of
 from .attributes import attribute_of
-from .engine_form import attribute_argument, expression
+from .engine_form import attribute_argument, expression, stand_in
 from .messages import message_of
 from .nodes import HERE, METADATA, MODEL, operator_of, usual_version
 from .prepare import contradicts
@@ -183,22 +183,29 @@ class OperatorReader:
         self.source, self.around = node, around
         self.where = f"{around.where}, node {shown(node.id)}"
         self.fields = ours(node.metadata, self.where)
-        called = [parameter for parameter in node.parameters if parameter.function is not None]
+        called = [parameter for parameter in node.parameters if self._computes(parameter)]
         if len(called) != 1 or node.functions:
             raise InvalidModel(f"{self.where}: in function form it has one parameter with a function")
         self.called = called[0]
-        if self.called.value is not None or self.called.initial is not None or self.called.derivative is not None:
-            raise InvalidModel(f"{self.where}: a parameter with a function has no value")
-        if self.called.conditions:
-            raise InvalidModel(f"{self.where}: in function form no parameter has conditions")
+        fields = ours(self.called.metadata, self.where)
+        self.function = self.called.function or text_of(fields, "function", "", self.where)
+        args = fields.get("args") if self.called.function is None else self.called.args or {}
+        if not isinstance(args, dict):
+            raise InvalidModel(f"{self.where}: the arguments of {shown(self.function)} must be an object")
+        self.args: Fields = args
+        if self.called.initial is not None or self.called.derivative is not None or self.called.conditions:
+            raise InvalidModel(f"{self.where}: in function form no parameter has a state or conditions")
         self.own: dict[str, Any] = {}  # the model's attributes
         self.here: Node | None = None
         self.made = self._operator()
         self._outputs()
 
+    def _computes(self, parameter: mdf.Parameter) -> bool:
+        return parameter.function is not None or ours(parameter.metadata, self.where).get("of") == "operator"
+
     def _operator(self) -> Node:
         """The node without what it uses."""
-        function, fields, where = self.called.function or "", self.fields, self.where
+        function, fields, where = self.function, self.fields, self.where
         domain, op_type, version = operator_of(function)
         domain, op_type = text_of(fields, "domain", domain, where), text_of(fields, "operator", op_type, where)
         if not op_type:
@@ -309,7 +316,7 @@ class OperatorReader:
     def _inputs(self, used: Mapping[str, Value], texts: Mapping[str, str], attributes: Mapping[str, str]) -> None:
         """The inputs and captures by the arguments, which are looked at to the last."""
         node, where = self.made, self.where
-        args, left = self.called.args or {}, set(used)
+        args, left = self.args, set(used)
         expected: dict[str, Plain] = {}
         for argument in texts_of(self.fields, "inputs", where, (type(None),)):
             if argument is None:
@@ -329,6 +336,9 @@ class OperatorReader:
             if argument not in added and args.get(argument) != expected.get(argument):
                 place = f"{where}, argument {shown(argument)}"
                 _check_text(args.get(argument), str(expected.get(argument)), place)
+        text = stand_in(node, self.function, args)
+        if self.called.value != text or (self.called.args is None) != (text is not None):
+            raise InvalidModel(f"{where}: {shown(self.called.id)} doesn't compute what its operator does")
         captures = texts_of(self.fields, "captures", where)
         for id in captures:
             if id not in used:

@@ -21,8 +21,9 @@ What MDF can't say stands in metadata, all under "backedge":
                 for one that is left out; model_inputs: the model's inputs, by their ports and parameters, where they
                 aren't the same; captures: what subgraphs use; outputs: how many, where the ports don't tell; added:
                 arguments for the engine alone; notes: further fields of NodeProto
-    parameter   of: constant, with what `arrays` says, or attribute, with what `attributes` says; only: here or model,
-                where `was` isn't the version that stands here, and only one of both has it
+    parameter   of: constant, with what `arrays` says, or attribute, with what `attributes` says, or operator, with
+                function and args, where an expression stands for them; only: here or model, where `was` isn't the
+                version that stands here, and only one of both has it
     port        name; type: see `types`; default: see `arrays`; notes: further fields of ValueInfoProto
 
 Names stand only where the id is another.
