@@ -21,9 +21,10 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "conditions": ("termination", "node_specific"),
     "condition": ("type", "kwargs"),
 }
-"""By the kind of an object, the fields it may have, besides `id`, `metadata` and `notes` (which are ignored)."""
+"""By the kind of an object, the fields it may have besides those of `ANYWHERE`."""
 
-ANYWHERE = ("id", "metadata", "notes")
+ANYWHERE = ("id", "metadata", "notes", "name")
+"""`notes` and `name` say something to people and are ignored, as by MDF's engine."""
 
 
 class Object:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
@@ -18,6 +20,7 @@ from .numbers import Item, Listing, Number, chosen, constant, known_scalar, scal
 from .operators import binary, both, is_whole, unary
 from .subscripts import Part, Place, Rest, subscript
 
+Made = TypeVar("Made")
 Scope = Mapping[str, "Number | tuple[Number, ...]"]
 
 _TYPES = {"float": DType.FLOAT64, "int": DType.INT64, "bool": DType.BOOL}
@@ -47,6 +50,8 @@ def evaluate(op: Builder, plain: Plain, scope: Scope, where: str) -> Number | tu
         return scalar(op, plain, where)
     if isinstance(plain, list):
         return _of_list(op, plain, where)
+    if isinstance(plain, dict):
+        raise Unsupported(where, "what it holds is a table of names, no numbers")
     raise InvalidModel(f"{where}: {'nothing' if plain is None else type(plain).__name__} instead of a value")
 
 
@@ -169,33 +174,50 @@ class _Evaluation:
 
     def _comparison(self, first: ex.Expression, rest: Sequence[tuple[str, ex.Expression]]) -> Item:
         """`a < b < c` is `a < b and b < c`, b computed once."""
-        left, found = self.of(first), None
-        for symbol, right in rest:
-            if found is not None and truth(self.op, found, self.where) is False:
+        (symbol, right), *more = rest
+        left = self.of(right)
+        found = binary(self.op, symbol, self.of(first), left, self.where)
+        for symbol, right in more:
+            if truth(self.op, found, self.where) is False:
                 return found
-            item = self.of(right)
-            holds = binary(self.op, symbol, left, item, self.where)
-            found = holds if found is None else both(self.op, "and", found, lambda holds=holds: holds, self.where)
-            left = item
+            left, holds = self._perhaps(partial(self._compared, symbol, left, right))
+            found = both(self.op, "and", found, lambda holds=holds: holds, self.where)
         return found
+
+    def _compared(self, symbol: str, left: Item, right: ex.Expression) -> tuple[Item, Item]:
+        item = self.of(right)
+        return item, binary(self.op, symbol, left, item, self.where)
 
     def _logic(self, symbol: str, parts: Sequence[ex.Expression]) -> Item:
         """From the left: `a and b and c` is `(a and b) and c`."""
         found = self.of(parts[0])
-        self.unsure += 1
         for part in parts[1:]:
-            found = both(self.op, symbol, found, lambda part=part: self.of(part), self.where)
-        self.unsure -= 1
+            right = partial(self.of, part)
+            if not isinstance(truth(self.op, found, self.where), bool):
+                right = partial(self._perhaps, right)
+            found = both(self.op, symbol, found, right, self.where)
         return found
 
     def _choice(self, choice: ex.Choice) -> Item:
         condition = truth(self.op, self.of(choice.condition), self.where)
         if isinstance(condition, bool):
             return self.of(choice.then if condition else choice.otherwise)
-        self.unsure += 1
-        then, otherwise = self.of(choice.then), self.of(choice.otherwise)
-        self.unsure -= 1
+        then, otherwise = (self._perhaps(partial(self.of, part)) for part in (choice.then, choice.otherwise))
         return chosen(self.op, condition, then, otherwise, self.where)
+
+    def _perhaps(self, compute: Callable[[], Made]) -> Made:
+        """What Python computes only if a condition holds.
+
+        Raises:
+            Unsupported: it can't be computed at all, which is a fault only where the condition holds.
+        """
+        self.unsure += 1
+        try:
+            return compute()
+        except InvalidModel as error:
+            raise Unsupported(self.where, f"a fault in what is only computed on a condition ({error})") from None
+        finally:
+            self.unsure -= 1
 
     def _place(self, place: ex.Expression | ex.Slice) -> Place:
         if isinstance(place, ex.Slice):
