@@ -38,12 +38,14 @@ class Number:
         python: Python's own int, float or bool (or a list of nothing else): weak where it meets an array.
         listed: how many of the outer axes are Python lists, whose + and * are a list's.
         single: the float32 value that this one was cast from.
+        blurred: the narrowest type that it may have as well, which only running it shows: that of another branch.
     """
 
     value: Value
     python: bool = False
     listed: int = 0
     single: Value | None = field(default=None, compare=False)
+    blurred: DType | None = None
 
     @property
     def dtype(self) -> DType:
@@ -194,7 +196,8 @@ def stacked(op: Builder, item: Item, where: str) -> Number:
     """One number of whatever an expression has: a list becomes an array, as in `numpy.array`.
 
     Raises:
-        InvalidModel: it isn't made of numbers, or of such whose shapes differ.
+        InvalidModel: it isn't made of numbers.
+        Unsupported: they have different shapes.
     """
     if isinstance(item, Number):
         if item.dtype is DType.STRING:
@@ -207,9 +210,8 @@ def stacked(op: Builder, item: Item, where: str) -> Number:
     if not parts:
         return Number(op.const(np.zeros(0)), python=True, listed=1)
     if any(part.shape != parts[0].shape for part in parts):
-        raise InvalidModel(
-            f"{where}: a list of {' and '.join(dict.fromkeys(str(part.shape) for part in parts))} shapes"
-        )
+        shapes = " and ".join(dict.fromkeys(str(part.shape) for part in parts))
+        raise Unsupported(where, f"a list of different shapes ({shapes}), which is no array")
     dtype = common_type([part.dtype for part in parts], where)
     values = [cast(op, part, dtype, where) for part in parts]
     depth = 1 + min(part.listed for part in parts)
@@ -236,6 +238,7 @@ def applied(op: Builder, row: Ufunc, operands: Sequence[Number], where: str) -> 
         Unsupported: it is computed in a type that isn't supported (float16 of booleans).
     """
     resolved = _resolved(row, operands, where)
+    _check_sharp(row, operands, resolved[-1], where)
     shape = broadcast([operand.shape for operand in operands], where)
     values = [cast(op, operand, dtype, where) for operand, dtype in zip(operands, resolved, strict=False)]
     if resolved[0] in row.refuses:
@@ -244,6 +247,21 @@ def applied(op: Builder, row: Ufunc, operands: Sequence[Number], where: str) -> 
     assert made.dtype is resolved[-1], (row.ufunc, made.dtype, resolved)
     assert made.shape == shape, (row.ufunc, made.shape, shape)
     return made
+
+
+def _check_sharp(row: Ufunc, operands: Sequence[Number], result: DType, where: str) -> None:
+    """Refuse what another of the types that an operand may have makes another value of.
+
+    That is all arithmetic where only booleans would meet, and division by an integer zero.
+    """
+    if result is DType.BOOL or all(operand.blurred is None for operand in operands):
+        return
+    least = {operand.blurred or operand.dtype for operand in operands}
+    divides = row.ufunc in (np.floor_divide, np.remainder, np.fmod) and result.is_float
+    if least == {DType.BOOL} or (divides and not any(dtype.is_float for dtype in least)):
+        raise Unsupported(
+            where, f"{row.ufunc.__name__} of what may have this or that type, which only running it shows"
+        )
 
 
 def _resolved(row: Ufunc, operands: Sequence[Number], where: str) -> list[DType]:
@@ -256,6 +274,8 @@ def _resolved(row: Ufunc, operands: Sequence[Number], where: str) -> list[DType]
         dtypes = row.ufunc.resolve_dtypes((*given, None))
     except TypeError:
         shown = " and ".join(operand.dtype.value for operand in operands)
+        if any(operand.blurred for operand in operands):
+            raise Unsupported(where, f"{row.ufunc.__name__} of {shown}, or of a type that it takes") from None
         raise InvalidModel(f"{where}: {row.ufunc.__name__} takes no {shown}") from None
     for operand, dtype in zip(operands, dtypes, strict=False):
         _check_range(operand, dtype, where)
@@ -319,11 +339,17 @@ def chosen(op: Builder, condition: Value | bool, then: Item, otherwise: Item, wh
     a, b = stacked(op, then, where), stacked(op, otherwise, where)
     if a.shape != b.shape or a.listed != b.listed:
         raise Unsupported(where, f"it is {_described(a)} or {_described(b)}, which only running it shows")
-    if a.value is b.value:
-        return Number(a.value, a.python and b.python, a.listed)
+    python = a.python and b.python
+    least = {each.blurred or each.dtype for each in (a, b)}
+    same = len(least) == 1 and (a.python == b.python or DType.BOOL not in least) and not (a.blurred or b.blurred)
+    narrow = min(least, key=lambda dtype: (dtype.is_float, dtype.bits))
+    blurred = None if python or same else narrow
     dtype = common_type([a.dtype, b.dtype], where)
-    value = where_values(op, condition, cast(op, a, dtype, where), cast(op, b, dtype, where))
-    return Number(value, a.python and b.python, a.listed)
+    if a.value is b.value:
+        value = a.value
+    else:
+        value = where_values(op, condition, cast(op, a, dtype, where), cast(op, b, dtype, where))
+    return Number(value, python, a.listed, blurred=blurred)
 
 
 def where_values(op: Builder, condition: Value, then: Value, otherwise: Value) -> Value:

@@ -67,6 +67,8 @@ _PYTHON: dict[str, Callable[[Any, Any], Any]] = {
     ">=": operator.ge,
 }
 _BITS = ("&", "|", "^")
+_COUNTING = ("+", "-", "//", "%", "**")
+"""Operators that take Python's booleans as integers, and NumPy's as something else."""
 _MOST_BITS = 4096
 """Of a constant power, before it is called no number at all."""
 
@@ -95,10 +97,18 @@ def binary(op: Builder, symbol: str, left: Item, right: Item, where: str) -> Ite
     if a.is_weak and b.is_weak:
         return _of_python(op, symbol, a, b, where)
     a, b = _strong_list(a), _strong_list(b)
+    if symbol in _COUNTING and a.dtype is b.dtype is DType.BOOL:
+        _check_sharp([a, b], where)
     exponent = known_scalar(b) if symbol == "**" else None
     if isinstance(exponent, int) and exponent < 0 and a.dtype.is_integer:
         raise InvalidModel(f"{where}: NumPy takes no integers to the power {exponent}")
     return applied(op, UFUNCS[_UFUNC[symbol]], [a, b], where)
+
+
+def _check_sharp(operands: Sequence[Number], where: str) -> None:
+    """Refuse arithmetic on what may be Python's boolean or NumPy's."""
+    if any(operand.blurred is DType.BOOL for operand in operands):
+        raise Unsupported(where, "arithmetic on a boolean that may be Python's or NumPy's, which only running it shows")
 
 
 def _strong_list(number: Number) -> Number:
@@ -177,7 +187,11 @@ def _of_lists(op: Builder, symbol: str, left: Item, right: Item, where: str) -> 
         raise Unsupported(where, f"the operator {symbol} between two lists")
     row, other = (left, right) if _is_row(left) else (right, left)
     if not isinstance(other, Number) or not other.is_weak:
+        if symbol == "*" and isinstance(other, Number) and not other.rank and other.dtype.is_integer:
+            raise Unsupported(where, "a list times an integer of NumPy's, which may be an array without axes")
         return None
+    if symbol in ("==", "!="):
+        return scalar(op, symbol == "!=", where)
     times = known_scalar(other)
     if symbol != "*" or other.dtype is DType.FLOAT64:
         raise InvalidModel(f"{where}: the operator {symbol} between a list and a number that is no array")
@@ -232,6 +246,7 @@ def unary(op: Builder, symbol: str, operand: Item, where: str) -> Number:
         raise InvalidModel(f"{where}: the operator {symbol} of a list")
     number = stacked(op, operand, where)
     if not number.is_weak:
+        _check_sharp([number], where)
         name = {"-": "negative", "+": "positive", "~": "invert"}[symbol]
         return applied(op, UFUNCS[name], [number], where)
     number = counted(op, number, where)

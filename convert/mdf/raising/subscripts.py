@@ -48,7 +48,7 @@ def subscript(op: Builder, base: Item, places: Sequence[Place], safe: bool, wher
         if found is not None:
             return found
     number = stacked(op, base, where)
-    if not number.rank:
+    if number.is_weak:
         raise InvalidModel(f"{where}: an index of one number")
     if number.listed and len(places) != 1:
         raise InvalidModel(f"{where}: {len(places)} indices of a list")
@@ -111,6 +111,8 @@ def _expanded(number: Number, places: Sequence[Place], where: str) -> list[Place
     whole = Part(None, None, None)
     used = sum(place is not None and not isinstance(place, Rest) for place in places)
     if used > number.rank:
+        if any(isinstance(place, Number) and place.dtype is DType.BOOL for place in places):
+            raise Unsupported(where, "a boolean as an index")
         raise InvalidModel(f"{where}: {used} indices of an array of shape {number.shape}")
     rests = [index for index, place in enumerate(places) if isinstance(place, Rest)]
     if len(rests) > 1:
