@@ -8,7 +8,7 @@
 
 Floats are short decimals that come to the same bits in the array's type, also of bfloat16 and of types of 8 bits and
 fewer. NaNs with a payload stand as NaN in the list and with all bits in `data`. Complex numbers, text that isn't UTF-8,
-integers above 2**63 - 1 and arrays of more than `MOST_LISTED` elements have no list. `data` is what ONNX has as
+integers above 2**63 - 1 and arrays that are too large (see `storage_for`) have no list. `data` is what ONNX has as
 raw_data: little-endian, types narrower than a byte packed; base64 in containers without bytes. Text stands there as a
 list, one entry for each element.
 
@@ -20,6 +20,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,17 +34,39 @@ from ..model import Plain
 from ..plain import shown
 from .messages import Pack, bytes_of, message_of, plain_message
 
-MOST_LISTED = 65_536
-"""Larger arrays stand as bytes, which MDF's engine can't use."""
+MOST_IN_LISTS = 2**22
+_BOUNDS = [2**20, 2**16, 2**12, 2**8, 2**4]
+"""So many elements may stand in lists in all, and so many in each: the first bound with which all lists keep to that.
+MDF's engine can't use an array that stands as bytes; but a list takes three times the room, and far longer to read."""
 
 Metadata = dict[str, Plain]
 
 
-def plain_array(data: TensorData, pack: Pack, name: str = "") -> tuple[Plain, Metadata]:
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """How a file holds arrays.
+
+    Attributes:
+        pack: how bytes stand in its container.
+        most: larger arrays stand as bytes.
+    """
+
+    pack: Pack
+    most: int = _BOUNDS[0]
+
+
+def storage_for(sizes: Iterable[int], pack: Pack) -> Storage:
+    """The storage of a file with arrays of so many elements."""
+    sizes = list(sizes)
+    within = (bound for bound in _BOUNDS if sum(size for size in sizes if size <= bound) <= MOST_IN_LISTS)
+    return Storage(pack, next(within, _BOUNDS[-1]))
+
+
+def plain_array(data: TensorData, storage: Storage, name: str = "") -> tuple[Plain, Metadata]:
     """(value, metadata) of an array; the value is None where it stands in metadata alone.
 
     Args:
-        pack: how bytes stand in the container.
+        storage: how the file holds arrays.
         name: what its tensor is called anyway.
 
     Raises:
@@ -52,21 +75,21 @@ def plain_array(data: TensorData, pack: Pack, name: str = "") -> tuple[Plain, Me
     enum_of(data.dtype, "an array")
     metadata: Metadata = {"dtype": data.dtype.value}
     if isinstance(data.origin, SparseData):
-        return _plain_sparse(data, data.origin, pack, name, metadata)
+        return _plain_sparse(data, data.origin, storage, name, metadata)
     value = None
     if data.dtype is DType.STRING:
         items = _texts(data)
-        value = _text_list(items) if len(items) <= MOST_LISTED else None
+        value = _text_list(items) if len(items) <= storage.most else None
         exact = value is not None
         if not exact:
-            metadata["data"] = [pack(item) for item in items]
+            metadata["data"] = [storage.pack(item) for item in items]
     else:
-        flat = _numbers(data) if data.size <= MOST_LISTED else None
+        flat = _numbers(data) if data.size <= storage.most else None
         exact = flat is not None and _is_exact(flat, data)
         if flat is not None:
             value = _nested(flat, data.shape)
         if not exact:
-            metadata["data"] = pack(_raw(data))
+            metadata["data"] = storage.pack(_raw(data))
     if value is None or not data.size or (data.dtype is DType.STRING and not data.shape):
         metadata["shape"] = list(data.shape)
     elif data.dtype is DType.STRING:
@@ -76,21 +99,21 @@ def plain_array(data: TensorData, pack: Pack, name: str = "") -> tuple[Plain, Me
         rest = TensorProto(doc_string=proto.doc_string, name="" if proto.name == name else proto.name)
         rest.metadata_props.extend(proto.metadata_props)
         if rest.doc_string or rest.name or rest.metadata_props:
-            metadata["proto"] = plain_message(rest, pack)
+            metadata["proto"] = plain_message(rest, storage.pack)
     return value, metadata
 
 
 def _plain_sparse(
-    data: TensorData, stored: SparseData, pack: Pack, name: str, metadata: Metadata
+    data: TensorData, stored: SparseData, storage: Storage, name: str, metadata: Metadata
 ) -> tuple[Plain, Metadata]:
     parts = {}
     for part, array, own in (("values", stored.values, name), ("indices", stored.indices, "")):
-        value, told = plain_array(array, pack, own)
+        value, told = plain_array(array, storage, own)
         parts[part] = {"value": value, **told}
     metadata |= {"shape": list(data.shape), "sparse": parts}
-    if data.size > MOST_LISTED:
+    if data.size > storage.most:
         return None, metadata
-    value, _ = plain_array(TensorData.of(sparse_to_dense(stored), data.dtype), pack)
+    value, _ = plain_array(TensorData.of(sparse_to_dense(stored), data.dtype), storage)
     return value, metadata
 
 

@@ -35,15 +35,15 @@ from ....passes.protos import (
 from ....passes.tensor import TensorData
 from ..model import Plain
 from ..plain import shown
-from .arrays import Metadata, array_of, plain_array
-from .messages import Pack, message_of, plain_message
+from .arrays import Metadata, Storage, array_of, plain_array
+from .messages import message_of, plain_message
 from .types import plain_type, type_of
 
 _KINDS: dict[str, int] = {name.lower(): number for name, number in AttributeProto.AttributeType.items() if number}
 _NAMES = {number: name for name, number in _KINDS.items()}
 
 
-def plain_attribute(name: str, value: Any, node: Node, pack: Pack) -> tuple[Plain, Metadata]:
+def plain_attribute(name: str, value: Any, node: Node, storage: Storage) -> tuple[Plain, Metadata]:
     """(value, metadata) of an attribute.
 
     Raises:
@@ -53,7 +53,7 @@ def plain_attribute(name: str, value: Any, node: Node, pack: Pack) -> tuple[Plai
     kind = _NAMES[proto.type]
     if isinstance(value, AttributeRef):
         return None, {"kind": "reference", "to": value.name, "type": kind}
-    plain, metadata = _PLAIN[kind](proto, pack)
+    plain, metadata = _PLAIN[kind](proto, storage)
     return plain, {"kind": kind, **metadata}
 
 
@@ -82,12 +82,12 @@ def attribute_of(name: str, value: Plain, metadata: Metadata, where: str) -> Any
 # writing -----------------------------------------------------------------------------------------
 
 
-def _told(proto: AttributeProto, pack: Pack) -> tuple[Plain, Metadata]:
+def _told(proto: AttributeProto, storage: Storage) -> tuple[Plain, Metadata]:
     """The attribute as its own message."""
     bare = AttributeProto()
     bare.CopyFrom(proto)
     bare.ClearField("name")
-    return None, {"proto": plain_message(bare, pack)}
+    return None, {"proto": plain_message(bare, storage.pack)}
 
 
 def _plain_float(number: float) -> float:
@@ -101,47 +101,47 @@ def _payload(numbers: list[float]) -> bool:
     return bool(strange.any())
 
 
-def _float(proto: AttributeProto, pack: Pack) -> tuple[Plain, Metadata]:
-    return _told(proto, pack) if _payload([proto.f]) else (_plain_float(proto.f), {})
+def _float(proto: AttributeProto, storage: Storage) -> tuple[Plain, Metadata]:
+    return _told(proto, storage) if _payload([proto.f]) else (_plain_float(proto.f), {})
 
 
-def _floats(proto: AttributeProto, pack: Pack) -> tuple[Plain, Metadata]:
+def _floats(proto: AttributeProto, storage: Storage) -> tuple[Plain, Metadata]:
     numbers = list(proto.floats)
-    return _told(proto, pack) if _payload(numbers) else ([_plain_float(number) for number in numbers], {})
+    return _told(proto, storage) if _payload(numbers) else ([_plain_float(number) for number in numbers], {})
 
 
-def _strings(proto: AttributeProto, pack: Pack) -> tuple[Plain, Metadata]:
+def _strings(proto: AttributeProto, storage: Storage) -> tuple[Plain, Metadata]:
     try:
         return [item.decode() for item in proto.strings or [proto.s][: proto.type == AttributeProto.STRING]], {}
     except UnicodeDecodeError:
-        return _told(proto, pack)
+        return _told(proto, storage)
 
 
-def _array(proto: TensorProto, pack: Pack) -> tuple[Plain, Metadata]:
-    return plain_array(tensor_from_proto(proto), pack)
+def _array(proto: TensorProto, storage: Storage) -> tuple[Plain, Metadata]:
+    return plain_array(tensor_from_proto(proto), storage)
 
 
-def _arrays(proto: AttributeProto, pack: Pack) -> tuple[Plain, Metadata]:
-    made = [_array(tensor, pack) for tensor in proto.tensors]
+def _arrays(proto: AttributeProto, storage: Storage) -> tuple[Plain, Metadata]:
+    made = [_array(tensor, storage) for tensor in proto.tensors]
     return None, {"items": [{"value": value, **metadata} for value, metadata in made]}
 
 
-_PLAIN: dict[str, Callable[[AttributeProto, Pack], tuple[Plain, Metadata]]] = {
-    "int": lambda proto, pack: (proto.i, {}),
-    "ints": lambda proto, pack: (list(proto.ints), {}),
+_PLAIN: dict[str, Callable[[AttributeProto, Storage], tuple[Plain, Metadata]]] = {
+    "int": lambda proto, storage: (proto.i, {}),
+    "ints": lambda proto, storage: (list(proto.ints), {}),
     "float": _float,
     "floats": _floats,
     "string": _strings,
     "strings": _strings,
-    "tensor": lambda proto, pack: _array(proto.t, pack),
+    "tensor": lambda proto, storage: _array(proto.t, storage),
     "tensors": _arrays,
-    "sparse_tensor": lambda proto, pack: (None, {"proto": plain_message(proto.sparse_tensor, pack)}),
-    "sparse_tensors": lambda proto, pack: (
+    "sparse_tensor": lambda proto, storage: (None, {"proto": plain_message(proto.sparse_tensor, storage.pack)}),
+    "sparse_tensors": lambda proto, storage: (
         None,
-        {"items": [plain_message(item, pack) for item in proto.sparse_tensors]},
+        {"items": [plain_message(item, storage.pack) for item in proto.sparse_tensors]},
     ),
-    "type_proto": lambda proto, pack: (None, {"type": plain_type(type_from_proto(proto.tp))}),
-    "type_protos": lambda proto, pack: (
+    "type_proto": lambda proto, storage: (None, {"type": plain_type(type_from_proto(proto.tp))}),
+    "type_protos": lambda proto, storage: (
         None,
         {"items": [plain_type(type_from_proto(item)) for item in proto.type_protos]},
     ),

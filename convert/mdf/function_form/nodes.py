@@ -13,10 +13,10 @@ from ....passes.schemas import since_version
 from ....passes.types import TensorType
 from .. import model as mdf
 from ..model import Plain
-from .arrays import Metadata, plain_array
+from .arrays import Metadata, Storage, plain_array
 from .attributes import plain_attribute
 from .engine_form import Form, Types, attribute_argument, expression, form_of, stand_in
-from .messages import Pack, plain_message
+from .messages import plain_message
 from .names import Ids, identifier
 from .prepare import MADE, OPSET, ORIGIN, Origin, same_attribute
 from .types import plain_type, port_type
@@ -33,7 +33,7 @@ class Context:
     """The graph that is being written.
 
     Attributes:
-        pack: how bytes stand in the container.
+        storage: how the file holds arrays.
         opsets: the imports of the model, or of the function that the graph belongs to.
         calls: (domain, name) of the model's own functions.
         subgraph: writes a region.
@@ -41,7 +41,7 @@ class Context:
         places: node and output port of each value.
     """
 
-    pack: Pack
+    storage: Storage
     opsets: Mapping[str, int]
     calls: Set[tuple[str, str]]
     subgraph: Callable[[Graph], Plain]
@@ -64,18 +64,18 @@ def _ours(fields: dict[str, Plain]) -> dict[str, Plain]:
     return {METADATA: told} if told else {}
 
 
-def _notes(holder: Node | Value, pack: Pack) -> Plain:
+def _notes(holder: Node | Value, storage: Storage) -> Plain:
     notes = (holder.meta or {}).get("onnx")
-    return plain_message(notes, pack) if isinstance(notes, Message) else None
+    return plain_message(notes, storage.pack) if isinstance(notes, Message) else None
 
 
 def _renamed(name: str, id: str) -> str | None:
     return None if name == id else name
 
 
-def _output_port(value: Value, id: str, expression: str, pack: Pack) -> mdf.OutputPort:
+def _output_port(value: Value, id: str, expression: str, storage: Storage) -> mdf.OutputPort:
     shape, written, stated = port_type(value.type)
-    metadata = _ours({"name": _renamed(value.name, id), "type": stated, "notes": _notes(value, pack)})
+    metadata = _ours({"name": _renamed(value.name, id), "type": stated, "notes": _notes(value, storage)})
     return mdf.OutputPort(id, expression, shape, written, metadata)
 
 
@@ -90,18 +90,18 @@ def add_input(context: Context, value: Value) -> None:
     port = _input_port(value, Ids().take(value.name, "input"))
     shown, default = port.id, None
     if value.data is not None:
-        port.default, default = plain_array(value.data, context.pack, value.name)
+        port.default, default = plain_array(value.data, context.storage, value.name)
         shown = expression(port.id, value.data)
     port.metadata = _ours({"default": default})
-    output = _output_port(value, port.id, shown, context.pack)
+    output = _output_port(value, port.id, shown, context.storage)
     context.made.nodes.append(mdf.Node(name, [port], outputs=[output], metadata=_ours({"kind": "input"})))
     context.places[value] = (name, output.id)
 
 
-def _constant(value: Value, id: str, pack: Pack) -> mdf.Parameter:
+def _constant(value: Value, id: str, storage: Storage) -> mdf.Parameter:
     """A constant as a parameter: its data, its name and what else is said of it."""
     assert value.data is not None
-    plain, told = plain_array(value.data, pack, value.name)
+    plain, told = plain_array(value.data, storage, value.name)
     usual = value.type == TensorType(value.data.dtype, value.data.shape)
     meta = value.meta or {}
     stated = {
@@ -111,7 +111,7 @@ def _constant(value: Value, id: str, pack: Pack) -> mdf.Parameter:
         "type": None if usual else plain_type(value.type),
         "declared": meta.get("declared"),
         "only": HERE if meta.get(MADE) else None,
-        "notes": _notes(value, pack),
+        "notes": _notes(value, storage),
     }
     return mdf.Parameter(id, plain, metadata=_ours(stated))
 
@@ -120,7 +120,7 @@ def add_constant(context: Context, value: Value) -> None:
     """A node that holds one constant, for several users."""
     assert value.data is not None
     name = context.ids.take(value.name, "constant")
-    parameter = _constant(value, Ids().take(value.name, "constant"), context.pack)
+    parameter = _constant(value, Ids().take(value.name, "constant"), context.storage)
     output = mdf.OutputPort(parameter.id, expression(parameter.id, value.data))
     output.shape, output.type, _ = port_type(TensorType(value.data.dtype, value.data.shape))
     node = mdf.Node(name, parameters=[parameter], outputs=[output], metadata=_ours({"kind": "constant"}))
@@ -163,8 +163,12 @@ def add_operator(context: Context, node: Node, name: str) -> None:
     for index, value in enumerate(node.outputs):
         if value.name:
             text = f"{called}[{index}]" if form.indexed else called
-            made.outputs.append(_output_port(value, context.places[value][1], text, context.pack))
-    stated = {**_operator(context, node, name, form), **_wiring(node, form, used), "notes": _notes(node, context.pack)}
+            made.outputs.append(_output_port(value, context.places[value][1], text, context.storage))
+    stated = {
+        **_operator(context, node, name, form),
+        **_wiring(node, form, used),
+        "notes": _notes(node, context.storage),
+    }
     made.metadata = _ours(stated)
     context.made.nodes.append(made)
 
@@ -183,7 +187,7 @@ def _attributes(context: Context, made: mdf.Node, ids: Ids, form: Form, node: No
         beside = only == MODEL  # which the engine must not take for an argument
         free = () if not beside and attribute_argument(node, key, key)[0] == key else form.avoided
         id = ids.take(form.prefix + key if beside else key, "attribute", free)
-        plain, told = plain_attribute(key, value, node, context.pack)
+        plain, told = plain_attribute(key, value, node, context.storage)
         told = _attribute_metadata(key, id, {**told, "only": only})
         made.parameters.append(mdf.Parameter(id, plain, metadata=_ours(told)))
         if not beside:
@@ -219,7 +223,7 @@ def _use(context: Context, made: mdf.Node, ids: Ids, form: Form, node: Node, val
         made.inputs.append(_input_port(value, id))
         context.connect(value, made.id, id)
     else:
-        made.parameters.append(_constant(value, id, context.pack))
+        made.parameters.append(_constant(value, id, context.storage))
     return id
 
 

@@ -32,17 +32,19 @@ Names stand only where the id is another.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Set
+from collections.abc import Iterator, Mapping, Set
 
 from google.protobuf.message import Message
 from onnx import ModelProto
 
 from ....passes.graph import Graph, Value
+from ....passes.tensor import TensorData
 from ...onnx.read import Function
 from ...onnx.write import skeleton
 from .. import model as mdf
 from ..model import Plain
 from ..structure import tree_from_model
+from .arrays import Storage, storage_for
 from .messages import Pack, base64, plain_message
 from .names import Ids
 from .nodes import METADATA, Context, add_constant, add_input, add_operator, place_outputs, used_by
@@ -63,7 +65,8 @@ def to_model(graph: Graph, pack: Pack = base64) -> mdf.Model:
     """
     assert graph.dialect == "onnx", graph.dialect
     calls = {key[:2] for key in graph.functions}
-    made, interface = _written(graph, "main", graph.opsets, calls, pack)
+    storage = storage_for(_sizes(graph), pack)
+    made, interface = _written(graph, "main", graph.opsets, calls, storage)
     stated: dict[str, Plain] = {
         "form": FORM,
         **interface,
@@ -71,7 +74,7 @@ def to_model(graph: Graph, pack: Pack = base64) -> mdf.Model:
         "model": plain_message(_own_fields(graph), pack),
     }
     if graph.functions:
-        stated["functions"] = [_function(function, calls, pack) for function in graph.functions.values()]
+        stated["functions"] = [_function(function, calls, storage) for function in graph.functions.values()]
     return mdf.Model(
         id=Ids().take(graph.name, "model"),
         graphs=[made],
@@ -82,6 +85,15 @@ def to_model(graph: Graph, pack: Pack = base64) -> mdf.Model:
     )
 
 
+def _sizes(graph: Graph) -> Iterator[int]:
+    """The numbers of elements of all arrays."""
+    for whole in (graph, *(function.graph for function in graph.functions.values())):
+        for inner in whole.graphs():
+            yield from (value.data.size for value in inner.constants if value.data is not None)
+            for node in inner.nodes:
+                yield from (value.size for value in node.attributes.values() if isinstance(value, TensorData))
+
+
 def _own_fields(graph: Graph) -> ModelProto:
     """What a model says besides its graph, its functions and its imports."""
     fields = skeleton(graph)
@@ -90,27 +102,26 @@ def _own_fields(graph: Graph) -> ModelProto:
     return fields
 
 
-def _function(function: Function, calls: Set[tuple[str, str]], pack: Pack) -> Plain:
+def _function(function: Function, calls: Set[tuple[str, str]], storage: Storage) -> Plain:
     """A model-local function: its body as a graph, and its further fields."""
-    body = _nested(function.graph, function.graph.opsets, calls, pack)
-    return {"function": plain_message(function.proto, pack), "body": body}
+    body = _nested(function.graph, function.graph.opsets, calls, storage)
+    return {"function": plain_message(function.proto, storage.pack), "body": body}
 
 
-def _nested(graph: Graph, opsets: Mapping[str, int], calls: Set[tuple[str, str]], pack: Pack) -> Plain:
+def _nested(graph: Graph, opsets: Mapping[str, int], calls: Set[tuple[str, str]], storage: Storage) -> Plain:
     """A graph as the value of a parameter, its interface in its own metadata."""
-    made, interface = _written(graph, "body", opsets, calls, pack)
+    made, interface = _written(graph, "body", opsets, calls, storage)
     made.metadata[METADATA] |= interface
     (tree,) = tree_from_model(mdf.Model("model", [made])).values()
     return {f"graph_{name}": body for name, body in tree["graphs"].items()}
 
 
 def _written(
-    graph: Graph, otherwise: str, opsets: Mapping[str, int], calls: Set[tuple[str, str]], pack: Pack
+    graph: Graph, otherwise: str, opsets: Mapping[str, int], calls: Set[tuple[str, str]], storage: Storage
 ) -> tuple[mdf.Graph, dict[str, Plain]]:
     """A graph, called `otherwise` if it has no name, and what it takes in and hands out."""
-    context = Context(
-        pack, opsets, calls, lambda region: _nested(region, opsets, calls, pack), graph.meta.get(TYPES, {})
-    )
+    context = Context(storage, opsets, calls, lambda region: _nested(region, opsets, calls, storage))
+    context.types = graph.meta.get(TYPES, {})
     context.made.id = Ids().take(graph.name, otherwise)
     for value in graph.inputs:
         add_input(context, value)
@@ -132,7 +143,7 @@ def _written(
     if names:
         stated["constants"] = names
     if isinstance(notes, Message):
-        stated["notes"] = plain_message(notes, pack)
+        stated["notes"] = plain_message(notes, storage.pack)
     context.made.metadata[METADATA] = stated
     return context.made, _interface(graph, context)
 
