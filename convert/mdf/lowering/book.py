@@ -19,6 +19,7 @@ class Book:
         owners: the node that makes a value.
         alias: what a value stands for: the parameter of a body for what is captured.
         counts: how often a value is used.
+        several: whether there is more than one loop.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -27,11 +28,12 @@ class Book:
         self.owners: dict[Value, Scope] = {}
         self.alias: dict[Value, Value] = {}
         self._runs: dict[Scope, Value] = {}
-        for _, node in graph.walk():
-            if is_loop(node):
-                for entry in Loop(node).of(Captured):
-                    if entry.enter is not None and entry.outside is not None:
-                        self.alias[entry.enter] = entry.outside
+        loops = [Loop(node) for _, node in graph.walk() if is_loop(node)]
+        self.several = len(loops) > 1
+        for loop in loops:
+            for entry in loop.of(Captured):
+                if entry.enter is not None and entry.outside is not None:
+                    self.alias[entry.enter] = entry.outside
         self.counts = Counter(
             self.resolved(value)
             for inner in graph.graphs()

@@ -127,9 +127,9 @@ class Region:
         tests += [f"{before.named(value)} > 0" for value in passes.limits]
         tests += [f"numpy.size({before.named(value)}, {axis}) > 0" for value, axis in passes.lengths]
         start = Value(f"{loop.node.id}_runs", tensor(DType.BOOL))
-        before.define(start, all_of(tests))
-        self.book.owners[start] = before
+        before.call(start, Term(all_of(tests)))  # not a function: the scheduler asks for it before there is one
         before.hand_out(self.book.names.of(start), before.named(start), start.type)
+        self.book.owners[start] = before
         return start
 
     def _result(self, node: Node, entry: Entry, passes: Passes, loop: Scope, after: Scope, start: Value) -> None:
@@ -185,7 +185,7 @@ class _LoopWriter:
         exactly = None if self.again else self.passes.exactly
         goes_on = "" if exactly is not None else self._condition()
         if self.counter:
-            self.first.state(self.counter, f"{self.first.named(self.count)} + 1", _ZERO)
+            self._step()
         return Run(stages, goes_on, exactly, self.again)
 
     def _see_start(self) -> None:
@@ -266,14 +266,29 @@ class _LoopWriter:
         last.call(result, Term(name))
         self.book.owners[result] = last
 
+    def _step(self) -> None:
+        """Count a pass.
+
+        Where a model has several loops the counter stays at the last pass: who computes all of them in every pass of
+        the engine, and takes no heed of what they give when they don't run, finds what they look for nevertheless.
+        """
+        scope = self.first
+        text = f"{scope.named(self.count)} + 1"
+        for bound in self._bounds(scope) if self.book.several else ():
+            text = f"numpy.minimum({text}, {int(bound) - 1 if bound.isdecimal() else f'{bound} - 1'})"
+        scope.state(self.counter, text, _ZERO)
+
+    def _bounds(self, scope: Scope) -> list[str]:
+        """What the number of passes doesn't go beyond."""
+        bounds = [scope.named(value) for value in self.passes.limits]
+        bounds += [f"numpy.size({scope.named(value)}, {axis})" for value, axis in self.passes.lengths]
+        return bounds if self.passes.known is None else [*bounds, str(self.passes.known)]
+
     def _condition(self) -> str:
         """The parameter that says whether there is one more pass."""
         passes, last = self.passes, self.last
         tests = [] if passes.decides is None else [last.settled(passes.decides)]
-        bounds = [last.named(value) for value in passes.limits]
-        bounds += [f"numpy.size({last.named(value)}, {axis})" for value, axis in passes.lengths]
-        bounds += [] if passes.known is None else [str(passes.known)]
-        tests += [f"{self._i(last)} + 1 < {bound}" for bound in bounds]
+        tests += [f"{self._i(last)} + 1 < {bound}" for bound in self._bounds(last)]
         name = self.book.names.fresh("goes_on")
         last.state(name, all_of(tests), not self.again)
         return name
