@@ -9,7 +9,7 @@ from ...passes.graph import NOTES, Graph
 from ..onnx import lowering as onnx_lowering
 from . import model as mdf
 from .document import write_document
-from .function_form import prepared, to_model
+from .function_form import base64, prepared, to_model
 from .lowering import lower_stateful
 from .read import MODEL, as_graph
 from .structure import tree_from_model
@@ -25,12 +25,11 @@ def write(graph: Graph, path: Path) -> None:
         InvalidModel: the file can't be written.
         Unsupported: what MDF can't say.
     """
-    write_document(tree_from_model(model_of(graph)), path)
-
-
-def model_of(graph: Graph) -> mdf.Model:
-    """The model that a graph of dialect "mdf" or "onnx" is."""
-    return graph.meta[MODEL] if graph.dialect == "mdf" else to_model(graph)
+    if graph.dialect == "mdf":
+        model: mdf.Model = graph.meta[MODEL]
+    else:
+        model = to_model(graph, bytes if path.suffix.lower() == ".bson" else base64)  # the others have no bytes
+    write_document(tree_from_model(model), path)
 
 
 def lower_graph(graph: Graph, opset: int | None = None) -> Graph:
