@@ -1,0 +1,187 @@
+"""Loops as nodes with stateful parameters, in MDF's own engine: the samples, and small loops with known results."""
+
+from __future__ import annotations
+
+import io
+import keyword
+from builtins import __dict__ as builtin_names
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from backedge.convert.files import load, set_shapes, to_hub
+from backedge.convert.mdf.document import write_document
+from backedge.convert.mdf.lowering import STYLE, lower_stateful
+from backedge.convert.mdf.model import Condition
+from backedge.convert.mdf.structure import tree_from_model
+from backedge.passes.errors import Unsupported
+from backedge.passes.text import graph_text
+from control_flow.case import f32
+from hlo.test_viterbi import best, feeds
+from test_samples import SAMPLES, TABLE, Arrays, Sample, weights
+
+from .engine import engine
+from .stateful_sweep import lowered
+from .stateful_text import graph_of, model_of, same
+
+# samples ------------------------------------------------------------------------------------------
+
+ELSEWHERE = [sample for sample in TABLE if not sample.file.endswith(".json")]  # what isn't MDF already
+
+
+@pytest.mark.parametrize("sample", ELSEWHERE, ids=[sample.file for sample in ELSEWHERE])
+def test_sample(sample: Sample) -> None:
+    for inputs in sample.inputs:
+        model = lowered(to_hub(load(SAMPLES / sample.file)), inputs)
+        found: Arrays = engine(tree_from_model(model), inputs)
+        wanted = sample.formula(weights(SAMPLES / sample.file), **inputs)
+        assert set(found) == set(wanted)
+        for name, value in wanted.items():
+            same(found[name], value)
+
+
+def test_sample_that_jax_wrote() -> None:
+    given = feeds()
+    score, path = engine(tree_from_model(lowered(to_hub(load(SAMPLES / "viterbi.hlo")), given)), given).values()
+    wanted, steps = best(**given)
+    assert (score.dtype, path.dtype) == (np.float32, np.int32)
+    assert float(score) == wanted
+    assert path.tolist() == steps
+
+
+@pytest.mark.parametrize("suffix", ["json", "yaml", "bson"])
+def test_every_container(suffix: str, tmp_path: Path) -> None:
+    """The engine's own reader sees the same model in the file."""
+    from modeci_mdf.execution_engine import EvaluableGraph
+    from modeci_mdf.utils import load_mdf
+
+    path = tmp_path / f"newton.{suffix}"
+    write_document(tree_from_model(lower_stateful(to_hub(load(SAMPLES / "newton_sqrt.onnx")))), path)
+    with redirect_stdout(io.StringIO()):
+        running: Any = EvaluableGraph(load_mdf(str(path)).graphs[0], False)
+        running.evaluate(initializer={"x": np.float32(2)})
+    ports = running.enodes["after"].evaluable_outputs
+    assert abs(float(ports["root"].curr_value) - 2**0.5) < 1e-6
+    assert int(ports["iterations"].curr_value) == 4
+
+
+# the model ----------------------------------------------------------------------------------------
+
+COUNTED = """g (float[2] x) => (float[2] y, float[?, 2] all) {
+  m = Constant <value_int = 3> ()
+  t = Constant <value_int = 1> ()
+  go = Cast <to = 9> (t)
+  y, all = Loop (m, go, x) <body = b (int64 i, bool c, float[2] a) => (bool c2, float[2] a2, float[2] s) {
+    c2 = Identity (c)
+    a2 = Add (a, a)
+    s = Identity (a2)
+  }>
+}"""
+
+
+def test_nodes_and_conditions() -> None:
+    model = model_of(COUNTED)
+    graph = model.graphs[0]
+    assert [node.id for node in graph.nodes] == ["before", "loop", "after"]
+    assert [(parameter.id, parameter.initial) for parameter in graph.nodes[1].parameters] == [
+        ("a", "x_float32"),
+        ("all_", "numpy.float32(numpy.zeros((3, 2)))"),
+        ("i", "numpy.int64(0)"),
+    ]
+    assert graph.node_conditions == {
+        "before": Condition("AtPass", {"n": 0}),
+        "loop": Condition("Always"),
+        "after": Condition("AfterNCalls", {"dependency": "loop", "n": 3}),
+    }
+    assert graph.termination == {"environment_state_update": Condition("AfterNCalls", {"dependency": "after", "n": 1})}
+
+
+def test_metadata() -> None:
+    (ours,) = model_of(COUNTED).metadata.values()
+    assert ours == {
+        "style": "stateful",
+        "inputs": [{"name": "x", "node": "before", "port": "x", "type": "float32", "shape": [2]}],
+        "outputs": [
+            {"name": "y", "node": "after", "port": "y", "type": "float32"},
+            {"name": "all", "node": "after", "port": "all_", "type": "float32"},
+        ],
+    }
+    assert STYLE == "stateful"
+
+
+def test_without_loops_one_node_and_no_conditions() -> None:
+    graph = model_of("g (float[2] x) => (float[2] y) { a = Exp (x) y = Neg (a) }").graphs[0]
+    assert [node.id for node in graph.nodes] == ["model"]
+    assert [(one.id, one.value) for one in graph.nodes[0].functions] == [("y", "-numpy.exp(numpy.float32(x))")]
+    assert not graph.node_conditions and not graph.termination and not graph.edges
+
+
+def test_the_graph_stays_as_it_was() -> None:
+    graph = to_hub(load(SAMPLES / "triangular_sum.onnx"))
+    set_shapes(graph, {"x": (4,), "y": (4,)})
+    before = graph_text(graph)
+    lower_stateful(graph)
+    assert graph_text(graph) == before
+
+
+def test_ids_mean_nothing_else_to_the_engine() -> None:
+    """Names that are Python's, NumPy's, numbers, or no identifiers, and two that become one."""
+    text = """g (float sum, float numpy, float lambda, float nan, float e1) => (float pow, float constant, float math) {
+      pow = Add (sum, numpy)
+      constant = Mul (lambda, nan)
+      math = Sub (e1, pow)
+    }"""
+    graph = graph_of(text)
+    for value in graph.values():
+        value.name = {"e1": "1x", "pow": "a.b", "constant": "a b"}.get(value.name, value.name)
+    model = lower_stateful(graph)
+    (node,) = model.graphs[0].nodes
+    ids = [one.id for one in (*node.inputs, *node.functions)]
+    assert len(set(ids)) == len(ids)
+    assert all(one.isidentifier() and not keyword.iskeyword(one) and one not in builtin_names for one in ids)
+    assert not set(ids) & {"numpy", "math", "constant", "nan", "rng"}
+    given = {"sum": f32(2), "numpy": f32(3), "lambda": f32(5), "nan": f32(7), "1x": f32(11)}
+    found = engine(tree_from_model(model), given)
+    assert {name: float(value) for name, value in found.items()} == {"a.b": 5, "a b": 35, "math": 6}
+
+
+# refusals -----------------------------------------------------------------------------------------
+
+
+REFUSED = {
+    "text": ("g (string x) => (string y) { y = Identity (x) }", "input 'x': .* no numbers of type string"),
+    "bfloat16": ("g (bfloat16 x) => (bfloat16 y) { y = Neg (x) }", "input 'x': .* no numbers of type bfloat16"),
+    "inside": (
+        "g (float[2] x) => (float[2] y) { a = Cast <to = 16> (x) y = Cast <to = 1> (a) }",
+        "Cast-28 'a': .* no numbers of type bfloat16",
+    ),
+    "open size": (
+        "g (float[n] x) => (float[n] y) { y = Neg (x) }",
+        r"input 'x': it is float32\[n\], whose sizes MDF must",
+    ),
+    "sequence": (
+        "g (seq(float[2]) x) => (int64 y) { y = SequenceLength (x) }",
+        "input 'x': MDF has numbers and arrays",
+    ),
+    "random": (
+        "g () => (float[2] y) { y = RandomNormal <shape = [2]> () }",
+        "RandomNormal-22 'y': no expression of MDF",
+    ),
+    "function": (
+        "g (float[2] x) => (float[2] y, int64[2] i, int64[2] v, int64[2] c) { y, i, v, c = Unique (x) }",
+        "Unique-28 'y': no expression of MDF",
+    ),
+    "open axes": (
+        "g (float[2, 2] x, int64[1] a) => (float[2] y) { y = ReduceSum <keepdims = 0> (x, a) }",
+        "ReduceSum-13 'y': its axes aren't known before the model runs",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused_by_name(case: str) -> None:
+    text, reason = REFUSED[case]
+    with pytest.raises(Unsupported, match=reason):
+        model_of(text, 22)

@@ -1,0 +1,286 @@
+"""Small loops, nests and branches with known results, as stateful parameters in MDF's own engine."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from backedge.convert.mdf.structure import tree_from_model
+from control_flow.case import f32, i64
+
+from .engine import engine, executed, raised
+from .stateful_text import SCANNED, model_of, run, same
+
+# loops --------------------------------------------------------------------------------------------
+
+FIBONACCI = """g (int64 m) => (int64 x, int64 y, int64[?] all) {
+  zero = Constant <value_int = 0> ()
+  one = Constant <value_int = 1> ()
+  x, y, all = Loop (m, , zero, one) <body = b (int64 i, bool c, int64 a, int64 b) => (bool c2, int64 b, int64 n, int64 s) {
+    c2 = Identity (c)
+    n = Add (a, b)
+    s = Identity (a)
+  }>
+}"""  # noqa: E501
+
+
+@pytest.mark.parametrize(("m", "x", "y", "every"), [(7, 13, 21, [0, 1, 1, 2, 3, 5, 8]), (1, 1, 1, [0]), (0, 0, 1, []),
+                                                    (-3, 0, 1, [])])  # fmt: skip
+def test_carried_values_see_each_other_as_they_were(m: int, x: int, y: int, every: list[int]) -> None:
+    found = run(FIBONACCI, m=i64(m))
+    for one, wanted in zip(found, (x, y, every), strict=True):
+        same(one, i64(wanted))
+
+
+SWAPPED = """g (float[2] p, float[2] q) => (float[2] x, float[2] y) {
+  m = Constant <value_int = 3> ()
+  x, y = Loop (m, , p, q) <body = b (int64 i, bool c, float[2] a, float[2] b) => (bool c2, float[2] b, float[2] a) {
+    c2 = Identity (c)
+  }>
+}"""
+
+
+def test_carried_values_that_only_swap() -> None:
+    found = run(SWAPPED, p=f32([1, 2]), q=f32([3, 4]))
+    assert [one.tolist() for one in found] == [[3, 4], [1, 2]]
+
+
+STOPPED = """g (int64 m, bool go, float x, float w) => (float y, float[?] all, int64[?] count) {
+  y, all, count = Loop (m, go, x) <body = b (int64 i, bool c, float a) => (bool c2, float a2, float s, int64 k) {
+    a2 = Add (a, w)
+    top = Constant <value_float = 3.0> ()
+    c2 = Less (a2, top)
+    s = Mul (a2, w)
+    k = Identity (i)
+  }>
+}"""
+
+
+@pytest.mark.parametrize(
+    ("m", "go", "y", "every"),
+    [(9, True, 3, [1, 2, 3]), (2, True, 2, [1, 2]), (1, True, 1, [1]), (0, True, 0, []), (9, False, 0, [])],
+    ids=["early stop", "trip count", "one trip", "zero trips", "not at all"],
+)
+def test_ends(m: int, go: bool, y: float, every: list[float]) -> None:
+    found = run(STOPPED, m=i64(m), go=np.array(go), x=f32(0), w=f32(1))
+    same(found[0], f32(y))
+    same(found[1], f32(every))
+    same(found[2], i64(range(len(every))))
+
+
+def test_the_condition_holds_at_nan_and_infinity() -> None:
+    """NaN is not less than 3; -inf stays so."""
+    found = run(STOPPED, m=i64(4), go=np.array(True), x=f32(np.nan), w=f32(1))
+    assert np.isnan(found[0]) and found[2].tolist() == [0]
+    found = run(STOPPED, m=i64(4), go=np.array(True), x=f32(-np.inf), w=f32(1))
+    assert found[0] == -np.inf and found[2].tolist() == [0, 1, 2, 3]
+
+
+def test_directions_and_axes() -> None:
+    xs, h = f32([[1, 2], [3, 5], [8, 13]]), f32([10, 20])
+    state, states, back = h, [], []
+    for x, z in zip(xs, xs[::-1], strict=True):
+        back.append(state * x)
+        state = state + (x - z)
+        states.append(state)
+    last, found, found_back = run(SCANNED, xs=xs, h=h)
+    same(last, state)
+    same(found, np.stack(states, axis=1))
+    same(found_back, np.stack(back[::-1]))
+
+
+def test_no_elements() -> None:
+    text = SCANNED.replace("[3, 2]", "[0, 2]").replace("[2, 3]", "[2, 0]")
+    last, states, back = run(text, xs=np.zeros((0, 2), np.float32), h=f32([1, 2]))
+    same(last, f32([1, 2]))
+    assert (states.shape, back.shape) == ((2, 0), (0, 2))
+    sums = "g (float[0, 3] x) => (float[3] y, float[0, 3] z) { a = Constant <value_ints = [0]> () "
+    sums += "y = ReduceSum <keepdims = 0> (x, a) z = Exp (x) }"
+    found = run(sums, x=np.zeros((0, 3), np.float32))
+    same(found[0], f32([0, 0, 0]))
+    same(found[1], np.zeros((0, 3), np.float32))
+
+
+WRAPPED = """g (TYPE x) => (TYPE y) {
+  m = Constant <value_int = 3> ()
+  y = Loop (m, , x) <body = b (int64 i, bool c, TYPE a) => (bool c2, TYPE a2) {
+    c2 = Identity (c)
+    s = Mul (a, a)
+    a2 = Add (s, a)
+  }>
+}"""
+
+
+@pytest.mark.parametrize("name", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"])
+def test_integers_keep_their_width(name: str) -> None:
+    dtype = np.dtype(name)
+    wanted = 77
+    for _ in range(3):
+        wanted = wanted * wanted + wanted
+    bits = dtype.itemsize * 8
+    wanted %= 1 << bits
+    wanted -= (1 << bits) * (dtype.kind == "i" and wanted >= 1 << (bits - 1))
+    (found,) = run(WRAPPED.replace("TYPE", name), x=np.array(77, dtype))
+    assert (found.dtype, int(found)) == (dtype, wanted)
+
+
+@pytest.mark.parametrize(("name", "smallest"), [("float", 2.0**-23), ("double", 2.0**-52), ("float16", 2.0**-10)])
+def test_floats_keep_their_width(name: str, smallest: float) -> None:
+    """How often 1 can be halved until nothing is left of it beside 1: what a float of another width would tell."""
+    text = """g (TYPE one, TYPE half) => (TYPE y) {
+      m = Constant <value_int = 100> ()
+      t = Constant <value_int = 1> ()
+      go = Cast <to = 9> (t)
+      y = Loop (m, go, one) <body = b (int64 i, bool c, TYPE a) => (bool c2, TYPE a2) {
+        a2 = Mul (a, half)
+        h = Mul (a2, half)
+        s = Add (one, h)
+        c2 = Greater (s, one)
+      }>
+    }""".replace("TYPE", name)
+    dtype = {"float": np.float32, "double": np.float64, "float16": np.float16}[name]
+    (found,) = run(text, one=np.array(1, dtype), half=np.array(0.5, dtype))
+    assert (found.dtype, float(found)) == (np.dtype(dtype), smallest)
+
+
+def test_integers_are_divided_toward_zero() -> None:
+    text = "g (int64[4] a, int64[4] b) => (int64[4] q, int64[4] r, int64[4] f) "
+    text += "{ q = Div (a, b) r = Mod (a, b) f = Mod <fmod = 1> (a, b) }"
+    found = run(text, a=i64([7, -7, 7, -7]), b=i64([2, 2, -2, -2]))
+    assert [one.tolist() for one in found] == [[3, -3, -3, 3], [1, 1, -1, -1], [1, -1, 1, -1]]
+
+
+def test_constants_that_no_list_can_say() -> None:
+    """NaN, infinities, a zero of negative sign, no elements; many numbers and few."""
+    text = """g (float[3] x) => (float[3] a, float[12] b, float[0, 2] c, bool[2] d, uint8[2] e) {
+      few = Constant <value = float[3] {nan, inf, -inf}> ()
+      many = Constant <value = float[12] {0.1, -0.0, inf, nan, 5, 6, 7, 8, 9, 10, 11, 1e-45}> ()
+      none = Constant <value = float[0, 2] {}> ()
+      flags = Constant <value = bool[2] {1, 0}> ()
+      bytes = Constant <value = uint8[2] {255, 0}> ()
+      a = Add (few, x)
+      b = Identity (many)
+      c = Identity (none)
+      d = Not (flags)
+      e = Identity (bytes)
+    }"""
+    a, b, c, d, e = run(text, x=f32([1, 1, 1]))
+    assert np.array_equal(a, f32([np.nan, np.inf, -np.inf]), equal_nan=True)
+    assert np.array_equal(b, f32([0.1, 0, np.inf, np.nan, 5, 6, 7, 8, 9, 10, 11, 1e-45]), equal_nan=True)
+    assert np.signbit(b[1])
+    assert (c.shape, c.dtype) == ((0, 2), np.float32)
+    assert (d.tolist(), e.tolist(), e.dtype) == ([False, True], [255, 0], np.uint8)
+
+
+def test_an_input_with_a_default() -> None:
+    text = "g (float[2] x, float[2] w = {0.5, 3}) => (float[2] y) { y = Mul (x, w) }"
+    tree = tree_from_model(model_of(text))
+    assert engine(tree, {"x": f32([2, 2])})["y"].tolist() == [1, 6]
+    assert engine(tree, {"x": f32([2, 2]), "w": f32([4, 5])})["y"].tolist() == [8, 10]
+
+
+# branches and nests -------------------------------------------------------------------------------
+
+BRANCHED = """g (bool p, float[2] x, int64 k) => (float y, float[?] z) {
+  y, z = If (p) <
+    then_branch = t () => (float a, float[1] b) { a = Gather (x, k) o = Constant <value_ints = [1]> () b = Reshape (a, o) },
+    else_branch = e () => (float c, float[2] d) { c = ReduceSum <keepdims = 0> (x) d = Neg (x) }
+  >
+}"""  # noqa: E501
+
+
+def test_a_branch_that_is_not_taken_does_not_fail() -> None:
+    x = f32([1, 2])
+    y, z = run(BRANCHED, p=np.array(False), x=x, k=i64(99))
+    assert (float(y), z.tolist()) == (3, [-1, -2])
+    y, z = run(BRANCHED, p=np.array(True), x=x, k=i64(1))
+    assert (float(y), z.tolist()) == (2, [2])
+
+
+LOOP_IN_BRANCH = """g (bool p, int64 m, float x) => (float y) {
+  y = If (p) <
+    then_branch = t () => (float a) {
+      a = Loop (m, , x) <body = b (int64 i, bool c, float s) => (bool c2, float s2) { c2 = Identity (c) s2 = Add (s, x) }>
+    },
+    else_branch = e () => (float n) { n = Neg (x) }
+  >
+}"""  # noqa: E501
+
+
+@pytest.mark.parametrize(("p", "m", "y"), [(True, 3, 8), (True, 0, 2), (False, 3, -2)])
+def test_a_loop_in_a_branch(p: bool, m: int, y: float) -> None:
+    (found,) = run(LOOP_IN_BRANCH, p=np.array(p), m=i64(m), x=f32(2))
+    assert float(found) == y
+
+
+NESTED = """g (int64 m, int64[5] counts) => (int64 total, int64[?] sums) {
+  zero = Constant <value_int = 0> ()
+  total, sums = Loop (m, , zero) <body = b (int64 i, bool c, int64 a) => (bool c2, int64 a2, int64 s) {
+    c2 = Identity (c)
+    n = Gather (counts, i)
+    s = Loop (n, , zero) <body = b2 (int64 j, bool d, int64 e) => (bool d2, int64 e2) {
+      d2 = Identity (d)
+      k = Add (j, i)
+      e2 = Add (e, k)
+    }>
+    a2 = Add (a, s)
+  }>
+}"""
+
+
+@pytest.mark.parametrize("m", [0, 1, 5])
+def test_a_loop_in_a_loop(m: int) -> None:
+    """The inner one starts anew each time, or not at all."""
+    counts = [3, 0, 1, 4, 2]
+    sums = [sum(j + i for j in range(counts[i])) for i in range(m)]
+    total, found = run(NESTED, m=i64(m), counts=i64(counts))
+    same(total, i64(sum(sums)))
+    same(found, i64(sums))
+
+
+def test_three_deep_and_two_in_a_row() -> None:
+    text = """g (int64 m) => (int64 y) {
+      one = Constant <value_int = 1> ()
+      y = Loop (m, , one) <body = b (int64 i, bool c, int64 a) => (bool c2, int64 a6) {
+        c2 = Identity (c)
+        a3 = Loop (i, , a) <body = b2 (int64 j, bool d, int64 p) => (bool d2, int64 p3) {
+          d2 = Identity (d)
+          p2 = Loop (j, , p) <body = b3 (int64 k, bool e, int64 q) => (bool e2, int64 q2) {
+            e2 = Identity (e)
+            q2 = Add (q, k)
+          }>
+          p3 = Add (p2, one)
+        }>
+        a5 = Loop (i, , a3) <body = b4 (int64 l, bool f, int64 r) => (bool f2, int64 r2) {
+          f2 = Identity (f)
+          r2 = Add (r, r)
+        }>
+        a6 = Sub (a5, a)
+      }>
+    }"""
+    for m in (0, 1, 4):
+        wanted = 1
+        for i in range(m):
+            before = wanted
+            for j in range(i):
+                wanted += sum(range(j)) + 1
+            wanted = wanted * 2**i - before
+        (found,) = run(text, m=i64(m))
+        same(found, i64(wanted))
+
+
+# read back ----------------------------------------------------------------------------------------
+
+
+def test_read_back_as_a_model_of_its_own() -> None:
+    """Where all sizes are known, what our own reader makes of the model gives the same."""
+    xs, h = f32([[1, 2], [3, 5], [8, 13]]), f32([10, 20])
+    for text, given in (
+        (SCANNED, {"xs": xs, "h": h}),
+        (SWAPPED, {"p": xs[0], "q": h}),
+        (LOOP_IN_BRANCH, {"p": np.array(True), "m": i64(3), "x": f32(2)}),
+    ):
+        tree = tree_from_model(model_of(text))
+        theirs, ours = engine(tree, given), executed(raised(tree), given)
+        assert set(ours) == set(theirs)
+        for name, value in theirs.items():
+            same(ours[name], value)
