@@ -26,6 +26,9 @@ def _sort(holder: Any) -> None:
     holder.value_info.sort(key=lambda info: info.name)
     for tensor in getattr(holder, "initializer", ()):
         _raw(tensor)
+    for sparse in getattr(holder, "sparse_initializer", ()):
+        _raw(sparse.values)
+        _raw(sparse.indices)
     for node in holder.node:
         node.attribute.sort(key=lambda attribute: attribute.name)
         for attribute in node.attribute:

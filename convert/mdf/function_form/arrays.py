@@ -317,6 +317,8 @@ def _sparse_of(
     stored = sparse_from_proto(proto, where)
     if stored.values.dtype is not dtype or stored.indices.dtype is not DType.INT64:
         raise InvalidModel(f"{where}: its values aren't of type {dtype.value}, or its indices not int64")
+    if len(stored.values.shape) != 1 or len(stored.indices.shape) not in (1, 2):
+        raise InvalidModel(f"{where}: its values must be a list, and its indices too, or one for each")
 
     def load() -> np.ndarray[Any, Any]:
         try:

@@ -66,10 +66,10 @@ def attribute_of(name: str, value: Plain, metadata: Metadata, where: str) -> Any
     kind = metadata.get("kind")
     if kind == "reference":
         to, type = metadata.get("to"), metadata.get("type")
-        if not isinstance(to, str) or type not in _KINDS:
+        if not isinstance(to, str) or not isinstance(type, str) or type not in _KINDS:
             raise InvalidModel(f"{where}: a reference to no attribute")
         return AttributeRef(to, _KINDS[type])
-    if kind not in _READ:
+    if not isinstance(kind, str) or kind not in _READ:
         raise InvalidModel(f"{where}: {shown(str(kind))} is no kind of attribute")
     if "proto" in metadata and kind not in ("tensor", "sparse_tensor"):
         proto = message_of(AttributeProto, metadata["proto"], where)

@@ -265,8 +265,10 @@ def _ids(values: Sequence[Value | None], used: Mapping[Value, str]) -> list[str 
 
 
 def operator_of(function: str) -> tuple[str, str, int | None]:
-    """Domain, operator and (where it says one) version that a function's name tells."""
-    domain, _, op_type = function.rpartition("::")
+    """Domain, operator ("" where it is none) and (where it says one) version that a function's name tells."""
+    domain, known, op_type = function.rpartition("::")
+    if not known:
+        return "", "", None
     if domain != "onnx":
         return domain, op_type, None
     name, _, version = op_type.rpartition("-")

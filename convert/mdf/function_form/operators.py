@@ -214,7 +214,7 @@ class OperatorReader:
             "version", version or usual_version((domain, op_type), self.around.opsets, self.around.calls)
         )
         was = fields.get("was")
-        if any(type(one) is not int or one not in _VERSIONS for one in (version, was or 1)):
+        if any(type(one) is not int or one not in _VERSIONS for one in (version, 1 if was is None else was)):
             raise InvalidModel(f"{where}: of {shown(function)} no version is known")
         node = Node(domain, op_type, version, text_of(fields, "name", self.source.id, where))
         if "notes" in fields:

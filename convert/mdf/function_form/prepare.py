@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ....passes.errors import BackedgeError
 from ....passes.graph import Graph, Node, Value, bulk
 from ....passes.infer import infer
@@ -149,11 +147,8 @@ def here_of(node: Node) -> Node | None:
 
 def _known(value: Value) -> TensorData | None:
     """The data of a small value that is certain, such as axes are."""
-    sizes = value.tensor.static_shape
-    if sizes is None or np.prod(sizes, dtype=float) > _MOST_KNOWN:
-        return None
     array = known_array(value)
-    return None if array is None else TensorData.of(array, value.tensor.dtype)
+    return None if array is None or array.size > _MOST_KNOWN else TensorData.of(array, value.tensor.dtype)
 
 
 def contradicts(node: Node, here: Node) -> bool:
