@@ -235,56 +235,71 @@ def applied(op: Builder, row: Ufunc, operands: Sequence[Number], where: str) -> 
 
     Raises:
         InvalidModel: it takes no such types or shapes.
-        Unsupported: it is computed in a type that isn't supported (float16 of booleans).
+        Unsupported: it is computed in a type that isn't supported (float16 of booleans), or only running it shows in
+            which one.
     """
-    resolved = _resolved(row, operands, where)
-    _check_sharp(row, operands, resolved[-1], where)
-    shape = broadcast([operand.shape for operand in operands], where)
-    values = [cast(op, operand, dtype, where) for operand, dtype in zip(operands, resolved, strict=False)]
+    dtypes = [operand.dtype for operand in operands]
+    if DType.STRING in dtypes:
+        raise InvalidModel(f"{where}: a text where a number is expected")
+    try:
+        resolved = _resolved(row, operands, dtypes, where)
+    except TypeError:
+        shown = " and ".join(dtype.value for dtype in dtypes)
+        if any(operand.blurred for operand in operands):
+            raise Unsupported(where, f"{row.ufunc.__name__} of {shown}, or of a type that it takes") from None
+        raise InvalidModel(f"{where}: {row.ufunc.__name__} takes no {shown}") from None
     if resolved[0] in row.refuses:
         raise Unsupported(where, f"numpy.{row.ufunc.__name__} of {resolved[0].value}")
-    made = Number(row.build(op, *values))
+    other = _otherwise(row, operands, resolved[-1], where)
+    shape = broadcast([operand.shape for operand in operands], where)
+    values = [cast(op, operand, dtype, where) for operand, dtype in zip(operands, resolved, strict=False)]
+    made = Number(row.build(op, *values), blurred=other)
     assert made.dtype is resolved[-1], (row.ufunc, made.dtype, resolved)
     assert made.shape == shape, (row.ufunc, made.shape, shape)
     return made
 
 
-def _check_sharp(row: Ufunc, operands: Sequence[Number], result: DType, where: str) -> None:
-    """Refuse what another of the types that an operand may have makes another value of.
+def _resolved(row: Ufunc, operands: Sequence[Number], dtypes: Sequence[DType], where: str) -> list[DType]:
+    """The element types in which NumPy computes on operands of these: of each, then of the result.
 
-    That is all arithmetic where only booleans would meet, and division by an integer zero.
+    Raises:
+        TypeError: it takes no such types.
     """
-    if result is DType.BOOL or all(operand.blurred is None for operand in operands):
-        return
-    least = {operand.blurred or operand.dtype for operand in operands}
-    divides = row.ufunc in (np.floor_divide, np.remainder, np.fmod) and result.is_float
-    if least == {DType.BOOL} or (divides and not any(dtype.is_float for dtype in least)):
-        raise Unsupported(
-            where, f"{row.ufunc.__name__} of what may have this or that type, which only running it shows"
-        )
-
-
-def _resolved(row: Ufunc, operands: Sequence[Number], where: str) -> list[DType]:
-    """The element types in which NumPy computes: of the operands, then of the result."""
     strong = all(operand.is_weak for operand in operands)
-    given = [_WEAK[operand.dtype] if operand.is_weak and not strong else operand.dtype.numpy for operand in operands]
-    if DType.STRING in (operand.dtype for operand in operands):
-        raise InvalidModel(f"{where}: a text where a number is expected")
-    try:
-        dtypes = row.ufunc.resolve_dtypes((*given, None))
-    except TypeError:
-        shown = " and ".join(operand.dtype.value for operand in operands)
-        if any(operand.blurred for operand in operands):
-            raise Unsupported(where, f"{row.ufunc.__name__} of {shown}, or of a type that it takes") from None
-        raise InvalidModel(f"{where}: {row.ufunc.__name__} takes no {shown}") from None
-    for operand, dtype in zip(operands, dtypes, strict=False):
+    given = [
+        _WEAK[dtype] if operand.is_weak and not strong else dtype.numpy
+        for operand, dtype in zip(operands, dtypes, strict=True)
+    ]
+    found = row.ufunc.resolve_dtypes((*given, None))
+    for operand, dtype in zip(operands, found, strict=False):
         _check_range(operand, dtype, where)
-    narrow = {operand.dtype for operand in operands}
-    found = [supported(dtype, where) for dtype in dtypes]
-    odd = next((dtype for dtype in found if dtype not in (*PLAIN, DType.FLOAT32) and dtype not in narrow), None)
+    made = [supported(dtype, where) for dtype in found]
+    odd = next((dtype for dtype in made if dtype not in (*PLAIN, DType.FLOAT32) and dtype not in dtypes), None)
     if odd is not None:
         raise Unsupported(where, f"NumPy computes {row.ufunc.__name__} of this in {odd.value}")
-    return found
+    return made
+
+
+def _otherwise(row: Ufunc, operands: Sequence[Number], result: DType, where: str) -> DType | None:
+    """The narrowest type that the result may have as well, because operands may.
+
+    Raises:
+        Unsupported: the values would be others then: booleans are added up otherwise, integers divided by zero.
+    """
+    if all(operand.blurred is None for operand in operands):
+        return None
+    python = all(operand.is_weak for operand in operands)
+    narrow = [operand.blurred or operand.dtype for operand in operands]
+    if python:  # whose booleans are integers
+        narrow = [DType.INT64 if dtype is DType.BOOL else dtype for dtype in narrow]
+    try:
+        other = _resolved(row, operands, narrow, where)[-1]
+    except TypeError:
+        return None
+    divides = row.ufunc in (np.floor_divide, np.remainder, np.fmod)
+    if other is not result and not python and (other is DType.BOOL or (divides and not other.is_float)):
+        raise Unsupported(where, f"{row.ufunc.__name__} of what has a type that only running it shows")
+    return None if other is result else other
 
 
 def _check_range(operand: Number, dtype: np.dtype[Any], where: str) -> None:
@@ -336,14 +351,15 @@ def chosen(op: Builder, condition: Value | bool, then: Item, otherwise: Item, wh
         return then if condition else otherwise
     if isinstance(then, tuple) and isinstance(otherwise, tuple) and len(then) == len(otherwise):
         return tuple(chosen(op, condition, a, b, where) for a, b in zip(then, otherwise, strict=True))
+    if isinstance(then, tuple) or isinstance(otherwise, tuple):
+        raise Unsupported(where, "it is a tuple or not, which only running it shows")
     a, b = stacked(op, then, where), stacked(op, otherwise, where)
     if a.shape != b.shape or a.listed != b.listed:
         raise Unsupported(where, f"it is {_described(a)} or {_described(b)}, which only running it shows")
     python = a.python and b.python
     least = {each.blurred or each.dtype for each in (a, b)}
-    same = len(least) == 1 and (a.python == b.python or DType.BOOL not in least) and not (a.blurred or b.blurred)
-    narrow = min(least, key=lambda dtype: (dtype.is_float, dtype.bits))
-    blurred = None if python or same else narrow
+    sharp = len(least) == 1 and a.python == b.python and a.blurred is b.blurred is None
+    blurred = None if sharp else min(least, key=lambda dtype: (dtype.is_float, dtype.bits))
     dtype = common_type([a.dtype, b.dtype], where)
     if a.value is b.value:
         value = a.value

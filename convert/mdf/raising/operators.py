@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -131,14 +132,14 @@ def _of_python(op: Builder, symbol: str, a: Number, b: Number, where: str) -> Nu
 
 
 def _weak(number: Number) -> Number:
-    return Number(number.value, python=True)
+    return replace(number, python=True)
 
 
 def counted(op: Builder, number: Number, where: str) -> Number:
     """A Python bool as the integer that it is in arithmetic."""
     if number.dtype is not DType.BOOL:
         return number
-    return Number(cast(op, number, DType.INT64, where), python=True)
+    return replace(number, value=cast(op, number, DType.INT64, where), single=None)
 
 
 def _whole(op: Builder, number: Number, where: str) -> Number:
@@ -187,9 +188,15 @@ def _of_lists(op: Builder, symbol: str, left: Item, right: Item, where: str) -> 
         raise Unsupported(where, f"the operator {symbol} between two lists")
     row, other = (left, right) if _is_row(left) else (right, left)
     if not isinstance(other, Number) or not other.is_weak:
-        if symbol == "*" and isinstance(other, Number) and not other.rank and other.dtype.is_integer:
-            raise Unsupported(where, "a list times an integer of NumPy's, which may be an array without axes")
+        if (
+            isinstance(other, Number)
+            and not other.rank
+            and (other.blurred or (symbol == "*" and other.dtype.is_integer))
+        ):
+            raise Unsupported(where, "a list and a number that may be Python's, NumPy's or an array without axes")
         return None
+    if other.blurred and symbol not in ("==", "!="):
+        raise Unsupported(where, "a list and a number that may be an integer or not")
     if symbol in ("==", "!="):
         return scalar(op, symbol == "!=", where)
     times = known_scalar(other)
@@ -201,6 +208,10 @@ def _of_lists(op: Builder, symbol: str, left: Item, right: Item, where: str) -> 
     if len(items) * max(int(times), 0) > 1 << 20:
         raise Unsupported(where, f"a list {times} times over")
     return _row(items * int(times), row)
+
+
+def _repeats(symbol: str, number: Number) -> bool:
+    return symbol == "*" and number.dtype.is_integer
 
 
 def _row(items: Sequence[Item], like: Item) -> Item:

@@ -41,7 +41,7 @@ def _check_sizes(a: Number, b: Number, where: str) -> None:
 def dot(op: Builder, a: Number, b: Number, where: str) -> Number:
     """`numpy.dot`: of a number the product, of arrays the sum over the last axis of `a` and the last but one of `b`."""
     if not a.rank or not b.rank:
-        return applied(op, UFUNCS["multiply"], [a, b], where)
+        return _scaled(op, a, b, where)
     if b.rank <= 2:
         return matmul(op, a, b, where)
     _check_sizes(a, b, where)
@@ -54,10 +54,20 @@ def dot(op: Builder, a: Number, b: Number, where: str) -> Number:
     return Number(reshaped(op, made.value, (*a.shape[:-1], *kept)))
 
 
+def _scaled(op: Builder, a: Number, b: Number, where: str) -> Number:
+    """A product with a number. Of floats it is added to nothing: there is no -0 in it, and nothing times 0 is 0."""
+    made = applied(op, UFUNCS["multiply"], [a, b], where)
+    if not made.dtype.is_float or made.size < 2:
+        return made
+    zero = op.const(np.zeros((), made.dtype.numpy))
+    factor = cast(op, b if a.rank else a, made.dtype, where)
+    return Number(op.Where(op.Equal(factor, zero), zero, op.Add(made.value, zero)))
+
+
 def inner(op: Builder, a: Number, b: Number, where: str) -> Number:
     """`numpy.inner`: the sum over the last axes."""
     if not a.rank or not b.rank:
-        return applied(op, UFUNCS["multiply"], [a, b], where)
+        return _scaled(op, a, b, where)
     if b.rank == 1:
         return matmul(op, a, b, where)
     order = [*range(b.rank - 2), b.rank - 1, b.rank - 2]
