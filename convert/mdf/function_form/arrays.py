@@ -299,8 +299,9 @@ def _stored(data: Plain, dtype: DType, shape: tuple[int, ...], where: str) -> Te
 def _agree(flat: list[Any], data: TensorData) -> bool:
     if data.dtype is DType.STRING:
         return False  # text has a value or data, never both
-    wide = data.numpy().reshape(-1).astype(np.float64)
-    return np.array_equal(_array(flat, data.dtype).astype(np.float64), wide, equal_nan=True)
+    with np.errstate(invalid="ignore"):
+        listed, stored = (one.reshape(-1).astype(np.float64) for one in (_array(flat, data.dtype), data.numpy()))
+    return np.array_equal(listed, stored, equal_nan=True)
 
 
 def _sparse_of(
