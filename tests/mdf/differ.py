@@ -25,7 +25,7 @@ from backedge.passes.errors import BackedgeError, InvalidModel
 from backedge.runtime.oracles.mdf_faults import faults
 from backedge.runtime.oracles.mdf_names import first_graph, interface
 
-from .engine import Endless, Tree, engine, executed, on_onnxruntime, raised, same
+from .engine import Endless, Tree, engine, executed, limited, on_onnxruntime, raised, same
 from .random_models import feeds, model
 
 
@@ -39,6 +39,8 @@ class Verdict:
 
 def judge(tree: Tree, fed: dict[str, object], onnxruntime: bool = False) -> Verdict:
     """One model, run by the engine and by us."""
+    if not interface(tree).outputs:
+        return Verdict("failed", "no outputs")
     try:
         theirs, failure = engine(tree, fed), ""
     except Endless:
@@ -57,7 +59,10 @@ def judge(tree: Tree, fed: dict[str, object], onnxruntime: bool = False) -> Verd
     if failure == "endless":
         return Verdict("looser", failure)
     try:
-        ours = executed(graph, fed)
+        with limited():
+            ours = executed(graph, fed)
+    except Endless:
+        return Verdict("failed" if failure else "different", "execution doesn't end")
     except Exception as error:
         return Verdict("failed" if failure else "different", f"execution: {type(error).__name__}: {error}")
     if failure:

@@ -71,7 +71,7 @@ def engine(tree: Tree, feeds: Mapping[str, Any] | None = None) -> dict[str, Any]
     names = interface(tree)
     if endless(first_graph(tree)):
         raise Endless
-    with _limited(), contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+    with limited(), contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         made: Any = Model.from_dict(copy.deepcopy(tree))
         running: Any = EvaluableGraph(made.graphs[0], False)
@@ -93,16 +93,18 @@ def engine(tree: Tree, feeds: Mapping[str, Any] | None = None) -> dict[str, Any]
 
 
 @contextlib.contextmanager
-def _limited() -> Iterator[None]:
+def limited() -> Iterator[None]:
+    """Something that may run for ever."""
+
     def stop(*_: object) -> None:
         raise Endless
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(_SECONDS)
+    signal.setitimer(signal.ITIMER_REAL, _SECONDS, 0.1)  # again and again: some of it catches everything
     try:
         yield
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from .engine import Tree, condition, document
 
 _STANDARD = ("linear", "logistic", "exponential", "sin", "cos", "tanh", "arctan")
+_KINDS = ("constant", "expression", "own", "initial", "initial", "function", "kept", "derived", "onnx")
 _ARGUMENTS = {
     "linear": ("variable0", "slope", "intercept"),
     "logistic": ("variable0", "gain", "bias", "offset"),
@@ -58,8 +59,9 @@ class _Maker:
             forms += [f"({a} if {a} > {b} else {b})", f"min({a}, {b})", f"math.cos({a})"]
         return self.dice.choice(forms)
 
-    def parameter(self, name: str, before: list[str], after: list[str]) -> Tree:
-        kind = self.dice.choice(["constant", "expression", "own", "initial", "function", "kept", "initial", "derived"])
+    def parameter(self, name: str, kind: str, before: list[str], all_before: list[str], later: list[str]) -> Tree:
+        """A parameter; `before`: names that have a value the first time, `later`: those of stateful ones behind it."""
+        initial = self.constant() if self.often(0.7) or not before else self.expression(before, 1)
         if kind == "constant":
             made: Tree = {"value": self.constant()}
         elif kind == "expression":
@@ -67,21 +69,23 @@ class _Maker:
         elif kind == "own":
             made = {"value": f"{name} + {self.expression(before, 1)}"}
         elif kind == "initial":
-            initial = self.constant() if self.often(0.7) else self.expression(before, 1)
-            made = {"value": self.expression([*before, name, *after]), "default_initial_value": initial}
+            made = {"value": self.expression([*before, name, *later]), "default_initial_value": initial}
         elif kind == "function":
             function = self.dice.choice(_STANDARD)
             names = _ARGUMENTS.get(function, ("variable0", "scale"))
-            made = {"function": function, "args": {one: self.expression(before, 1) for one in names}}
+            made = {"function": function, "args": {one: self.expression(all_before, 1) for one in names}}
+        elif kind == "onnx":
+            made = {"function": f"onnx::{self.dice.choice(['Relu', 'Abs'])}", "args": {"X": self.dice.choice(before)}}
         elif kind == "derived":
-            initial = self.constant() if self.often(0.7) else self.expression(before, 1)
-            made = {"time_derivative": self.expression([*before, name]), "default_initial_value": initial}
+            made = {"time_derivative": self.expression([*all_before, name]), "default_initial_value": initial}
         else:
-            made = {"default_initial_value": self.constant()}
-            made["conditions"] = {}
-        if kind == "kept" or self.often(0.15):
+            made = {"default_initial_value": initial}
+        if kind == "kept" or (kind != "onnx" and self.often(0.15)):
             made["conditions"] = {
-                f"c{k}": {"test": f"{self.expression([*before, name], 1)} > 0.2", "value": self.expression(before, 1)}
+                f"c{k}": {
+                    "test": f"{self.expression([*before, name] if kind != 'function' else before, 1)} > 0.2",
+                    "value": self.expression(all_before, 1),
+                }
                 for k in range(self.dice.randint(1, 2))
             }
         return made
@@ -103,16 +107,26 @@ class _Maker:
         if ports:
             made["input_ports"] = {name: self.port() for name in ports}
         parameters = [f"p{k}" for k in range(self.dice.randint(1, 4))]
+        kinds = [self.dice.choice(_KINDS) for _ in parameters]
         functions = [f"f{k}" for k in range(self.dice.choice([0, 0, 1, 2]))]
         made["parameters"] = {}
-        for k, name in enumerate(parameters):
-            seen = names + functions if self.often(0.3) else names
-            made["parameters"][name] = self.parameter(name, seen, parameters[k + 1 :] if self.often(0.2) else [])
-            names = [*names, name]
+        early = list(ports)
+        for k, (name, kind) in enumerate(zip(parameters, kinds, strict=True)):
+            if kind == "onnx" and not ports:
+                kind = "constant"
+            later = [parameters[j] for j in range(k + 1, len(parameters)) if kinds[j] in ("initial", "derived")]
+            beside = functions if self.often(0.3) and kind in ("function", "derived") else []
+            names_now = ports if kind == "onnx" else early
+            made["parameters"][name] = self.parameter(
+                name, kind, names_now, [*names, *beside], later if self.often(0.3) else []
+            )
+            names.append(name)
+            if kind not in ("function", "onnx"):
+                early.append(name)
         if functions:
             made["functions"] = {}
             for k, name in enumerate(functions):
-                made["functions"][name] = {"value": self.expression([*names, *functions[:k]])}
+                made["functions"][name] = {"value": self.expression([*early, *functions[:k]])}
         names += functions
         outputs = [f"o{k}" for k in range(self.dice.choice([1, 1, 2]))]
         made["output_ports"] = {
@@ -122,23 +136,30 @@ class _Maker:
         return made
 
     def connect(self) -> None:
+        """Edges forwards; then backwards, from nodes that run later, and around, into ports with a default value."""
         names = list(self.nodes)
+        behind: dict[str, set[str]] = {name: {name} for name in names}  # itself and what runs before it
+        unfed: list[tuple[str, str, Tree]] = []
         for position, receiver in enumerate(names):
             for port, tree in self.nodes[receiver].get("input_ports", {}).items():
-                if self.often(0.1):
+                if not position or self.often(0.3):
+                    unfed.append((receiver, port, tree))
                     continue
-                back = self.often(0.2) and position < len(names) - 1
-                senders = names[position:] if back else names[:position]
-                if not senders:
-                    continue
-                if back:
-                    tree.setdefault("default_value", self.number())
+                if self.often(0.9):
+                    tree.pop("default_value", None)
                 count = 1
                 if self.often(0.2):
                     tree["reduce"] = self.dice.choice(["add", "multiply"])
                     count = 2
                 for _ in range(count):
-                    self._edge(self.dice.choice(senders), receiver, port)
+                    sender = self.dice.choice(names[:position])
+                    self._edge(sender, receiver, port)
+                    behind[receiver] |= behind[sender]
+        for receiver, port, tree in unfed:
+            senders = [name for name in names if receiver in behind[name]]
+            if self.often(0.4):
+                tree["default_value"] = self.number()
+                self._edge(self.dice.choice(senders), receiver, port)
 
     def _edge(self, sender: str, receiver: str, port: str) -> None:
         output = self.dice.choice(list(self.nodes[sender]["output_ports"]))
@@ -186,6 +207,13 @@ class _Maker:
         node = self.nodes[other]
         kinds = ("parameters", "parameters", "output_ports", "functions", "input_ports")
         members = [name for kind in kinds for name in node.get(kind, {})]
+        sure = [
+            name
+            for name, tree in node["parameters"].items()
+            if isinstance(tree.get("default_initial_value"), int | float)
+        ]
+        if self.often(0.8):
+            members = sure or list(node["output_ports"])
         made = condition(
             "Threshold",
             dependencies=other,
@@ -193,7 +221,7 @@ class _Maker:
             threshold=self.number(),
             comparator=self.dice.choice(["<", "<=", ">", ">=", ">=", "==", "!="]),
         )
-        if self.shape:
+        if self.shape and self.often(0.3):
             made["kwargs"]["indices"] = [self.dice.choice([0, -1])]
         if self.often(0.2):
             made["kwargs"] |= {"atol": 0.3, "rtol": 0.1}
@@ -212,7 +240,10 @@ class _Maker:
         sure = condition("AfterNPasses", n=self.dice.randint(1, 7))
         if self.often(0.4):
             return sure
-        return condition("Any", args=[self.condition(None), sure]) if self.often(0.8) else self.condition(None)
+        stop = self.condition(None)
+        if self.often(0.5):
+            stop = condition("All", args=[condition("AfterNPasses", n=self.dice.randint(0, 2)), stop])
+        return condition("Any", args=[stop, sure]) if self.often(0.9) else stop
 
 
 def model(seed: int) -> tuple[Tree, dict[str, Any]]:

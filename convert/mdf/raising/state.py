@@ -183,6 +183,8 @@ class Carrying:
         settled = True
         for key, item in trial.leaving.numbers.items():
             entered = trial.entered.numbers[key]
+            if entered is None and item is not None:  # whoever read it saw that there is nothing yet
+                settled &= not self._kind(key, entered, item)
             if key not in live or item is None or _same(entered, item):
                 continue
             if key in self.fixed:
