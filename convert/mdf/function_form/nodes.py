@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from google.protobuf.message import Message
 
+from ....passes.errors import Unsupported
 from ....passes.graph import Graph, Node, Value
 from ....passes.schemas import since_version
 from ....passes.types import TensorType
@@ -24,8 +25,28 @@ from .types import plain_type, port_type
 METADATA = "backedge"
 """The one key in metadata under which everything of ours stands."""
 
+DEEPEST = 13
+"""How deep subgraphs may stand in each other, as a document's objects may only be so deep."""
+
 HERE, MODEL = "here", "model"
 """What a parameter is `only` for: the operator as the file has it, or as the model has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a graph has in common with the subgraphs in it.
+
+    Attributes:
+        storage: how the file holds arrays.
+        opsets: the imports of the model, or of the function that the graph belongs to.
+        calls: (domain, name) of the model's own functions.
+        depth: in how many graphs it stands.
+    """
+
+    storage: Storage
+    opsets: Mapping[str, int]
+    calls: Set[tuple[str, str]]
+    depth: int = 0
 
 
 @dataclass(slots=True)
@@ -33,23 +54,22 @@ class Context:
     """The graph that is being written.
 
     Attributes:
-        storage: how the file holds arrays.
-        opsets: the imports of the model, or of the function that the graph belongs to.
-        calls: (domain, name) of the model's own functions.
         subgraph: writes a region.
         types: of values, where more is known than they say.
         places: node and output port of each value.
     """
 
-    storage: Storage
-    opsets: Mapping[str, int]
-    calls: Set[tuple[str, str]]
-    subgraph: Callable[[Graph], Plain]
+    setting: Setting
+    subgraph: Callable[[Graph, Setting], Plain]
     types: Types = field(default_factory=dict)
     made: mdf.Graph = field(default_factory=lambda: mdf.Graph("main"))
     places: dict[Value, tuple[str, str]] = field(default_factory=dict)
     ids: Ids = field(default_factory=Ids)
     edge_ids: Ids = field(default_factory=Ids)
+
+    @property
+    def storage(self) -> Storage:
+        return self.setting.storage
 
     def connect(self, value: Value, node: str, port: str) -> None:
         """An edge from where a value is made."""
@@ -145,7 +165,7 @@ def used_by(node: Node) -> list[Value]:
 
 def add_operator(context: Context, node: Node, name: str) -> None:
     """An operator, called `name`. Constants that have no place of their own become its parameters."""
-    form = form_of(node, node.op in context.calls, context.types)
+    form = form_of(node, node.op in context.setting.calls, context.types)
     made, ids = mdf.Node(name), Ids()
     shown = dict(_attributes(context, made, ids, form, node))
     held = list(made.parameters)
@@ -192,10 +212,13 @@ def _attributes(context: Context, made: mdf.Node, ids: Ids, form: Form, node: No
         made.parameters.append(mdf.Parameter(id, plain, metadata=_ours(told)))
         if not beside:
             yield attribute_argument(node, key, id)
+    setting = replace(context.setting, depth=context.setting.depth + 1)
+    if node.regions and setting.depth > DEEPEST:
+        raise Unsupported(node, f"a document's subgraphs stand no deeper than {DEEPEST} in each other")
     for key, region in node.regions.items():
         id = ids.take(key, "body")
         told = _attribute_metadata(key, id, {"kind": "graph"})
-        made.parameters.append(mdf.Parameter(id, context.subgraph(region), metadata=_ours(told)))
+        made.parameters.append(mdf.Parameter(id, context.subgraph(region, setting), metadata=_ours(told)))
         yield id, id
 
 
@@ -235,7 +258,7 @@ def _operator(context: Context, node: Node, id: str, form: Form) -> dict[str, Pl
     """What a node's function doesn't say of its operator."""
     domain, op_type, version = operator_of(form.function)
     if version is None:
-        version = usual_version(node.op, context.opsets, context.calls)
+        version = usual_version(node.op, context.setting.opsets, context.setting.calls)
     origin = (node.meta or {}).get(ORIGIN)
     return {
         "name": _renamed(node.name, id),

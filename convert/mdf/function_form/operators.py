@@ -236,7 +236,7 @@ class OperatorReader:
         least = max(placed, default=-1) + 1
         count = self.fields.get("outputs", least)
         if type(count) is not int or not least <= count <= least + 1024:
-            raise InvalidModel(f"{self.where}: it can't have {shown(str(count))} outputs")
+            raise InvalidModel(f"{self.where}: it can't have {count!s:.20} outputs")
         for index in range(count):
             value = placed.get(index) or Value("")
             value.producer, value.index = node, index

@@ -18,11 +18,10 @@ from ..model import Plain
 from ..plain import shown
 from ..structure import model_from_tree
 from .messages import message_of
-from .nodes import METADATA
+from .nodes import DEEPEST, METADATA
 from .operators import Fields, OperatorReader, Surroundings, ours, read_constant, read_input, text_of, texts_of
 from .write import DEFAULT_DOMAIN, FORM
 
-_DEEPEST = 30
 _NO_IMPORTS_BEFORE_IR = 3
 
 
@@ -91,8 +90,8 @@ def _function(proto: FunctionProto, body: Plain, calls: Set[tuple[str, str]]) ->
 
 def _nested(value: Plain, opsets: Mapping[str, int], calls: Set[tuple[str, str]], where: str, depth: int) -> Graph:
     """The graph that is the value of a parameter."""
-    if depth >= _DEEPEST:
-        raise InvalidModel(f"{where}: subgraphs nested deeper than {_DEEPEST}")
+    if depth > DEEPEST:
+        raise InvalidModel(f"{where}: subgraphs nested deeper than {DEEPEST}")
     if not isinstance(value, dict) or len(value) != 1:
         raise InvalidModel(f"{where}: a subgraph stands under its id in an object")
     ((id, tree),) = value.items()

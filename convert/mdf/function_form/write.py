@@ -32,7 +32,8 @@ Names stand only where the id is another.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator
+from dataclasses import replace
 
 from google.protobuf.message import Message
 from onnx import ModelProto
@@ -44,10 +45,10 @@ from ...onnx.write import skeleton
 from .. import model as mdf
 from ..model import Plain
 from ..structure import tree_from_model
-from .arrays import Storage, storage_for
+from .arrays import storage_for
 from .messages import Pack, base64, plain_message
 from .names import Ids
-from .nodes import METADATA, Context, add_constant, add_input, add_operator, place_outputs, used_by
+from .nodes import METADATA, Context, Setting, add_constant, add_input, add_operator, place_outputs, used_by
 from .prepare import MADE, OPSET, TYPES
 
 FORM = "function"
@@ -61,12 +62,11 @@ def to_model(graph: Graph, pack: Pack = base64) -> mdf.Model:
         pack: how bytes stand in the container: `bytes` for one that has them.
 
     Raises:
-        Unsupported: a type that ONNX doesn't have.
+        Unsupported: a type that ONNX doesn't have, or subgraphs deeper in each other than a document may be.
     """
     assert graph.dialect == "onnx", graph.dialect
-    calls = {key[:2] for key in graph.functions}
-    storage = storage_for(_sizes(graph), pack)
-    made, interface = _written(graph, "main", graph.opsets, calls, storage)
+    setting = Setting(storage_for(_sizes(graph), pack), graph.opsets, {key[:2] for key in graph.functions})
+    made, interface = _written(graph, "main", setting)
     stated: dict[str, Plain] = {
         "form": FORM,
         **interface,
@@ -74,7 +74,7 @@ def to_model(graph: Graph, pack: Pack = base64) -> mdf.Model:
         "model": plain_message(_own_fields(graph), pack),
     }
     if graph.functions:
-        stated["functions"] = [_function(function, calls, storage) for function in graph.functions.values()]
+        stated["functions"] = [_function(function, setting) for function in graph.functions.values()]
     return mdf.Model(
         id=Ids().take(graph.name, "model"),
         graphs=[made],
@@ -102,25 +102,23 @@ def _own_fields(graph: Graph) -> ModelProto:
     return fields
 
 
-def _function(function: Function, calls: Set[tuple[str, str]], storage: Storage) -> Plain:
+def _function(function: Function, setting: Setting) -> Plain:
     """A model-local function: its body as a graph, and its further fields."""
-    body = _nested(function.graph, function.graph.opsets, calls, storage)
-    return {"function": plain_message(function.proto, storage.pack), "body": body}
+    body = _nested(function.graph, replace(setting, opsets=function.graph.opsets))
+    return {"function": plain_message(function.proto, setting.storage.pack), "body": body}
 
 
-def _nested(graph: Graph, opsets: Mapping[str, int], calls: Set[tuple[str, str]], storage: Storage) -> Plain:
+def _nested(graph: Graph, setting: Setting) -> Plain:
     """A graph as the value of a parameter, its interface in its own metadata."""
-    made, interface = _written(graph, "body", opsets, calls, storage)
+    made, interface = _written(graph, "body", setting)
     made.metadata[METADATA] |= interface
     (tree,) = tree_from_model(mdf.Model("model", [made])).values()
     return {f"graph_{name}": body for name, body in tree["graphs"].items()}
 
 
-def _written(
-    graph: Graph, otherwise: str, opsets: Mapping[str, int], calls: Set[tuple[str, str]], storage: Storage
-) -> tuple[mdf.Graph, dict[str, Plain]]:
+def _written(graph: Graph, otherwise: str, setting: Setting) -> tuple[mdf.Graph, dict[str, Plain]]:
     """A graph, called `otherwise` if it has no name, and what it takes in and hands out."""
-    context = Context(storage, opsets, calls, lambda region: _nested(region, opsets, calls, storage))
+    context = Context(setting, _nested)
     context.types = graph.meta.get(TYPES, {})
     context.made.id = Ids().take(graph.name, otherwise)
     for value in graph.inputs:
@@ -143,7 +141,7 @@ def _written(
     if names:
         stated["constants"] = names
     if isinstance(notes, Message):
-        stated["notes"] = plain_message(notes, storage.pack)
+        stated["notes"] = plain_message(notes, setting.storage.pack)
     context.made.metadata[METADATA] = stated
     return context.made, _interface(graph, context)
 
