@@ -43,7 +43,7 @@ NUMPY: dict[str, Function] = {
     **MAKERS,
     **NUMPY_CALLS,
 }
-_TABLES: Mapping[str, Mapping[str, Function]] = {
+TABLES: Mapping[str, Mapping[str, Function]] = {
     "": PYTHON,
     "math": MATH,
     "numpy": NUMPY,
@@ -74,7 +74,7 @@ def attribute(op: Builder, module: str, name: str, where: str) -> Item:
     if name in constants:
         value = constants[name]
         return None if value is None else scalar(op, value, where)
-    if name in _TABLES[module]:
+    if name in TABLES[module]:
         raise InvalidModel(f"{where}: {module}.{name} is a function, no value")
     raise _unknown(module, name, where)
 
@@ -90,7 +90,7 @@ def call(one: Call, module: str, name: str, arguments: Sequence[Item], keywords:
         Unsupported: NumPy has it and the tables haven't, or not with such a keyword.
     """
     spelled = f"{module}.{name}" if module else name
-    function = _TABLES[module].get(name)
+    function = TABLES[module].get(name)
     if function is None:
         raise _unknown(module, name, one.where)
     one = replace(one, where=f"{one.where}, {spelled}")

@@ -187,12 +187,10 @@ def _of_lists(op: Builder, symbol: str, left: Item, right: Item, where: str) -> 
             return _row([*items_of(op, left, where), *items_of(op, right, where)], left)
         raise Unsupported(where, f"the operator {symbol} between two lists")
     row, other = (left, right) if _is_row(left) else (right, left)
-    if not isinstance(other, Number) or not other.is_weak:
-        if (
-            isinstance(other, Number)
-            and not other.rank
-            and (other.blurred or (symbol == "*" and other.dtype.is_integer))
-        ):
+    if not isinstance(other, Number):
+        return None
+    if not other.is_weak:
+        if not other.rank and (other.blurred or (symbol == "*" and other.dtype.is_integer)):
             raise Unsupported(where, "a list and a number that may be Python's, NumPy's or an array without axes")
         return None
     if other.blurred and symbol not in ("==", "!="):
@@ -208,10 +206,6 @@ def _of_lists(op: Builder, symbol: str, left: Item, right: Item, where: str) -> 
     if len(items) * max(int(times), 0) > 1 << 20:
         raise Unsupported(where, f"a list {times} times over")
     return _row(items * int(times), row)
-
-
-def _repeats(symbol: str, number: Number) -> bool:
-    return symbol == "*" and number.dtype.is_integer
 
 
 def _row(items: Sequence[Item], like: Item) -> Item:

@@ -163,9 +163,10 @@ class _Indexing:
         number = stacked(self.op, place, self.where)
         if number.dtype is DType.BOOL:
             return self._masked(axis, size, number)
-        if number.dtype is DType.FLOAT64 and not number.is_weak and number.size:
-            raise InvalidModel(f"{self.where}: an index of floats")
         array = known(number)
+        whole = number.is_weak and (array is None or _is_whole(array))
+        if number.dtype is DType.FLOAT64 and number.size and not whole:
+            raise InvalidModel(f"{self.where}: an index of floats")
         if array is not None and array.size and not (-size <= array.min() and array.max() < size):
             raise InvalidModel(f"{self.where}: index {array.min()} to {array.max()} of an axis of size {size}")
         if array is None and not size:

@@ -1,0 +1,276 @@
+"""The text of expressions: what is one, what is none, and that nothing of it is ever evaluated."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from backedge.convert.mdf import expressions as ex
+from backedge.convert.mdf.raising import calls
+from backedge.passes.errors import InvalidModel, Unsupported
+
+from mdf.evaluated import ours
+
+GOOD = {
+    "1": ex.Constant(1),
+    " -2.5": ex.Constant(-2.5),
+    "True": ex.Constant(True),
+    "-True": ex.Unary("-", ex.Constant(True)),
+    "1_000": ex.Constant(1000),
+    "x": ex.Name("x"),
+    "not x": ex.Unary("not", ex.Name("x")),
+    "a + b - c": ex.Binary(ex.Name("a"), (("+", ex.Name("b")), ("-", ex.Name("c")))),
+    "a - (b - c)": ex.Binary(ex.Name("a"), (("-", ex.Binary(ex.Name("b"), (("-", ex.Name("c")),))),)),
+    "-a ** 2": ex.Unary("-", ex.Binary(ex.Name("a"), (("**", ex.Constant(2)),))),
+    "0 < a <= 1": ex.Compare(ex.Constant(0), (("<", ex.Name("a")), ("<=", ex.Constant(1)))),
+    "a and b and c": ex.Logic("and", (ex.Name("a"), ex.Name("b"), ex.Name("c"))),
+    "a if b else c": ex.Choice(ex.Name("b"), ex.Name("a"), ex.Name("c")),
+    "x[0]": ex.Subscript(ex.Name("x"), (ex.Constant(0),), True),
+    "x[1:, ::2]": ex.Subscript(
+        ex.Name("x"),
+        (ex.Slice(ex.Constant(1), None, None), ex.Slice(None, None, ex.Constant(2))),
+        False,
+    ),
+    "x[None, ...]": ex.Subscript(ex.Name("x"), (ex.Constant(None), ex.Ellipsis()), False),
+    "[a, (b,)]": ex.Row((ex.Name("a"), ex.Row((ex.Name("b"),), True)), False),
+    "numpy.pi": ex.Attribute("numpy", "pi"),
+    "numpy.sum(x, axis=0)": ex.Call("numpy", "sum", (ex.Name("x"),), (("axis", ex.Constant(0)),)),
+    "numpy.linalg.norm(x)": ex.Call("numpy", "linalg.norm", (ex.Name("x"),), ()),
+    "math.exp(x)": ex.Call("math", "exp", (ex.Name("x"),), ()),
+    "abs(x)": ex.Call("", "abs", (ex.Name("x"),), ()),
+    "x.T": ex.Call("array", "T", (ex.Name("x"),), ()),
+    "x.sum(1)": ex.Call("array", "sum", (ex.Name("x"), ex.Constant(1)), ()),
+    "\uff4e\uff55\uff4d\uff50\uff59.exp(x)": ex.Call("numpy", "exp", (ex.Name("x"),), ()),
+}
+
+
+@pytest.mark.parametrize("text", GOOD)
+def test_trees(text: str) -> None:
+    assert ex.parse(text, "here") == GOOD[text]
+
+
+HOSTILE = [
+    "__import__('os').system('touch was-here')",
+    "__import__('os')",
+    "().__class__",
+    "().__class__.__bases__[0].__subclasses__()",
+    "[].__class__.__mro__",
+    "x.__class__",
+    "x.__array_interface__",
+    "numpy.__builtins__",
+    "numpy.__dict__['load']",
+    "numpy.__loader__",
+    "math.__doc__",
+    "math.__loader__.load_module('os')",
+    "numpy.core",
+    "numpy.lib.npyio.load('x')",
+    "numpy.ctypeslib.load_library('x', 'y')",
+    "numpy.testing.measure('1')",
+    "numpy.f2py.compile('x')",
+    "numpy.os",
+    "numpy.sys.exit()",
+    "numpy.load('/etc/passwd')",
+    "numpy.loadtxt('/etc/passwd')",
+    "numpy.genfromtxt('/etc/passwd')",
+    "numpy.fromfile('/etc/passwd')",
+    "numpy.memmap('was-here')",
+    "numpy.save('was-here', x)",
+    "numpy.savetxt('was-here', x)",
+    "numpy.frompyfunc(abs, 1, 1)",
+    "numpy.vectorize(abs)(x)",
+    "numpy.fromfunction(abs, 3)",
+    "numpy.apply_along_axis(abs, 0, x)",
+    "numpy.seterr(3)",
+    "numpy.exp.reduce(x)",
+    "numpy.add.at(x, 0, 1)",
+    "numpy.ndarray(3)",
+    "numpy.dtype('O')",
+    "numpy",
+    "math",
+    "open('/etc/passwd')",
+    "open('was-here', 'w')",
+    "eval('1')",
+    "exec('1')",
+    "compile('1', '', 'eval')",
+    "globals()",
+    "locals()",
+    "vars()",
+    "dir()",
+    "getattr(x, 'T')",
+    "setattr(x, 'T', 1)",
+    "type(x)",
+    "input()",
+    "print(x)",
+    "exit()",
+    "breakpoint()",
+    "help(x)",
+    "super()",
+    "object()",
+    "memoryview(x)",
+    "abs.__self__",
+    "abs",
+    "lambda: 1",
+    "(lambda: 1)()",
+    "[y for y in x]",
+    "{y for y in x}",
+    "{y: y for y in x}",
+    "(y for y in x)",
+    "sum(y for y in x)",
+    "{1: 2}",
+    "{1, 2}",
+    "(y := 5)",
+    "f'{x}'",
+    "f'{open(1)}'",
+    "await x",
+    "yield x",
+    "(yield)",
+    "*x",
+    "[*x]",
+    "abs(*x)",
+    "abs(**x)",
+    "numpy.sum(x, **x)",
+    "a.b",
+    "x.data",
+    "x.tofile('was-here')",
+    "x.dump('was-here')",
+    "x.ctypes",
+    "x.base",
+    "x.sum",
+    "x.T()",
+    "x()",
+    "x[0]()",
+    "(1)(2)",
+    "'text'",
+    "b'bytes'",
+    "x is x",
+    "x in x",
+    "1j",
+    "...",
+    "None",
+    "import os",
+    "x = 1",
+    "x; x",
+    "x\nx",
+    "del x",
+    "",
+    " ",
+    "# x",
+    "x\0",
+    "1 +",
+    ")",
+    "x..y",
+    "0x",
+    "\u202ex",
+    "x\u200b",
+    "\uff3f\uff3fimport\uff3f\uff3f('os')",
+    "numpy.\uff4c\uff4f\uff41\uff44('x')",
+    "x.\uff3f\uff3fclass\uff3f\uff3f",
+    "\ud800",
+    "10 ** 10 ** 10",
+    "-10 ** 100000",
+    "9 ** 9 ** 9 ** 9",
+    "0 ** -1",
+    "1 // 0",
+    "'a' * 10 ** 9",
+]
+LONG = {
+    "minus": "-" * 99_000 + "1",
+    "tilde": "~" * 99_000 + "1",
+    "not": "not " * 24_000 + "1",
+    "open": "(" * 99_000,
+    "brackets": "(" * 49_000 + ")" * 49_000,
+    "lists": "[" * 49_000 + "]" * 49_000,
+    "dictionaries": "{" * 49_000 + "}" * 49_000,
+    "calls": "abs(" * 20_000 + "1" + ")" * 20_000,
+    "subscripts": "x" + "[0]" * 30_000,
+    "nested subscripts": "x[" * 30_000 + "0" + "]" * 30_000,
+    "attributes": "x" + ".T" * 49_000,
+    "sum": "a" + "+a" * 49_000,
+    "longer sum": "a" + "+a" * 100_000,
+    "powers": "a" + "**a" * 33_000,
+    "choices": "1 if 1 else " * 8_000 + "1",
+    "lambdas": "lambda:" * 14_000 + "1",
+    "digits": "9" * 100_000,
+    "more digits": "9" * 5_000 + "+1",
+    "hexadecimal": "0x" + "f" * 90_000,
+    "fraction": "." + "9" * 99_999 + "+",
+    "name": "a" * 99_000 + "b",
+    "words": "a " * 49_000,
+    "unclosed text": "'" + "a" * 99_000,
+    "text": "'" + "a" * 90_000 + "'",
+    "signs in brackets": "(" * 190 + "x" + ")" * 190 + "+" * 300 + "1",
+}
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("text", [*HOSTILE, *(pytest.param(text, id=name) for name, text in LONG.items())])
+def test_hostile(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One clear line, soon, and nothing happens."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidModel) as caught:
+        ours(text, x=[1.0, 2.0])
+    message = str(caught.value)
+    assert message.startswith("here") and "\n" not in message and len(message) < 300
+    assert not list(tmp_path.iterdir())
+
+
+def test_long_but_flat() -> None:
+    """Chains aren't nesting."""
+    assert ours("+".join(["a"] * 700), a=1) == 700
+    assert ours("-".join(["a"] * 700), True, a=1) == -698
+    assert ours(" and ".join(["a"] * 300), True, a=1) == 1
+    assert ours(" < ".join(map(str, range(300)))) == 1
+    assert ours("sum([" + ", ".join(["1"] * 1000) + "])") == 1000
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("numpy.random.rand(3)", "random"),
+        ("numpy.random.normal(0, 1)", "random"),
+        ("numpy.fft.fft(x)", "numpy.fft.fft"),
+        ("numpy.linalg.inv(x)", "numpy.linalg.inv"),
+        ("numpy.kron(x, x)", "numpy.kron"),
+        ("numpy.gcd(1, 2)", "numpy.gcd"),
+        ("math.gamma(2)", "math.gamma"),
+        ("math.factorial(5)", "math.factorial"),
+        ("sorted(x)", "sorted"),
+        ("list(x)", "list"),
+        ("numpy.sum(x, where=x)", "where"),
+        ("numpy.exp(x, out=x)", "out"),
+        ("1 << 2", "<<"),
+        ("2 ** 64", "65 bits"),
+        ("3 ** 64", "64 are the most"),
+        ("3 ** 100", "more than 64 bits"),
+        ("2 ** 63", "64 bits"),
+        ("9999999999999999999 + 1", "64 are the most"),
+        ("numpy.exp(True)", "float16"),
+        ("True if x else False", "neither true nor false"),
+    ],
+)
+def test_said_to_be_missing(text: str, reason: str) -> None:
+    """What MDF has and we haven't is told from what is wrong."""
+    with pytest.raises(Unsupported, match="here") as caught:
+        ours(text, x=[1.0, 2.0])
+    assert reason in str(caught.value)
+
+
+def test_names() -> None:
+    assert ex.names(ex.parse("b + a[c:d, e] * numpy.exp(f, axis=g) if h else not (b, i.T)[0] < j", "here")) == (
+        "b",
+        "a",
+        "c",
+        "d",
+        "e",
+        "f",
+        "g",
+        "h",
+        "i",
+        "j",
+    )
+    assert ex.names(ex.parse("numpy.pi * math.e + abs(1)", "here")) == ()
+
+
+def test_the_methods_that_are_read_are_those_that_are_known() -> None:
+    assert set(calls.TABLES[ex.ARRAY]) == ex.METHODS | ex.MEMBERS
+    assert set(calls.TABLES[""]) == ex.BUILTINS
