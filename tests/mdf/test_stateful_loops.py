@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from backedge.convert.mdf.lowering import lower_stateful
 from backedge.convert.mdf.structure import tree_from_model
+from backedge.passes.loop import Carried, Condition, Sliced, Slot, Stacked
+from backedge.passes.types import DType, tensor
 from control_flow.case import f32, i64
+from openvino_lowering.hub import Model as Hub
 
 from .engine import engine, executed, raised
 from .stateful_text import SCANNED, model_of, run, same
@@ -98,6 +102,61 @@ def test_no_elements() -> None:
     found = run(sums, x=np.zeros((0, 3), np.float32))
     same(found[0], f32([0, 0, 0]))
     same(found[1], np.zeros((0, 3), np.float32))
+
+
+PARTS = [
+    (part, backwards, stacked, reverse, axis, early)
+    for part, backwards in ((None, False), (None, True), (2, False), (2, True), (4, False))
+    for stacked in (None, 1, 2)
+    for reverse, axis, early in ((False, 0, False), (True, 0, False), (True, 1, False), (False, 1, True))
+]
+
+
+@pytest.mark.parametrize(("part", "backwards", "stacked", "reverse", "axis", "early"), PARTS[::3])
+def test_parts_of_several_elements(
+    part: int | None, backwards: bool, stacked: int | None, reverse: bool, axis: int, early: bool
+) -> None:
+    """What ONNX's Scan can't say, and OpenVINO's loops can: 7 rows in parts of 2 or 4, stacked in parts again."""
+    xs, h = np.arange(14, dtype=np.float32).reshape(7, 2), np.arange(6, dtype=np.float32).reshape(2, 3)
+    model, body_slots = Hub(), list[Slot]()
+    op, step = model.op, part or 1
+    outside = [model.input("h", DType.FLOAT32, 2, 3), model.input("xs", DType.FLOAT32, 7, 2)]
+    body = op.region("body")
+    a = body.input("a", outside[0].type)
+    x = body.input("x", tensor(DType.FLOAT32, *([2] if part is None else [part, 2])))
+    grown = body.Add(a, body.ReduceSum(x, keepdims=0))
+    element = grown if stacked is None else body.Slice(grown, *(body.const([n]) for n in (0, stacked, axis)))
+    results = [grown, element]
+    if early:
+        body_slots.append(Condition())
+        results.insert(0, body.Less(body.ReduceMax(grown, keepdims=0), body.const(20.0)))
+    ends = (-1, 0) if backwards else (0, -1)
+    body_slots += [Carried(), Sliced(0, *ends, -step if backwards else step, part), Stacked(axis, reverse, stacked)]
+    body.graph.outputs = results
+    graph = model.output(*op.loop(None, None, body_slots, outside, body.graph))
+
+    state, elements = h, []
+    rows = xs[::-1] if backwards else xs
+    for start in range(0, 7 // step * step, step):
+        state = state + rows[start : start + step].sum()
+        elements.append(state if stacked is None else state.take(range(stacked), axis))
+        if early and not state.max() < 20:
+            break
+    elements = elements[::-1] if reverse else elements
+    wanted = np.stack(elements, axis) if stacked is None else np.concatenate(elements, axis)
+
+    last, every = engine(tree_from_model(lower_stateful(graph)), {"xs": xs, "h": h}).values()
+    same(last, state)
+    same(every, wanted)
+
+
+def test_numbers_of_any_kind_come_in() -> None:
+    """Lists, Python's numbers and wider arrays are made numbers of the declared types."""
+    text = (
+        "g (float[2] x, int32 n, bool b) => (float[2] y, int32 m, bool c) { y = Mul (x, x) m = Add (n, n) c = Not (b) }"
+    )
+    y, m, c = run(text, x=[1, 2], n=3, b=0)
+    assert (y.dtype, y.tolist(), m.dtype, int(m), c.dtype, bool(c)) == (np.float32, [1, 4], np.int32, 6, np.bool_, True)
 
 
 WRAPPED = """g (TYPE x) => (TYPE y) {

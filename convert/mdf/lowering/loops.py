@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,6 +16,8 @@ from ....passes.tensor import TensorData
 from ....passes.types import Shape
 from .shape import taken
 from .terms import cast, sizes, tensor_of
+
+_MOST_PLACED = 1 << 20  # elements of a buffer
 
 
 @dataclass(slots=True)
@@ -124,7 +127,7 @@ class Stack:
 
 
 def stack_of(node: Node, entry: Entry, exactly: int | None) -> Stack:
-    """A buffer for all elements where the number of passes is certain, else one that grows.
+    """A buffer for all elements where the number of passes is certain (and small), else one that grows.
 
     Raises:
         Unsupported: the rank of the elements isn't known.
@@ -136,7 +139,7 @@ def stack_of(node: Node, entry: Entry, exactly: int | None) -> Stack:
         raise Unsupported(node, f"the rank of what it stacks in {leave.name!r} isn't known")
     axis = axis_of(node, slot.axis, len(element.shape) + (slot.part is None))
     shape = element.static_shape
-    if exactly is not None and shape is not None:
+    if exactly is not None and shape is not None and exactly * math.prod(shape) <= _MOST_PLACED:
         empty, more = _placed(slot, axis, shape, exactly)
     else:
         empty, more = _grown(slot, axis, element.shape)

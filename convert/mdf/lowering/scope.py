@@ -12,7 +12,7 @@ from ....passes.types import DType, TensorType, Type
 from .. import model as mdf
 from ..function_form.names import Ids
 from . import elementwise, index, reduce, shape
-from .terms import CASTS, Expression, Operands, Term, cast, filled, literal, tensor_of
+from .terms import CASTS, Expression, Operands, Term, cast, filled, listed, literal, tensor_of
 
 EXPRESSIONS: dict[str, Expression] = {
     **elementwise.EXPRESSIONS,
@@ -118,7 +118,7 @@ class Scope:
             return
         plain = data.dtype in _AS_LISTS
         name = self.names.of(value) if plain else self.names.fresh(f"{value.name}_numbers")
-        self.node.parameters.append(mdf.Parameter(name, data.numpy().tolist()))
+        self.node.parameters.append(mdf.Parameter(name, listed(data)))
         if plain:
             self._terms[value] = Term(name)
         else:

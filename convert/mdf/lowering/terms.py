@@ -116,6 +116,16 @@ def literal(data: TensorData) -> Term:
     return Term(f"{CASTS[data.dtype]}({_nested(array, data.dtype)})")
 
 
+def listed(data: TensorData) -> list[Any]:
+    """The elements as nested lists, floats in as few digits as tell them apart in their own type."""
+    array = data.numpy()
+    if data.dtype in (DType.FLOAT16, DType.FLOAT32):
+        short = array.astype(str).astype(np.float64)
+        if np.array_equal(short.astype(array.dtype), array, equal_nan=True):
+            array = short
+    return array.tolist()
+
+
 def _nested(array: np.ndarray[Any, Any], dtype: DType) -> str:
     """Tuples in tuples."""
     if array.ndim:
