@@ -229,6 +229,38 @@ def test_functions_that_the_engine_must_not_take_for_its_own() -> None:
     assert functions == ["onnx::AveragePool-22", "onnx::Gelu", "com.microsoft::Gelu", "onnx::Abs-22", "onnx::Clip"]
 
 
+@pytest.mark.parametrize(
+    ("node", "function"),
+    [
+        ('y = Resize <mode = "linear"> (x, , , sizes)', "onnx::Resize-13"),
+        ("y, h = RNN <hidden_size = 1> (x, x, x, , , x)", "onnx::RNN-14"),
+        ("y = Dropout (x, , go)", "onnx::Dropout-13"),
+        ("y = Clip (unknown, , limit)", "onnx::Clip-13"),
+        ("y = mine.Any (x, , x)", "mine::Any"),
+    ],
+)
+def test_what_the_engine_would_get_wrong_has_another_name(node: str, function: str) -> None:
+    """Its arguments have no gaps, and random numbers are its own."""
+    model = parse_model(f"""
+        <ir_version: 8, opset_import: ["" : 15, "mine" : 1]>
+        g (float[1, 1, 1] x, bool go, int64[3] sizes, float limit) => (float[1, 1, 1] y) {{
+            unknown = mine.Thing (x)
+            {node}
+        }}""")
+    (graph,) = written(model).graphs
+    assert graph.nodes[-1].parameters[-1].function == function
+
+
+def test_large_arrays_stand_as_bytes(tmp_path: Path) -> None:
+    big = numpy_helper.from_array(np.arange(2**20 + 1, dtype=np.float32), "w")
+    info = helper.make_tensor_value_info("y", TensorProto.FLOAT, [2**20 + 1])
+    model = helper.make_model(helper.make_graph([helper.make_node("Identity", ["w"], ["y"])], "g", [], [info], [big]))
+    for container, kind in (("json", str), ("bson", bytes)):
+        (parameter, _) = written(model, container).graphs[0].nodes[0].parameters
+        assert parameter.value is None and isinstance(parameter.metadata["backedge"]["data"], kind)
+        assert same_model(through(model, tmp_path / "m", container), model)
+
+
 def test_what_a_file_looks_like() -> None:
     model = parse_model("""
         <ir_version: 8, opset_import: ["" : 15]>
