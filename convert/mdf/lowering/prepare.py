@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ....passes.demands import required
 from ....passes.errors import Unsupported
-from ....passes.graph import Graph, Node, Value
+from ....passes.graph import NOTES, Graph, Node, Value
 from ....passes.hub import HUB
 from ....passes.infer import constant_node_data, infer, small_constant, widen
 from ....passes.known import known_array
@@ -47,7 +47,6 @@ _TOTAL = frozenset(
 )
 """Operators that give something for any values of inputs of the right types and shapes."""
 
-
 _COMPOSED: Rules = combine(compose.RULES, scatter.RULES, windows.RULES)
 
 
@@ -57,7 +56,6 @@ class _Context:
 
     inside: bool = False
     guard: Value | None = None
-    notes: list[str] = field(default_factory=list)
 
     @contextmanager
     def within(self, inside: bool, guard: Value | None) -> Iterator[None]:
@@ -70,7 +68,7 @@ class _Context:
 
 
 def prepared(graph: Graph) -> Graph:
-    """The graph as it is to be written; the old one stays as it was.
+    """The graph as it is to be written, with what the report should say of it; the old one stays as it was.
 
     Raises:
         Unsupported: a type or an operator has no form.
@@ -88,14 +86,15 @@ def prepared(graph: Graph) -> Graph:
         raise Unsupported(refusal.node, refusal.reason.replace(f"opset {_WITHOUT_SEQUENCES}", "MDF")) from None
     source = ExpandRecurrent()(source).graph
     infer(source)
-    source, _ = settle_branches(source)
+    source, notes = settle_branches(source)
     steps = Pipeline((SequencesToStacks(), RemoveDead(), PruneSlots()))
     while steps(source).modified:
         infer(source)
-    made = Rewriter(HUB, _RULES, fallback=_plain, context=_Context()).run(source)
+    made = Rewriter(HUB, _RULES, fallback=_plain, context=_Context(), notes=notes).run(source)
     Simplify()(made)
     RemoveDead()(made)
     _check_types(made)
+    made.meta[NOTES] = notes
     return made
 
 
@@ -152,12 +151,13 @@ def _composed(op: Builder, node: Node, refusal: Unsupported) -> Sequence[Value]:
         part.outputs = [value for value in ([found] if isinstance(found, Value) else found) if value.name]
         return put_in(op, node, part)
     try:
-        return put_in(op, node, stand_in(node, op.rewriter.context.notes, "MDF", {}))
+        return put_in(op, node, stand_in(node, op.rewriter.notes, "MDF", {}))
     except Unsupported:
         raise refusal from None
 
 
 def _folded(op: Builder, node: Node) -> list[Value] | None:
+    """The results where they are known already; None otherwise."""
     if node.op == ("", "Constant"):
         data = constant_node_data(node)
         return None if data is None else [op.graph.add_constant(data, op.claim(node.output.name))]
@@ -183,6 +183,7 @@ def _check(node: Node) -> None:
 
 
 def _is_safe(node: Node) -> bool:
+    """Whether an operator gives something, and something of a known shape, whatever the numbers are."""
     shapes = (value.tensor.static_shape for value in (*node.inputs, *node.outputs) if value is not None)
     return node.op_type in _TOTAL and all(shape is not None for shape in shapes)
 

@@ -6,22 +6,27 @@ in it, too. One execution of its nodes is one pass of the loop:
 
 | slot | in the node |
 |---|---|
-| carried | a stateful parameter, what the body gives; functions see it as it was. In a loop with loops in it: an edge from its last stage to its first |
+| carried | a stateful parameter, what the body gives; functions see it as it was |
 | sliced | a function that takes the part by the number of passes done |
 | captured | an input port, which the edge fills before every execution |
 | stacked | a stateful parameter of the last stage: a buffer where the number of passes is certain, else what grows |
 | iteration, trip | a stateful parameter of the first stage that counts |
 | condition | a stateful parameter of the last stage that says whether the loop goes on |
 
+In a loop with loops in it an edge leads what is carried from its last stage to its first.
+
 A loop that is started more than once, because it stands in another, looks whether the stage that started it has run
 once more since its own last pass: then it is `fresh`, and takes the initial values in place of its state.
 
 Parameters change in the order of the list, each seeing those before it changed: the counter is the last.
-"""  # noqa: E501
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
+
+import numpy as np
 
 from ....passes.graph import Graph, Node, Value
 from ....passes.loop import Captured, Carried, Entry, Iteration, Loop, Sliced, Stacked, is_loop
@@ -297,16 +302,9 @@ class _LoopWriter:
 def _nothing(type: TensorType) -> mdf.Plain:
     """A default value, which cuts a cycle of edges."""
     shape = type.static_shape
-    if shape is None or type.dtype is None:
+    if shape is None or type.dtype is None or not 0 < math.prod(shape) <= _MOST_LISTED:
         return 0
-    zeros = type.dtype.numpy.type(0)
-    made: mdf.Plain = zeros.item()
-    for size in reversed(shape):
-        made = [made] * size
-    total = 1
-    for size in shape:
-        total *= size
-    return made if 0 < total <= _MOST_LISTED else 0
+    return np.zeros(shape, type.dtype.numpy).tolist()
 
 
 def _levels(graph: Graph) -> dict[Value, int]:

@@ -8,7 +8,7 @@ outside, and what the loop captures is there in every pass.
 
 from __future__ import annotations
 
-from ....passes.graph import Graph
+from ....passes.graph import NOTES, Graph
 from ....passes.tensor import TensorData
 from ....runtime.oracles.mdf_names import METADATA
 from .. import model as mdf
@@ -28,7 +28,8 @@ _APPLICATION = "backedge"
 def lower_stateful(graph: Graph) -> mdf.Model:
     """An MDF model with stateful parameters and a ConditionSet that computes what a hub graph computes.
 
-    Expressions are NumPy's, in the element types of the graph: float32 stays float32. The graph stays as it was.
+    Expressions are NumPy's, in the element types of the graph: float32 stays float32. The graph stays as it was. What
+    the report should say stands among the model's metadata, as "notes".
 
     Raises:
         Unsupported: an operator or a type has no form in MDF, or a size that must be known isn't.
@@ -44,8 +45,10 @@ def lower_stateful(graph: Graph) -> mdf.Model:
     kept = [stage for stage in stages if stage is stages[-1] or _is_needed(stage.node)]
     book.made.nodes = [node for stage in stages for node in _nodes(stage, kept)]
     schedule(book.made, stages, kept)
-    metadata = {METADATA: {"style": STYLE, "inputs": entries, "outputs": outputs}}
-    return mdf.Model(book.made.id, [book.made], _FORMAT, _APPLICATION, metadata=metadata)
+    ours = {"style": STYLE, "inputs": entries, "outputs": outputs}
+    if source.meta[NOTES]:
+        ours["notes"] = list(source.meta[NOTES])
+    return mdf.Model(book.made.id, [book.made], _FORMAT, _APPLICATION, metadata={METADATA: ours})
 
 
 def _inputs(
