@@ -90,7 +90,7 @@ def assert_same(made: Results, expected: Any, rtol: float = 1e-13, where: object
         for one, other in zip(made, expected, strict=True):
             assert_same(one, other, rtol, where)
         return
-    array = np.asarray(expected)
+    array = np.asarray(float(expected) if type(expected) is int and abs(expected) >= 2**63 else expected)
     assert isinstance(made, np.ndarray), (where, made, expected)
     whole = type(expected) is int and made.dtype == np.float64
     assert made.dtype == array.dtype or whole, (where, made.dtype, array.dtype)

@@ -103,7 +103,7 @@ def _unknown(module: str, name: str, where: str) -> InvalidModel | Unsupported:
     if module == "numpy" and name.startswith("random."):
         return Unsupported(where, f"{spelled} gives something random")
     if _is_numeric(module, name):
-        return Unsupported(where, f"the function {spelled}")
+        return Unsupported(where, spelled)
     return InvalidModel(f"{where}: {spelled} is unknown, or nothing for an expression")
 
 
@@ -114,4 +114,6 @@ def _is_numeric(module: str, name: str) -> bool:
     if inner in ("fft", "linalg"):
         return name in getattr(np, inner).__all__
     found = vars(np).get(name) if not inner and name in np.__all__ else None
-    return callable(found) and not isinstance(found, type) and name not in _REACHING
+    if isinstance(found, type):
+        return issubclass(found, np.generic)
+    return callable(found) and name not in _REACHING

@@ -157,7 +157,7 @@ def array_equal(call: Call, a1: Item, a2: Item) -> Item:
 # order -------------------------------------------------------------------------------------------
 
 
-def sort(call: Call, a: Item, axis: Item = -1) -> Item:  # type: ignore[assignment]
+def sort(call: Call, a: Item, axis: Item | int = -1) -> Item:
     """Upwards; NaN behind all others."""
     x = call.array(a)
     if axis is None:

@@ -178,12 +178,12 @@ def _running(function: Callable[..., Any], op_type: str) -> Function:
     return running
 
 
-def diff(call: Call, a: Item, n: Item = None, axis: Item = None) -> Item:
+def diff(call: Call, a: Item, n: Item = None, axis: Item | int = -1) -> Item:
     """Each element less the one before; of booleans whether they differ."""
     x = call.array(a)
-    along = call.axis(axis, x.rank) if axis is not None else x.rank - 1
     if not x.rank:
         raise InvalidModel(f"{call.where}: of one number")
+    along = x.rank - 1 if isinstance(axis, int) else call.axis(axis, x.rank)
     name = "not_equal" if x.dtype is DType.BOOL else "subtract"
     times = call.integer(n, 1)
     if not 0 <= times <= 64:
