@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ...passes.errors import Unsupported
 from ...passes.graph import NOTES, Graph
+from ...runtime.oracles.mdf_names import METADATA
 from ..onnx import lowering as onnx_lowering
 from . import model as mdf
 from .document import write_document
@@ -52,6 +53,7 @@ def lower_to_states(graph: Graph, opset: int | None = None) -> Graph:
     Raises:
         Unsupported: what MDF's engine can't be told.
     """
-    made = as_graph(lower_stateful(graph))
-    made.meta[NOTES] = list(graph.meta.get(NOTES, ()))
+    model = lower_stateful(graph)
+    made = as_graph(model)
+    made.meta[NOTES] = [*graph.meta.get(NOTES, ()), *model.metadata[METADATA].get("notes", ())]
     return made
