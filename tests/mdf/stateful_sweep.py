@@ -1,10 +1,10 @@
 """Models as native MDF with stateful parameters, run by MDF's own engine: how far each case comes.
 
-python -m mdf.stateful_sweep [--cases catalogue|nodes|random] [part of a name ...]
+python -m mdf.stateful_sweep [--cases catalogue|nodes|random|modules] [part of a name ...]
 
 (from the folder tests). Expected values: the catalogue's own formulas, which ONNX Runtime confirms; what onnx recorded
-for its node cases; our executor's for random loops and branches, which ONNX Runtime and OpenVINO are held
-against elsewhere.
+for its node cases; our executor's for random loops and branches and for random HLO modules, which
+OpenVINO and XLA are held against elsewhere.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 from backedge.convert.files import set_shapes, to_hub
+from backedge.convert.hlo.read import from_text
 from backedge.convert.mdf.expressions import parse
 from backedge.convert.mdf.lowering import lower_stateful
 from backedge.convert.mdf.model import Model
@@ -28,6 +29,7 @@ from backedge.passes.errors import BackedgeError
 from backedge.passes.graph import Graph
 from backedge.runtime.executor import Executor, never_compile
 from control_flow.cases import CASES
+from hlo.random_modules import module
 from openvino_lowering.corpus import KINDS
 from openvino_lowering.fuzz import Fuzz
 from openvino_lowering.sweep import difference
@@ -175,10 +177,24 @@ def random_loops(count: int, first: int = 0) -> Iterator[Case]:
         yield Case(f"random {seed}", fuzz.graph.copy, runs, 1e-4, 1e-5)
 
 
+def random_modules(count: int, first: int = 0) -> Iterator[Case]:
+    """Random HLO modules of all kinds of operators, folds and loops."""
+    for seed in range(first, first + count):
+        made = module(seed)
+        try:
+            graph = to_hub(from_text(made.text))
+            feeds = dict(zip((value.name for value in graph.inputs), made.inputs, strict=True))
+            wanted = list(Executor(graph, never_compile).run(feeds).values())
+        except BackedgeError:
+            continue
+        yield Case(f"module {seed}", graph.copy, [(feeds, wanted)], 1e-4, 1e-5)
+
+
 SETS: dict[str, Callable[[], Iterable[Case]]] = {
     "catalogue": catalogue,
     "nodes": recorded,
     "random": lambda: random_loops(300),
+    "modules": lambda: random_modules(300),
 }
 """The sets of cases by the name under which a sweep is asked for them."""
 
