@@ -33,6 +33,8 @@ _DRAWING = words("Bernoulli Multinomial RandomNormal RandomNormalLike RandomUnif
 _REGIONS = frozenset(("If", "Loop", "Scan", "SequenceMap"))
 _SCALARS = {"Clip": (1, 2), "CumSum": (1,), "Dropout": (1, 2), "Pad": (2,), "Range": (0, 1, 2), "Trilu": (1,)}
 """Inputs that ONNX wants without axes, and ONNX Runtime takes with one of size 1 as well."""
+_ALIKE = frozenset(("MeanVarianceNormalization",))
+"""Operators of which ONNX tells no type: that of their input."""
 _KINDS = OpSchema.AttrType
 _VARIADIC = OpSchema.FormalParameterOption.Variadic
 
@@ -222,6 +224,8 @@ def _built(op: Builder, node: Node, count: int, where: str) -> list[Number]:
     for value in adapt_node(op, node):
         if not is_known(value.type) and value.producer is not None:
             value.type = merge(value.type, infer_node(value.producer)[value.index])
+        if value.type is None and node.op_type in _ALIKE:
+            value.type = node.inputs[0].type if node.inputs[0] is not None else None
         type = value.type
         if type is not None and not isinstance(type, TensorType):
             raise Unsupported(where, f"a value of type {type}")
