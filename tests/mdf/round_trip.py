@@ -84,17 +84,17 @@ def in_engine(case: Recorded, folder: Path) -> str:
             for inputs, outputs in case.sets():
                 feeds = {value.name: array for value, array in zip(graph.inputs, inputs, strict=True)}
                 got, fault = session.run({name: array for name, array in feeds.items() if array is not None})
-                if not all(map(_same_numbers, outputs, [got[value.name] for value in graph.outputs])):
+                if not all(map(same_numbers, outputs, [got[value.name] for value in graph.outputs])):
                     return f"wrong ({fault})"
     except Exception as error:
         return f"refused: {type(error).__name__}: {' '.join(str(error).split())[:120]}"
     return RIGHT
 
 
-def _same_numbers(expected: Any, actual: Any) -> bool:
+def same_numbers(expected: Any, actual: Any) -> bool:
     """Whether values are the same as far as the engine's types can tell."""
     if isinstance(expected, list):
-        return len(expected) == len(actual) and all(map(_same_numbers, expected, actual))
+        return len(expected) == len(actual) and all(map(same_numbers, expected, actual))
     expected, actual = np.asarray(expected), np.asarray(actual)
     if expected.dtype.kind in "OUS" or expected.shape != actual.shape:
         return same(expected, actual)
@@ -102,7 +102,7 @@ def _same_numbers(expected: Any, actual: Any) -> bool:
     return bool(np.allclose(actual.astype(wide), expected.astype(wide), 1e-3, 1e-5, equal_nan=True))
 
 
-def _limited(examine: Callable[[Recorded, Path], str]) -> Callable[[Recorded, Path], str]:
+def limited(examine: Callable[[Recorded, Path], str]) -> Callable[[Recorded, Path], str]:
     """With a time limit, for one case in a process of its own."""
 
     def ring(*_: Any) -> None:
@@ -124,10 +124,10 @@ def sweep(
 ) -> dict[str, dict[str, str]]:
     """Container (or "engine") -> case -> verdict."""
     if engine:
-        return {"engine": examine_all(list(chosen), folder, _limited(in_engine))}
+        return {"engine": examine_all(list(chosen), folder, limited(in_engine))}
     return {
         container: examine_all(
-            list(chosen), folder, _limited(lambda case, place, kind=container: round_trip(case, place, kind))
+            list(chosen), folder, limited(lambda case, place, kind=container: round_trip(case, place, kind))
         )
         for container in containers
     }
