@@ -25,7 +25,7 @@ from backedge.runtime.oracles.mdf_names import first_graph, interface
 
 Tree = dict[str, Any]
 Arrays = dict[str, np.ndarray[Any, Any]]
-_SECONDS = 3
+_SECONDS = 2
 
 
 class Endless(BaseException):

@@ -112,7 +112,7 @@ class _Maker:
         made["parameters"] = {}
         early = list(ports)
         for k, (name, kind) in enumerate(zip(parameters, kinds, strict=True)):
-            if kind == "onnx" and not ports:
+            if kind == "onnx" and not (ports and self.shape):
                 kind = "constant"
             later = [parameters[j] for j in range(k + 1, len(parameters)) if kinds[j] in ("initial", "derived")]
             beside = functions if self.often(0.3) and kind in ("function", "derived") else []
@@ -157,14 +157,15 @@ class _Maker:
                     behind[receiver] |= behind[sender]
         for receiver, port, tree in unfed:
             senders = [name for name in names if receiver in behind[name]]
-            if self.often(0.4):
+            reached = len(behind[receiver]) > 1 or len(names) == 1
+            if self.often(0.4) and reached:
                 tree["default_value"] = self.number()
                 self._edge(self.dice.choice(senders), receiver, port)
 
     def _edge(self, sender: str, receiver: str, port: str) -> None:
         output = self.dice.choice(list(self.nodes[sender]["output_ports"]))
         made: Tree = {"sender": sender, "sender_port": output, "receiver": receiver, "receiver_port": port}
-        if self.often(0.4):
+        if self.often(0.4) and sender != receiver:
             made["parameters"] = {"weight": self.dice.choice([1, 1.0, 2, -0.5, 0.25])}
         self.edges[f"e{len(self.edges)}"] = made
 

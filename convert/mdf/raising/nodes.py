@@ -290,8 +290,13 @@ def is_stateful_parameter(parameter: Parameter) -> bool:
 
 
 def named(plain: Plain) -> tuple[str, ...]:
-    """The names in an expression; none in what is no text."""
-    return names(parse(plain, "an expression")) if isinstance(plain, str) else ()
+    """The names in an expression; none in what is no text. A text that is no expression may be a name itself."""
+    if not isinstance(plain, str):
+        return ()
+    try:
+        return names(parse(plain, "an expression"))
+    except InvalidModel:
+        return (plain,)
 
 
 def default(op: Builder, node: Node, port: InputPort) -> Number:

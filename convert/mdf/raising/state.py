@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -123,6 +123,7 @@ class Carrying:
     loose: set[Key] = field(default_factory=set)  # looked fixed at first
     moving: set[Key] = field(default_factory=set)
     changing: dict[Key, str] = field(default_factory=dict)
+    mixed: set[Key] = field(default_factory=set)  # Python's number at one time, an array without axes at another
 
     def loop(self, trip: Value | None, first: Term, run: Run) -> State:
         """Build the loop; what it leaves.
@@ -151,7 +152,18 @@ class Carrying:
         for key in self.start.numbers:
             if key in live and key in self.changing:
                 raise Changing(key, self.changing[key])
+        if self.exact and self.mixed & live:
+            names = copy.deepcopy(self.op.rewriter.names)
+            self._compare(trial, _Trial(self, run, weak=True), live)
+            self.op.rewriter.names = names
         return trial.finish(trip, first, live)
+
+    def _compare(self, trial: _Trial, weak: _Trial, live: Collection[Key]) -> None:
+        """Refuse what hangs on whether a number is Python's, if it is so at one time only."""
+        for key in live:
+            one, other = ([*map(_Kind.of, parts(of.leaving.numbers.get(key)))] for of in (trial, weak))
+            if [(kind.dtype, kind.shape) for kind in one] != [(kind.dtype, kind.shape) for kind in other]:
+                raise Changing(key, "it hangs on what is Python's number at one time, and an array at another")
 
     def _kind(self, key: Key, a: Item, b: Item) -> bool:
         """Find the kind of two items in one place; whether it is new."""
@@ -172,9 +184,11 @@ class Carrying:
         return new
 
     def _join(self, key: Key, a: _Kind, b: _Kind) -> _Kind | None:
-        if a.shape != b.shape or a.listed != b.listed or (self.exact and a.python != b.python):
+        if a.shape != b.shape or a.listed != b.listed:
             self.changing[key] = f"{_shown(a)}, then {_shown(b)}"
             return None
+        if a.python != b.python:
+            self.mixed.add(key)
         dtype = DType.of(np.result_type(a.dtype.numpy, b.dtype.numpy))
         return _Kind(dtype, a.shape, a.python and b.python, a.listed)
 
@@ -209,6 +223,7 @@ class _Trial:
 
     carrying: Carrying
     run: Run
+    weak: bool = False  # take numbers that are Python's at one time for Python's
 
     def __post_init__(self) -> None:
         self.body = Body(self.carrying.op)
@@ -221,6 +236,8 @@ class _Trial:
                 self.entered.numbers[key] = item
                 continue
             self.inputs[key] = [self._input(key, TensorType(kind.dtype, kind.shape)) for kind in kinds]
+            if self.weak and key in self.carrying.mixed:
+                kinds = [replace(kind, python=True) for kind in kinds]
             found = [kind.number(value) for kind, value in zip(kinds, self.inputs[key], strict=True)]
             self.entered.numbers[key] = _like(self.carrying.probe.numbers.get(key) if item is None else item, found)
         for key, term in start.counters.items():
