@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import importlib
 import io
 import signal
 import warnings
@@ -71,6 +72,8 @@ def engine(tree: Tree, feeds: Mapping[str, Any] | None = None) -> dict[str, Any]
     names = interface(tree)
     if endless(first_graph(tree)):
         raise Endless
+    if "onnx::" in str(tree):
+        importlib.import_module("skl2onnx.algebra.onnx_ops")  # takes seconds, which aren't the model's
     with limited(), contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         made: Any = Model.from_dict(copy.deepcopy(tree))
