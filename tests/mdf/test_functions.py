@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 from backedge.convert.mdf.raising import calls
+from backedge.convert.mdf.raising.evaluate import evaluate
 from backedge.convert.mdf.raising.python_calls import MATH, PYTHON
 from backedge.convert.mdf.raising.reductions import REDUCTIONS
 from backedge.convert.mdf.raising.ufuncs import UFUNCS
 from backedge.passes.errors import BackedgeError, InvalidModel, Unsupported
 
-from mdf.evaluated import agree, assert_same, each, our_call, ours, their_call, theirs
+from mdf.evaluated import agree, assert_same, built, each, our_call, ours, their_call, theirs
 
 _random = np.random.default_rng(1)
 VALUES: dict[str, Any] = {
@@ -419,3 +420,19 @@ def test_all_of_mdfs_functions_are_known() -> None:
                 our_call(name, {})
             assert "is unknown" in str(caught.value) or isinstance(caught.value, Unsupported), name
             assert name in STANDARD or name == "MatMul" or isinstance(caught.value, Unsupported), name
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "text", each("numpy.concatenate([a, a]); numpy.outer(a, a); numpy.stack([a, a]); a[:, None] * a[None]; [a, a]")
+)
+def test_expressions_over_each_other_grow_no_further_than_memory(text: str) -> None:
+    def repeated(op: Any, scope: Any) -> Any:
+        for _ in range(100):
+            scope = {"a": evaluate(op, text, scope, "here")}
+            scope = {"a": evaluate(op, "numpy.ravel(a)", scope, "here")}
+        return scope["a"]
+
+    for constant in (True, False):
+        with pytest.raises(Unsupported, match="an array of shape"):
+            built(repeated, {"a": np.ones(3)}, constant)

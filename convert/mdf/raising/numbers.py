@@ -1,11 +1,13 @@
 """Numbers of MDF as values of the hub: NumPy's arrays and Python's own numbers, with the types that NumPy 2 gives them.
 
-A Python number is weak (NEP 50): it takes the type of the array it meets. Python integers have 64 bits here; a result
-that is known beforehand and needs more is refused.
+A Python number is weak (NEP 50): it takes the type of the array it meets. Python integers have 64 bits here: a result
+that is known beforehand and needs more is refused, others wrap. Where running Python ends in an error (division by
+zero) or in a complex number (a root of a negative one), the hub's operators give infinity or NaN.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -25,6 +27,9 @@ Array = np.ndarray[Any, Any]
 
 PLAIN = (DType.BOOL, DType.INT64, DType.FLOAT64)
 """The element types of what a document says."""
+MOST_FOLDED = 1 << 20
+"""Elements of a constant that is made of smaller ones."""
+_MOST_ELEMENTS = 1 << 28
 _NUMERIC = {*PLAIN, DType.FLOAT32, *(dtype for dtype in DType if dtype.is_integer and dtype.bits >= 8)}
 _WEAK = {DType.INT64: int, DType.FLOAT64: float, DType.BOOL: np.dtype(bool)}
 
@@ -65,7 +70,7 @@ class Number:
 
     @property
     def size(self) -> int:
-        return int(np.prod(self.shape, dtype=np.int64))
+        return math.prod(self.shape)
 
     @property
     def is_weak(self) -> bool:
@@ -186,10 +191,22 @@ def broadcast(shapes: Sequence[tuple[int, ...]], where: str) -> tuple[int, ...]:
         InvalidModel: there is none.
     """
     try:
-        return np.broadcast_shapes(*shapes)
+        shape = np.broadcast_shapes(*shapes)
     except ValueError:
         shown = " and ".join(map(str, shapes))
         raise InvalidModel(f"{where}: the shapes {shown} don't go together") from None
+    return checked_shape(shape, where)
+
+
+def checked_shape(shape: tuple[int, ...], where: str) -> tuple[int, ...]:
+    """A shape that isn't absurdly large.
+
+    Raises:
+        Unsupported: it is, as a few expressions over each other can make it.
+    """
+    if math.prod(shape) > _MOST_ELEMENTS:
+        raise Unsupported(where, f"an array of shape {shape}")
+    return shape
 
 
 def stacked(op: Builder, item: Item, where: str) -> Number:
@@ -214,6 +231,7 @@ def stacked(op: Builder, item: Item, where: str) -> Number:
         raise Unsupported(where, f"a list of different shapes ({shapes}), which is no array")
     dtype = common_type([part.dtype for part in parts], where)
     values = [cast(op, part, dtype, where) for part in parts]
+    checked_shape((len(parts), *parts[0].shape), where)
     depth = 1 + min(part.listed for part in parts)
     return Number(joined(op, values), python=all(part.python for part in parts), listed=depth)
 
@@ -221,7 +239,8 @@ def stacked(op: Builder, item: Item, where: str) -> Number:
 def joined(op: Builder, values: Sequence[Value], axis: int = 0) -> Value:
     """Values of one type and shape side by side along a new axis."""
     arrays = [value.data for value in values]
-    if all(array is not None for array in arrays):
+    small = len(values) * Number(values[0]).size <= MOST_FOLDED
+    if small and all(array is not None for array in arrays):
         return op.const(np.stack([array.numpy() for array in arrays if array is not None], axis))
     axes = op.const([axis])
     return op.Concat(*(op.Unsqueeze(value, axes) for value in values), axis=axis)

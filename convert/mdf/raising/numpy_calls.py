@@ -16,6 +16,7 @@ from .numbers import (
     applied,
     broadcast,
     cast,
+    checked_shape,
     common_type,
     constant,
     converted,
@@ -254,6 +255,7 @@ def einsum(call: Call, subscripts: Item, *operands: Item) -> Item:
     made = call.op.Einsum(*values, equation="".join(subscripts.split()))
     if made.tensor.static_shape is None:
         raise Unsupported(call.where, f"the equation {subscripts!r:.60}")
+    checked_shape(made.tensor.static_shape, call.where)
     return Number(made)
 
 

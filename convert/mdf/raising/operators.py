@@ -70,6 +70,7 @@ _PYTHON: dict[str, Callable[[Any, Any], Any]] = {
 _BITS = ("&", "|", "^")
 _COUNTING = ("+", "-", "//", "%", "**")
 """Operators that take Python's booleans as integers, and NumPy's as something else."""
+_MOST_LEAVES = 1 << 16
 _MOST_BITS = 4096
 """Of a constant power, before it is called no number at all."""
 
@@ -203,9 +204,15 @@ def _of_lists(op: Builder, symbol: str, left: Item, right: Item, where: str) -> 
     if times is None:
         raise Unsupported(where, "a list as often as only running it shows")
     items = items_of(op, row, where)
-    if len(items) * max(int(times), 0) > 1 << 20:
+    if _leaves(items) * max(int(times), 0) > _MOST_LEAVES:
         raise Unsupported(where, f"a list {times} times over")
     return _row(items * int(times), row)
+
+
+def _leaves(items: Sequence[Item]) -> int:
+    """How many items there are in lists inside of lists."""
+    inner = (item.items if isinstance(item, Listing) else item for item in items if isinstance(item, Listing | tuple))
+    return len(items) + sum(map(_leaves, inner))
 
 
 def _row(items: Sequence[Item], like: Item) -> Item:

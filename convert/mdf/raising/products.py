@@ -9,7 +9,7 @@ import numpy as np
 from ....passes.errors import InvalidModel
 from ....passes.rewrite import Builder
 from ....passes.types import DType
-from .numbers import Number, applied, cast, common_type, reshaped
+from .numbers import Number, applied, broadcast, cast, common_type, reshaped
 from .ufuncs import UFUNCS
 
 
@@ -22,10 +22,8 @@ def matmul(op: Builder, a: Number, b: Number, where: str) -> Number:
     if not a.rank or not b.rank:
         raise InvalidModel(f"{where}: a matrix product with a number that is no array")
     _check_sizes(a, b, where)
-    try:
-        np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    except ValueError:
-        raise InvalidModel(f"{where}: no matrix product of the shapes {a.shape} and {b.shape}") from None
+    columns = b.shape[-1] if b.rank > 1 else 1
+    broadcast([(*a.shape[:-1], 1), (*b.shape[:-2], 1, columns)], where)
     dtype = common_type([a.dtype, b.dtype], where)
     if dtype is not DType.BOOL:
         return Number(op.MatMul(cast(op, a, dtype, where), cast(op, b, dtype, where)))

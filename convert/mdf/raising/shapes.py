@@ -11,11 +11,27 @@ import numpy as np
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.types import DType
 from .arguments import Call
-from .numbers import Item, Listing, Number, broadcast, cast, common_type, joined, known, reshaped, scalar
+from .numbers import (
+    MOST_FOLDED,
+    Item,
+    Listing,
+    Number,
+    broadcast,
+    cast,
+    checked_shape,
+    common_type,
+    joined,
+    known,
+    reshaped,
+    scalar,
+)
 from .operators import items_of
 from .python_calls import Function
 from .reductions import REDUCTIONS
 from .subscripts import Part, subscript
+
+_MOST_SPREAD = 4096
+"""Elements of a constant that one number, or a few, are spread to."""
 
 
 def shaped(call: Call, x: Number, shape: Sequence[int]) -> Number:
@@ -80,7 +96,7 @@ def spread(call: Call, x: Number, shape: Sequence[int]) -> Number:
     """An array broadcast to a shape that it fits."""
     if x.shape == tuple(shape):
         return Number(x.value)
-    if x.value.data is not None:
+    if x.value.data is not None and math.prod(shape) <= _MOST_SPREAD:
         return Number(call.op.const(np.broadcast_to(x.value.data.numpy(), shape).copy()))
     return Number(call.op.Expand(x.value, call.op.const(np.asarray(shape, np.int64))))
 
@@ -166,7 +182,7 @@ def _rolled(call: Call, x: Number, shift: int, axis: int) -> Number:
 def taken(call: Call, x: Number, places: Sequence[int] | np.ndarray, axis: int) -> Number:
     """Elements at known places along an axis."""
     indices = np.asarray(places, np.int64)
-    if x.value.data is not None:
+    if x.value.data is not None and math.prod(_but(x, axis)) * indices.size <= MOST_FOLDED:
         return Number(call.op.const(np.take(x.value.data.numpy(), indices, axis)))
     return Number(call.op.Gather(x.value, call.op.const(indices), axis=axis))
 
@@ -237,7 +253,9 @@ def _beside(call: Call, numbers: Sequence[Number], axis: int) -> Number:
             shapes = " and ".join(dict.fromkeys(str(number.shape) for number in numbers))
             raise InvalidModel(f"{call.where}: arrays of shape {shapes} don't go side by side along axis {axis}")
     data = [number.value.data for number in numbers]
-    if all(entry is not None for entry in data):
+    whole = sum(number.size for number in numbers)
+    checked_shape((whole,), call.where)
+    if whole <= MOST_FOLDED and all(entry is not None for entry in data):
         return Number(call.op.const(np.concatenate([entry.numpy() for entry in data if entry is not None], axis)))
     return Number(call.op.Concat(*(number.value for number in numbers), axis=axis))
 
@@ -251,6 +269,7 @@ def stack(call: Call, arrays: Item, axis: Item = None) -> Item:
     if any(number.shape != numbers[0].shape for number in numbers):
         raise InvalidModel(f"{call.where}: arrays of different shapes")
     along = 0 if axis is None else call.axis(axis, numbers[0].rank + 1)
+    checked_shape((len(numbers), *numbers[0].shape), call.where)
     return Number(joined(call.op, [number.value for number in numbers], along))
 
 
