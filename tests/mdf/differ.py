@@ -8,7 +8,6 @@ python -m mdf.differ COUNT [--seed FIRST] [--onnxruntime] [--show SEED]
     refused     we refuse what the engine gives numbers for; the reasons are counted
     failed      neither gives numbers
     looser      we give numbers, and the engine fails; its errors are counted
-    fault       other numbers, and the engine's are known to be wrong
     different   other numbers, or something breaks: a bug
 """
 
@@ -22,8 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from backedge.passes.errors import BackedgeError, InvalidModel
-from backedge.runtime.oracles.mdf_faults import faults
-from backedge.runtime.oracles.mdf_names import first_graph, interface
+from backedge.runtime.oracles.mdf_names import interface
 
 from .engine import Endless, Tree, engine, executed, limited, on_onnxruntime, raised, same
 from .random_models import feeds, model
@@ -77,9 +75,6 @@ def judge(tree: Tree, fed: dict[str, object], onnxruntime: bool = False) -> Verd
     for where, found in runs:
         for name, value in theirs.items():
             if not same(np.asarray(found[name]), value):
-                fault = faults(first_graph(tree), interface(tree))
-                if fault:
-                    return Verdict("fault", fault)
                 return Verdict("different", f"{where}: {name}: {found[name]}, not {value}")
     return Verdict("equal")
 

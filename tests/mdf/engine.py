@@ -65,8 +65,10 @@ def engine(tree: Tree, feeds: Mapping[str, Any] | None = None) -> dict[str, Any]
         Endless: it runs too long.
         Exception: whatever it raises.
     """
-    from modeci_mdf.execution_engine import EvaluableGraph
+    from modeci_mdf.execution_engine import EvaluableGraph, EvaluableInput
     from modeci_mdf.mdf import Model
+
+    EvaluableInput.set_input_value = _brought  # type: ignore[method-assign]
 
     feeds = feeds or {}
     names = interface(tree)
@@ -93,6 +95,15 @@ def engine(tree: Tree, feeds: Mapping[str, Any] | None = None) -> dict[str, Any]
         value = held[one.id].curr_value
         found[one.name] = None if value is None else np.asarray(value)
     return found
+
+
+def _brought(port: Any, value: Any) -> None:
+    """What an edge brings to a port of the engine, which itself would change the array of the first sender."""
+    held = port.curr_value
+    if held is None or port.input_port.reduce == "overwrite":
+        port.curr_value = value
+    else:
+        port.curr_value = held + value if port.input_port.reduce == "add" else held * value
 
 
 @contextlib.contextmanager

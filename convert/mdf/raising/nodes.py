@@ -81,11 +81,13 @@ class Machine:
     """Runs nodes.
 
     Attributes:
+        lists: whether the default value of a port that is a list is one of Python's, as it is to the engine.
         preset: parameters whose place in the state holds what they have the first time.
         first: what parameters were found to have the first time; filled as nodes run.
     """
 
     wiring: Wiring
+    lists: bool = True
     preset: set[Key] = field(default_factory=set)
     first: dict[Key, Item] = field(default_factory=dict)
 
@@ -105,7 +107,7 @@ class Machine:
                 if not edges:
                     state.numbers["port", node.id, port.id] = fed[node.id, port.id]
                 for edge in edges:
-                    state.numbers["edge", edge.id] = default(op, node, port) if len(edges) == 1 else None
+                    state.numbers["edge", edge.id] = self.default(op, node, port) if len(edges) == 1 else None
             for parameter in node.parameters:
                 state.numbers["parameter", node.id, parameter.id] = None
             for function in node.functions:
@@ -114,6 +116,16 @@ class Machine:
                 state.numbers["output", node.id, port.id] = None
             state.counters["ran", node.id] = False
         return state
+
+    def default(self, op: Builder, node: Node, port: InputPort) -> Number:
+        """What an input port holds that nothing was brought to."""
+        where = f"node {node.id!r}, input port {port.id!r}"
+        if port.default is None:
+            dtype = np.int64 if "int" in port.type else np.bool_ if "bool" in port.type else np.float64
+            return constant(op, np.zeros(sizes(port, where), dtype))
+        made = evaluate(op, port.default, {}, f"{where}, default_value")
+        assert isinstance(made, Number)
+        return replace(made, python=True, listed=made.rank) if isinstance(port.default, list) and self.lists else made
 
     def run(self, op: Builder, logic: Logic, name: str, state: State, runs: Term, increment: Number | None) -> None:
         """Run a node where `runs` holds; `increment`: of time, for derivatives."""
@@ -171,7 +183,7 @@ class _Running:
         if edges is None:
             key: Key = ("port", self.node.id, port.id)
             item = self.state.numbers[key]
-            self._keep(key, default(self.op, self.node, port))
+            self._keep(key, self.machine.default(self.op, self.node, port))
             return item
         if len(edges) == 1:
             return self.state.numbers["edge", edges[0].id]
@@ -191,7 +203,7 @@ class _Running:
             item = either if item is None else choose(self.op, self.logic, came, either, item, key)
             there = self.logic.either(there, came)
         key = ("port", self.node.id, port.id)
-        return choose(self.op, self.logic, there, item, default(self.op, self.node, port), key)
+        return choose(self.op, self.logic, there, item, self.machine.default(self.op, self.node, port), key)
 
     def _two(self, port: InputPort, a: Item, b: Item) -> Item:
         text = "a + b" if port.reduce == "add" else "a * b"
@@ -297,17 +309,6 @@ def named(plain: Plain) -> tuple[str, ...]:
         return names(parse(plain, "an expression"))
     except InvalidModel:
         return (plain,)
-
-
-def default(op: Builder, node: Node, port: InputPort) -> Number:
-    """What an input port holds that nothing was brought to."""
-    where = f"node {node.id!r}, input port {port.id!r}"
-    if port.default is None:
-        dtype = np.int64 if "int" in port.type else np.bool_ if "bool" in port.type else np.float64
-        return constant(op, np.zeros(sizes(port, where), dtype))
-    made = evaluate(op, port.default, {}, f"{where}, default_value")
-    assert isinstance(made, Number)
-    return replace(made, python=True, listed=made.rank) if isinstance(port.default, list) else made
 
 
 def sizes(port: InputPort, where: str) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ Where the first pass has other types or shapes than later ones, it stands before
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 
 import numpy as np
@@ -47,11 +48,20 @@ def raise_model(model: Model) -> Graph:
         InvalidModel: an expression is none, or names something unknown.
         Unsupported: what the hub can't express, or what isn't well defined.
     """
-    return _Raising(model).run()
+    try:
+        return _Raising(model).run()
+    except InvalidModel:
+        if not any(isinstance(port.default, list) for node in model.graphs[0].nodes for port in node.inputs):
+            raise
+        # Where the engine sees a list by default it fails, too; where it sees an array that it was fed with it doesn't.
+        with contextlib.suppress(InvalidModel):
+            return _Raising(model, lists=False).run()
+        raise
 
 
 class _Raising:
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, lists: bool = True) -> None:
+        self.lists = lists
         self.source = model.graphs[0]
         self.interface = interface(tree_from_model(model))
         self.graph = Graph(HUB.name, self.source.id)
@@ -63,7 +73,7 @@ class _Raising:
     def run(self) -> Graph:
         wiring = Wiring(self.source)
         scheduler = Scheduler(self.source, wiring)
-        machine = Machine(wiring)
+        machine = Machine(wiring, self.lists)
         fed = {port: number for one in self.interface.inputs for port, number in self._input(one)}
         state = machine.start(self.op, fed)
         wanted = {one.name: self._place(one) for one in self.interface.outputs}

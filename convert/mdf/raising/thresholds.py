@@ -12,7 +12,7 @@ from ....passes.rewrite import Builder
 from ....passes.types import DType
 from ..model import Node
 from .logic import COMPARATORS, Logic, Term, stands
-from .nodes import Machine, choose, default, sizes
+from .nodes import Machine, choose, sizes
 from .numbers import Number, cast, constant, known, reshaped, scalar
 from .schedule import Key, Threshold
 from .state import Item, State, parts
@@ -64,7 +64,7 @@ class Measure:
         if kind == "port":  # what came in is gone once its node has run
             port = next(port for port in node.inputs if port.id == name)
             zeros = constant(self.op, np.zeros(sizes(port, where)))
-            waiting = held or (default(self.op, node, port) if port.reduce == "overwrite" else zeros)
+            waiting = held or (self.machine.default(self.op, node, port) if port.reduce == "overwrite" else zeros)
             held, first = zeros, waiting
         elif place in self.machine.preset:
             ran = True
