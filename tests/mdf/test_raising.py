@@ -481,7 +481,11 @@ def test_operators_of_onnx_in_a_loop() -> None:
     assert len(loops(raised(document({"A": made}, termination=PASSES)))) == 1
     made = node({"s": stateful("s * 2", 4.0)}, {"o": "r + x"}, functions=absolute, input_ports=x)
     found = raised(document({"A": made}, termination=condition("AfterNPasses", n=2)))
-    assert [value.tensor.shape for value in found.outputs] == [(), (1,)]
+    assert [value.tensor.shape for value in found.outputs] == [(1,), ()]
+    made = node({"s": stateful("x - s * numpy.sum(r)", 4.0)}, {"o": "r"}, functions=absolute, input_ports=x)
+    graph = raised(document({"A": made}, termination=PASSES))
+    assert constant_array(loops(graph)[0].trip) == 4  # the first pass, whose r is of shape [1], stands before it
+    assert graph.outputs[0].tensor.shape == ()
 
 
 # random models -----------------------------------------------------------------------------------
