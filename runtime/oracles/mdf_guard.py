@@ -60,7 +60,7 @@ _PLAIN = (
     *(ast.Tuple, ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop),
 )
 _TABLES = re.compile(r"\b(?:onnx_ops|actr|ddm)\.")
-_FUNCTION_NAME = re.compile(r"\w+(?:::\w+(?:-\d+)?)?")
+_FUNCTION_NAME = re.compile(r"\w+|[\w.]+::\w+(?:-\d+)?")
 _EVALUATED = ("value", "default_value", "default_initial_value", "time_derivative")
 _CHILDREN = ("input_ports", "functions", "parameters", "output_ports")
 
