@@ -54,7 +54,7 @@ class Runs:
         """One pass in which every node runs, and `steps` (int64 []) more."""
         try:
             times = self.op.Add(self.op.Max(steps, self.op.const(0)), self.op.const(1))
-            return self._repeated(state, times, None)
+            return self._repeated(state, times, None, True)
         except Changing:
             return self.integrated(state, steps, None)
 
@@ -62,7 +62,7 @@ class Runs:
         """One pass in which every node runs, and `steps` more in which time goes on by `increment`."""
         self._all(self.op, self.logic, state, None)
         try:
-            return self._repeated(state, steps, increment)
+            return self._repeated(state, steps, increment, False)
         except Changing as change:
             raise _no_one_type(change) from None
 
@@ -123,14 +123,14 @@ class Runs:
 
     # loops -------------------------------------------------------------------------------------------
 
-    def _repeated(self, state: State, times: Value, increment: Number | None) -> State:
+    def _repeated(self, state: State, times: Value, increment: Number | None, runs: bool) -> State:
         def once(op: Builder, logic: Logic, inside: State) -> Term:
             return self._all(op, logic, inside, increment)
 
         def run(body: Body, inside: State) -> Term:
             return once(body.op, body.logic, inside)
 
-        return self._loop(state, once, times, True, run)
+        return self._loop(state, once, times, True, run, runs)
 
     def _table(self, state: State, rest: Timetable) -> State:
         def once(op: Builder, logic: Logic, inside: State) -> Term:
@@ -145,13 +145,13 @@ class Runs:
 
         trip = self.op.const(np.int64(len(rest)), name="passes")
         certain = frozenset[str]().union(*rest)
-        return self._loop(state, once, trip, True, run, certain)
+        return self._loop(state, once, trip, True, run, True, certain)
 
     def _while(self, state: State, first: Term) -> State:
         def run(body: Body, inside: State) -> Term:
             return self._scheduled(body.op, body.logic, inside)
 
-        return self._loop(state, self._scheduled, None, first, run)
+        return self._loop(state, self._scheduled, None, first, run, first is True)
 
     def _loop(
         self,
@@ -160,6 +160,7 @@ class Runs:
         trip: Value | None,
         first: Term,
         run: Run,
+        runs: bool,
         certain: frozenset[str] = frozenset(),
     ) -> State:
         """A loop from this state on.
@@ -167,7 +168,8 @@ class Runs:
         A pass in front of it, of which nobody uses more, tells the types, and what parameters have the first time.
 
         Args:
-            certain: nodes that are known to run in the loop.
+            runs: whether the loop is certain to run at least once.
+            certain: nodes that are known to run in it.
 
         Raises:
             Changing: something that has to be carried has no one type.
@@ -183,7 +185,7 @@ class Runs:
         nodes = {key[1] for key in self.wanted if probe.counters["ran", key[1]] is not True} - certain
         wanted = [*self.wanted, *(("ran", node) for node in nodes)]
         try:
-            after = Carrying(self.op, start, probe, wanted, self.exact).loop(trip, first, run)
+            after = Carrying(self.op, start, probe, wanted, self.exact, runs).loop(trip, first, run)
         finally:
             machine.preset.clear()
         after.counters.update({("ran", node): True for node in certain})

@@ -111,6 +111,7 @@ class Carrying:
         probe: what one pass makes of it, for the types.
         wanted: the numbers that are asked for after the loop, which runs at least once where they aren't in `start`.
         exact: whether Python's numbers are to be told from arrays without axes.
+        runs: whether the loop is certain to run at least once.
     """
 
     op: Builder
@@ -118,6 +119,7 @@ class Carrying:
     probe: State
     wanted: Collection[Key]
     exact: bool
+    runs: bool
     kinds: dict[Key, tuple[_Kind, ...]] = field(default_factory=dict)
     fixed: set[Key] = field(default_factory=set)
     loose: set[Key] = field(default_factory=set)  # looked fixed at first
@@ -145,7 +147,7 @@ class Carrying:
             self.op.rewriter.names = copy.deepcopy(names)
             trial = _Trial(self, run)
             live = trial.live()
-            if self._settled(trial, live):
+            if self._settled(trial, live) and not self._forgotten(trial, live):
                 break
         else:
             raise Unsupported("the loop", "the types of what it carries don't settle")
@@ -157,6 +159,14 @@ class Carrying:
             self._compare(trial, _Trial(self, run, weak=True), live)
             self.op.rewriter.names = names
         return trial.finish(trip, first, live)
+
+    def _forgotten(self, trial: _Trial, live: Collection[Key]) -> bool:
+        """Forget what is in a place whose type changes, if nobody reads that before it is overwritten."""
+        unread = [key for key in self.changing if key in live and self.runs and not trial.reads(key)]
+        for key in unread:
+            self.start.numbers[key] = self.probe.numbers[key] = None
+            del self.changing[key], self.kinds[key]
+        return bool(unread)
 
     def _compare(self, trial: _Trial, weak: _Trial, live: Collection[Key]) -> None:
         """Refuse what hangs on whether a number is Python's, if it is so at one time only."""
@@ -293,6 +303,10 @@ class _Trial:
                 waiting += [one for one in value.producer.inputs if one is not None]
         self.seen = seen
         return live
+
+    def reads(self, key: Key) -> bool:
+        """Whether the body looks at what it was entered with (see `live`)."""
+        return any(value in self.seen for value in self.inputs[key])
 
     def finish(self, trip: Value | None, first: Term, live: Collection[Key]) -> State:
         """The loop itself; what there is after it."""
