@@ -318,6 +318,8 @@ def _otherwise(row: Ufunc, operands: Sequence[Number], result: DType, where: str
     divides = row.ufunc in (np.floor_divide, np.remainder, np.fmod)
     if other is not result and not python and (other is DType.BOOL or (divides and not other.is_float)):
         raise Unsupported(where, f"{row.ufunc.__name__} of what has a type that only running it shows")
+    if result is DType.BOOL and not python and all(each.is_weak or each.blurred for each in operands):
+        return DType.BOOL  # Python's or NumPy's
     return None if other is result else other
 
 
