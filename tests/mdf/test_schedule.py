@@ -393,10 +393,6 @@ def test_conditions_that_are_refused(name: str, reason: str) -> None:
         (condition("Threshold", dependencies="A", parameter="n", comparator=">"), "threshold must be a number"),
         (condition("Threshold", dependencies="A", parameter="q", threshold=1, comparator=">"), "nothing of this name"),
         (
-            condition("Threshold", dependencies="A", parameter="n", threshold=1, comparator=">", indices=[0]),
-            "no element 0",
-        ),
-        (
             condition("Threshold", dependencies="A", parameter="n", threshold=1, comparator=">", indices="x"),
             "indices must be whole",
         ),
@@ -425,6 +421,10 @@ def test_bad_time_scale_of_a_termination() -> None:
         (
             condition("Threshold", dependencies="A", parameter="p", threshold=0, comparator=">="),
             "before it has a value",
+        ),
+        (
+            condition("Threshold", dependency="A", parameter="n", threshold=0, comparator=">=", indices=[0]),
+            "no element 0",
         ),
         (condition("JustRan", dependencies="A"), "before any node has run"),
         (condition("AtConsiderationSetExecution", n=2, time_scale="TimeScale.PASS"), "within the time scale PASS"),

@@ -16,6 +16,7 @@ import numpy as np
 
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.rewrite import Builder
+from ....passes.tensor import TensorData
 from ....runtime.oracles.mdf_names import is_stateful
 from ..expressions import names, parse
 from ..model import Edge, Function, InputPort, Node, Parameter, Plain
@@ -92,6 +93,7 @@ class Machine:
     first: dict[Key, Item] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self._lists: dict[int, TensorData] = {}
         self._functions = {name: _in_order(node) for name, node in self.wiring.nodes.items()}
         self._leaving: dict[tuple[str, str], list[Edge]] = {}
         for edges in self.wiring.edges.values():
@@ -117,13 +119,23 @@ class Machine:
             state.counters["ran", node.id] = False
         return state
 
+    def evaluate(self, op: Builder, plain: Plain, scope: Mapping[str, Number | tuple[Number, ...]], where: str) -> Item:
+        """What a number, list or expression comes to; lists, which may be long, are read once."""
+        known = self._lists.get(id(plain)) if isinstance(plain, list) else None
+        if known is not None:
+            return Number(op.const(known))
+        made = evaluate(op, plain, scope, where)
+        if isinstance(plain, list) and isinstance(made, Number) and made.value.data is not None:
+            self._lists[id(plain)] = made.value.data
+        return made
+
     def default(self, op: Builder, node: Node, port: InputPort) -> Number:
         """What an input port holds that nothing was brought to."""
         where = f"node {node.id!r}, input port {port.id!r}"
         if port.default is None:
             dtype = np.int64 if "int" in port.type else np.bool_ if "bool" in port.type else np.float64
             return constant(op, np.zeros(sizes(port, where), dtype))
-        made = evaluate(op, port.default, {}, f"{where}, default_value")
+        made = self.evaluate(op, port.default, {}, f"{where}, default_value")
         assert isinstance(made, Number)
         return replace(made, python=True, listed=made.rank) if isinstance(port.default, list) and self.lists else made
 
@@ -164,7 +176,7 @@ class _Running:
             self._keep(("parameter", self.node.id, parameter.id), new)
         for port in self.node.outputs:
             where = self._where("output port", port.id)
-            item = evaluate(self.op, port.value, self.scope, where)
+            item = self.machine.evaluate(self.op, port.value, self.scope, where)
             self._keep(("output", self.node.id, port.id), item)
             for edge in self.machine._leaving.get((self.node.id, port.id), ()):
                 self._keep(("edge", edge.id), self._weighted(edge, item))
@@ -214,7 +226,7 @@ class _Running:
         if weight is None or (not isinstance(weight, bool) and isinstance(weight, int | float) and weight == 1):
             return item
         where = f"edge {edge.id!r}, weight"
-        factor = evaluate(self.op, weight, {}, where)
+        factor = self.machine.evaluate(self.op, weight, {}, where)
         if isinstance(factor, Number) and isinstance(weight, list) and isinstance(item, Number) and item.python:
             raise Unsupported(where, "a list times a number of Python's repeats the list")
         return self._computed("a * b", where, a=factor, b=item)
@@ -241,9 +253,9 @@ class _Running:
         where = self._where("parameter", parameter.id)
         if is_stateful_parameter(parameter):
             if parameter.initial is not None:
-                return evaluate(self.op, parameter.initial, before, f"{where}, default_initial_value")
+                return self.machine.evaluate(self.op, parameter.initial, before, f"{where}, default_initial_value")
             return scalar(self.op, 0.0, where) if parameter.value is not None else None
-        return None if parameter.value is None else evaluate(self.op, parameter.value, before, where)
+        return None if parameter.value is None else self.machine.evaluate(self.op, parameter.value, before, where)
 
     def _function(self, function: Function) -> Item:
         where = self._where("function", function.id)
@@ -251,14 +263,14 @@ class _Running:
             return call(self.op, function.function, function.args or {}, self.scope, where)
         scope = self.scope.copy()
         for name, argument in (function.args or {}).items():
-            scope[name] = evaluate(self.op, argument, scope, f"{where}, argument {name!r}")
-        return evaluate(self.op, function.value, scope, where)
+            scope[name] = self.machine.evaluate(self.op, argument, scope, f"{where}, argument {name!r}")
+        return self.machine.evaluate(self.op, function.value, scope, where)
 
     def _anew(self, parameter: Parameter) -> Item:
         """What a parameter gets."""
         where = self._where("parameter", parameter.id)
         if parameter.value is not None:
-            new: Item = evaluate(self.op, parameter.value, self.scope, where)
+            new: Item = self.machine.evaluate(self.op, parameter.value, self.scope, where)
         elif parameter.function is not None:
             new = call(self.op, parameter.function, parameter.args or {}, self.scope, where)
         elif parameter.derivative is not None:
@@ -267,8 +279,8 @@ class _Running:
             new = self._kept(parameter, where)
         for condition in parameter.conditions:
             at = f"{where}, condition {condition.id!r}"
-            test = evaluate(self.op, condition.test, self.scope, at)
-            then = evaluate(self.op, condition.value, self.scope, at)
+            test = self.machine.evaluate(self.op, condition.test, self.scope, at)
+            then = self.machine.evaluate(self.op, condition.value, self.scope, at)
             new = self._computed("numpy.where(test, a, b)", at, test=test, a=then, b=new)
         return new
 
@@ -277,8 +289,8 @@ class _Running:
         if parameter.initial is None:
             raise InvalidModel(f"{where}: a time_derivative without a default_initial_value")
         if self.increment is None:
-            return evaluate(self.op, parameter.initial, self.scope, f"{where}, default_initial_value")
-        rate = evaluate(self.op, parameter.derivative, self.scope, f"{where}, time_derivative")
+            return self.machine.evaluate(self.op, parameter.initial, self.scope, f"{where}, default_initial_value")
+        rate = self.machine.evaluate(self.op, parameter.derivative, self.scope, f"{where}, time_derivative")
         held = self.state.numbers["parameter", self.node.id, parameter.id]
         new = self._computed("x + rate * increment", where, x=held, rate=rate, increment=self.increment)
         return new.array if isinstance(new, Number) else new

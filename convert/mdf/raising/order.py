@@ -69,18 +69,27 @@ class Wiring:
         return next(port for port in self.nodes[edge.receiver].inputs if port.id == edge.receiver_port)
 
     def _sets(self, graph: Graph) -> list[list[str]]:
-        waiting = {name: set(names) for name, names in self.dependencies.items()}
+        missing = {name: len(names) for name, names in self.dependencies.items()}
+        behind: dict[str, list[str]] = {}
+        for name, names in self.dependencies.items():
+            for other in names:
+                behind.setdefault(other, []).append(name)
+        place = {name: position for position, name in enumerate(self.nodes)}
         sets: list[list[str]] = []
-        while waiting:
-            ready = [name for name, names in waiting.items() if not names]
-            if not ready:
-                stuck = ", ".join(repr(name) for name in waiting)
-                raise InvalidModel(f"graph {graph.id!r}: a cycle through {stuck} that no default_value of a port cuts")
+        ready = [name for name, count in missing.items() if not count]
+        while ready:
             sets.append(ready)
+            following: list[str] = []
             for name in ready:
-                del waiting[name]
-            for names in waiting.values():
-                names.difference_update(ready)
+                del missing[name]
+                for other in behind.get(name, ()):
+                    missing[other] -= 1
+                    if not missing[other]:
+                        following.append(other)
+            ready = sorted(following, key=place.__getitem__)
+        if missing:
+            stuck = ", ".join(repr(name) for name in list(missing)[:5])
+            raise InvalidModel(f"graph {graph.id!r}: a cycle through {stuck} that no default_value of a port cuts")
         return sets
 
     def _check(self, edges: list[Edge]) -> None:
@@ -101,6 +110,10 @@ class Scheduler:
     Attributes:
         tests: of each node, what lets it run.
         ends: what ends the run, any of these.
+        lasting: whether what ends the run in the middle of a pass still does at its end.
+        sets: the consideration sets, in each of which nodes stand behind those that they count.
+        counting: node -> counters that hang on its executions.
+        watched: nodes of which it counts whether they ran in the last set.
         plain: whether the document says nothing of that; then each node runs once, in one pass.
 
     Raises:
@@ -122,6 +135,11 @@ class Scheduler:
         self.lasting = all(_lasts(test) for test in self.ends)
         self.keys = {key for test in (*self.tests.values(), *self.ends) for key in keys(test)}
         self.sets = [self._ordered(names) for names in wiring.sets]
+        self.watched = [str(key[1]) for key in self.keys if key[0] == "last"]
+        self.counting: dict[object, list[Key]] = {}
+        for key in self.keys:
+            for name in dict.fromkeys(key[1:]):
+                self.counting.setdefault(name, []).append(key)
 
     def start(self) -> dict[Key, Term]:
         """The counters before the first pass."""
@@ -131,7 +149,10 @@ class Scheduler:
 
     def _ordered(self, names: list[str]) -> list[str]:
         """A consideration set such that nodes stand behind those of the same set that they count."""
-        counted = {name: set(self._counted_beside(name, set(names) - {name})) for name in names}
+        beside = set(names)
+        counted = {name: set(self._counted_beside(name, beside)) for name in names}
+        if not any(counted.values()):
+            return names
         done: list[str] = []
         while len(done) < len(names):
             ready = [name for name in names if name not in done and counted[name] <= set(done)]
@@ -155,7 +176,7 @@ class Scheduler:
             if not isinstance(one, Count):
                 continue
             for key in one.keys:
-                if len(key) < 2 or key[1] not in beside:
+                if len(key) < 2 or key[1] == name or key[1] not in beside:
                     continue
                 alone = key[0] != "usable" or one is test
                 if not alone or not positive or one.sign not in (">", ">="):
@@ -239,9 +260,9 @@ class Turn:
 
     def begin(self) -> None:
         """Begin a pass; the run isn't over."""
-        if not any(key[0] == "when" for key in self.counters):
+        if not any(key[0] == "when" for key in self.scheduler.keys):
             self._untrue = self.over()
-        for key in self.counters:
+        for key in self.scheduler.keys:
             if key[0] == "calls in pass":
                 self.counters[key] = 0
 
@@ -276,7 +297,8 @@ class Turn:
     def _count(self, name: str, ran: Term) -> None:
         if ran is False:
             return
-        for key, count in self.counters.items():
+        for key in self.scheduler.counting.get(name, ()):
+            count = self.counters[key]
             if key[0] == "usable" and key[2] == name:
                 count = self.logic.select(ran, 0, count)
             if key[0] in ("calls", "calls in pass", "usable") and key[1] == name:
@@ -287,13 +309,12 @@ class Turn:
         """Note a set that is over, if one of its nodes ran."""
         if ran is False:
             return
-        for key, count in self.counters.items():
-            if key == SETS:
-                self.counters[key] = self.logic.add(count, ran)
-            elif key[0] == "last":
-                self.counters[key] = self.logic.select(ran, running.get(str(key[1]), False), count)
-            elif key == _STARTED:
-                self.counters[key] = self.logic.either(count, ran)
+        self.counters[_STARTED] = self.logic.either(self.counters[_STARTED], ran)
+        if SETS in self.counters:
+            self.counters[SETS] = self.logic.add(self.counters[SETS], ran)
+        for name in self.scheduler.watched:
+            before = self.counters["last", name]
+            self.counters["last", name] = self.logic.select(ran, running.get(name, False), before)
 
     def holds(self, test: Test, asked: Term = True) -> Term:
         """Whether a test holds; `asked`: whether the scheduler asks at all, for those that count that."""

@@ -31,8 +31,8 @@ class Measure:
         """Whether it is reached; the same answer as long as nothing has changed.
 
         Raises:
-            InvalidModel: there is nothing of this name, or it isn't one number.
-            Unsupported: it is asked for before it has a value.
+            InvalidModel: there is nothing of this name.
+            Unsupported: it isn't one number, or is asked for before it has a value.
         """
         where = f"Threshold of node {threshold.node!r}, {threshold.name!r}"
         node = self.machine.wiring.nodes[threshold.node]
@@ -45,10 +45,10 @@ class Measure:
         number = self._held(node, place, where)
         for index in threshold.indices:
             if number.rank == 0 or not -number.shape[0] <= index < number.shape[0]:
-                raise InvalidModel(f"{where}: it has no element {index}")
+                raise Unsupported(where, f"it has no element {index}")
             number = Number(self.op.Gather(number.value, self.op.const(index, DType.INT64), axis=0))
         if number.size != 1:
-            raise InvalidModel(f"{where}: it has {number.size} elements, and indices don't say which is meant")
+            raise Unsupported(where, f"it has {number.size} elements, and indices don't say which is meant")
         array = known(number)
         if array is not None:
             return _reached(float(array.item()), threshold)
