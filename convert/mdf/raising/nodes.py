@@ -23,7 +23,7 @@ from ..model import Edge, Function, InputPort, Node, Parameter, Plain
 from .evaluate import evaluate
 from .functions import call
 from .logic import Logic, Term
-from .numbers import Number, cast, common_type, constant, scalar, where_values
+from .numbers import Number, chosen, constant, scalar
 from .order import Wiring
 from .schedule import Key
 from .state import Changing, Item, State, parts
@@ -347,16 +347,9 @@ def choose(op: Builder, logic: Logic, flag: Term, a: Item, b: Item, key: Key) ->
         return b if a is None else a
     if [(x.shape, x.listed) for x in parts(a)] != [(x.shape, x.listed) for x in parts(b)]:
         raise Changing(key, "its shape hangs on whether its node has run")
-    made: list[Number] = []
-    for x, y in zip(parts(a), parts(b), strict=True):
-        if x.value is y.value:
-            made.append(x)
-            continue
-        where = f"{key}"
-        dtype = common_type([x.dtype, y.dtype], where)
-        value = where_values(op, logic.value(flag), cast(op, x, dtype, where), cast(op, y, dtype, where))
-        made.append(Number(value, x.python and y.python, x.listed))
-    return tuple(made) if isinstance(a, tuple) else made[0]
+    made = [chosen(op, logic.value(flag), x, y, f"{key}") for x, y in zip(parts(a), parts(b), strict=True)]
+    numbers = tuple(number for number in made if isinstance(number, Number))
+    return numbers if isinstance(a, tuple) else numbers[0]
 
 
 def _in_order(node: Node) -> list[Function]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -378,15 +378,32 @@ def chosen(op: Builder, condition: Value | bool, then: Item, otherwise: Item, wh
     if a.shape != b.shape or a.listed != b.listed:
         raise Unsupported(where, f"it is {_described(a)} or {_described(b)}, which only running it shows")
     python = a.python and b.python
-    least = {each.blurred or each.dtype for each in (a, b)}
-    sharp = len(least) == 1 and a.python == b.python and a.blurred is b.blurred is None
-    blurred = None if sharp else min(least, key=lambda dtype: (dtype.is_float, dtype.bits))
+    blurred = narrowest(a, b)
     dtype = common_type([a.dtype, b.dtype], where)
     if a.value is b.value:
         value = a.value
     else:
         value = where_values(op, condition, cast(op, a, dtype, where), cast(op, b, dtype, where))
     return Number(value, python, a.listed, blurred=blurred)
+
+
+class Typed(Protocol):
+    """What a `Number` tells of its type."""
+
+    @property
+    def dtype(self) -> DType: ...
+    @property
+    def python(self) -> bool: ...
+    @property
+    def blurred(self) -> DType | None: ...
+
+
+def narrowest(a: Typed, b: Typed) -> DType | None:
+    """`Number.blurred` of what is the one or the other; None where both have one and the same type."""
+    least = {each.blurred or each.dtype for each in (a, b)}
+    if len(least) == 1 and a.python == b.python and a.blurred is b.blurred is None:
+        return None
+    return min(least, key=lambda dtype: (dtype.is_float, dtype.bits))
 
 
 def where_values(op: Builder, condition: Value, then: Value, otherwise: Value) -> Value:

@@ -15,7 +15,7 @@ from ....passes.loop import Captured, Carried, Condition, Iteration, Sliced, Slo
 from ....passes.rewrite import Builder
 from ....passes.types import DType, TensorType
 from .logic import Logic, Term, is_flag
-from .numbers import Number, cast
+from .numbers import Number, cast, common_type, narrowest
 from .schedule import Key
 
 Item = Number | tuple[Number, ...] | None
@@ -57,13 +57,14 @@ class _Kind:
     shape: tuple[int, ...]
     python: bool
     listed: int
+    blurred: DType | None
 
     @staticmethod
     def of(number: Number) -> _Kind:
-        return _Kind(number.dtype, number.shape, number.python, number.listed)
+        return _Kind(number.dtype, number.shape, number.python, number.listed, number.blurred)
 
     def number(self, value: Value) -> Number:
-        return Number(value, self.python, self.listed)
+        return Number(value, self.python, self.listed, blurred=self.blurred)
 
 
 def parts(item: Item) -> tuple[Number, ...]:
@@ -177,11 +178,10 @@ class Carrying:
 
     def _kind(self, key: Key, a: Item, b: Item) -> bool:
         """Find the kind of two items in one place; whether it is new."""
-        first, *rest = [tuple(_Kind.of(number) for number in parts(item)) for item in (a, b) if item is not None] or [
-            ()
-        ]
-        if not first:
+        kinds = [tuple(map(_Kind.of, parts(item))) for item in (a, b) if item is not None]
+        if not kinds:
             return False
+        first, *rest = kinds
         found = first
         for more in rest:
             joined = [self._join(key, *pair) for pair in zip(found, more, strict=False)]
@@ -199,8 +199,8 @@ class Carrying:
             return None
         if a.python != b.python:
             self.mixed.add(key)
-        dtype = DType.of(np.result_type(a.dtype.numpy, b.dtype.numpy))
-        return _Kind(dtype, a.shape, a.python and b.python, a.listed)
+        dtype = common_type([a.dtype, b.dtype], f"{key}")
+        return _Kind(dtype, a.shape, a.python and b.python, a.listed, narrowest(a, b))
 
     def _settled(self, trial: _Trial, live: Collection[Key]) -> bool:
         """Whether a trial leaves what it was entered with, as far as anybody asks."""
