@@ -265,8 +265,9 @@ class _Reading:
 
     def _unary(self, node: ast.UnaryOp) -> Expression:
         operand = self.read(node.operand)
-        if isinstance(node.op, ast.USub) and isinstance(operand, Constant) and type(operand.value) in (int, float):
-            return Constant(-operand.value)  # type: ignore[operator]
+        value = operand.value if isinstance(operand, Constant) else None
+        if isinstance(node.op, ast.USub) and isinstance(value, int | float) and not isinstance(value, bool):
+            return Constant(-value)
         return Unary(_UNARY[type(node.op)], operand)
 
     def _binary(self, node: ast.BinOp) -> Expression:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -339,13 +340,13 @@ def pad(call: Call, array: Item, pad_width: Item, mode: Item = None, *, constant
     return Number(call.op.Pad(x.value, call.op.const(np.asarray(bounds, np.int64)), value))
 
 
-def _copied(call: Call, x: Number, pairs: np.ndarray, mode: Item) -> Number:
+def _copied(call: Call, x: Number, pairs: np.ndarray, mode: Any) -> Number:
     """Elements of the array itself around it: which ones, NumPy tells of their places."""
     for axis, pair in enumerate(pairs):
         if pair.any() and not x.shape[axis]:
             raise InvalidModel(f"{call.where}: nothing to copy along axis {axis}")
         if pair.any():
-            x = taken(call, x, np.pad(np.arange(x.shape[axis]), tuple(pair), mode), axis)  # type: ignore[call-overload]
+            x = taken(call, x, np.pad(np.arange(x.shape[axis]), tuple(pair), mode), axis)
     return x
 
 

@@ -156,7 +156,7 @@ class _Indexing:
 
     def _take(self, axis: int, place: Place) -> tuple[int, ...]:
         """What stands in the place of an axis; the sizes of that."""
-        size = self.value.tensor.static_shape[axis]  # type: ignore[index]
+        size = Number(self.value).shape[axis]
         if isinstance(place, Part):
             return (self._part(axis, size, _slice(self.op, place, self.where)),)
         assert not isinstance(place, Rest)
