@@ -94,11 +94,11 @@ class Machine:
 
     def __post_init__(self) -> None:
         self._lists: dict[int, TensorData] = {}
-        self._functions = {name: _in_order(node) for name, node in self.wiring.nodes.items()}
-        self._leaving: dict[tuple[str, str], list[Edge]] = {}
+        self.functions = {name: _in_order(node) for name, node in self.wiring.nodes.items()}
+        self.leaving: dict[tuple[str, str], list[Edge]] = {}
         for edges in self.wiring.edges.values():
             for edge in edges:
-                self._leaving.setdefault((edge.sender, edge.sender_port), []).append(edge)
+                self.leaving.setdefault((edge.sender, edge.sender_port), []).append(edge)
 
     def start(self, op: Builder, fed: Mapping[tuple[str, str], Number]) -> State:
         """What there is before anything runs; `fed`: what (node, input port) are fed from outside."""
@@ -167,7 +167,7 @@ class _Running:
             self.scope[port.id] = self._take_in(port)
         for parameter in self.node.parameters:
             self.scope[parameter.id] = self._last(parameter, self.scope.copy())
-        for function in self.machine._functions[self.node.id]:
+        for function in self.machine.functions[self.node.id]:
             self.scope[function.id] = self._function(function)
             self._keep(("function", self.node.id, function.id), self.scope[function.id])
         for parameter in self.node.parameters:
@@ -178,7 +178,7 @@ class _Running:
             where = self._where("output port", port.id)
             item = self.machine.evaluate(self.op, port.value, self.scope, where)
             self._keep(("output", self.node.id, port.id), item)
-            for edge in self.machine._leaving.get((self.node.id, port.id), ()):
+            for edge in self.machine.leaving.get((self.node.id, port.id), ()):
                 self._keep(("edge", edge.id), self._weighted(edge, item))
 
     def _where(self, kind: str, name: str) -> str:

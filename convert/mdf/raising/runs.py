@@ -16,7 +16,7 @@ from .nodes import Machine, is_stateful_parameter, named
 from .numbers import Number
 from .order import Scheduler, Turn
 from .schedule import Key
-from .state import Body, Carrying, Changing, Run, State
+from .state import Body, Carrying, Changing, Item, Run, State
 from .thresholds import Measure
 from .timetable import Timetable, flag
 
@@ -47,7 +47,7 @@ class Runs:
 
     def once(self, state: State) -> State:
         """One pass in which every node runs."""
-        self._all(self.op, self.logic, state, None)
+        self._pass(self.op, self.logic, state)
         return state
 
     def steps(self, state: State, steps: Value) -> State:
@@ -60,7 +60,7 @@ class Runs:
 
     def integrated(self, state: State, steps: Value, increment: Number | None) -> State:
         """One pass in which every node runs, and `steps` more in which time goes on by `increment`."""
-        self._all(self.op, self.logic, state, None)
+        self._pass(self.op, self.logic, state)
         try:
             return self._repeated(state, steps, increment, False)
         except Changing as change:
@@ -76,7 +76,7 @@ class Runs:
                 except Changing as change:
                     if len(rest) > _MOST_APART and done:
                         raise _no_one_type(change) from None
-            self._known(self.op, self.logic, state, running)
+            self._pass(self.op, self.logic, state, running.__contains__)
         return state
 
     def until(self, state: State) -> State:
@@ -97,16 +97,18 @@ class Runs:
 
     # one pass ----------------------------------------------------------------------------------------
 
-    def _all(self, op: Builder, logic: Logic, state: State, increment: Number | None) -> Term:
+    def _pass(
+        self,
+        op: Builder,
+        logic: Logic,
+        state: State,
+        runs: Callable[[str], Term] = lambda name: True,
+        increment: Number | None = None,
+    ) -> Term:
+        """One pass in which those nodes run of which `runs` says so."""
         for names in self.scheduler.sets:
             for name in names:
-                self.machine.run(op, logic, name, state, True, increment)
-        return True
-
-    def _known(self, op: Builder, logic: Logic, state: State, running: frozenset[str]) -> Term:
-        for names in self.scheduler.sets:
-            for name in names:
-                self.machine.run(op, logic, name, state, name in running, None)
+                self.machine.run(op, logic, name, state, runs(name), increment)
         return True
 
     def _scheduled(self, op: Builder, logic: Logic, state: State) -> Term:
@@ -125,7 +127,7 @@ class Runs:
 
     def _repeated(self, state: State, times: Value, increment: Number | None, runs: bool) -> State:
         def once(op: Builder, logic: Logic, inside: State) -> Term:
-            return self._all(op, logic, inside, increment)
+            return self._pass(op, logic, inside, increment=increment)
 
         def run(body: Body, inside: State) -> Term:
             return once(body.op, body.logic, inside)
@@ -134,14 +136,13 @@ class Runs:
 
     def _table(self, state: State, rest: Timetable) -> State:
         def once(op: Builder, logic: Logic, inside: State) -> Term:
-            return self._known(op, logic, inside, rest[0])
+            return self._pass(op, logic, inside, rest[0].__contains__)
 
         def run(body: Body, inside: State) -> Term:
-            for names in self.scheduler.sets:
-                for name in names:
-                    runs = flag(body, [name in running for running in rest])
-                    self.machine.run(body.op, body.logic, name, inside, runs, None)
-            return True
+            def runs(name: str) -> Term:
+                return flag(body, [name in running for running in rest])
+
+            return self._pass(body.op, body.logic, inside, runs)
 
         trip = self.op.const(np.int64(len(rest)), name="passes")
         certain = frozenset[str]().union(*rest)
@@ -176,14 +177,14 @@ class Runs:
         """
         machine, probe, start = self.machine, state.copy(), state.copy()
         machine.first.clear()
-        self._rehearse(state)
         once(self.op, self.logic, probe)
-        for key, item in list(machine.first.items()):
-            if item is not None and state.counters["ran", key[1]] is False and self._is_first(key, probe):
+        late = {name for name in machine.wiring.nodes if probe.counters["ran", name] is not True}
+        found = self._rehearsed(probe, late) | machine.first
+        for key, item in found.items():
+            if item is not None and state.counters["ran", key[1]] is False and self._is_first(key, late):
                 start.numbers[key] = item
                 machine.preset.add(key)
-        nodes = {key[1] for key in self.wanted if probe.counters["ran", key[1]] is not True} - certain
-        wanted = [*self.wanted, *(("ran", node) for node in nodes)]
+        wanted = [*self.wanted, *(("ran", key[1]) for key in self.wanted if key[1] in late - certain)]
         try:
             after = Carrying(self.op, start, probe, wanted, self.exact, runs).loop(trip, first, run)
         finally:
@@ -191,17 +192,21 @@ class Runs:
         after.counters.update({("ran", node): True for node in certain})
         return after
 
-    def _rehearse(self, state: State) -> None:
-        """Let every node run that can, only to see what its parameters have the first time."""
-        scratch = state.copy()
+    def _rehearsed(self, probe: State, late: set[str]) -> dict[Key, Item]:
+        """What the parameters of these nodes have the first time, as far as they can run already."""
+        kept, self.machine.first = self.machine.first, {}
+        scratch = probe.copy()
         for names in self.scheduler.sets:
             for name in names:
-                with contextlib.suppress(BackedgeError, Changing):
-                    self.machine.run(self.op, self.logic, name, scratch, True, None)
+                if name in late:
+                    with contextlib.suppress(BackedgeError, Changing):
+                        self.machine.run(self.op, self.logic, name, scratch, True, None)
+        found, self.machine.first = self.machine.first, kept
+        return found
 
-    def _is_first(self, key: Key, probe: State) -> bool:
+    def _is_first(self, key: Key, late: set[str]) -> bool:
         """Whether what a parameter has when its node runs in the next pass is what it has the first time it runs."""
-        if probe.counters["ran", key[1]] is True:
+        if key[1] not in late:
             return True
         node = self.machine.wiring.nodes[str(key[1])]
         parameters = {parameter.id: parameter for parameter in node.parameters}
