@@ -6,6 +6,7 @@ import re
 
 # what is said of the refusal -> under which reason it falls
 _REASONS = {
+    "ImageDecoder came with version": "nothing before opset 20 decodes images",
     r"the model (takes|gives) it, and there are no (sequences|optionals)": "the interface has a type that came later",
     r"the bits of \w+ can't be taken for": "BitCast: the payload of a NaN can't be had by arithmetic",
     r"nothing before it (makes new strings|looks into strings)|strings can't be compared": "strings: no older operator",
