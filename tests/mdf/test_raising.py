@@ -230,7 +230,7 @@ def test_an_initial_value_that_hangs_on_when_its_node_runs() -> None:
 def test_a_first_value_of_another_type() -> None:
     """An int that becomes a float is one all along; a number that becomes an array stands before the loop."""
     check(document({"A": node({"s": stateful("s / 2 + 1", 3)})}, termination=PASSES))
-    grows = node({"s": stateful("s + x")}, input_ports={"x": {"shape": [2], "default_value": [1.0, 2.0]}})
+    grows = node({"s": stateful("s + x", 3)}, input_ports={"x": {"shape": [2], "default_value": [1.0, 2.0]}})
     tree = document({"A": grows}, termination=PASSES)
     check(tree, {"x": [5.0, -1.0]})
     assert constant_array(loops(raised(tree))[0].trip) == 4

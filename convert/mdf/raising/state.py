@@ -272,10 +272,10 @@ class _Trial:
         """What the body leaves in a place, in the type that is carried there."""
         if key in self.leaving.counters:
             return [self.body.logic.value(self.leaving.counters[key])]
-        if key in self.carrying.changing:
-            return []
         item, kinds = self.leaving.numbers[key], self.carrying.kinds[key]
         numbers = parts(item)
+        if key in self.carrying.changing:
+            return [number.value for number in numbers]
         if len(numbers) != len(kinds):
             return list(self.inputs[key])
         op = self.body.op
