@@ -20,7 +20,7 @@ from .files import Opset, load, to_hub
 from .format import FORMATS
 from .terminal import changes_table, fail, out, save_npz, values_table, working, write_json
 
-_EXIT_OF = {"equal": 0, "different": 1, "incomparable": 2, "unverified": 0}
+_EXIT_OF = {"equal": 0, "different": 1, "incomparable": 4, "unconfirmed": 4, "unverified": 0}
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
@@ -150,7 +150,7 @@ def convert(
             print_report(report.verification, out)
     if not report.written:
         fail(f"{target} was not written: it would differ from {source} (--verify 0 writes it all the same)")
-    return 0 if report.verdict == "incomparable" else _EXIT_OF[report.verdict]
+    return _EXIT_OF[report.verdict]
 
 
 @cli.command()

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..passes.errors import BackedgeError, InvalidModel
-from ..passes.graph import Graph
+from ..passes.graph import DEFAULT, Graph, Value
 from ..runtime.compare.inputs import design
 from ..runtime.compare.iterations import stackings
 from ..runtime.compare.record import Report
@@ -86,10 +86,16 @@ def _side(path: Path, format: str | None, folder: Path, timeout: float, shown: s
         inputs=[value.name for value in interface.inputs],
         outputs=[value.name for value in interface.outputs],
         stackings={} if hub is None else stackings(hub),
+        types={value.name: value.type for value in (*interface.inputs, *interface.outputs)},
+        optional=frozenset(value.name for value in interface.inputs if _has_default(value)),
         random=[] if hub is None else random_operators(hub),
         shaken=_executor(path, format, timeout, shaken=True) if hub is not None and quantizers(hub) else None,
     )
     return side, hub, graph
+
+
+def _has_default(value: Value) -> bool:
+    return value.data is not None or DEFAULT in (value.meta or {})
 
 
 def _ending(side: Side, batches: list[dict[str, Values]], wanted: int) -> tuple[list[dict[str, Values]], int]:
@@ -149,7 +155,7 @@ def verify(
         names: what the report calls the two.
 
     Returns:
-        A report; `report.verdict` is "equal", "different" or "incomparable".
+        A report, true if it says "equal"; `report.verdict` is "equal", "unconfirmed", "different" or "incomparable".
 
     Raises:
         InvalidModel: a file can't be read, or is nothing that inputs can be designed for.
@@ -162,11 +168,15 @@ def verify(
             folder.mkdir()
         side_a, hub_a, graph_a = _side(paths[0], formats[0], folders[0], min(timeout, _PATIENCE), shown[0])
         side_b, hub_b, _ = _side(paths[1], formats[1], folders[1], timeout, shown[1])
+        if shapes:
+            narrowed = (hub_a or graph_a).copy()
+            set_shapes(narrowed, shapes)
+            side_a.types = {**side_a.types, **{value.name: value.type for value in narrowed.inputs}}
         if inputs is not None:
             return compare_sides(side_a, side_b, list(inputs), rtol, atol)
         batches = _designed(hub_a, hub_b, graph_a, shapes or {}, math.ceil(trials * _SPARE), seed)
         kept, endless = _ending(side_a, batches, trials)
-        report = compare_sides(side_a, side_b, kept, rtol, atol)
+        report = compare_sides(side_a, side_b, kept, rtol, atol, asked=trials)
         if endless:
             report.reasons.append(f"{endless} more designed inputs were left out: {shown[0]} doesn't end on them")
         return report

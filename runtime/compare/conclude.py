@@ -6,10 +6,11 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from .record import Report, Status
+from .record import Report, Status, Verdict
 
 ENOUGH = 0.25
-"""A verdict "equal" needs at least this share of the trials to have been compared."""
+"""A verdict "equal" needs at least this share of the trials asked for to have been compared, on both sides by runtimes
+that aren't ours."""
 
 
 def conclude(report: Report, telling: int, random: Sequence[str] = ()) -> Report:
@@ -20,31 +21,70 @@ def conclude(report: Report, telling: int, random: Sequence[str] = ()) -> Report
         telling: equal trials in which there was something to compare (an element that isn't NaN).
         random: operators of the models that draw random numbers.
     """
+    report.asked = report.asked or len(report.trials)
+    report.verdict, reasons = _verdict(report, telling, random)
+    report.reasons = list(dict.fromkeys([*reasons, *_remarks(report)]))
+    return report
+
+
+def _verdict(report: Report, telling: int, random: Sequence[str]) -> tuple[Verdict, list[str]]:
     counts = report.counts
-    total = len(report.trials)
     compared = counts["equal"] + counts["different"]
-    needed = max(1, math.ceil(total * ENOUGH))
+    seen = [trial for trial in report.trials if trial.status == "different" and trial.evidence]
     if random and report.first is not None and report.first.difference.kind == "value":
         names = ", ".join(dict.fromkeys(random))
-        report.reasons = [f"the values differ, but the inputs don't determine them: {names} draws random numbers"]
-    elif counts["different"]:
-        report.verdict = "different"
-        report.reasons = [_first(report), f"they differ on {counts['different']} of {compared} trials compared"]
-    elif counts["only-a"] and compared:
-        report.verdict = "different"
-        report.reasons = [f"{report.b} fails on {counts['only-a']} of {total} inputs on which {report.a} answers"]
-        report.reasons += _errors(report, "b", "only-a")
-    elif compared < needed:
-        report.reasons = [f"only {compared} of {total} trials could be compared"] if compared else []
-        report.reasons += ["no trial could be compared"] if not compared else []
-        report.reasons += [*_errors(report, "a"), *_errors(report, "b")]
-    elif not telling:
-        report.reasons = ["every output was empty or NaN on both sides, so nothing was compared"]
-    else:
-        report.verdict = "equal"
-        report.reasons = [f"they agree on all {compared} of {total} trials that could be compared"]
-    report.reasons = list(dict.fromkeys([*report.reasons, *_remarks(report)]))
-    return report
+        return "incomparable", [f"the values differ, but the inputs don't determine them: {names} draws random numbers"]
+    if seen:
+        return "different", [_first(report), f"they differ on {counts['different']} of {compared} trials compared"]
+    if counts["only-a"] and (compared or not _inputs_left_over(report)):
+        failing = f"{report.b} fails on {counts['only-a']} of {len(report.trials)} inputs on which {report.a} answers"
+        return "different", [failing, *_errors(report, "b", "only-a")]
+    if report.interface and compared:
+        return "different", [str(one) for one in report.interface]
+    return _undisputed(report, compared, telling)
+
+
+def _undisputed(report: Report, compared: int, telling: int) -> tuple[Verdict, list[str]]:
+    """No runtime that isn't ours saw a difference: how much is that worth?"""
+    needed = max(1, math.ceil(report.asked * ENOUGH))
+    errors = [*_errors(report, "a"), *_errors(report, "b")]
+    if not compared:
+        return "incomparable", [*map(str, report.interface), "no trial could be compared", *errors]
+    different = report.counts["different"]
+    if different:
+        alone = f"only our own executor could run both, and it sees a difference on {different} of {compared} trials"
+        return "unconfirmed", [alone, _first(report), *errors]
+    if not telling:
+        return "incomparable", ["every output was empty or NaN on both sides, so nothing was compared"]
+    if compared < needed:
+        return "unconfirmed", [
+            f"nothing differs, but only {compared} of {report.asked} trials could be compared",
+            *errors,
+        ]
+    if report.confirmed < needed:
+        sides = [name for name, side in ((report.a, "a"), (report.b, "b")) if not _own_answered(report, side)]
+        who = (
+            f"no runtime but our own executor answered for {' and '.join(sides)}"
+            if sides
+            else (f"runtimes other than our own executor confirm {report.confirmed} of {report.asked} trials only")
+        )
+        return "unconfirmed", [f"nothing differs on {compared} trials, but {who}", *errors]
+    if report.failed:
+        who = f"{report.b}'s own runtime fails on {report.failed} inputs on which {report.a}'s answers"
+        return "unconfirmed", [f"nothing differs on {compared} trials, but {who}", *errors]
+    return "equal", [f"they agree on all {compared} of {len(report.trials)} trials that could be compared"]
+
+
+def _own_answered(report: Report, side: str) -> bool:
+    """Whether a runtime of this side that isn't ours gave an answer that counts."""
+    return any(
+        run.own and run.status == "ok" and not run.fault for trial in report.trials for run in getattr(trial, side)
+    )
+
+
+def _inputs_left_over(report: Report) -> bool:
+    """B wants something else than A: that it answers nothing then is no wonder."""
+    return report.inputs is None or bool(report.inputs.missing or report.inputs.extra)
 
 
 def _first(report: Report) -> str:
@@ -86,13 +126,11 @@ def _remarks(report: Report) -> Iterator[str]:
         )
     if report.outputs is not None and report.outputs.by == "position":
         yield "outputs have different names and were matched by position"
-    if report.outputs is not None and report.outputs.extra:
-        yield f"{report.b} has further outputs: {', '.join(report.outputs.extra)}"
     if report.inputs is not None and report.inputs.by == "position":
         yield "inputs have different names and were matched by position"
     if report.inputs is not None and report.inputs.missing:
         yield f"{report.b} has no inputs {', '.join(report.inputs.missing)}"
-    if report.verdict != "incomparable":
+    if report.verdict in ("equal", "different"):
         yield from _faults(report)
 
 

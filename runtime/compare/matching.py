@@ -18,12 +18,14 @@ class Matching:
         by: "name" if all pairs have equal names, else "position".
         missing: names of the first that the second has nothing for.
         extra: names of the second that the first has nothing for.
+        ordered: those that have equal names come in the same order.
     """
 
     pairs: dict[str, str]
     by: Literal["name", "position"]
     missing: tuple[str, ...] = ()
     extra: tuple[str, ...] = ()
+    ordered: bool = True
 
 
 def match_names(first: Sequence[str], second: Sequence[str]) -> Matching:
@@ -33,10 +35,11 @@ def match_names(first: Sequence[str], second: Sequence[str]) -> Matching:
     left = [name for name in first if name not in known]
     right = [name for name in second if name not in set(shared)]
     pairs = dict(zip(shared, shared, strict=True))
+    ordered = shared == [name for name in second if name in pairs]
     if left and len(left) == len(right):
         rest = dict(zip(left, right, strict=True))
-        return Matching({name: pairs.get(name) or rest[name] for name in first}, "position")
-    return Matching(pairs, "name", tuple(left), tuple(right))
+        return Matching({name: pairs.get(name) or rest[name] for name in first}, "position", ordered=ordered)
+    return Matching(pairs, "name", tuple(left), tuple(right), ordered)
 
 
 def renamed(values: Mapping[str, _T], pairs: Mapping[str, str]) -> dict[str, _T]:

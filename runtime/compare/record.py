@@ -3,24 +3,28 @@
 JSON schema of `Report.to_json()` (version 1; fields are only ever added):
 
     {"schema": 1,
-     "verdict": "equal" | "different" | "incomparable",
+     "verdict": "equal" | "unconfirmed" | "different" | "incomparable",
      "reasons": [text, ...],                    why, most important first
      "a": name, "b": name,                      the two models
      "tolerance": {"rtol": number | null, "atol": number | null},      null: each element type's own
      "inputs": matching, "outputs": matching | null,
-     "counts": {"trials": n, "equal": n, "different": n, "only-a": n, "only-b": n, "neither": n, "unknown": n,
-                "sensitive": n},
+     "interface": [{"where", "what", "name", "expected", "actual"}, ...],      what a caller sees and that differs
+     "counts": {"trials": n, "asked": n,        asked for; there may be fewer, or more
+                "confirmed": n,                 equal by runtimes that aren't ours, on both sides
+                "failed": n,                    B's own runtime did, on inputs on which A's answered
+                "equal": n, "different": n, "only-a": n, "only-b": n, "neither": n, "unknown": n, "sensitive": n},
      "first": finding | null,                   the first trial on which they differ
      "disagreements": [{"side": "a" | "b", "one": runnable, "other": runnable, "trials": n, "first": n,
                         "difference": difference}, ...],               runnables of one side against each other
-     "trials": [{"number": n, "status": status, "units": number | null, "inputs": {name: text},
+     "trials": [{"number": n, "status": status, "evidence": 0 | 1 | 2, "failed": bool, "units": number | null,
+                 "inputs": {name: text},
                  "a": [run, ...], "b": [run, ...]}, ...]}
     matching   {"by": "name" | "position", "pairs": {name in A: name in B}, "missing": [name], "extra": [name]}
     finding    {"trial": n, "a": runnable, "b": runnable, "difference": difference, "profile": [number, ...]}
     difference {"kind", "output", "path", "index", "expected", "actual", "max_abs", "max_units", "count", "total",
                 "iteration"}
     run        {"runnable": name, "status": "ok" | "load" | "run" | "crash" | "timeout" | "skipped", "seconds": number,
-                "error": text, "fault": text}
+                "error": text, "fault": text, "own": bool}
 
 NaN and infinities are the strings "nan", "inf", "-inf".
 """
@@ -33,6 +37,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from ..oracles import Batch
+from .interface import InterfaceDifference
 from .matching import Matching
 from .tolerance import Difference
 
@@ -43,23 +48,33 @@ change in the last place of the inputs, or of what is quantized, moves A's own o
 
 STATUSES: tuple[Status, ...] = ("equal", "different", "only-a", "only-b", "neither", "unknown", "sensitive")
 
-Verdict = Literal["equal", "different", "incomparable"]
+Verdict = Literal["equal", "unconfirmed", "different", "incomparable"]
+"""equal: on every side a runtime that isn't ours answered, and nothing differs beyond rounding. unconfirmed: nothing
+differs, but a side was read by our own executor only, or too few trials could be compared. different. incomparable:
+nothing could be compared."""
 
 
 @dataclass(slots=True)
 class SideRun:
-    """How one runnable did in one trial; `status` is "ok" or the stage at which it ended."""
+    """How one runnable did in one trial; `status` is "ok" or the stage at which it ended. `own`: not our executor."""
 
     runnable: str
     status: str
     seconds: float = 0.0
     error: str = ""
     fault: str = ""
+    own: bool = True
 
 
 @dataclass(slots=True)
 class Trial:
-    """One set of inputs. `units`: largest error in units of what is allowed, None if nothing was compared."""
+    """One set of inputs.
+
+    Attributes:
+        units: the largest error in units of what is allowed, None if nothing was compared.
+        evidence: on how many sides the answers that decided came from a runtime that isn't ours.
+        failed: B's own runtimes did on these inputs, A's own answered.
+    """
 
     number: int
     status: Status
@@ -67,6 +82,8 @@ class Trial:
     inputs: dict[str, str]
     a: list[SideRun] = field(default_factory=list)
     b: list[SideRun] = field(default_factory=list)
+    evidence: int = 0
+    failed: bool = False
 
 
 @dataclass(slots=True)
@@ -98,7 +115,13 @@ class Disagreement:
 
 @dataclass(slots=True)
 class Report:
-    """The result of comparing side `a` with side `b`. `reasons` say why the verdict is what it is."""
+    """The result of comparing side `a` with side `b`; true if the verdict is "equal".
+
+    Attributes:
+        reasons: why the verdict is what it is, most important first.
+        asked: sets of inputs that were asked for; fewer may have been had, and more may have been added to them.
+        interface: in what the declared inputs and outputs differ.
+    """
 
     a: str
     b: str
@@ -111,6 +134,21 @@ class Report:
     outputs: Matching | None = None
     rtol: float | None = None
     atol: float | None = None
+    asked: int = 0
+    interface: list[InterfaceDifference] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return self.verdict == "equal"
+
+    @property
+    def confirmed(self) -> int:
+        """Trials that are equal by the word of runtimes that aren't ours, on both sides."""
+        return sum(trial.status == "equal" and trial.evidence == 2 for trial in self.trials)
+
+    @property
+    def failed(self) -> int:
+        """Trials on which B's own runtime failed and A's own didn't."""
+        return sum(trial.failed for trial in self.trials)
 
     @property
     def counts(self) -> dict[Status, int]:
@@ -139,7 +177,14 @@ class Report:
                 "tolerance": {"rtol": self.rtol, "atol": self.atol},
                 "inputs": None if self.inputs is None else asdict(self.inputs),
                 "outputs": None if self.outputs is None else asdict(self.outputs),
-                "counts": {"trials": len(self.trials), **self.counts},
+                "interface": [asdict(one) for one in self.interface],
+                "counts": {
+                    "trials": len(self.trials),
+                    "asked": self.asked,
+                    "confirmed": self.confirmed,
+                    "failed": self.failed,
+                    **self.counts,
+                },
                 "first": first,
                 "disagreements": [asdict(one) for one in self.disagreements],
                 "trials": [asdict(trial) for trial in self.trials],

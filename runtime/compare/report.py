@@ -19,7 +19,7 @@ from rich.text import Text
 from .chart import chart
 from .record import Finding, Report, SideRun, Status, Trial
 
-_COLOURS = {"equal": "green", "different": "red", "incomparable": "yellow"}
+_COLOURS = {"equal": "green", "unconfirmed": "yellow", "different": "red", "incomparable": "yellow"}
 _STATUS_TEXT: dict[Status, str] = {
     "equal": "agree",
     "different": "differ",
@@ -144,11 +144,11 @@ def write_html(report: Report, path: Path) -> None:
 
 
 _STYLE = """
-:root{--ink:#1d2330;--soft:#687083;--line:#dfe3ea;--equal:#16794c;--different:#b3261e;--incomparable:#8a6100}
+:root{--ink:#1d2330;--soft:#687083;--line:#dfe3ea;--equal:#16794c;--different:#b3261e;--open:#8a6100}
 body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);max-width:62rem;margin:2.5rem auto;padding:0 1.5rem}
 h1{font-size:1.9rem;margin:0}h2{font-size:1.05rem;margin:2rem 0 .5rem}
 .equal{color:var(--equal)}.different,.only-a{color:var(--different)}
-.incomparable,.only-b,.neither{color:var(--incomparable)}.unknown,.sensitive,.soft{color:var(--soft)}
+.unconfirmed,.incomparable,.only-b,.neither{color:var(--open)}.unknown,.sensitive,.soft{color:var(--soft)}
 table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.3rem .8rem .3rem 0;vertical-align:top}
 tr{border-bottom:1px solid var(--line)}th{font-weight:600}td{overflow-wrap:anywhere}
 svg{width:100%;height:auto;font:11px system-ui,sans-serif}code{font:13px ui-monospace,monospace}

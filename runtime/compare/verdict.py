@@ -1,10 +1,8 @@
 """Whether two models are the same, judged by what they compute.
 
-Each side has an executor (our reading of the file) and the format's own runtimes. On every trial each
-answer is held against its counterpart on the other side: the same runtime if it answered there too, else
-another of its kind, else whatever answered. So our executor judges our executor, own runtime judges own
-runtime, and no usable answer goes unjudged. An answer that a known fault of its runtime spoils counts for
-nothing. Side A is the original: where it answers and B can't, B is wrong; where it refuses an input, B is free.
+Each side has an executor (our reading of the file) and the format's own runtimes. Which answers decide a trial is said
+in `answers.py`. An answer that a known fault of its runtime spoils counts for nothing. Side A is the original: where it
+answers and B can't, B is wrong; where it refuses an input, B is free.
 """
 
 from __future__ import annotations
@@ -16,8 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from ...passes.types import Type
 from ..oracles import Batch, Outcome, Values
+from .answers import Answer, Pair, deciding, evidence, left_alone, unanswered
 from .conclude import conclude
+from .interface import interface_differences
 from .iterations import Stacking
 from .matching import Matching, match_names, renamed
 from .record import Disagreement, Finding, Report, SideRun, Status, Trial
@@ -38,6 +39,8 @@ class Side:
         runnables: all that can run it.
         inputs, outputs: the model's names in order; None: as the trials have them, as the first answer has them.
         stackings: output -> how a loop stacked it, if the graph says so.
+        types: declared types of inputs and outputs by name, as far as they are known.
+        optional: inputs with a default.
         random: operators that draw random numbers, if there are any: then values that differ say nothing.
         shaken: the executor on the model with quantizers that see numbers a little off, if it has quantizers; each
             run is off otherwise.
@@ -48,33 +51,29 @@ class Side:
     inputs: Sequence[str] | None = None
     outputs: Sequence[str] | None = None
     stackings: Mapping[str, Stacking] = field(default_factory=dict)
+    types: Mapping[str, Type | None] = field(default_factory=dict)
+    optional: frozenset[str] = frozenset()
     random: Sequence[str] = ()
     shaken: Runnable | None = None
 
 
-@dataclass(slots=True)
-class _Answer:
-    """One runnable's outcome in a trial, its outputs named as its side names them."""
-
-    runnable: Runnable
-    outcome: Outcome
-    outputs: dict[str, Values] | None
-
-    @property
-    def usable(self) -> bool:
-        return self.outputs is not None and not self.outcome.fault
-
-
 def compare_sides(
-    a: Side, b: Side, inputs: Iterable[Batch], rtol: float | None = None, atol: float | None = None
+    a: Side,
+    b: Side,
+    inputs: Iterable[Batch],
+    rtol: float | None = None,
+    atol: float | None = None,
+    *,
+    asked: int | None = None,
 ) -> Report:
     """Run both sides on all inputs (named as in A) and judge.
 
     Args:
         a, b: the original and what is held against it.
         rtol, atol: instead of each element type's own tolerance, see `compare_values`.
+        asked: for how many trials the caller had asked; as many as there are inputs if left out.
     """
-    return _Comparison(a, b, list(inputs), rtol, atol).report()
+    return _Comparison(a, b, list(inputs), rtol, atol).report(asked)
 
 
 class _Comparison:
@@ -88,7 +87,7 @@ class _Comparison:
         self.inner: dict[tuple[str, str, str], Disagreement] = {}
         self.told = 0  # equal trials with something to compare in them
 
-    def report(self) -> Report:
+    def report(self, asked: int | None = None) -> Report:
         given_to_b = [renamed(batch, self.inputs.pairs) for batch in self.batches]
         streams = [_stream(one, self.batches) for one in self.a.runnables]
         streams += [_stream(one, given_to_b) for one in self.b.runnables]
@@ -100,6 +99,7 @@ class _Comparison:
         finally:
             for stream in streams:
                 stream.close()
+        outputs = self.outputs or _declared(self.a, self.b)
         return conclude(
             Report(
                 self.a.name,
@@ -108,9 +108,11 @@ class _Comparison:
                 first=self.first,
                 disagreements=list(self.inner.values()),
                 inputs=self.inputs,
-                outputs=self.outputs,
+                outputs=outputs,
                 rtol=self.rtol,
                 atol=self.atol,
+                asked=asked if asked is not None else len(trials),
+                interface=interface_differences(self.inputs, outputs, self.a.types, self.b.types, self.a.optional),
             ),
             self.told,
             [*self.a.random, *self.b.random],
@@ -125,7 +127,9 @@ class _Comparison:
         _mark_overflow(batch, [*a_runs, *b_runs])
         for side, answers in (("a", a_runs), ("b", b_runs)):
             self._agree_inside(number, side, answers)
-        status, units = self._judge(number, batch, a_runs, b_runs)
+        pairs = deciding(a_runs, b_runs, lambda one, other: self._first_inside(one, other) is None)
+        status, units = self._judge(number, batch, a_runs, pairs) if pairs else ("unknown", None)
+        status = unanswered(a_runs, b_runs) or status
         return Trial(
             number,
             status,
@@ -133,20 +137,17 @@ class _Comparison:
             {name: _describe(value) for name, value in batch.items()},
             [_summary(answer) for answer in a_runs],
             [_summary(answer) for answer in b_runs],
+            max((evidence(pair) for pair in pairs), default=0),
+            left_alone(a_runs, b_runs),
         )
 
-    def _judge(
-        self, number: int, batch: Batch, a_runs: list[_Answer], b_runs: list[_Answer]
-    ) -> tuple[Status, float | None]:
-        usable = [one for one in a_runs if one.usable], [one for one in b_runs if one.usable]
-        if not (usable[0] and usable[1]):
-            return _unanswered(a_runs, b_runs), None
+    def _judge(self, number: int, batch: Batch, a_runs: list[Answer], pairs: list[Pair]) -> tuple[Status, float | None]:
         if self.outputs is None:
             self.outputs = match_names(list(self.a.outputs or ()), list(self.b.outputs or ()))
         worst, telling, same, sensitive = 0.0, False, True, False
         findings: list[Finding] = []
         far = _Far(self.a, batch, a_runs)
-        for one, other in counterparts(*usable):
+        for one, other in pairs:
             for name, measure in self._measures(one, other):
                 worst = max(worst, measure.units)
                 telling = telling or _tells((one.outputs or {}).get(name))
@@ -165,7 +166,7 @@ class _Comparison:
         self.told += same and telling
         return "equal" if same else "different", worst
 
-    def _says_nothing(self, one: _Answer, other: _Answer, name: str, measure: Measure, far: _Far) -> bool:
+    def _says_nothing(self, one: Answer, other: Answer, name: str, measure: Measure, far: _Far) -> bool:
         """Whether two values differ no more than A's own do when its inputs change in their last place.
 
         Asked only while the models could still be equal, and never against a tolerance that the caller set.
@@ -183,7 +184,7 @@ class _Comparison:
             return True
         return far.shaken().get(name, Movement()).explains(apart, wrong)
 
-    def _measures(self, one: _Answer, other: _Answer) -> Iterator[tuple[str, Measure]]:
+    def _measures(self, one: Answer, other: Answer) -> Iterator[tuple[str, Measure]]:
         """Each output of A against that of B."""
         assert one.outputs is not None and other.outputs is not None and self.outputs is not None
         for name in self.outputs.missing:
@@ -208,7 +209,7 @@ class _Comparison:
                 ),
             )
 
-    def _profile(self, one: _Answer, other: _Answer, found: Difference) -> list[float]:
+    def _profile(self, one: Answer, other: Answer, found: Difference) -> list[float]:
         """The error of each iteration, where the differing output is stacked over iterations."""
         if found.kind != "value" or found.path or self.outputs is None:
             return []
@@ -219,7 +220,7 @@ class _Comparison:
         coarse = one.outcome.coarse or other.outcome.coarse
         return error_profile(one.outputs[found.output], other.outputs[twin], stacking, self.rtol, self.atol, coarse)
 
-    def _agree_inside(self, number: int, side: str, answers: list[_Answer]) -> None:
+    def _agree_inside(self, number: int, side: str, answers: list[Answer]) -> None:
         """Note which runnables of one side contradict each other."""
         usable = [one for one in answers if one.usable]
         for place, one in enumerate(usable):
@@ -230,7 +231,7 @@ class _Comparison:
                     known = self.inner.setdefault(key, Disagreement(*key, number, found))
                     known.trials += 1
 
-    def _first_inside(self, one: _Answer, other: _Answer) -> Difference | None:
+    def _first_inside(self, one: Answer, other: Answer) -> Difference | None:
         assert one.outputs is not None and other.outputs is not None
         coarse = one.outcome.coarse or other.outcome.coarse
         for name, value in one.outputs.items():
@@ -245,12 +246,12 @@ class _Comparison:
 class _Far:
     """How far A's outputs move in one trial, found out when somebody asks."""
 
-    def __init__(self, side: Side, batch: Batch, answers: list[_Answer]) -> None:
+    def __init__(self, side: Side, batch: Batch, answers: list[Answer]) -> None:
         self.side, self.batch, self.answers = side, batch, answers
         self._nudged: dict[int, dict[str, Movement]] = {}
         self._shaken: dict[str, Movement] | None = None
 
-    def nudged(self, answer: _Answer) -> dict[str, Movement]:
+    def nudged(self, answer: Answer) -> dict[str, Movement]:
         """Each output of one of A's runnables, its inputs changed in their last place."""
         if id(answer) not in self._nudged:
             outcomes = answer.runnable.run([nudged(self.batch, seed) for seed in range(NUDGES)])
@@ -282,7 +283,7 @@ def _stream(runnable: Runnable, batches: Sequence[Batch]) -> Generator[Outcome]:
         yield Outcome(error=reason, stage="load")
 
 
-def _answers(side: Side, outcomes: list[Outcome]) -> list[_Answer]:
+def _answers(side: Side, outcomes: list[Outcome]) -> list[Answer]:
     """Outcomes with outputs under the names of the side."""
     if side.outputs is None:
         given = next((one.outputs for one in outcomes if one.outputs is not None), None)
@@ -294,11 +295,11 @@ def _answers(side: Side, outcomes: list[Outcome]) -> list[_Answer]:
             pairs = match_names(list(outputs), list(side.outputs)).pairs
             outputs = renamed(outputs, pairs)
             outputs = {name: outputs[name] for name in side.outputs if name in outputs}
-        found.append(_Answer(runnable, outcome, outputs))
+        found.append(Answer(runnable, outcome, outputs))
     return found
 
 
-def _mark_overflow(batch: Batch, answers: list[_Answer]) -> None:
+def _mark_overflow(batch: Batch, answers: list[Answer]) -> None:
     """A run that computes in 32 bits can't be right on a trial in which bigger integers appear."""
     if not any(answer.outcome.coarse and answer.usable for answer in answers):
         return
@@ -320,36 +321,9 @@ def _exceeds_int32(value: Values) -> bool:
     return bool(value.max() > _INT32.max or value.min() < _INT32.min)
 
 
-def counterparts(a_runs: list[_Answer], b_runs: list[_Answer]) -> list[tuple[_Answer, _Answer]]:
-    """The pairs that decide, own runtimes first."""
-    pairs = {(id(one), id(other)): (one, other) for one in a_runs for other in _judges(one, b_runs)}
-    pairs |= {(id(one), id(other)): (one, other) for other in b_runs for one in _judges(other, a_runs)}
-    return sorted(pairs.values(), key=lambda pair: -(pair[0].runnable.own + pair[1].runnable.own))
-
-
-def _judges(answer: _Answer, others: list[_Answer]) -> list[_Answer]:
-    name, own = answer.runnable.name, answer.runnable.own
-    return (
-        [one for one in others if one.runnable.name == name]
-        or [one for one in others if one.runnable.own == own]
-        or others
-    )
-
-
-def _unanswered(a_runs: list[_Answer], b_runs: list[_Answer]) -> Status:
-    """What it means that not both sides have a usable answer."""
-
-    def refused(answers: list[_Answer]) -> bool:
-        ended = [one.outcome for one in answers if one.outputs is None and not one.outcome.fault]
-        return any(outcome.stage in ("run", "timeout") for outcome in ended)
-
-    a_answered, b_answered = any(one.usable for one in a_runs), any(one.usable for one in b_runs)
-    if a_answered and refused(b_runs):
-        # where our executor finds A's own inputs out of its domain, a lenient runtime's answer binds nobody
-        return "neither" if refused([one for one in a_runs if not one.runnable.own]) else "only-a"
-    if b_answered and refused(a_runs):
-        return "only-b"
-    return "neither" if refused(a_runs) and refused(b_runs) else "unknown"
+def _declared(a: Side, b: Side) -> Matching | None:
+    """The outputs as declared, where nobody computed any."""
+    return None if a.outputs is None or b.outputs is None else match_names(list(a.outputs), list(b.outputs))
 
 
 def _tells(value: Values) -> bool:
@@ -364,9 +338,11 @@ def _tells(value: Values) -> bool:
     return not bool(np.isnan(array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)).all())
 
 
-def _summary(answer: _Answer) -> SideRun:
+def _summary(answer: Answer) -> SideRun:
     outcome = answer.outcome
-    return SideRun(answer.runnable.name, outcome.stage or "ok", outcome.seconds, outcome.error, outcome.fault)
+    return SideRun(
+        answer.runnable.name, outcome.stage or "ok", outcome.seconds, outcome.error, outcome.fault, answer.runnable.own
+    )
 
 
 def _describe(value: Values) -> str:

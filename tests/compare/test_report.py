@@ -1,5 +1,6 @@
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -22,11 +23,16 @@ def steps(first):
     return in_process("executor", call)
 
 
+def runtime(first):
+    """The same as something that isn't ours."""
+    return replace(steps(first), name="runtime", own=True)
+
+
 @pytest.fixture
 def report():
     dead = Runnable("native", lambda batches: [Outcome(error="no <op>", stage="load") for _ in batches])
     return compare_sides(
-        Side("a<1>.onnx", [steps(9)], stackings={"ys": Stacking()}),
+        Side("a<1>.onnx", [runtime(9)], stackings={"ys": Stacking()}),
         Side("b.xml", [steps(2), dead]),
         [{"x": np.array(k), "go": np.array([True])} for k in range(10)],
     )
@@ -34,7 +40,8 @@ def report():
 
 @pytest.fixture
 def equal():
-    return compare_sides(Side("a", [steps(9)]), Side("b", [steps(9)]), [{"x": np.array(k)} for k in range(4)])
+    sides = Side("a", [steps(9), runtime(9)]), Side("b", [steps(9), runtime(9)])
+    return compare_sides(*sides, [{"x": np.array(k)} for k in range(4)])
 
 
 def printed(report):
@@ -66,7 +73,7 @@ def test_the_terminal_shows_verdict_rows_and_the_first_difference(report):
         "no <op>",
     ):
         assert part in text
-    assert re.search(r"A \(executor\)\s+2\.0", text) and re.search(r"B \(executor\)\s+3\.0", text)
+    assert re.search(r"A \(runtime\)\s+2\.0", text) and re.search(r"B \(executor\)\s+3\.0", text)
     assert max(map(len, text.splitlines())) <= 100
 
 

@@ -54,6 +54,11 @@ def own(call, name="native", **fields):
     return Runnable(name, run)
 
 
+def both(call):
+    """An executor and an own runtime that do the same."""
+    return [executor(call), own(call)]
+
+
 def refused(name="native", **fields):
     return Runnable(name, lambda batches: [Outcome(error="no such operator", stage="load", **fields) for _ in batches])
 
@@ -103,9 +108,39 @@ def test_a_runtime_wrong_in_the_same_way_on_both_sides_is_said_but_no_difference
     assert {one.side for one in report.disagreements} == {"a", "b"}
 
 
-def test_a_lone_runtime_is_judged_by_the_other_sides_executor():
-    assert judge([executor(right)], [executor(right), own(wrong_from(0))]).verdict == "different"
-    assert judge([executor(right), refused()], [refused("executor"), own(right)]).verdict == "equal"
+def test_an_executor_stands_in_for_a_runtime_but_confirms_nothing():
+    report = judge([executor(right), own(right)], [executor(right)])
+    assert report.verdict == "unconfirmed" and not report
+    assert report.reasons[0] == "nothing differs on 8 trials, but no runtime but our own executor answered for B"
+    assert judge([executor(right)], [executor(right), own(right)]).verdict == "unconfirmed"
+    report = judge([executor(right)], [executor(right)])
+    assert report.verdict == "unconfirmed" and report.reasons[0].endswith("answered for A and B")
+    assert judge([executor(right), own(right)], [executor(wrong_from(3))]).verdict == "different"
+    assert judge([executor(right)], [own(wrong_from(3))]).verdict == "different"
+
+
+def test_our_executor_alone_finds_nothing_different():
+    report = judge([executor(right)], [executor(wrong_from(3))])
+    assert report.verdict == "unconfirmed" and nonzero(report) == {"equal": 3, "different": 5}
+    assert report.reasons[0].startswith("only our own executor could run both, and it sees a difference on 5 of 8")
+    report = judge([executor(right), own(right)], [executor(wrong_from(3)), own(right)])
+    assert report.verdict == "equal"
+    assert [one.side for one in report.disagreements] == ["b"]
+
+
+def test_two_runnables_that_contradict_each_other_on_one_file_say_nothing_about_the_other():
+    report = judge([executor(right)], [executor(right), own(wrong_from(0))])
+    assert report.verdict == "unconfirmed"
+    assert any("can't be told" in reason for reason in report.reasons)
+    report = judge([executor(right), own(wrong_from(0))], [executor(right)])
+    assert report.verdict == "unconfirmed" and nonzero(report) == {"equal": 8}
+
+
+def test_a_report_is_true_if_and_only_if_it_says_equal():
+    assert judge(both(right), both(right))
+    assert not judge(both(right), both(wrong_from(7)))
+    assert not judge([executor(right)], [executor(right)])
+    assert not judge([], [])
 
 
 def test_the_same_runtime_is_held_against_itself_first():
@@ -120,16 +155,33 @@ def test_the_same_runtime_is_held_against_itself_first():
 def test_a_named_fault_counts_for_nothing():
     spoilt = own(wrong_from(0), "other", fault="known to be wrong")
     report = judge([executor(right), own(right)], [executor(right), spoilt])
-    assert report.verdict == "equal"
+    assert report.verdict == "unconfirmed"
     assert not report.disagreements
     assert any("known to be wrong" in reason for reason in report.reasons)
     assert judge([own(right)], [spoilt]).verdict == "incomparable"
 
 
-def test_another_runnable_speaks_where_a_runtime_fails():
-    report = judge([executor(right), own(right)], [executor(right), own(fails_from(4))])
-    assert report.verdict == "equal"
-    assert any(reason.startswith("native on B (4 trials): boom") for reason in report.reasons)
+def test_a_runtime_that_fails_on_b_alone_leaves_it_unconfirmed():
+    report = judge([executor(right), own(right)], [executor(right), own(fails_from(7), "other")])
+    assert report.verdict == "unconfirmed"
+    assert nonzero(report) == {"equal": 8} and (report.confirmed, report.failed) == (7, 1)
+    assert "own runtime fails on 1 inputs" in report.reasons[0]
+    assert any(reason.startswith("other on B (1 trials): boom") for reason in report.reasons)
+    never_loaded = judge([executor(right), own(right)], [executor(right), refused("other")])
+    assert never_loaded.verdict == "unconfirmed" and never_loaded.failed == 8
+
+
+def test_the_same_runtime_that_answers_a_and_fails_on_b_makes_a_difference():
+    report = judge(both(right), [executor(right), own(fails_from(6))])
+    assert report.verdict == "different" and nonzero(report) == {"equal": 6, "only-a": 2}
+    outside_domain = [executor(fails_from(6)), own(right)]
+    assert judge(outside_domain, [executor(right), own(fails_from(6))]).verdict == "equal"
+    killed = own(right, stage=lambda b: "crash" if b["x"] >= 6 else "", fault=_died, outputs=_none_from_6)
+    assert judge(both(right), [executor(right), killed]).verdict == "unconfirmed"
+
+
+def _none_from_6(batch):
+    return None if batch["x"] >= 6 else right(batch)
 
 
 def test_b_failing_where_a_answers_is_a_difference():
@@ -139,31 +191,34 @@ def test_b_failing_where_a_answers_is_a_difference():
     assert report.first is None
     assert report.reasons[0] == "B fails on 2 of 8 inputs on which A answers"
     assert "boom" in report.reasons[1]
+    assert judge(both(right), both(fails_from(0))).verdict == "different"
 
 
 def test_a_refusing_inputs_leaves_b_free():
-    report = judge([executor(fails_from(6))], [executor(right)])
+    report = judge(both(fails_from(6)), both(right))
     assert report.verdict == "equal"
     assert nonzero(report) == {"equal": 6, "only-b": 2}
 
 
 def test_both_refusing_is_counted_but_never_equal():
-    report = judge([executor(fails_from(5))], [executor(fails_from(5))])
+    report = judge(both(fails_from(5)), both(fails_from(5)))
     assert report.verdict == "equal" and nonzero(report) == {"equal": 5, "neither": 3}
-    report = judge([executor(fails_from(0))], [executor(fails_from(0))])
+    report = judge(both(fails_from(0)), both(fails_from(0)))
     assert report.verdict == "incomparable" and nonzero(report) == {"neither": 8}
     assert any("boom" in reason for reason in report.reasons)
 
 
-def test_too_few_comparisons_are_none():
-    report = judge([executor(fails_from(1))], [executor(fails_from(1))])
-    assert report.verdict == "incomparable"
-    assert report.reasons[0] == "only 1 of 8 trials could be compared"
-    assert judge([executor(fails_from(2))], [executor(fails_from(2))]).verdict == "equal"
+def test_too_few_comparisons_confirm_nothing():
+    report = judge(both(fails_from(1)), both(fails_from(1)))
+    assert report.verdict == "unconfirmed"
+    assert report.reasons[0] == "nothing differs, but only 1 of 8 trials could be compared"
+    assert judge(both(fails_from(2)), both(fails_from(2))).verdict == "equal"
+    assert judge(both(right), both(right), asked=33).verdict == "unconfirmed"
+    assert judge(both(right), both(right), asked=32).verdict == "equal"
 
 
-def test_a_side_that_never_answers_is_incomparable():
-    for broken in (refused(), executor(fails_from(0)), executor(fails_from(0, Unsupported("Foo", "no kernel")))):
+def test_a_side_that_no_runnable_can_load_is_incomparable():
+    for broken in (refused(), executor(fails_from(0, Unsupported("Foo", "no kernel")))):
         report = judge([executor(right)], [broken])
         assert report.verdict == "incomparable"
         assert any(broken.name + " on B" in reason for reason in report.reasons)
@@ -171,13 +226,13 @@ def test_a_side_that_never_answers_is_incomparable():
 
 def test_a_missing_kernel_is_no_failure_of_the_model():
     report = judge([executor(right)], [executor(fails_from(6, Unsupported("Foo", "no kernel")))])
-    assert report.verdict == "equal"
+    assert report.verdict == "unconfirmed"
     assert nonzero(report) == {"equal": 6, "unknown": 2}
 
 
 def test_a_crash_is_the_runtimes_fault():
     report = judge([executor(right)], [own(fails_from(6), stage=lambda b: "crash" if b["x"] >= 6 else "", fault=_died)])
-    assert report.verdict == "equal"
+    assert report.verdict == "unconfirmed"
     assert nonzero(report) == {"equal": 6, "unknown": 2}
 
 
@@ -192,15 +247,15 @@ def test_a_runnable_that_raises_or_stops_early_is_reported():
     def stops(batches):
         yield Outcome({"y": np.array(0.0)})
 
-    report = judge([executor(right)], [Runnable("raises", raises), Runnable("stops", stops)])
-    assert report.verdict == "incomparable"
+    report = judge(both(right), [Runnable("raises", raises), Runnable("stops", stops)])
+    assert report.verdict == "unconfirmed"
     assert nonzero(report) == {"equal": 1, "unknown": 7}
     assert any("no licence" in reason for reason in report.reasons)
 
 
 def test_nothing_to_compare_is_not_equal():
     for value in (np.zeros((0, 3)), np.full(3, math.nan), None):
-        report = judge([executor(lambda b, v=value: {"y": v})], [executor(lambda b, v=value: {"y": v})])
+        report = judge([own(lambda b, v=value: {"y": v})], [own(lambda b, v=value: {"y": v})])
         assert report.verdict == "incomparable"
         assert "empty or NaN" in report.reasons[0]
     assert judge([executor(right)], [executor(right)], trials=[]).verdict == "incomparable"
@@ -209,12 +264,12 @@ def test_nothing_to_compare_is_not_equal():
 
 def test_random_numbers_may_differ_but_not_their_shapes():
     def side(call):
-        return Side("A", [executor(call)], random=["RandomNormal"])
+        return Side("A", both(call), random=["RandomNormal"])
 
-    report = judge(side(right), [executor(wrong_from(3))])
+    report = judge(side(right), both(wrong_from(3)))
     assert report.verdict == "incomparable" and "RandomNormal" in report.reasons[0]
-    assert judge(side(right), [executor(right)]).verdict == "equal"
-    assert judge(side(right), [executor(lambda b: {"y": b["x"].astype(np.float32)})]).verdict == "different"
+    assert judge(side(right), both(right)).verdict == "equal"
+    assert judge(side(right), both(lambda b: {"y": b["x"].astype(np.float32)})).verdict == "different"
 
 
 # 64 bits in 32 -------------------------------------------------------------------------------------------
@@ -229,10 +284,10 @@ def narrow(batch):
 
 
 def test_integers_that_a_32_bit_runtime_cannot_have_right():
-    report = judge([executor(big)], [executor(big), own(narrow, "other", coarse=True)])
-    assert report.verdict == "equal"
+    report = judge(both(big), [executor(big), own(narrow, "other", coarse=True)])
+    assert report.verdict == "equal" and report.confirmed == 4
     assert sum(run.fault != "" for trial in report.trials for run in trial.b) == 4  # 2**31 and above
-    report = judge([executor(big)], [executor(big), own(narrow, "other")])
+    report = judge(both(big), [executor(big), own(narrow, "other")])
     assert report.verdict == "different"
 
 
@@ -243,39 +298,40 @@ def test_float64_computed_in_float32_gets_its_tolerance():
     def double(batch):
         return {"y": np.array([0.1 + batch["x"]])}
 
-    assert judge([executor(double)], [own(single, coarse=True)]).verdict == "equal"
-    assert judge([executor(double)], [own(single)]).verdict == "different"
+    assert judge([own(double)], [own(single, coarse=True)]).verdict == "equal"
+    assert judge([own(double)], [own(single)]).verdict == "different"
 
 
 # names ---------------------------------------------------------------------------------------------------
 
 
 def test_outputs_with_other_names_match_by_position_and_that_is_said():
-    report = judge(
-        [executor(lambda b: {"y": b["x"], "z": -b["x"]})], [executor(lambda b: {"out0": b["x"], "out1": -b["x"]})]
-    )
+    report = judge([own(lambda b: {"y": b["x"], "z": -b["x"]})], [own(lambda b: {"out0": b["x"], "out1": -b["x"]})])
     assert report.verdict == "equal"
     assert report.outputs.by == "position" and report.outputs.pairs == {"y": "out0", "z": "out1"}
     assert any("matched by position" in reason for reason in report.reasons)
 
 
-def test_equal_names_match_whatever_their_order():
-    report = judge([executor(lambda b: {"y": b["x"], "z": -b["x"]})], [executor(lambda b: {"z": -b["x"], "y": b["x"]})])
-    assert report.verdict == "equal" and report.outputs.by == "name"
+def test_outputs_in_another_order_are_a_difference():
+    report = judge([own(lambda b: {"y": b["x"], "z": -b["x"]})], [own(lambda b: {"z": -b["x"], "y": b["x"]})])
+    assert nonzero(report) == {"equal": 8} and report.outputs.by == "name"
+    assert report.verdict == "different"
+    assert report.reasons[0] == "outputs come in another order: y, z in A"
 
 
-def test_an_output_that_b_lacks_is_a_difference_one_more_is_not():
-    two, one = executor(lambda b: {"y": b["x"], "z": -b["x"]}), executor(lambda b: {"y": b["x"]})
+def test_an_output_that_b_lacks_or_adds_is_a_difference():
+    two, one = own(lambda b: {"y": b["x"], "z": -b["x"]}), own(lambda b: {"y": b["x"]})
     report = judge([two], [one])
     assert report.verdict == "different"
     assert (report.first.difference.kind, report.first.difference.output) == ("missing", "z")
     report = judge([one], [two])
-    assert report.verdict == "equal" and report.outputs.extra == ("z",)
+    assert report.verdict == "different" and report.outputs.extra == ("z",)
+    assert report.reasons[0] == "output 'z': additional, not there in A, declared in B"
 
 
 def test_inputs_are_renamed_for_b():
-    b = Side("B", [executor(lambda batch: {"y": batch["in"] * 2})], inputs=["in"], outputs=["y"])
-    report = judge(Side("A", [executor(right)], inputs=["x"], outputs=["y"]), b)
+    b = Side("B", both(lambda batch: {"y": batch["in"] * 2}), inputs=["in"], outputs=["y"])
+    report = judge(Side("A", both(right), inputs=["x"], outputs=["y"]), b)
     assert report.verdict == "equal"
     assert report.inputs.pairs == {"x": "in"}
     assert any("inputs have different names" in reason for reason in report.reasons)
@@ -283,24 +339,25 @@ def test_inputs_are_renamed_for_b():
 
 def test_a_runtime_with_its_own_names_within_a_side():
     a = Side("A", [executor(right), own(lambda b: {"Result_7": b["x"] * 2})], outputs=["y"])
-    report = judge(a, [executor(right)])
+    report = judge(a, both(right))
     assert report.verdict == "equal" and not report.disagreements
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "pairs", "by", "missing", "extra"),
+    ("first", "second", "pairs", "by", "missing", "extra", "ordered"),
     [
-        (["a", "b"], ["b", "a"], {"a": "a", "b": "b"}, "name", (), ()),
-        (["a", "b"], ["b", "c"], {"a": "c", "b": "b"}, "position", (), ()),
-        (["a", "b"], ["c", "d"], {"a": "c", "b": "d"}, "position", (), ()),
-        (["a"], ["a", "b"], {"a": "a"}, "name", (), ("b",)),
-        (["a", "b", "c"], ["a", "d"], {"a": "a"}, "name", ("b", "c"), ("d",)),
-        ([], [], {}, "name", (), ()),
+        (["a", "b"], ["b", "a"], {"a": "a", "b": "b"}, "name", (), (), False),
+        (["a", "b"], ["b", "c"], {"a": "c", "b": "b"}, "position", (), (), True),
+        (["a", "b"], ["c", "d"], {"a": "c", "b": "d"}, "position", (), (), True),
+        (["a"], ["a", "b"], {"a": "a"}, "name", (), ("b",), True),
+        (["a", "c"], ["a", "b", "c"], {"a": "a", "c": "c"}, "name", (), ("b",), True),
+        (["a", "b", "c"], ["a", "d"], {"a": "a"}, "name", ("b", "c"), ("d",), True),
+        ([], [], {}, "name", (), (), True),
     ],
 )
-def test_matching_of_names(first, second, pairs, by, missing, extra):
+def test_matching_of_names(first, second, pairs, by, missing, extra, ordered):
     found = match_names(first, second)
-    assert (found.pairs, found.by, found.missing, found.extra) == (pairs, by, missing, extra)
+    assert (found.pairs, found.by, found.missing, found.extra, found.ordered) == (pairs, by, missing, extra, ordered)
     assert list(found.pairs) == [name for name in first if name in pairs]
 
 
@@ -311,22 +368,22 @@ def test_a_difference_in_a_stacked_output_names_its_iteration():
     def steps(first):
         return lambda batch: {"z": np.array(1.0), "ys": np.arange(4.0) + (np.arange(4) >= first)}
 
-    a = Side("A", [executor(steps(9))], stackings={"ys": Stacking()})
-    report = judge(a, [executor(steps(2))])
+    a = Side("A", [own(steps(9))], stackings={"ys": Stacking()})
+    report = judge(a, [own(steps(2))])
     assert report.first.difference.iteration == 2
     assert [unit > 1 for unit in report.first.profile] == [False, False, True, True]
 
 
 def test_shapes_are_told_before_values():
     report = judge(
-        [executor(lambda b: {"y": np.zeros(2), "ys": np.zeros(3)})],
-        [executor(lambda b: {"y": np.ones(2), "ys": np.zeros(4)})],
+        [own(lambda b: {"y": np.zeros(2), "ys": np.zeros(3)})],
+        [own(lambda b: {"y": np.ones(2), "ys": np.zeros(4)})],
     )
     assert (report.first.difference.kind, report.first.difference.output) == ("shape", "ys")
 
 
 def test_given_tolerances_are_used_and_recorded():
-    report = judge([executor(right)], [executor(wrong_from(0))], atol=1.5)
+    report = judge(both(right), both(wrong_from(0)), atol=1.5)
     assert report.verdict == "equal" and report.atol == 1.5
     assert report.trials[0].units == pytest.approx(1 / 1.5)
 
@@ -360,16 +417,19 @@ def test_an_endless_run_in_this_process_is_broken_off():
 
 
 def test_running_out_of_memory_is_no_answer_of_the_model():
-    report = judge([executor(right)], [executor(fails_from(6, MemoryError()))])
+    report = judge(both(right), both(fails_from(6, MemoryError())))
     assert report.verdict == "equal" and nonzero(report) == {"equal": 6, "unknown": 2}
 
 
 def test_the_report_as_json():
-    report = judge([executor(right)], [executor(lambda b: {"y": b["x"] * math.nan})])
+    report = judge([executor(right)], [own(lambda b: {"y": b["x"] * math.nan})])
     data = json.loads(json.dumps(report.to_json(), allow_nan=False))
     assert data["schema"] == 1 and data["verdict"] == "different"
     assert data["counts"] == {
         "trials": 8,
+        "asked": 8,
+        "confirmed": 0,
+        "failed": 0,
         "equal": 0,
         "different": 8,
         "only-a": 0,
@@ -379,7 +439,7 @@ def test_the_report_as_json():
         "sensitive": 0,
     }
     first = data["first"]
-    assert (first["trial"], first["a"], first["b"]) == (0, "executor", "executor")
+    assert (first["trial"], first["a"], first["b"]) == (0, "executor", "native")
     assert first["difference"]["kind"] == "value"
     assert (first["difference"]["expected"], first["difference"]["actual"]) == (0.0, "nan")
     assert first["difference"]["max_units"] == "inf"
