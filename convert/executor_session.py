@@ -10,6 +10,7 @@ import numpy as np
 
 from ..runtime.compare.shaken import SHAKE, shaken
 from ..runtime.executor import Executor
+from ..runtime.special_values import Watch
 from .files import load, to_hub
 
 
@@ -31,10 +32,26 @@ class ExecutorSession:
         return dict(self._executor.run(feeds)), ""
 
 
-def open_session(path: Path, options: Mapping[str, Any]) -> ExecutorSession:
+class WatchSession:
+    """One loaded file of which is asked what its operators see."""
+
+    coarse = False
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+
+    def run(self, feeds: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+        """Operator -> kinds of special values among its operands, as an array of strings."""
+        return {name: np.array(kinds, object) for name, kinds in self._watch.run(feeds).items()}, ""
+
+
+def open_session(path: Path, options: Mapping[str, Any]) -> ExecutorSession | WatchSession:
     """Load a file; `options["format"]` names its format where the suffix doesn't.
 
-    With `options["shaken"]` what quantizers see is a little off, otherwise in each run.
+    With `options["shaken"]` what quantizers see is a little off, otherwise in each run; with `options["watch"]` a run
+    gives what operators see, instead of the outputs.
     """
+    if options.get("watch"):
+        return WatchSession(Watch(to_hub(load(path, options.get("format")))))
     graph, is_shaken = to_hub(load(path, options.get("format"))), bool(options.get("shaken"))
     return ExecutorSession(Executor(shaken(graph) if is_shaken else graph), is_shaken)

@@ -39,11 +39,15 @@ _PATIENCE = 5.0  # seconds for one run of A on our executor; what takes longer i
 _SPARE = 1.5  # so many more inputs are designed as are wanted, for those on which A doesn't end
 
 
-def _executor(path: Path, format: str | None, timeout: float, shaken: bool = False) -> Runnable:
-    """The executor in a process of its own: compiled loops can't be interrupted any other way."""
+def _executor(path: Path, format: str | None, timeout: float, **options: Any) -> Runnable:
+    """The executor in a process of its own: compiled loops can't be interrupted any other way.
+
+    Args:
+        options: see `executor_session.open_session`.
+    """
 
     def run(batches: Sequence[Mapping[str, Values]]) -> Iterator[Outcome]:
-        return drive(_EXECUTOR, path.absolute(), batches, timeout, 10 * timeout, {"format": format, "shaken": shaken})
+        return drive(_EXECUTOR, path.absolute(), batches, timeout, 10 * timeout, {"format": format, **options})
 
     return Runnable("executor", run, own=False)
 
@@ -90,6 +94,7 @@ def _side(path: Path, format: str | None, folder: Path, timeout: float, shown: s
         optional=frozenset(value.name for value in interface.inputs if _has_default(value)),
         random=[] if hub is None else random_operators(hub),
         shaken=_executor(path, format, timeout, shaken=True) if hub is not None and quantizers(hub) else None,
+        watch=None if hub is None else _executor(path, format, timeout, watch=True),
     )
     return side, hub, graph
 

@@ -19,7 +19,7 @@ from ..passes.graph import DEFAULT, Graph, Node, Value
 from ..passes.types import DType, Interval, OptionalType, SequenceType, TensorType, Type
 from .kernels.base import ExecutionError
 from .loops import Compiled, Compiler, LoopCall, if_call
-from .plan import Context, Plan, normal
+from .plan import Arithmetic, Context, Plan, normal
 
 
 def compile_when_long(node: Node) -> Compiled | None:
@@ -40,16 +40,18 @@ class Executor:
     Args:
         graph: a hub graph, or an ONNX one without control flow (operators at the versions they have there).
         compiler: makes one function of a whole Loop node, or declines (None); by default the project's own.
+        arithmetic: how numbers are held and computed, if not as declared; then no loop is compiled.
 
     Raises:
         Unsupported: a node for which there is no kernel.
         InvalidModel: the graph isn't consistent.
     """
 
-    def __init__(self, graph: Graph, compiler: Compiler | None = None) -> None:
-        chosen = compiler or compile_when_long
-        context = Context(lambda node, shared: LoopCall(node, shared, chosen), if_call)
+    def __init__(self, graph: Graph, compiler: Compiler | None = None, arithmetic: Arithmetic | None = None) -> None:
+        chosen = compiler or compile_when_long if arithmetic is None else never_compile
+        context = Context(lambda node, shared: LoopCall(node, shared, chosen), if_call, arithmetic)
         self.graph = graph
+        self._arithmetic = arithmetic
         self._plan = Plan(graph, context)
         self._constants = frozenset(map(id, self._plan.constants))
 
@@ -68,6 +70,8 @@ class Executor:
             ExecutionError: a node failed.
         """
         arguments = self._arguments(inputs)
+        if self._arithmetic is not None:
+            arguments = [self._arithmetic.value(argument) for argument in arguments]
         with np.errstate(all="ignore"):
             results = self._plan.run(arguments)
         taken = {*self._constants, *map(id, arguments)}

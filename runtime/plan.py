@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from ..passes.errors import BackedgeError, InvalidModel, Unsupported
 from ..passes.graph import Graph, Node, Value
 from ..passes.loop import is_if, is_loop
 from .kernels import lookup
-from .kernels.base import Attributes, ExecutionError
+from .kernels.base import Attributes, ExecutionError, Kernel
 
 Call = Callable[..., Any]
 Control = Callable[[Node, "Context"], Call]
@@ -23,12 +23,25 @@ _UNWANTED = 1  # the slot of outputs that nobody reads
 _FIRST_INPUT = 2
 
 
+class Arithmetic(Protocol):
+    """How numbers are held and computed where that isn't as the graph declares them, see `runtime.wide`."""
+
+    def value(self, value: Any) -> Any:
+        """A constant or an argument as it is held."""
+        ...
+
+    def call(self, node: Node, kernel: Kernel, attributes: Attributes) -> Call:
+        """What is called for a node: inputs and outputs are held by this arithmetic."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What all plans of one executor share: how loops and branches are called."""
+    """What all plans of one executor share: how loops and branches are called; None: numbers are as declared."""
 
     loop: Control
     branch: Control
+    arithmetic: Arithmetic | None = None
 
 
 class Step(NamedTuple):
@@ -70,7 +83,8 @@ class Plan:
         for value in read:
             if value.producer is None and value not in slots and value.data is not None:
                 slots[value] = len(self._template)
-                self._template.append(value.data.numpy())
+                held = value.data.numpy()
+                self._template.append(held if context.arithmetic is None else context.arithmetic.value(held))
         fixed = set(slots.values()) - set(range(_FIRST_INPUT, _FIRST_INPUT + len(graph.inputs)))
         self._steps = [self._step(node, slots, read, context) for node in nodes]
         self._outputs = tuple(self._slot(value, slots) for value in graph.outputs)
@@ -173,4 +187,7 @@ def _callable(node: Node, context: Context) -> Call:
     except Unsupported as error:
         raise Unsupported(node, error.reason) from None
     regions = {name: Plan(region, context).run for name, region in node.regions.items()}
-    return partial(kernel, Attributes(node, regions))
+    attributes = Attributes(node, regions)
+    if context.arithmetic is not None:
+        return context.arithmetic.call(node, kernel, attributes)
+    return partial(kernel, attributes)

@@ -24,6 +24,7 @@ from .matching import Matching, match_names, renamed
 from .record import Disagreement, Finding, Report, SideRun, Status, Trial
 from .runnables import Runnable
 from .sensitivity import MOST, NUDGES, Movement, distance, movements, nudged
+from .special import known_habit
 from .tolerance import Difference, Measure, error_profile, measure_values
 
 _INT32 = np.iinfo(np.int32)
@@ -44,6 +45,7 @@ class Side:
         random: operators that draw random numbers, if there are any: then values that differ say nothing.
         shaken: the executor on the model with quantizers that see numbers a little off, if it has quantizers; each
             run is off otherwise.
+        watch: gives operator -> kinds of special values that it saw, instead of the model's outputs, see `Watch`.
     """
 
     name: str
@@ -55,6 +57,7 @@ class Side:
     optional: frozenset[str] = frozenset()
     random: Sequence[str] = ()
     shaken: Runnable | None = None
+    watch: Runnable | None = None
 
 
 def compare_sides(
@@ -125,11 +128,13 @@ class _Comparison:
         a_runs = _answers(self.a, outcomes[:cut])
         b_runs = _answers(self.b, outcomes[cut:])
         _mark_overflow(batch, [*a_runs, *b_runs])
+        undecided = self.first is None
+        pairs, status, units = self._decide(number, batch, a_runs, b_runs)
+        if status == "different" and undecided and self._mark_habits(batch, a_runs, b_runs):
+            self.first = None
+            pairs, status, units = self._decide(number, batch, a_runs, b_runs)
         for side, answers in (("a", a_runs), ("b", b_runs)):
             self._agree_inside(number, side, answers)
-        pairs = deciding(a_runs, b_runs, lambda one, other: self._first_inside(one, other) is None)
-        status, units = self._judge(number, batch, a_runs, pairs) if pairs else ("unknown", None)
-        status = unanswered(a_runs, b_runs) or status
         return Trial(
             number,
             status,
@@ -140,6 +145,34 @@ class _Comparison:
             max((evidence(pair) for pair in pairs), default=0),
             left_alone(a_runs, b_runs),
         )
+
+    def _decide(
+        self, number: int, batch: Batch, a_runs: list[Answer], b_runs: list[Answer]
+    ) -> tuple[list[Pair], Status, float | None]:
+        pairs = deciding(a_runs, b_runs, lambda one, other: self._first_inside(one, other) is None)
+        status, units = self._judge(number, batch, a_runs, pairs) if pairs else ("unknown", None)
+        return pairs, unanswered(a_runs, b_runs) or status, units
+
+    def _mark_habits(self, batch: Batch, a_runs: list[Answer], b_runs: list[Answer]) -> bool:
+        """Give a fault to the answers into which special values went that their runtimes treat in their own way.
+
+        Asked where the sides differ, because it costs another run of each model.
+        """
+        marked = False
+        for side, answers, given in (
+            (self.a, a_runs, batch),
+            (self.b, b_runs, renamed(batch, self.inputs.pairs)),
+        ):
+            own = [one for one in answers if one.usable and one.runnable.own]
+            if not own or side.watch is None:
+                continue
+            seen = next(iter(side.watch.run([given]))).outputs or {}
+            for one in own:
+                fault = known_habit(one.runnable.name, seen)
+                if fault:
+                    one.outcome = replace(one.outcome, fault=fault)
+                    marked = True
+        return marked
 
     def _judge(self, number: int, batch: Batch, a_runs: list[Answer], pairs: list[Pair]) -> tuple[Status, float | None]:
         if self.outputs is None:

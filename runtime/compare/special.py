@@ -1,0 +1,78 @@
+"""What runtimes are known to make of NaN, infinities, denormal and huge numbers: a table by runtime and operator.
+
+IEEE 754 says what arithmetic does with them, and ONNX follows NumPy where it says anything: a maximum of NaN is NaN.
+Runtimes trade that for speed. Each row was measured on one operator alone against NumPy, with ONNX Runtime 1.32,
+OpenVINO 2026.4 and XLA (jaxlib 0.10) on the CPU; an answer into which such a value went says nothing about the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+ANY = "*"
+"""Every operator."""
+
+
+@dataclass(frozen=True, slots=True)
+class Habit:
+    """What a runtime makes of some special values.
+
+    Attributes:
+        kinds: of the operands, see `Special`.
+        operators: of the hub; `ANY` for all.
+        text: what it does, for the report.
+    """
+
+    kinds: frozenset[str]
+    operators: frozenset[str]
+    text: str
+
+
+def _habit(kinds: str, operators: str, text: str) -> Habit:
+    return Habit(frozenset(kinds.split()), frozenset(operators.split()), text)
+
+
+HABITS: Mapping[str, tuple[Habit, ...]] = {
+    "onnxruntime": (
+        _habit("nan", "ReduceMax ReduceMin GlobalMaxPool", "passes over NaN unless it comes first"),
+        _habit("nan", "ArgMax ArgMin Hardmax", "takes NaN for neither larger nor smaller"),
+        _habit("nan", "QuantizeLinear DynamicQuantizeLinear", "makes the lowest integer of NaN"),
+    ),
+    "openvino": (
+        _habit("nan", "Max Min Relu Clip HardSigmoid", "takes the other operand or a bound for NaN"),
+        _habit("nan", "ReduceMax ReduceMin MaxPool GlobalMaxPool", "passes over NaN"),
+        _habit("nan", "ArgMax ArgMin Hardmax TopK", "takes NaN for neither larger nor smaller"),
+        _habit("nan", "Exp Softmax LogSoftmax ReduceLogSumExp", "makes a number or infinity of NaN"),
+        _habit("nan", "QuantizeLinear DynamicQuantizeLinear", "makes the lowest integer of NaN"),
+        _habit("nan inf huge", "Cast", "makes an integer of its own choice of what no 32-bit integer is"),
+        _habit("inf", "Mod", "makes NaN of a remainder by infinity"),
+        _habit("inf huge", "Gelu", "makes NaN of infinity, and infinity of huge numbers"),
+        _habit("denormal", "Div", "divides by a reciprocal, which overflows for denormal numbers"),
+    ),
+    "xla": (
+        _habit("denormal", ANY, "takes denormal numbers for 0"),
+        _habit("nan inf huge", "Cast", "makes the nearest integer of what no integer is"),
+    ),
+}
+_KIND_TEXT: Mapping[str, str] = {
+    "nan": "NaN",
+    "inf": "infinity",
+    "denormal": "denormal numbers",
+    "huge": "numbers from 2^31 on",
+}
+
+
+def known_habit(runtime: str, seen: Mapping[str, Iterable[str]]) -> str:
+    """One line if the runtime is known to have its own way with what operators saw in a run, else "".
+
+    Args:
+        seen: operator -> kinds of special values among its operands.
+    """
+    for habit in HABITS.get(runtime, ()):
+        for operator, kinds in seen.items():
+            met = habit.kinds & set(kinds)
+            if met and (operator in habit.operators or ANY in habit.operators):
+                texts = " and ".join(_KIND_TEXT[kind] for kind in sorted(met))
+                return f"{operator} is given {texts} in this trial: {runtime} {habit.text}"
+    return ""

@@ -1,0 +1,65 @@
+"""Which operators of a graph see NaN, infinities, denormal or huge numbers in a run, found out by watching it."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from ..passes.graph import Graph, Node
+from .executor import Executor, never_compile
+from .kernels.base import Attributes, Kernel
+from .plan import Call
+
+Special = Literal["nan", "inf", "denormal", "huge"]
+"""What an operand may hold: NaN; an infinity; a number other than 0 below its type's smallest normal one; a finite number
+from 2^31 on, which no 32-bit integer holds and whose square float32 may not."""
+
+_HUGE = 2.0**31
+
+
+class Watch:
+    """Runs a hub graph as it is, loops uncompiled, and remembers what each operator was given.
+
+    Args:
+        graph: dialect "hub".
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.seen: dict[str, set[Special]] = {}
+        self._executor = Executor(graph, never_compile, self)
+
+    def run(self, inputs: Any) -> dict[str, list[str]]:
+        """Operator -> the special values among its operands in this run, for those that saw any."""
+        self.seen.clear()
+        self._executor.run(inputs)
+        return {operator: sorted(kinds) for operator, kinds in self.seen.items()}
+
+    def value(self, value: Any) -> Any:
+        """Numbers are held as declared."""
+        return value
+
+    def call(self, node: Node, kernel: Kernel, attributes: Attributes) -> Call:
+        """The kernel, after a look at its operands."""
+
+        def run(*operands: Any) -> Any:
+            found = set[Special]().union(*map(_special, operands))
+            if found:
+                self.seen.setdefault(node.op_type, set()).update(found)
+            return kernel(attributes, *operands)
+
+        return run
+
+
+def _special(operand: Any) -> set[Special]:
+    if not isinstance(operand, np.ndarray) or operand.dtype not in (np.float16, np.float32, np.float64):
+        return set()
+    size = np.abs(operand)
+    with np.errstate(all="ignore"):
+        tests: dict[Special, Any] = {
+            "nan": np.isnan(size),
+            "inf": np.isinf(size),
+            "denormal": (size > 0) & (size < np.finfo(operand.dtype).tiny),
+            "huge": (size >= _HUGE) & np.isfinite(size),
+        }
+    return {kind for kind, where in tests.items() if where.any()}

@@ -1,0 +1,110 @@
+"""Special values: what sees them, and what runtimes are known to make of them."""
+
+import math
+
+import numpy as np
+import onnx
+import pytest
+from backedge.convert.files import load, to_hub
+from backedge.runtime.compare.runnables import Runnable
+from backedge.runtime.compare.special import HABITS, known_habit
+from backedge.runtime.compare.verdict import Side, compare_sides
+from backedge.runtime.oracles import Outcome, run_file
+from backedge.runtime.special_values import Watch
+
+HEAD = '<ir_version: 10, opset_import: ["" : 21]> g '
+NAN, INF = math.nan, math.inf
+X = np.array([[NAN, 1, 2], [1, NAN, 2], [2, 1, NAN], [1, 3, 2]], np.float32)
+
+
+def saved(text, folder):
+    path = folder / "m.onnx"
+    onnx.save(onnx.parser.parse_model(HEAD + text), path)
+    return path
+
+
+def watched(text, folder, **inputs):
+    return Watch(to_hub(load(saved(text, folder)))).run(inputs)
+
+
+def test_operators_see_what_their_operands_hold(tmp_path):
+    text = "(float[N] x) => (float[N] y) { u = Log(x) y = Add(u, x) }"
+    assert watched(text, tmp_path, x=np.array([1.0, 2.0], np.float32)) == {}
+    assert watched(text, tmp_path, x=np.array([1.0, 0.0], np.float32)) == {"Add": ["inf"]}
+    assert watched(text, tmp_path, x=np.array([1.0, -1.0], np.float32)) == {"Add": ["nan"]}
+    small, large = np.array([1e-45], np.float32), np.array([3e9], np.float32)
+    assert watched(text, tmp_path, x=small) == {"Log": ["denormal"], "Add": ["denormal"]}
+    assert watched(text, tmp_path, x=large) == {"Log": ["huge"], "Add": ["huge"]}
+
+
+def test_operators_in_loops_and_branches_are_watched(tmp_path):
+    text = """(int64 n, float x) => (float y) {
+        y = Loop <body = body (int64 i, bool c, float s) => (bool c_, float s_) {
+            c_ = Identity(c)
+            big = Greater(s, x)
+            s_ = If <then_branch = t () => (float a) { a = Div(s, s) },
+                     else_branch = e () => (float b) { b = Sub(s, s) }>(big)
+        }>(n, , x)
+    }"""
+    assert watched(text, tmp_path, n=np.array(1), x=np.array(0.0, np.float32)) == {}
+    assert watched(text, tmp_path, n=np.array(2), x=np.array(INF, np.float32)) == {
+        "Greater": ["inf", "nan"],
+        "Sub": ["inf", "nan"],
+    }
+
+
+def test_a_habit_is_told_of_the_runtime_the_operator_and_the_value():
+    assert known_habit("onnxruntime", {"ReduceMax": ["nan"]}).startswith("ReduceMax is given NaN in this trial")
+    assert known_habit("onnxruntime", {"ReduceMax": ["inf"], "Relu": ["nan"]}) == ""
+    assert known_habit("openvino", {"Relu": ["nan"]}) != ""
+    assert known_habit("xla", {"Add": ["denormal"]}) != "" and known_habit("xla", {"Add": ["nan"]}) == ""
+    assert known_habit("mdf", {"ReduceMax": ["nan"]}) == ""
+
+
+def answers(name, *values, own=True):
+    return Runnable(name, lambda batches: [Outcome({"y": np.array(value)}) for value in values], own)
+
+
+def seeing(**seen):
+    outputs = {name: np.array(kinds, object) for name, kinds in seen.items()}
+    return Runnable("watch", lambda batches: [Outcome(outputs) for _ in batches], own=False)
+
+
+def judge(watch):
+    a = Side("A", [answers("executor", 1.0, 2.0, NAN, own=False), answers("onnxruntime", 1.0, 2.0, NAN)])
+    b = Side("B", [answers("executor", 1.0, 2.0, NAN, own=False), answers("openvino", 1.0, 2.0, 3.0)], watch=watch)
+    return compare_sides(a, b, [{"x": np.array(float(k))} for k in range(3)])
+
+
+def test_a_trial_that_meets_a_habit_is_not_held_against_b():
+    report = judge(seeing(ReduceMax=["nan"]))
+    assert report.verdict == "equal" and report.confirmed == 2 and report.first is None
+    assert any("ReduceMax is given NaN in this trial" in reason for reason in report.reasons)
+    assert not report.disagreements
+
+
+def test_a_difference_that_no_habit_explains_stays_one():
+    for watch in (None, seeing(), seeing(ReduceMax=["inf"]), seeing(Add=["nan"])):
+        report = judge(watch)
+        assert report.verdict == "different" and report.first.trial == 2
+
+
+MEASURED = {
+    "onnxruntime": {
+        "ReduceMax": ("float[4]", "ReduceMax<keepdims=0>(x, axis)", lambda x: x.max(1)),
+        "ReduceMin": ("float[4]", "ReduceMin<keepdims=0>(x, axis)", lambda x: x.min(1)),
+        "ArgMax": ("int64[4]", "ArgMax<axis=1, keepdims=0>(x)", lambda x: x.argmax(1)),
+        "ArgMin": ("int64[4]", "ArgMin<axis=1, keepdims=0>(x)", lambda x: x.argmin(1)),
+    },
+}
+
+
+@pytest.mark.corpus
+@pytest.mark.parametrize("operator", MEASURED["onnxruntime"])
+def test_the_table_says_what_onnxruntime_does(operator, tmp_path):
+    """NumPy's maximum of NaN is NaN, its argmax the first NaN; a row that no longer holds is to be removed."""
+    kind, call, expected = MEASURED["onnxruntime"][operator]
+    text = f"(float[4,3] x) => ({kind} y) <int64[1] axis = {{1}}> {{ y = {call} }}"
+    (outcome,) = run_file("onnxruntime", saved(text, tmp_path), [{"x": X}])
+    assert not np.array_equal(outcome.outputs["y"], expected(X), equal_nan=True)
+    assert any(operator in habit.operators and "nan" in habit.kinds for habit in HABITS["onnxruntime"])
