@@ -12,8 +12,8 @@ from .kernels.base import Attributes, Kernel
 from .plan import Call
 
 Special = Literal["nan", "inf", "denormal", "huge"]
-"""What an operand may hold: NaN; an infinity; a number other than 0 below its type's smallest normal one; a finite number
-from 2^31 on, which no 32-bit integer holds and whose square float32 may not."""
+"""What an operand may hold: NaN; an infinity; a number other than 0 below its type's smallest normal one; a finite
+number from 2^31 on, which no 32-bit integer holds and whose square float32 may not."""
 
 _HUGE = 2.0**31
 
