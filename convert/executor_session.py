@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ..runtime.compare.shaken import SHAKE, shaken
 from ..runtime.executor import Executor
 from ..runtime.special_values import Watch
 from .files import load, to_hub
@@ -19,16 +18,11 @@ class ExecutorSession:
 
     coarse = False
 
-    def __init__(self, executor: Executor, is_shaken: bool = False) -> None:
+    def __init__(self, executor: Executor) -> None:
         self._executor = executor
-        self._is_shaken = is_shaken
-        self._runs = 0
 
     def run(self, feeds: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
         """The outputs by name; our executor has no known faults that a run could show."""
-        if self._is_shaken:
-            self._runs += 1
-            feeds = {**feeds, SHAKE: np.array(1e6 + 77773 * self._runs, np.float32)}
         return dict(self._executor.run(feeds)), ""
 
 
@@ -48,10 +42,8 @@ class WatchSession:
 def open_session(path: Path, options: Mapping[str, Any]) -> ExecutorSession | WatchSession:
     """Load a file; `options["format"]` names its format where the suffix doesn't.
 
-    With `options["shaken"]` what quantizers see is a little off, otherwise in each run; with `options["watch"]` a run
-    gives what operators see, instead of the outputs.
+    With `options["watch"]` a run gives what its operators see, instead of the outputs.
     """
     if options.get("watch"):
         return WatchSession(Watch(to_hub(load(path, options.get("format")))))
-    graph, is_shaken = to_hub(load(path, options.get("format"))), bool(options.get("shaken"))
-    return ExecutorSession(Executor(shaken(graph) if is_shaken else graph), is_shaken)
+    return ExecutorSession(Executor(to_hub(load(path, options.get("format")))))

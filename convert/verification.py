@@ -15,14 +15,16 @@ from ..passes.errors import BackedgeError, InvalidModel
 from ..passes.graph import DEFAULT, Graph, Value
 from ..runtime.compare.inputs import design
 from ..runtime.compare.iterations import stackings
+from ..runtime.compare.matching import match_names
 from ..runtime.compare.record import Report
 from ..runtime.compare.roles import random_operators, signature_of
+from ..runtime.compare.rounding import Rounding
 from ..runtime.compare.runnables import Run, Runnable, on_file
-from ..runtime.compare.shaken import quantizers
 from ..runtime.compare.verdict import Side, compare_sides
 from ..runtime.executor import Executor
 from ..runtime.oracles import Outcome, Values, run_file, why_unavailable
 from ..runtime.oracles.driver import drive
+from ..runtime.wide.model import has_double
 from .files import load, set_shapes, to_hub
 from .format import format_of
 from .onnx.write import write as write_onnx
@@ -35,6 +37,7 @@ TIMEOUT = 20.0
 """Seconds that a runtime may take for one set of inputs."""
 
 _EXECUTOR = f"{__package__}.executor_session"
+_ROUNDING = f"{__package__}.rounding_session"
 _PATIENCE = 5.0  # seconds for one run of A on our executor; what takes longer is taken for endless
 _SPARE = 1.5  # so many more inputs are designed as are wanted, for those on which A doesn't end
 
@@ -50,6 +53,27 @@ def _executor(path: Path, format: str | None, timeout: float, **options: Any) ->
         return drive(_EXECUTOR, path.absolute(), batches, timeout, 10 * timeout, {"format": format, **options})
 
     return Runnable("executor", run, own=False)
+
+
+def _rounding(
+    paths: tuple[Path, Path], formats: tuple[str | None, str | None], a: Graph | None, b: Graph | None, timeout: float
+) -> Rounding | None:
+    """The judge of what rounding explains; None where a side has no hub graph, or inputs don't determine outputs."""
+    if a is None or b is None or random_operators(a) or random_operators(b):
+        return None
+    inputs = match_names([value.name for value in a.inputs], [value.name for value in b.inputs])
+    outputs = match_names([value.name for value in a.outputs], [value.name for value in b.outputs])
+    options = {
+        "other": str(paths[1].absolute()),
+        "formats": list(formats),
+        "inputs": inputs.pairs,
+        "outputs": outputs.pairs,
+    }
+
+    def run(batches: Iterable[Mapping[str, Values]]) -> Iterator[Outcome]:
+        return drive(_ROUNDING, paths[0].absolute(), batches, timeout, math.inf, options)
+
+    return Rounding(run, double=has_double(a) or has_double(b))
 
 
 def _runtimes(
@@ -93,7 +117,6 @@ def _side(path: Path, format: str | None, folder: Path, timeout: float, shown: s
         types={value.name: value.type for value in (*interface.inputs, *interface.outputs)},
         optional=frozenset(value.name for value in interface.inputs if _has_default(value)),
         random=[] if hub is None else random_operators(hub),
-        shaken=_executor(path, format, timeout, shaken=True) if hub is not None and quantizers(hub) else None,
         watch=None if hub is None else _executor(path, format, timeout, watch=True),
     )
     return side, hub, graph
@@ -153,7 +176,7 @@ def verify(
     Args:
         a, b: the original and what is held against it.
         trials, seed: how many sets of designed inputs, and which.
-        rtol, atol: instead of each element type's own tolerance.
+        rtol, atol: what floats may be off by; without them it is decided what rounding explains.
         inputs: these sets of inputs instead of designed ones, by the names of `a`.
         shapes: static shapes of inputs of `a`, where the file leaves them open.
         timeout: seconds a runtime may take for one set of inputs.
@@ -177,11 +200,12 @@ def verify(
             narrowed = (hub_a or graph_a).copy()
             set_shapes(narrowed, shapes)
             side_a.types = {**side_a.types, **{value.name: value.type for value in narrowed.inputs}}
+        rounding = _rounding(paths, formats, hub_a, hub_b, timeout)
         if inputs is not None:
-            return compare_sides(side_a, side_b, list(inputs), rtol, atol)
+            return compare_sides(side_a, side_b, list(inputs), rtol, atol, rounding)
         batches = _designed(hub_a, hub_b, graph_a, shapes or {}, math.ceil(trials * _SPARE), seed)
         kept, endless = _ending(side_a, batches, trials)
-        report = compare_sides(side_a, side_b, kept, rtol, atol, asked=trials)
+        report = compare_sides(side_a, side_b, kept, rtol, atol, rounding, asked=trials)
         if endless:
             report.reasons.append(f"{endless} more designed inputs were left out: {shown[0]} doesn't end on them")
         return report

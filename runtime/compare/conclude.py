@@ -13,17 +13,18 @@ ENOUGH = 0.25
 that aren't ours."""
 
 
-def conclude(report: Report, telling: int, random: Sequence[str] = ()) -> Report:
+def conclude(report: Report, telling: int, random: Sequence[str] = (), rounding: Sequence[str] = ()) -> Report:
     """Fill in verdict and reasons.
 
     Args:
         report: with its trials.
         telling: equal trials in which there was something to compare (an element that isn't NaN).
         random: operators of the models that draw random numbers.
+        rounding: what is to be said of rounding.
     """
     report.asked = report.asked or len(report.trials)
     report.verdict, reasons = _verdict(report, telling, random)
-    report.reasons = list(dict.fromkeys([*reasons, *_remarks(report)]))
+    report.reasons = list(dict.fromkeys([*reasons, *rounding, *_remarks(report)]))
     return report
 
 
@@ -90,7 +91,8 @@ def _inputs_left_over(report: Report) -> bool:
 def _first(report: Report) -> str:
     assert report.first is not None
     found = report.first
-    return f"trial {found.trial}, {found.a} on A against {found.b} on B: {found.difference}"
+    text = f"; {found.text}" if found.text else ""
+    return f"trial {found.trial}, {found.a} on A against {found.b} on B: {found.difference}{text}"
 
 
 def _errors(report: Report, side: str, status: Status | None = None) -> Iterator[str]:
@@ -119,11 +121,8 @@ def _remarks(report: Report) -> Iterator[str]:
         yield f"both refuse {counts['neither']} inputs"
     if counts["unknown"]:
         yield f"{counts['unknown']} trials say nothing, a side had no usable answer"
-    if counts["sensitive"]:
-        yield (
-            f"{counts['sensitive']} trials say nothing: a change in the last place of their inputs, or of what is "
-            f"quantized on the way, moves {report.a}'s own outputs as far"
-        )
+    if counts["inconclusive"]:
+        yield f"{counts['inconclusive']} trials are inconclusive and count as not compared"
     if report.outputs is not None and report.outputs.by == "position":
         yield "outputs have different names and were matched by position"
     if report.inputs is not None and report.inputs.by == "position":

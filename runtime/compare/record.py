@@ -12,7 +12,7 @@ JSON schema of `Report.to_json()` (version 1; fields are only ever added):
      "counts": {"trials": n, "asked": n,        asked for; there may be fewer, or more
                 "confirmed": n,                 equal by runtimes that aren't ours, on both sides
                 "failed": n,                    B's own runtime did, on inputs on which A's answered
-                "equal": n, "different": n, "only-a": n, "only-b": n, "neither": n, "unknown": n, "sensitive": n},
+                "equal": n, "different": n, "only-a": n, "only-b": n, "neither": n, "unknown": n, "inconclusive": n},
      "first": finding | null,                   the first trial on which they differ
      "disagreements": [{"side": "a" | "b", "one": runnable, "other": runnable, "trials": n, "first": n,
                         "difference": difference}, ...],               runnables of one side against each other
@@ -20,7 +20,8 @@ JSON schema of `Report.to_json()` (version 1; fields are only ever added):
                  "inputs": {name: text},
                  "a": [run, ...], "b": [run, ...]}, ...]}
     matching   {"by": "name" | "position", "pairs": {name in A: name in B}, "missing": [name], "extra": [name]}
-    finding    {"trial": n, "a": runnable, "b": runnable, "difference": difference, "profile": [number, ...]}
+    finding    {"trial": n, "a": runnable, "b": runnable, "difference": difference, "profile": [number, ...],
+                "text": text}                      text: how it stands to rounding
     difference {"kind", "output", "path", "index", "expected", "actual", "max_abs", "max_units", "count", "total",
                 "iteration"}
     run        {"runnable": name, "status": "ok" | "load" | "run" | "crash" | "timeout" | "skipped", "seconds": number,
@@ -41,12 +42,12 @@ from .interface import InterfaceDifference
 from .matching import Matching
 from .tolerance import Difference
 
-Status = Literal["equal", "different", "only-a", "only-b", "neither", "unknown", "sensitive"]
+Status = Literal["equal", "different", "only-a", "only-b", "neither", "unknown", "inconclusive"]
 """Of one trial: the sides agree, or not; only A answered although B tried (B fails); only B did (A refuses the input);
-both refuse it; or nobody can tell, because a side has no usable answer for reasons of its runtimes, or because a
-change in the last place of the inputs, or of what is quantized, moves A's own outputs as far as the sides lie apart."""
+both refuse it; or nobody can tell, because a side has no usable answer for reasons of its runtimes, or because
+rounding moves A's own outputs as far as the sides lie apart, or there was no time to tell."""
 
-STATUSES: tuple[Status, ...] = ("equal", "different", "only-a", "only-b", "neither", "unknown", "sensitive")
+STATUSES: tuple[Status, ...] = ("equal", "different", "only-a", "only-b", "neither", "unknown", "inconclusive")
 
 Verdict = Literal["equal", "unconfirmed", "different", "incomparable"]
 """equal: on every side a runtime that isn't ours answered, and nothing differs beyond rounding. unconfirmed: nothing
@@ -71,7 +72,9 @@ class Trial:
     """One set of inputs.
 
     Attributes:
-        units: the largest error in units of what is allowed, None if nothing was compared.
+        units: the largest error as a share of what is allowed, more than 1 is a difference; None if nothing was
+            compared. Allowed are 4 units in the last place; beyond them as many rounding errors as
+            `compare.rounding` says.
         evidence: on how many sides the answers that decided came from a runtime that isn't ours.
         failed: B's own runtimes did on these inputs, A's own answered.
     """
@@ -90,7 +93,8 @@ class Trial:
 class Finding:
     """Where the sides first differ: the trial, who computed the two values, and its inputs.
 
-    `profile` is the error of each iteration (in units of what is allowed) if the output is stacked over iterations.
+    `profile` is the error of each iteration (in units of what is allowed) if the output is stacked over iterations;
+    `text` says how the difference stands to rounding.
     """
 
     trial: int
@@ -99,6 +103,7 @@ class Finding:
     b: str
     profile: list[float] = field(default_factory=list)
     inputs: Batch = field(default_factory=dict)
+    text: str = ""
 
 
 @dataclass(slots=True)
@@ -166,6 +171,7 @@ class Report:
                 "b": self.first.b,
                 "difference": asdict(self.first.difference),
                 "profile": self.first.profile,
+                "text": self.first.text,
             }
         return _plain(
             {

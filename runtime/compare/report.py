@@ -27,7 +27,7 @@ _STATUS_TEXT: dict[Status, str] = {
     "only-b": "A refuses",
     "neither": "both refuse",
     "unknown": "not compared",
-    "sensitive": "says nothing",
+    "inconclusive": "inconclusive",
 }
 _STATUS_COLOURS: dict[Status, str] = {
     "equal": "green",
@@ -36,7 +36,7 @@ _STATUS_COLOURS: dict[Status, str] = {
     "only-b": "yellow",
     "neither": "yellow",
     "unknown": "bright_black",
-    "sensitive": "bright_black",
+    "inconclusive": "bright_black",
 }
 
 
@@ -92,7 +92,7 @@ def finding_lines(found: Finding) -> Iterator[tuple[str, str]]:
     yield f"B ({found.b})", str(difference.actual)
     if difference.kind == "value":
         yield "how much", f"{difference.count} of {difference.total} elements, by up to {difference.max_abs:.3g}"
-        yield "allowed", f"the largest error is {difference.max_units:.3g} times that"
+        yield "allowed", found.text or f"the largest error is {difference.max_units:.3g} times that"
     else:
         yield "differs in", difference.kind
     if difference.iteration is not None:
@@ -148,7 +148,7 @@ _STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);max-width:62rem;margin:2.5rem auto;padding:0 1.5rem}
 h1{font-size:1.9rem;margin:0}h2{font-size:1.05rem;margin:2rem 0 .5rem}
 .equal{color:var(--equal)}.different,.only-a{color:var(--different)}
-.unconfirmed,.incomparable,.only-b,.neither{color:var(--open)}.unknown,.sensitive,.soft{color:var(--soft)}
+.unconfirmed,.incomparable,.only-b,.neither{color:var(--open)}.unknown,.inconclusive-trial,.soft{color:var(--soft)}
 table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.3rem .8rem .3rem 0;vertical-align:top}
 tr{border-bottom:1px solid var(--line)}th{font-weight:600}td{overflow-wrap:anywhere}
 svg{width:100%;height:auto;font:11px system-ui,sans-serif}code{font:13px ui-monospace,monospace}

@@ -1,4 +1,4 @@
-"""How far two values may lie apart, and where they first do.
+"""How far two values may lie apart where nothing is known but them, and where they first do.
 
 Integers, bools, strings, shapes and element types must be equal. A float may be off by
 
@@ -52,6 +52,20 @@ _BUDGETS: dict[DType, Budget] = {
     },
 }
 _EXACT = Budget(0.0, 0.0)
+
+_ULPS = 4
+_NEAR: dict[DType, Budget] = {
+    dtype: Budget(_ULPS * float(info.eps), float(info.smallest_normal))
+    for dtype, info in (
+        (DType.FLOAT32, np.finfo(np.float32)),
+        (DType.COMPLEX64, np.finfo(np.float32)),
+        (DType.FLOAT64, np.finfo(np.float64)),
+        (DType.COMPLEX128, np.finfo(np.float64)),
+    )
+}
+"""So near each other nobody asks why: a few units in the last place, or below the smallest normal number, which some
+runtimes flush to 0. In halves that would be a percent, so there it is nothing."""
+
 _COARSE = {DType.FLOAT64: DType.FLOAT32, DType.COMPLEX128: DType.COMPLEX64}
 
 Kind = Literal["missing", "kind", "dtype", "shape", "length", "keys", "value"]
@@ -121,7 +135,9 @@ def budget_of(dtype: DType, coarse: bool = False) -> Budget:
     return _BUDGETS.get(_COARSE.get(dtype, dtype) if coarse else dtype, _EXACT)
 
 
-def _budget(dtype: DType, rtol: float | None, atol: float | None, coarse: bool) -> Budget:
+def _budget(dtype: DType, rtol: float | None, atol: float | None, coarse: bool, near: bool) -> Budget:
+    if near:
+        return _NEAR.get(_COARSE.get(dtype, dtype) if coarse else dtype, _EXACT)
     if rtol is None and atol is None:
         return budget_of(dtype, coarse)
     return Budget(rtol or 0.0, atol or 0.0)
@@ -158,9 +174,13 @@ def measure_values(
     output: str = "",
     stacking: Stacking | None = None,
     coarse: bool = False,
+    near: bool = False,
     path: tuple[Any, ...] = (),
 ) -> Measure:
-    """As `compare_values`, with the size of the error also where it is allowed."""
+    """As `compare_values`, with the size of the error also where it is allowed.
+
+    `near`: a few units in the last place of each element are allowed, and nothing else.
+    """
 
     def differ(kind: Kind, one: Any, other: Any) -> Measure:
         return Measure(Difference(kind, output, path, expected=one, actual=other), math.inf, math.nan)
@@ -168,7 +188,7 @@ def measure_values(
     def each(pairs: Any) -> Measure:
         worst = Measure()
         for step, one, other in pairs:
-            found = measure_values(one, other, rtol, atol, output=output, coarse=coarse, path=(*path, step))
+            found = measure_values(one, other, rtol, atol, output=output, coarse=coarse, near=near, path=(*path, step))
             if found.difference:
                 return found
             worst = Measure(None, max(worst.units, found.units), max(worst.max_abs, found.max_abs))
@@ -194,7 +214,7 @@ def measure_values(
         found = Difference("shape", output, path, expected=list(one.shape), actual=list(other.shape))
         common = _common_iterations(one, other, stacking)
         return Measure(replace(found, iteration=common), math.inf, math.nan)
-    error, allowed = _errors(one, other, dtypes[0], _budget(dtypes[0], rtol, atol, coarse))
+    error, allowed = _errors(one, other, dtypes[0], _budget(dtypes[0], rtol, atol, coarse, near), not near)
     return _judge(one, other, error, allowed, Difference("value", output, path), stacking)
 
 
@@ -209,7 +229,7 @@ def _kind(value: Values) -> str:
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 
-def _errors(one: Any, other: Any, dtype: DType, budget: Budget) -> tuple[Floats, Floats | float]:
+def _errors(one: Any, other: Any, dtype: DType, budget: Budget, floor: bool) -> tuple[Floats, Floats | float]:
     """The absolute error of each element (NaN: not comparable, and different) and what is allowed."""
     if dtype is DType.STRING:
         pairs = zip(one.reshape(-1), other.reshape(-1), strict=True)
@@ -231,7 +251,7 @@ def _errors(one: Any, other: Any, dtype: DType, budget: Budget) -> tuple[Floats,
     comparable = np.isfinite(a) & np.isfinite(b)
     error = np.where(same, 0.0, np.where(comparable, error, np.nan))
     size = np.where(np.isfinite(size), size, 0.0)
-    return error, np.maximum(budget.atol, budget.rtol * np.maximum(size, _floor(size)))
+    return error, np.maximum(budget.atol, budget.rtol * np.maximum(size, _floor(size) if floor else 0.0))
 
 
 def _floor(size: Floats) -> float:
@@ -265,8 +285,8 @@ def _judge(
             found.output,
             found.path,
             index,
-            _scalar(one[index]),
-            _scalar(other[index]),
+            scalar_of(one[index]),
+            scalar_of(other[index]),
             max_abs,
             worst,
             int(wrong.sum()),
@@ -326,13 +346,20 @@ def error_profile(
     if one.shape != other.shape or not -one.ndim <= stacking.axis < one.ndim:
         return []
     dtype = DType.of(one.dtype)
-    error, allowed = _errors(one, other, dtype, _budget(dtype, rtol, atol, coarse))
-    units = np.moveaxis(_units(error, allowed), stacking.axis, 0).reshape(one.shape[stacking.axis], -1)
-    worst = units.max(axis=1, initial=0.0)
+    error, allowed = _errors(one, other, dtype, _budget(dtype, rtol, atol, coarse, False), True)
+    return profile_of(_units(error, allowed), stacking)
+
+
+def profile_of(units: Floats, stacking: Stacking) -> list[float]:
+    """The largest of each element's units at each position of the stacking axis, first iteration first."""
+    if not -units.ndim <= stacking.axis < units.ndim:
+        return []
+    rows = np.moveaxis(units, stacking.axis, 0).reshape(units.shape[stacking.axis], -1)
+    worst = rows.max(axis=1, initial=0.0)
     return [float(unit) for unit in (worst[::-1] if stacking.reverse else worst)]
 
 
-def _scalar(element: Any) -> Any:
+def scalar_of(element: Any) -> Any:
     """An element as a Python value that prints and (but for NaN and infinities) goes into JSON."""
     if isinstance(element, bytes):
         return _text(element)

@@ -22,8 +22,8 @@ from .interface import interface_differences
 from .iterations import Stacking
 from .matching import Matching, match_names, renamed
 from .record import Disagreement, Finding, Report, SideRun, Status, Trial
+from .rounding import Judgement, Rounding, TrialRounding
 from .runnables import Runnable
-from .sensitivity import MOST, NUDGES, Movement, distance, movements, nudged
 from .special import known_habit
 from .tolerance import Difference, Measure, error_profile, measure_values
 
@@ -43,8 +43,6 @@ class Side:
         types: declared types of inputs and outputs by name, as far as they are known.
         optional: inputs with a default.
         random: operators that draw random numbers, if there are any: then values that differ say nothing.
-        shaken: the executor on the model with quantizers that see numbers a little off, if it has quantizers; each
-            run is off otherwise.
         watch: gives operator -> kinds of special values that it saw, instead of the model's outputs, see `Watch`.
     """
 
@@ -56,7 +54,6 @@ class Side:
     types: Mapping[str, Type | None] = field(default_factory=dict)
     optional: frozenset[str] = frozenset()
     random: Sequence[str] = ()
-    shaken: Runnable | None = None
     watch: Runnable | None = None
 
 
@@ -66,6 +63,7 @@ def compare_sides(
     inputs: Iterable[Batch],
     rtol: float | None = None,
     atol: float | None = None,
+    rounding: Rounding | None = None,
     *,
     asked: int | None = None,
 ) -> Report:
@@ -73,16 +71,27 @@ def compare_sides(
 
     Args:
         a, b: the original and what is held against it.
-        rtol, atol: instead of each element type's own tolerance, see `compare_values`.
+        rtol, atol: what floats may be off by, and nothing else is asked, see `compare_values`.
+        rounding: decides without them what rounding explains; None: each element type's own tolerance does.
         asked: for how many trials the caller had asked; as many as there are inputs if left out.
     """
-    return _Comparison(a, b, list(inputs), rtol, atol).report(asked)
+    if rtol is not None or atol is not None:
+        rounding = None
+    return _Comparison(a, b, list(inputs), rtol, atol, rounding).report(asked)
 
 
 class _Comparison:
-    def __init__(self, a: Side, b: Side, batches: list[Batch], rtol: float | None, atol: float | None) -> None:
+    def __init__(
+        self,
+        a: Side,
+        b: Side,
+        batches: list[Batch],
+        rtol: float | None,
+        atol: float | None,
+        rounding: Rounding | None,
+    ) -> None:
         self.a, self.b, self.batches = replace(a), replace(b), batches
-        self.rtol, self.atol = rtol, atol
+        self.rtol, self.atol, self.rounding = rtol, atol, rounding
         names = list(batches[0]) if batches else []
         self.inputs = match_names(list(a.inputs or names), list(b.inputs or a.inputs or names))
         self.outputs: Matching | None = None
@@ -102,6 +111,8 @@ class _Comparison:
         finally:
             for stream in streams:
                 stream.close()
+            if self.rounding is not None:
+                self.rounding.close()
         outputs = self.outputs or _declared(self.a, self.b)
         return conclude(
             Report(
@@ -119,6 +130,7 @@ class _Comparison:
             ),
             self.told,
             [*self.a.random, *self.b.random],
+            [] if self.rounding is None else list(self.rounding.lines()),
         )
 
     # one trial -----------------------------------------------------------------------------------------
@@ -177,45 +189,42 @@ class _Comparison:
     def _judge(self, number: int, batch: Batch, a_runs: list[Answer], pairs: list[Pair]) -> tuple[Status, float | None]:
         if self.outputs is None:
             self.outputs = match_names(list(self.a.outputs or ()), list(self.b.outputs or ()))
-        worst, telling, same, sensitive = 0.0, False, True, False
+        worst, telling, same, inconclusive = 0.0, False, True, False
         findings: list[Finding] = []
-        far = _Far(self.a, batch, a_runs)
+        usable = [one for one in a_runs if one.usable]
+        rounding = None if self.rounding is None else self.rounding.trial(number, batch, usable)
         for one, other in pairs:
             for name, measure in self._measures(one, other):
-                worst = max(worst, measure.units)
+                judged = self._judged(one, other, name, measure, rounding)
                 telling = telling or _tells((one.outputs or {}).get(name))
-                if measure.difference is not None and self._says_nothing(one, other, name, measure, far):
-                    sensitive = True
+                if judged.inconclusive:
+                    inconclusive = True
                     continue
-                if measure.difference is not None and self.first is None:
+                worst = max(worst, judged.measure.units)
+                difference = judged.measure.difference
+                if difference is not None and self.first is None:
                     who = one.runnable.name, other.runnable.name
-                    profile = self._profile(one, other, measure.difference)
-                    findings.append(Finding(number, measure.difference, *who, profile, dict(batch)))
-                same = same and measure.difference is None
+                    findings.append(Finding(number, difference, *who, judged.profile, dict(batch), judged.text))
+                same = same and difference is None
         if findings:  # a trip count that came out wrong says more than the values it led to
             self.first = min(findings, key=lambda found: found.difference.kind == "value")
-        if same and sensitive:
-            return "sensitive", worst
+        if same and inconclusive:
+            return "inconclusive", worst
         self.told += same and telling
         return "equal" if same else "different", worst
 
-    def _says_nothing(self, one: Answer, other: Answer, name: str, measure: Measure, far: _Far) -> bool:
-        """Whether two values differ no more than A's own do when its inputs change in their last place.
-
-        Asked only while the models could still be equal, and never against a tolerance that the caller set.
-        """
-        if self.rtol is not None or self.atol is not None or self.first is not None or self.outputs is None:
-            return False
-        assert one.outputs is not None and other.outputs is not None and measure.difference is not None
-        if measure.difference.kind != "value":
-            return False
-        apart = distance(one.outputs[name], other.outputs[self.outputs.pairs[name]])
-        if apart is None:
-            return False
-        wrong = measure.difference.count
-        if measure.units <= MOST and far.nudged(one)[name].explains(apart, wrong):
-            return True
-        return far.shaken().get(name, Movement()).explains(apart, wrong)
+    def _judged(
+        self, one: Answer, other: Answer, name: str, measure: Measure, rounding: TrialRounding | None
+    ) -> Judgement:
+        """What is to be made of a measured output: a difference may be rounding, or follow from it."""
+        found = measure.difference
+        if found is None or self.outputs is None:
+            return Judgement(measure)
+        if rounding is None or found.kind not in ("value", "shape", "length"):
+            return Judgement(measure, profile=self._profile(one, other, found))
+        twin = self.outputs.pairs[name]
+        stacking = self.a.stackings.get(name) or self.b.stackings.get(twin)
+        return rounding.judge(one, other, name, twin, found, stacking)
 
     def _measures(self, one: Answer, other: Answer) -> Iterator[tuple[str, Measure]]:
         """Each output of A against that of B."""
@@ -239,6 +248,7 @@ class _Comparison:
                     output=name,
                     stacking=self.a.stackings.get(name) or self.b.stackings.get(twin),
                     coarse=one.outcome.coarse or other.outcome.coarse,
+                    near=self.rounding is not None,
                 ),
             )
 
@@ -274,32 +284,6 @@ class _Comparison:
             if found.difference is not None:
                 return found.difference
         return None
-
-
-class _Far:
-    """How far A's outputs move in one trial, found out when somebody asks."""
-
-    def __init__(self, side: Side, batch: Batch, answers: list[Answer]) -> None:
-        self.side, self.batch, self.answers = side, batch, answers
-        self._nudged: dict[int, dict[str, Movement]] = {}
-        self._shaken: dict[str, Movement] | None = None
-
-    def nudged(self, answer: Answer) -> dict[str, Movement]:
-        """Each output of one of A's runnables, its inputs changed in their last place."""
-        if id(answer) not in self._nudged:
-            outcomes = answer.runnable.run([nudged(self.batch, seed) for seed in range(NUDGES)])
-            self._nudged[id(answer)] = movements(outcomes, answer.outputs or {})
-        return self._nudged[id(answer)]
-
-    def shaken(self) -> dict[str, Movement]:
-        """Each output on the executor, what quantizers see a little off; nothing where there are no quantizers."""
-        if self._shaken is None:
-            self._shaken = {}
-            mine = [one for one in self.answers if one.usable and not one.runnable.own]
-            if mine and self.side.shaken is not None:
-                outcomes = self.side.shaken.run([self.batch] * NUDGES)
-                self._shaken = movements(outcomes, mine[0].outputs or {})
-        return self._shaken
 
 
 def _stream(runnable: Runnable, batches: Sequence[Batch]) -> Generator[Outcome]:

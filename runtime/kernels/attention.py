@@ -105,7 +105,7 @@ def flex_attention(attrs: Attributes, q: Array, k: Array, v: Array, *captures: A
     """Attention whose scores and probabilities go through the regions `score_mod` and `prob_mod`."""
     groups = q.shape[1] // k.shape[1]
     k, v = np.repeat(k, groups, axis=1), np.repeat(v, groups, axis=1)
-    scale = np.float32(math.sqrt(attrs.float("scale", 1 / math.sqrt(q.shape[3])))).astype(q.dtype)
+    scale = attrs.single.type(math.sqrt(attrs.float("scale", 1 / math.sqrt(q.shape[3])))).astype(q.dtype)
     scores = np.matmul(widened(q * scale), widened((k * scale).swapaxes(2, 3))).astype(q.dtype)
     default = DType.FLOAT64 if q.dtype == np.float64 else DType.FLOAT32
     scores = scores.astype(attrs.dtype("softmax_precision", default).numpy)
@@ -135,13 +135,13 @@ def linear_attention(
         raise ValueError(f"update rule {rule!r} with{'' if decay is not None else 'out'} decay, "
                          f"with{'' if beta is not None else 'out'} beta")  # fmt: skip
     heads, shared = attrs.int("q_num_heads"), attrs.int("kv_num_heads")
-    q, k, v = (_heads(x.astype(np.float32), n) for x, n in ((query, heads), (key, shared), (value, shared)))
+    q, k, v = (_heads(x.astype(attrs.single), n) for x, n in ((query, heads), (key, shared), (value, shared)))
     scale = attrs.float("scale") or 1 / math.sqrt(q.shape[3])
     shape = (q.shape[0], shared, k.shape[3], v.shape[3])
-    state = np.zeros(shape, np.float32) if past is None else past.astype(np.float32)
-    keep = None if decay is None else np.exp(_heads(decay.astype(np.float32), shared))[..., None]
-    rate = None if beta is None else _heads(beta.astype(np.float32), beta.shape[2])
-    outputs = np.zeros((*q.shape[:3], v.shape[3]), np.float32)
+    state = np.zeros(shape, attrs.single) if past is None else past.astype(attrs.single)
+    keep = None if decay is None else np.exp(_heads(decay.astype(attrs.single), shared))[..., None]
+    rate = None if beta is None else _heads(beta.astype(attrs.single), beta.shape[2])
+    outputs = np.zeros((*q.shape[:3], v.shape[3]), attrs.single)
     for t in range(q.shape[2]):
         new = v[:, :, t]
         if keep is not None:

@@ -72,9 +72,10 @@ class Attributes:
         captured: how many inputs at the end are there for the regions only.
         regions: name -> callable on a list of values (formal ones, then the captured ones).
         state: whatever the kernel keeps from one call to the next (a random generator).
+        single: what float32 is computed in, a wider type where a run is to be more exact than the graph declares.
     """
 
-    __slots__ = ("_values", "captured", "node", "outputs", "regions", "state", "version", "wanted")
+    __slots__ = ("_values", "captured", "node", "outputs", "regions", "single", "state", "version", "wanted")
 
     def __init__(self, node: Node, regions: Mapping[str, Region] | None = None) -> None:
         self.node = node
@@ -85,6 +86,7 @@ class Attributes:
         self.wanted = tuple(bool(value.name) for value in node.outputs)
         self.captured = node.captured
         self.regions = dict(regions or {})
+        self.single: np.dtype[Any] = np.dtype(np.float32)
         self.state: Any = None
 
     def has(self, name: builtins.str) -> builtins.bool:
@@ -139,7 +141,7 @@ class Attributes:
         found = dtype_of(self.int(name), f"{self.node}: attribute {name!r}")
         if found is None:
             raise InvalidModel(f"{self.node}: attribute {name!r} names no element type")
-        return found
+        return DType.FLOAT64 if found in COMPUTED and self.single != np.float32 else found
 
 
 def text(value: Any) -> str:
@@ -192,6 +194,9 @@ def scalar(value: Array) -> Any:
         raise ValueError(f"expected one element, got shape {list(value.shape)}")
     return value.item()
 
+
+COMPUTED = (DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16)
+"""The types below float64 that are computed in; narrower ones are for storage."""
 
 HALVES = (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
 

@@ -40,7 +40,7 @@ def conv(attrs: Attributes, x: Array, w: Array, bias: Array | None = None) -> Ar
     return result.astype(x.dtype, copy=False)
 
 
-def _accumulated(attrs: Attributes, x: Array, w: Array, x_zero: Array | None, w_zero: Array | None) -> Array:
+def accumulated(attrs: Attributes, x: Array, w: Array, x_zero: Array | None, w_zero: Array | None) -> Array:
     """The exact integer convolution without the zero points, by way of float64, which holds it."""
     left, right = x.astype(np.float64), w.astype(np.float64)
     if x_zero is not None:
@@ -54,7 +54,7 @@ def _accumulated(attrs: Attributes, x: Array, w: Array, x_zero: Array | None, w_
 def conv_integer(
     attrs: Attributes, x: Array, w: Array, x_zero: Array | None = None, w_zero: Array | None = None
 ) -> Array:
-    return _accumulated(attrs, x, w, x_zero, w_zero).astype(np.int32)
+    return accumulated(attrs, x, w, x_zero, w_zero).astype(np.int32)
 
 
 def qlinear_conv(
@@ -69,7 +69,7 @@ def qlinear_conv(
     y_zero: Array,
     bias: Array | None = None,
 ) -> Array:
-    total = _accumulated(attrs, x, w, x_zero, w_zero)
+    total = accumulated(attrs, x, w, x_zero, w_zero)
     if bias is not None:
         total = total + _channels(bias, x.ndim - 2)
     scale = x_scale.reshape(()) * _channels(w_scale, x.ndim - 2) / y_scale.reshape(())

@@ -37,7 +37,7 @@ def einsum(attrs: Attributes, *inputs: Array) -> Array:
     return np.asarray(np.einsum(attrs.string("equation"), *wide, optimize=len(wide) > 2)).astype(dtype, copy=False)
 
 
-def _centred(x: Array, zero: Array | None, per_row: bool) -> Array:
+def centred(x: Array, zero: Array | None, per_row: bool) -> Array:
     """`x` without its zero point, in float64, which holds every product and sum here exactly."""
     if zero is None:
         return x.astype(np.float64)
@@ -50,7 +50,7 @@ def matmul_integer(
     _: Attributes, a: Array, b: Array, a_zero: Array | None = None, b_zero: Array | None = None
 ) -> Array:
     """int32, wrapping; zero points are one, one per row of `a`, one per column of `b`."""
-    product = np.matmul(_centred(a, a_zero, per_row=True), _centred(b, b_zero, per_row=False))
+    product = np.matmul(centred(a, a_zero, per_row=True), centred(b, b_zero, per_row=False))
     return product.astype(np.int64).astype(np.int32)
 
 
@@ -65,7 +65,7 @@ def qlinear_matmul(
     y_scale: Array,
     y_zero: Array,
 ) -> Array:
-    product = np.matmul(_centred(a, a_zero, per_row=True), _centred(b, b_zero, per_row=False))
+    product = np.matmul(centred(a, a_zero, per_row=True), centred(b, b_zero, per_row=False))
     rows = a_scale[:, None] if a_scale.ndim == 1 and a_scale.size > 1 else a_scale
     ratio = rows.astype(np.float32) * b_scale.astype(np.float32) / y_scale.astype(np.float32)
     scaled = product * ratio.reshape(()) if ratio.size == 1 else product * ratio

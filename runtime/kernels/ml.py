@@ -67,7 +67,7 @@ def feature_vectorizer(attrs: Attributes, *inputs: Array) -> Array:
     fitted = [
         np.pad(x[:, :width], [(0, 0), (0, max(width - x.shape[1], 0))]) for x, width in zip(rows, widths, strict=True)
     ]
-    return np.concatenate(fitted, axis=1).astype(np.float32)
+    return np.concatenate(fitted, axis=1).astype(attrs.single)
 
 
 def imputer(attrs: Attributes, x: Array) -> Array:
@@ -118,7 +118,7 @@ def _key(item: Any) -> Any:
 
 def normalizer(attrs: Attributes, x: Array) -> Array:
     """Each row over its largest element, its sum of absolute values, or its length; a zero divisor leaves it."""
-    wide = x.astype(np.float32)
+    wide = x.astype(attrs.single)
     norm = attrs.string("norm")
     if norm == "MAX":
         divisor = wide.max(axis=-1, keepdims=True)
@@ -146,7 +146,7 @@ def one_hot_encoder(attrs: Attributes, x: Array) -> Array:
 
 def scaler(attrs: Attributes, x: Array) -> Array:
     offset, scale = np.array(attrs.floats("offset"), np.float32), np.array(attrs.floats("scale"), np.float32)
-    return (x.astype(np.float32) - offset) * scale
+    return (x.astype(attrs.single) - offset) * scale
 
 
 def zip_map(attrs: Attributes, x: Array) -> list[dict[Any, Any]]:
@@ -180,14 +180,14 @@ def post_transform(scores: Array, kind: str) -> Array:
 
 
 def _linear(attrs: Attributes, x: Array, count: int | None = None) -> Array:
-    rows = np.atleast_2d(x).astype(np.float32)
+    rows = np.atleast_2d(x).astype(attrs.single)
     weights = np.array(attrs.floats("coefficients"), np.float32).reshape(count or -1, rows.shape[1])
     return rows @ weights.T + np.array(attrs.floats("intercepts", [0.0] * len(weights)), np.float32)
 
 
 def linear_regressor(attrs: Attributes, x: Array) -> Array:
     scores = _linear(attrs, x, attrs.int("targets"))
-    return post_transform(scores, attrs.string("post_transform")).astype(np.float32)
+    return post_transform(scores, attrs.string("post_transform")).astype(attrs.single)
 
 
 def linear_classifier(attrs: Attributes, x: Array) -> tuple[Array, Array]:
@@ -203,7 +203,7 @@ def linear_classifier(attrs: Attributes, x: Array) -> tuple[Array, Array]:
         scores = np.concatenate([1 - scores if kind == "NONE" else -scores, scores], axis=1)
     else:
         best = np.argmax(scores, axis=1)
-    return _named(labels, best), post_transform(scores, kind).astype(np.float32)
+    return _named(labels, best), post_transform(scores, kind).astype(attrs.single)
 
 
 def _named(labels: Sequence[Any], chosen: Array) -> Array:

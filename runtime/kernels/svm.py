@@ -40,7 +40,7 @@ def regressor(attrs: Attributes, x: Array) -> Array:
         scores = _similarity(attrs, rows, _matrix(attrs, "coefficients", x.shape[1])) + rho
     if attrs.flag("one_class"):
         scores = np.where(scores > 0, 1.0, -1.0)
-    return post_transform(scores, attrs.string("post_transform")).astype(np.float32)
+    return post_transform(scores, attrs.string("post_transform")).astype(attrs.single)
 
 
 def classifier(attrs: Attributes, x: Array) -> tuple[Array, Array]:
@@ -64,7 +64,7 @@ def classifier(attrs: Attributes, x: Array) -> tuple[Array, Array]:
             scores = np.concatenate([-pairs, pairs], axis=1) if len(counts) == 2 else pairs
     found = [labels[index] for index in best.tolist()]
     names = strings(found) if isinstance(labels[0], str) else np.array(found, np.int64)
-    return names, post_transform(scores, attrs.string("post_transform")).astype(np.float32)
+    return names, post_transform(scores, attrs.string("post_transform")).astype(attrs.single)
 
 
 def _pairwise(attrs: Attributes, rows: Array, counts: list[int]) -> Array:

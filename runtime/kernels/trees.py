@@ -168,7 +168,7 @@ def tree_regressor(attrs: Attributes, x: Array) -> Array:
     base = either(attrs, "base_values")
     if base is not None:
         scores = scores + base
-    return post_transform(scores, attrs.string("post_transform")).astype(np.float32)
+    return post_transform(scores, attrs.string("post_transform")).astype(attrs.single)
 
 
 def tree_classifier(attrs: Attributes, x: Array) -> tuple[Array, Array]:
@@ -196,7 +196,7 @@ def tree_classifier(attrs: Attributes, x: Array) -> tuple[Array, Array]:
         best = np.argmax(np.where(heard, scores, -np.inf) if base is None else scores, axis=1)
     found = [labels[index] for index in best.tolist()]
     names = strings(found) if isinstance(labels[0], str) else np.array(found, np.int64)
-    return names, post_transform(scores, kind).astype(np.float32)
+    return names, post_transform(scores, kind).astype(attrs.single)
 
 
 TABLE: dict[str, Kernel] = {

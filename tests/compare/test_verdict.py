@@ -436,7 +436,7 @@ def test_the_report_as_json():
         "only-b": 0,
         "neither": 0,
         "unknown": 0,
-        "sensitive": 0,
+        "inconclusive": 0,
     }
     first = data["first"]
     assert (first["trial"], first["a"], first["b"]) == (0, "executor", "native")

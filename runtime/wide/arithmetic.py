@@ -1,0 +1,181 @@
+"""Floats held wider than the graph declares, with rounding errors put in where one asks for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...passes.graph import Node, Value
+from ...passes.types import DType, OptionalType, SequenceType, TensorType, Type
+from ..kernels.base import Array, Attributes, Kernel, is_float
+from ..plan import Call
+from .noise import Noise, growth
+from .stepping import STEPPING
+from .steps import Step, Watch
+from .terms import ABSOLUTE, ARITHMETIC, FUNCTION, FUNCTIONS, MOVES, SHAKEN, TERMS
+
+_STORED_BITS = 8
+"""Floats of so few bits are for storage: they stay what they are, as integers do."""
+
+
+class Wide:
+    """How the executor holds numbers in a run that is more exact than the graph.
+
+    Attributes:
+        real: float64, or longdouble for graphs that compute in float64.
+        noise: the rounding errors of this run; None: there are none.
+        watch: sees the steps of this run; None: they are rounded as they come.
+    """
+
+    def __init__(self, real: np.dtype[Any]) -> None:
+        self.real = real
+        self._complex = np.dtype(np.clongdouble if real == np.longdouble else np.complex128)
+        self.noise: Noise | None = None
+        self.watch: Watch | None = None
+        self._held: dict[int, tuple[Any, Any]] = {}
+
+    def value(self, value: Any) -> Any:
+        """A value with its floats widened, which is exact."""
+        if isinstance(value, np.ndarray):
+            if value.dtype.kind == "c":
+                return value.astype(self._complex, copy=False)
+            if value.dtype.itemsize * 8 > _STORED_BITS and is_float(value.dtype):
+                return value.astype(self.real, copy=False)
+            return value
+        if isinstance(value, np.floating | float):
+            return np.asarray(value, self.real)
+        if isinstance(value, list):
+            return [self.value(item) for item in value]
+        if isinstance(value, dict):
+            return {key: self.value(item) for key, item in value.items()}
+        return value
+
+    def call(self, node: Node, kernel: Kernel, attributes: Attributes) -> Call:
+        """What runs one node."""
+        plain = Attributes(node)
+        attributes.single = self.real
+        types = [element_type(value.type) for value in node.outputs]
+        inputs = [None if value is None else element_type(value.type) for value in node.inputs]
+        if _rounded_once(node):
+            return lambda *values: self.value(kernel(plain, *_as_declared(values, inputs)))
+        if node.op_type in STEPPING and node.domain == "":
+            stepping = STEPPING[node.op_type]
+            noisy = self._before_a_step(inputs[0])
+            kernel = lambda attrs, *values: stepping(self._round, noisy, attrs, *values)  # noqa: E731
+        return _Operator(self, node, kernel, attributes, inputs, types)
+
+    def _round(self, step: Step) -> Array:
+        return step.whole if self.watch is None else self.watch(step)
+
+    def _before_a_step(self, dtype: DType | None) -> Any:
+        def noisy(value: Array, size: float) -> Array:
+            if self.noise is None:
+                return value
+            held = self.noise.held(dtype if dtype is not None and dtype.is_float else DType.FLOAT32)
+            return self.noise.result(value, held, size)
+
+        return noisy
+
+
+class _Operator:
+    """One node, run in wide numbers."""
+
+    def __init__(
+        self,
+        wide: Wide,
+        node: Node,
+        kernel: Kernel,
+        attributes: Attributes,
+        inputs: list[DType | None],
+        outputs: list[DType | None],
+    ) -> None:
+        name = node.op_type
+        self._wide, self._kernel, self._attributes = wide, kernel, attributes
+        self._inputs, self._outputs = inputs, outputs
+        self._count = TERMS.get(name)
+        self._shaken = SHAKEN.get(name, (0,)) if self._count is not None else ()
+        self._absolute = name in ABSOLUTE
+        self._size = FUNCTION if name in FUNCTIONS or self._absolute else ARITHMETIC
+        self._moves = name in MOVES or (name in STEPPING and name not in ("Cast", "CastLike", "DequantizeLinear"))
+        if name in ("Cast", "CastLike"):
+            self._size = 1.0
+            self._moves = not _narrows(inputs[0] if inputs else None, outputs[0])
+        self._terms = 1.0
+
+    def __call__(self, *values: Any) -> Any:
+        noise = self._wide.noise
+        if noise is None or self._moves:
+            result = self._wide.value(self._kernel(self._attributes, *values))
+            if self._count is not None:
+                self._note(values, result)
+            return result
+        if noise.coarse:
+            values = tuple(self._narrowed(noise, value, dtype) for value, dtype in _paired(values, self._inputs))
+        result = self._wide.value(self._kernel(self._attributes, *values))
+        if self._count is not None:
+            self._note(values, result)
+        shaken = list(values)
+        for place in self._shaken:
+            value = shaken[place] if place < len(shaken) else None
+            if isinstance(value, np.ndarray) and value.dtype.kind in "fc":
+                shaken[place] = noise.terms(value, self._inputs[place] or DType.FLOAT32, self._terms)
+        moved = self._wide.value(self._kernel(self._attributes, *shaken)) if self._shaken else result
+        if not isinstance(result, tuple):
+            return self._noisy(noise, result, moved, 0)
+        return tuple(self._noisy(noise, *pair, index) for index, pair in enumerate(zip(result, moved, strict=True)))
+
+    def _note(self, values: tuple[Any, ...], result: Any) -> None:
+        first = result[0] if isinstance(result, tuple) else result
+        if self._count is not None and isinstance(first, np.ndarray):
+            self._terms = max(1.0, float(self._count(self._attributes, values, first)))
+
+    def _narrowed(self, noise: Noise, value: Any, dtype: DType | None) -> Any:
+        if isinstance(value, np.ndarray) and dtype is not None and value.dtype.kind in "fc":
+            return noise.rounded(value, dtype)
+        return value
+
+    def _noisy(self, noise: Noise, result: Any, moved: Any, index: int) -> Any:
+        if not isinstance(result, np.ndarray) or result.dtype.kind not in "fc":
+            return moved
+        dtype = (self._outputs[index] if index < len(self._outputs) else None) or DType.FLOAT32
+        size = self._size * growth(self._terms)
+        if moved is result:
+            return noise.result(result, dtype, size, self._absolute)
+        kept = noise.exact(result, dtype)
+        return np.where(kept, result, noise.result(moved, dtype, size, self._absolute))
+
+
+def _paired(values: tuple[Any, ...], dtypes: list[DType | None]) -> list[tuple[Any, DType | None]]:
+    return [(value, dtypes[index] if index < len(dtypes) else None) for index, value in enumerate(values)]
+
+
+def element_type(type: Type | None) -> DType | None:
+    """The element type of a tensor, or of what a sequence or optional is made of."""
+    while isinstance(type, SequenceType | OptionalType):
+        type = type.element
+    return type.dtype if isinstance(type, TensorType) else None
+
+
+def _narrows(source: DType | None, to: DType | None) -> bool:
+    """A cast to a float that doesn't hold all numbers of the source."""
+    return to is not None and to.is_float and (source is None or not to.holds(source))
+
+
+def _rounded_once(node: Node) -> bool:
+    """A constant that is only stored wider than it is used: what it is rounded to belongs to the model."""
+    stored = node.op_type in ("Cast", "CastLike", "QuantizeLinear") and node.domain == ""
+    return stored and all(_constant(value) for value in node.inputs)
+
+
+def _constant(value: Value | None) -> bool:
+    return value is None or (value.producer is None and value.data is not None)
+
+
+def _as_declared(values: tuple[Any, ...], dtypes: list[DType | None]) -> list[Any]:
+    return [
+        value.astype(dtype.numpy)
+        if isinstance(value, np.ndarray) and dtype is not None and value.dtype.kind == "f"
+        else value
+        for value, dtype in _paired(values, dtypes)
+    ]

@@ -1,0 +1,202 @@
+"""What one set of inputs says of two models: their exact outputs, and how far rounding carries those of the first.
+
+Quantized models are run once more, the second one and the noisy runs of the first forced to the steps of the first
+one's exact run: rounding can't turn a step there, so that what is computed before each step can be held against it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...passes.errors import BackedgeError
+from ...passes.graph import Graph
+from ...passes.types import DType
+from ..kernels.base import Array
+from .arithmetic import element_type
+from .model import WIDEST, WideModel, computes_double
+from .noise import UNITS, Noise
+from .spread import alike, distance, flat, is_real, spread, unit_of
+from .steps import Forced, Step
+
+RUNS = 4
+"""Noisy runs. The largest distance of right answers was 21 spreads with one run, 11 with two, 5.4 with four."""
+
+LOUD_RUNS, LOUD = 8, 6.0
+"""Runs with errors so many times as large, to see whether rounding turns something: a comparison, a quantizer."""
+
+
+@dataclass(slots=True)
+class Output:
+    """One output, tensor by tensor.
+
+    Attributes:
+        exact: of the first model.
+        spread: of each element of real tensors; of others, which of them turned in a noisy run.
+        apart: how far the second model's is, absolute; of other than real ones, which of them are not the same.
+        units: the same in spreads, infinite where other than real ones aren't the same.
+        same_shape: the second model's has the same shapes.
+        loose: in some noisy run the shapes were others.
+    """
+
+    exact: list[Array]
+    spread: list[Array]
+    apart: list[Array] = field(default_factory=list)
+    units: list[Array] = field(default_factory=list)
+    same_shape: bool = False
+    loose: bool = False
+
+
+@dataclass(slots=True)
+class Evidence:
+    """All outputs. `steps`: what was rounded to steps, how many of them both have, how far apart before at most."""
+
+    outputs: dict[str, Output]
+    steps: int = 0
+    forced: bool = False
+    steps_apart: float = 0.0
+
+
+class Pair:
+    """Two models and how their inputs and outputs belong together.
+
+    Args:
+        a, b: hub graphs.
+        inputs, outputs: names of `a` -> names of `b`.
+    """
+
+    def __init__(self, a: Graph, b: Graph, inputs: Mapping[str, str], outputs: Mapping[str, str]) -> None:
+        self._double = computes_double(a)
+        self._graphs = a, b
+        self._inputs, self._outputs = inputs, outputs
+        self._types = {value.name: element_type(value.type) for value in a.outputs}
+        self.real = WIDEST if self._double else np.dtype(np.float64)
+        self._make()
+
+    def _make(self) -> None:
+        self._a, self._b = (WideModel(graph, self.real) for graph in self._graphs)
+
+    @property
+    def is_wider(self) -> bool:
+        """The exact runs are more exact than the model."""
+        return not self._double or bool(np.finfo(self.real).eps < np.finfo(np.float64).eps)
+
+    def evidence(self, inputs: Mapping[str, Any], seed: int, coarse: bool) -> Evidence:
+        """What a set of inputs says.
+
+        Raises:
+            BackedgeError: the first model doesn't run.
+        """
+        try:
+            exact, steps = self._a.exact(inputs)
+        except BackedgeError:
+            if self.real == np.float64:
+                raise
+            self.real = np.dtype(np.float64)  # a kernel that has no wider numbers
+            self._make()
+            exact, steps = self._a.exact(inputs)
+        given = {self._inputs[name]: value for name, value in inputs.items() if name in self._inputs}
+        noises = [Noise(seed * RUNS + run, coarse=coarse) for run in range(RUNS)]
+        runs = [self._a.noisy(inputs, noise) for noise in noises]
+        outputs = {name: self._output(name, value, runs, coarse) for name, value in exact.items()}
+        found = Evidence(outputs, sum(step.between for step in steps))
+        with contextlib.suppress(BackedgeError):
+            other, _ = self._b.exact(given)
+            for name, output in outputs.items():
+                self._compare(output, other.get(self._outputs.get(name, "")))
+        if found.steps:
+            with contextlib.suppress(BackedgeError):
+                self._force(found, inputs, given, exact, steps, seed, coarse)
+        return found
+
+    def loud(self, inputs: Mapping[str, Any], seed: int, coarse: bool) -> dict[str, Output]:
+        """How far errors a few times as large as rounding's carry the first model's outputs: the largest distance."""
+        exact, _ = self._a.exact(inputs)
+        noises = [Noise(seed * LOUD_RUNS + run + 1_000_003, LOUD, coarse) for run in range(LOUD_RUNS)]
+        runs = [self._a.noisy(inputs, noise) for noise in noises]
+        found: dict[str, Output] = {}
+        for name, value in exact.items():
+            leaves, others = flat(value), [flat(run[name]) for run in runs]
+            kept = [other for other in others if alike(leaves, other)]
+            moved = [_farthest(leaf, [run[place] for run in kept]) for place, leaf in enumerate(leaves)]
+            found[name] = Output(leaves, moved, loose=len(kept) < len(others))
+        return found
+
+    def _output(self, name: str, value: Any, runs: list[dict[str, Any]], coarse: bool) -> Output:
+        leaves, others = flat(value), [flat(run[name]) for run in runs]
+        kept = [other for other in others if alike(leaves, other)]
+        unit = unit_of(self._types.get(name), coarse)
+        spreads = [
+            spread(leaf, [run[place] for run in kept], unit) if is_real(leaf) else _turned(leaf, kept, place)
+            for place, leaf in enumerate(leaves)
+        ]
+        return Output(leaves, spreads, loose=len(kept) < len(others))
+
+    def _compare(self, output: Output, value: Any) -> None:
+        others = flat(value)
+        output.same_shape = alike(output.exact, others)
+        output.apart, output.units = [], []
+        if not output.same_shape:
+            return
+        for leaf, other, spreads in zip(output.exact, others, output.spread, strict=True):
+            if is_real(leaf) and is_real(other):
+                with np.errstate(all="ignore"):
+                    output.apart.append(np.abs(other - leaf))
+                output.units.append(distance(leaf, other, spreads))
+            else:
+                wrong = np.asarray(leaf != other, bool)
+                output.apart.append(wrong)
+                output.units.append(np.where(wrong, np.inf, 0.0))
+
+    def _force(
+        self,
+        found: Evidence,
+        inputs: Mapping[str, Any],
+        given: Mapping[str, Any],
+        exact: dict[str, Any],
+        steps: list[Step],
+        seed: int,
+        coarse: bool,
+    ) -> None:
+        other, forced = self._b.forced(given, steps)
+        if not forced.complete:
+            return
+        noises = [Noise(seed * RUNS + run + 2_000_003, coarse=coarse) for run in range(RUNS)]
+        runs = [self._a.forced(inputs, steps, noise) for noise in noises]
+        if not all(run[1].complete for run in runs):
+            return
+        found.forced, found.steps_apart = True, _steps_apart(forced, [run[1] for run in runs])
+        for name, output in found.outputs.items():
+            quiet = self._output(name, exact[name], [run[0] for run in runs], coarse)
+            self._compare(quiet, other.get(self._outputs.get(name, "")))
+            output.apart, output.units, output.same_shape = quiet.apart, quiet.units, quiet.same_shape
+
+
+def _steps_apart(forced: Forced, runs: list[Forced]) -> float:
+    """How many spreads the numbers before each step lie apart, at most."""
+    noisy = [{id(known): step for known, step, _ in run.pairs} for run in runs]
+    worst = 0.0
+    for known, step, zeros in forced.pairs:
+        before = known.coded(zeros)
+        spreads = spread(before, [run[id(known)].coded(zeros) for run in noisy], UNITS[DType.FLOAT32])
+        worst = max(worst, float(distance(before, step.coded(zeros), spreads).max(initial=0.0)))
+    return worst
+
+
+def _turned(leaf: Array, runs: list[list[Array]], place: int) -> Array:
+    turned = np.zeros(leaf.shape, bool)
+    for run in runs:
+        turned |= np.asarray(leaf != run[place], bool)
+    return turned
+
+
+def _farthest(leaf: Array, runs: list[Array]) -> Array:
+    if not is_real(leaf):
+        return _turned(leaf, [[run] for run in runs], 0)
+    with np.errstate(all="ignore"):
+        far = np.max([np.abs(run - leaf) for run in runs], axis=0) if runs else np.zeros(leaf.shape)
+    return np.where(np.isnan(far), np.inf, far)

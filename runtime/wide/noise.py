@@ -1,0 +1,95 @@
+"""Stochastic rounding: results off by a random share of what rounding may do to them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...passes.types import DType
+from ..kernels.base import Array
+
+UNITS: dict[DType, float] = {
+    DType.FLOAT16: 2.0**-11,
+    DType.BFLOAT16: 2.0**-8,
+    DType.FLOAT32: 2.0**-24,
+    DType.FLOAT64: 2.0**-53,
+    DType.COMPLEX64: 2.0**-24,
+    DType.COMPLEX128: 2.0**-53,
+}
+"""Half the distance from 1 to the next number."""
+
+_COARSE = {DType.FLOAT64: DType.FLOAT32, DType.COMPLEX128: DType.COMPLEX64}
+_HALVES = (DType.FLOAT16, DType.BFLOAT16)
+
+
+class Noise:
+    """The rounding errors of one run.
+
+    Args:
+        seed: which ones.
+        scale: so many times as large.
+        coarse: float64 is computed as float32, as OpenVINO does.
+    """
+
+    def __init__(self, seed: int, scale: float = 1.0, coarse: bool = False) -> None:
+        self._random = np.random.default_rng([seed, 11])
+        self._scale = scale
+        self.coarse = coarse
+
+    def held(self, dtype: DType) -> DType:
+        """The type that numbers of a type are rounded to."""
+        return _COARSE.get(dtype, dtype) if self.coarse else dtype
+
+    def result(self, value: Array, dtype: DType, size: float, absolute: bool = False) -> Array:
+        """A result of a declared type, off by up to `size` units of its precision (halves: one) where it is inexact."""
+        held = self.held(dtype)
+        if held not in UNITS:
+            return value
+        inexact = is_inexact(value, held)
+        if not inexact.any():
+            return value
+        far = self._far(value.shape, 1.0 if held in _HALVES else size, held)
+        magnitude = np.abs(value)
+        moved = value + (np.maximum(magnitude, 1) if absolute else magnitude) * self._turned(value, far)
+        return np.where(inexact, moved, value).astype(value.dtype, copy=False)
+
+    def exact(self, value: Array, dtype: DType) -> Array:
+        """Which elements are held as they are."""
+        held = self.held(dtype)
+        return ~is_inexact(value, held) if held in UNITS else np.ones(value.shape, bool)
+
+    def terms(self, value: Array, dtype: DType, count: float) -> Array:
+        """The terms of a sum, each off as the sum of `count` of them is; sums of halves are made in float32."""
+        held = self.held(dtype)
+        held = DType.FLOAT32 if held in _HALVES else held
+        if held not in UNITS:
+            return value
+        far = self._far(value.shape, 2.0 * growth(count), held)
+        return (value + np.abs(value) * self._turned(value, far)).astype(value.dtype, copy=False)
+
+    def rounded(self, value: Array, dtype: DType) -> Array:
+        """A value handed over in float64 to one that takes float32 only."""
+        return self.result(value, dtype, 1.0) if self.coarse and self.held(dtype) is not dtype else value
+
+    def _far(self, shape: Sequence[int], size: float, dtype: DType) -> Array:
+        return self._random.uniform(-1.0, 1.0, shape) * (self._scale * size * UNITS[dtype])
+
+    def _turned(self, value: Array, far: Array) -> Any:
+        """The errors of complex numbers point anywhere."""
+        if value.dtype.kind != "c":
+            return far
+        return far * np.exp(2j * math.pi * self._random.uniform(0.0, 1.0, value.shape))
+
+
+def growth(count: float) -> float:
+    """How much larger the error of a sum of so many terms is than that of one addition."""
+    return max(1.0, math.sqrt(count) / 4)
+
+
+def is_inexact(value: Array, dtype: DType) -> Array:
+    """Which elements a type doesn't hold: what it holds was rounded nowhere, an index or a one among zeros."""
+    with np.errstate(all="ignore"):
+        return value.astype(dtype.numpy).astype(value.dtype) != value

@@ -1,0 +1,63 @@
+"""How far rounding carries each element of a value: the spread of noisy runs around the exact one.
+
+    spread = sqrt((mean of (noisy - exact)^2 + median^2) / 2 + (u exact)^2)
+
+The median is that of the tensor's own spreads that aren't 0: a few runs say little of a single element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...passes.types import DType
+from ..kernels.base import Array
+from .noise import UNITS
+
+
+def flat(value: Any) -> list[Any]:
+    """The tensors of a value, in order: of a sequence's items, of a map's entries by key."""
+    if isinstance(value, list | tuple):
+        return [leaf for item in value for leaf in flat(item)]
+    if isinstance(value, dict):
+        return [leaf for key in sorted(value, key=str) for leaf in flat(value[key])]
+    return [] if value is None else [np.asarray(value)]
+
+
+def is_real(array: Array) -> bool:
+    """Whether rounding has a size in it: floats that are computed in, and complex numbers."""
+    return array.dtype.kind in "fc"
+
+
+def alike(one: Sequence[Array], other: Sequence[Array]) -> bool:
+    """Whether two values consist of tensors of the same shapes."""
+    return len(one) == len(other) and all(a.shape == b.shape for a, b in zip(one, other, strict=True))
+
+
+def spread(exact: Array, runs: Sequence[Array], unit: float) -> Array:
+    """The spread of one tensor's elements over its noisy runs; `unit` is half the precision of its type."""
+    with np.errstate(all="ignore"):
+        squares = np.mean([np.abs(run - exact) ** 2 for run in runs], axis=0) if runs else np.zeros(exact.shape)
+        squares = np.where(np.isfinite(squares), squares, np.inf)
+        moved = squares[(squares > 0) & np.isfinite(squares)]
+        median = np.median(moved) if moved.size else 0.0
+        size = np.where(np.isfinite(exact), np.abs(exact), 0.0)
+        return np.sqrt((squares + median) / 2 + (unit * size) ** 2)
+
+
+def distance(exact: Array, other: Array, spreads: Array) -> Array:
+    """How many spreads each element is away; infinite where one isn't finite and the other isn't the same."""
+    with np.errstate(all="ignore"):
+        apart = np.abs(other - exact)
+        steps = np.where(apart == 0, 0.0, apart / spreads)
+    same = (exact == other) | (np.isnan(exact) & np.isnan(other))
+    return np.where(same, 0.0, np.where(np.isnan(steps), np.inf, steps))
+
+
+def unit_of(dtype: DType | None, coarse: bool) -> float:
+    """Half the precision of a type; `coarse`: of float32 for float64."""
+    if coarse and dtype in (DType.FLOAT64, DType.COMPLEX128):
+        dtype = DType.FLOAT32
+    return UNITS.get(dtype or DType.FLOAT32, UNITS[DType.FLOAT32])

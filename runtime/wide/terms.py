@@ -1,0 +1,129 @@
+"""Which operators round, by how much, and over how many terms.
+
+Errors are in units of the result's own precision (u, half the distance of 1 from the next number): an arithmetic
+operation is off by up to 2 of them here (twice what rounding to nearest allows), a function by 4. A sum of n terms
+has max(1, sqrt(n) / 4) times that, and each of its terms as much again: where the terms cancel, the error is one of
+their sizes, not of the result's. Functions that libraries compute as 0.5 + p/q or 1 + p/q near zero are off by a share
+of 1, not of the result.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..kernels.base import Array, Attributes
+
+ARITHMETIC, FUNCTION = 2.0, 4.0
+
+MOVES = frozenset(
+    """
+    Abs BitCast BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Ceil CenterCropPad Clip Compress Concat ConcatFromSequence
+    Constant ConstantOfShape DepthToSpace Dropout Expand EyeLike Flatten Floor Gather GatherElements GatherND
+    GlobalMaxPool Hardmax Identity Max MaxPool MaxRoiPool MaxUnpool Min Neg NonZero OneHot Optional OptionalGetElement
+    OptionalHasElement Pad Relu Reshape ReverseSequence Round Scatter SequenceAt SequenceConstruct SequenceEmpty
+    SequenceErase SequenceInsert SequenceMap Sign Slice SpaceToDepth Split SplitToSequence Squeeze TensorScatter
+    ThresholdedRelu Tile TopK Transpose Trilu Unique Unsqueeze Where Shape Size ReduceMax ReduceMin ArgMax ArgMin
+    Binarizer ArrayFeatureExtractor DictVectorizer Imputer LabelEncoder OneHotEncoder ZipMap FeatureVectorizer
+    CastMap CategoryMapper Bernoulli Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike
+    """.split()  # noqa: SIM905  a table that reads like one
+)
+"""Operators that hand on what they were given: whatever rounds was rounded before."""
+
+FUNCTIONS = frozenset(
+    """
+    Acos Acosh Asin Asinh Atan Atanh Cos Cosh Exp Log LogSoftmax Pow Sin Sinh Softmax Tan Tanh BlackmanWindow
+    HammingWindow HannWindow MelWeightMatrix Softsign LinearClassifier LinearRegressor SVMClassifier SVMRegressor
+    TreeEnsemble TreeEnsembleClassifier TreeEnsembleRegressor
+    """.split()  # noqa: SIM905
+)
+
+ABSOLUTE = frozenset(
+    """
+    Sigmoid Erf Softplus LSTM GRU RNN HardSigmoid HardSwish Elu Selu Celu Gelu Mish Swish SwiGLU LogSoftmax Sin Cos
+    """.split()  # noqa: SIM905
+)
+
+Count = Callable[[Attributes, Sequence[Any], Array], float]
+
+
+def _size(value: Any) -> int:
+    return value.size if isinstance(value, np.ndarray) else 1
+
+
+def _ratio(_: Attributes, inputs: Sequence[Any], result: Array) -> float:
+    return _size(inputs[0]) / max(result.size, 1)
+
+
+def _last(_: Attributes, inputs: Sequence[Any], result: Array) -> float:
+    return inputs[0].shape[-1] if inputs[0].ndim else 1
+
+
+def _spatial(_: Attributes, inputs: Sequence[Any], result: Array) -> float:
+    return math.prod(inputs[0].shape[2:])
+
+
+def _kernel(attrs: Attributes, inputs: Sequence[Any], result: Array) -> float:
+    return math.prod(attrs.ints("kernel_shape", ()))
+
+
+def _along(attrs: Attributes, inputs: Sequence[Any], result: Array) -> float:
+    return inputs[0].shape[attrs.int("axis", -1)] if inputs[0].ndim else 1
+
+
+def _longest(_: Attributes, inputs: Sequence[Any], result: Array) -> float:
+    return max(inputs[0].shape, default=1)
+
+
+def _places(_: Attributes, inputs: Sequence[Any], result: Array) -> float:
+    """Positions in an image are computed, too: their error grows with its side."""
+    return max([*inputs[0].shape[2:], *result.shape[2:]], default=1) ** 2
+
+
+def _einsum(_: Attributes, inputs: Sequence[Any], result: Array) -> float:
+    over = math.prod(_size(value) for value in inputs) / max(result.size, 1)
+    return max(over, 1.0) ** (1 / len(inputs))
+
+
+TERMS: dict[str, Count] = {
+    "MatMul": _last,
+    "Gemm": lambda attrs, inputs, result: inputs[0].shape[0 if attrs.flag("transA") else 1],
+    "Einsum": _einsum,
+    "Conv": lambda attrs, inputs, result: math.prod(inputs[1].shape[1:]),
+    "CausalConvWithState": lambda attrs, inputs, result: math.prod(inputs[1].shape[1:]),
+    "ConvTranspose": lambda attrs, inputs, result: inputs[1].size / max(inputs[1].shape[1], 1),
+    "DeformConv": lambda attrs, inputs, result: 16 * math.prod(inputs[1].shape[1:]),
+    **dict.fromkeys(
+        ("ReduceSum", "ReduceMean", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp"),
+        _ratio,
+    ),
+    **dict.fromkeys(("ReduceProd", "GlobalAveragePool", "GlobalLpPool"), _ratio),
+    **dict.fromkeys(("AveragePool", "LpPool"), _kernel),
+    **dict.fromkeys(("CumSum", "CumProd", "Col2Im", "DFT", "STFT", "Det"), _longest),
+    **dict.fromkeys(("Softmax", "LogSoftmax", "LpNormalization", "Normalizer"), _last),
+    **dict.fromkeys(("LayerNormalization", "RMSNormalization"), _last),
+    **dict.fromkeys(("InstanceNormalization", "GroupNormalization", "MeanVarianceNormalization"), _spatial),
+    "BatchNormalization": lambda attrs, inputs, result: 1,
+    "LRN": lambda attrs, inputs, result: attrs.int("size"),
+    **dict.fromkeys(("Attention", "FlexAttention", "LinearAttention"), _longest),
+    **dict.fromkeys(("RNN", "GRU", "LSTM"), lambda attrs, inputs, result: inputs[1].shape[2] + inputs[2].shape[2]),
+    **dict.fromkeys(("LinearClassifier", "LinearRegressor", "SVMClassifier", "SVMRegressor"), _last),
+    **dict.fromkeys(
+        ("TreeEnsemble", "TreeEnsembleClassifier", "TreeEnsembleRegressor"), lambda attrs, inputs, result: 1024
+    ),
+    **dict.fromkeys(("Sum", "Mean"), lambda attrs, inputs, result: len(inputs)),
+    **dict.fromkeys(("Resize", "Upsample", "GridSample", "RoiAlign", "AffineGrid"), _places),
+    **dict.fromkeys(("SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"), _longest),
+}
+"""How many terms one element of the result is a sum of."""
+
+SHAKEN: dict[str, tuple[int, ...]] = {
+    **dict.fromkeys(("RNN", "GRU", "LSTM"), (0, 2)),  # every pass rounds what the hidden state brings
+    **dict.fromkeys(("TreeEnsemble", "TreeEnsembleClassifier", "TreeEnsembleRegressor"), ()),  # they compare first
+    **dict.fromkeys(("Resize", "Upsample", "GridSample", "RoiAlign"), (0,)),
+    **dict.fromkeys(("Sum", "Mean"), ()),
+}
+"""Which inputs of a sum are its terms; where nothing else is said, the first."""
