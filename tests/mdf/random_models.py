@@ -34,7 +34,7 @@ class _Maker:
 
     def constant(self) -> Any:
         if self.shape and self.often(0.4):
-            return [self.number() for _ in range(*self.shape)]
+            return [self.number() for _ in range(self.shape[0])]
         return self.number()
 
     def expression(self, names: list[str], depth: int = 2) -> str:
@@ -249,7 +249,7 @@ class _Maker:
 
 def model(seed: int) -> tuple[Tree, dict[str, Any]]:
     """A model and what it is fed with, by the seed alone."""
-    maker = _Maker(random.Random(seed), random.Random(f"shape {seed}").choice([[], [], [], [], [], [2], [2], [1]]))
+    maker = _Maker(random.Random(seed), [2] if random.Random(-seed).random() < 0.3 else [])
     dice = maker.dice
     for name in "ABCD"[: dice.choice([1, 2, 2, 3, 3, 4])]:
         maker.nodes[name] = maker.node()
