@@ -15,7 +15,11 @@ from pathlib import Path
 import numpy as np
 import onnx
 import onnxruntime
-from backedge.runtime.compare.sensitivity import MARGIN, NUDGES, nudged
+from backedge.convert import load, to_hub
+from backedge.passes.types import DType
+from backedge.runtime.compare.rounding import ALLOWED
+from backedge.runtime.wide import WideModel, flat, spread
+from backedge.runtime.wide.noise import UNITS, Noise
 from openvino_lowering.worker import Worker
 
 from .models import MODELS, Feeds, Real
@@ -59,19 +63,29 @@ class Step:
 Runs = list[list[np.ndarray]]
 
 
-def movement(runs: list[Runs], wanted: Runs) -> Runs:
-    """How far each output of the original moves, over runs on inputs that are changed in their last place."""
-    return [
-        [np.max([np.abs(run[place][index] - b).max(initial=0) for run in runs]) for index, b in enumerate(given)]
-        for place, given in enumerate(wanted)
-    ]
+RUNS = 4
+"""Noisy runs for each set of inputs."""
+
+
+def _movement(path: Path, feeds: list[Feeds]) -> Runs:
+    """How far rounding carries each element of the original's outputs."""
+    model = WideModel(to_hub(load(path)))
+    found: Runs = []
+    for feed in feeds:
+        exact = [leaf for value in model.exact(feed)[0].values() for leaf in flat(value)]
+        noisy = [model.noisy(feed, Noise(seed)) for seed in range(RUNS)]
+        runs = [[leaf for value in run.values() for leaf in flat(value)] for run in noisy]
+        unit = UNITS[DType.FLOAT32]
+        spreads = [spread(leaf, [run[place] for run in runs], unit) for place, leaf in enumerate(exact)]
+        found.append([ALLOWED * one for one in spreads])
+    return found
 
 
 def difference(found: Runs, wanted: Runs, moves: Runs) -> float | None:
     """The largest difference in units of what is allowed; None where types or shapes differ.
 
-    Allowed is a share of each number, or as much as the original itself moves: nets that quantize what they compute
-    go from one step to the next by the last place of a sum.
+    Allowed is a share of each number, and as far as rounding carries the original itself: nets that quantize what they
+    compute go from one step to the next by the last place of a sum.
     """
     worst = 0.0
     for one, other, moved in zip(found, wanted, moves, strict=True):
@@ -79,7 +93,7 @@ def difference(found: Runs, wanted: Runs, moves: Runs) -> float | None:
             if a.shape != b.shape or a.dtype != b.dtype:
                 return None
             if b.size:
-                allowed = RTOL * np.abs(b) + ATOL * np.abs(b).max() + MARGIN * far
+                allowed = RTOL * np.abs(b) + ATOL * np.abs(b).max() + far
                 worst = max(worst, float((np.abs(a - b) / np.maximum(allowed, 1e-30)).max()))
     return worst
 
@@ -118,11 +132,10 @@ def travel(model: Real, folder: Path) -> Journey:
     opset = next(
         entry.version for entry in onnx.load(source, load_external_data=False).opset_import if not entry.domain
     )
-    onnx_runs, ir_runs = Worker(_onnxruntime), Worker(_openvino)
+    onnx_runs, ir_runs, wide_runs = Worker(_onnxruntime), Worker(_openvino), Worker(_movement)
     try:
         wanted = onnx_runs.ask(source, feeds, timeout=300)
-        changed = [[nudged(feed, seed) for feed in feeds] for seed in range(NUDGES)]
-        moves = movement([onnx_runs.ask(source, others, timeout=300) for others in changed], wanted)
+        moves = wide_runs.ask(source, feeds, timeout=900)
         journey = Journey(
             model,
             _step("ours", source, folder / "ours.xml"),
@@ -138,6 +151,7 @@ def travel(model: Real, folder: Path) -> Journey:
     finally:
         onnx_runs.stop()
         ir_runs.stop()
+        wide_runs.stop()
 
 
 def _line(step: Step) -> str:
