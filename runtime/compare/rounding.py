@@ -8,7 +8,8 @@ each element of its outputs a spread, see `runtime.wide`. A distance is rounding
 
 where `own` is the largest distance of A's own answers from what A means. Where loud noise (6 times as large) moves an
 element by leaps, a comparison or a quantizer turns there: nothing follows from it. Nor does anything where the spread
-is as large as the output. Both are "inconclusive", and so is a trial for which no time is left: not compared.
+is as large as the output. Both are "inconclusive", and so is a trial for which no time is left: not compared. But
+where B forced to A's steps (of quantizers) is the same, a step that turned is rounding like any other.
 """
 
 from __future__ import annotations
@@ -35,6 +36,9 @@ STEPS_ALLOWED = 8.0
 
 LEAP = 20.0
 """Loud noise is 6 times as large as noise; what it moves by more than so many times the spread is no rounding."""
+
+MARGIN = 2.0
+"""What turns in an answer and in a noisy run moves an element by about as much."""
 
 CHAOTIC = 0.5
 """A spread that is this share of an element says that the element is noise."""
@@ -311,7 +315,7 @@ class _Tensors:
                 other.runnable.name, z, self._worst(self._other), allowed, table.units, self._evidence.is_wider
             )
             return Judgement(Measure(None, _largest(shares), table.max_abs))
-        return self._difference(one, other, meaning, away, first, values, found, table, stacking)
+        return self._difference(one, other, meaning, away, first, allowed, values, found, table, stacking)
 
     def _difference(
         self,
@@ -320,6 +324,7 @@ class _Tensors:
         meaning: list[Array],
         away: list[Array],
         first: list[Array],
+        allowed: float,
         values: tuple[Values, Values],
         found: Difference,
         table: Measure,
@@ -349,6 +354,11 @@ class _Tensors:
                 return self._trial.inconclusive(f"{one.runnable.name} computes {self._name} of A inexactly", table)
             text = f"{one.runnable.name}'s result of A is {worst[2]:.3g} times what rounding explains from what A says"
             return self._found(real_first, values, found, text, stacking)
+        if self._evidence.forced and not self._unknown:  # forced to A's steps B is the same, and only steps turned
+            self._trial.note(
+                other.runnable.name, worst[0], worst[1] * allowed, allowed, table.units, self._evidence.is_wider
+            )
+            return Judgement(Measure(None, max(worst), table.max_abs))
         return self._trial.inconclusive("rounding decides on which side of a comparison or a step they fall", table)
 
     def _found(
@@ -394,7 +404,7 @@ class _Tensors:
             differs = _unlike(one, other) if is_real(exact) else np.zeros(exact.shape, bool)
             if differs.any():
                 size = np.abs(exact)
-                usual = np.median(size[size > 0]) if (size > 0).any() else 0.0
+                usual = np.sqrt(np.mean(np.where(np.isfinite(size), size, 0.0) ** 2))
                 noise = spreads[differs] >= CHAOTIC * np.maximum(size, usual)[differs]
                 if noise.mean() > 0.5:
                     return True
@@ -440,7 +450,7 @@ class _Tensors:
             apart = np.fmax(apart, self._output.apart[place])
             leaps = moved > LEAP * self._output.spread[place]
             chaotic = self._output.spread[place] >= CHAOTIC * np.abs(exact)
-            found.append((moved >= apart) & (leaps | chaotic))
+            found.append((MARGIN * moved >= apart) & (leaps | chaotic))
         return found
 
 

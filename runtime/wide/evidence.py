@@ -178,12 +178,12 @@ class Pair:
 
 def _steps_apart(forced: Forced, runs: list[Forced]) -> float:
     """How many spreads the numbers before each step lie apart, at most."""
-    noisy = [{id(known): step for known, step, _ in run.pairs} for run in runs]
+    noisy = [{id(match.known): match.other for match in run.pairs} for run in runs]
     worst = 0.0
-    for known, step, zeros in forced.pairs:
-        before = known.coded(zeros)
-        spreads = spread(before, [run[id(known)].coded(zeros) for run in noisy], UNITS[DType.FLOAT32])
-        worst = max(worst, float(distance(before, step.coded(zeros), spreads).max(initial=0.0)))
+    for match in forced.pairs:
+        before = match.before(match.known)
+        spreads = spread(before, [match.before(run[id(match.known)]) for run in noisy], UNITS[DType.FLOAT32])
+        worst = max(worst, float(distance(before, match.before_other, spreads).max(initial=0.0)))
     return worst
 
 

@@ -7,8 +7,8 @@ Forced to the other one's whole numbers, a computation shows by what it has befo
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -42,11 +42,6 @@ class Step:
         """Something was rounded."""
         return bool((self.before != self.whole).any())
 
-    def coded(self, with_zero: bool) -> Array:
-        """The unrounded numbers, as far as rounding sees a difference; with the zero point on top of them."""
-        seen = np.clip(self.before, self.low - 0.5, self.high + 0.5)
-        return seen + self.zero if with_zero and self.zero is not None else seen
-
 
 @dataclass(slots=True)
 class Recorder:
@@ -59,6 +54,59 @@ class Recorder:
         return step.whole
 
 
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A step of one run and the step of another one that it is.
+
+    Attributes:
+        known, other: the two.
+        shift: what the other one's whole numbers are more by: a zero point that stands before rounding there, or the
+            lowest number of the integer type.
+        low, high: where the known one's numbers are cut off, in either run.
+    """
+
+    known: Step
+    other: Step
+    shift: Array | float
+    low: Array | float
+    high: Array | float
+
+    @property
+    def whole(self) -> Array:
+        """What the known step makes of its numbers, as the other run has it."""
+        return np.clip(self.known.whole, self.low, self.high) + self.shift
+
+    def before(self, step: Step) -> Array:
+        """The unrounded numbers of the known step, or of one like it, as far as rounding sees a difference."""
+        return np.clip(step.before, self.low, self.high)
+
+    @property
+    def before_other(self) -> Array:
+        """The same of the other step."""
+        return np.clip(self.other.before - self.shift, self.low, self.high)
+
+    @property
+    def apart(self) -> float:
+        """Half of the numbers lie no further apart."""
+        if not self.known.before.size:
+            return 0.0
+        return float(np.median(np.abs(self.before(self.known) - self.before_other)))
+
+
+def matches(known: Step, other: Step) -> list[Match]:
+    """All ways in which two steps of one shape may be the same."""
+    shifts: list[Array | float] = [0.0]
+    if known.zero is not None:
+        shifts += [known.zero, -np.asarray(known.low)]
+    if other.zero is not None:
+        shifts += [-other.zero, np.asarray(other.low)]
+    found = []
+    for shift in shifts:
+        low, high = np.maximum(known.low, other.low - shift), np.minimum(known.high, other.high - shift)
+        found.append(Match(known, other, shift, low, high))
+    return found
+
+
 class Forced:
     """Gives a run the whole numbers of another one, and keeps what the two had before.
 
@@ -66,7 +114,7 @@ class Forced:
         recorded: the other run's steps.
 
     Attributes:
-        pairs: (the other one's step, this one's, whether zero points count).
+        pairs: the steps of the other run and this one's.
         strange: steps that the other run doesn't have.
     """
 
@@ -75,39 +123,30 @@ class Forced:
         for step in recorded:
             if step.between:
                 self._left.setdefault(step.before.shape, []).append(step)
-        self.pairs: list[tuple[Step, Step, bool]] = []
+        self.pairs: list[Match] = []
         self.strange = 0
 
     def __call__(self, step: Step) -> Array:
-        known = self._find(step)
-        if known is None:
+        found = self._find(step)
+        if found is None:
             self.strange += step.between
             return step.whole
-        self._left[step.before.shape].remove(known)
-        zeros = known.zero is not None and step.zero is not None
-        self.pairs.append((known, step, zeros))
-        if not zeros or known.zero is None or step.zero is None:
-            return known.whole
-        return known.whole + known.zero - step.zero
+        self._left[step.before.shape].remove(found.known)
+        self.pairs.append(found)
+        return found.whole
 
     @property
     def complete(self) -> bool:
         """Every step of one run was found in the other."""
         return not self.strange and not any(self._left.values())
 
-    def _find(self, step: Step) -> Step | None:
-        candidates = self._left.get(step.before.shape, [])
-        for known in candidates:
-            if known.name == step.name and (known.zero is None) == (step.zero is None):
-                return known
-        best, least = None, NEAR
-        for known in candidates:
-            zeros = known.zero is not None and step.zero is not None
-            apart = float(np.median(np.abs(known.coded(zeros) - step.coded(zeros)))) if step.before.size else 0.0
-            if apart < least:
-                best, least = known, apart
-        return best
+    def _find(self, step: Step) -> Match | None:
+        left = self._left.get(step.before.shape, [])
+        named = [known for known in left if known.name == step.name]
+        found = [match for known in named[:1] or left for match in matches(known, step)]
+        best = min(found, key=lambda match: match.apart, default=None)
+        return best if best is not None and (named or best.apart < NEAR) else None
 
 
-Watch = Any
+Watch = Callable[[Step], Array]
 """Called with each step, gives the whole numbers to go on with: a `Recorder`, or `Forced`."""

@@ -1,4 +1,4 @@
-"""Small faults of a converter, put into an ONNX file: each changes one thing, or gives None where there is none to change."""
+"""Small faults of a converter, put into an ONNX file: each changes one thing, or gives None where there is none."""
 
 from __future__ import annotations
 

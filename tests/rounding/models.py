@@ -137,6 +137,33 @@ def quantized(seed: int = 0) -> onnx.ModelProto:
     )
 
 
+def quantized_late(seed: int = 0) -> onnx.ModelProto:
+    """Thousands of numbers quantized behind a normalization, that some opsets and IR compute in other steps."""
+    random = np.random.default_rng(seed)
+    f = lambda *shape: random.standard_normal(shape).astype("f")  # noqa: E731
+    return _model(
+        [
+            ("LayerNormalization", "x s b", "a", {"epsilon": 1e-5}),
+            ("QuantizeLinear", "a sa za", "aq", {}),
+            ("DequantizeLinear", "aq sa za", "ad", {}),
+            ("MatMul", "ad w", "c", {}),
+            ("QuantizeLinear", "c sc zc", "cq", {}),
+            ("DequantizeLinear", "cq sc zc", "y", {}),
+        ],
+        {"x": ("f", "N", 512)},
+        {"y": ("f", "N", 16)},
+        {
+            "s": f(512) / 4 + 1,
+            "b": f(512) / 4,
+            "sa": np.float32(0.0187),
+            "za": np.uint8(121),
+            "w": f(512, 16) / 22,
+            "sc": np.float32(0.013),
+            "zc": np.uint8(128),
+        },
+    )
+
+
 def recurrent(seed: int = 0) -> onnx.ModelProto:
     random = np.random.default_rng(seed)
     f = lambda *shape: (random.standard_normal(shape) / 3).astype("f")  # noqa: E731
@@ -174,6 +201,7 @@ BUILT: dict[str, Callable[[], onnx.ModelProto]] = {
     "convolution": convolution,
     "gaussian process": gaussian_process,
     "quantized": quantized,
+    "quantized late": quantized_late,
     "recurrent": recurrent,
     "normalized": normalized,
 }
