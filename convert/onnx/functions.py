@@ -6,7 +6,7 @@ done where it is called: such a function is put in the place of its calls.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import onnx
@@ -30,10 +30,14 @@ from .write import IR_OF_OPSET, IR_WITH_FUNCTION_DEFAULTS, IR_WITH_OVERLOADS, to
 
 @dataclass
 class Converted:
-    """The functions of a model at another opset, and those that have to be inlined instead (with the reason)."""
+    """The functions of a model at another opset, and those that have to be inlined instead (with the reason).
+
+    `notes` is for the report.
+    """
 
     kept: dict[FunctionKey, Function] = field(default_factory=dict)
     inlined: dict[FunctionKey, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
 
 def convert_functions(graph: Graph, opset: int, log: Log) -> Converted:
@@ -54,7 +58,7 @@ def convert_functions(graph: Graph, opset: int, log: Log) -> Converted:
             done.inlined[key] = reason
             continue
         try:
-            done.kept[key] = _converted(function, bodies[key], graph, opset, done.inlined, log)
+            done.kept[key] = _converted(function, bodies[key], graph, opset, done, log)
         except Unsupported as refusal:
             done.inlined[key] = str(refusal)
     done.kept = {key: done.kept[key] for key in graph.functions if key in done.kept}
@@ -147,14 +151,16 @@ def _typed_bodies(graph: Graph, order: list[FunctionKey]) -> dict[FunctionKey, G
 
 
 def _converted(
-    function: Function, body: Graph, graph: Graph, opset: int, inlined: Mapping[FunctionKey, str], log: Log
+    function: Function, body: Graph, graph: Graph, opset: int, done: Converted, log: Log
 ) -> Function:
     """One function at another opset. It has no initializers: constants stand in nodes."""
-    rules = combine(function_rules(graph, inlined), raising_loops.RULES)
-    looped = Rewriter(HUB, rules, fallback=Builder.copy).run(body)
+    rules = combine(function_rules(graph, done.inlined), raising_loops.RULES)
+    rewriter = Rewriter(HUB, rules, fallback=Builder.copy)
+    looped = rewriter.run(body)
     looped.opsets = dict(body.opsets)
     infer(looped)
     new = lower_operators(looped, opset, log)
+    done.notes += rewriter.notes
     for domain, version in body.opsets.items():
         new.opsets.setdefault(domain, version)
     for inner in new.graphs():

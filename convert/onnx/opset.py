@@ -30,8 +30,9 @@ def change_opset(graph: Graph, opset: int) -> Graph:
     """The graph at `opset`.
 
     Model-local functions are converted and kept; they are inlined where the file format has none yet (opsets
-    below 15), and where something in them depends on what only a call knows. `meta["notes"]` says which;
-    `meta["changes"]` lists what became of operators that didn't stay as they were (`passes.opset.Change`).
+    below 15), and where something in them depends on what only a call knows. `meta["notes"]` says which,
+    and what else the report should say; `meta["changes"]` lists what became of operators that didn't stay as they were
+    (`passes.opset.Change`).
 
     Raises:
         Unsupported: an operator, type or attribute has no form there.
@@ -46,7 +47,7 @@ def change_opset(graph: Graph, opset: int) -> Graph:
             made = restamped(graph, targets_of(graph, opset))
             if made is not None:
                 return finished(_own_constants(made, graph, opset), opset)
-        functions = Converted(inlined=dict.fromkeys(graph.functions, ""))
+        functions, told = Converted(inlined=dict.fromkeys(graph.functions, "")), list[str]()
         if graph.functions and IR_OF_OPSET.get(opset, 0) >= IR_WITH_FUNCTIONS:
             graph = graph.copy()
             functions = convert_functions(graph, opset, log)
@@ -56,7 +57,9 @@ def change_opset(graph: Graph, opset: int) -> Graph:
             with _inferred(graph):
                 made = lower_operators(graph, opset, log)
         else:
-            looped = Rewriter(HUB, rules, fallback=Builder.copy).run(graph)
+            rewriter = Rewriter(HUB, rules, fallback=Builder.copy)
+            looped = rewriter.run(graph)
+            told += rewriter.notes
             defaults = _without_defaults(looped)
             infer(looped)
             made = lower_operators(looped, opset, log)
@@ -76,6 +79,7 @@ def change_opset(graph: Graph, opset: int) -> Graph:
             f"function {domain}.{name} is inlined: {reason or f'opset {opset} came with an IR without functions'}"
             for (domain, name, _), reason in functions.inlined.items()
         ]
+        notes += dict.fromkeys((*functions.notes, *told))
         if notes:
             made.meta[NOTES] = [*made.meta.get(NOTES, ()), *notes]
         _log_calls(graph, functions.inlined, opset, log)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from onnx import NodeProto
 
 from ...passes.errors import InvalidModel, Unsupported
-from ...passes.graph import Graph, Node, Value, bulk
+from ...passes.graph import NOTES, Graph, Node, Value, bulk
 from ...passes.hub import HUB
 from ...passes.infer import constant_node_data
 from ...passes.opset import adapt_node
@@ -112,7 +112,7 @@ def _caller(graph: Graph, only: Collection[FunctionKey] | None) -> Rule:
 
 
 def raise_graph(graph: Graph) -> Graph:
-    """A hub graph of an ONNX graph; the old one stays as it was.
+    """A hub graph of an ONNX graph; the old one stays as it was. `meta["notes"]` has what the report should say.
 
     Raises:
         InvalidModel: control flow whose arity doesn't fit.
@@ -120,7 +120,10 @@ def raise_graph(graph: Graph) -> Graph:
     """
     rules = combine(function_rules(graph), collect(globals()), raising_loops.RULES, microsoft.RULES)
     with bulk():
-        new = Rewriter(HUB, rules, fallback=adapt_node).run(graph)
+        rewriter = Rewriter(HUB, rules, fallback=adapt_node)
+        new = rewriter.run(graph)
+    if rewriter.notes:
+        new.meta[NOTES] = [*graph.meta.get(NOTES, ()), *dict.fromkeys(rewriter.notes)]
     take_notes(graph, new)
     skeleton = graph.meta.get("onnx.model")
     if skeleton is not None and skeleton.ir_version < IR_WITH_DEFAULTS:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from ...passes.conform import conform
 from ...passes.errors import InvalidModel
 from ...passes.graph import Graph, Node, Value
-from ...passes.infer import FORMAL
+from ...passes.infer import FORMAL, constant_node_data
 from ...passes.loop import Captured, Carried, Condition, Iteration, Sliced, Slot, Stacked
 from ...passes.protos import ENUMS
 from ...passes.rewrite import Builder, collect, rule
@@ -73,12 +73,29 @@ def _is_used(region: Graph, value: Value) -> bool:
     return bool(region.uses(value)) or value in region.outputs
 
 
-def _hands_on(body: Graph, value: Value) -> bool:
-    """Whether the body's condition is the one it was entered with: true for ever where no other is given."""
-    end: Value | None = body.outputs[0]
-    while end is not None and end.producer is not None and end.producer.op == ("", "Identity"):
-        end = end.producer.inputs[0]
-    return end is value
+def _goes_on(op: Builder, node: Node, body: Graph) -> bool:
+    """Whether the condition that a Loop's body gives is certainly true: a constant, or the one it was entered with."""
+    root = op.rewriter.root
+    overridable = root.inputs if root is not None else []
+    seen = dict(zip(body.inputs[len(body.inputs) - node.captured :], node.captures, strict=True))
+    value: Value | None = body.outputs[0]
+    while value is not None:
+        if value is body.inputs[1]:
+            return True
+        data = None if value in overridable else value.data
+        if data is None and value.producer is not None and value.producer.op == ("", "Constant"):
+            data = constant_node_data(value.producer)
+        if data is not None:
+            return bool(data.numpy().all())
+        if value.producer is not None and value.producer.op in _SAME_TRUTH:
+            value = value.producer.input(0)
+        else:
+            value = seen.get(value)
+    return False
+
+
+_SAME_TRUTH = frozenset(("", name) for name in ("Identity", "Cast", "Reshape", "Squeeze", "Unsqueeze"))
+"""What hands a condition on; below opset 7 or so a constant one needs a Cast: Constant-1 holds floats only."""
 
 
 def _enter(body: Builder, value: Value, type: Type | None = None) -> Value:
@@ -99,7 +116,11 @@ def _spread(node: Node, slots: Sequence[Slot], results: Sequence[Value]) -> list
 
 @rule("", "Loop")
 def loop(op: Builder, node: Node) -> Results:
-    """Loop-1 ... Loop-25. A condition left out means that the body's condition is ignored."""
+    """Loop-1 ... Loop-25.
+
+    Where the condition is left out, the first pass needs none, and the body's decides about the others. The specification
+    calls it ignored, but ONNX Runtime and OpenVINO obey it, and ONNX Script writes a `break` that way.
+    """
     conform(node)
     body = _region(node, "body")
     states = _given(node, node.formal_inputs[2:])
@@ -113,39 +134,36 @@ def loop(op: Builder, node: Node) -> Results:
     old_captures = body.inputs[2 + len(states) :]
 
     slots: list[Slot] = [Iteration()]
-    outside: list[Value] = []
     inner = op.region(body.name)
     iteration = _enter(inner, old_i, tensor(DType.INT64))
-    sees_condition = _is_used(body, old_c)
-    seen: Value | None = None
-    if condition is not None:
+    sees_condition, seen = _is_used(body, old_c), inner.const(True, DType.BOOL)
+    obeyed = condition is not None or not _goes_on(op, node, body)
+    if obeyed:
         slots.append(Condition(body_input=sees_condition))
-    elif sees_condition and _hands_on(body, old_c):
-        sees_condition = False
-        seen = inner.const(True, DType.BOOL)
-    elif sees_condition:  # it sees what it said last, though nobody obeys
-        slots.append(Carried())
-        outside.append(op.const(True, DType.BOOL))
-    if sees_condition:
-        seen = _enter(inner, old_c, tensor(DType.BOOL))
+        if sees_condition:
+            seen = _enter(inner, old_c, tensor(DType.BOOL))
+        if condition is None:
+            op.rewriter.notes.append(
+                f"{node!r}: without a condition, the one that its body gives is obeyed, as runtimes do; ONNX's text"
+                " calls it ignored"
+            )
     slots += [Carried()] * len(states) + [Stacked(0)] * stacked + [Captured()] * len(captures)
     arguments = [
         _as_declared(inner, iteration, old_i),
-        _as_declared(inner, seen, old_c) if seen is not None else iteration,
+        _as_declared(inner, seen, old_c) if sees_condition else seen,
         *(_enter(inner, value) for value in old_states),
         *(_enter(inner, value) for value in old_captures),
     ]
     outputs = inner.inline(body, arguments)
-    keep = condition is not None or sees_condition
-    inner.graph.outputs = ([_to_scalar(inner, outputs[0], DType.BOOL)] if keep else []) + outputs[1:]
+    inner.graph.outputs = ([_to_scalar(inner, outputs[0], DType.BOOL)] if obeyed else []) + outputs[1:]
     results = op.loop(
         None if trip is None else _to_scalar(op, trip, DType.INT64),
         None if condition is None else _to_scalar(op, condition, DType.BOOL),
         slots,
-        [*outside, *states, *captures],
+        [*states, *captures],
         inner.graph,
     )
-    return results[len(outside) :][: len(node.outputs)]
+    return results[: len(node.outputs)]
 
 
 @rule("", "Scan")

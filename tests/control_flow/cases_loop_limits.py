@@ -75,13 +75,34 @@ g (bool p, float x) => (float y) {
   }>
 }"""
 
-COND_IGNORED = """
+BODY_COND = """
 g (int64 m, int64 x) => (int64 y, int64[K] all) {
   y, all = Loop (m, "", x) <body = b (int64 i, bool k, int64 a) => (bool k2, int64 a2, int64 s) {
     top = Constant <value = int64 {2}> ()
     a2 = Add (a, i)
     k2 = Less (a2, top)
     s = Identity (a2)
+  }>
+}"""
+
+BODY_COND_SEEN = """
+g (float x) => (float y, float[K] all, bool[K] seen) {
+  y, all, seen = Loop ("", "", x) <body = b (int64 i, bool k, float a) => (bool k2, float a2, float s, bool t) {
+    three = Constant <value = int64 {3}> ()
+    a2 = Add (a, a)
+    early = Less (i, three)
+    k2 = And (k, early)
+    s = Neg (a)
+    t = Identity (k)
+  }>
+}"""
+
+BODY_COND_CONSTANT = """
+g (int64 m, int64 x) => (int64 y, int64[K] all) <bool no = {0}> {
+  y, all = Loop (m, "", x) <body = b (int64 i, bool k, int64 a) => (bool k2, int64 a2, int64 s) {
+    k2 = Identity (no)
+    a2 = Add (a, a)
+    s = Identity (i)
   }>
 }"""
 
@@ -158,9 +179,22 @@ def cond_fixed(flag: bool):
     return formula
 
 
-def cond_ignored(m: np.ndarray, x: np.ndarray) -> list[np.ndarray]:
-    sums = [x + sum(range(k + 1)) for k in count(m)]
-    return [i64(sums[-1] if sums else x), i64(sums)]
+def body_cond(m: np.ndarray, x: np.ndarray) -> list[np.ndarray]:
+    seen = []
+    for k in count(m):
+        x = x + k
+        seen.append(x)
+        if x >= 2:
+            break
+    return [i64(x), i64(seen)]
+
+
+def body_cond_seen(x: np.ndarray) -> list[np.ndarray]:
+    return [x * f32(16), f32([-x, -2 * x, -4 * x, -8 * x]), boolean([True] * 4)]
+
+
+def body_cond_constant(m: np.ndarray, x: np.ndarray) -> list[np.ndarray]:
+    return [2 * x, i64([0])] if m > 0 else [x, i64([])]
 
 
 def cond_captured(m: np.ndarray, c: np.ndarray, again: np.ndarray, x: np.ndarray) -> list[np.ndarray]:
@@ -210,16 +244,31 @@ CASES: list[Case] = [
         NEITHER_UNTAKEN,
         lambda p, x: [-x],
         {"p": boolean(False), "x": f32(2)},
-        why="without M and condition a loop never ends: legal in a branch that isn't taken",
+        why="without M and with a condition that stays true a loop never ends: legal in a branch that isn't taken",
     ),
     case(
-        "loop_body_condition_ignored",
-        COND_IGNORED,
-        cond_ignored,
-        *({"m": i64(m), "x": i64(x)} for m, x in ((0, 0), (1, 5), (4, 0), (4, 5))),
-        why="an omitted condition means that the body's is ignored",
-        ort_fault="ONNX Runtime obeys the body's condition when cond is omitted",
-        tags="zero_trip",
+        "loop_body_condition",
+        BODY_COND,
+        body_cond,
+        *({"m": i64(m), "x": i64(x)} for m, x in ((0, 0), (1, 5), (4, 0), (4, 5), (4, -9))),
+        why="where the condition is left out runtimes obey the body's; the text calls it ignored",
+        tags=STOPS,
+    ),
+    case(
+        "loop_body_condition_alone",
+        BODY_COND_SEEN,
+        body_cond_seen,
+        {"x": f32(1.5)},
+        why="neither M nor a condition: the body's condition ends it",
+        tags="early_stop",
+    ),
+    case(
+        "loop_body_condition_constant",
+        BODY_COND_CONSTANT,
+        body_cond_constant,
+        *({"m": i64(m), "x": i64(3)} for m in (0, 1, 5, 2**63 - 1)),
+        why="a constant of the outer graph ends it after one pass, whatever M is",
+        tags=STOPS,
     ),
     case(
         "loop_trip_shape_1",

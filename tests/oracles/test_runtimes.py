@@ -202,23 +202,36 @@ LOOP = """g (int64 M, float[1] x) => (float[1] y) {{
 STOP = "lim = Constant<value=int64 {1}>() d = Less(i, lim)"
 
 
+def test_onnxruntime_obeys_the_condition_of_the_body_alone(tmp_path):
+    path = model(tmp_path, LOOP.format(cond="", d=STOP))
+    [found] = run_file("onnxruntime", path, [{"M": np.array(5), "x": np.ones(1, np.float32)}])
+    assert found.usable and found.outputs["y"].tolist() == [4.0]
+
+
+RECURRENT = """g (float[2,1,1] x, float[1,{rows},1] w, int32[1] n) => (float[2,1,1,1] y) {{
+  y = {op}<hidden_size=1{attributes}>(x, w, w{lengths})
+}}"""
+
+
 @pytest.mark.parametrize(
-    ("cond", "d", "spoilt"),
+    ("op", "rows", "attributes", "lengths", "spoilt"),
     [
-        ("", "d = Identity(c)", False),
-        ("t", STOP, False),
-        ("", STOP, True),
-        ("", "d = Constant<value=bool {1}>()", False),
-        ("", "d = Constant<value=bool {0}>()", True),
-        ("", "d = Identity(t)", True),  # constant, but found in the outer graph: not searched there
+        ("GRU", 3, "", "", False),
+        ("GRU", 3, "", ', "", n', True),
+        ("RNN", 1, ', direction="reverse"', ', "", n', True),
+        ("RNN", 1, ", clip=0.25", "", True),
+        ("LSTM", 4, ", input_forget=1", "", True),
+        ("LSTM", 4, ', activations=["Sigmoid","Relu","Tanh"]', "", True),
     ],
 )
-def test_onnxruntime_obeys_a_condition_that_counts_for_nothing(tmp_path, cond, d, spoilt):
-    path = model(tmp_path, LOOP.format(cond=cond, d=d))
-    [found] = run_file("onnxruntime", path, [{"M": np.array(5), "x": np.ones(1, np.float32)}])
-    assert found.outputs is not None
-    assert bool(found.fault) == spoilt
-    assert found.usable != spoilt
+def test_what_the_reference_disregards(tmp_path, op, rows, attributes, lengths, spoilt):
+    """ONNX Runtime is the judge of that."""
+    path = model(tmp_path, RECURRENT.format(op=op, rows=rows, attributes=attributes, lengths=lengths))
+    x, w = np.array([0.75, -0.5], np.float32).reshape(2, 1, 1), np.linspace(0.5, 2, rows, dtype=np.float32)
+    feeds = {"x": x, "w": w.reshape(1, rows, 1), "n": np.array([1], np.int32)}
+    found, wanted = (run_file(one, path, [feeds])[0] for one in ("reference", "onnxruntime"))
+    assert wanted.usable and bool(found.fault) == spoilt
+    assert np.allclose(found.outputs["y"], wanted.outputs["y"], atol=1e-6) != spoilt
 
 
 def test_the_reference_is_not_believed_about_loops(tmp_path):

@@ -13,10 +13,8 @@ import numpy as np
 from ....passes.demands import dtype_of, flag, required, size_of_axis
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
-from ....passes.infer import infer
 from ....passes.rewrite import Builder, collect, rule
-from ....passes.structure.recurrent import Found
-from .cells import written_out
+from ....passes.structure.recurrent import Found, written_out
 from .tools import cut, i64, join, number, size_of, transpose
 
 _ACTIVATIONS = {"LSTM": ["Sigmoid", "Tanh", "Tanh"], "GRU": ["Sigmoid", "Tanh"], "RNN": ["Tanh"]}
@@ -86,9 +84,7 @@ def recurrent(op: Builder, node: Node) -> list[Value]:
     attributes = _attributes(node, hidden)
     disregarded = node.input(4) is not None and x.tensor.static_shape is None  # by OpenVINO's CPU: the lengths
     if attributes is None or disregarded:
-        graph = written_out(node, hidden)
-        infer(graph)
-        return op.inline(graph, [value for value in node.inputs if value is not None])
+        return op.inline(written_out(node), [value for value in node.inputs if value is not None])
     batch_first = flag(node, "layout")
     swap = [0, 1, 2] if batch_first else [1, 0, 2]
     linear = kind == "GRU" and flag(node, "linear_before_reset")

@@ -1,14 +1,15 @@
-"""RNN, GRU and LSTM -> the loops that they are, for formats that have no such operator."""
+"""RNN, GRU and LSTM -> the loops that they are, for targets that have no such operator, or none that says this one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ...demands import given
+from ...demands import given, size_of_axis
 from ...errors import InvalidModel, Unsupported
 from ...graph import Graph, Node, Value
 from ...hub import HUB
+from ...infer import infer
 from ...loop import Captured, Carried, Iteration, Sliced, Slot, Stacked
 from ...pipeline import PassResult
 from ...protos import ENUMS
@@ -68,12 +69,31 @@ class ExpandRecurrent:
         return PassResult(Rewriter(HUB, RULES, fallback=Builder.copy).run(graph), True)
 
 
+def written_out(node: Node) -> Graph:
+    """A hub graph with an input for each input of a node that is given, and what the node gives as loops.
+
+    Raises:
+        InvalidModel: it contradicts itself.
+        Unsupported: its hidden size isn't known; an activation that ONNX doesn't know.
+    """
+    graph = Graph(HUB.name, node.op_type)
+    op = Builder(Rewriter(HUB, {}), graph)
+    inputs = [
+        None if value is None else graph.add_input(f"in{place}", value.type) for place, value in enumerate(node.inputs)
+    ]
+    made = op.call(node.op_type, *inputs, _outputs=len(node.outputs), **node.attributes)
+    graph.outputs = [made] if isinstance(made, Value) else list(made)
+    graph = ExpandRecurrent()(graph).graph
+    infer(graph)
+    return graph
+
+
 @rule("", "RNN", "GRU", "LSTM")
 def recurrent(op: Builder, node: Node) -> list[Value]:
     """RNN-22, GRU-22, LSTM-22: every activation, direction and layout, with lengths and peepholes.
 
-    X [time, batch, input], or [batch, time, input] where `layout` is 1. Past its length a sequence gives 0; the state
-    of an empty one is 0, as runtimes have it.
+    X [time, batch, input], or [batch, time, input] where `layout` is 1. Past its length a sequence gives 0. ONNX doesn't
+    say what the last state of a sequence of no steps is; runtimes agree on 0, whatever it began with.
     """
     x, batch_first = given(node, 0), bool(node.attributes.get("layout", 0))
     direction = node.attributes.get("direction", "forward")
@@ -111,8 +131,8 @@ class _Direction:
         op, node = self.op, self.node
         dtype = self.x.tensor.dtype or DType.FLOAT32
         weights, around = self.part(1), self.part(2)
-        hidden = around.tensor.shape[1] if around.tensor.shape else None
-        if not isinstance(hidden, int):
+        hidden = size_of_axis(around, 1) or node.attributes.get("hidden_size")
+        if not hidden:
             raise Unsupported(node, "its hidden size isn't known")
         sums = op.MatMul(self.x, op.Transpose(weights, perm=[1, 0]))
         gates = _GATES[node.op_type]
@@ -130,6 +150,11 @@ class _Direction:
         ]
         peepholes = self.part(7) if node.op_type == "LSTM" and node.input(7) is not None else None
         lengths = node.input(4)
+        turned = self.backwards and lengths is not None  # each sequence by its own length, then it goes forwards
+        if lengths is not None:
+            lengths = op.Cast(lengths, to=ENUMS[DType.INT64])
+        if turned:
+            sums = op.ReverseSequence(sums, lengths, time_axis=0, batch_axis=1)
         body = op.region("step")
         seen = [value for value in (op.Transpose(around, perm=[1, 0]), later, peepholes, lengths) if value is not None]
         slots: list[Slot] = [Iteration()] if lengths is not None else []
@@ -143,19 +168,30 @@ class _Direction:
         after = step.run(now, state)
         shown = after[0]
         if lengths is not None and number is not None:
-            alive = body.Unsqueeze(
-                body.Less(self._time(body, number), self._wide(body, inner[lengths])), body.const([1])
-            )
-            shown = body.Where(alive, shown, body.const(0, dtype))
-            after = [body.Where(alive, new, old) for new, old in zip(after, state, strict=True)]
+            running = body.Unsqueeze(body.Less(number, inner[lengths]), body.const([1]))
+            shown = body.Where(running, shown, body.const(0, dtype))
+            after = [body.Where(running, new, old) for new, old in zip(after, state, strict=True)]
         body.graph.outputs = [*after, shown]
-        slots.append(Sliced(start=-1, end=0, stride=-1) if self.backwards else Sliced())
-        slots += [*(Carried() for _ in starts), *(Captured() for _ in seen), Stacked(reverse=self.backwards)]
+        in_turn = self.backwards and not turned
+        slots.append(Sliced(start=-1, end=0, stride=-1) if in_turn else Sliced())
+        slots += [*(Carried() for _ in starts), *(Captured() for _ in seen), Stacked(reverse=in_turn)]
         *last, y = op.loop(None, None, slots, [sums, *starts, *seen], body.graph)
+        if turned:
+            y = op.ReverseSequence(y, lengths, time_axis=0, batch_axis=1)
+        return y, *(self._ended(state, 5 + place, lengths) for place, state in enumerate(last))
+
+    def _ended(self, last: Value, initial: int, lengths: Value | None) -> Value:
+        """A last state, which is 0 where there was no step; `initial`: the place of the input that it began with."""
+        if self.node.input(initial) is None:
+            return last  # it began with 0
+        op, zero = self.op, self.op.const(0, DType.INT64)
         if lengths is not None:
-            any_step = op.Unsqueeze(op.Greater(lengths, op.const(0, lengths.tensor.dtype)), op.const([1]))
-            last = [op.Where(any_step, value, op.const(0, dtype)) for value in last]
-        return y, *last
+            some = op.Unsqueeze(op.Greater(lengths, zero), op.const([1]))
+        elif size_of_axis(self.x, 0):
+            return last
+        else:
+            some = op.Greater(op.Shape(self.x, start=0, end=1), zero)
+        return op.Where(some, last, op.const(0, last.tensor.dtype))
 
     def part(self, place: int) -> Value:
         """An input's entry for this direction."""
@@ -170,19 +206,6 @@ class _Direction:
         if self.count == 1:
             return self.op.Squeeze(value, self.op.const([axis]))
         return self.op.Gather(value, self.op.const(self.index), axis=axis)
-
-    def _time(self, body: Builder, number: Value) -> Value:
-        """Which step of the sequence a pass is."""
-        if not self.backwards:
-            return number
-        steps = self.x.tensor.shape[0] if self.x.tensor.shape else None
-        if not isinstance(steps, int):
-            raise Unsupported(self.node, "lengths, backwards over a number of steps that isn't known")
-        return body.Sub(body.const(steps - 1), number)
-
-    @staticmethod
-    def _wide(body: Builder, lengths: Value) -> Value:
-        return body.Cast(lengths, to=ENUMS[DType.INT64])
 
     def _functions(self, dtype: DType) -> list[Function]:
         """This direction's activations; alphas and betas are used up in order, over both."""

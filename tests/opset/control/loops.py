@@ -9,6 +9,7 @@ from .row import LOOP_OPSETS, Row, row
 
 X, STEP = f32([1.5, -2]), f32([0.5, 4])
 LIMIT = f32(7)
+FAR = i64(1000)
 
 
 def below(a: np.ndarray) -> bool:
@@ -38,7 +39,7 @@ def trip_only(m: np.ndarray, x: np.ndarray, step: np.ndarray) -> tuple[np.ndarra
     return x, stack(seen, x)
 
 
-IGNORED = f"""
+BODY_CONDITION = f"""
 g (int64 m, float[2] x, float[2] step) => (float[2] y, float[K, 2] all) {{
   y, all = Loop (m, "", x) <body = b (int64 i, bool k, float[2] a) => (bool k2, float[2] a2, float[2] s) {{
     a2 = Add (a, step)
@@ -46,6 +47,21 @@ g (int64 m, float[2] x, float[2] step) => (float[2] y, float[K, 2] all) {{
     s = Mul (a, a2)
   }}>
 }}"""
+
+
+
+def body_condition(x: np.ndarray, step: np.ndarray, m: np.ndarray = FAR) -> tuple[np.ndarray, ...]:
+    """Nothing is asked before the first pass; the text says that nothing is asked after it, either."""
+    seen = []
+    for _ in count(m):
+        seen.append(x * (x + step))
+        x = x + step
+        if not below(x):
+            break
+    return x, stack(seen, x)
+
+
+NEITHER = BODY_CONDITION.replace("int64 m, ", "").replace("(m,", '("",')
 
 CONDITION_ONLY = f"""
 g (bool c, float[2] x, float[2] step) => (float[2] y, float[K, 2] all) {{
@@ -232,7 +248,8 @@ def stopped(**others: np.ndarray) -> list[dict[str, np.ndarray]]:
 
 USES = (
     ("loop_trip_only", TRIP_ONLY, trip_only, counted(x=X, step=STEP)),
-    ("loop_condition_ignored", IGNORED, trip_only, counted(x=X, step=STEP)),
+    ("loop_body_condition", BODY_CONDITION, body_condition, counted(x=X, step=STEP)),
+    ("loop_neither", NEITHER, body_condition, [{"x": X, "step": STEP}, {"x": f32([8, 0]), "step": STEP}]),
     ("loop_condition_only", CONDITION_ONLY, condition_only, [{"c": boolean(c), "x": X, "step": STEP} for c in (1, 0)]),
     ("loop_both", BOTH, both, stopped(x=X, step=STEP)),
     ("loop_several", SEVERAL, several, stopped(x=X, z=f32([1, 2, -1]), step=STEP)),
