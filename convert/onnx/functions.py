@@ -150,9 +150,7 @@ def _typed_bodies(graph: Graph, order: list[FunctionKey]) -> dict[FunctionKey, G
     return bodies
 
 
-def _converted(
-    function: Function, body: Graph, graph: Graph, opset: int, done: Converted, log: Log
-) -> Function:
+def _converted(function: Function, body: Graph, graph: Graph, opset: int, done: Converted, log: Log) -> Function:
     """One function at another opset. It has no initializers: constants stand in nodes."""
     rules = combine(function_rules(graph, done.inlined), raising_loops.RULES)
     rewriter = Rewriter(HUB, rules, fallback=Builder.copy)

@@ -118,7 +118,7 @@ def _spread(node: Node, slots: Sequence[Slot], results: Sequence[Value]) -> list
 def loop(op: Builder, node: Node) -> Results:
     """Loop-1 ... Loop-25.
 
-    Where the condition is left out, the first pass needs none, and the body's decides about the others. The specification
+    Where the condition is left out, the first pass needs none, and the body's decides about the others. ONNX's text
     calls it ignored, but ONNX Runtime and OpenVINO obey it, and ONNX Script writes a `break` that way.
     """
     conform(node)

@@ -89,3 +89,24 @@ def test_as_onnx_runtime(op_type: str, attributes: dict[str, Any], given: str) -
     for got, value in zip(run(result.graph, feeds).values(), wanted, strict=True):
         assert got.dtype == value.dtype
         np.testing.assert_allclose(got, value, rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("op_type", ["RNN", "GRU", "LSTM"])
+def test_no_steps_at_all(op_type: str) -> None:
+    """The last states are 0 then, too, whatever they began with."""
+    names = "x w r l h c" if op_type == "LSTM" else "x w r l h"
+    model, feeds = model_of(op_type, {"direction": "bidirectional"}, names)
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "T"
+    feeds |= {"x": feeds["x"][:0], "l": np.zeros(_BATCH, np.int32)}
+    wanted = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feeds)
+    assert not any(value.any() for value in wanted)
+    for given in (feeds, {name: value for name, value in feeds.items() if name != "l"}):
+        if "l" not in given:  # without lengths ONNX Runtime's GRU and LSTM die of it
+            model.graph.node[0].input[4] = ""
+            del model.graph.input[[value.name for value in model.graph.input].index("l")]
+        graph = raise_graph(read_model(model))
+        infer(graph)
+        expanded = ExpandRecurrent()(graph).graph
+        infer(expanded)
+        for got, value in zip(run(expanded, given).values(), wanted, strict=True):
+            np.testing.assert_array_equal(got, value, strict=True)

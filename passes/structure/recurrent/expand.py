@@ -92,8 +92,8 @@ def written_out(node: Node) -> Graph:
 def recurrent(op: Builder, node: Node) -> list[Value]:
     """RNN-22, GRU-22, LSTM-22: every activation, direction and layout, with lengths and peepholes.
 
-    X [time, batch, input], or [batch, time, input] where `layout` is 1. Past its length a sequence gives 0. ONNX doesn't
-    say what the last state of a sequence of no steps is; runtimes agree on 0, whatever it began with.
+    X [time, batch, input], or [batch, time, input] where `layout` is 1. Past its length a sequence gives 0. What the
+    last state of a sequence of no steps is, ONNX doesn't say; runtimes agree on 0, whatever it began with.
     """
     x, batch_first = given(node, 0), bool(node.attributes.get("layout", 0))
     direction = node.attributes.get("direction", "forward")
@@ -134,7 +134,13 @@ class _Direction:
         hidden = size_of_axis(around, 1) or node.attributes.get("hidden_size")
         if not hidden:
             raise Unsupported(node, "its hidden size isn't known")
-        sums = op.MatMul(self.x, op.Transpose(weights, perm=[1, 0]))
+        lengths, x = node.input(4), self.x
+        if lengths is not None:
+            lengths = op.Cast(lengths, to=ENUMS[DType.INT64])
+        turned = self.backwards and lengths is not None  # each sequence by its own length, then it goes forwards
+        if turned:
+            x = op.ReverseSequence(x, lengths, time_axis=0, batch_axis=1)
+        sums = op.MatMul(x, op.Transpose(weights, perm=[1, 0]))
         gates = _GATES[node.op_type]
         later: Value | None = None  # the bias that is added inside of the step
         if node.input(3) is not None:
@@ -149,12 +155,6 @@ class _Direction:
             for at in (5, 6)[: _STATES[node.op_type]]
         ]
         peepholes = self.part(7) if node.op_type == "LSTM" and node.input(7) is not None else None
-        lengths = node.input(4)
-        turned = self.backwards and lengths is not None  # each sequence by its own length, then it goes forwards
-        if lengths is not None:
-            lengths = op.Cast(lengths, to=ENUMS[DType.INT64])
-        if turned:
-            sums = op.ReverseSequence(sums, lengths, time_axis=0, batch_axis=1)
         body = op.region("step")
         seen = [value for value in (op.Transpose(around, perm=[1, 0]), later, peepholes, lengths) if value is not None]
         slots: list[Slot] = [Iteration()] if lengths is not None else []

@@ -49,7 +49,6 @@ g (int64 m, float[2] x, float[2] step) => (float[2] y, float[K, 2] all) {{
 }}"""
 
 
-
 def body_condition(x: np.ndarray, step: np.ndarray, m: np.ndarray = FAR) -> tuple[np.ndarray, ...]:
     """Nothing is asked before the first pass; the text says that nothing is asked after it, either."""
     seen = []
