@@ -13,7 +13,7 @@ from ...passes.graph import Node, Value
 from ...passes.rewrite import Builder
 from ...passes.types import Type
 from .dialect import DOMAIN
-from .infer import OPCODES, infer_node
+from .infer import OPCODES, TooLarge, infer_node
 
 
 class Hlo:
@@ -27,7 +27,12 @@ class Hlo:
         return DOMAIN, 0
 
     def infer(self, node: Node) -> Sequence[Type | None]:
-        return infer_node(node)
+        if node.domain != DOMAIN:  # a canonical Loop, of which some results are tokens
+            return []
+        try:
+            return infer_node(node)
+        except TooLarge as error:
+            raise Unsupported(node, str(error).partition(": ")[2]) from None
 
 
 HLO = Hlo()

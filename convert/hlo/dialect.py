@@ -40,7 +40,7 @@ class Origin:
     name: str = ""  # the instruction's
     attributes: dict[str, Raw] = field(default_factory=dict)
     shape: HloShape | None = None  # with layouts, and tuples as they were nested
-    operands: tuple[HloShape, ...] = ()  # the operands' shapes, where one is a tuple
+    operands: tuple[HloShape, ...] = ()  # the operands' shapes, where one is a tuple or their layouts count
 
 
 @dataclass(slots=True)

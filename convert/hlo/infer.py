@@ -36,9 +36,13 @@ from .infer_tools import (
     wrong,
 )
 
-__all__ = ["OPCODES", "agree", "infer_node"]
+__all__ = ["OPCODES", "TooLarge", "agree", "infer_node"]
 
 _LARGEST = 2**63 - 1
+
+
+class TooLarge(InvalidModel):
+    """A result's size in bytes doesn't fit 63 bits."""
 
 
 def _types(node: Node, start: int = 0) -> Found:
@@ -77,10 +81,17 @@ def _conditional(node: Node) -> Found:
 
 
 def _all(node: Node) -> Found:
-    """Every operand as it is: `opt-barrier`, `all-reduce` and what else leaves types alone."""
+    """Every operand as it is: `copy`, `opt-barrier`, `all-reduce` and what else leaves types alone."""
     if not node.inputs:
         wrong(node, "it has no operands")
     return _types(node)
+
+
+def _add_dependency(node: Node) -> Found:
+    """The operand as it is, without the token behind it."""
+    if len(node.inputs) < 2 or node.inputs[-1] is None or node.inputs[-1].type is not None:
+        wrong(node, "its last operand is no token")
+    return _types(node)[:-1]
 
 
 def _gathered(node: Node) -> Found:
@@ -137,6 +148,8 @@ _FREE = frozenset(
 )
 """Opcodes whose results are what the file says they are."""
 
+_AS_THEY_ARE = ("copy", "domain", "opt-barrier", "all-reduce", "collective-broadcast", "collective-permute")
+
 _OTHERS: dict[str, Callable[[Node], Found]] = {
     "while": _while,
     "conditional": _conditional,
@@ -147,10 +160,11 @@ _OTHERS: dict[str, Callable[[Node], Found]] = {
     "partition-id": _number_of,
     "rng": _random,
     "rng-bit-generator": _random_bits,
+    "add-dependency": _add_dependency,
     "copy-start": _copy_start,
     "all-gather": _gathered,
     "reduce-scatter": _gathered,
-    **dict.fromkeys(["opt-barrier", "all-reduce", "collective-broadcast", "collective-permute"], _all),
+    **dict.fromkeys(_AS_THEY_ARE, _all),
     **dict.fromkeys(_FREE, as_stated),
 }
 
@@ -182,6 +196,7 @@ def infer_node(node: Node, functions: Mapping[tuple[str, str, str], Graph] | Non
 
     Raises:
         InvalidModel: operands, attributes and computations contradict each other, or a shape isn't stated that must be.
+        TooLarge: a result is.
     """
     infer = _TABLE.get(node.op_type)
     if infer is None:
@@ -197,5 +212,7 @@ def infer_node(node: Node, functions: Mapping[tuple[str, str, str], Graph] | Non
 
 def _check_sizes(node: Node, type: TensorType) -> None:
     sizes = [size for size in map(bound, type.shape or ()) if size is not None]
-    if any(size < 0 for size in sizes) or math.prod(sizes) * (type.dtype.bits if type.dtype else 8) // 8 > _LARGEST:
+    if any(size < 0 for size in sizes):
         wrong(node, f"its result would be {text(type)}")
+    if math.prod(sizes) * (type.dtype.bits if type.dtype else 8) // 8 > _LARGEST:
+        raise TooLarge(f"{node!r}: its result would be {text(type)}")

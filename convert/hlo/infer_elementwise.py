@@ -41,7 +41,6 @@ _UNARY: dict[str, str] = {
         acos acosh asin asinh atan atanh cosine cosh exponential exponential-minus-one log log-plus-one logistic
         rsqrt sine sinh sqrt tan tanh
     """,
-    "pifc": "copy",
 }
 _BINARY: dict[str, str] = {
     "pifc": "add maximum minimum multiply",
@@ -146,14 +145,6 @@ def _clamp(node: Node) -> Found:
     return [TensorType(dtype, shape)]
 
 
-def _mixed(node: Node) -> Found:
-    """An `add-dependency` or a `domain`: operand 0 as it is."""
-    value = node.inputs[0] if node.inputs else None
-    if value is None:
-        wrong(node, "it has no operand 0")
-    return [value.type]
-
-
 def _bits(node: Node) -> Found:
     """`bitcast-convert`: the stated type, which must have as many bits."""
     arity(node, 1)
@@ -184,7 +175,5 @@ ELEMENTWISE: dict[str, Callable[[Node], Found]] = {
     "stochastic-convert": _convert,
     "select": _select,
     "clamp": _clamp,
-    "add-dependency": _mixed,
-    "domain": _mixed,
     "bitcast-convert": _bits,
 }

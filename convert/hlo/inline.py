@@ -1,4 +1,4 @@
-"""HLO graph -> HLO graph: what is called stands where it is called."""
+"""What is called stands where it is called."""
 
 from __future__ import annotations
 
@@ -6,29 +6,27 @@ from collections.abc import Sequence
 
 from ...passes.errors import InvalidModel
 from ...passes.graph import Graph, Node, Value
-from ...passes.rewrite import Builder, Rewriter
-from .build import HLO, HloBuilder
+from ...passes.rewrite import Builder, Key, Rule
 from .dialect import DOMAIN
 
 _ROOM, _TIMES = 100_000, 50
 """Written out, a model may have so many nodes more, and so many times as many, as before."""
 
 
-def inline_calls(graph: Graph) -> Graph:
-    """A graph without `call` and `fusion`; the old one stays as it was.
+def calls(graph: Graph) -> dict[Key, list[Rule]]:
+    """Rules that write out the `call`s and `fusion`s of a graph; none where it has no functions.
 
     Raises:
         InvalidModel: written out, the calls would make a model of an absurd size.
     """
     if not graph.functions:
-        return graph
+        return {}
     _check_size(graph)
 
     def call(op: Builder, node: Node) -> Sequence[Value]:
         return op.inline(graph.functions[DOMAIN, node.attributes["computation"], ""], node.inputs)
 
-    rules = {(DOMAIN, name): [call] for name in ("call", "fusion")}
-    return Rewriter(HLO, rules, fallback=Builder.copy).run(graph, HloBuilder)
+    return {(DOMAIN, name): [call] for name in ("call", "fusion")}
 
 
 def _check_size(graph: Graph) -> None:

@@ -273,7 +273,7 @@ class _GraphReader:
             shape = parts[0] if len(parts) == 1 else TupleShape(parts)
             node.outputs = self._results(one, shape, node)
         origin.shape = shape
-        if any(isinstance(item.shape, TupleShape) for item in operands):
+        if one.opcode == "bitcast" or any(isinstance(item.shape, TupleShape) for item in operands):
             origin.operands = tuple(item.shape for item in operands)
         if len(found) != len(node.outputs):
             raise error_at(one, f"it says {len(node.outputs)} results, its operands give {len(found)}")

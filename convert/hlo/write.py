@@ -18,6 +18,7 @@ from .text.dtypes import WORDS
 from .text.tree import ArrayShape, Computation, HloShape, Instruction, Module, Operand, Raw, TokenShape, TupleShape
 
 _FORBIDDEN = re.compile(r"[^A-Za-z0-9_.-]")
+_OF_TUPLES = frozenset(["add-dependency", "copy", "domain", "opt-barrier"])
 _LAYOUT = "entry_computation_layout"
 _FRONTEND = "frontend_attributes"
 
@@ -264,9 +265,10 @@ class _ComputationWriter:
         """The operands of a node, as tuples where its file has them, or where HLO wants one."""
         shapes = _origin(node.meta).operands
         if not shapes or not _fits(TupleShape(shapes), values):
-            if node.op_type != "opt-barrier":
+            if node.op_type not in _OF_TUPLES:
                 return [Operand(self.where[value]) for value in values]
-            shapes = (_tupled(values),)
+            whole = _tupled(values[: len(node.outputs)])
+            shapes = (whole, *map(shape_of, values[len(node.outputs) :]))
         return [Operand(self.tuple(shape, mine)) for shape, mine in parted(shapes, values)]
 
     def region(

@@ -31,6 +31,7 @@ from .outcome import Batch, Values
 from .session import Options, Path, match_feeds
 from .xla_arrays import from_arrays, leaves, to_arrays
 from .xla_bounds import static_entry
+from .xla_dumps import plain
 from .xla_files import bindings, hlo_computation, kind_of, read_computation, without_strings
 
 _SETTINGS = [
@@ -91,6 +92,9 @@ class XlaSession:
         if kind_of(data) == "hlo":
             refuse(data.decode(errors="replace"))  # how many replicas there are gets lost on the way
         header = text.partition("\n")[0]
+        written = plain(text)
+        if written is not text:
+            text, computation = written, hlo_computation(written)
         shapes = computation.program_shape()
         given = [leaves(shape) for shape in shapes.parameter_shapes()]
         results = leaves(shapes.result_shape())

@@ -8,11 +8,12 @@ from typing import Any
 import jax
 from jax.extend import core
 
-from .programs import Program, arguments, expected, hlo_text
+from .programs import Program, arguments, compiled_text, expected, hlo_text
 from .stages import Case, Shape
 
 
-def case_of(program: Program) -> Case:
+def case_of(program: Program, compiled: bool = False) -> Case:
+    """The case of a program: as jax writes it, or (`compiled`) as XLA's compiler leaves it."""
     scans, stacks, carries = 0, set(), set()
     with jax.enable_x64(program.x64):
         jaxpr = jax.make_jaxpr(program.function)(*program.trees())
@@ -28,7 +29,7 @@ def case_of(program: Program) -> Case:
     return Case(
         program.name,
         program.families,
-        hlo_text(program),
+        compiled_text(program) if compiled else hlo_text(program),
         arguments(program),
         expected(program),
         program.drawn,

@@ -1,14 +1,17 @@
 """JAX programs, judged stage by stage: read and written, run here, as ONNX, as OpenVINO IR, and back as HLO.
 
 python -m hlo.sweep OUTDIR [part of a name or =family ...] [--stage text|executor|onnx|back|openvino|loops ...] [--keep]
+                    [--compiled] [--every N]
 
-(from the folder tests). The models stay in OUTDIR/models; OUTDIR/sweep.json has every verdict, OUTDIR/failures.txt
+(from the folder tests). With --compiled they are what XLA's compiler makes of the programs, with fusions, layouts and
+bitcasts. The models stay in OUTDIR/models; OUTDIR/sweep.json has every verdict, OUTDIR/failures.txt
 what failed, alike failures together.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import pickle
 import re
@@ -44,23 +47,25 @@ _NEED_HUB = frozenset({"onnx", "back", "openvino", "loops"})
 Verdicts = dict[str, Verdict]
 
 
-def cases(parts: Sequence[str], kept: Path | None) -> Iterator[Case]:
+def cases(parts: Sequence[str], kept: Path | None, compiled: bool = False, every: int = 1) -> Iterator[Case]:
     """Cases whose name has one of the parts, or that are of a family named `=family`; all without parts.
 
     `kept`: a file of all cases, which spares asking jax again; it is made where it doesn't exist.
+    `compiled`: their text is what XLA's compiler makes of it. `every`: one of so many.
     """
     if kept is not None and not kept.exists():
-        kept.write_bytes(pickle.dumps(list(_made([]))))
-    found = _made(parts) if kept is None else pickle.loads(kept.read_bytes())
-    return (case for case in found if _is_chosen(case.name, case.families, parts))
+        kept.write_bytes(pickle.dumps(list(_made([], compiled))))
+    found = _made(parts, compiled, every) if kept is None else pickle.loads(kept.read_bytes())
+    chosen = (case for case in found if _is_chosen(case.name, case.families, parts))
+    return chosen if kept is None else itertools.islice(chosen, 0, None, every)
 
 
-def _made(parts: Sequence[str]) -> Iterator[Case]:
+def _made(parts: Sequence[str], compiled: bool, every: int = 1) -> Iterator[Case]:
     from .cases import case_of
     from .programs import PROGRAMS
 
     chosen = (program for program in PROGRAMS.values() if _is_chosen(program.name, program.families, parts))
-    return map(case_of, chosen)
+    return (case_of(program, compiled) for program in itertools.islice(chosen, 0, None, every))
 
 
 def _is_chosen(name: str, families: frozenset[str], parts: Sequence[str]) -> bool:
@@ -139,14 +144,18 @@ def main() -> None:
     parser.add_argument("parts", nargs="*")
     parser.add_argument("--stage", action="append", choices=list(STAGES))
     parser.add_argument("--keep", action="store_true", help="keep what jax computes for the next run")
+    parser.add_argument("--compiled", action="store_true", help="what XLA's compiler makes of the programs")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="one of N programs")
     options = parser.parse_args()
     stages = options.stage or list(STAGES)
     options.outdir.mkdir(parents=True, exist_ok=True)
-    kept = options.outdir / "cases.pickle" if options.keep else None
+    kept = options.outdir / ("compiled.pickle" if options.compiled else "cases.pickle") if options.keep else None
     results: dict[str, Verdicts] = {}
     start = time.monotonic()
     print(f"{'':32}" + "".join(f"{stage:10}" for stage in stages))
-    for case, found in sweep(cases(options.parts, kept), stages, options.outdir / "models"):
+    for case, found in sweep(
+        cases(options.parts, kept, options.compiled, options.every), stages, options.outdir / "models"
+    ):
         results[case.name] = found
         print(f"{case.name:32}" + "".join(f"{found[stage].verdict or '.':10}" for stage in stages), flush=True)
     told = f"{totals(results, stages)}\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,8 +11,15 @@ from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.loop import Stacked
 from ....passes.rewrite import Builder
-from ....passes.types import DType
+from ....passes.types import DType, TensorType
+from ..infer_tools import text
 from .tools import convert, fill, join, reshape, scalar, sizes_of
+
+_MOST_TOLD = 2**31 - 1
+"""Sizes are told in 32 bits; and whoever writes INT32_MAX or more for a bound means that there is none."""
+
+_MOST_ROOM = 1 << 40
+"""Bytes of a buffer."""
 
 
 @dataclass(slots=True)
@@ -30,11 +38,22 @@ class Stack:
 def stack(
     op: Builder, body: Builder, node: Node, slot: Stacked, value: Value, trips: int, index: Value, certain: bool
 ) -> Stack:
-    """A buffer for `trips` passes. In reverse it is filled from its end, if the loop certainly runs so often."""
+    """A buffer for `trips` passes. In reverse it is filled from its end, if the loop certainly runs so often.
+
+    Raises:
+        Unsupported: the buffer would be larger than memories are, or than a size that is told can be.
+    """
     part, axis = _part(body, node, slot, value)
     sizes = sizes_of(node, part)
     size = sizes[axis]
     whole = (*sizes[:axis], size * trips, *sizes[axis + 1 :])
+    buffer = TensorType(dtype_of(node, part), whole)
+    room = math.prod(whole) * dtype_of(node, part).bits // 8
+    if (not certain and size * trips >= _MOST_TOLD) or room > _MOST_ROOM:
+        what = "its" if certain else "the only bound,"
+        raise Unsupported(
+            node, f"{what} {trips} passes, makes a buffer {text(buffer)} of what it stacks in {value.name!r}"
+        )
     at = index
     if slot.reverse and certain:
         at = body.subtract(scalar(body, trips - 1, DType.INT64), index)

@@ -14,9 +14,6 @@ from ..infer_elementwise import ELEMENTWISE
 from .typed import call
 from .views import reshaped, spread
 
-_SAME = frozenset(["add-dependency", "bitcast", "broadcast", "copy", "reshape", "transpose"])
-"""Opcodes that leave a scalar as it is."""
-
 MONOIDS = frozenset(["add", "and", "maximum", "minimum", "multiply", "or", "xor"])
 _OF_PREDICATES = {"add": "or", "maximum": "or", "multiply": "and", "minimum": "and"}
 
@@ -40,9 +37,7 @@ def _is_scalar(value: Value | None) -> bool:
 def is_elementwise(region: Graph) -> bool:
     """Whether a computation means the same for arrays as for the scalars that it is written for."""
     return all(map(_is_scalar, region.inputs)) and all(
-        (node.op_type in ELEMENTWISE or node.op_type in _SAME)
-        and not node.regions
-        and all(map(_is_scalar, (*node.inputs, *node.outputs)))
+        node.op_type in ELEMENTWISE and not node.regions and all(map(_is_scalar, (*node.inputs, *node.outputs)))
         for node in region.nodes
     )
 
@@ -58,10 +53,6 @@ def _lifted(region: Graph, arrays: Sequence[Value]) -> Graph:
             twins[value] = lifted.add_constant(value.data, value.name)
     for node in region.topological():
         inputs = [None if value is None else twins[value] for value in node.inputs]
-        if node.op_type in _SAME:
-            assert inputs[0] is not None
-            twins[node.output] = inputs[0]
-            continue
         shape = max((value.tensor.shape or () for value in inputs if value is not None), key=len, default=())
         twin = Node(node.domain, node.op_type, node.version)
         twin.attributes, twin.meta, twin.inputs = node.attributes, node.meta, inputs
@@ -105,25 +96,10 @@ def either(op: Builder, condition: Value, chosen: Value, other: Value) -> Value:
 # what a computation is -----------------------------------------------------------------------------
 
 
-def plain(value: Value) -> Value:
-    """Where a scalar comes from, before what leaves it as it is."""
-    while value.producer is not None and value.producer.op_type in _SAME:
-        source = value.producer.inputs[0]
-        if source is None or source.rank != 0:
-            break
-        value = source
-    return value
-
-
 def _unconverted(value: Value | None) -> Value | None:
     """A scalar before one conversion."""
-    if value is None:
-        return None
-    value = plain(value)
-    maker = value.producer
-    if maker is None or maker.op_type != "convert" or maker.inputs[0] is None:
-        return value
-    return plain(maker.inputs[0])
+    maker = None if value is None else value.producer
+    return value if maker is None or maker.op_type != "convert" else maker.inputs[0]
 
 
 def part(region: Graph, output: Value) -> Graph:
@@ -147,7 +123,7 @@ def monoid(region: Graph, index: int = 0) -> str | None:
     may be converted to the result's type first.
     """
     many = len(region.outputs)
-    result = plain(region.outputs[index])
+    result = region.outputs[index]
     maker = result.producer
     if maker is None or maker.op_type not in MONOIDS or len(region.inputs) != 2 * many:
         return None

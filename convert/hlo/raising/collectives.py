@@ -6,6 +6,7 @@ from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Graph, Node, Value
 from ....passes.infer import words
 from ....passes.rewrite import Builder, collect, rule
+from ....passes.types import DType
 from ..dialect import DOMAIN, META, Form
 from ..text.groups import replica_groups
 from ..text.tree import Raw
@@ -95,10 +96,20 @@ def device(op: Builder, node: Node) -> Results:
     return op.const(0, dtype_of(node, node.outputs[0]))
 
 
-@rule(DOMAIN, "infeed", "outfeed", "send", "recv", "send-done", "recv-done", "ragged-all-to-all")
+@rule(DOMAIN, "outfeed", "send", "send-done")
+def sent(op: Builder, node: Node) -> Results:
+    """outfeed, send, send-done: the model gets nothing back but tokens (and of a send, what was sent)."""
+    made = [op.const(False, DType.BOOL, "token") for _ in node.outputs]
+    return [given(node, 0), op.const(0, DType.UINT32), *made[2:]] if node.op_type == "send" else made
+
+
+@rule(DOMAIN, "infeed", "recv", "recv-done", "ragged-all-to-all")
 def refused(op: Builder, node: Node) -> Results:
-    """What comes from elsewhere while the program runs, or goes there."""
+    """What comes from elsewhere while the program runs."""
     raise Unsupported(node, f"{node.op_type} exchanges values with something outside the model")
 
+
+HOST = frozenset(["infeed", "outfeed", "recv", "send"])
+"""Opcodes that exchange values with the host: in a model that is converted, nothing hangs on what they give."""
 
 RULES = collect(globals())

@@ -334,11 +334,10 @@ def _all_reduce(op: Splitter, node: Node, parts: list[Any]) -> list[Part]:
 
 
 _APART = """
-    add-dependency all-gather all-to-all bitcast broadcast collective-broadcast collective-permute concatenate copy
-    domain dynamic-reshape dynamic-slice dynamic-update-slice gather pad reshape reverse select set-dimension-size
-    slice transpose
+    all-gather all-to-all broadcast collective-broadcast collective-permute concatenate copy dynamic-reshape
+    dynamic-slice dynamic-update-slice gather pad reshape reverse select set-dimension-size slice transpose
 """
-_FLAT = "after-all cholesky conditional custom-call fft map opt-barrier triangular-solve while"
+_FLAT = "after-all cholesky conditional custom-call fft map triangular-solve while"
 
 SPLITS: dict[str, Rule] = {
     **dict.fromkeys(FUNCTIONS, _function),

@@ -11,7 +11,7 @@ from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, Key, Rule, collect, combine, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .support import Results, dtype_of, given
+from .support import Results, dtype_of
 from .typed import call, filled_with, number, operands
 
 _UNARY = {
@@ -150,19 +150,6 @@ def select(op: Builder, node: Node) -> Results:
         made = condition if yes else op.Not(condition)
         return made if made.tensor.shape == node.output.tensor.shape else None
     return op.Or(op.And(condition, chosen), op.And(op.Not(condition), other))
-
-
-@rule(DOMAIN, "copy", "copy-done", "opt-barrier", "optimization-barrier")
-def copy(op: Builder, node: Node) -> Results:
-    """copy, copy-done (of what its copy-start hands on), opt-barrier of any number of values: the same values."""
-    return [given(node, place) for place in range(len(node.outputs))]
-
-
-@rule(DOMAIN, "copy-start")
-def copy_start(op: Builder, node: Node) -> Results:
-    """copy-start: the copy, the source, and a context that says nothing."""
-    x = given(node, 0)
-    return [x, x, op.const(0, DType.UINT32)][: len(node.outputs)]
 
 
 RULES = combine(collect(globals()), _rows())

@@ -29,7 +29,6 @@ _COMPUTED: dict[str, Callable[..., Any]] = {
     "select": lambda which, a, b: a if which else b,
     "maximum": lambda a, b: math.nan if a != a or b != b else max(a, b),
     "minimum": lambda a, b: math.nan if a != a or b != b else min(a, b),
-    "copy": lambda a: a,
 }
 
 
@@ -60,15 +59,29 @@ def extreme(region: Graph) -> Extreme | None:
 
 
 def _only_compares(region: Graph) -> bool:
-    if any(value.data is not None for node in region.nodes for value in node.inputs if value is not None):
-        return False
-    for node in region.nodes:
-        if node.op_type == "compare":
-            if node.attributes.get("type") == "TOTALORDER" and _is_float(node.inputs[0]):
-                return False
-        elif node.op_type not in _COMPUTED:
+    """Whether elements are compared with elements, indices with indices, and nothing else is made of either."""
+    kinds = {value: ("index" if place % 2 else "element") for place, value in enumerate(region.inputs)}
+    for node in region.topological():
+        compares = node.op_type == "compare"
+        if (compares and node.attributes.get("type") == "TOTALORDER" and _is_float(node.inputs[0])) or node.regions:
             return False
+        found = [kinds.get(value, "") for value in node.inputs if value is not None]
+        if node.op_type == "select":
+            found, decides = found[1:], found[0]
+            if decides != "truth":
+                return False
+        if len(set(found)) != 1 or not _takes(node.op_type, found[0]):
+            return False
+        kinds[node.output] = "truth" if compares else found[0]
     return True
+
+
+def _takes(opcode: str, kind: str) -> bool:
+    """Whether `_COMPUTED` and `_COMPARED` have what an opcode makes of elements, of indices, or of what compares them:
+    of other integers "and" would take the bits."""
+    if opcode in ("and", "or", "not"):
+        return kind == "truth"
+    return (opcode == "compare" or opcode in _COMPUTED) and kind in ("element", "index", "truth")
 
 
 def _is_float(value: Value | None) -> bool:

@@ -1,7 +1,8 @@
 """HLO -> the hub: the passes before the walk, every rule, and the walk that applies them.
 
-A module for each family of operations. Before they see a graph, what is called stands where it is called
-(`inline.py`), complex numbers are pairs of real ones (`complex_pairs.py`), and loops are canonical (`while_loops.py`).
+A module for each family of operations. Before they see a graph, what is called stands where it is called and opcodes
+that stand for others are written out (`canonical.py`), complex numbers are pairs of real ones (`complex_pairs.py`), and
+loops are canonical (`while_loops.py`).
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from ....passes.structure.simplify import RemoveDead
 from ....passes.structure.slots import PruneSlots
 from ....passes.types import DType, TensorType
 from ..dialect import META, Form, Origin
-from ..inline import inline_calls
 from . import (
     batch_norm,
     bits,
@@ -39,6 +39,7 @@ from . import (
     integers,
     passing,
     pooling,
+    ragged,
     random,
     reduce,
     scatter,
@@ -48,9 +49,9 @@ from . import (
     sort,
     triangular,
 )
-from .collectives import refuse_more_devices
+from .canonical import canonical
+from .collectives import HOST, refuse_more_devices
 from .complex_pairs import split_complex
-from .passing import note_layouts
 from .while_loops import recover_loops
 
 _MEMORY = ("alias_passthrough_params", "buffer_donor", "input_output_alias")
@@ -74,6 +75,7 @@ RULES = combine(
     integers.RULES,
     passing.RULES,
     pooling.RULES,
+    ragged.RULES,
     random.RULES,
     reduce.RULES,
     scatter.RULES,
@@ -122,10 +124,9 @@ def raise_graph(graph: Graph) -> Graph:
     """
     with bulk():
         refuse_more_devices(graph)
-        plain = inline_calls(graph)
+        plain = canonical(graph)
         plain = split_complex(plain)
         plain = plain.copy() if plain is graph else plain
-        note_layouts(plain)
         RemoveDead()(plain)
         plain = recover_loops(plain)
         rules = {**{key: list(map(_sized, rows)) for key, rows in RULES.items()}, (LOOPS, "Loop"): [Builder.copy]}
@@ -155,6 +156,8 @@ def _left_out(graph: Graph) -> Iterator[str]:
             origin = (node.meta or {}).get(META)
             if isinstance(origin, Origin) and "sharding" in origin.attributes:
                 yield "shardings are for XLA alone"
+            if node.op_type in HOST:
+                yield f"{node!r}: nobody is at the other end of the model: it is left out"
             if node.op_type == "custom-call" and all(value.type is None for value in node.outputs):
                 target = node.attributes.get("custom_call_target", "")
                 yield f"{node!r}: {target} gives the model nothing (it may print) and is left out"

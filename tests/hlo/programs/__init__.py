@@ -19,9 +19,9 @@ from . import (
     whiles,
     windows,
 )
-from .base import Program, arguments, expected, hlo_text, stablehlo_text
+from .base import Program, arguments, compiled_text, expected, hlo_text, stablehlo_text
 
-__all__ = ["PROGRAMS", "Program", "arguments", "expected", "hlo_text", "stablehlo_text"]
+__all__ = ["PROGRAMS", "Program", "arguments", "compiled_text", "expected", "hlo_text", "stablehlo_text"]
 
 _TABLES = [
     whiles.PROGRAMS,

@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxlib import _hlo
 
 Draw = Callable[[np.random.Generator], np.ndarray]
 """How an input is made: the generator is seeded by its program's name."""
@@ -68,6 +69,15 @@ def hlo_text(program: Program) -> str:
 
 def stablehlo_text(program: Program) -> str:
     return _lowered(program, "stablehlo")
+
+
+def compiled_text(program: Program) -> str:
+    """The module after XLA's optimization, with all its constants (`compiled.as_text()` leaves large ones out)."""
+    options = _hlo.HloPrintOptions()
+    options.print_large_constants = True
+    with jax.enable_x64(program.x64):
+        compiled: Any = _jitted(program).lower(*program.trees()).compile()
+        return compiled.runtime_executable().hlo_modules()[0].to_string(options)
 
 
 def _lowered(program: Program, form: str) -> str:

@@ -1,0 +1,128 @@
+"""HLO graph -> HLO graph of fewer opcodes, wherever they stand, before anything asks what an opcode means.
+
+- What is called stands where it is called (`inline.py`).
+- What hands its operands on is gone: `copy`, `domain`, `add-dependency`, `opt-barrier`, and a `reshape`, `transpose`,
+  `broadcast`, `convert`, `bitcast-convert` to what the operand is already.
+- A `bitcast` is the `transpose`, `bitcast-convert` and `reshape` that it stands for.
+
+Comparators, the computations of reductions, conditions and bodies of loops are recognized after this, so none of them
+has a meaning of its own for these opcodes.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+from ....passes.errors import InvalidModel, Unsupported
+from ....passes.graph import Graph, Node, Value
+from ....passes.rewrite import Builder, Rewriter, collect, combine, rule
+from ....passes.types import DType, TensorType
+from ..build import HLO, HloBuilder
+from ..dialect import DOMAIN, META, Origin
+from ..inline import calls
+from ..text.tree import ArrayShape, HloShape
+from .support import Results, dtype_of, given, shape_of
+
+
+def canonical(graph: Graph) -> Graph:
+    """A graph without the opcodes that stand for others; the graph itself where it has none.
+
+    Raises:
+        Unsupported: bits that are taken for something else aren't told.
+        InvalidModel: written out, the calls would make a model of an absurd size.
+    """
+    if not graph.functions and not any(node.op in RULES for _, node in graph.walk()):
+        return graph
+    return Rewriter(HLO, combine(calls(graph), RULES), fallback=Builder.copy).run(graph, HloBuilder)
+
+
+@rule(DOMAIN, "copy", "domain", "opt-barrier", "add-dependency")
+def handed_on(op: Builder, node: Node) -> Results:
+    """copy, domain, opt-barrier of any number of values; add-dependency, whose last operand is a token."""
+    return [given(node, place) for place in range(len(node.outputs))]
+
+
+@rule(DOMAIN, "reshape", "broadcast", "transpose", "convert", "bitcast-convert")
+def unchanged(op: Builder, node: Node) -> Results:
+    """What may change a value and doesn't."""
+    x = given(node, 0)
+    places = node.attributes.get("dimensions", ())
+    alike = x.type == node.output.type and list(places) == sorted(places)
+    return x if alike else None
+
+
+@rule(DOMAIN, "bitcast")
+def bitcast(op: Builder, node: Node) -> Results:
+    """bitcast: the same memory as another type, in another shape, its dimensions in another order."""
+    x, result = given(node, 0), node.output
+    before, after = dtype_of(node, x), dtype_of(node, result)
+    own, order = _order(node, _result(node), result.rank or 0), _order(node, _operand(node), x.rank or 0)
+    if x.tensor.shape == result.tensor.shape and own == order and before.bits == after.bits:
+        return _as_type(op, node, x, after)
+    shape, wanted = shape_of(node, x), shape_of(node, result)
+    memory = _as_type(op, node, _transposed(op, x, order), after)
+    memory = _reshaped(op, memory, [wanted[axis] for axis in own])
+    assert math.prod(shape) * before.bits == math.prod(wanted) * after.bits, node
+    return _transposed(op, memory, [own.index(axis) for axis in range(len(own))])
+
+
+def _as_type(op: Builder, node: Node, x: Value, after: DType) -> Value:
+    """Memory in the order of its dimensions as another type; elements of another width in one row."""
+    before = dtype_of(node, x)
+    if before is after:
+        return x
+    if before.is_complex or after.is_complex or DType.BOOL in (before, after):
+        raise Unsupported(node, f"it sees {before.value} as {after.value}")
+    narrow, wide = sorted((before.bits, after.bits))
+    if narrow == wide:
+        return op.call("bitcast-convert", x, _types=[TensorType(after, x.tensor.shape)])
+    if narrow < 8:
+        raise Unsupported(node, f"how {before.value} and {after.value} lie in memory isn't told")
+    count, parts = math.prod(shape_of(node, x)), wide // narrow
+    if before.bits == wide:
+        return op.call("bitcast-convert", _reshaped(op, x, [count]), _types=[TensorType(after, (count, parts))])
+    row = _reshaped(op, x, [count // parts, parts])
+    return op.call("bitcast-convert", row, _types=[TensorType(after, (count // parts,))])
+
+
+def _reshaped(op: Builder, x: Value, shape: Sequence[int]) -> Value:
+    if x.tensor.shape == tuple(shape):
+        return x
+    return op.call("reshape", x, _types=[TensorType(x.tensor.dtype, tuple(shape))])
+
+
+def _transposed(op: Builder, x: Value, order: Sequence[int]) -> Value:
+    return x if list(order) == sorted(order) else op.call("transpose", x, dimensions=tuple(order))
+
+
+def _result(node: Node) -> HloShape | None:
+    return _origin(node).shape
+
+
+def _operand(node: Node) -> HloShape | None:
+    operands = _origin(node).operands
+    return operands[0] if operands else None
+
+
+def _origin(node: Node) -> Origin:
+    found = (node.meta or {}).get(META)
+    return found if isinstance(found, Origin) else Origin()
+
+
+def _order(node: Node, shape: HloShape | None, rank: int) -> list[int]:
+    """The dimensions as they lie in memory, the slowest first."""
+    layout = shape.layout if isinstance(shape, ArrayShape) else ""
+    if not layout:
+        return list(range(rank))
+    found = re.fullmatch(r"\{([\d,\s]*)(:.*)?\}", layout.strip(), re.DOTALL)
+    if found is None or "T(" in (found[2] or ""):
+        raise Unsupported(node, f"the layout {layout}")
+    order = [int(item) for item in found[1].split(",") if item.strip()][::-1]
+    if sorted(order) != list(range(rank)):
+        raise InvalidModel(f"{node!r}: the layout {layout} of {rank} dimensions")
+    return order
+
+
+RULES = collect(globals())
