@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import random
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 pytest.importorskip("jax")
 
-import jax
 from backedge.convert.files import to_hub
 from backedge.convert.hlo.read import from_text
 from backedge.convert.hlo.write import to_text
 from backedge.runtime import run
+from backedge.runtime.oracles import run_file
 from jaxlib import _hlo
 
-from .programs import PROGRAMS, Program, arguments, expected
+from .programs import PROGRAMS, arguments, compiled_text, expected
 
 _LEFT_OUT = frozenset(["custom_call", "linalg", "random"])  # routines of the machine's own libraries
 _NAMES = random.Random(5).sample(
@@ -25,16 +25,10 @@ _NAMES = random.Random(5).sample(
 )
 
 
-def compiled_text(program: Program) -> str:
-    """The module after XLA's optimization, with its constants."""
-    options = _hlo.HloPrintOptions()
-    options.print_large_constants = True
-    with jax.enable_x64(program.x64):
-        lowered: Any = jax.jit(program.function, keep_unused=True).lower(*program.trees())
-        return lowered.compile().runtime_executable().hlo_modules()[0].to_string(options)
+_SORTS = ["argsort_special", "sort_bf16", "sort_complex", "sort_descending", "sort_keys"]  # keys are bitcasts
 
 
-@pytest.mark.parametrize("name", _NAMES)
+@pytest.mark.parametrize("name", [*_NAMES, *_SORTS])
 def test_reads_what_xla_compiled(name: str) -> None:
     program = PROGRAMS[name]
     graph = from_text(compiled_text(program))
@@ -54,3 +48,24 @@ def test_reads_what_xla_compiled(name: str) -> None:
             rtol=0 if exact else rough,
             atol=0 if exact else rough * largest,
         )
+
+
+def test_a_compiled_sort_sorts_floats() -> None:
+    """What XLA compares are bits in the floats' own order, which ONNX has: nothing looks at bits."""
+    hub = to_hub(from_text(compiled_text(PROGRAMS["sort_special"])))
+    assert "TopK" in (found := [node.op_type for _, node in hub.walk()])
+    assert not {"BitCast", "BitwiseXor"} & set(found)
+
+
+def test_a_compiled_module_runs_in_xla(tmp_path: Path) -> None:
+    """Fusions, bitcasts, layouts: XLA's own entrance refuses what its compiler made."""
+    program = PROGRAMS["top_k_axis_0"]
+    text = compiled_text(program)
+    assert " fusion(" in text
+    assert "{0,1} bitcast(" in text
+    (tmp_path / "m.hlo").write_text(text)
+    names = [value.name for value in from_text(text).inputs]
+    (found,) = run_file("xla", tmp_path / "m.hlo", [dict(zip(names, arguments(program), strict=True))])
+    assert found.outputs is not None, found.error
+    for got, wanted in zip(found.outputs.values(), expected(program), strict=True):
+        np.testing.assert_array_equal(got, wanted)

@@ -256,6 +256,17 @@ def test_a_stack_without_a_bound_is_refused() -> None:
         lower_graph(counting(None, Stacked()))
 
 
+@pytest.mark.parametrize("trip", [2**63 - 1, 2**31 - 1])
+def test_a_stack_that_only_the_largest_integer_bounds_is_refused(trip: int) -> None:
+    with pytest.raises(Unsupported, match=f"{trip} passes"):
+        lower_graph(counting(trip, Stacked(), stop=20.0))
+
+
+def test_a_buffer_that_no_memory_holds_is_refused() -> None:
+    with pytest.raises(Unsupported, match=rf"buffer f32\[{2**40},2\]"):
+        lower_graph(counting(2**40, Stacked()))
+
+
 def test_a_value_that_grows_for_an_unknown_number_of_passes_is_refused() -> None:
     m = Model()
     x, n = m.input("x", F32, 1), m.input("n", I64)

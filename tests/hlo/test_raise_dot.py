@@ -6,10 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from backedge.passes.errors import Unsupported
+
+pytest.importorskip("jax")
+
+from jax import lax
 
 from .folds import NEAR, random, spelled
-from .single_op import EXACT, Tolerance, check, hub_of, operators, single
+from .single_op import EXACT, Tolerance, check, operators, single
 
 Dims = Sequence[int]
 
@@ -130,10 +133,59 @@ ENTRY main { x = f32[3,2] parameter(0) w = f32[4,2] constant({{1, 2}, {3, 4}, {5
     assert operators(check(text, [np.arange(6, dtype=np.float32).reshape(3, 2)], NEAR)) == ["MatMul"]
 
 
-def test_ragged_dot_is_refused() -> None:
+# ragged-dot ------------------------------------------------------------------------------------------
+
+RAGGED = {
+    "rows": ((5, 3), (4, 3, 2), [2, 0, 1, 1], (((1,), (1,)), ((), ())), [0], [0]),
+    "rows, one size for each place of the batch": (
+        (2, 5, 3),
+        (2, 4, 3, 2),
+        [[2, 0, 1, 1], [0, 0, 5, 0]],
+        (((2,), (2,)), ((0,), (0,))),
+        [1],
+        [1],
+    ),
+    "rows behind others": ((2, 5, 3), (3, 3, 2), [[1, 1, 1], [0, 3, 2]], (((2,), (1,)), ((), ())), [1], [0]),
+    "the same sizes for all": ((2, 5, 3), (3, 3, 2), [1, 1, 2], (((2,), (1,)), ((), ())), [1], [0]),
+    "summed": ((4, 5), (5, 2), [2, 0, 2], (((1,), (0,)), ((), ())), [1], []),
+    "summed behind others": (
+        (3, 4, 5),
+        (4, 5, 2),
+        [[1, 2], [3, 0], [0, 5], [2, 2]],
+        (((1, 2), (0, 1)), ((), ())),
+        [2],
+        [],
+    ),
+    "the batch": ((4, 2, 3), (4, 3, 2), [1, 2], (((2,), (1,)), ((0,), (0,))), [0], []),
+}
+
+
+@pytest.mark.parametrize(("name", "dtype"), [*((name, np.float32) for name in RAGGED), ("rows", np.int32)])
+def test_ragged_dot(name: str, dtype: type) -> None:
+    """As jax computes it itself where XLA has no ragged-dot."""
+    lhs, rhs, groups, numbers, ragged, group = RAGGED[name]
+    random = np.random.default_rng(3)
+    x, w = (random.integers(-4, 5, shape).astype(dtype) for shape in (lhs, rhs))
+    sizes = np.array(groups, np.int32)
+    wanted = np.asarray(lax.ragged_dot_general(x, w, sizes, lax.RaggedDotDimensionNumbers(numbers, ragged, group)))
+    kind = {np.float32: "f32", np.int32: "s32"}[dtype]
+    (left, right), (left_batch, right_batch) = numbers
+    pairs = {"lhs_contracting_dims": left, "rhs_contracting_dims": right, "lhs_batch_dims": left_batch}
+    pairs |= {"rhs_batch_dims": right_batch, "lhs_ragged_dims": ragged, "rhs_group_dims": group}
+    told = ", ".join(f"{key}={{{','.join(map(str, dims))}}}" for key, dims in pairs.items() if dims)
+    shapes = [f"{kind}[{','.join(map(str, one.shape))}]" for one in (x, w, wanted)]
+    text = f"""HloModule checked
+ENTRY main {{ x = {shapes[0]} parameter(0) w = {shapes[1]} parameter(1)
+  s = s32[{",".join(map(str, sizes.shape))}] parameter(2) ROOT y = {shapes[2]} ragged-dot(x, w, s), {told} }}"""
+    check(text, [x, w, sizes], wanted=[wanted])
+
+
+def test_an_infinite_matrix_of_another_group_says_nothing() -> None:
+    """Each row meets its own group's matrix only; by hand."""
     text = """HloModule checked
-ENTRY main { x = f32[3,2] parameter(0) w = f32[2,2,4] parameter(1) s = s32[2] parameter(2)
-  ROOT y = f32[3,4] ragged-dot(x, w, s), lhs_contracting_dims={1}, rhs_contracting_dims={1}, lhs_ragged_dims={0},
+ENTRY main { x = f32[3,2] parameter(0) w = f32[2,2,1] parameter(1) s = s32[2] parameter(2)
+  ROOT y = f32[3,1] ragged-dot(x, w, s), lhs_contracting_dims={1}, rhs_contracting_dims={1}, lhs_ragged_dims={0},
   rhs_group_dims={0} }"""
-    with pytest.raises(Unsupported, match="ragged-dot"):
-        hub_of(text)
+    w = np.array([[[1], [2]], [[np.inf], [3]]], np.float32)
+    x = np.array([[1, 10], [2, 20], [3, 30]], np.float32)
+    check(text, [x, w, np.array([1, 1], np.int32)], wanted=[np.array([[21], [np.inf], [0]], np.float32)])

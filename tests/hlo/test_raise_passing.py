@@ -152,6 +152,21 @@ ENTRY e {{ x = f32[3] parameter(0) z = s32[] constant(0) v = {pair} tuple(z, x) 
     check(again, [x], wanted=[np.int32(4), 16 * x])
 
 
+def test_a_loop_that_sends_something_away_carries_tokens() -> None:
+    text = """b { p = (s32[], f32[3], token[]) parameter(0) i = s32[] get-tuple-element(p), index=0
+  x = f32[3] get-tuple-element(p), index=1 k = token[] get-tuple-element(p), index=2 n = s32[] constant(1)
+  o = token[] outfeed(x, k), outfeed_shape=f32[3]{0}
+  ROOT t = (s32[], f32[3], token[]) tuple(s32[] add(i, n), f32[3] add(x, x), o) }
+c { p = (s32[], f32[3], token[]) parameter(0) i = s32[] get-tuple-element(p), index=0 n = s32[] constant(4)
+  ROOT l = pred[] compare(i, n), direction=LT }
+ENTRY e { x = f32[3] parameter(0) z = s32[] constant(0) k = token[] after-all()
+  v = (s32[], f32[3], token[]) tuple(z, x, k) w = (s32[], f32[3], token[]) while(v), condition=c, body=b
+  ROOT r = f32[3] get-tuple-element(w), index=1 }"""
+    x = np.array([1, -2, 0.5], np.float32)
+    hub = check(text, [x], wanted=[16 * x])
+    assert any("outfeed" in note for note in hub.meta[NOTES])
+
+
 @pytest.mark.parametrize("opcode", ["outfeed", "send"])
 def test_what_is_sent_away_is_left_out_and_told(opcode: str) -> None:
     more = {

@@ -207,6 +207,23 @@ def test_what_treats_nan_otherwise_is_no_argmax() -> None:
     extreme(_JAX.replace("direction=LT", "direction=GT"), TIES)
 
 
+def test_bits_are_no_logic() -> None:
+    """Of 0 and 1 "and" is the smaller one, of other integers it isn't; indices compared with elements are no order."""
+    x = np.array([[6, 5, 3, 7], [4, 2, 1, 9]], np.int32)
+    bodies = [
+        "v = s32[] and(p, q) g = pred[] compare(p, q), direction=LE k = s32[] select(g, i, j)",
+        "g = pred[] compare(p, q), direction=GE v = s32[] select(g, p, q) a = s32[] and(i, j) o = s32[] or(i, j)"
+        " k = s32[] select(g, o, a)",
+        "h = pred[] compare(q, i), direction=GT g = pred[] not(h) v = s32[] select(g, p, q) k = s32[] select(g, i, j)",
+    ]
+    for body in bodies:
+        text = f"""HloModule checked
+c {{ {_PAIR.replace("f32", "s32")} {body} {_KEPT.replace("f32", "s32")} }}
+ENTRY main {{ x = s32[2,4] parameter(0) i = s32[2,4] iota(), iota_dimension=1 z = s32[] constant(-1)
+  o = s32[] constant(0) ROOT y = (s32[2], s32[2]) reduce(x, i, z, o), dimensions={{1}}, to_apply=c }}"""
+        assert "Loop" in operators(check(text, [x], EXACT))
+
+
 def test_arrays_that_do_not_look_at_each_other_are_folded_apart() -> None:
     text = """HloModule checked
 c { a = f32[] parameter(0) b = s32[] parameter(1) d = f32[] parameter(2) e = s32[] parameter(3)

@@ -127,6 +127,20 @@ def test_a_key_is_made_of_the_elements() -> None:
     assert sort(absolute, [x]) == ["Abs", "TopK", "GatherElements"]
 
 
+def test_computations_that_a_comparator_applies_are_not_taken_for_one() -> None:
+    """left < floor(right) is floor(left) < floor(right): elements of one floor stay in order."""
+    x = np.array([3.5, -1, 2.75, 2.25, 3.25, 2.5], np.float32)
+    text = """HloModule checked
+same { p = f32[] parameter(0) ROOT a = f32[] add(p, p) }
+floored { p = f32[] parameter(0) f = f32[] floor(p) ROOT a = f32[] add(f, f) }
+c { p0 = f32[] parameter(0) p1 = f32[] parameter(1) i = s32[] constant(0)
+  k0 = f32[] conditional(i, p0, p0), branch_computations={same, same}
+  k1 = f32[] conditional(i, p1, p1), branch_computations={floored, floored}
+  ROOT r = pred[] compare(k0, k1), direction=LT }
+ENTRY main { x = f32[6] parameter(0) ROOT y = f32[6] sort(x), dimensions={0}, is_stable=true, to_apply=c }"""
+    check(text, [x], EXACT, wanted=[np.array([-1, 2.75, 2.25, 2.5, 3.5, 3.25], np.float32)])
+
+
 def test_any_comparator_counts_what_comes_before() -> None:
     x, y = np.random.default_rng(0).integers(0, 4, (3, 7)).astype(np.int32), random(1, "f32", (3, 7))
     difference = "d = s32[] subtract(p0, p1) z = s32[] constant(0) ROOT r = pred[] compare(d, z), direction=LT"

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ....passes.graph import Graph, Value
+from ....passes.graph import Graph, Node, Value
 from ....passes.infer import constant_array
 from ....passes.types import DType
 
@@ -30,6 +30,9 @@ _COMPUTED: dict[str, Callable[..., Any]] = {
     "maximum": lambda a, b: math.nan if a != a or b != b else max(a, b),
     "minimum": lambda a, b: math.nan if a != a or b != b else min(a, b),
 }
+
+
+_LOGIC = frozenset(["and", "not", "or"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,18 +73,18 @@ def _only_compares(region: Graph) -> bool:
             found, decides = found[1:], found[0]
             if decides != "truth":
                 return False
-        if len(set(found)) != 1 or not _takes(node.op_type, found[0]):
+        if len(set(found)) != 1 or not _takes(node, found[0]):
             return False
         kinds[node.output] = "truth" if compares else found[0]
     return True
 
 
-def _takes(opcode: str, kind: str) -> bool:
-    """Whether `_COMPUTED` and `_COMPARED` have what an opcode makes of elements, of indices, or of what compares them:
-    of other integers "and" would take the bits."""
-    if opcode in ("and", "or", "not"):
-        return kind == "truth"
-    return (opcode == "compare" or opcode in _COMPUTED) and kind in ("element", "index", "truth")
+def _takes(node: Node, kind: str) -> bool:
+    """Whether `_COMPUTED` and `_COMPARED` have what a node makes of elements, of indices, or of what compares them: of
+    integers "and" takes the bits."""
+    if node.op_type in _LOGIC and node.output.tensor.dtype is not DType.BOOL:
+        return False
+    return (node.op_type == "compare" or node.op_type in _COMPUTED) and kind != ""
 
 
 def _is_float(value: Value | None) -> bool:
