@@ -15,6 +15,9 @@ from onnx import TensorProto, TypeProto, shape_inference
 from . import loop as loops
 from .conform import LISTS_SIZES, problem
 from .graph import Graph, Node, Value
+from .infer_formal import completed
+from .infer_ml import DOMAIN as ML
+from .infer_ml import infer_ml
 from .protos import AttributeRef, attribute_to_proto, tensor_to_proto, type_from_proto, type_to_proto
 from .schemas import schema
 from .tensor import TensorData
@@ -37,6 +40,8 @@ def infer_node(node: Node, look: Look | None = None) -> Sequence[Type | None]:
     """
     if node.domain == loops.DOMAIN:
         return _infer_loop(node) if node.op_type == "Loop" else _infer_if(node)
+    if node.domain == ML:
+        return [None] * len(node.outputs) if problem(node) else infer_ml(node)
     quick = _elementwise(node)
     if quick is not None:
         return [quick]
@@ -46,7 +51,9 @@ def infer_node(node: Node, look: Look | None = None) -> Sequence[Type | None]:
     key = _memory_key(node, data)
     if key is not None and key in _memory:
         return _memory[key]
-    types = [None] * len(node.outputs) if problem(node) else _with_rank(node, _by_schema(node, data))
+    types: Sequence[Type | None] = [None] * len(node.outputs)
+    if not problem(node):
+        types = completed(node, _with_rank(node, _by_schema(node, data)))
     if key is not None:
         if len(_memory) >= _MOST_REMEMBERED:
             _memory.clear()
@@ -107,6 +114,8 @@ def _with_rank(node: Node, types: Sequence[Type | None]) -> Sequence[Type | None
 
 def contradiction(node: Node) -> str:
     """Why an operator can't run on inputs of these types, in the words of its own inference function; "" if it may."""
+    if node.op == ("", "ScatterND") and (found := _misfit_updates(node)):
+        return found
     try:
         _infer_strictly(node, [None if value is None else _held(value, None) for value in node.inputs])
     except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError) as error:
@@ -114,6 +123,17 @@ def contradiction(node: Node) -> str:
     except (RuntimeError, ValueError):
         return ""
     return ""
+
+
+def _misfit_updates(node: Node) -> str:
+    """Why updates don't fit ScatterND's indices, which ONNX's own inference doesn't look at; "" if they may."""
+    shapes = [value.tensor.shape if value is not None else None for value in node.inputs[:3]]
+    if len(shapes) < 3 or any(shape is None for shape in shapes):
+        return ""
+    data, places, updates = (shape or () for shape in shapes)
+    depth = places[-1] if places else 0
+    wanted = len(data) + len(places) - 1 - depth if isinstance(depth, int) else len(updates)
+    return "" if wanted == len(updates) else f"updates of rank {len(updates)} where the indices want rank {wanted}"
 
 
 def _by_schema(node: Node, small: Sequence[TensorData | None]) -> Sequence[Type | None]:
@@ -165,8 +185,8 @@ def words(text: str) -> frozenset[str]:
 # Elementwise operators, by far the most frequent, need no protos where their operands have one type or shape.
 _SAME = words(
     "Abs Neg Exp Log Sqrt Relu Sigmoid Tanh Sin Cos Tan Floor Ceil Round Sign Reciprocal Erf "
-    "Identity Not Softplus Softsign Elu Selu LeakyRelu HardSigmoid HardSwish Mish Gelu Clip Dropout "
-    "Softmax LogSoftmax"
+    "Identity Not Softplus Softsign Elu Selu LeakyRelu PRelu HardSigmoid HardSwish Mish Gelu Clip Dropout "
+    "Softmax LogSoftmax BatchNormalization GroupNormalization InstanceNormalization MeanVarianceNormalization"
 )
 _BROADCAST = words("Add Sub Mul Div Max Min Mod And Or Xor Sum Mean BitwiseAnd BitwiseOr BitwiseXor")
 _COMPARE = words("Equal Less Greater LessOrEqual GreaterOrEqual")
@@ -174,7 +194,7 @@ _COMPARE = words("Equal Less Greater LessOrEqual GreaterOrEqual")
 
 def _elementwise(node: Node) -> TensorType | None:
     """The type of an elementwise operator's one output where it is plain to see."""
-    if node.domain or node.version < 7 or len(node.outputs) != 1 or not node.inputs:
+    if node.domain or len(node.outputs) != 1 or not node.inputs:
         return None
     name = node.op_type
     first = node.inputs[0].type if node.inputs[0] is not None else None
@@ -185,7 +205,7 @@ def _elementwise(node: Node) -> TensorType | None:
     if name not in _BROADCAST and name not in _COMPARE:
         return None
     shape = first.shape
-    for value in node.inputs[1:]:
+    for value in node.inputs[1:] if node.version >= 7 else ():  # before, the first alone said the shape
         other = value.type if value is not None else None
         if not isinstance(other, TensorType) or other.dtype is not first.dtype or other.shape is None:
             return None

@@ -14,9 +14,10 @@ from ...passes.errors import InvalidModel
 from ...passes.graph import Graph, Node, Value
 from ...passes.infer import FORMAL, constant_node_data
 from ...passes.loop import Captured, Carried, Condition, Iteration, Sliced, Slot, Stacked
+from ...passes.opset.control import entering
 from ...passes.protos import ENUMS
 from ...passes.rewrite import Builder, collect, rule
-from ...passes.types import DType, TensorType, Type, tensor
+from ...passes.types import DType, TensorType, Type, merge, tensor
 
 Results = Value | Sequence[Value] | None
 
@@ -98,11 +99,20 @@ _SAME_TRUTH = frozenset(("", name) for name in ("Identity", "Cast", "Reshape", "
 """What hands a condition on; below opset 7 or so a constant one needs a Cast: Constant-1 holds floats only."""
 
 
-def _enter(body: Builder, value: Value, type: Type | None = None) -> Value:
-    """A body input standing for an old one, under its name; what was declared of it stays known."""
+def _enter(body: Builder, value: Value, type: Type | None = None, known: Type | None = None) -> Value:
+    """A body input standing for an old one, under its name; what was declared of it stays known.
+
+    `known` is what is known of it from outside, which adapters in the body may ask for.
+    """
     twin = body.graph.add_input(body.claim(value.name), type or value.type)
     twin.meta = {**(value.meta or {}), FORMAL: twin.type}
+    twin.type = merge(twin.type, known)
     return twin
+
+
+def _enter_all(inner: Builder, node: Node, body: Graph) -> list[Value]:
+    """All inputs of a body."""
+    return [_enter(inner, value, known=known) for value, known in zip(body.inputs, entering(node, body), strict=True)]
 
 
 def _spread(node: Node, slots: Sequence[Slot], results: Sequence[Value]) -> list[Value]:
@@ -151,8 +161,10 @@ def loop(op: Builder, node: Node) -> Results:
     arguments = [
         _as_declared(inner, iteration, old_i),
         _as_declared(inner, seen, old_c) if sees_condition else seen,
-        *(_enter(inner, value) for value in old_states),
-        *(_enter(inner, value) for value in old_captures),
+        *(
+            _enter(inner, value, known=known)
+            for value, known in zip((*old_states, *old_captures), entering(node, body)[2:], strict=True)
+        ),
     ]
     outputs = inner.inline(body, arguments)
     inner.graph.outputs = ([_to_scalar(inner, outputs[0], DType.BOOL)] if obeyed else []) + outputs[1:]
@@ -206,7 +218,7 @@ def _scan(op: Builder, node: Node) -> Results:
         *[Captured()] * len(captures),
     ]
     inner = op.region(body.name)
-    inner.graph.outputs = inner.inline(body, [_enter(inner, value) for value in body.inputs])
+    inner.graph.outputs = inner.inline(body, _enter_all(inner, node, body))
     return op.loop(None, None, slots, [*inputs, *captures], inner.graph)[: len(node.outputs)]
 
 
@@ -234,7 +246,7 @@ def _scan_batch(op: Builder, node: Node) -> Results:
     seen = [outer.input(f"{value.name}_seen", value.type) for value in captures]
 
     inner = op.region(body.name)
-    inner.graph.outputs = inner.inline(body, [_enter(inner, value) for value in body.inputs])
+    inner.graph.outputs = inner.inline(body, _enter_all(inner, node, body))
     cut = list(entries)
     if length is not None:  # a reversed sequence starts at its own last element, not at the padding
         end = _vector(outer, length, DType.INT64)
@@ -279,7 +291,10 @@ def branch(op: Builder, node: Node) -> Results:
     for name in ("then_branch", "else_branch"):
         region = _region(node, name)
         _arity(node, region, 0, max(len(node.outputs), len(region.outputs)))
-        made.append(op.rewritten(region))
+        inner = op.region(region.name)
+        inner.graph.outputs = inner.inline(region, _enter_all(inner, node, region))
+        inner.graph.meta = dict(region.meta)
+        made.append(inner.graph)
     if len(made[0].outputs) != len(made[1].outputs) or len(made[0].outputs) < len(node.outputs):
         raise InvalidModel(f"{node!r}: its branches give {len(made[0].outputs)} and {len(made[1].outputs)} outputs")
     results = op.branch(_to_scalar(op, condition, DType.BOOL), captures, made[0], made[1])

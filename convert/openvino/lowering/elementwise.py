@@ -14,7 +14,7 @@ from ....passes.graph import Node, Value
 from ....passes.protos import DTYPES
 from ....passes.rewrite import Builder, collect, combine, renamed, rule
 from ....passes.types import DType
-from .tools import LARGEST, convert, element_type, number, saturated
+from .tools import LARGEST, convert, element_type, number, saturated, scalar
 
 _SAME = """
     Abs Acos Acosh Add And Asin Asinh Atan Atanh BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Ceil Cos Cosh Equal Erf
@@ -192,11 +192,15 @@ def bit_shift(op: Builder, node: Node) -> Value:
 
 @rule("", "Clip")
 def clip(op: Builder, node: Node) -> Value:
-    """Constant bounds of floats are Clamp's attributes; everything else is Maximum, then Minimum."""
-    x, low, high = required(node, 0), node.input(1), node.input(2)
-    bounds = [-math.inf if low is None else low.array(), math.inf if high is None else high.array()]
+    """Constant bounds of floats are Clamp's attributes; everything else is Maximum, then Minimum.
+
+    A bound of shape [1] is a scalar, too, as ONNX Runtime has it.
+    """
+    x = required(node, 0)
+    low, high = (None if bound is None else scalar(op, bound) for bound in (node.input(1), node.input(2)))
     if low is None and high is None:
         return x
+    bounds = [-math.inf if low is None else low.array(), math.inf if high is None else high.array()]
     if dtype_of(node, x).is_float and bounds[0] is not None and bounds[1] is not None:
         least, most = float(bounds[0]), float(bounds[1])
         if least <= most and not math.isinf(least) and not math.isinf(most):

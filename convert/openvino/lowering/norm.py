@@ -8,7 +8,7 @@ from ....passes.demands import axis_of, dtype_of, flag, rank_of, required, size_
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
-from .tools import convert, i64, number, reshape
+from .tools import convert, i64, number, reduced, reshape
 
 
 def _along(op: Builder, values: Value, rank: int, axis: int = 1) -> Value:
@@ -31,9 +31,9 @@ def batch_normalization(op: Builder, node: Node) -> list[Value]:
     if flag(node, "training_mode"):
         axes = i64(op, [axis for axis in range(rank) if axis != 1])
         momentum = node.attributes.get("momentum", 0.9)
-        here = op.ReduceMean(x, axes, keep_dims=False)
+        here = reduced(op, node, "ReduceMean", x, axes, False)
         apart = op.Subtract(x, _along(op, here, rank))
-        spread = op.ReduceMean(op.Multiply(apart, apart), axes, keep_dims=False)
+        spread = reduced(op, node, "ReduceMean", op.Multiply(apart, apart), axes, False)
         keep, take = number(op, node, momentum, x), number(op, node, 1 - momentum, x)
         for old, new, at in ((mean, here, 3), (variance, spread, 4)):
             running = op.Add(op.Multiply(old, keep), op.Multiply(new, take))

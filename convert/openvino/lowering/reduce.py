@@ -26,6 +26,7 @@ from .tools import (
     number,
     range_of,
     rank_value,
+    reduced,
     scalar,
     shape_of,
     size_of,
@@ -116,7 +117,7 @@ def reduce_(op: Builder, node: Node) -> Value:
             return op.call(_OF_BOOLEANS[target], data, axes, keep_dims=keep)
         counted = op.call(target, convert(op, node, data, DType.INT32), axes, keep_dims=keep)
         return convert(op, node, counted, DType.BOOL)
-    result = op.call(target, before(op, data), axes, keep_dims=keep)
+    result = reduced(op, node, target, before(op, data), axes, keep)
     if target in _WORST and dtype.is_float:
         worst = number(op, node, _WORST[target], data)
         shape = node.output.tensor.static_shape

@@ -13,7 +13,7 @@ from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ....runtime.kernels.base import text
 from .text import letters
-from .tools import cut, i64, reshape, shape_of, vector
+from .tools import cut, i64, reduced, reshape, shape_of, vector
 
 _FAR = 1 << 23  # bytes; OpenVINO's CPU selects integers in float32, too
 _SPACES = [chr(code) for code in range(0x3001) if chr(code).isspace()]
@@ -26,8 +26,8 @@ def _whole(op: Builder, value: int) -> Value:
 class _Rows:
     """Strings as rows of bytes, i32 [rows, width], and what stands behind each byte."""
 
-    def __init__(self, op: Builder, strings: Value) -> None:
-        self.op = op
+    def __init__(self, op: Builder, node: Node, strings: Value) -> None:
+        self.op, self.node = op, node
         self.begins, self.ends, self.symbols = op.StringTensorUnpack(strings, _outputs=3)
         self.lengths = op.Unsqueeze(op.Subtract(self.ends, self.begins), i64(op, [1]))
         table = letters(op, strings)
@@ -83,7 +83,7 @@ def _at_word(rows: _Rows, word: bytes, most: int | None) -> Sequence[Value]:
         marks = op.Select(op.LessEqual(so_far, _whole(op, most)), marks, _whole(op, 0))
     cuts = rows.in_order(marks)
     behind = op.Add(op.Minimum(cuts, _whole(op, _FAR - len(word))), _whole(op, len(word)))
-    number = op.Add(op.ReduceSum(marks, i64(op, [1]), keep_dims=True), _whole(op, 1))
+    number = op.Add(reduced(op, rows.node, "ReduceSum", marks, i64(op, [1]), True), _whole(op, 1))
     return rows.moved(behind, -1, 0), op.Minimum(cuts, rows.lengths), number
 
 
@@ -123,7 +123,7 @@ def string_split(op: Builder, node: Node) -> Sequence[Value]:
     if static is not None and 0 in static:  # no string, of which there are no pieces
         return [reshape(op, x, [*static, 0]), op.const(np.zeros(static, np.int64))][: len(node.outputs)]
     shape = shape_of(op, x)
-    rows = _Rows(op, op.Reshape(x, i64(op, [-1]), special_zero=False))
+    rows = _Rows(op, node, op.Reshape(x, i64(op, [-1]), special_zero=False))
     firsts, lasts, number = _at_word(rows, word, most) if word else _at_spaces(rows, most)
     counts = vector(op, op.Concat(number, op.const(np.zeros((1, 1), np.int32)), axis=0))
     pieces = op.Convert(op.ReduceMax(counts, i64(op, [0]), keep_dims=True), destination_type="i64")

@@ -137,6 +137,25 @@ def join(op: Builder, values: Sequence[Value], axis: int = 0) -> Value:
     return values[0] if len(values) == 1 else op.Concat(*values, axis=axis)
 
 
+def reduced(op: Builder, node: Node, target: str, data: Value, axes: Value, keep: bool) -> Value:
+    """A reduction, such that OpenVINO's CPU gives what it says whatever follows.
+
+    It joins a sum or product with a constant to the reduction before it, and then is wrong in two cases: where the last
+    of three axes goes, the columns get each other's constants; where the first axis stays, processors with AVX-512
+    take some integers for floats. So something stands between the two that it doesn't join: Squeeze, Maximum.
+    """
+    dtype, rank, known = dtype_of(node, data), data.rank, ints(axes)
+    places = None if rank is None or known is None else {axis % rank for axis in known if -rank <= axis < rank}
+    if dtype.is_integer:
+        made = op.call(target, data, axes, keep_dims=keep)
+        if places is not None and 0 in places:
+            return made
+        return op.Maximum(made, op.const(-(1 << dtype.bits - 1) if dtype.is_signed else 0, dtype))
+    if keep or rank not in (None, 3) or (places is not None and places != {2}):
+        return op.call(target, data, axes, keep_dims=keep)
+    return op.Squeeze(op.call(target, data, axes, keep_dims=True), axes)
+
+
 def range_of(op: Builder, count: Value) -> Value:
     """0, 1, 2 ... as i64 [count]; `count` is i64 with one element."""
     known = ints(count)

@@ -1,0 +1,67 @@
+"""What an operator's signature alone tells of its results, where ONNX has no inference for it, or it finds nothing.
+
+An output of the formal type T has the element type of an input of the formal type T.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+
+
+from .graph import Node
+from .schemas import schema
+from .types import DType, TensorType, Type, merge
+
+_KEEP_RANK = frozenset("BatchNormalization Concat GlobalLpPool InstanceNormalization LpPool Pad Split Upsample".split())
+"""Operators whose first version has no inference, and whose results have as many axes as the first input."""
+_SPELLED = {
+    "float": DType.FLOAT32,
+    "double": DType.FLOAT64,
+    **{dtype.value: dtype for dtype in DType},
+}
+
+
+@cache
+def _formal_types(domain: str, op_type: str, version: int) -> tuple[Sequence[str], Sequence[str]] | None:
+    """The formal types of inputs and of outputs; what may come several times stands last."""
+    found = schema(domain, op_type, version)
+    return None if found is None else ([one.type_str for one in found.inputs], [one.type_str for one in found.outputs])
+
+
+def _at(names: Sequence[str], index: int) -> str:
+    return names[min(index, len(names) - 1)] if names else ""
+
+
+def completed(node: Node, types: Sequence[Type | None]) -> Sequence[Type | None]:
+    """The types that were found, with the element types that follow from the signature."""
+    if all(isinstance(known, TensorType) and known.dtype is not None for known in types):
+        return types
+    formal = _formal_types(node.domain, node.op_type, node.version)
+    if formal is None:
+        return types
+    bound = _bound(node, formal[0])
+    return [
+        found if found is not None and not isinstance(found, TensorType) else _completed(node, found, bound, name)
+        for found, name in ((known, _at(formal[1], index)) for index, known in enumerate(types))
+    ]
+
+
+def _completed(node: Node, found: TensorType | None, bound: Mapping[str, Type], name: str) -> Type | None:
+    if name.startswith("tensor("):
+        return merge(found, TensorType(_SPELLED.get(name[7:-1])))
+    given = bound.get(name)
+    if not isinstance(given, TensorType):
+        return found
+    keeps = node.op_type in _KEEP_RANK and not node.domain and found is None and given.shape is not None
+    return merge(found, TensorType(given.dtype, (None,) * len(given.shape or ()) if keeps else None))
+
+
+def _bound(node: Node, names: Sequence[str]) -> Mapping[str, Type]:
+    """The types that inputs give to formal types."""
+    bound: dict[str, Type] = {}
+    for index, value in enumerate(node.formal_inputs):
+        known = value.type if value is not None else None
+        if isinstance(known, TensorType) and known.dtype is not None:
+            bound.setdefault(_at(names, index), known)
+    return bound
