@@ -6,7 +6,7 @@ import numpy as np
 from onnx import ModelProto, TensorProto
 
 from ...passes.errors import InvalidModel, Unsupported
-from ...passes.graph import DEFAULT, Graph, bulk
+from ...passes.graph import DEFAULT, NOTES, Graph, bulk
 from ...passes.hub import HUB
 from ...passes.infer import infer
 from ...passes.loop import DOMAIN as CONTROL
@@ -15,6 +15,7 @@ from ...passes.opset.constants import with_wider_constants
 from ...passes.protos import DTYPES, SparseData, enum_of
 from ...passes.rewrite import Builder, Rewriter
 from ...passes.schemas import HUB_OPSET, since_version
+from ...passes.structure.branches import settle_branches
 from ...passes.structure.containers import plain_containers
 from ...passes.structure.shorten import Shorten
 from ...passes.structure.simplify import RemoveDead
@@ -66,8 +67,27 @@ def finished(graph: Graph, opset: int) -> Graph:
 def lower_operators(graph: Graph, opset: int, log: Log | None = None) -> Graph:
     """The operators of a graph at `opset`, whatever holds the graph (a model or a function).
 
+    Where that asks for the rank of what an If gives in several ranks, what depends on it goes into the branches.
     `log` takes up what is done on the way.
     """
+    before = None if log is None else {key: list(frames) for key, frames in log.frames.items()}
+    try:
+        return _lower_operators(graph, opset, log)
+    except Unsupported as refusal:
+        try:
+            settled, notes = settle_branches(graph)
+            if settled is graph:
+                raise refusal
+            if log is not None and before is not None:
+                log.frames = before
+            made = _lower_operators(settled, opset, log)
+        except Unsupported:
+            raise refusal from None
+    made.meta[NOTES] = [*made.meta.get(NOTES, ()), *notes]
+    return made
+
+
+def _lower_operators(graph: Graph, opset: int, log: Log | None) -> Graph:
     targets = targets_of(graph, opset)
     with bulk():
         graph = with_wider_constants(plain_containers(graph, opset), opset)

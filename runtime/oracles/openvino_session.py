@@ -18,6 +18,7 @@ Options:
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -191,11 +192,17 @@ def _ov_type(dtype: DType) -> Any:
     return getattr(ov.Type, next(name for name, known in _DTYPES.items() if known is dtype))
 
 
-def range_fault(values: list[Values]) -> str:
-    """OpenVINO computes int64 (and uint64, uint32) in int32: a fault where a value doesn't fit."""
+def range_fault(values: Iterable[Values]) -> str:
+    """What OpenVINO's narrower types don't hold of these inputs and outputs, "" where they hold everything.
+
+    It computes int64 (and uint64, uint32) in int32. It computes float64 in float32, and gives the largest float32
+    for an infinite one wherever one type becomes the other.
+    """
     for value in values:
-        if not isinstance(value, np.ndarray) or value.dtype not in (np.int64, np.uint64, np.uint32) or not value.size:
+        if not isinstance(value, np.ndarray) or not value.size:
             continue
-        if value.max() > _INT32.max or value.min() < _INT32.min:
+        if value.dtype in (np.int64, np.uint64, np.uint32) and (value.max() > _INT32.max or value.min() < _INT32.min):
             return "OpenVINO computes 64-bit integers in int32, and this run has larger ones"
+        if value.dtype == np.float64 and (np.abs(value) >= np.finfo(np.float32).max).any():
+            return "OpenVINO computes float64 in float32, without infinity, and this run has one, or a larger number"
     return ""
