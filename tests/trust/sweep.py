@@ -1,0 +1,392 @@
+"""The verdict, measured: faults that it finds, pairs that are equal and that it must not call different.
+
+python -m trust.sweep [--count 60] [--seed 0] [--generator first|second|edges] [--kinds 12] [--only TEXT] [--jobs 1]
+                      [--same 4] [--to opset:13,opset:21,ir,hlo] [--trials 64] [--json FILE] [--keep DIR]
+
+(from the folder tests). A fault counts only if ONNX Runtime, run by the sweep itself on inputs of its own, shows it; an
+equal pair only if ONNX Runtime doesn't tell it apart. "Hard" faults are those that under 10 % of plain inputs show.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pickle
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import onnx
+
+from .equals import SAME, rewrite
+from .faults import KINDS, mutate
+from .feeds import PLAIN, feeds
+from .judge import Judgement, Original, in_child, judge
+from .random_models import make
+from .zygote import Zygote, preload
+
+HARD = 0.1
+PAIR_SECONDS = 120.0
+
+FAULT, APART, EQUAL, CONVERTED = "fault", "maybe rounding", "equal", "converted"
+
+
+@dataclass(slots=True)
+class Pair:
+    """Two models and what they are to each other."""
+
+    group: str
+    kind: str
+    model: str
+    a: onnx.ModelProto
+    b: onnx.ModelProto | None = None
+    target: str = ""
+    share: float = 0.0
+    units: float = 0.0
+    feed: dict[str, Any] | None = None
+
+
+@dataclass(slots=True)
+class Result:
+    """What `verify` said of a pair."""
+
+    group: str
+    kind: str
+    model: str
+    share: float
+    units: float
+    verdict: str
+    reasons: list[str]
+    seconds: float
+    kept: str = ""
+
+    @property
+    def hard(self) -> bool:
+        return self.share < HARD
+
+
+@dataclass(slots=True)
+class Options:
+    """The command's options."""
+
+    count: int = 60
+    seed: int = 0
+    generator: str = "first"
+    kinds: int = 12
+    only: str = ""
+    same: int = 4
+    to: tuple[str, ...] = ()
+    trials: int = 64
+    keep: str = ""
+
+
+# pairs -----------------------------------------------------------------------------------------------
+
+
+def pairs_of(seed: int, options: Options, log: Counter[str]) -> Iterator[Pair]:
+    """All pairs of one model; `log` counts what was left out and why."""
+    model = make(seed)
+    original = Original(model.SerializeToString(), feeds([model], seed), PLAIN).prepare()
+    if original.share < 0.5:
+        log["model: doesn't run on most plain inputs"] += 1
+        return
+    log["models"] += 1
+    yield from faulty(model, original, f"{options.generator}-{seed}", seed, options, log)
+    yield from equal(model, original, f"{options.generator}-{seed}", seed, options, log)
+    for target in options.to:
+        yield Pair(CONVERTED, target, f"{options.generator}-{seed}", model, target=target)
+
+
+def _turn(names: list[str], seed: int) -> list[str]:
+    """The names in an order of the seed's own."""
+    return sorted(names, key=lambda name: zlib.crc32(f"{seed} {name}".encode()))
+
+
+def faulty(
+    model: onnx.ModelProto, original: Original, name: str, seed: int, options: Options, log: Counter[str]
+) -> Iterator[Pair]:
+    """Mutants of kinds chosen by the seed, those that ONNX Runtime shows."""
+    found = 0
+    for kind in _turn([x for x in KINDS if options.only in x], seed):
+        if found >= options.kinds:
+            return
+        mutant = mutate(model, KINDS[kind], str(seed))
+        if mutant is None:
+            continue
+        said = judge(original, mutant.SerializeToString())
+        if not said.real:
+            log[f"no fault: {said.why.split(':')[0]}"] += 1
+            continue
+        found += 1
+        yield _pair(APART if KINDS[kind].apart else FAULT, kind, name, model, mutant, original, said)
+
+
+def _pair(
+    group: str, kind: str, name: str, a: onnx.ModelProto, b: onnx.ModelProto, original: Original, said: Judgement
+) -> Pair:
+    feed = original.feeds[said.feed] if said.feed >= 0 else None
+    return Pair(group, kind, name, a, b, share=said.share, units=said.units, feed=feed)
+
+
+def equal(
+    model: onnx.ModelProto, original: Original, name: str, seed: int, options: Options, log: Counter[str]
+) -> Iterator[Pair]:
+    """The model written in other ways, where ONNX Runtime doesn't tell them apart."""
+    found = 0
+    for kind in _turn(list(SAME), seed):
+        if found >= options.same or options.only:
+            return
+        other = rewrite(model, SAME[kind], str(seed))
+        if other is None:
+            continue
+        said = judge(original, other.SerializeToString())
+        if said.real or said.why.startswith("isn't loaded"):
+            log[f"not equal by ONNX Runtime: {kind}"] += 1
+            continue
+        found += 1
+        yield _pair(EQUAL, kind, name, model, other, original, said)
+
+
+# verifying -------------------------------------------------------------------------------------------
+
+
+def verified(pair: Pair, trials: int, zygote: Zygote, folder: Path) -> Result:
+    """What `verify` says of a pair, in a process of its own; whatever goes wrong there is a verdict of its own."""
+    a, b = folder / "a.onnx", folder / "b.onnx"
+    for file in folder.iterdir():
+        file.unlink()
+    onnx.save(pair.a, a)
+    if pair.b is not None:
+        onnx.save(pair.b, b)
+    started = time.monotonic()
+    try:
+        [(verdict, reasons)] = in_child(lambda: _verify(a, b, pair.target, trials, zygote), PAIR_SECONDS)
+    except ChildProcessError as error:
+        verdict, reasons = ("timeout" if error.args[0] == "hang" else "crash"), [str(error)]
+    except ValueError:
+        verdict, reasons = "crash", ["no answer"]
+    seconds = time.monotonic() - started
+    return Result(pair.group, pair.kind, pair.model, pair.share, pair.units, verdict, reasons[:4], seconds)
+
+
+def _verify(a: Path, b: Path, target: str, trials: int, zygote: Zygote) -> Iterator[tuple[str, list[str]]]:
+    """In the child: one tuple of verdict and reasons."""
+    zygote.install()
+    from backedge.convert import convert, verify
+    from backedge.passes.errors import BackedgeError, Unsupported
+
+    try:
+        if not target:
+            report = verify(a, b, trials=trials)
+            yield str(report.verdict), list(report.reasons)
+            return
+        name, _, opset = target.partition(":")
+        suffix = {"opset": ".onnx", "ir": ".xml", "hlo": ".hlo", "mdf": ".json"}[name]
+        written = b.with_name("b" + suffix)
+        made = convert(a, written, opset=int(opset) if opset else None, verify=trials)
+        found = made.verification
+        yield made.verdict, list(found.reasons) if found is not None else []
+    except Unsupported as error:
+        yield "refused", [str(error)]
+    except BackedgeError as error:
+        yield "invalid", [f"{type(error).__name__}: {error}"]
+    except Exception as error:
+        yield "traceback", [f"{type(error).__name__}: {error}", traceback.format_exc()]
+
+
+def right(result: Result) -> bool:
+    """Whether the verdict is what it should be."""
+    if result.group == FAULT:
+        return result.verdict == "different"
+    if result.group == APART:
+        return result.verdict not in ("traceback", "crash", "timeout")
+    return result.verdict not in ("different", "traceback", "crash", "timeout")
+
+
+def keep(pair: Pair, result: Result, folder: Path, source: Path) -> str:
+    """Save a pair that was judged wrongly, with a feed that shows the difference."""
+    name = f"{pair.model}-{pair.kind}".replace(" ", "_").replace("/", "_").replace(":", "_")
+    place = folder / name
+    place.mkdir(parents=True, exist_ok=True)
+    for file in source.iterdir():
+        shutil.copy(file, place / file.name)
+    if pair.feed is not None:
+        (place / "feed.pickle").write_bytes(pickle.dumps(pair.feed))
+    (place / "result.json").write_text(json.dumps(asdict(result), indent=1) + "\n")
+    return str(place)
+
+
+def sweep(seeds: list[int], options: Options, zygote: Zygote) -> Iterator[Result | Counter[str]]:
+    """All pairs of these seeds; last, what was counted on the way."""
+    log: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory(prefix="trust-") as name:
+        folder = Path(name)
+        for seed in seeds:
+            started = time.monotonic()
+            spent = 0.0
+            try:
+                for pair in _source(options)(seed, options, log):
+                    result = verified(pair, options.trials, zygote, folder)
+                    spent += result.seconds
+                    if options.keep and not right(result):
+                        result.kept = keep(pair, result, Path(options.keep), folder)
+                    yield result
+            except Exception:
+                log["a fault of the sweep"] += 1
+                print(f"seed {seed}:\n{traceback.format_exc()}", file=sys.stderr)
+            log["seconds of making and judging"] += round(time.monotonic() - started - spent)
+    yield log
+
+
+def _source(options: Options):
+    return pairs_of
+
+
+# the table -------------------------------------------------------------------------------------------
+
+
+def table(results: list[Result], log: Counter[str]) -> Iterator[str]:
+    """The figures, line by line."""
+    for group in (FAULT, APART, EQUAL, CONVERTED):
+        chosen = [one for one in results if one.group == group]
+        if not chosen:
+            continue
+        yield f"{group}: {len(chosen)} pairs, {_tally(chosen)}"
+        if group == FAULT:
+            for title, part in (
+                ("hard", [one for one in chosen if one.hard]),
+                ("ordinary", [one for one in chosen if not one.hard]),
+            ):
+                yield f"  {title}: {_found(part)}, {_tally(part)}"
+        kinds = sorted({one.kind for one in chosen})
+        for kind in kinds:
+            part = [one for one in chosen if one.kind == kind]
+            if group == FAULT:
+                hard = [one for one in part if one.hard]
+                yield f"    {kind:45} {_found(part):>14}   hard {_found(hard):>14}   {_tally(part)}"
+            else:
+                yield f"    {kind:45} {len(part):4}   {_tally(part)}"
+    wrong = [one for one in results if not right(one)]
+    if wrong:
+        yield "judged wrongly:"
+    for one in wrong:
+        seen = f"{100 * one.share:.1f} % of inputs show it" if one.group == FAULT else one.group
+        yield f"  {one.model} {one.kind}: {one.verdict} ({seen}) {one.kept}"
+        yield f"      {'; '.join(one.reasons[:2])[:300]}"
+    seconds = [one.seconds for one in results]
+    if seconds:
+        yield f"{sum(seconds) / len(seconds):.2f} s a verification, {max(seconds):.1f} s the longest"
+    for name, count in sorted(log.items()):
+        yield f"  {count:5} {name}"
+
+
+def _tally(results: list[Result]) -> str:
+    return ", ".join(f"{count} {verdict}" for verdict, count in Counter(one.verdict for one in results).most_common())
+
+
+def _found(results: list[Result]) -> str:
+    found = sum(one.verdict == "different" for one in results)
+    return f"{found}/{len(results)} {100 * found / len(results):5.1f} %" if results else "-"
+
+
+def run(options: Options, jobs: int = 1, report=lambda result: None) -> tuple[list[Result], Counter[str]]:
+    """The sweep over all seeds, in so many processes."""
+    preload(any(target.startswith("hlo") for target in options.to))
+    seeds = list(range(options.seed, options.seed + options.count))
+    results: list[Result] = []
+    log: Counter[str] = Counter()
+    zygote = Zygote()
+    try:
+        shards = [seeds[k::jobs] for k in range(jobs)]
+        streams = [sweep(shards[0], options, zygote)] if jobs == 1 else _together(shards, options, zygote)
+        for stream in streams:
+            for item in stream:
+                if isinstance(item, Counter):
+                    log.update(item)
+                else:
+                    results.append(item)
+                    report(item)
+    finally:
+        zygote.close()
+    return results, log
+
+
+def _together(shards: list[list[int]], options: Options, zygote: Zygote) -> list[Iterator[Result | Counter[str]]]:
+    """Each shard in a process of its own; what they give is read as a queue has it."""
+    import multiprocessing
+
+    context = multiprocessing.get_context("fork")
+    queue: Any = context.SimpleQueue()
+
+    def work(part: list[int]) -> None:
+        for item in sweep(part, options, zygote):
+            queue.put(item)
+        queue.put(None)
+
+    for part in shards:
+        context.Process(target=work, args=(part,)).start()
+
+    def items() -> Iterator[Result | Counter[str]]:
+        left = len(shards)
+        while left:
+            item = queue.get()
+            left -= item is None
+            if item is not None:
+                yield item
+
+    return [items()]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=60, help="models")
+    parser.add_argument("--seed", type=int, default=0, help="of the first model")
+    parser.add_argument("--generator", choices=("first", "second", "edges"), default="first")
+    parser.add_argument("--kinds", type=int, default=12, help="faults for each model")
+    parser.add_argument("--only", default="", help="kinds of faults with this text in their name")
+    parser.add_argument("--same", type=int, default=4, help="equal pairs for each model")
+    parser.add_argument("--to", default="", help="conversions: opset:13,opset:21,ir,hlo")
+    parser.add_argument("--trials", type=int, default=64)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--keep", default="", help="a folder for the pairs judged wrongly")
+    given = parser.parse_args()
+    options = Options(
+        given.count,
+        given.seed,
+        given.generator,
+        given.kinds,
+        given.only,
+        given.same,
+        tuple(filter(None, given.to.split(","))),
+        given.trials,
+        given.keep,
+    )
+    done = 0
+
+    def report(result: Result) -> None:
+        nonlocal done
+        done += 1
+        if not right(result):
+            print(f"{result.model} {result.kind}: {result.verdict} ({100 * result.share:.1f} %)", flush=True)
+        if os.isatty(2):
+            print(f"\r{done}", end="", file=sys.stderr)
+
+    results, log = run(options, given.jobs, report)
+    for line in table(results, log):
+        print(line)
+    if given.json:
+        given.json.write_text(json.dumps({"results": [asdict(one) for one in results], "log": log}, indent=0) + "\n")
+
+
+if __name__ == "__main__":
+    main()
