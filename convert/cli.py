@@ -1,27 +1,39 @@
-"""The `backedge` command. Exit codes: 0 done or equal, 1 different, 2 bad usage or input, 3 not expressible."""
+"""The `backedge` command; its exit codes stand in `passes.exit_codes`."""
 
 from __future__ import annotations
 
+import contextlib
+import math
+import os
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 from rich.markup import escape
 from rich.table import Table
 
-from ..passes.errors import BackedgeError
+from ..passes.errors import InvalidModel
+from ..passes.exit_codes import OF_VERDICT
 from ..passes.text import lines
 from ..runtime.compare.record import Report
 from ..runtime.compare.report import print_report, write_html
 from ..runtime.oracles import ORACLES, why_unavailable
 from . import conversion, verification
+from .ending import ending
 from .files import Opset, load, to_hub
 from .format import FORMATS
-from .terminal import changes_table, fail, out, save_npz, values_table, working, write_json
+from .terminal import changes_table, fail, out, save_npz, values_table, working, write_json, writing
 
-_EXIT_OF = {"equal": 0, "different": 1, "incomparable": 4, "unconfirmed": 4, "unverified": 0}
 _FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@dataclass(slots=True)
+class _Request:
+    """What is known of a call when it ends early."""
+
+    json_file: str | None = None
 
 
 class _Shape(click.ParamType):
@@ -52,18 +64,63 @@ class _Opset(click.ParamType):
             self.fail(f"{value!r} is neither a number nor min", param, ctx)
 
 
+class _Number(click.ParamType):
+    """A finite number above 0, or from 0 on."""
+
+    name = "number"
+
+    def __init__(self, zero: bool) -> None:
+        self.zero = zero
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
+        try:
+            number = float(str(value))
+        except ValueError:
+            number = math.nan
+        if not math.isfinite(number) or number < 0 or (number == 0 and not self.zero):
+            self.fail(f"{value!r} is no finite number {'from 0 on' if self.zero else 'above 0'}", param, ctx)
+        return number
+
+
+def _writable(ctx: click.Context, param: click.Parameter, value: str | Path | None) -> str | Path | None:
+    """A file to be written later: what stands in its way is told before the work begins."""
+    if value is not None and str(value) != "-":
+        if Path(value).is_dir():
+            raise click.BadParameter(f"{value} is a folder", ctx, param)
+        if not Path(value).parent.is_dir():
+            raise click.BadParameter(f"{value}: no such folder", ctx, param)
+    if param.name == "json_file" and isinstance(ctx.obj, _Request):
+        ctx.obj.json_file = None if value is None else str(value)
+    return value
+
+
 _format = click.Choice(list(FORMATS))
-_json = click.option("--json", "json_file", metavar="FILE", help="Write the report as JSON; - for stdout.")
+_json = click.option(
+    "--json",
+    "json_file",
+    metavar="FILE",
+    callback=_writable,
+    is_eager=True,  # so that bad usage is told there, too
+    help="Write the report, or why there is none, as JSON; - for stdout.",
+)
 _shape = click.option("--shape", "shapes", type=_Shape(), multiple=True, help="Static shape of an input.")
 _timeout = click.option(
-    "--timeout", type=float, default=verification.TIMEOUT, show_default=True, help="Seconds for one run in a runtime."
+    "--timeout",
+    type=_Number(zero=False),
+    default=verification.TIMEOUT,
+    show_default=True,
+    help="Seconds for one run in a runtime.",
 )
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="backedge", message="%(prog)s %(version)s")
 def cli() -> None:
-    """Carry models with control flow between formats, and prove that nothing changed on the way."""
+    """Carry models with control flow between formats, and check by running both that nothing changed.
+
+    Exit codes: 0 equal (or done), 1 different (nothing is written), 2 bad usage or a file that can't be read,
+    3 not expressible in the target, 4 unconfirmed or incomparable (convert has written), 70 a fault of backedge.
+    """
 
 
 @cli.command()
@@ -99,7 +156,7 @@ def cli() -> None:
     "--verify",
     "trials",
     type=click.IntRange(0),
-    default=conversion.TRIALS,
+    default=verification.TRIALS,
     show_default=True,
     help="Check the result on so many designed inputs; 0: don't.",
 )
@@ -134,6 +191,7 @@ def convert(
             verify=trials,
             timeout=timeout,
         )
+    code = report.exit_code
     if json_file is not None:
         write_json(report.to_json(), json_file)
     if json_file != "-":
@@ -149,8 +207,11 @@ def convert(
         if report.verification is not None:
             print_report(report.verification, out)
     if not report.written:
-        fail(f"{target} was not written: it would differ from {source} (--verify 0 writes it all the same)")
-    return _EXIT_OF[report.verdict]
+        why = report.refusal or f"it would differ from {source}"
+        fail(f"{target} was not written: {why} (--verify 0 writes it all the same)")
+    elif code:
+        fail(f"{target} was written, but the check is {report.verdict}: {_reason(report.verification)}")
+    return code
 
 
 @cli.command()
@@ -159,14 +220,26 @@ def convert(
 @click.option(
     "--inputs", type=_FILE, help="A .npz file with one array for each input of A, instead of designed inputs."
 )
-@click.option("--trials", type=click.IntRange(1), default=verification.TRIALS, show_default=True)
-@click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--rtol", type=float, help="Relative tolerance. Default: by element type.")
-@click.option("--atol", type=float, help="Absolute tolerance. Default: by element type.")
+@click.option(
+    "--trials",
+    type=click.IntRange(1),
+    default=verification.TRIALS,
+    show_default=True,
+    help="Compare on so many designed inputs.",
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the designed inputs.")
+@click.option("--rtol", type=_Number(zero=True), help="Relative tolerance. Default: by element type.")
+@click.option("--atol", type=_Number(zero=True), help="Absolute tolerance. Default: by element type.")
 @_shape
 @_timeout
 @_json
-@click.option("--html", "html_file", type=_FILE, help="Write the report as a page with a picture of the error.")
+@click.option(
+    "--html",
+    "html_file",
+    type=_FILE,
+    callback=_writable,
+    help="Write the report as a page with a picture of the error.",
+)
 def verify(
     a: Path,
     b: Path,
@@ -194,23 +267,30 @@ def verify(
             shapes=dict(shapes),
             timeout=timeout,
         )
+    code = OF_VERDICT[report.verdict]
     if json_file is not None:
-        write_json(report.to_json(), json_file)
+        write_json({**report.to_json(), "exit_code": code}, json_file)
     if html_file is not None:
-        write_html(report, html_file)
+        with writing(html_file):
+            write_html(report, html_file)
     if json_file != "-":
         print_report(report, out)
-    return _EXIT_OF[report.verdict]
+    return code
+
+
+def _reason(report: Report | None) -> str:
+    """The first reason for a verdict."""
+    return report.reasons[0] if report is not None and report.reasons else "nothing could be compared"
 
 
 @cli.command()
 @click.argument("model", type=_FILE)
 @click.option("--inputs", type=_FILE, help="A .npz file with one array for each input. Default: designed inputs.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the designed inputs.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the designed inputs.")
 @click.option(
     "--on", type=click.Choice(["executor", *ORACLES]), default="executor", show_default=True, help="Where to run it."
 )
-@click.option("--output", type=str, help="Write the outputs to this .npz file.")
+@click.option("--output", type=str, callback=_writable, help="Write the outputs to this .npz file.")
 def run(model: Path, inputs: Path | None, seed: int, on: str, output: str | None) -> int:
     """Run MODEL once and show what it gives."""
     with working(f"running {model.name}"):
@@ -226,7 +306,7 @@ def run(model: Path, inputs: Path | None, seed: int, on: str, output: str | None
 @cli.command()
 @click.argument("model", type=_FILE)
 @click.option("--hub", is_flag=True, help="Show the hub's form, with canonical loops, instead of the file's own.")
-@click.option("--svg", type=_FILE, help="Draw the graph and its loops' wiring into this file.")
+@click.option("--svg", type=_FILE, callback=_writable, help="Draw the graph and its loops' wiring into this file.")
 def show(model: Path, hub: bool, svg: Path | None) -> int:
     """Print MODEL as text that a person can read."""
     with working(f"reading {model.name}"):
@@ -236,7 +316,8 @@ def show(model: Path, hub: bool, svg: Path | None) -> int:
     if svg is not None:
         from .picture import write_svg
 
-        write_svg(graph, svg)
+        with writing(svg):
+            write_svg(graph, svg)
         return 0
     for line in lines(graph):
         sys.stdout.write(line + "\n")
@@ -260,27 +341,37 @@ def formats() -> int:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command and exit with its code."""
+    request = _Request()
     try:
-        code = cli.main(arguments, standalone_mode=False)
-    except click.exceptions.Abort:
-        fail("interrupted")
-        code = 130
-    except click.ClickException as error:
-        fail(error.format_message())
-        code = error.exit_code
-    except BackedgeError as error:
-        fail(error)
-        code = error.exit_code
+        code = _run(arguments, request)
     except BrokenPipeError:  # the reader of our output has seen enough
-        sys.stderr.close()
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
-    except KeyboardInterrupt:
-        fail("interrupted")
-        code = 130
-    except MemoryError:
-        fail("out of memory")
-        code = 2
-    sys.exit(code if isinstance(code, int) else 0)
+    except (Exception, KeyboardInterrupt) as error:
+        end = ending(error)
+        fail(end.message)
+        if request.json_file is not None:
+            with contextlib.suppress(InvalidModel):
+                write_json(end.to_json(), request.json_file)
+        code = end.code
+    sys.exit(code)
+
+
+def _run(arguments: Sequence[str] | None, request: _Request) -> int:
+    """The command's code. click's own `main` would turn a closed pipe into exit code 1."""
+    if "_BACKEDGE_COMPLETE" in os.environ:
+        cli.main(prog_name="backedge")
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        with cli.make_context("backedge", given, obj=request) as context:
+            code = cli.invoke(context)
+            return code if isinstance(code, int) else 0
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return error.exit_code
+    except click.exceptions.Exit as exit:
+        return exit.exit_code
 
 
 if __name__ == "__main__":

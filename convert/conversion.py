@@ -1,16 +1,18 @@
-"""convert: one file into another, and the proof that it means the same."""
+"""convert: one file into another, accepted by the target's own reader, and compared with it by running both."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from ..passes.errors import InvalidModel
+from ..passes.exit_codes import OF_VERDICT
 from ..passes.graph import NOTES, Graph
 from ..passes.opset import Change
 from ..passes.structure.recurrent import FuseRecurrent
@@ -19,18 +21,16 @@ from ..runtime.compare.record import Report
 from .files import Opset, load, set_shapes
 from .format import Format, format_of
 from .mdf.write import lower_to_states
-from .onnx.check import objection
+from .onnx.check import alike
 from .openvino.lowering import recurrent as openvino_recurrent
 from .optional import Telling, to_dialect_after
-from .verification import TIMEOUT
+from .terminal import writing
+from .verification import TIMEOUT, TRIALS
 from .verification import verify as verify_files
 
 _OBJECTIONS = {"openvino": openvino_recurrent.objection}  # formats that have no operator for some recurrences
 
 MdfStyle = Literal["function", "stateful"]
-
-TRIALS = 16
-"""Sets of inputs with which `convert` checks its own result."""
 
 
 @dataclass(slots=True)
@@ -45,6 +45,7 @@ class ConversionReport:
         operators: operators of the written file and how often each occurs.
         changes: between opsets of ONNX, what became of operators that didn't stay as they were.
         verification: the comparison of both files; None if it was turned off.
+        refusal: who refuses the file that was to be written, and why; "" where nobody does.
         written: whether the target file was written (not if the verdict is "different").
     """
 
@@ -58,12 +59,24 @@ class ConversionReport:
     changes: list[Change] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     verification: Report | None = None
+    refusal: str = ""
     written: bool = True
 
     @property
     def verdict(self) -> str:
-        """The verification's verdict, "unverified" where there was none."""
+        """The verification's verdict, "unverified" where there was none; "different" for a file that is refused."""
+        if self.refusal:
+            return "different"
         return "unverified" if self.verification is None else self.verification.verdict
+
+    def __bool__(self) -> bool:
+        """Whether the verdict is "equal"."""
+        return self.verdict == "equal"
+
+    @property
+    def exit_code(self) -> int:
+        """What the command ends with, see `passes.exit_codes`."""
+        return OF_VERDICT[self.verdict]
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values."""
@@ -79,8 +92,10 @@ class ConversionReport:
             },
             "changes": [{**asdict(change), "cost": change.cost} for change in self.changes],
             "notes": self.notes,
+            "refusal": self.refusal,
             "written": self.written,
             "verdict": self.verdict,
+            "exit_code": int(self.exit_code),
             "verification": None if self.verification is None else self.verification.to_json(),
         }
 
@@ -140,12 +155,9 @@ def convert(
         list(made.meta.get("changes", ())),
         list(made.meta.get(NOTES, ())),
     )
-    with tempfile.TemporaryDirectory(prefix=".backedge-", dir=target.parent) as folder:
-        draft = Path(folder) / target.name
+    with _beside(target) as folder:
+        draft = folder / target.name
         wanted.write(made, draft)
-        if verify and wanted.name == "onnx" and (found := objection(draft)):
-            same = " as to the source" if graph.dialect == "onnx" and objection(source) else ""
-            report.notes.append(f"ONNX's checker objects{same}: {found}")
         if verify:
             report.verification = verify_files(
                 source,
@@ -156,12 +168,46 @@ def convert(
                 formats=(from_format, to_format),
                 names=(str(source), str(target)),
             )
-            report.written = report.verification.verdict != "different"
+            if report.verdict != "different":
+                _check(report, wanted, draft, format_of(source, from_format), source)
+            report.written = report.verdict != "different"
         if report.written:
-            files = sorted(Path(folder).iterdir(), key=lambda file: file.name == target.name)  # the model itself last
-            for file in files:
-                os.replace(file, target.parent / file.name)
+            files = sorted(folder.iterdir(), key=lambda file: file.name == target.name)  # the model itself last
+            with writing(target):
+                for file in files:
+                    os.replace(file, target.parent / file.name)
     return report
+
+
+@contextlib.contextmanager
+def _beside(target: Path) -> Iterator[Path]:
+    """A folder beside the target, from which files can be renamed into its own.
+
+    Raises:
+        InvalidModel: none can be made there.
+    """
+    with writing(target):
+        folder = tempfile.TemporaryDirectory(prefix=".backedge-", dir=target.parent)
+    with folder as name:
+        yield Path(name)
+
+
+def _check(report: ConversionReport, wanted: Format, draft: Path, origin: Format, source: Path) -> None:
+    """Ask the target format's own reader or checker whether it takes what was written."""
+    if wanted.check.by_loading and report.verification is not None and _was_loaded(report.verification, wanted.runtime):
+        return
+    found = wanted.check.objection(draft)
+    if not found:
+        return
+    if origin.check == wanted.check and alike(found, origin.check.objection(source)):
+        report.notes.append(f"{wanted.check.name} objects as to the source: {found}")
+    else:
+        report.refusal = f"{wanted.check.name} refuses it: {found}"
+
+
+def _was_loaded(comparison: Report, runtime: str) -> bool:
+    runs = (run for trial in comparison.trials for run in trial.b if run.runnable == runtime)
+    return any(run.status not in ("load", "skipped") for run in runs)
 
 
 def _in_style(target: Format, style: MdfStyle | None) -> Format:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..passes.errors import InvalidModel
 from ..passes.graph import Graph
+from ..runtime.oracles import why_unread
 from .hlo import lowering as hlo_lowering
 from .hlo import raising as hlo_raising
 from .hlo import read as hlo_read
@@ -20,11 +22,33 @@ from .onnx import lowering as onnx_lowering
 from .onnx import raising as onnx_raising
 from .onnx import read as onnx_read
 from .onnx import write as onnx_write
+from .onnx.check import objection
 from .onnx.opset import change_opset
 from .openvino import lowering as openvino_lowering
 from .openvino import raising as openvino_raising
 from .openvino import read as openvino_read
 from .openvino import write as openvino_write
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Whether a file is one of its format, asked of somebody who isn't us.
+
+    Attributes:
+        name: who is asked.
+        objection: path -> why it is refused, in one line; "" where it isn't, or nobody can tell.
+        by_loading: the format's runtime asks the same when it loads a file: what it has loaded needs no check.
+    """
+
+    name: str
+    objection: Callable[[Path], str]
+    by_loading: bool = True
+
+
+_READERS = {
+    runtime: Check(name, functools.partial(why_unread, runtime))
+    for runtime, name in (("openvino", "OpenVINO"), ("xla", "XLA"), ("mdf", "modeci-mdf"))
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +64,7 @@ class Format:
         lower_graph: hub -> dialect, at an opset where the format has them (None: its own choice).
         runtime: the oracle that runs its files.
         about: one line for `backedge formats`.
+        check: who accepts or refuses a file of this format.
         from_onnx: dialect "onnx" -> what this format writes, at an opset; for those whose files hold ONNX's operators,
             which needn't pass through the hub then.
     """
@@ -53,6 +78,7 @@ class Format:
     lower_graph: Callable[[Graph, int | None], Graph]
     runtime: str
     about: str
+    check: Check
     from_onnx: Callable[[Graph, int | None], Graph] | None = None
 
 
@@ -89,6 +115,7 @@ FORMATS: dict[str, Format] = {
             _to_onnx,
             "onnxruntime",
             "ONNX, opset 1 to 28; Loop, Scan and If of every version",
+            Check("ONNX's checker", objection, by_loading=False),
             _at_opset,
         ),
         Format(
@@ -101,6 +128,7 @@ FORMATS: dict[str, Format] = {
             _to_openvino,
             "openvino",
             "OpenVINO IR v10 and v11 (.xml + .bin); Loop, TensorIterator and If",
+            _READERS["openvino"],
         ),
         Format(
             "hlo",
@@ -112,6 +140,7 @@ FORMATS: dict[str, Format] = {
             _to_hlo,
             "xla",
             "XLA's HLO as text; while and conditional",
+            _READERS["xla"],
         ),
         Format(
             "stablehlo",
@@ -123,6 +152,7 @@ FORMATS: dict[str, Format] = {
             _to_hlo,
             "xla",
             "StableHLO, what jax.export writes and HLO protos, through jaxlib",
+            _READERS["xla"],
         ),
         Format(
             "mdf",
@@ -134,6 +164,7 @@ FORMATS: dict[str, Format] = {
             mdf_write.lower_graph,
             "mdf",
             "ModECI MDF: onnx:: functions with Loop, Scan and If; native graphs with states and conditions",
+            _READERS["mdf"],
             prepared,
         ),
     )

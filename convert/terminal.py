@@ -52,8 +52,19 @@ def write_json(content: Any, target: str) -> None:
     if target == "-":
         sys.stdout.write(text + "\n")
         return
-    try:
+    with writing(target):
         Path(target).write_text(text + "\n")
+
+
+@contextlib.contextmanager
+def writing(target: str | Path) -> Iterator[None]:
+    """While a file is written.
+
+    Raises:
+        InvalidModel: the system doesn't let us.
+    """
+    try:
+        yield
     except OSError as error:
         raise InvalidModel(f"{target}: {error.strerror or error}") from None
 
@@ -107,8 +118,5 @@ def save_npz(values: Mapping[str, Any], target: str) -> None:
             raise InvalidModel(f"{target}: output {name!r} is {_type(value)}, which a .npz file can't hold")
         array = np.asarray(value)
         arrays[name] = array.astype(str) if array.dtype.kind == "O" else array
-    try:
-        with open(target, "wb") as file:
-            np.savez(file, **arrays)  # type: ignore[arg-type]
-    except OSError as error:
-        raise InvalidModel(f"{target}: {error.strerror or error}") from None
+    with writing(target), open(target, "wb") as file:
+        np.savez(file, **arrays)  # type: ignore[arg-type]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import math
 import tempfile
+import zipfile
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -77,9 +79,12 @@ def _rounding(
 
 
 def _runtimes(
-    path: Path, format: str | None, graph: Graph, hub: Graph | None, folder: Path, timeout: float
+    path: Path, format: str | None, graph: Graph, hub: Graph | None, folder: Path, timeout: float, notes: list[str]
 ) -> list[Runnable]:
-    """The file's own runtime; onnx's reference evaluator where ONNX Runtime can't load the file."""
+    """The file's own runtime; onnx's reference evaluator where ONNX Runtime can't load the file.
+
+    `notes` takes up what a runtime had to be told of the file to read it.
+    """
     found = format_of(path, format)
     if why_unavailable(found.runtime):
         return []
@@ -92,6 +97,7 @@ def _runtimes(
         (probe,) = run_file(found.runtime, path, [{}], timeout)
         if probe.stage == "load":
             runnables.append(on_file("reference", path, timeout))
+        notes += [f"{found.runtime} on {path.name}: {probe.note}"] if probe.note else []
     return runnables
 
 
@@ -101,7 +107,9 @@ def _element_types(graph: Graph) -> dict[str, str]:
     return {name: dtype.value for name, dtype in dtypes.items() if dtype is not None}
 
 
-def _side(path: Path, format: str | None, folder: Path, timeout: float, shown: str) -> tuple[Side, Graph | None, Graph]:
+def _side(
+    path: Path, format: str | None, folder: Path, timeout: float, shown: str, notes: list[str]
+) -> tuple[Side, Graph | None, Graph]:
     """All that can run a file; its hub graph where it has one; its own graph."""
     graph = load(path, format)
     hub: Graph | None = None
@@ -110,7 +118,7 @@ def _side(path: Path, format: str | None, folder: Path, timeout: float, shown: s
     interface = hub or graph
     side = Side(
         shown,
-        [_executor(path, format, timeout), *_runtimes(path, format, graph, hub, folder, timeout)],
+        [_executor(path, format, timeout), *_runtimes(path, format, graph, hub, folder, timeout, notes)],
         inputs=[value.name for value in interface.inputs],
         outputs=[value.name for value in interface.outputs],
         stackings={} if hub is None else stackings(hub),
@@ -194,18 +202,22 @@ def verify(
         folders = [Path(scratch) / "a", Path(scratch) / "b"]
         for folder in folders:
             folder.mkdir()
-        side_a, hub_a, graph_a = _side(paths[0], formats[0], folders[0], min(timeout, _PATIENCE), shown[0])
-        side_b, hub_b, _ = _side(paths[1], formats[1], folders[1], timeout, shown[1])
+        notes: list[str] = []
+        side_a, hub_a, graph_a = _side(paths[0], formats[0], folders[0], min(timeout, _PATIENCE), shown[0], notes)
+        side_b, hub_b, _ = _side(paths[1], formats[1], folders[1], timeout, shown[1], notes)
         if shapes:
             narrowed = (hub_a or graph_a).copy()
             set_shapes(narrowed, shapes)
             side_a.types = {**side_a.types, **{value.name: value.type for value in narrowed.inputs}}
         rounding = _rounding(paths, formats, hub_a, hub_b, timeout)
         if inputs is not None:
-            return compare_sides(side_a, side_b, list(inputs), rtol, atol, rounding)
+            report = compare_sides(side_a, side_b, list(inputs), rtol, atol, rounding)
+            report.reasons += notes
+            return report
         batches = _designed(hub_a, hub_b, graph_a, shapes or {}, math.ceil(trials * _SPARE), seed)
         kept, endless = _ending(side_a, batches, trials)
         report = compare_sides(side_a, side_b, kept, rtol, atol, rounding, asked=trials)
+        report.reasons += notes
         if endless:
             report.reasons.append(f"{endless} more designed inputs were left out: {shown[0]} doesn't end on them")
         return report
@@ -239,7 +251,7 @@ def read_inputs(path: str | Path) -> dict[str, np.ndarray[Any, Any]]:
             return {name: archive[name] for name in archive.files}
     except OSError as error:
         raise InvalidModel(f"{path}: {error.strerror or 'no .npz file'}") from None
-    except (ValueError, KeyError, EOFError) as error:
+    except (ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise InvalidModel(f"{path}: no .npz file of plain arrays ({str(error).splitlines()[0]})") from None
 
 

@@ -30,9 +30,7 @@ Region = Callable[[list[Any]], list[Any]]
 
 
 class ExecutionError(BackedgeError):
-    """A node failed while it ran: the shapes or values it met are not ones it can work on. Exit code 1."""
-
-    exit_code = 1
+    """A node failed while it ran: the shapes or values it met are not ones it can work on. Exit code 2."""
 
 
 @cache

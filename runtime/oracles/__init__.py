@@ -34,6 +34,7 @@ __all__ = [
     "state_output_name",
     "stream_file",
     "why_unavailable",
+    "why_unread",
 ]
 
 
@@ -78,6 +79,17 @@ def why_unavailable(oracle: str) -> str:
     if importlib.util.find_spec(row.package) is None:
         return f"the Python package {row.package} isn't installed"
     return ""
+
+
+def why_unread(oracle: str, path: Path, timeout: float = 60.0) -> str:
+    """Why this runtime's reader refuses a file, in its own words; "" where it reads it.
+
+    Also "" where nobody can say: the runtime isn't installed, takes longer, or dies of it.
+    """
+    if why_unavailable(oracle):
+        return ""
+    (outcome,) = drive("reading", Path(path).absolute(), [{}], timeout, 2 * timeout, {"runtime": oracle})
+    return outcome.error if outcome.stage == "run" else ""
 
 
 def stream_file(

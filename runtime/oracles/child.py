@@ -67,7 +67,7 @@ def main() -> None:
     except Exception as error:
         answer(error=_describe(error))
         return
-    answer(error="", coarse=session.coarse)
+    answer(error="", coarse=session.coarse, note=getattr(session, "note", ""))
     for line in sys.stdin:
         k = line.strip()
         try:

@@ -154,6 +154,7 @@ class _Runner:
         self._total = total
         self._child: Child | None = None
         self._coarse = False
+        self._note = ""
         self._crashes = self._timeouts = 0
         self._refused: Outcome | None = None
 
@@ -186,8 +187,10 @@ class _Runner:
             assert self._child is not None
             answer = self._child.ask(k, self._timeout)
             if answer["error"]:
-                return Outcome(error=answer["error"], stage="load" if answer["unsupported"] else "run")
-            return Outcome(read_values(out), "", answer["seconds"], answer["fault"], coarse=self._coarse)
+                stage = "load" if answer["unsupported"] else "run"
+                return Outcome(error=answer["error"], stage=stage, note=self._note)
+            outputs, seconds = read_values(out), answer["seconds"]
+            return Outcome(outputs, "", seconds, answer["fault"], coarse=self._coarse, note=self._note)
         except Timeout:
             self._child = None
             self._timeouts += 1
@@ -216,7 +219,7 @@ class _Runner:
             self._refused = Outcome(error=f"while loading, {death}", stage="load", fault=str(death))
         else:
             if not answer["error"]:
-                self._child, self._coarse = child, answer["coarse"]
+                self._child, self._coarse, self._note = child, answer["coarse"], answer["note"]
                 return True
             self._refused = Outcome(error=answer["error"], stage="load")
             child.close()

@@ -4,10 +4,13 @@ Options:
     level: "basic" (default), "disable_all", "extended" or "all" graph optimisations. If the session
         can't be made at the chosen level, it is tried without any.
     threads: 1 by default.
+
+A file whose IR version or opset is newer than this runtime is tried under older numbers that mean the same for it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 from pathlib import Path
 from typing import Any
@@ -16,6 +19,7 @@ import numpy as np
 import onnxruntime as ort
 
 from ...passes.types import DType
+from .onnx_copies import older_copy, older_opsets
 from .outcome import Batch, Values
 from .packing import pack, unpack
 from .session import Options, match_feeds
@@ -35,6 +39,7 @@ _UNKNOWN_TO_NUMPY: dict[DType, int] = {
     DType.INT2: 26,
 }
 _SPECIAL = {f"tensor({dtype.value})": dtype for dtype in _UNKNOWN_TO_NUMPY}
+_EXTERNAL = "session.model_external_initializers_file_folder_path"
 _LEVELS = {
     "disable_all": ort.GraphOptimizationLevel.ORT_DISABLE_ALL,
     "basic": ort.GraphOptimizationLevel.ORT_ENABLE_BASIC,
@@ -48,15 +53,12 @@ def open_session(path: Path, options: Options) -> OnnxRuntimeSession:
 
 
 class OnnxRuntimeSession:
+    """Attribute `note`: what had to be changed for the runtime to read the file; "" normally."""
+
     coarse = False
 
     def __init__(self, path: Path, level: str, threads: int) -> None:
-        try:
-            self._session = _create(path, level, threads)
-        except Exception:
-            if level == "disable_all":
-                raise
-            self._session = _create(path, "disable_all", threads)
+        self._session, self.note = _load(path, level, threads)
         described = [*self._session.get_inputs(), *self._session.get_overridable_initializers()]
         self._required = [one.name for one in self._session.get_inputs()]
         self._types: dict[str, str] = {one.name: one.type for one in described}
@@ -94,13 +96,45 @@ class OnnxRuntimeSession:
         return made
 
 
-def _create(path: Path, level: str, threads: int) -> ort.InferenceSession:
+def _load(path: Path, level: str, threads: int) -> tuple[ort.InferenceSession, str]:
+    """A session, and what had to be changed for it in a copy of the file.
+
+    Raises:
+        Exception: the runtime's refusal of the file itself.
+    """
+    try:
+        return _create(path, None, level, threads), ""
+    except Exception as error:
+        refusal = error
+    first = older_copy(path, str(refusal))
+    notes, data, error = [], None, refusal
+    if first is not None:
+        notes, data = [first.note], first.data
+        try:
+            return _create(path, data, level, threads), first.note
+        except Exception as another:
+            error = another
+    for copy in older_opsets(path.read_bytes() if data is None else data, str(error)):
+        with contextlib.suppress(Exception):
+            return _create(path, copy.data, level, threads), ", ".join([*notes, copy.note])
+    raise refusal
+
+
+def _create(path: Path, data: bytes | None, level: str, threads: int) -> ort.InferenceSession:
+    """A session of the file, or of what stands in for it; at no level of optimization where it fails at this one."""
     settings = ort.SessionOptions()
     settings.log_severity_level = 4
     settings.graph_optimization_level = _LEVELS[level]
     settings.intra_op_num_threads = settings.inter_op_num_threads = threads
     settings.enable_cpu_mem_arena = False  # a buffer handed out again hides what was read out of bounds
-    return ort.InferenceSession(str(path), settings, providers=["CPUExecutionProvider"])
+    if data is not None:
+        settings.add_session_config_entry(_EXTERNAL, str(path.parent))
+    try:
+        return ort.InferenceSession(str(path) if data is None else data, settings, providers=["CPUExecutionProvider"])
+    except Exception:
+        if level == "disable_all":
+            raise
+        return _create(path, data, "disable_all", threads)
 
 
 def _plain(value: Values) -> Values:

@@ -31,6 +31,7 @@ class Outcome:
         stage: where it ended if it gave no outputs.
         coarse: 64-bit numbers were computed in 32 bits: float64 outputs are only as good as float32, and integers
             beyond int32 are wrong.
+        note: what had to be changed in a copy of the file for the runtime to read it; "" normally.
     """
 
     outputs: dict[str, Values] | None = None
@@ -39,6 +40,7 @@ class Outcome:
     fault: str = ""
     stage: Stage = ""
     coarse: bool = False
+    note: str = ""
 
     @property
     def usable(self) -> bool:

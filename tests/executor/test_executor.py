@@ -88,7 +88,7 @@ def test_failures_name_the_node() -> None:
     graph.outputs.append(graph.add_node("Reshape", [x, graph.add_constant(np.array([5]))], ["y"], name="fold").output)
     with pytest.raises(ExecutionError, match=r"Reshape.*'fold'") as caught:
         run(graph, {"x": np.zeros(3)})
-    assert caught.value.exit_code == 1 and "\n" not in str(caught.value)
+    assert caught.value.exit_code == 2 and "\n" not in str(caught.value)
 
 
 def test_operators_without_kernel() -> None:

@@ -1,0 +1,74 @@
+"""How the command ends early: an exit code, one line, and where a fault of our own can be read about.
+
+A refusal with `--json FILE` writes there what the report would have been:
+
+    {"schema": 1, "verdict": null, "exit_code": n, "error": {"kind": "usage" | "invalid" | "unsupported" | "failed" |
+     "internal" | "interrupted", "message": text, "traceback": path | null}}
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+import traceback
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from ..passes.errors import BackedgeError, InvalidModel, Unsupported
+from ..passes.exit_codes import ExitCode
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What ended the work: the code, the kind and the words for people; the file that holds a fault's traceback."""
+
+    code: int
+    kind: str
+    message: str
+    traceback: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values."""
+        error = {"kind": self.kind, "message": self.message, "traceback": self.traceback}
+        return {"schema": 1, "verdict": None, "exit_code": self.code, "error": error}
+
+
+def ending(error: BaseException) -> Ending:
+    """What an error means to who called the command.
+
+    Whatever isn't an error of `passes.errors` is a fault of ours: its traceback goes to a file of the temporary
+    folder, and the model isn't blamed.
+    """
+    match error:
+        case click.exceptions.Abort() | KeyboardInterrupt():
+            return Ending(ExitCode.INTERRUPTED, "interrupted", "interrupted")
+        case click.ClickException():
+            return Ending(ExitCode.UNUSABLE, "usage", _one_line(error.format_message()))
+        case BackedgeError():
+            kind = {InvalidModel: "invalid", Unsupported: "unsupported"}.get(type(error), "failed")
+            return Ending(error.exit_code, kind, _one_line(str(error)))
+        case MemoryError():
+            return Ending(ExitCode.UNUSABLE, "failed", "out of memory")
+    saved = _saved(error)
+    what = _one_line(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
+    where = f"; the traceback is in {saved}" if saved else ""
+    return Ending(ExitCode.INTERNAL, "internal", f"a fault of backedge, not of the model: {what:.300}{where}", saved)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _saved(error: BaseException) -> str | None:
+    """The file that holds the traceback; None where none can be written."""
+    with (
+        contextlib.suppress(OSError),
+        tempfile.NamedTemporaryFile(
+            "w", prefix="backedge-fault-", suffix=".txt", delete=False, encoding="utf-8", errors="backslashreplace"
+        ) as file,
+    ):
+        file.writelines(traceback.format_exception(error))
+        return file.name
+    return None

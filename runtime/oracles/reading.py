@@ -1,0 +1,55 @@
+"""Whether a file's own runtime reads it, without compiling or running it (runs in a child process).
+
+Options:
+    runtime: whose reader.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+from .outcome import Batch, Values
+from .session import Options, Path
+
+
+def _openvino(path: Path) -> None:
+    openvino: Any = importlib.import_module("openvino")
+    openvino.Core().read_model(path)
+
+
+def _xla(path: Path) -> None:
+    from .xla_files import read_computation
+
+    read_computation(path.read_bytes())
+
+
+def _mdf(path: Path) -> None:
+    utils: Any = importlib.import_module("modelspec.utils")
+    mdf: Any = importlib.import_module("modeci_mdf.mdf")
+    from . import mdf_guard
+
+    utils.__dict__["eval"] = mdf_guard.evaluate
+    mdf.Model.from_file(str(path))
+
+
+READERS: dict[str, Callable[[Path], None]] = {"openvino": _openvino, "xla": _xla, "mdf": _mdf}
+
+
+class Reader:
+    """Reads the file each time it is run; there are no inputs and no outputs."""
+
+    coarse = False
+
+    def __init__(self, path: Path, runtime: str) -> None:
+        self._read = lambda: READERS[runtime](path)
+
+    def run(self, feeds: Batch) -> tuple[dict[str, Values], str]:
+        self._read()
+        return {}, ""
+
+
+def open_session(path: Path, options: Options) -> Reader:
+    """A reader of the file, which isn't read yet: a refusal is told from a reader that can't be had."""
+    return Reader(path, options["runtime"])
