@@ -22,7 +22,7 @@ from ..runtime.compare.report import print_report, write_html
 from ..runtime.oracles import ORACLES, why_unavailable
 from . import conversion, verification
 from .ending import ending
-from .files import Opset, load, to_hub
+from .files import Opset, judged, load, to_hub
 from .format import FORMATS
 from .terminal import changes_table, fail, out, save_npz, values_table, working, write_json, writing
 
@@ -309,7 +309,7 @@ def run(model: Path, inputs: Path | None, seed: int, on: str, output: str | None
 @click.option("--svg", type=_FILE, callback=_writable, help="Draw the graph and its loops' wiring into this file.")
 def show(model: Path, hub: bool, svg: Path | None) -> int:
     """Print MODEL as text that a person can read."""
-    with working(f"reading {model.name}"):
+    with working(f"reading {model.name}"), judged(model):
         graph = load(model)
         if hub or svg is not None:
             graph = to_hub(graph)

@@ -18,7 +18,7 @@ from ..passes.opset import Change
 from ..passes.structure.recurrent import FuseRecurrent
 from ..passes.structure.unroll import UnrollLoops
 from ..runtime.compare.record import Report
-from .files import Opset, load, set_shapes
+from .files import Opset, judged, load, set_shapes
 from .format import Format, format_of
 from .mdf.write import lower_to_states
 from .onnx.check import alike
@@ -138,12 +138,13 @@ def convert(
     wanted = _in_style(format_of(target, to_format), mdf_style)
     if not target.parent.is_dir():
         raise InvalidModel(f"{target}: no such folder")
-    graph = load(source, from_format)
-    if shapes:
-        set_shapes(graph, shapes)
-    passes: list[Telling] = [FuseRecurrent(_OBJECTIONS.get(wanted.name))] if fuse_recurrent else []
-    passes += [UnrollLoops(unroll)] if unroll else []
-    made = to_dialect_after(passes, graph, wanted, opset)
+    with judged(source, from_format):
+        graph = load(source, from_format)
+        if shapes:
+            set_shapes(graph, shapes)
+        passes: list[Telling] = [FuseRecurrent(_OBJECTIONS.get(wanted.name))] if fuse_recurrent else []
+        passes += [UnrollLoops(unroll)] if unroll else []
+        made = to_dialect_after(passes, graph, wanted, opset)
     report = ConversionReport(
         str(source),
         str(target),
@@ -157,7 +158,8 @@ def convert(
     )
     with _beside(target) as folder:
         draft = folder / target.name
-        wanted.write(made, draft)
+        with judged(source, from_format):
+            wanted.write(made, draft)
         if verify:
             report.verification = verify_files(
                 source,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
-from ..passes.errors import InvalidModel
+from ..passes.errors import BackedgeError, InvalidModel
 from ..passes.graph import Graph, Value, bulk
 from ..passes.infer import infer
 from ..passes.pipeline import Pipeline
@@ -42,6 +43,26 @@ def load(path: str | Path, format: str | None = None) -> Graph:
         raise InvalidModel(f"{path}: nested too deeply") from None
     except MemoryError:
         raise InvalidModel(f"{path}: larger than the memory") from None
+
+
+@contextlib.contextmanager
+def judged(path: Path, format: str | None = None) -> Iterator[None]:
+    """Around work on a file: a failure that no error of ours describes is the file's where its format's own checker
+    refuses the file, and ours where it doesn't.
+
+    Raises:
+        InvalidModel: what the checker says.
+    """
+    try:
+        yield
+    except (BackedgeError, MemoryError):
+        raise
+    except Exception as error:
+        check = format_of(path, format).check
+        found = check.objection(path)
+        if not found:
+            raise
+        raise InvalidModel(f"{path}: {check.name} refuses it: {found}") from error
 
 
 def to_hub(graph: Graph) -> Graph:

@@ -27,7 +27,7 @@ from ..runtime.executor import Executor
 from ..runtime.oracles import Outcome, Values, run_file, why_unavailable
 from ..runtime.oracles.driver import drive
 from ..runtime.wide.model import has_double
-from .files import load, set_shapes, to_hub
+from .files import judged, load, set_shapes, to_hub
 from .format import format_of
 from .onnx.write import write as write_onnx
 
@@ -111,10 +111,11 @@ def _side(
     path: Path, format: str | None, folder: Path, timeout: float, shown: str, notes: list[str]
 ) -> tuple[Side, Graph | None, Graph]:
     """All that can run a file; its hub graph where it has one; its own graph."""
-    graph = load(path, format)
     hub: Graph | None = None
-    with contextlib.suppress(BackedgeError):  # the executor's process says why
-        hub = to_hub(graph)
+    with judged(path, format):
+        graph = load(path, format)
+        with contextlib.suppress(BackedgeError):  # the executor's process says why
+            hub = to_hub(graph)
     interface = hub or graph
     side = Side(
         shown,
@@ -264,7 +265,8 @@ def run_on(path: str | Path, inputs: Mapping[str, Any], on: str, format: str | N
     """
     path = Path(path)
     if on == "executor":
-        return dict(Executor(to_hub(load(path, format))).run(inputs))
+        with judged(path, format):
+            return dict(Executor(to_hub(load(path, format))).run(inputs))
     reason = why_unavailable(on)
     if reason:
         raise InvalidModel(reason)
@@ -283,5 +285,6 @@ def _outcomes(path: Path, batches: Iterable[Mapping[str, Any]], on: str) -> list
 
 def designed_inputs(path: str | Path, seed: int = 0, format: str | None = None) -> dict[str, Values]:
     """One set of plain inputs for a file: sizes 2 and 3, three trips, conditions true, normal data."""
-    (batch,) = design(signature_of(to_hub(load(path, format))), 1, seed)
+    with judged(Path(path), format):
+        (batch,) = design(signature_of(to_hub(load(path, format))), 1, seed)
     return batch

@@ -11,7 +11,7 @@ from onnx.defs import OpSchema
 
 from .errors import InvalidModel
 from .graph import Node
-from .protos import AttributeRef, SparseData
+from .protos import DTYPES, AttributeRef, SparseData
 from .schemas import schema
 from .tensor import TensorData
 
@@ -26,6 +26,10 @@ _ITEMS: Mapping[Any, tuple[type, ...]] = {
 }
 _LISTS: Mapping[Any, tuple[type, ...]] = {_KINDS.INTS: _WHOLE, _KINDS.FLOATS: _REAL, _KINDS.STRINGS: _TEXT}
 
+
+_ELEMENT_TYPES = frozenset(("to", "dtype", "output_dtype", "output_datatype", "precision", "stash_type"))
+"""Attributes that hold a number of TensorProto.DataType, 0 for the default where there is one."""
+_BYTES = frozenset(("value_string",))
 
 LISTS_SIZES = {"ConstantOfShape": 0, "Expand": 1, "Reshape": 1, "Unsqueeze": 1}
 """Operators whose result has an axis for each element of an input: which one."""
@@ -98,6 +102,10 @@ def problem(node: Node) -> str:
     for name, value in node.attributes.items():
         if name in told.attributes and not _is_of(value, told.attributes[name]) and not _is_spelled(node, name):
             return f": attribute {name} is {value!r:.40}, which is no {told.attributes[name].name}"
+        if name in _ELEMENT_TYPES and isinstance(value, int) and value not in DTYPES and (value or name == "to"):
+            return f": attribute {name} is {value}, which is no element type"
+        if isinstance(value, bytes) and name in told.attributes and name not in _BYTES and not _is_text(value):
+            return f": attribute {name} is {value!r:.40}, which is not UTF-8"
     place = LISTS_SIZES.get(node.op_type) if not node.domain else None
     listed = node.input(place) if place is not None else None
     length = listed.tensor.shape[0] if listed is not None and listed.rank == 1 and listed.tensor.shape else None
@@ -107,6 +115,14 @@ def problem(node: Node) -> str:
     if isinstance(parts, int) and parts != len(node.outputs):
         return f" has {len(node.outputs)} outputs, and num_outputs={parts}"
     return ""
+
+
+def _is_text(value: bytes) -> bool:
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _is_spelled(node: Node, name: str) -> bool:

@@ -25,6 +25,9 @@ from .errors import InvalidModel
 from .tensor import TensorData
 from .types import TensorType, Type
 
+GIVEN = "given"
+"""Key in the `meta` of a graph: its operators are ONNX's and a file's own, so that a file may be blamed for them."""
+
 NOTES = "notes"
 """Key in the `meta` of a graph: what the report should say of how it came to be, a list of texts."""
 

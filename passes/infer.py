@@ -14,6 +14,7 @@ from onnx import TensorProto, TypeProto, shape_inference
 
 from . import loop as loops
 from .conform import LISTS_SIZES, problem
+from .constraints import misfit
 from .graph import Graph, Node, Value
 from .infer_formal import completed
 from .infer_ml import DOMAIN as ML
@@ -110,6 +111,36 @@ def _with_rank(node: Node, types: Sequence[Type | None]) -> Sequence[Type | None
             return types
         rank = max(rank, data)
     return [TensorType(found.dtype, (None,) * rank), *types[1:]]
+
+
+def fault_of(node: Node) -> str:
+    """What is wrong with an operator of ONNX, to be read behind its name: its form, its types; "" where nothing is."""
+    found = problem(node)
+    if found:
+        return found
+    if schema(node.domain, node.op_type, node.version) is None:
+        return ""
+    said = contradiction(node)
+    if said:
+        return f" contradicts its operator: {said:.200}"
+    for value, found in zip(node.outputs, infer_node(node), strict=False):
+        if _conflict(value.type, found):
+            return f": {value.name!r} is declared {value.type}, and is {found}"
+    return misfit(node)
+
+
+def _conflict(declared: Type | None, found: Type | None) -> bool:
+    """Whether no tensor is of both types."""
+    if not isinstance(declared, TensorType) or not isinstance(found, TensorType):
+        return False
+    if declared.dtype and found.dtype and declared.dtype is not found.dtype:
+        return True
+    if declared.shape is None or found.shape is None:
+        return False
+    return len(declared.shape) != len(found.shape) or any(
+        isinstance(one, int) and isinstance(other, int) and one != other
+        for one, other in zip(declared.shape, found.shape, strict=True)
+    )
 
 
 def contradiction(node: Node) -> str:

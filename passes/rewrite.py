@@ -19,8 +19,9 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
-from .errors import Unsupported
-from .graph import Graph, Node, Value
+from .errors import BackedgeError, InvalidModel, Unsupported
+from .graph import GIVEN, Graph, Node, Value
+from .infer import fault_of
 from .loop import DOMAIN as HUB_DOMAIN
 from .loop import Slot
 from .tensor import TensorData
@@ -129,6 +130,8 @@ class Rewriter:
     `stamp` tells the version at which a node without regions stays as it is otherwise, which is the quickest way.
     `aliases` are old values whose place was taken by a value that already stands for another, and is named after that.
     `notes` collects what the report should say (a dropped layout, a composite and its cost).
+    `given`: the nodes are a file's own (`graph.GIVEN`). Where a rule then fails in a way that no rule should, ONNX's
+    schema and inference are asked whether the node is one at all: it is refused if not, else the failure is ours.
     """
 
     dialect: Dialect
@@ -142,10 +145,12 @@ class Rewriter:
     aliases: dict[Value, list[Value]] = field(default_factory=dict)
     node_names: Names = field(default_factory=Names)
     stamp: Callable[[Node], int | None] | None = None
+    given: bool = False
 
     def run(self, graph: Graph, builder: type[Builder] | None = None) -> Graph:
         """The whole graph in the new dialect; the old one stays as it was. `builder` walks it (a kind of `Builder`)."""
         new = self.root = Graph(self.dialect.name, graph.name)
+        self.given = bool(graph.meta.get(GIVEN))
         old = (value.name for inner in graph.graphs() for value in inner.values())
         self.names = Names(old, [value.name for value in (*graph.inputs, *graph.outputs)])
         op = (builder or Builder)(self, new)
@@ -346,14 +351,21 @@ class Builder:
 
     def apply(self, node: Node) -> Sequence[Value]:
         """The new values of a node's outputs by the first rule that matches; names and types carried over."""
-        for matching in (*self.rewriter.rules.get(node.op, ()), self.rewriter.fallback):
-            made = matching(self, node)
-            if made is not None:
-                break
-        else:
-            raise Unsupported(node, "no rule matches")
+        try:
+            made = self._rewritten(node)
+        except BackedgeError:
+            raise
+        except MemoryError as error:
+            raise Unsupported(node, f"it takes more memory than there is ({error})") from error
+        except Exception as error:
+            fault = fault_of(node) if self.rewriter.given else ""
+            if fault:
+                raise InvalidModel(f"{node!r}{fault}") from error
+            raise
         results = [made] if isinstance(made, Value) else list(made)
-        if len(results) < len(node.outputs) and all(not old.name for old in node.outputs[len(results) :]):
+        if len(results) < len(node.outputs):
+            if any(old.name for old in node.outputs[len(results) :]):
+                raise Unsupported(node, f"of {len(node.outputs)} outputs only {len(results)} mean something")
             results += [Value("")] * (len(node.outputs) - len(results))
         for old, new in zip(node.outputs, results, strict=True):
             self._carry(old, new)
@@ -362,6 +374,14 @@ class Builder:
             maker.name = self.rewriter.node_names.claim(node.name)
             maker.meta = maker.meta or node.meta
         return results
+
+    def _rewritten(self, node: Node) -> Value | Sequence[Value]:
+        """What the first rule that matches makes of a node."""
+        for matching in (*self.rewriter.rules.get(node.op, ()), self.rewriter.fallback):
+            made = matching(self, node)
+            if made is not None:
+                return made
+        raise Unsupported(node, "no rule matches")
 
     def _carry(self, old: Value, new: Value) -> None:
         if old is new or new.producer is None or new.data is not None:

@@ -19,7 +19,7 @@ from google.protobuf.message import DecodeError
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 from ...passes.errors import InvalidModel
-from ...passes.graph import Graph, Node, Value, bulk
+from ...passes.graph import GIVEN, Graph, Node, Value, bulk
 from ...passes.protos import (
     attribute_from_proto,
     sparse_from_proto,
@@ -126,6 +126,7 @@ def _read_model(model: ModelProto, folder: Path) -> Graph:
         else:
             setattr(skeleton, descriptor.name, value)
     graph.meta["onnx.model"] = skeleton
+    graph.meta[GIVEN] = True
     return graph
 
 

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 import ml_dtypes
 import numpy as np
 
+from ..constraints import alike, allowed, spelled
 from ..graph import Node, Value
 from ..infer import words
 from ..types import DType, TensorType
-from .allowed import alike, allowed, spelled
 from .build import StepBuilder
 from .steps import SHORT_INTEGERS, as_type, attribute, tensor_type
 

@@ -7,12 +7,12 @@ from functools import cache
 
 import onnx.defs
 
+from ..constraints import alike, allowed, spelled_dtypes
 from ..graph import Graph, Node, Value
 from ..infer import constant_node_data
 from ..protos import DTYPES
 from ..tensor import TensorData
 from ..types import DType
-from .allowed import alike, allowed, spelled_dtypes
 
 _TOLD_BY_ATTRIBUTE = frozenset({"Cast", "Constant", "ConstantOfShape"})
 

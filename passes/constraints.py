@@ -1,0 +1,80 @@
+"""Which types an operator takes at a version, as ONNX's schemas say it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import onnx.defs
+from onnx.defs import OpSchema
+
+from .graph import Node
+from .types import DType, MapType, OpaqueType, OptionalType, SequenceType, SparseTensorType, TensorType, Type
+
+Places = Sequence[frozenset[str]]
+"""What each formal input (or output) takes; a variadic one stands last and once."""
+
+_SPELLED = {DType.FLOAT32: "float", DType.FLOAT64: "double"}
+
+
+def spelled(type: Type | None) -> str | None:
+    """A type as ONNX's schemas write it, None where it isn't known."""
+    match type:
+        case TensorType(dtype) | SparseTensorType(dtype):
+            kind = "tensor" if isinstance(type, TensorType) else "sparse_tensor"
+            return f"{kind}({_SPELLED.get(dtype, dtype.value)})" if dtype else None
+        case SequenceType(element) | OptionalType(element):
+            inner = spelled(element)
+            kind = "seq" if isinstance(type, SequenceType) else "optional"
+            return f"{kind}({inner})" if inner else None
+        case MapType(key, TensorType(dtype)) if dtype:
+            return f"map({_SPELLED.get(key, key.value)}, {_SPELLED.get(dtype, dtype.value)})"
+        case OpaqueType(domain, name):
+            return f"opaque({domain},{name})"
+    return None
+
+
+_DTYPES = {f"tensor({_SPELLED.get(dtype, dtype.value)})": dtype for dtype in DType}
+
+
+def spelled_dtypes(types: frozenset[str]) -> frozenset[DType]:
+    """The element types of the tensors among types as ONNX's schemas write them."""
+    return frozenset(_DTYPES[name] for name in types if name in _DTYPES)
+
+
+@cache
+def allowed(domain: str, op_type: str, version: int) -> tuple[Places, Places]:
+    """What the inputs and the outputs of an operator take."""
+    found = onnx.defs.get_schema(op_type, version, domain)
+    constraints = {entry.type_param_str: frozenset(entry.allowed_type_strs) for entry in found.type_constraints}
+
+    def places(formal: Sequence[OpSchema.FormalParameter]) -> Places:
+        return [constraints.get(place.type_str, frozenset({place.type_str})) for place in formal]
+
+    return places(found.inputs), places(found.outputs)
+
+
+@cache
+def alike(domain: str, op_type: str, version: int) -> tuple[Sequence[str], Sequence[str]]:
+    """For each formal input and output the name that it shares with others of the same type ("": none)."""
+    found = onnx.defs.get_schema(op_type, version, domain)
+    names = {entry.type_param_str for entry in found.type_constraints}
+
+    def shared(formal: Sequence[OpSchema.FormalParameter]) -> Sequence[str]:
+        return [place.type_str if place.type_str in names and place.is_homogeneous else "" for place in formal]
+
+    return shared(found.inputs), shared(found.outputs)
+
+
+def misfit(node: Node) -> str:
+    """Which value of a node is of a type that its operator doesn't take, to be read behind its name; "" if none is.
+
+    For operators that ONNX has; types that aren't known may be any.
+    """
+    key = node.domain, node.op_type, node.version
+    for what, values, taken in zip(("input", "output"), (node.formal_inputs, node.outputs), allowed(*key), strict=True):
+        for index, value in enumerate(values):
+            name = spelled(value.type) if value is not None and taken else None
+            if name is not None and value is not None and name not in taken[min(index, len(taken) - 1)]:
+                return f": {what} {index} is {value.type}, which it doesn't take"
+    return ""
