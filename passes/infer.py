@@ -22,6 +22,7 @@ from .infer_ml import infer_ml
 from .protos import AttributeRef, attribute_to_proto, tensor_to_proto, type_from_proto, type_to_proto
 from .schemas import schema
 from .tensor import TensorData
+from .tree_faults import tree_fault
 from .types import DType, OptionalType, Shape, TensorType, Type, merge, tensor
 
 FORMAL = "formal"
@@ -126,7 +127,7 @@ def fault_of(node: Node) -> str:
     for value, found in zip(node.outputs, infer_node(node), strict=False):
         if _conflict(value.type, found):
             return f": {value.name!r} is declared {value.type}, and is {found}"
-    return misfit(node)
+    return misfit(node) or tree_fault(node)
 
 
 def _conflict(declared: Type | None, found: Type | None) -> bool:
