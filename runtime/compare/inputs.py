@@ -9,7 +9,7 @@ condition true) with varied data only; data vary in kind per input; dynamic size
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -35,13 +35,13 @@ def design(signature: Signature, trials: int, seed: int = 0) -> Iterator[dict[st
         Unsupported: an input has a type for which no values can be made (maps, sparse tensors, unknown).
     """
     for number in range(trials):
-        yield _Trial(signature, number, seed).values()
+        yield Draft(signature, number, seed).values()
 
 
-class _Trial:
-    """One set of inputs in the making."""
+class Draft:
+    """One set of inputs in the making. `sizes`: of some symbols, and of "", the dynamic dimensions without a name."""
 
-    def __init__(self, signature: Signature, number: int, seed: int) -> None:
+    def __init__(self, signature: Signature, number: int, seed: int, sizes: Mapping[str, int] | None = None) -> None:
         self.specs = signature.inputs
         self.number = number
         self.random = np.random.default_rng([seed & 0xFFFFFFFF, number])
@@ -51,16 +51,14 @@ class _Trial:
         self.least = 0 if signature.allow_empty and not self.deep else 1
         self.symbols: dict[str, int] = {}
         self.shared = self._size(0)
+        if sizes and "" in sizes:
+            self.shared = sizes[""]
         self.free = "shared" if number == 0 else self.random.choice(["shared", "axis", "any"], p=[0.6, 0.3, 0.1])
-        for symbol in self._symbols():
+        if sizes and "" in sizes:
+            self.free = "shared"
+        for symbol in symbols_of(signature):
             self.symbols[symbol] = self._size(len(self.symbols))
-
-    def _symbols(self) -> list[str]:
-        found: dict[str, None] = {}
-        for spec in self.specs:
-            for kind in _tensor_types(spec.type):
-                found.update(dict.fromkeys(dim for dim in kind.shape or () if isinstance(dim, str)))
-        return list(found)
+        self.symbols |= {symbol: size for symbol, size in (sizes or {}).items() if symbol}
 
     def _size(self, place: int) -> int:
         """A size for a dynamic dimension; neighbouring places differ in trial 0, so that swapped axes show."""
@@ -94,16 +92,16 @@ class _Trial:
         shape = self._shape(kind.shape)
         role = spec.role if _can_be(spec.role, kind.dtype) else "data"
         if role == "trip" and (kind.dtype.is_integer or not shape or np.prod(shape) == 1):
-            return self._bounded(spec, self.fill.up_to(kind.dtype, shape, self._trip(spec, turn)))
+            return self.bounded(spec, self.fill.up_to(kind.dtype, shape, self._trip(spec, turn)))
         if role == "condition":
             return self.fill.condition(kind.dtype, shape, self._condition(spec, turn))
         if role == "shape":
             rest = spec.lower is None and (self.number == 0 or self.random.random() < 0.6)
-            return self._bounded(spec, self.fill.sizes(kind.dtype, shape, rest))
+            return self.bounded(spec, self.fill.sizes(kind.dtype, shape, rest))
         if role == "index":
             positions = self.fill.index(kind.dtype, shape, self._limit(spec), spec.wrap and not self.deep)
             return (positions + int(spec.lower or 0)).astype(kind.dtype.numpy)
-        return self._bounded(spec, self._data(spec, kind.dtype, shape, turn))
+        return self.bounded(spec, self._data(spec, kind.dtype, shape, turn))
 
     def _data(self, spec: InputSpec, dtype: DType, shape: tuple[int, ...], turn: int) -> np.ndarray[Any, Any]:
         """Data of some kind: plain in trial 0, in a third of the others the model's own constants if it has any.
@@ -175,7 +173,7 @@ class _Trial:
             size = size if dim.upper is None else min(size, dim.upper)
         return size
 
-    def _bounded(self, spec: InputSpec, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    def bounded(self, spec: InputSpec, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Within the bounds, and without zeros where the model divides."""
         if array.dtype.kind == "b" and spec.upper == 0:
             return np.zeros_like(array)
@@ -189,6 +187,15 @@ class _Trial:
         return array
 
 
+def symbols_of(signature: Signature) -> list[str]:
+    """The symbolic dimensions of the inputs, in order."""
+    found: dict[str, None] = {}
+    for spec in signature.inputs:
+        for kind in tensor_types(spec.type):
+            found.update(dict.fromkeys(dim for dim in kind.shape or () if isinstance(dim, str)))
+    return list(found)
+
+
 def _can_be(role: Role, dtype: DType) -> bool:
     """Whether a value of this type can play the role directly (a string doesn't count trips, say)."""
     if dtype is DType.BOOL:
@@ -196,8 +203,8 @@ def _can_be(role: Role, dtype: DType) -> bool:
     return dtype.is_integer or (dtype.is_float and dtype.is_signed and dtype is not DType.FLOAT8E8M0)
 
 
-def _tensor_types(kind: Type | None) -> Iterator[TensorType]:
+def tensor_types(kind: Type | None) -> Iterator[TensorType]:
     if isinstance(kind, TensorType):
         yield kind
     elif isinstance(kind, SequenceType | OptionalType):
-        yield from _tensor_types(kind.element)
+        yield from tensor_types(kind.element)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...passes.types import Dim
-from .signature import Role
+from .signature import Edge, Kind, Role
 
 Number = float | str
 
@@ -22,6 +22,7 @@ class Use:
     upper: float | None = None
     nonzero: bool = False
     in_loop: bool = False  # it decides whether a loop goes on
+    edge: Edge | None = None
 
 
 # Positions along an axis: operator -> (index operand, data operand, axis or the attribute that names it).
@@ -81,6 +82,66 @@ OPERANDS: dict[str, dict[int, Use]] = {
     "QLinearConv": {1: _SCALE, 4: _SCALE, 6: _SCALE},
     "QLinearMatMul": {1: _SCALE, 4: _SCALE, 6: _SCALE},
     "BitShift": {1: Use("data", lower=0, upper=7)},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """What an operand is: its kind, the operand that holds the data, their axis (or the attribute that names it)."""
+
+    kind: Kind
+    data: int | None = 0
+    axis: int | str | None = None
+
+
+_AXES = Operand("axes")
+_POSITION, _LENGTH_OF_TIME, _WINDOW = Operand("position", 0, "axis"), Operand("length", 0, "layout"), Operand("window")
+_LEVEL = Operand("level")
+# Every operand that is only ever an integer, and some others with few sensible values: operator -> operand -> what.
+EDGES: dict[str, dict[int, Operand]] = {
+    **{operator: {1: _POSITION} for operator in ("Gather", "GatherElements", "ScatterElements", "Scatter")},
+    **{operator: {1: Operand("position", 0, "batch_dims")} for operator in ("GatherND", "ScatterND")},
+    **{operator: {4: _LENGTH_OF_TIME} for operator in ("LSTM", "GRU", "RNN")},
+    **{operator: {place: _AXES} for operator, place in AXES.items() if operator != "Slice"},
+    **{operator: {0: _WINDOW} for operator in ("HannWindow", "HammingWindow", "BlackmanWindow")},
+    **{operator: {2: _LEVEL} for operator in ("QuantizeLinear", "DequantizeLinear")},
+    **{operator: {2: _LEVEL, 3: _LEVEL} for operator in ("ConvInteger", "MatMulInteger")},
+    **{operator: {2: _LEVEL, 5: _LEVEL, 7: _LEVEL} for operator in ("QLinearConv", "QLinearMatMul")},
+    "RoiAlign": {2: Operand("position", 0, 0)},
+    "RotaryEmbedding": {3: Operand("position", 1, 0)},
+    "TensorScatter": {2: Operand("position", 0, "axis")},
+    "SequenceAt": {1: Operand("position", 0)},
+    "SequenceErase": {1: Operand("position", 0)},
+    "SequenceInsert": {2: Operand("position", 0)},
+    "OneHot": {0: Operand("position", None), 1: Operand("depth", None)},
+    "MaxUnpool": {1: Operand("position", 0, -1), 2: Operand("size")},
+    "NegativeLogLikelihoodLoss": {1: Operand("position", 0, 1)},
+    "SoftmaxCrossEntropyLoss": {1: Operand("position", 0, 1)},
+    "ReverseSequence": {1: Operand("length", 0, "time_axis")},
+    "Attention": {6: Operand("length", 1, -2)},
+    "TopK": {1: Operand("count", 0, "axis")},
+    "NonMaxSuppression": {2: Operand("count", 0, 1)},
+    "Reshape": {1: Operand("shape")},
+    "Expand": {1: Operand("size")},
+    "ConstantOfShape": {0: Operand("size", None)},
+    "CenterCropPad": {1: Operand("size")},
+    "AffineGrid": {1: Operand("size", None)},
+    "Resize": {2: Operand("scale"), 3: Operand("size")},
+    "Upsample": {1: Operand("scale")},
+    "Col2Im": {1: Operand("size", None), 2: Operand("size", None)},
+    "Tile": {1: Operand("repeat")},
+    "Split": {1: Operand("partition", 0, "axis")},
+    "SplitToSequence": {1: Operand("partition", 0, "axis")},
+    "Pad": {1: Operand("pad"), 3: _AXES},
+    "Slice": {1: Operand("start"), 2: Operand("end"), 3: _AXES, 4: Operand("step")},
+    "Range": {0: Operand("first", None), 1: Operand("limit", None), 2: Operand("delta", None)},
+    "DFT": {1: _WINDOW, 2: _AXES},
+    "STFT": {1: _WINDOW, 3: _WINDOW},
+    "MelWeightMatrix": {0: _WINDOW, 1: _WINDOW, 2: _WINDOW},
+    "Trilu": {1: Operand("start", 0, -1)},
+    "BitShift": {1: Operand("shift", None)},
+    "Compress": {1: Operand("condition", None)},
+    "Dropout": {2: Operand("condition", None)},
 }
 
 RANDOM = ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli")

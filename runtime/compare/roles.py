@@ -1,71 +1,88 @@
 """What each input of a hub graph is used for, found by walking back from the places that decide it.
 
-A trip count, a condition, an index or a shape is followed backwards through operators that hand their
-operand on more or less unchanged (casts, reshapes, selections, arithmetic, logic) and through the slots
-of Loops and Ifs, until it ends in inputs. Constants that a value is compared with are followed the same
-way, turned back by the arithmetic on the way (`2 * x > 3` makes 1.5 interesting for x).
+A trip count, a condition, an index or a shape is followed backwards (`backwards`) until it ends in inputs, and so are
+the constants that a value is compared with.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import zip_longest
 
-import numpy as np
-
-from ...passes.graph import Graph, Node, Value
-from ...passes.loop import Carried, Condition, Loop, Stacked, is_if, is_loop
+from ...passes.graph import DEFAULT, Graph, Node, Value
+from ...passes.loop import Loop, is_if, is_loop
 from ...passes.types import Dim
-from .operands import AXES, INDICES, LAST_AXIS, LENGTHS, OPERANDS, RANDOM, Number, Use
-from .signature import ROLES, InputSpec, Role, Signature
+from .backwards import COMPARISONS, Walk
+from .matching import match_names
+from .operands import AXES, EDGES, INDICES, LAST_AXIS, LENGTHS, OPERANDS, RANDOM, Use
+from .signature import ROLES, Edge, InputSpec, Kind, Role, Signature
 
-_MAX_CONSTANTS = 8
-"""Constants with more elements are tables, not thresholds."""
-
-_MAX_STEPS = 2000
-"""Values that one walk looks at."""
-
-_ALL = -1
-# Operators that hand an operand on: which inputs (`_ALL`: every one).
-_PASSED: dict[str, tuple[int, ...]] = {
-    **dict.fromkeys(("Identity", "Cast", "CastLike", "Optional", "OptionalGetElement", "SequenceAt"), (0,)),
-    **dict.fromkeys(("Reshape", "Squeeze", "Unsqueeze", "Flatten", "Expand", "Transpose", "Tile"), (0,)),
-    **dict.fromkeys(("Gather", "GatherElements", "Slice", "Clip", "Abs", "Neg", "Ceil", "Floor", "Round", "Mod"), (0,)),
-    **dict.fromkeys(("ReduceMax", "ReduceMin", "ReduceSum", "ReduceProd", "ReduceMean"), (0,)),
-    **dict.fromkeys(("Max", "Min", "Sum", "Concat", "SequenceConstruct", "And", "Or", "Xor", "Not"), (_ALL,)),
-    "Where": (1, 2),
-}
-# Arithmetic with a constant k: from a threshold of the result to one of the first or second operand.
-_UNDO: dict[str, tuple[Callable[[float, float], float], Callable[[float, float], float]]] = {
-    "Add": (lambda c, k: c - k, lambda c, k: c - k),
-    "Sub": (lambda c, k: c + k, lambda c, k: k - c),
-    "Mul": (lambda c, k: c / k if k else c, lambda c, k: c / k if k else c),
-    "Div": (lambda c, k: c * k, lambda c, k: k / c if c else c),
-}
-_COMPARISONS = ("Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal")
 _LIMITS = ("Max", "Min", "Clip")
+_MOST_CONSTANTS = 64
+_MOST_EDGES = 24
+_LARGEST_SIZE = 4096  # no dimension is compared with more, as far as inputs are made for it
+
+# Attributes of functions of one number at which these have a corner: operator -> from the attributes to the numbers.
+_CORNERS: dict[str, tuple[str, ...]] = {
+    "ThresholdedRelu": ("alpha",),
+    "Shrink": ("lambd",),
+}
 
 
-def signature_of(graph: Graph, *, allow_empty: bool = False) -> Signature:
+def signature_of(graph: Graph, other: Graph | None = None, *, allow_empty: bool = False) -> Signature:
     """The inputs of a hub graph, each with its role, bounds and the constants it is compared with.
 
     Args:
         graph: dialect "hub".
+        other: what is held against it: the constants and operands of both count.
         allow_empty: let dynamic dimensions be 0 as well.
     """
-    walk = _Walk(graph)
+    mine, sizes = _specs(graph)
+    if other is not None:
+        others, more = _specs(other)
+        pairs = match_names([spec.name for spec in mine], [spec.name for spec in others]).pairs
+        known = {spec.name: spec for spec in others}
+        mine = [_joined(spec, known[pairs[spec.name]]) if spec.name in pairs else spec for spec in mine]
+        sizes = (*sizes, *more)
+    return Signature(mine, allow_empty, tuple(dict.fromkeys(sizes)))
+
+
+def _specs(graph: Graph) -> tuple[list[InputSpec], tuple[int, ...]]:
+    """The inputs, and the integers that something is compared with."""
+    seeds = _Seeds(graph)
     found: dict[Value, list[Use]] = {value: [] for value in graph.inputs}
-    for value, use in walk.seeds():
-        for reached, there in walk.inputs_of(value, use):
+    sizes: dict[int, None] = {}
+    for value, use in seeds.all():
+        if _is_integer(value):
+            numbers = [number for number in use.constants if not isinstance(number, str)]
+            sizes.update(dict.fromkeys(int(number) for number in numbers if 0 < number <= _LARGEST_SIZE))
+        for reached, there in seeds.walk.inputs_of(value, use):
             found[reached].append(there)
-    return Signature([_spec(value, uses) for value, uses in found.items()], allow_empty)
+    return [_spec(value, uses) for value, uses in found.items()], tuple(sizes)
+
+
+def _joined(mine: InputSpec, other: InputSpec) -> InputSpec:
+    """An input of A with what B does with it as well; in what role it appears, and in what bounds, is A's to say."""
+    known = set(map(_meaning, mine.edges))
+    alternating = (number for pair in zip_longest(mine.constants, other.constants) for number in pair)
+    return replace(
+        mine,
+        constants=tuple(dict.fromkeys(number for number in alternating if number is not None))[:_MOST_CONSTANTS],
+        optional=mine.optional and other.optional,
+        edges=(*mine.edges, *(edge for edge in other.edges if _meaning(edge) not in known)),
+    )
+
+
+def _meaning(edge: Edge) -> Edge:
+    """The same for operands that are the same in another model."""
+    return replace(edge, where="", group=0)
 
 
 def random_operators(graph: Graph) -> list[str]:
     """The operators whose results the inputs don't determine (a Dropout only where it surely drops)."""
     found = dict.fromkeys(node.op_type for _, node in graph.walk() if node.domain == "" and node.op_type in RANDOM)
-    walk = _Walk(graph)
+    walk = Walk(graph)
     for _, node in graph.walk():
         if node.op == ("", "Dropout") and walk.constant(node.input(2)) == (1.0,):
             found["Dropout"] = None
@@ -91,8 +108,10 @@ def _spec(value: Value, uses: list[Use]) -> InputSpec:
         bound=_tightest([use.bound for use in deciding]),
         wrap=bool(deciding) and all(use.wrap for use in deciding),
         nonzero=any(use.nonzero for use in uses),
-        constants=tuple(constants)[:64],
+        constants=tuple(constants)[:_MOST_CONSTANTS],
         default=None if value.data is None else value.data.numpy(),
+        optional=value.data is not None or DEFAULT in (value.meta or {}),
+        edges=tuple(dict.fromkeys(use.edge for use in uses if use.edge is not None))[:_MOST_EDGES],
     )
 
 
@@ -102,23 +121,19 @@ def _tightest(bounds: list[Dim]) -> Dim:
     return min(sizes) if sizes else next((bound for bound in bounds if isinstance(bound, str)), None)
 
 
-class _Walk:
+class _Seeds:
+    """The places of a graph at which something is decided."""
+
     def __init__(self, graph: Graph) -> None:
-        self.graph = graph
-        self.roots = set(graph.inputs)
-        self.sources: dict[Value, list[Value]] = {}
-        for _, node in graph.walk():
-            for value, came_from in _bindings(node):
-                self.sources.setdefault(value, []).extend(one for one in came_from if one is not None)
+        self.walk = Walk(graph)
+        self.names = {value: value.name for value in graph.inputs}
 
-    # where walks begin ---------------------------------------------------------------------------------
-
-    def seeds(self) -> Iterator[tuple[Value, Use]]:
+    def all(self) -> Iterator[tuple[Value, Use]]:
         """Every value whose use says something, with what it says."""
-        for _, node in self.graph.walk():
+        for _, node in self.walk.graph.walk():
             found: Iterable[tuple[Value | None, Use]]
             if is_loop(node):
-                found = _loop_seeds(Loop(node))
+                found = _loop_seeds(Loop(node), Edge("trip", f"{node.op_type} {_name(node)!r}"))
             elif is_if(node):
                 found = [(node.inputs[0], Use("condition"))]
             elif node.domain == "":
@@ -126,6 +141,8 @@ class _Walk:
             else:
                 found = ()
             yield from ((value, use) for value, use in found if value is not None)
+            if node.domain == "":
+                yield from self._edge_seeds(node)
 
     def _operator_seeds(self, node: Node) -> Iterator[tuple[Value | None, Use]]:
         name = node.op_type
@@ -138,8 +155,11 @@ class _Walk:
             yield node.input(AXES[name]), Use("index", bound=data.rank if data else None, wrap=True)
         for place, use in OPERANDS.get(name, {}).items():
             yield node.input(place), use
-        if name in _COMPARISONS or name in _LIMITS:
-            yield from self._compared(node, Use("data"))
+        if name in COMPARISONS or name in _LIMITS:
+            yield from self.walk.compared(node, Use("data"))
+        if name in _CORNERS:
+            numbers = [abs(float(node.attributes.get(key, 1.0))) for key in _CORNERS[name]]
+            yield node.input(0), Use("data", tuple(sign * number for number in numbers for sign in (1, -1)))
         if name == "Where":
             yield node.input(0), Use("condition")
         if name in ("Div", "Mod") and _is_integer(node.input(1)):
@@ -147,102 +167,27 @@ class _Walk:
         if name == "Pow" and _is_integer(node.input(0)) and _is_integer(node.input(1)):
             yield node.input(1), Use("data", lower=0, upper=5)
 
-    def _compared(self, node: Node, use: Use) -> Iterator[tuple[Value | None, Use]]:
-        """Each operand of a comparison with what it is compared with."""
-        constants = [self.constant(value) for value in node.formal_inputs]
-        for place, value in enumerate(node.formal_inputs):
-            others = tuple(number for k, numbers in enumerate(constants) if k != place for number in numbers)
-            if value is not None and (others or use.in_loop):
-                role: Role = "trip" if use.in_loop and _is_count(value) else "data"
-                yield value, Use(role, others)
+    def _edge_seeds(self, node: Node) -> Iterator[tuple[Value, Use]]:
+        """Operands with few sensible values, for trials of the extraordinary ones."""
+        rows = EDGES.get(node.op_type, {})
+        for place, row in rows.items():
+            value = node.input(place)
+            if value is not None and value.data is None:
+                yield value, Use("data", edge=self._edge(node, row.kind, row.data, row.axis))
+        divisor = node.input(1)
+        if node.op_type in ("Div", "Mod", "Pow") and divisor is not None and _is_integer(divisor):
+            yield divisor, Use("data", edge=self._edge(node, "exponent" if node.op_type == "Pow" else "divisor", None))
 
-    # walking -------------------------------------------------------------------------------------------
-
-    def inputs_of(self, value: Value, use: Use) -> Iterator[tuple[Value, Use]]:
-        """The graph's inputs that the value comes from."""
-        stack = [(value, use)]
-        seen: set[tuple[Value, Role]] = set()
-        while stack and len(seen) < _MAX_STEPS:
-            value, use = stack.pop()
-            if (value, use.role) in seen:
-                continue
-            seen.add((value, use.role))
-            if value in self.roots:
-                yield value, use
-            stack.extend(self._step(value, use))
-
-    def _step(self, value: Value, use: Use) -> Iterator[tuple[Value, Use]]:
-        if value in self.sources:
-            yield from ((source, use) for source in self.sources[value])
-        node = value.producer
-        if node is None or node.domain != "":
-            return
-        name = node.op_type
-        if name in _COMPARISONS and use.role == "condition":
-            yield from ((one, there) for one, there in self._compared(node, use) if one is not None)
-        elif name in _UNDO:
-            yield from self._undo(node, use)
-        elif name in _PASSED:
-            places = range(len(node.formal_inputs)) if _PASSED[name] == (_ALL,) else _PASSED[name]
-            if name == "Neg":
-                use = replace(use, constants=tuple(-c for c in use.constants if not isinstance(c, str)))
-            for place in places:
-                operand = node.input(place)
-                if operand is not None:
-                    yield operand, use
-
-    def _undo(self, node: Node, use: Use) -> Iterator[tuple[Value, Use]]:
-        for place in (0, 1):
-            operand, other = node.input(place), node.input(1 - place)
-            if operand is None or other is None:
-                continue
-            known = [k for k in self.constant(other) if not isinstance(k, str)]
-            if known:
-                undo = _UNDO[node.op_type][place]
-                numbers = [c for c in use.constants if not isinstance(c, str)]
-                yield operand, replace(use, constants=_finite(undo(c, k) for c in numbers for k in known))
-            elif use.role != "data" or node.op_type in ("Add", "Sub"):  # a sum's threshold is worth trying on its parts
-                yield operand, use
-
-    def constant(self, value: Value | None) -> tuple[Number, ...]:
-        """The elements of a small constant, seen through slots and operators that only hand it on; else nothing."""
-        for _ in range(32):
-            if value is None or (value in self.roots and value.data is None):
-                return ()
-            if value.data is not None:
-                return _elements(value)
-            if value.producer is not None and value.producer.op_type in ("Identity", "Cast", "Unsqueeze", "Squeeze"):
-                value = value.producer.input(0)
-            elif len(self.sources.get(value, ())) == 1:
-                value = self.sources[value][0]
-            else:
-                return ()
-        return ()
+    def _edge(self, node: Node, kind: Kind, operand: int | None, axis: int | str | None = None) -> Edge:
+        data = None if operand is None else node.input(operand)
+        size = None if operand is None or axis is None else _bound(node, operand, axis)
+        where = f"{node.op_type} {_name(node)!r}"
+        shape = None if data is None else data.tensor.shape
+        return Edge(kind, where, size, shape, self.names.get(data, "") if data is not None else "", id(node))
 
 
-def _bindings(node: Node) -> Iterator[tuple[Value, Sequence[Value | None]]]:
-    """Values that get theirs from elsewhere in the model: regions' inputs and results of Loops and Ifs."""
-    if is_loop(node):
-        loop = Loop(node)
-        for entry in loop.entries:
-            fed: list[Value | None] = [entry.outside]
-            if isinstance(entry.slot, Condition):
-                fed = [loop.initial_condition]
-            if isinstance(entry.slot, Carried | Condition):
-                fed.append(entry.leave)
-            if entry.enter is not None:
-                yield entry.enter, fed
-            if entry.result is not None:
-                yield entry.result, [entry.leave] if isinstance(entry.slot, Stacked) else [entry.leave, entry.outside]
-    elif is_if(node):
-        for region in node.regions.values():
-            yield from ((inner, [outer]) for inner, outer in zip(region.inputs, node.inputs[1:], strict=True))
-        for place, result in enumerate(node.outputs):
-            yield result, [region.outputs[place] for region in node.regions.values()]
-
-
-def _loop_seeds(loop: Loop) -> Iterator[tuple[Value | None, Use]]:
-    yield loop.trip, Use("trip", lower=-1)
+def _loop_seeds(loop: Loop, edge: Edge) -> Iterator[tuple[Value | None, Use]]:
+    yield loop.trip, Use("trip", lower=-1, edge=edge)
     yield loop.initial_condition, Use("condition", in_loop=True)
     if loop.condition is not None:
         yield loop.condition.leave, Use("condition", in_loop=True)
@@ -266,21 +211,5 @@ def _is_integer(value: Value | None) -> bool:
     return value is not None and value.tensor.dtype is not None and value.tensor.dtype.is_integer
 
 
-def _is_count(value: Value) -> bool:
-    """A single integer."""
-    kind = value.tensor
-    return bool(kind.dtype and kind.dtype.is_integer and kind.shape is not None and all(dim == 1 for dim in kind.shape))
-
-
-def _elements(value: Value) -> tuple[Number, ...]:
-    data = value.data
-    if data is None or data.size > _MAX_CONSTANTS or data.dtype.is_complex:
-        return ()
-    array = data.numpy().reshape(-1)
-    if array.dtype == np.dtype(object):
-        return tuple(text.decode(errors="replace") if isinstance(text, bytes) else str(text) for text in array)
-    return _finite(float(element) for element in array)
-
-
-def _finite(numbers: Iterable[float]) -> tuple[float, ...]:
-    return tuple(number for number in numbers if math.isfinite(number))
+def _name(node: Node) -> str:
+    return node.name or (node.outputs[0].name if node.outputs else "")

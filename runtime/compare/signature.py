@@ -14,6 +14,58 @@ slice bounds; positions along an axis. Where one input is several, the later of 
 
 ROLES: tuple[Role, ...] = ("data", "condition", "trip", "shape", "index")
 
+Kind = Literal[
+    "trip",
+    "condition",
+    "position",
+    "length",
+    "count",
+    "depth",
+    "size",
+    "repeat",
+    "shape",
+    "partition",
+    "pad",
+    "axes",
+    "start",
+    "end",
+    "step",
+    "first",
+    "limit",
+    "delta",
+    "shift",
+    "window",
+    "divisor",
+    "exponent",
+    "scale",
+    "level",
+]
+"""What an operand of an operator is, as far as its extraordinary values go; `edges` has those of each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """An operand that an input ends in.
+
+    Attributes:
+        kind: what the operand is.
+        where: the operator, for people.
+        size: of the axis that it counts along, where there is one.
+        shape: of the operator's data, None where the rank isn't known.
+        data: the input of the model that the data are, "" if they are computed.
+        group: equal for operands of one node, whose values go together (start, end and step).
+        undo: the arithmetic between input and operand, the operand's end first: operator, place of what is followed,
+            the other operand.
+    """
+
+    kind: Kind
+    where: str
+    size: Dim = None
+    shape: tuple[Dim, ...] | None = None
+    data: str = ""
+    group: int = 0
+    undo: tuple[tuple[str, int, float], ...] = ()
+
 
 @dataclass(frozen=True, slots=True)
 class InputSpec:
@@ -30,6 +82,8 @@ class InputSpec:
         nonzero: no integer 0, the model divides by it.
         constants: what the model compares it with.
         default: the value the model uses when it isn't given; a share of the trials leaves it at that.
+        optional: it may be left out of a set of inputs.
+        edges: the operands that it ends in.
     """
 
     name: str
@@ -43,6 +97,8 @@ class InputSpec:
     nonzero: bool = False
     constants: tuple[float | str, ...] = ()
     default: Values = None
+    optional: bool = False
+    edges: tuple[Edge, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +107,28 @@ class Signature:
 
     Attributes:
         allow_empty: dynamic dimensions may also be 0.
+        sizes: integers that the models hold, which a dimension may be compared with.
     """
 
     inputs: list[InputSpec] = field(default_factory=list)
     allow_empty: bool = False
+    sizes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Designed:
+    """One set of inputs.
+
+    Attributes:
+        inputs: name -> value; an optional input that is left out isn't in it, each model then uses its own default.
+        kind: "plain"; "edge": ordinary numbers in an extraordinary place; "special": numbers on which runtimes that
+            are right about everything else may part.
+        why: what is extraordinary about it, "" if nothing is.
+        tags: which special numbers it has: "nan", "inf", "denormal", "huge" (floats beyond 1e9), "wide" (integers
+            beyond 2^24), "nul" (text with a zero byte).
+    """
+
+    inputs: dict[str, Values]
+    kind: Literal["plain", "edge", "special"] = "plain"
+    why: str = ""
+    tags: frozenset[str] = frozenset()

@@ -1,0 +1,390 @@
+"""Sets of inputs of which each has one extraordinary thing: they come in addition to the plain ones.
+
+Every input is changed in a plain set: to the edge values of each operand that it ends in (`edges`), to extraordinary
+data (`extremes`); sizes and trip counts are, and optional inputs are left out. What is tried first of each kind
+tells most, and the kinds take turns.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice, zip_longest
+from typing import Any, NamedTuple
+
+import ml_dtypes
+import numpy as np
+
+from ...passes.types import DType, OptionalType, SequenceType, TensorType, Type
+from ..oracles import Values
+from . import extremes
+from .backwards import undone
+from .edges import LONG_TRIPS, TRIPS, for_shape, neutral, numbers, together
+from .inputs import Draft, symbols_of, tensor_types
+from .signature import Designed, Edge, InputSpec, Kind, Signature
+
+_BASES = 4
+_MOST_ELEMENTS = 1_000_000  # of all inputs of a trial with an extraordinary size
+_LONG_ELEMENTS = 4096  # of a trial with thousands of passes
+_SIZES = (0, 1, 11, 17, 101)
+_SPECIALS = 0.5  # so many trials with special values for each other one
+_WIDE = 2**24
+
+
+class _Base(NamedTuple):
+    """A plain set of inputs, in which one thing is changed."""
+
+    draft: Draft
+    values: dict[str, Values]
+
+
+_Case = Callable[[_Base], "Designed | None"]
+"""What is changed; None where that can't be done to this set."""
+
+
+def edge_trials(signature: Signature, most: int, seed: int = 0) -> list[Designed]:
+    """At most `most` sets of inputs with ordinary numbers in extraordinary places, half as many with special numbers.
+
+    Raises:
+        Unsupported: an input has a type for which no values can be made.
+    """
+    bases = [_base(signature, number, seed) for number in range(_BASES)]
+    found: dict[bool, list[Designed]] = {False: [], True: []}
+    room = {False: most, True: math.ceil(most * _SPECIALS)}
+    for number, case in enumerate(_turns(_cases(signature, bases))):
+        if not any(room.values()):
+            break
+        made = case(bases[number % _BASES])
+        if made is None:
+            made = next(filter(None, map(case, bases)), None)
+        if made is not None and room[made.kind == "special"]:
+            room[made.kind == "special"] -= 1
+            found[made.kind == "special"].append(made)
+    return [*found[False], *found[True]]
+
+
+def _base(signature: Signature, number: int, seed: int) -> _Base:
+    """Sizes from 2 to 5, neighbouring ones different."""
+    sizes = {symbol: 2 + (place + number + 1) % 4 for place, symbol in enumerate(symbols_of(signature))}
+    draft = Draft(signature, 4 * number, seed, {**sizes, "": 2 + (number + 1) % 4})
+    base = _Base(draft, _arrays(draft.values()))
+    for spec in signature.inputs:
+        for edge in spec.edges:
+            old = base.values[spec.name]
+            dims = _dims(edge, base)
+            plain = neutral(
+                edge.kind, np.size(old) if isinstance(old, np.ndarray) else 0, dims, _size(edge, base, dims)
+            )
+            filled = _filled(old, [undone(edge, value) for value in plain], np.shape(old)) if plain else None
+            base.values[spec.name] = old if filled is None else filled
+    return base
+
+
+def _arrays(values: dict[str, Values]) -> dict[str, Values]:
+    """Single numbers as arrays, too."""
+    return {name: np.asarray(value) if isinstance(value, np.generic) else value for name, value in values.items()}
+
+
+def _turns(kinds: Iterable[tuple[int, Iterable[_Case]]]) -> Iterator[_Case]:
+    """As many of each kind as its weight says, then as many again."""
+    left = [(weight, iter(cases)) for weight, cases in kinds]
+    while left:
+        still: list[tuple[int, Iterator[_Case]]] = []
+        for weight, cases in left:
+            row = list(islice(cases, weight))
+            yield from row
+            if len(row) == weight:
+                still.append((weight, cases))
+        left = still
+
+
+def _cases(signature: Signature, bases: Sequence[_Base]) -> Iterator[tuple[int, Iterable[_Case]]]:
+    """All cases by kind, with the weight of each."""
+    if any(spec.optional for spec in signature.inputs):
+        yield 1, _left_out(signature)
+    groups: dict[int, list[tuple[InputSpec, Edge]]] = {}
+    for spec in signature.inputs:
+        for edge in spec.edges:
+            groups.setdefault(edge.group, []).append((spec, edge))
+            if edge.kind == "trip":
+                yield 3, _trips(signature, spec, edge)
+            elif edge.kind != "condition":
+                yield 3, _operand(spec, edge, bases)
+    yield from ((4, _grouped(members)) for key, members in groups.items() if key and len(members) > 1)
+    yield 1, _sized(signature)
+    for spec in signature.inputs:
+        yield 1, _shaped(spec)
+    for spec in signature.inputs:
+        yield from ((1, cases) for cases in _data(signature, spec))
+
+
+# one thing changed ------------------------------------------------------------------------------------------
+
+
+def _changed(base: _Base, name: str, value: Values, why: str, tags: frozenset[str] = frozenset()) -> Designed:
+    return Designed({**base.values, name: value}, "special" if tags else "edge", f"{name!r}: {why}", tags)
+
+
+def _left_out(signature: Signature) -> list[_Case]:
+    """All optional inputs, then each alone."""
+    names = [spec.name for spec in signature.inputs if spec.optional]
+    chosen = [names, *([name] for name in names)] if len(names) > 1 else [names]
+
+    def case(base: _Base, left: Sequence[str]) -> Designed:
+        kept = {name: value for name, value in base.values.items() if name not in left}
+        return Designed(kept, "edge", f"{', '.join(map(repr, left))} left out")
+
+    return [lambda base, left=left: case(base, left) for left in chosen]
+
+
+def _trips(signature: Signature, spec: InputSpec, edge: Edge) -> Iterator[_Case]:
+    own = [int(number) for number in spec.constants if not isinstance(number, str) and 0 <= number <= LONG_TRIPS[-1]]
+    near = [number + step for number in dict.fromkeys((*own, *signature.sizes)) for step in (0, 1, -1)]
+    for trip in dict.fromkeys((64, *near[:12], LONG_TRIPS[0], *TRIPS, LONG_TRIPS[1], *near[12:])):
+        value = undone(edge, trip)
+        if not spec.edges or value != int(value):
+            continue
+
+        def case(base: _Base, trip: int = trip, value: float = value) -> Designed | None:
+            old = base.values.get(spec.name)
+            if trip > 100 and _elements(base.values.values()) > _LONG_ELEMENTS:
+                return None
+            new = _filled(old, [value])
+            return None if new is None else _changed(base, spec.name, new, f"{trip} passes")
+
+        yield case
+
+
+def _operand(spec: InputSpec, edge: Edge, bases: Sequence[_Base]) -> Iterator[_Case]:
+    """The edge values of an operand: alone, and of its elements together."""
+    most = max(len(_proposals(spec, edge, base)) for base in bases)
+    for place in range(most):
+
+        def case(base: _Base, place: int = place) -> Designed | None:
+            found = _proposals(spec, edge, base)
+            if place >= len(found):
+                return None
+            why, new = found[place]
+            return _changed(base, spec.name, new, f"{edge.kind} {why} of {edge.where}")
+
+        yield case
+
+
+def _proposals(spec: InputSpec, edge: Edge, base: _Base) -> list[tuple[str, Values]]:
+    """What an operand may be in this set: a text and a value each."""
+    old = base.values.get(spec.name)
+    if not isinstance(old, np.ndarray) or old.dtype.kind not in "iuf":
+        return []
+    dims = _dims(edge, base)
+    size = _size(edge, base, dims)
+    lists = [
+        list(for_shape(edge.kind, count, _talked_of(edge, dims, size))) for count in _counts(spec, edge, old, dims)
+    ]
+    single: list[Sequence[float]] = [[number] for number in numbers(edge.kind, size)]
+    whole = [values for column in zip_longest(*lists) for values in column if values is not None]
+    chosen = single if old.size == 1 and not whole else [*whole[:4], *_mixed(single, whole[4:])]
+    found: dict[str, Values] = {}
+    for values in chosen:
+        turned = [undone(edge, value) for value in values]
+        new = _filled(old, turned, _length(spec, old, len(turned)) if values not in single else None)
+        if new is not None:
+            found.setdefault(str([int(v) if v == int(v) else v for v in values]), new)
+    return list(found.items())
+
+
+def _mixed(first: Sequence[Any], second: Sequence[Any]) -> Iterator[Any]:
+    for pair in zip_longest(first, second):
+        yield from (one for one in pair if one is not None)
+
+
+def _dims(edge: Edge, base: _Base) -> list[int]:
+    """The shape of the operand's data, as far as it is known."""
+    data = base.values.get(edge.data)
+    if isinstance(data, np.ndarray):
+        return list(data.shape)
+    if isinstance(data, list):
+        return [len(data)]
+    return [_resolved(dim, base) for dim in edge.shape or ()]
+
+
+def _resolved(dim: Any, base: _Base) -> int:
+    if isinstance(dim, int):
+        return dim
+    return base.draft.symbols.get(dim, base.draft.shared) if isinstance(dim, str) else base.draft.shared
+
+
+def _size(edge: Edge, base: _Base, dims: Sequence[int]) -> int:
+    if edge.size is not None:
+        return _resolved(edge.size, base)
+    if edge.kind == "axes":
+        return len(dims)
+    return dims[0] if dims else base.draft.shared
+
+
+def _talked_of(edge: Edge, dims: list[int], size: int) -> list[int]:
+    """What `for_shape` counts from: the size of one axis, or all of them."""
+    return [size] if edge.kind in ("partition", "position", "length") else dims
+
+
+def _counts(spec: InputSpec, edge: Edge, old: np.ndarray[Any, Any], dims: Sequence[int]) -> list[int]:
+    """How many elements the operand may have: others than `old` has if its length is open."""
+    rank = len(dims)
+    if not _is_open(spec):
+        return [old.size]
+    own = {"axes": (1, rank), "pad": (2 * rank,), "partition": (2, 3), "shape": (rank, 1, rank + 1)}
+    own |= {"size": (rank, rank + 1), "repeat": (rank,), "scale": (rank,)}
+    return [*own.get(edge.kind, (old.size,))]
+
+
+def _is_open(spec: InputSpec) -> bool:
+    """An input with one dimension, of any length."""
+    return (
+        isinstance(spec.type, TensorType) and spec.type.rank == 1 and not isinstance((spec.type.shape or (0,))[0], int)
+    )
+
+
+def _length(spec: InputSpec, old: np.ndarray[Any, Any], count: int) -> tuple[int, ...] | None:
+    """The shape for so many elements, None where the input can't have them."""
+    return (count,) if _is_open(spec) or (old.ndim == 1 and old.size == count) else old.shape
+
+
+def _filled(old: Values, values: Sequence[float], shape: tuple[int, ...] | None = None) -> Values:
+    """The values in an array like `old`, over and over; None where its type doesn't hold them."""
+    if not isinstance(old, np.ndarray) or old.dtype.kind not in "iufV":
+        return None
+    wanted = old.shape if shape is None else shape
+    total = math.prod(wanted)
+    if shape is not None and total != len(values):
+        return None
+    if old.dtype.kind in "iu":
+        info = ml_dtypes.iinfo(old.dtype)
+        if any(value != int(value) or not info.min <= value <= info.max for value in values):
+            return None
+        values = [int(value) for value in values]
+    elif any(abs(value) > _WIDE for value in values):
+        return None
+    new = np.array([values[k % len(values)] for k in range(total)] if values else [], object)
+    return new.astype(old.dtype).reshape(wanted)
+
+
+def _grouped(members: Sequence[tuple[InputSpec, Edge]]) -> Iterator[_Case]:
+    """Operands of one node that go together: start, end and step."""
+    kinds: list[Kind] = [edge.kind for _, edge in members]
+    for place in range(len(together(kinds, 3))):
+
+        def case(base: _Base, place: int = place) -> Designed | None:
+            new = dict(base.values)
+            said: list[str] = []
+            for spec, edge in members:
+                old = new.get(spec.name)
+                dims = _dims(edge, base) or [base.draft.shared]
+                chosen = [together(kinds, size)[place].get(edge.kind) for size in dims]
+                wanted = [undone(edge, value) for value in chosen if value is not None]
+                if not wanted:
+                    continue
+                filled = _filled(old, wanted)
+                if filled is None:
+                    return None
+                new[spec.name] = filled
+                said.append(f"{edge.kind} {wanted[0]:g}")
+            return Designed(new, "edge", f"{', '.join(said)} of {members[0][1].where}") if said else None
+
+        yield case
+
+
+def _sized(signature: Signature) -> Iterator[_Case]:
+    """Dimensions of size 0, 1, and beside and beyond what the models compare with."""
+    axes = symbols_of(signature)
+    if any(
+        dim is None
+        for spec in signature.inputs
+        for kind in tensor_types(spec.type)
+        for dim in ((None,) if kind.shape is None else kind.shape)
+    ):
+        axes.append("")
+    small = [size for size in signature.sizes if size <= 64]
+    own = [size + step for size in signature.sizes[:8] for step in (0, 1, -1) if size + step >= 0]
+    for size in dict.fromkeys((*_SIZES[:3], *own[:6], max(small, default=0) + 2, *_SIZES[3:], *own[6:])):
+        for axis in axes:
+
+            def case(base: _Base, size: int = size, axis: str = axis) -> Designed | None:
+                sizes = {name: base.draft.symbols.get(name, base.draft.shared) for name in axes} | {axis: size}
+                if _would_have(signature, sizes) > _MOST_ELEMENTS:
+                    return None
+                draft = Draft(signature, base.draft.number, size, sizes)
+                return Designed(_arrays(draft.values()), "edge", f"dimension {axis or '?'} of {size}")
+
+            yield case
+
+
+def _would_have(signature: Signature, sizes: dict[str, int]) -> int:
+    total = 0
+    for spec in signature.inputs:
+        for kind in tensor_types(spec.type):
+            known = [
+                dim if isinstance(dim, int) else sizes.get(dim if isinstance(dim, str) else "", 4)
+                for dim in kind.shape or ()
+            ]
+            total += math.prod(known)
+    return total
+
+
+def _shaped(spec: InputSpec) -> Iterator[_Case]:
+    """Sequences of other lengths, optionals without a value."""
+    kind = spec.type
+    if isinstance(kind, OptionalType):
+        yield lambda base: _changed(base, spec.name, None, "nothing")
+    if isinstance(kind, SequenceType):
+        for length in (0, 1, 5):
+            yield lambda base, length=length: _of_length(base, spec, length)
+
+
+def _of_length(base: _Base, spec: InputSpec, length: int) -> Designed | None:
+    old = base.values.get(spec.name)
+    if not isinstance(old, list) or not old:
+        return None
+    return _changed(base, spec.name, [old[k % len(old)] for k in range(length)], f"{length} elements")
+
+
+def _data(signature: Signature, spec: InputSpec) -> Iterator[Iterator[_Case]]:
+    """Extraordinary numbers in an input, and texts."""
+    kind = _element(spec.type)
+    if kind is None or kind.dtype is None:
+        return
+    dtype = kind.dtype
+    divides = any(edge.kind == "divisor" for other in signature.inputs for edge in other.edges)
+    found: Iterable[list[extremes.Extreme]] = ()
+    if dtype is DType.STRING:
+        found = extremes.texts(spec)
+    elif dtype.is_integer and spec.role in ("data", "condition", "trip"):
+        found = extremes.integers(spec, dtype, divides)
+    elif dtype.is_float and dtype.bits >= 16:
+        found = extremes.floats(spec, dtype)
+    bounded = spec.role != "data" or spec.lower is not None or spec.upper is not None or bool(spec.edges)
+    for group in found:
+        yield (_extreme(spec, one, bounded) for one in group)
+
+
+def _extreme(spec: InputSpec, extreme: extremes.Extreme, bounded: bool) -> _Case:
+    def case(base: _Base) -> Designed | None:
+        old = base.values.get(spec.name)
+        inner = old[0] if isinstance(old, list) and old else old
+        if not isinstance(inner, np.ndarray) or not inner.size or (bounded and extreme.tags):
+            return None
+        new = extreme.change(inner, base.draft.random)
+        if bounded and new.dtype.kind != "O":
+            new = base.draft.bounded(spec, new)
+            if spec.role == "trip" and float(new.max()) > LONG_TRIPS[-1]:
+                return None
+        value = [new, *old[1:]] if isinstance(old, list) else new
+        return _changed(base, spec.name, value, extreme.why, extreme.tags)
+
+    return case
+
+
+def _element(kind: Type | None) -> TensorType | None:
+    return next(tensor_types(kind), None)
+
+
+def _elements(values: Iterable[Values]) -> int:
+    return sum(value.size for value in islice(values, 1000) if isinstance(value, np.ndarray))
