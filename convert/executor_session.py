@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ..runtime.compare.coverage import KEY, Coverage, packed
 from ..runtime.executor import Executor
-from ..runtime.special_values import Watch
+from ..runtime.special_values import SpecialValues
 from .files import load, to_hub
 
 
@@ -18,12 +20,18 @@ class ExecutorSession:
 
     coarse = False
 
-    def __init__(self, executor: Executor) -> None:
+    def __init__(self, executor: Executor, coverage: Coverage | None = None) -> None:
         self._executor = executor
+        self._coverage = coverage
 
     def run(self, feeds: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
         """The outputs by name; our executor has no known faults that a run could show."""
-        return dict(self._executor.run(feeds)), ""
+        if self._coverage is not None:
+            self._coverage.taken()  # what a run that failed has left
+        outputs = dict(self._executor.run(feeds))
+        if self._coverage is not None:
+            outputs[KEY] = np.array([json.dumps(packed(self._coverage.taken()))], object)
+        return outputs, ""
 
 
 class WatchSession:
@@ -31,7 +39,7 @@ class WatchSession:
 
     coarse = False
 
-    def __init__(self, watch: Watch) -> None:
+    def __init__(self, watch: SpecialValues) -> None:
         self._watch = watch
 
     def run(self, feeds: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
@@ -42,8 +50,11 @@ class WatchSession:
 def open_session(path: Path, options: Mapping[str, Any]) -> ExecutorSession | WatchSession:
     """Load a file; `options["format"]` names its format where the suffix doesn't.
 
-    With `options["watch"]` a run gives what its operators see, instead of the outputs.
+    With `options["watch"]` a run gives what its operators see, instead of the outputs. With `options["coverage"]` each
+    run also gives what it reached, as JSON, under the name `KEY`.
     """
+    graph = to_hub(load(path, options.get("format")))
     if options.get("watch"):
-        return WatchSession(Watch(to_hub(load(path, options.get("format")))))
-    return ExecutorSession(Executor(to_hub(load(path, options.get("format")))))
+        return WatchSession(SpecialValues(graph))
+    coverage = Coverage(graph) if options.get("coverage") else None
+    return ExecutorSession(Executor(graph, watch=coverage.watch if coverage else None), coverage)

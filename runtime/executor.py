@@ -19,7 +19,7 @@ from ..passes.graph import DEFAULT, Graph, Node, Value
 from ..passes.types import DType, Interval, OptionalType, SequenceType, TensorType, Type
 from .kernels.base import ExecutionError
 from .loops import Compiled, Compiler, LoopCall, if_call
-from .plan import Arithmetic, Context, Plan, normal
+from .plan import Arithmetic, Context, Plan, Watch, normal
 
 
 def compile_when_long(node: Node) -> Compiled | None:
@@ -41,15 +41,22 @@ class Executor:
         graph: a hub graph, or an ONNX one without control flow (operators at the versions they have there).
         compiler: makes one function of a whole Loop node, or declines (None); by default the project's own.
         arithmetic: how numbers are held and computed, if not as declared; then no loop is compiled.
+        watch: from the call of each node to the one that is made instead, for those who want to see what runs.
 
     Raises:
         Unsupported: a node for which there is no kernel.
         InvalidModel: the graph isn't consistent.
     """
 
-    def __init__(self, graph: Graph, compiler: Compiler | None = None, arithmetic: Arithmetic | None = None) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        compiler: Compiler | None = None,
+        arithmetic: Arithmetic | None = None,
+        watch: Watch | None = None,
+    ) -> None:
         chosen = compiler or compile_when_long if arithmetic is None else never_compile
-        context = Context(lambda node, shared: LoopCall(node, shared, chosen), if_call, arithmetic)
+        context = Context(lambda node, shared: LoopCall(node, shared, chosen), if_call, arithmetic, watch)
         self.graph = graph
         self._arithmetic = arithmetic
         self._plan = Plan(graph, context)

@@ -65,6 +65,11 @@ class LoopCall:
             bounds.append(max(int(scalar(inputs[0])), 0))
         return min(bounds, default=None)
 
+    def certain_passes(self, inputs: Sequence[Any]) -> int | None:
+        """How many passes these inputs ask for; None where a condition decides."""
+        slices = [_Slices(place, inputs[place.outside]) for place in self.sliced]
+        return None if self.condition else self._most_passes(inputs, slices)
+
     def _compiled(self, inputs: Sequence[Any]) -> tuple[Any, ...] | None:
         """The outputs from the compiled loop; None where it isn't compiled, or not for these inputs."""
         if self.compiler is not None:

@@ -17,6 +17,8 @@ from .kernels.base import Attributes, ExecutionError, Kernel
 
 Call = Callable[..., Any]
 Control = Callable[[Node, "Context"], Call]
+Watch = Callable[[Node, Call], Call]
+"""From a node's call to the one that is made instead."""
 
 _NOTHING = 0  # the slot of inputs that are left out
 _UNWANTED = 1  # the slot of outputs that nobody reads
@@ -37,11 +39,18 @@ class Arithmetic(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What all plans of one executor share: how loops and branches are called; None: numbers are as declared."""
+    """What all plans of one executor share.
+
+    Attributes:
+        loop, branch: how loops and branches are called.
+        arithmetic: how numbers are held and computed; None: as declared.
+        watch: who watches the calls.
+    """
 
     loop: Control
     branch: Control
     arithmetic: Arithmetic | None = None
+    watch: Watch | None = None
 
 
 class Step(NamedTuple):
@@ -117,7 +126,10 @@ class Plan:
             outputs.append(slots.get(value, _UNWANTED))
         while len(outputs) > 1 and outputs[-1] == _UNWANTED:
             outputs.pop()
-        return Step(_callable(node, context), inputs, tuple(outputs) or (_UNWANTED,), (), node)
+        call = _callable(node, context)
+        if context.watch is not None:
+            call = context.watch(node, call)
+        return Step(call, inputs, tuple(outputs) or (_UNWANTED,), (), node)
 
     def _release(self, kept: set[int]) -> None:
         """Let each slot go after the last step that uses it."""

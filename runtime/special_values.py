@@ -8,7 +8,6 @@ import numpy as np
 
 from ..passes.graph import Graph, Node
 from .executor import Executor, never_compile
-from .kernels.base import Attributes, Kernel
 from .plan import Call
 
 Special = Literal["nan", "inf", "denormal", "huge"]
@@ -18,7 +17,7 @@ number from 2^31 on, which no 32-bit integer holds and whose square float32 may 
 _HUGE = 2.0**31
 
 
-class Watch:
+class SpecialValues:
     """Runs a hub graph as it is, loops uncompiled, and remembers what each operator was given.
 
     Args:
@@ -27,7 +26,7 @@ class Watch:
 
     def __init__(self, graph: Graph) -> None:
         self.seen: dict[str, set[Special]] = {}
-        self._executor = Executor(graph, never_compile, self)
+        self._executor = Executor(graph, never_compile, watch=self._watched)
 
     def run(self, inputs: Any) -> dict[str, list[str]]:
         """Operator -> the special values among its operands in this run, for those that saw any."""
@@ -35,18 +34,14 @@ class Watch:
         self._executor.run(inputs)
         return {operator: sorted(kinds) for operator, kinds in self.seen.items()}
 
-    def value(self, value: Any) -> Any:
-        """Numbers are held as declared."""
-        return value
-
-    def call(self, node: Node, kernel: Kernel, attributes: Attributes) -> Call:
-        """The kernel, after a look at its operands."""
+    def _watched(self, node: Node, call: Call) -> Call:
+        """The call, after a look at its operands."""
 
         def run(*operands: Any) -> Any:
             found = set[Special]().union(*map(_special, operands))
             if found:
                 self.seen.setdefault(node.op_type, set()).update(found)
-            return kernel(attributes, *operands)
+            return call(*operands)
 
         return run
 

@@ -43,7 +43,7 @@ class Side:
         types: declared types of inputs and outputs by name, as far as they are known.
         optional: inputs with a default.
         random: operators that draw random numbers, if there are any: then values that differ say nothing.
-        watch: gives operator -> kinds of special values that it saw, instead of the model's outputs, see `Watch`.
+        watch: gives operator -> kinds of special values that it saw, instead of the model's outputs, see `SpecialValues`.
     """
 
     name: str

@@ -10,7 +10,7 @@ from backedge.runtime.compare.runnables import Runnable
 from backedge.runtime.compare.special import HABITS, known_habit
 from backedge.runtime.compare.verdict import Side, compare_sides
 from backedge.runtime.oracles import Outcome, run_file
-from backedge.runtime.special_values import Watch
+from backedge.runtime.special_values import SpecialValues
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21]> g '
 NAN, INF = math.nan, math.inf
@@ -24,7 +24,7 @@ def saved(text, folder):
 
 
 def watched(text, folder, **inputs):
-    return Watch(to_hub(load(saved(text, folder)))).run(inputs)
+    return SpecialValues(to_hub(load(saved(text, folder)))).run(inputs)
 
 
 def test_operators_see_what_their_operands_hold(tmp_path):
