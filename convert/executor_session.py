@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -30,7 +29,7 @@ class ExecutorSession:
             self._coverage.taken()  # what a run that failed has left
         outputs = dict(self._executor.run(feeds))
         if self._coverage is not None:
-            outputs[KEY] = np.array([json.dumps(packed(self._coverage.taken()))], object)
+            outputs[KEY] = packed(self._coverage.taken())
         return outputs, ""
 
 

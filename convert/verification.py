@@ -8,6 +8,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +16,21 @@ import numpy as np
 
 from ..passes.errors import BackedgeError, InvalidModel
 from ..passes.graph import DEFAULT, Graph, Value
+from ..runtime.compare.coverage import unreached
 from ..runtime.compare.inputs import design
 from ..runtime.compare.iterations import stackings
 from ..runtime.compare.matching import match_names
 from ..runtime.compare.record import Report
 from ..runtime.compare.roles import random_operators, signature_of
 from ..runtime.compare.rounding import Rounding
-from ..runtime.compare.runnables import Run, Runnable, on_file
+from ..runtime.compare.runnables import Runnable, on_file
+from ..runtime.compare.signature import Designed, Signature
 from ..runtime.compare.verdict import Side, compare_sides
 from ..runtime.executor import Executor
 from ..runtime.oracles import Outcome, Values, run_file, why_unavailable
 from ..runtime.oracles.driver import drive
 from ..runtime.wide.model import has_double
+from .exploration import EXECUTOR, executor_on, explore
 from .files import judged, load, set_shapes, to_hub
 from .format import format_of
 from .onnx.write import write as write_onnx
@@ -38,10 +42,8 @@ TRIALS = 64
 TIMEOUT = 20.0
 """Seconds that a runtime may take for one set of inputs."""
 
-_EXECUTOR = f"{__package__}.executor_session"
 _ROUNDING = f"{__package__}.rounding_session"
 _PATIENCE = 5.0  # seconds for one run of A on our executor; what takes longer is taken for endless
-_SPARE = 1.5  # so many more inputs are designed as are wanted, for those on which A doesn't end
 
 
 def _executor(path: Path, format: str | None, timeout: float, **options: Any) -> Runnable:
@@ -52,7 +54,7 @@ def _executor(path: Path, format: str | None, timeout: float, **options: Any) ->
     """
 
     def run(batches: Sequence[Mapping[str, Values]]) -> Iterator[Outcome]:
-        return drive(_EXECUTOR, path.absolute(), batches, timeout, 10 * timeout, {"format": format, **options})
+        return drive(EXECUTOR, path.absolute(), batches, timeout, 10 * timeout, {"format": format, **options})
 
     return Runnable("executor", run, own=False)
 
@@ -135,35 +137,6 @@ def _has_default(value: Value) -> bool:
     return value.data is not None or DEFAULT in (value.meta or {})
 
 
-def _ending(side: Side, batches: list[dict[str, Values]], wanted: int) -> tuple[list[dict[str, Values]], int]:
-    """The inputs on which A ends, as far as the first of its runnables that answers can tell; how many were dropped."""
-    for runnable in side.runnables:
-        outcomes = list(runnable.run(batches))
-        if all(outcome.stage == "load" for outcome in outcomes):
-            continue
-        pairs = list(zip(batches, outcomes, strict=True))
-        kept = [pair for pair in pairs if pair[1].stage not in ("timeout", "skipped")][:wanted]
-        if not kept:
-            return batches[:wanted], 0
-        side.runnables = [
-            Runnable(one.name, _recorded(kept, one.run), one.own) if one is runnable else one for one in side.runnables
-        ]
-        return [batch for batch, _ in kept], sum(outcome.stage == "timeout" for _, outcome in pairs)
-    return batches[:wanted], 0
-
-
-def _recorded(pairs: list[tuple[dict[str, Values], Outcome]], run: Run) -> Run:
-    """What is known for these sets of inputs; others are run."""
-    known = {id(batch): outcome for batch, outcome in pairs}
-
-    def answer(batches: Sequence[Mapping[str, Values]]) -> Iterable[Outcome]:
-        found = [known.get(id(batch)) for batch in batches]
-        recorded = [outcome for outcome in found if outcome is not None]
-        return recorded if len(recorded) == len(batches) else run(batches)
-
-    return answer
-
-
 def verify(
     a: str | Path,
     b: str | Path,
@@ -203,40 +176,45 @@ def verify(
         folders = [Path(scratch) / "a", Path(scratch) / "b"]
         for folder in folders:
             folder.mkdir()
+        limits = min(timeout, _PATIENCE), timeout
         notes: list[str] = []
-        side_a, hub_a, graph_a = _side(paths[0], formats[0], folders[0], min(timeout, _PATIENCE), shown[0], notes)
-        side_b, hub_b, _ = _side(paths[1], formats[1], folders[1], timeout, shown[1], notes)
+        side_a, hub_a, graph_a = _side(paths[0], formats[0], folders[0], limits[0], shown[0], notes)
+        side_b, hub_b, _ = _side(paths[1], formats[1], folders[1], limits[1], shown[1], notes)
+        known = hub_a or graph_a
         if shapes:
-            narrowed = (hub_a or graph_a).copy()
-            set_shapes(narrowed, shapes)
-            side_a.types = {**side_a.types, **{value.name: value.type for value in narrowed.inputs}}
+            known = known.copy()
+            set_shapes(known, shapes)
+            side_a.types = {**side_a.types, **{value.name: value.type for value in known.inputs}}
         rounding = _rounding(paths, formats, hub_a, hub_b, timeout)
         if inputs is not None:
-            report = compare_sides(side_a, side_b, list(inputs), rtol, atol, rounding)
+            report = compare_sides(side_a, side_b, [Designed(dict(one)) for one in inputs], rtol, atol, rounding)
             report.reasons += notes
             return report
-        batches = _designed(hub_a, hub_b, graph_a, shapes or {}, math.ceil(trials * _SPARE), seed)
-        kept, endless = _ending(side_a, batches, trials)
-        report = compare_sides(side_a, side_b, kept, rtol, atol, rounding, asked=trials)
+        runs = [executor_on(path, format, limit) for path, format, limit in zip(paths, formats, limits, strict=True)]
+        signature = _signature(known, hub_b, hub_a is not None)
+        built_in = side_a.optional.intersection(
+            match_names(list(side_a.inputs or ()), list(side_b.inputs or ())).missing
+        )
+        signature = replace(signature, inputs=[one for one in signature.inputs if one.name not in built_in])
+        found = explore((side_a, side_b), (runs[0], runs[1]), (hub_a, hub_b), signature, trials, seed)
+        report = compare_sides(side_a, side_b, found.trials, rtol, atol, rounding, asked=trials)
+        report.coverage = found.coverage
         report.reasons += notes
-        if endless:
-            report.reasons.append(f"{endless} more designed inputs were left out: {shown[0]} doesn't end on them")
+        if found.endless:
+            report.reasons.append(f"{found.endless} more designed inputs were left out: {shown[0]} doesn't end on them")
+        report.reasons += unreached(found.coverage)
         return report
 
 
-def _designed(
-    a: Graph | None, b: Graph | None, source: Graph, shapes: Mapping[str, tuple[int, ...]], trials: int, seed: int
-) -> list[dict[str, Values]]:
-    known = (a or source).copy() if shapes else (a or source)
-    if shapes:
-        set_shapes(known, shapes)
-    if a is None and b is not None and len(b.inputs) == len(known.inputs):
+def _signature(known: Graph, b: Graph | None, is_hub: bool) -> Signature:
+    """What is known of A's inputs, from what both models do with them."""
+    if not is_hub and b is not None and len(b.inputs) == len(known.inputs):
         # our reading of A failed, but B tells what its inputs are used for
         renamed = b.copy()
         for value, original in zip(renamed.inputs, known.inputs, strict=True):
             value.name, value.type = original.name, original.type
         known = renamed
-    return list(design(signature_of(known), trials, seed))
+    return signature_of(known, b)
 
 
 def read_inputs(path: str | Path) -> dict[str, np.ndarray[Any, Any]]:

@@ -35,7 +35,9 @@ class SpecialValues:
         return {operator: sorted(kinds) for operator, kinds in self.seen.items()}
 
     def _watched(self, node: Node, call: Call) -> Call:
-        """The call, after a look at its operands."""
+        """The call, after a look at its operands; control flow only hands them on."""
+        if node.regions:
+            return call
 
         def run(*operands: Any) -> Any:
             found = set[Special]().union(*map(_special, operands))

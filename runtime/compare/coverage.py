@@ -11,6 +11,7 @@ entered and, where that follows from their inputs, how many passes they made.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -46,7 +47,7 @@ class Record:
         op: of the node.
         sides: how often each of `_SIDES` was taken.
         trips: the numbers of passes.
-        least, most: of first operand - second operand, over all elements.
+        least, most: of first operand - second operand, over all elements; of a loop's trip counts.
         nearest: the smallest distance of the operands.
         scale: the largest second operand.
         single: there was one element each time.
@@ -136,6 +137,9 @@ class Coverage:
     def _loop(self, path: str, call: LoopCall, inputs: tuple[Any, ...]) -> Any:
         before = call.passes
         record = self._records[path]
+        if inputs[0] is not None:
+            asked = float(np.asarray(inputs[0]).reshape(-1)[0])
+            record.least, record.most = _chosen(min, record.least, asked), _chosen(max, record.most, asked)
         try:
             return call(*inputs)
         finally:
@@ -209,13 +213,14 @@ _LOOKS: dict[str, Callable[[Record, tuple[Any, ...], Any], None]] = {
 # over many runs ---------------------------------------------------------------------------------------------
 
 
-def packed(records: Records) -> dict[str, Any]:
-    """As JSON values."""
-    return {path: asdict(record) for path, record in records.items()}
+def packed(records: Records) -> np.ndarray[Any, Any]:
+    """As a tensor of one text, which a process can hand over beside its outputs."""
+    return np.array([json.dumps({path: asdict(record) for path, record in records.items()})], object)
 
 
-def unpacked(plain: Mapping[str, Any]) -> Records:
-    return {path: Record(**fields) for path, fields in plain.items()}
+def packed_in(tensor: Any) -> Records:
+    """What `packed` packed."""
+    return {path: Record(**fields) for path, fields in json.loads(tensor[0]).items()}
 
 
 def join(all_seen: Records, records: Records) -> None:

@@ -13,6 +13,7 @@ JSON schema of `Report.to_json()` (version 1; fields are only ever added):
                 "confirmed": n,                 equal by runtimes that aren't ours, on both sides
                 "failed": n,                    B's own runtime did, on inputs on which A's answered
                 "equal": n, "different": n, "only-a": n, "only-b": n, "neither": n, "unknown": n, "inconclusive": n},
+     "coverage": {"a": coverage | null, "b": coverage | null},     see `coverage.summary`
      "first": finding | null,                   the first trial on which they differ
      "disagreements": [{"side": "a" | "b", "one": runnable, "other": runnable, "trials": n, "first": n,
                         "difference": difference}, ...],               runnables of one side against each other
@@ -126,6 +127,7 @@ class Report:
         reasons: why the verdict is what it is, most important first.
         asked: sets of inputs that were asked for; fewer may have been had, and more may have been added to them.
         interface: in what the declared inputs and outputs differ.
+        coverage: "a" and "b" -> what the trials reached in each model, see `coverage.summary`; empty if nobody looked.
     """
 
     a: str
@@ -141,6 +143,7 @@ class Report:
     atol: float | None = None
     asked: int = 0
     interface: list[InterfaceDifference] = field(default_factory=list)
+    coverage: dict[str, Any] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return self.verdict == "equal"
@@ -191,6 +194,7 @@ class Report:
                     "failed": self.failed,
                     **self.counts,
                 },
+                "coverage": self.coverage,
                 "first": first,
                 "disagreements": [asdict(one) for one in self.disagreements],
                 "trials": [asdict(trial) for trial in self.trials],

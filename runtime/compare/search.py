@@ -42,9 +42,11 @@ class Search:
         graph: its hub graph.
         ask: runs it.
         runs: how many runs there may be.
+        names: name of an input in the trials -> in this graph, where they differ.
     """
 
-    def __init__(self, graph: Graph, ask: Ask, runs: int) -> None:
+    def __init__(self, graph: Graph, ask: Ask, runs: int, names: Mapping[str, str] | None = None) -> None:
+        self._names = {mine: given for given, mine in (names or {}).items()}
         self.runs = runs
         self._graph = graph
         self._ask = ask
@@ -138,8 +140,10 @@ class Search:
         if node.op_type in COMPARISONS:
             return _apart(node.op_type, records[path], side == "true")
         if is_loop(node):
-            condition = Loop(node).initial_condition
-            return self._truth(condition, True, records) if condition is not None else 1.0
+            condition, most = Loop(node).initial_condition, records[path].most
+            lacking = 0.0 if most is None else max(1 - most, 0.0)
+            held = 0.0 if condition is None else self._truth(condition, True, records)
+            return held + lacking / (1 + lacking)
         if is_if(node) or node.op_type == "Where":
             return self._truth(node.inputs[0], side in ("then", "true"), records)
         return 1.0
@@ -185,11 +189,11 @@ class Search:
                     continue
                 seen.add(value)
                 if value in self._walk.roots:
-                    found.add(value.name)
+                    found.add(self._names.get(value.name, value.name))
                 stack.extend(self._walk.sources.get(value, ()))
                 if value.producer is not None:
                     stack.extend(used for used in value.producer.inputs if used is not None)
-        return found or {value.name for value in self._graph.inputs}
+        return found or {self._names.get(value.name, value.name) for value in self._graph.inputs}
 
     # halving ------------------------------------------------------------------------------------------------
 

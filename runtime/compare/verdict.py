@@ -24,6 +24,7 @@ from .matching import Matching, match_names, renamed
 from .record import Disagreement, Finding, Report, SideRun, Status, Trial
 from .rounding import Judgement, Rounding, TrialRounding
 from .runnables import Runnable
+from .signature import Designed
 from .special import known_habit
 from .tolerance import Difference, Measure, error_profile, measure_values
 
@@ -43,7 +44,7 @@ class Side:
         types: declared types of inputs and outputs by name, as far as they are known.
         optional: inputs with a default.
         random: operators that draw random numbers, if there are any: then values that differ say nothing.
-        watch: gives operator -> kinds of special values that it saw, instead of the model's outputs, see `SpecialValues`.
+        watch: gives operator -> kinds of special values that it saw instead of outputs, see `SpecialValues`.
     """
 
     name: str
@@ -60,7 +61,7 @@ class Side:
 def compare_sides(
     a: Side,
     b: Side,
-    inputs: Iterable[Batch],
+    inputs: Iterable[Batch | Designed],
     rtol: float | None = None,
     atol: float | None = None,
     rounding: Rounding | None = None,
@@ -71,13 +72,16 @@ def compare_sides(
 
     Args:
         a, b: the original and what is held against it.
+        inputs: sets of values. Of those that are designed as "special" (NaN, infinities, numbers that overflow) only
+            what our executor sees as well is a difference: runtimes part over them in more ways than are known.
         rtol, atol: what floats may be off by, and nothing else is asked, see `compare_values`.
         rounding: decides without them what rounding explains; None: each element type's own tolerance does.
         asked: for how many trials the caller had asked; as many as there are inputs if left out.
     """
     if rtol is not None or atol is not None:
         rounding = None
-    return _Comparison(a, b, list(inputs), rtol, atol, rounding).report(asked)
+    designed = [one if isinstance(one, Designed) else Designed(dict(one)) for one in inputs]
+    return _Comparison(a, b, designed, rtol, atol, rounding).report(asked)
 
 
 class _Comparison:
@@ -85,14 +89,16 @@ class _Comparison:
         self,
         a: Side,
         b: Side,
-        batches: list[Batch],
+        designed: list[Designed],
         rtol: float | None,
         atol: float | None,
         rounding: Rounding | None,
     ) -> None:
-        self.a, self.b, self.batches = replace(a), replace(b), batches
+        self.a, self.b = replace(a), replace(b)
+        self.batches: list[Batch] = [one.inputs for one in designed]
+        self.special = [one.kind == "special" for one in designed]
         self.rtol, self.atol, self.rounding = rtol, atol, rounding
-        names = list(batches[0]) if batches else []
+        names = list(self.batches[0]) if self.batches else []
         self.inputs = match_names(list(a.inputs or names), list(b.inputs or a.inputs or names))
         self.outputs: Matching | None = None
         self.first: Finding | None = None
@@ -145,6 +151,9 @@ class _Comparison:
         if status == "different" and undecided and self._mark_habits(batch, a_runs, b_runs):
             self.first = None
             pairs, status, units = self._decide(number, batch, a_runs, b_runs)
+        if self.special[number] and status == "different" and not self._executors_differ(a_runs, b_runs):
+            status = "inconclusive"
+            self.first = None if undecided else self.first
         for side, answers in (("a", a_runs), ("b", b_runs)):
             self._agree_inside(number, side, answers)
         return Trial(
@@ -155,7 +164,7 @@ class _Comparison:
             [_summary(answer) for answer in a_runs],
             [_summary(answer) for answer in b_runs],
             max((evidence(pair) for pair in pairs), default=0),
-            left_alone(a_runs, b_runs),
+            left_alone(a_runs, b_runs) and not self.special[number],
         )
 
     def _decide(
@@ -164,6 +173,14 @@ class _Comparison:
         pairs = deciding(a_runs, b_runs, lambda one, other: self._first_inside(one, other) is None)
         status, units = self._judge(number, batch, a_runs, pairs) if pairs else ("unknown", None)
         return pairs, unanswered(a_runs, b_runs) or status, units
+
+    def _executors_differ(self, a_runs: list[Answer], b_runs: list[Answer]) -> bool:
+        ours = [[one for one in runs if one.usable and not one.runnable.own] for runs in (a_runs, b_runs)]
+        return any(
+            measure.difference is not None
+            for one, other in zip(*ours, strict=False)
+            for _, measure in self._measures(one, other)
+        )
 
     def _mark_habits(self, batch: Batch, a_runs: list[Answer], b_runs: list[Answer]) -> bool:
         """Give a fault to the answers into which special values went that their runtimes treat in their own way.

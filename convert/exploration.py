@@ -1,0 +1,267 @@
+"""Which sets of inputs two files are compared on: designed ones, extraordinary ones, and those that a search found.
+
+Both executors are asked, one set after the other, each in a process that lives through all of it. What A doesn't end
+on is left out, and so are extraordinary inputs that it refuses. What was reached is recorded, and what wasn't is
+searched for. The outcomes are kept, so that the comparison doesn't run the executors again.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ..passes.graph import Graph
+from ..runtime.compare.coverage import KEY, Records, join, packed_in, summary
+from ..runtime.compare.edge_trials import edge_trials
+from ..runtime.compare.inputs import design
+from ..runtime.compare.matching import match_names, renamed
+from ..runtime.compare.runnables import Run, Runnable
+from ..runtime.compare.search import Search
+from ..runtime.compare.signature import Designed, Signature
+from ..runtime.compare.verdict import Side
+from ..runtime.oracles import Batch, Outcome, Values
+from ..runtime.oracles.driver import drive
+
+EXECUTOR = f"{__package__}.executor_session"
+
+_SPARE = 1.5  # so many more plain inputs are designed as are wanted, for those on which A doesn't end
+_EDGE_SECONDS = 8.0  # for extraordinary inputs on A's executor, or as long as the plain ones took
+_SEARCH_SECONDS = 3.0
+_SEARCH_RUNS = 400
+_SLOW = 0.25  # seconds for one set of inputs beyond which nothing is searched for
+_RESTARTS = 3
+
+
+@dataclass(slots=True)
+class Explored:
+    """What two sides are compared on.
+
+    Attributes:
+        trials: plain ones first, as many as were asked for where A ends on so many.
+        endless: how many designed inputs were left out because A doesn't end on them.
+        coverage: "a" and "b" -> `coverage.summary`, None for a side that our executor can't run.
+    """
+
+    trials: list[Designed]
+    endless: int = 0
+    coverage: dict[str, Any] = field(default_factory=lambda: {"a": None, "b": None})
+
+
+def executor_on(path: Path, format: str | None, timeout: float) -> Callable[[Iterable[Batch]], Iterator[Outcome]]:
+    """A file on our executor, in a process of its own that also tells what each run reached."""
+    options = {"format": format, "coverage": True}
+    return lambda batches: drive(EXECUTOR, path.absolute(), batches, timeout, 10 * timeout, dict(options))
+
+
+class _Asked:
+    """One side's executor, asked one set of inputs at a time; all answers are kept."""
+
+    def __init__(self, side: Side, run: Callable[[Iterable[Batch]], Iterator[Outcome]]) -> None:
+        self.side = side
+        self.known: dict[tuple[int, ...], Outcome] = {}
+        self.seen: Records = {}
+        self.last: Records = {}
+        self._kept: list[Batch] = []  # what is known by identity must stay alive
+        self._run = run
+        self._pending: Batch = {}
+        self._stream = run(self._feed())
+        self._restarts = 0
+
+    def _feed(self) -> Iterator[Batch]:
+        while True:
+            yield self._pending
+
+    def ask(self, batch: Batch) -> Outcome:
+        """The outcome; what the run reached is in `last`."""
+        self._pending = batch
+        outcome = next(self._stream)
+        if outcome.stage == "skipped" and self._restarts < _RESTARTS:  # it hung too often, but not on this one
+            self._restarts += 1
+            self.close()
+            self._stream = self._run(self._feed())
+            outcome = next(self._stream)
+        self.last = {}
+        if outcome.outputs is not None and KEY in outcome.outputs:
+            outputs = dict(outcome.outputs)
+            self.last = packed_in(outputs.pop(KEY))
+            outcome = replace(outcome, outputs=outputs)
+        return outcome
+
+    def keep(self, batch: Batch, outcome: Outcome) -> None:
+        """Count what this run reached, and have its outcome at hand."""
+        join(self.seen, self.last)
+        self._kept.append(batch)
+        self.known[_identity(batch)] = outcome
+
+    def close(self) -> None:
+        close = getattr(self._stream, "close", None)
+        if close is not None:
+            close()
+
+
+def _identity(batch: Batch) -> tuple[int, ...]:
+    return tuple(map(id, batch.values()))
+
+
+def explore(
+    sides: tuple[Side, Side],
+    runs: tuple[Callable[[Iterable[Batch]], Iterator[Outcome]], Callable[[Iterable[Batch]], Iterator[Outcome]]],
+    hubs: tuple[Graph | None, Graph | None],
+    signature: Signature,
+    trials: int,
+    seed: int,
+) -> Explored:
+    """Sets of inputs for two sides; the first runnable of each is its executor, which is replaced by its answers.
+
+    Args:
+        sides: A and B.
+        runs: their executors, as `executor_on` makes them.
+        hubs: their hub graphs where there are any.
+        signature: A's inputs.
+        trials, seed: how many plain sets of inputs, and which; half as many extraordinary ones with ordinary numbers
+            come beside them at least.
+    """
+    a, b = _Asked(sides[0], runs[0]), _Asked(sides[1], runs[1])
+    try:
+        exploration = _Exploration(a, b, hubs, signature, trials, seed)
+        return exploration.run()
+    finally:
+        a.close()
+        b.close()
+
+
+class _Exploration:
+    def __init__(
+        self,
+        a: _Asked,
+        b: _Asked,
+        hubs: tuple[Graph | None, Graph | None],
+        signature: Signature,
+        trials: int,
+        seed: int,
+    ) -> None:
+        self.a, self.b, self.hubs = a, b, hubs
+        self.signature, self.wanted, self.seed = signature, trials, seed
+        names = [spec.name for spec in signature.inputs]
+        self.pairs = match_names(names, list(b.side.inputs or names)).pairs
+        self.found = Explored([])
+        self.reached: list[tuple[dict[str, Values], Records, Records]] = []
+        self.b_runs = True
+
+    def run(self) -> Explored:
+        plain = [Designed(batch) for batch in design(self.signature, math.ceil(self.wanted * _SPARE), self.seed)]
+        start = time.monotonic()
+        for number, one in enumerate(plain):
+            if len(self.found.trials) >= self.wanted:
+                break
+            outcome = self._try(one, always=True)
+            if number == 0 and outcome.stage == "load":
+                return self._without_executor(plain)
+        if not self.found.trials:
+            self.found.trials = plain[: self.wanted]
+            return self._finished()
+        spent = time.monotonic() - start
+        self._additional(max(_EDGE_SECONDS, spent))
+        if spent / len(self.found.trials) < _SLOW:
+            self._search()
+        return self._finished()
+
+    def _try(self, one: Designed, always: bool = False) -> Outcome:
+        """Ask A, keep the trial if it answers (or `always`, if it ends), and ask B then."""
+        outcome = self.a.ask(one.inputs)
+        if outcome.stage in ("timeout", "skipped"):
+            self.found.endless += always and outcome.stage == "timeout"
+        elif always or outcome.usable:
+            self.a.keep(one.inputs, outcome)
+            self.found.trials.append(one)
+            reached = self.a.last, self._ask_b(one.inputs)
+            if outcome.usable:
+                self.reached.append((one.inputs, *reached))
+        return outcome
+
+    def _ask_b(self, batch: dict[str, Values]) -> Records:
+        if not self.b_runs:
+            return {}
+        given = renamed(batch, self.pairs)
+        outcome = self.b.ask(given)
+        self.b.keep(given, outcome)
+        self.b_runs = outcome.stage not in ("load", "skipped")
+        return self.b.last
+
+    def _additional(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        for one in edge_trials(self.signature, self.wanted, self.seed):
+            if time.monotonic() > end:
+                break
+            self._try(one)
+
+    def _search(self) -> None:
+        """Aim at what neither the plain nor the extraordinary inputs have reached, in A and in B."""
+        end = time.monotonic() + _SEARCH_SECONDS
+        for place, asked in enumerate((self.a, self.b)):
+            graph = self.hubs[place]
+            if graph is None or (place and not self.b_runs):
+                continue
+
+            def ask(batch: dict[str, Values], asked: _Asked = asked) -> Records | None:
+                if time.monotonic() > end:
+                    return None
+                given = renamed(batch, self.pairs) if asked is self.b else batch
+                return asked.last if asked.ask(given).usable else None
+
+            search = Search(graph, ask, _SEARCH_RUNS, {} if not place else self.pairs)
+            for aim in (search.reach, search.meet):
+                reached = [(inputs, both[place]) for inputs, *both in self.reached]
+                for why, batch in aim(reached, asked.seen):
+                    self._try(Designed(batch, "edge", f"searched for: {why}"))
+                    if time.monotonic() > end:
+                        return
+
+    def _finished(self) -> Explored:
+        for place, (name, asked) in enumerate((("a", self.a), ("b", self.b))):
+            side = asked.side
+            if asked.known and side.runnables:
+                first, *others = side.runnables
+                side.runnables = [Runnable(first.name, _recorded(asked.known, first.run), first.own), *others]
+            if asked.seen or (self.hubs[place] is not None and asked.known):
+                self.found.coverage[name] = summary(asked.seen)
+        return self.found
+
+    def _without_executor(self, plain: list[Designed]) -> Explored:
+        """Our executor can't run A: the first of its runtimes that answers tells what it ends on."""
+        additional = edge_trials(self.signature, self.wanted // 2, self.seed)
+        designed = [*plain, *additional]
+        for runnable in self.a.side.runnables[1:]:
+            outcomes = list(runnable.run([one.inputs for one in designed]))
+            if all(outcome.stage == "load" for outcome in outcomes):
+                continue
+            pairs = list(zip(designed, outcomes, strict=True))
+            ended = [pair for pair in pairs if pair[1].stage not in ("timeout", "skipped")]
+            kept = [pair for pair in ended if pair[0].kind == "plain"][: self.wanted]
+            kept += [pair for pair in ended if pair[0].kind != "plain" and pair[1].usable]
+            if not kept:
+                break
+            known = {_identity(one.inputs): outcome for one, outcome in kept}
+            self.a.side.runnables = [
+                Runnable(one.name, _recorded(known, one.run), one.own) if one is runnable else one
+                for one in self.a.side.runnables
+            ]
+            endless = sum(outcome.stage == "timeout" and one.kind == "plain" for one, outcome in pairs)
+            return Explored([one for one, _ in kept], endless)
+        return Explored(plain[: self.wanted])
+
+
+def _recorded(known: Mapping[tuple[int, ...], Outcome], run: Run) -> Run:
+    """What is known for sets of inputs; others are run."""
+
+    def answer(batches: Sequence[Batch]) -> Iterable[Outcome]:
+        found = [known.get(_identity(batch)) for batch in batches]
+        rest = iter(run([batch for batch, outcome in zip(batches, found, strict=True) if outcome is None]))
+        for outcome in found:
+            yield next(rest) if outcome is None else outcome
+
+    return answer
