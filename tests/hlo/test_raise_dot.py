@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip("jax")
 
+import jax.numpy as jnp
 from jax import lax
 
 from .folds import NEAR, random, spelled
@@ -167,7 +168,11 @@ def test_ragged_dot(name: str, dtype: type) -> None:
     random = np.random.default_rng(3)
     x, w = (random.integers(-4, 5, shape).astype(dtype) for shape in (lhs, rhs))
     sizes = np.array(groups, np.int32)
-    wanted = np.asarray(lax.ragged_dot_general(x, w, sizes, lax.RaggedDotDimensionNumbers(numbers, ragged, group)))
+    wanted = np.asarray(
+        lax.ragged_dot_general(
+            jnp.asarray(x), jnp.asarray(w), jnp.asarray(sizes), lax.RaggedDotDimensionNumbers(numbers, ragged, group)
+        )
+    )
     kind = {np.float32: "f32", np.int32: "s32"}[dtype]
     (left, right), (left_batch, right_batch) = numbers
     pairs = {"lhs_contracting_dims": left, "rhs_contracting_dims": right, "lhs_batch_dims": left_batch}

@@ -68,9 +68,18 @@ def _summed(op: Builder, node: Node, lhs: Value, rhs: Value, pairing: Pairing, r
         prefix = [axis + 1 for axis in (*batch, *summed[:before])]
         mine = _mine(op, node, full, prefix, summed[before] + 1, 0)
         parts.append(either(op, mine, full, _zeros(op, full)))
-    moved = [tuple(axis + 1 for axis in dims) for dims in (pairing.lhs_inner, pairing.rhs_inner)]
-    batch = [(0, *(axis + 1 for axis in dims)) for dims in (pairing.lhs_batch, pairing.rhs_batch)]
-    return contracted(op, node, *parts, Pairing(*batch, *moved), dtype_of(node, node.output))
+    grouped = Pairing(
+        (0, *_behind(pairing.lhs_batch)),
+        (0, *_behind(pairing.rhs_batch)),
+        _behind(pairing.lhs_inner),
+        _behind(pairing.rhs_inner),
+    )
+    return contracted(op, node, parts[0], parts[1], grouped, dtype_of(node, node.output))
+
+
+def _behind(dims: Sequence[int]) -> tuple[int, ...]:
+    """Dimensions with one more in front of them."""
+    return tuple(axis + 1 for axis in dims)
 
 
 def _group_count(node: Node) -> int:
