@@ -14,7 +14,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..passes.graph import Graph
+from ..passes.types import TensorType, Type
 from ..runtime.compare.coverage import KEY, Records, join, packed_in, summary
 from ..runtime.compare.edge_trials import edge_trials
 from ..runtime.compare.inputs import design
@@ -33,6 +36,7 @@ _EDGE_SECONDS = 8.0  # for extraordinary inputs on A's executor, or as long as t
 _SEARCH_SECONDS = 3.0
 _SEARCH_RUNS = 400
 _SLOW = 0.25  # seconds for one set of inputs beyond which nothing is searched for
+_LONG = 1.0  # seconds beyond which an extraordinary set of inputs would keep slower runtimes too long
 _RESTARTS = 3
 
 
@@ -175,13 +179,18 @@ class _Exploration:
         outcome = self.a.ask(one.inputs)
         if outcome.stage in ("timeout", "skipped"):
             self.found.endless += always and outcome.stage == "timeout"
-        elif always or outcome.usable:
+        elif always or (outcome.usable and outcome.seconds < _LONG and self._as_declared(outcome)):
             self.a.keep(one.inputs, outcome)
             self.found.trials.append(one)
             reached = self.a.last, self._ask_b(one.inputs)
             if outcome.usable:
                 self.reached.append((one.inputs, *reached))
         return outcome
+
+    def _as_declared(self, outcome: Outcome) -> bool:
+        """Whether A's results have the shapes that it declares: an input that leads to others isn't for A."""
+        hub = self.hubs[0]
+        return hub is None or all(_fits(value.type, (outcome.outputs or {}).get(value.name)) for value in hub.outputs)
 
     def _ask_b(self, batch: dict[str, Values]) -> Records:
         if not self.b_runs:
@@ -253,6 +262,15 @@ class _Exploration:
             endless = sum(outcome.stage == "timeout" and one.kind == "plain" for one, outcome in pairs)
             return Explored([one for one, _ in kept], endless)
         return Explored(plain[: self.wanted])
+
+
+def _fits(kind: Type | None, value: Values) -> bool:
+    """Whether a tensor has the rank and the fixed dimensions of its type."""
+    if not isinstance(kind, TensorType) or kind.shape is None or not isinstance(value, np.ndarray):
+        return True
+    return value.ndim == len(kind.shape) and all(
+        size == dim for size, dim in zip(value.shape, kind.shape, strict=True) if isinstance(dim, int)
+    )
 
 
 def _recorded(known: Mapping[tuple[int, ...], Outcome], run: Run) -> Run:

@@ -63,20 +63,14 @@ def _specs(graph: Graph) -> tuple[list[InputSpec], tuple[int, ...]]:
 
 
 def _joined(mine: InputSpec, other: InputSpec) -> InputSpec:
-    """An input of A with what B does with it as well; in what role it appears, and in what bounds, is A's to say."""
-    known = set(map(_meaning, mine.edges))
+    """An input of A with what B does with it as well; what it may be is A's to say, wherever that says anything."""
     alternating = (number for pair in zip_longest(mine.constants, other.constants) for number in pair)
     return replace(
         mine,
         constants=tuple(dict.fromkeys(number for number in alternating if number is not None))[:_MOST_CONSTANTS],
         optional=mine.optional and other.optional,
-        edges=(*mine.edges, *(edge for edge in other.edges if _meaning(edge) not in known)),
+        edges=mine.edges or other.edges,
     )
-
-
-def _meaning(edge: Edge) -> Edge:
-    """The same for operands that are the same in another model."""
-    return replace(edge, where="", group=0)
 
 
 def random_operators(graph: Graph) -> list[str]:
