@@ -1,4 +1,4 @@
-"""backedge: models with control flow, from one format to another, and the proof that nothing changed.
+"""backedge: models with control flow, from one format to another, and checked by running both.
 
 >>> from backedge.convert import load, save, convert, verify
 >>> graph = load("m.onnx")

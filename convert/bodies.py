@@ -151,5 +151,9 @@ def stand_in(node: Node, notes: list[str], target: str, older: Mapping[tuple[str
 
 def put_in(op: Builder, node: Node, graph: Graph) -> list[Value]:
     """The results of what stands for an operator, in place of the operator's."""
-    made = iter(op.inline(graph, [value for value in node.inputs if value is not None]))
+    results = op.inline(graph, [value for value in node.inputs if value is not None])
+    wanted = sum(bool(value.name) for value in node.outputs)
+    if wanted > len(results):
+        raise Unsupported(node, f"of {wanted} outputs only {len(results)} mean something")
+    made = iter(results)
     return [next(made) if value.name else Value("") for value in node.outputs]

@@ -30,6 +30,12 @@ _LISTS: Mapping[Any, tuple[type, ...]] = {_KINDS.INTS: _WHOLE, _KINDS.FLOATS: _R
 _ELEMENT_TYPES = frozenset(("to", "dtype", "output_dtype", "output_datatype", "precision", "stash_type"))
 """Attributes that hold a number of TensorProto.DataType, 0 for the default where there is one."""
 _BYTES = frozenset(("value_string",))
+_CHOICES: Mapping[tuple[str, str, str], Sequence[str]] = {
+    ("", "DepthToSpace", "mode"): ("DCR", "CRD"),
+    ("", "SpaceToDepth", "mode"): ("DCR", "CRD"),
+    ("", "TfIdfVectorizer", "mode"): ("TF", "IDF", "TFIDF"),
+}
+"""Attributes of which the texts are listed and no rule has a refusal of its own."""
 
 LISTS_SIZES = {"ConstantOfShape": 0, "Expand": 1, "Reshape": 1, "Unsqueeze": 1}
 """Operators whose result has an axis for each element of an input: which one."""
@@ -104,6 +110,9 @@ def problem(node: Node) -> str:
             return f": attribute {name} is {value!r:.40}, which is no {told.attributes[name].name}"
         if name in _ELEMENT_TYPES and isinstance(value, int) and value not in DTYPES and (value or name == "to"):
             return f": attribute {name} is {value}, which is no element type"
+        choices = _CHOICES.get((*node.op, name), ())
+        if choices and isinstance(value, str | bytes) and _text(value) not in choices:
+            return f": attribute {name} is {value!r:.40}, not one of {', '.join(choices)}"
         if isinstance(value, bytes) and name in told.attributes and name not in _BYTES and not _is_text(value):
             return f": attribute {name} is {value!r:.40}, which is not UTF-8"
     place = LISTS_SIZES.get(node.op_type) if not node.domain else None
@@ -115,6 +124,10 @@ def problem(node: Node) -> str:
     if isinstance(parts, int) and parts != len(node.outputs):
         return f" has {len(node.outputs)} outputs, and num_outputs={parts}"
     return ""
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else value
 
 
 def _is_text(value: bytes) -> bool:

@@ -3,7 +3,7 @@
     >>> Executor(graph).run({"x": np.ones(3, np.float32)})
     {"y": array(...)}
 
-Tier 0 is NumPy, a kernel for each operator. A loop that proves long is handed to the compiler, which makes
+Tier 0 is NumPy, a kernel for each operator. A loop that turns out to be long is handed to the compiler, which makes
 one machine-coded function of it; Numba is imported only then.
 """
 

@@ -29,7 +29,7 @@ _MOST_DECLINED = 3
 
 
 class LoopCall:
-    """One Loop node: interpreted, and handed to the compiler once it has proved long."""
+    """One Loop node: interpreted, and handed to the compiler once it turns out to be long."""
 
     def __init__(self, node: Node, context: Context, compiler: Compiler) -> None:
         view = Loop(node)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...passes.demands import rank_of, required
-from ...passes.errors import Unsupported
+from ...passes.errors import InvalidModel, Unsupported
 from ...passes.graph import Node, Value
 from ...passes.rewrite import Builder, collect, rule
 from ...passes.types import DType
@@ -45,6 +45,10 @@ def tf_idf_vectorizer(op: Builder, node: Node) -> Value:
     attrs, x = Attributes(node), required(node, 0)
     grams, columns = _pool(attrs), attrs.ints("ngram_indexes")
     order = {gram: number for number, gram in enumerate(gram for some in grams.values() for gram in some)}
+    count = sum(len(some) for some in grams.values())
+    for name in ("ngram_indexes", "weights"):
+        if attrs.has(name) and len(node.attributes[name]) < count:
+            raise InvalidModel(f"{node!r}: {name} has {len(node.attributes[name])} entries for {count} n-grams")
     words = list(dict.fromkeys(word for gram in order for word in gram))
     if not words:
         raise Unsupported(node, "it has an empty pool")

@@ -1,7 +1,7 @@
 """Where a piece of a hub graph came from: the layer, and the operators that stand for it.
 
 Many layers have no operator of their own in the hub. The way back makes the layer again where the operators that
-stood for it are all still there, unchanged: that is looked at in the graph itself, a mark alone proves nothing.
+stood for it are all still there, unchanged: that is looked at in the graph itself, a mark alone says nothing.
 """
 
 from __future__ import annotations

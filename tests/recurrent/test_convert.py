@@ -1,4 +1,4 @@
-"""`convert(..., fuse_recurrent=True)` and `--fuse-recurrent`: the report, the proof, and loops in loops."""
+"""`convert(..., fuse_recurrent=True)` and `--fuse-recurrent`: the report, the check, and loops in loops."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_convert_proves_what_it_fused(tmp_path: Path) -> None:
     assert not {"Loop", "TensorIterator"} & set(operators(tmp_path / "out.xml"))
 
 
-def test_open_sizes_are_proven_too(tmp_path: Path) -> None:
+def test_open_sizes_are_checked_too(tmp_path: Path) -> None:
     source = saved(lstms.FLAX, VARIANTS[2], tmp_path)
     report = convert(source, tmp_path / "out.onnx", fuse_recurrent=True, verify=4)
     assert report.verdict == "equal" and report.written

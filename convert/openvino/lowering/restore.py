@@ -1,6 +1,6 @@
 """Layers that come back as they were: their hub form is still there, unchanged, and so is what feeds it.
 
-Raising marks what a layer became (`convert.openvino.origin`). Here each mark is proved in the graph at hand: the same
+Raising marks what a layer became (`convert.openvino.origin`). Here each mark is checked in the graph at hand: the same
 operators with the same attributes and constants, fed as they were. Where that holds, one node of domain "openvino"
 takes their place, which lowering copies; where it doesn't, the operators are lowered like any others.
 """
