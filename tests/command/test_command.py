@@ -43,13 +43,13 @@ def power(path: Path, step: str) -> Path:
 
 def test_convert_there_and_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = power(tmp_path / "m.onnx", "Add")
-    code, out, _ = run(capsys, "convert", source, tmp_path / "m.xml", "--json", tmp_path / "report.json")
+    code, out, _ = run(capsys, "convert", source, tmp_path / "m.xml", "--verify", 8, "--json", tmp_path / "report.json")
     assert code == 0 and "equal" in out
     report = json.loads((tmp_path / "report.json").read_text())
     assert report["verdict"] == "equal" and report["written"]
     runnables = {run["runnable"] for trial in report["verification"]["trials"] for run in (*trial["a"], *trial["b"])}
     assert runnables == {"executor", "onnxruntime", "openvino"}
-    code, out, _ = run(capsys, "convert", tmp_path / "m.xml", tmp_path / "back.onnx")
+    code, out, _ = run(capsys, "convert", tmp_path / "m.xml", tmp_path / "back.onnx", "--verify", 8)
     assert code == 0
     back = onnx.load(tmp_path / "back.onnx")
     assert back.opset_import[0].version == 21 and [node.op_type for node in back.graph.node].count("Loop") == 1

@@ -181,7 +181,9 @@ CASES: dict[str, Case] = {
         4,
         setup=_VERDICT.format("verification", "verify", "unconfirmed"),
     ),
-    "verify: incomparable": Case(["verify", "own.onnx", "own.onnx", "--trials", "2"], 4),
+    "verify: incomparable": Case(
+        ["verify", "relu.onnx", "max.onnx"], 4, setup=_VERDICT.format("verification", "verify", "incomparable")
+    ),
     "verify: our fault": Case(
         ["verify", "relu.onnx", "max.onnx"], 70, "TypeError: two lines", setup=_FAULT.format("verification", "design")
     ),

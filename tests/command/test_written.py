@@ -1,0 +1,91 @@
+"""What is written is shown to somebody who isn't us: what its format's own reader refuses isn't kept."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import onnx
+import pytest
+from backedge.convert import conversion
+from backedge.convert.format import FORMATS, Format, format_of
+from backedge.convert.onnx.check import alike
+from backedge.passes.graph import Graph
+from onnx.parser import parse_model
+
+GOOD = '<ir_version: 10, opset_import: ["" : 21]> g (float[2] x) => (float[2] y) { y = Relu (x) }'
+ILL_TYPED = '<ir_version: 10, opset_import: ["" : 21]> g (float[2] x) => (float[2] y) { y = Not (x) }'
+HLO = "HloModule m\n\nENTRY e {\n  x = f32[2]{0} parameter(0)\n  ROOT y = f32[2]{0} tanh(x)\n}\n"
+
+
+def written(format: str, folder: Path) -> Path:
+    """A file of this format that its reader takes."""
+    source, target = folder / "m.onnx", folder / f"m{FORMATS[format].suffixes[0]}"
+    onnx.save(parse_model(GOOD), source)
+    if format == "hlo":
+        target.write_text(HLO)
+    elif format != "onnx":
+        conversion.convert(source, target, verify=0)
+    return target
+
+
+SPOILT = {
+    "onnx": ("Relu", "Rule", "Rule"),
+    "openvino": ('type="ReLU"', 'type="RuLE"', "RuLE"),
+    "hlo": ("tanh(x)", "tanh(z)", "z"),
+}
+
+
+@pytest.mark.parametrize("format", ["onnx", "openvino", "hlo"])
+def test_readers(format: str, tmp_path: Path) -> None:
+    path = written(format, tmp_path)
+    check = FORMATS[format].check
+    assert check.objection(path) == ""
+    old, new, named = SPOILT[format]
+    assert old.encode() in path.read_bytes()
+    path.write_bytes(path.read_bytes().replace(old.encode(), new.encode()))
+    assert named in check.objection(path)
+
+
+def test_the_reader_of_mdf(tmp_path: Path) -> None:
+    pytest.importorskip("modeci_mdf")
+    path = written("mdf", tmp_path)
+    assert FORMATS["mdf"].check.objection(path) == ""
+    path.write_text(path.read_text()[:-20])
+    assert FORMATS["mdf"].check.objection(path)
+
+
+def _writing(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make a writer of ONNX that writes this instead."""
+
+    def write(graph: Graph, path: Path) -> None:
+        onnx.save(parse_model(text), path)
+
+    def spoilt(path: Path, name: str | None = None) -> Format:
+        return replace(format_of(path, name), write=write) if path.name == "o.onnx" else format_of(path, name)
+
+    monkeypatch.setattr(conversion, "format_of", spoilt)
+
+
+def test_an_ill_typed_file_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    onnx.save(parse_model(GOOD), tmp_path / "m.onnx")
+    _writing(ILL_TYPED, monkeypatch)
+    report = conversion.convert(tmp_path / "m.onnx", tmp_path / "o.onnx", verify=2)
+    assert (report.verdict, report.exit_code, report.written, bool(report)) == ("different", 1, False, False)
+    if report.verification is None or report.verification.verdict != "different":
+        assert report.refusal.startswith("ONNX's checker refuses it: ") and "Not" in report.refusal
+    assert [path.name for path in tmp_path.iterdir()] == ["m.onnx"]
+
+
+def test_what_the_checker_says_of_the_source_too_is_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = GOOD.replace("=> (float[2] y)", "=> (float[3] y)")
+    onnx.save(parse_model(wrong), tmp_path / "m.onnx")
+    _writing(wrong, monkeypatch)
+    report = conversion.convert(tmp_path / "m.onnx", tmp_path / "o.onnx", verify=2)
+    assert report.refusal == "" and report.written
+    assert any(note.startswith("ONNX's checker objects as to the source: ") for note in report.notes)
+
+
+def test_objections_are_alike_but_for_names_and_numbers() -> None:
+    assert alike("(op_type:Relu, node name: a): [Type] 2 vs 3", "(op_type:Relu, node name: b): [Type] 4 vs 3")
+    assert not alike("No Op registered for Relu", "Mismatch of types")
