@@ -138,6 +138,8 @@ def convert(
     wanted = _in_style(format_of(target, to_format), mdf_style)
     if not target.parent.is_dir():
         raise InvalidModel(f"{target}: no such folder")
+    if target.exists() and not target.is_file():
+        raise InvalidModel(f"{target}: it is no regular file, and isn't replaced by one")
     with judged(source, from_format):
         graph = load(source, from_format)
         if shapes:

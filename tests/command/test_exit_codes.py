@@ -7,6 +7,7 @@ left behind, and the code in the JSON. Each case has a process of its own, forke
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -94,6 +95,7 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "broken.onnx").write_bytes((tmp_path / "relu.onnx").read_bytes()[:40])
     (tmp_path / "entity.xml").write_text('<!DOCTYPE net [<!ENTITY a "b">]><net version="11">&a;</net>')
     np.savez(tmp_path / "x.npz", x=np.array([-1.0, 2.0], np.float32))
+    os.mkfifo(tmp_path / "pipe.onnx")
     (tmp_path / "junk.npz").write_bytes(b"PK\3\4" + bytes(60))
     return tmp_path
 
@@ -147,6 +149,9 @@ CASES: dict[str, Case] = {
     "convert: hostile": Case(["convert", "entity.xml", "o.onnx"], 2, "declares a document type or entities"),
     "convert: no folder": Case(["convert", "relu.onnx", "none/o.xml"], 2, "none/o.xml: no such folder"),
     "convert: no file can be made": Case(["convert", "relu.onnx", "/proc/o.xml"], 2, "/proc/o.xml"),
+    "convert: a pipe": Case(
+        ["convert", "relu.onnx", "pipe.onnx", "--opset", "9"], 2, "pipe.onnx: it is no regular file"
+    ),
     "convert: no time": Case(["convert", "relu.onnx", "o.xml", "--timeout", "-3"], 2, "no finite number above 0"),
     "convert: not expressible": Case(["convert", "own.onnx", "o.xml"], 3, "Frobnicate"),
     "convert: unconfirmed": Case(
