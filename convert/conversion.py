@@ -163,15 +163,20 @@ def convert(
         with judged(source, from_format):
             wanted.write(made, draft)
         if verify:
-            report.verification = verify_files(
-                source,
-                draft,
-                trials=verify,
-                shapes=shapes,
-                timeout=timeout,
-                formats=(from_format, to_format),
-                names=(str(source), str(target)),
-            )
+            try:
+                report.verification = verify_files(
+                    source,
+                    draft,
+                    trials=verify,
+                    shapes=shapes,
+                    timeout=timeout,
+                    formats=(from_format, to_format),
+                    names=(str(source), str(target)),
+                )
+            except InvalidModel:
+                report.refusal = _unreadable(draft, to_format)
+                if not report.refusal:
+                    raise
             if report.verdict != "different":
                 _check(report, wanted, draft, format_of(source, from_format), source)
             report.written = report.verdict != "different"
@@ -194,6 +199,15 @@ def _beside(target: Path) -> Iterator[Path]:
         folder = tempfile.TemporaryDirectory(prefix=".backedge-", dir=target.parent)
     with folder as name:
         yield Path(name)
+
+
+def _unreadable(draft: Path, format: str | None) -> str:
+    """Why we can't read what we wrote; "" where we can."""
+    try:
+        load(draft, format)
+    except InvalidModel as error:
+        return f"it can't be read back: {str(error).replace(str(draft.parent), '...')}"
+    return ""
 
 
 def _check(report: ConversionReport, wanted: Format, draft: Path, origin: Format, source: Path) -> None:

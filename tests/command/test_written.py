@@ -77,6 +77,15 @@ def test_an_ill_typed_file_is_not_kept(tmp_path: Path, monkeypatch: pytest.Monke
     assert [path.name for path in tmp_path.iterdir()] == ["m.onnx"]
 
 
+def test_what_cannot_be_read_back_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    onnx.save(parse_model(GOOD), tmp_path / "m.onnx")
+    _writing(GOOD.replace("Relu (x)", "Relu (nobody)"), monkeypatch)
+    report = conversion.convert(tmp_path / "m.onnx", tmp_path / "o.onnx", verify=2)
+    assert (report.verdict, report.written) == ("different", False)
+    assert report.refusal.startswith("it can't be read back: ") and "nobody" in report.refusal
+    assert [path.name for path in tmp_path.iterdir()] == ["m.onnx"]
+
+
 def test_what_the_checker_says_of_the_source_too_is_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = GOOD.replace("=> (float[2] y)", "=> (float[3] y)")
     onnx.save(parse_model(wrong), tmp_path / "m.onnx")
