@@ -173,7 +173,7 @@ def _operand(spec: InputSpec, edge: Edge, bases: Sequence[_Base]) -> Iterator[_C
 def _proposals(spec: InputSpec, edge: Edge, base: _Base) -> list[tuple[str, Values]]:
     """What an operand may be in this set: a text and a value each."""
     old = base.values.get(spec.name)
-    if not isinstance(old, np.ndarray) or old.dtype.kind not in "iuf":
+    if not isinstance(old, np.ndarray) or old.dtype.kind not in ("iu" if edge.kind == "level" else "iuf"):
         return []
     dims = _dims(edge, base)
     size = _size(edge, base, dims)

@@ -31,7 +31,7 @@ _NUMBERS: dict[Kind, Callable[[int], Sequence[float]]] = {
     "shift": lambda _: (0, 1, 7, 8, 9, 15, 16, 31, 32, 33, 63, 64),
     "window": lambda n: (0, 1, 2, 3, 4, 5, 8, n, n + 1),
     "divisor": lambda _: (1, -1, 2, -2, 3, -3, 7, 100),
-    "exponent": lambda _: (0, 1, 2, 3, 7, -1, 31),
+    "exponent": lambda _: (0, 1, 2, 3, 7, 31),
     "level": lambda _: (0, 1, 127, 128, 255, -128, -1),
     "partition": lambda n: (1, 2, n, n - 1, n + 1, 0),
     "start": lambda n: (0, 1, -1, -2, n - 1, n, n + 1, -n, -n - 1, 1 - n, INT64.max, INT64.min),

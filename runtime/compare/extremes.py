@@ -60,6 +60,7 @@ def _around(number: float, dtype: DType) -> Iterator[Extreme]:
     near = _near(number, dtype)
     yield Extreme(f"around {text}", lambda old, random: _cycled(old, near, random))
     yield Extreme(text, _filled([number]))
+    yield Extreme(f"further around {text}", lambda old, random: _cycled(old, near[5:9], random))
     for place, side in ((1, "just above"), (2, "just below"), (3, "a little above"), (4, "a little below")):
         yield Extreme(f"{side} {text}", _filled([near[place]]))
     yield Extreme(f"sums of {text}", lambda old, _: _share(old, number))

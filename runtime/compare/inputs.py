@@ -39,12 +39,17 @@ def design(signature: Signature, trials: int, seed: int = 0) -> Iterator[dict[st
 
 
 class Draft:
-    """One set of inputs in the making. `sizes`: of some symbols, and of "", the dynamic dimensions without a name."""
+    """One set of inputs in the making.
+
+    `sizes`, if they are given: of some symbols, and of "", the dynamic dimensions without a name; such a set is one in
+    which something is changed, and its data are as plain as in trial 0.
+    """
 
     def __init__(self, signature: Signature, number: int, seed: int, sizes: Mapping[str, int] | None = None) -> None:
         self.specs = signature.inputs
         self.number = number
         self.random = np.random.default_rng([seed & 0xFFFFFFFF, number])
+        self.is_base = sizes is not None
         self.deep = number % 4 == 0
         self.walked = number - number // 4 - 1  # counts the trials that aren't deep
         self.fill = Fill(self.random)
@@ -109,7 +114,7 @@ class Draft:
         A single number mostly is below, at or above one of them in turn, crossed with all conditions.
         """
         numbers = [number for number in spec.constants if not isinstance(number, str)] if _can_be("trip", dtype) else []
-        if self.number == 0:
+        if self.number == 0 or self.is_base:
             kind = "normal"
         elif numbers and np.prod(shape) == 1 and not self.deep and self.random.random() < 2 / 3:
             step = self.walked // 4 + turn
