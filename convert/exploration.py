@@ -157,22 +157,24 @@ class _Exploration:
         self.b_runs = True
 
     def run(self) -> Explored:
-        plain = [Designed(batch) for batch in design(self.signature, math.ceil(self.wanted * _SPARE), self.seed)]
         start = time.monotonic()
-        for number, one in enumerate(plain):
+        for number, one in enumerate(self._plain()):
             if len(self.found.trials) >= self.wanted:
                 break
             outcome = self._try(one, always=True)
             if number == 0 and outcome.stage == "load":
-                return self._without_executor(plain)
+                return self._without_executor()
         if not self.found.trials:
-            self.found.trials = plain[: self.wanted]
+            self.found.trials = list(self._plain())[: self.wanted]
             return self._finished()
         spent = time.monotonic() - start
         self._additional(max(_EDGE_SECONDS, spent))
         if spent / len(self.found.trials) < _SLOW:
             self._search()
         return self._finished()
+
+    def _plain(self) -> Iterator[Designed]:
+        return (Designed(batch) for batch in design(self.signature, math.ceil(self.wanted * _SPARE), self.seed))
 
     def _try(self, one: Designed, always: bool = False) -> Outcome:
         """Ask A, keep the trial if it answers (or `always`, if it ends), and ask B then."""
@@ -240,10 +242,10 @@ class _Exploration:
                 self.found.coverage[name] = summary(asked.seen)
         return self.found
 
-    def _without_executor(self, plain: list[Designed]) -> Explored:
+    def _without_executor(self) -> Explored:
         """Our executor can't run A: the first of its runtimes that answers tells what it ends on."""
-        additional = edge_trials(self.signature, self.wanted // 2, self.seed)
-        designed = [*plain, *additional]
+        plain = list(self._plain())
+        designed = [*plain, *edge_trials(self.signature, self.wanted // 2, self.seed)]
         for runnable in self.a.side.runnables[1:]:
             outcomes = list(runnable.run([one.inputs for one in designed]))
             if all(outcome.stage == "load" for outcome in outcomes):

@@ -25,6 +25,11 @@ _MAX_CONSTANTS = 16
 _MAX_STEPS = 2000
 """Values that one walk looks at."""
 
+_ALL_STEPS = 50_000
+"""Values that all walks of a graph look at; each of those that come later looks at `_FEW_STEPS`."""
+
+_FEW_STEPS = 20
+
 _ALL = -1
 # Operators that hand an operand on: which inputs (`_ALL`: every one).
 _PASSED: dict[str, tuple[int, ...]] = {
@@ -80,6 +85,7 @@ class Walk:
         self.graph = graph
         self.roots = set(graph.inputs)
         self.sources: dict[Value, list[Value]] = {}
+        self._left = _ALL_STEPS
         for _, node in graph.walk():
             for value, came_from in _bindings(node):
                 self.sources.setdefault(value, []).extend(one for one in came_from if one is not None)
@@ -97,11 +103,13 @@ class Walk:
         """The graph's inputs that the value comes from."""
         stack = [(value, use)]
         seen: set[tuple[Value, Role]] = set()
-        while stack and len(seen) < _MAX_STEPS:
+        most = _MAX_STEPS if self._left > 0 else _FEW_STEPS
+        while stack and len(seen) < most:
             value, use = stack.pop()
             if (value, use.role) in seen:
                 continue
             seen.add((value, use.role))
+            self._left -= 1
             if value in self.roots:
                 yield value, use
             stack.extend(self._step(value, use))

@@ -25,6 +25,8 @@ from .signature import Designed, Edge, InputSpec, Kind, Signature
 
 _BASES = 4
 _MOST_ELEMENTS = 1_000_000  # of all inputs of a trial with an extraordinary size
+_SMALL_ELEMENTS = 1 << 16  # of all inputs; where there are more, there are fewer trials
+_FEW = 8
 _LONG_ELEMENTS = 4096  # of a trial with thousands of passes
 _SIZES = (0, 1, 11, 17, 101)
 _SPECIALS = 0.5  # so many trials with special values for each other one
@@ -45,16 +47,21 @@ _Case = Callable[[_Base], "Designed | None"]
 def edge_trials(signature: Signature, most: int, seed: int = 0) -> list[Designed]:
     """At most `most` sets of inputs with ordinary numbers in extraordinary places, half as many with special numbers.
 
+    There are fewer where the inputs are large.
+
     Raises:
         Unsupported: an input has a type for which no values can be made.
     """
-    bases = [_base(signature, number, seed) for number in range(_BASES)]
+    bases = [_base(signature, 0, seed)]
+    if _elements(bases[0].values.values()) <= _SMALL_ELEMENTS:
+        bases += [_base(signature, number, seed) for number in range(1, _BASES)]
     found: dict[bool, list[Designed]] = {False: [], True: []}
+    most = min(most, max(_FEW, most * _SMALL_ELEMENTS // max(_elements(bases[0].values.values()), 1)))
     room = {False: most, True: math.ceil(most * _SPECIALS)}
     for number, case in enumerate(_turns(_cases(signature, bases))):
         if not any(room.values()):
             break
-        made = case(bases[number % _BASES])
+        made = case(bases[number % len(bases)])
         if made is None:
             made = next(filter(None, map(case, bases)), None)
         if made is not None and room[made.kind == "special"]:
@@ -387,4 +394,4 @@ def _element(kind: Type | None) -> TensorType | None:
 
 
 def _elements(values: Iterable[Values]) -> int:
-    return sum(value.size for value in islice(values, 1000) if isinstance(value, np.ndarray))
+    return sum(value.size for value in values if isinstance(value, np.ndarray))
