@@ -8,17 +8,19 @@ report = compare_sides(
 report.verdict  # "equal", "different" or "incomparable"
 """
 
+from .edge_trials import edge_trials
 from .inputs import design
 from .iterations import Stacking, stackings
 from .record import Finding, Report, SideRun, Trial
 from .report import print_report, rendered, write_html, write_json
 from .roles import random_operators, signature_of
 from .runnables import Runnable, in_process, on_file
-from .signature import InputSpec, Signature
+from .signature import Designed, InputSpec, Signature
 from .tolerance import Difference, compare_values
 from .verdict import Side, compare_sides
 
 __all__ = [
+    "Designed",
     "Difference",
     "Finding",
     "InputSpec",
@@ -32,6 +34,7 @@ __all__ = [
     "compare_sides",
     "compare_values",
     "design",
+    "edge_trials",
     "in_process",
     "on_file",
     "print_report",

@@ -24,6 +24,7 @@ from .inputs import Draft, symbols_of, tensor_types
 from .signature import Designed, Edge, InputSpec, Kind, Signature
 
 _BASES = 4
+_ROUNDS = 3  # each with every case, made of other plain sets
 _MOST_ELEMENTS = 1_000_000  # of all inputs of a trial with an extraordinary size
 _SMALL_ELEMENTS = 1 << 16  # of all inputs; where there are more, there are fewer trials
 _FEW = 8
@@ -55,19 +56,18 @@ def edge_trials(signature: Signature, most: int, seed: int = 0) -> list[Designed
     bases = [_base(signature, 0, seed)]
     if _elements(bases[0].values.values()) <= _SMALL_ELEMENTS:
         bases += [_base(signature, number, seed) for number in range(1, _BASES)]
-    found: dict[bool, list[Designed]] = {False: [], True: []}
     most = min(most, max(_FEW, most * _SMALL_ELEMENTS // max(_elements(bases[0].values.values()), 1)))
-    room = {False: most, True: math.ceil(most * _SPECIALS)}
-    for number, case in enumerate(_turns(_cases(signature, bases))):
-        if not any(room.values()):
-            break
-        made = case(bases[number % len(bases)])
-        if made is None:
-            made = next(filter(None, map(case, bases)), None)
-        if made is not None and room[made.kind == "special"]:
-            room[made.kind == "special"] -= 1
-            found[made.kind == "special"].append(made)
-    return [*found[False], *found[True]]
+    found: list[Designed] = []
+    for special, room in ((False, most), (True, math.ceil(most * _SPECIALS))):
+        rounds = (_turns(_cases(signature, bases, special)) for _ in range(_ROUNDS))
+        made = (_made(case, bases, number + k) for k, cases in enumerate(rounds) for number, case in enumerate(cases))
+        found += islice(filter(None, made), room)
+    return found
+
+
+def _made(case: _Case, bases: Sequence[_Base], number: int) -> Designed | None:
+    """A case made of one plain set, in turn, or of the first with which it can be done."""
+    return case(bases[number % len(bases)]) or next(filter(None, map(case, bases)), None)
 
 
 def _base(signature: Signature, number: int, seed: int) -> _Base:
@@ -105,8 +105,12 @@ def _turns(kinds: Iterable[tuple[int, Iterable[_Case]]]) -> Iterator[_Case]:
         left = still
 
 
-def _cases(signature: Signature, bases: Sequence[_Base]) -> Iterator[tuple[int, Iterable[_Case]]]:
-    """All cases by kind, with the weight of each."""
+def _cases(signature: Signature, bases: Sequence[_Base], special: bool) -> Iterator[tuple[int, Iterable[_Case]]]:
+    """All cases by kind, with the weight of each: those with special numbers, or the others."""
+    for spec in signature.inputs if special else ():
+        yield from ((1, cases) for cases in _data(signature, spec, special))
+    if special:
+        return
     if any(spec.optional for spec in signature.inputs):
         yield 1, _left_out(signature)
     groups: dict[int, list[tuple[InputSpec, Edge]]] = {}
@@ -122,7 +126,7 @@ def _cases(signature: Signature, bases: Sequence[_Base]) -> Iterator[tuple[int, 
     for spec in signature.inputs:
         yield 1, _shaped(spec)
     for spec in signature.inputs:
-        yield from ((1, cases) for cases in _data(signature, spec))
+        yield from ((1, cases) for cases in _data(signature, spec, special))
 
 
 # one thing changed ------------------------------------------------------------------------------------------
@@ -187,7 +191,10 @@ def _proposals(spec: InputSpec, edge: Edge, base: _Base) -> list[tuple[str, Valu
     lists = [
         list(for_shape(edge.kind, count, _talked_of(edge, dims, size))) for count in _counts(spec, edge, old, dims)
     ]
-    single: list[Sequence[float]] = [[number] for number in numbers(edge.kind, size)]
+    sizes = (size,) if dims or edge.size is not None else (2, 3, 4)
+    single: list[Sequence[float]] = [
+        [number] for number in dict.fromkeys(n for k in sizes for n in numbers(edge.kind, k))
+    ]
     whole = [values for column in zip_longest(*lists) for values in column if values is not None]
     chosen = single if old.size == 1 and not whole else [*whole[:4], *_mixed(single, whole[4:])]
     found: dict[str, Values] = {}
@@ -353,7 +360,7 @@ def _of_length(base: _Base, spec: InputSpec, length: int) -> Designed | None:
     return _changed(base, spec.name, [old[k % len(old)] for k in range(length)], f"{length} elements")
 
 
-def _data(signature: Signature, spec: InputSpec) -> Iterator[Iterator[_Case]]:
+def _data(signature: Signature, spec: InputSpec, special: bool) -> Iterator[Iterator[_Case]]:
     """Extraordinary numbers in an input, and texts."""
     kind = _element(spec.type)
     if kind is None or kind.dtype is None:
@@ -369,7 +376,7 @@ def _data(signature: Signature, spec: InputSpec) -> Iterator[Iterator[_Case]]:
         found = extremes.floats(spec, dtype)
     bounded = spec.role != "data" or spec.lower is not None or spec.upper is not None or bool(spec.edges)
     for group in found:
-        yield (_extreme(spec, one, bounded) for one in group)
+        yield (_extreme(spec, one, bounded) for one in group if bool(one.tags) == special)
 
 
 def _extreme(spec: InputSpec, extreme: extremes.Extreme, bounded: bool) -> _Case:

@@ -216,9 +216,13 @@ def _wide(old: Array) -> Array:
     return old.astype(np.float64)
 
 
-def _cast(wide: Any, old: Array) -> Array:
+def _cast(wide: Array, old: Array) -> Array:
+    return _typed(wide, old.dtype).reshape(old.shape)
+
+
+def _typed(wide: Array, dtype: np.dtype[Any]) -> Array:
     with np.errstate(all="ignore"):
-        return np.asarray(wide).astype(old.dtype).reshape(old.shape)
+        return wide.astype(dtype)
 
 
 def _filled(values: Sequence[Any]) -> Change:
@@ -234,8 +238,7 @@ def _repeated(old: Array, values: Sequence[Any], start: int = 0) -> Array:
         numbers = numbers.astype(kind)
     except OverflowError:
         numbers = numbers.astype(np.uint64)
-    picked = (np.arange(old.size) + start) % len(values)
-    return _cast(numbers[picked], old)
+    return np.resize(_typed(np.roll(numbers, -start), old.dtype), old.shape)
 
 
 def _cycled(old: Array, values: Sequence[Any], random: np.random.Generator) -> Array:
