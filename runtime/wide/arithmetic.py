@@ -121,9 +121,12 @@ class _Operator:
             if isinstance(value, np.ndarray) and value.dtype.kind in "fc":
                 shaken[place] = noise.terms(value, self._inputs[place] or DType.FLOAT32, self._terms)
         moved = self._wide.value(self._kernel(self._attributes, *shaken)) if self._shaken else result
+        sizes = _sizes(values) if self._shaken else values
+        totals = self._wide.value(self._kernel(self._attributes, *sizes)) if self._shaken else result
         if not isinstance(result, tuple):
-            return self._noisy(noise, result, moved, 0)
-        return tuple(self._noisy(noise, *pair, index) for index, pair in enumerate(zip(result, moved, strict=True)))
+            return self._noisy(noise, result, moved, totals, 0)
+        triples = zip(result, moved, totals, strict=True)
+        return tuple(self._noisy(noise, *triple, index) for index, triple in enumerate(triples))
 
     def _note(self, values: tuple[Any, ...], result: Any) -> None:
         first = result[0] if isinstance(result, tuple) else result
@@ -135,15 +138,22 @@ class _Operator:
             return noise.rounded(value, dtype)
         return value
 
-    def _noisy(self, noise: Noise, result: Any, moved: Any, index: int) -> Any:
+    def _noisy(self, noise: Noise, result: Any, moved: Any, total: Any, index: int) -> Any:
+        """A result with its noise; a sum whose terms' sizes also add up to what the type holds was rounded nowhere."""
         if not isinstance(result, np.ndarray) or result.dtype.kind not in "fc":
             return moved
         dtype = (self._outputs[index] if index < len(self._outputs) else None) or DType.FLOAT32
         size = self._size * growth(self._terms)
         if moved is result:
             return noise.result(result, dtype, size, self._absolute)
-        kept = noise.exact(result, dtype)
+        kept = noise.exact(result, dtype) & noise.exact(total, dtype)
         return np.where(kept, result, noise.result(moved, dtype, size, self._absolute))
+
+
+def _sizes(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(
+        np.abs(value) if isinstance(value, np.ndarray) and value.dtype.kind in "fc" else value for value in values
+    )
 
 
 def _paired(values: tuple[Any, ...], dtypes: list[DType | None]) -> list[tuple[Any, DType | None]]:

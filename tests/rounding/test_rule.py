@@ -1,0 +1,140 @@
+"""What is rounding, what a difference, and what nobody can tell, in the models' own runtimes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from backedge.convert import convert
+from backedge.runtime.compare.rounding import Rounding
+
+from . import judge
+from .faults import FAULTS
+from .models import BUILT, quantized_late
+
+SIZES = {"dense": (5, 512), "gaussian process": (30, 4), "quantized late": (200, 512)}
+
+
+def feeds(shape: tuple[int, ...], count: int = 2, dtype: str = "f") -> list[dict[str, np.ndarray]]:
+    random = np.random.default_rng(5)
+    return [{"x": random.standard_normal(shape).astype(dtype)} for _ in range(count)]
+
+
+def saved(folder: Path, name: str, model: onnx.ModelProto) -> Path:
+    path = folder / f"{name}.onnx"
+    onnx.save(model, path)
+    return path
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_a_right_ir_is_equal(tmp_path: Path, name: str) -> None:
+    """Sums of other orders, differences of large numbers, quantizers whose ties fall the other way."""
+    source, target = saved(tmp_path, "m", BUILT[name]()), tmp_path / "m.xml"
+    convert(source, target, verify=0)
+    report = judge.compared(source, target, feeds(SIZES[name], 3))
+    assert report.verdict == "equal", report.reasons
+    assert any("same computation in float64" in reason for reason in report.reasons)
+    assert all(trial.units is not None and trial.units <= 1 for trial in report.trials)
+
+
+def test_ties_of_quantizers_are_no_difference(tmp_path: Path) -> None:
+    """LayerNormalization isn't in opset 13: its steps round otherwise, and a quantizer behind it turns."""
+    source, target = saved(tmp_path, "m", quantized_late()), tmp_path / "m13.onnx"
+    convert(source, target, opset=13, verify=0)
+    some = feeds((400, 512), 2)
+    assert judge.compared(source, target, some).verdict == "equal"
+    assert judge.compared(source, target, some, by_tolerance=True).verdict == "different"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "shape"),
+    [
+        ("dense", "x(1+1e-5)", (5, 512)),
+        ("dense half", "half 1 %", (5, 64)),
+        ("normalized", "epsilon", (5, 64)),
+        ("quantized late", "scale 1e-3", (50, 512)),
+        ("quantized late", "zero point", (50, 512)),
+    ],
+)
+def test_small_faults_are_differences(tmp_path: Path, name: str, kind: str, shape: tuple[int, ...]) -> None:
+    model = BUILT[name]()
+    faulty = FAULTS[kind](model, np.random.default_rng(1))
+    assert faulty is not None
+    files = saved(tmp_path, "a", model), saved(tmp_path, "b", faulty)
+    report = judge.compared(*files, feeds(shape, dtype="e" if "half" in name else "f"))
+    assert report.verdict == "different"
+    assert report.first is not None
+    assert "what rounding explains" in report.first.text
+    assert report.first.difference.max_units > 1
+
+
+def parsed(folder: Path, name: str, text: str) -> Path:
+    return saved(folder, name, onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["": 18]> agraph {text}'))
+
+
+LOGISTIC = """(int64 M, float[3] x) => (float[3] y) {{ t = Constant<value=bool {{1}}>() y = Loop(M, t, x)
+    <body = b (int64 i, bool c, float[3] a) => (bool d, float[3] e) {{ d = Identity(c)
+    one = Constant<value=float {{1.0}}>() r = Constant<value=float {{3.9}}>() s = Sub(one, a) {0} }}> }}"""
+
+
+def test_a_chaotic_loop_says_nothing(tmp_path: Path) -> None:
+    """The logistic map doubles every error in each pass: after 60 of them all is rounding."""
+    a = parsed(tmp_path, "a", LOGISTIC.format("p = Mul(r, a) e = Mul(p, s)"))
+    b = parsed(tmp_path, "b", LOGISTIC.format("p = Mul(a, s) e = Mul(r, p)"))
+    x = np.array([0.3, 0.41, 0.57], np.float32)
+    long = judge.compared(a, b, [{"M": np.array(60), "x": x}])
+    assert long.counts["inconclusive"] == 1
+    assert long.verdict == "incomparable"
+    assert judge.compared(a, b, [{"M": np.array(5), "x": x}]).verdict == "equal"
+
+
+def test_an_index_that_rounding_decides_says_nothing(tmp_path: Path) -> None:
+    """0.1 + 0.2 + 0.3 in two orders, held against their sum in a third: equal but for rounding."""
+    text = """(float[N,3] x) => (int64[N] k) {{ a, b, c = Split<axis=1, num_outputs=3>(x) p = Add(a, b) q = Add(p, c)
+        r = Add(b, c) s = Add(r, a) t = Add(a, c) u = Add(t, b)
+        m = Concat<axis=1>({0}) k = ArgMax<axis=1, keepdims=0>(m) }}"""
+    one, other = parsed(tmp_path, "a", text.format("q, s, u")), parsed(tmp_path, "b", text.format("q, u, s"))
+    x = np.random.default_rng(0).random((20, 3), np.float32)
+    report = judge.compared(one, other, [{"x": x}])
+    assert report.counts["inconclusive"] == 1
+    clear = parsed(tmp_path, "c", text.format("q, s, x"))
+    moved = parsed(tmp_path, "d", text.format("x, s, q"))
+    assert judge.compared(clear, moved, [{"x": x - 2}]).verdict == "different"
+
+
+def test_a_runtime_that_is_wrong_alone_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = saved(tmp_path, "m", BUILT["dense"]())
+    own = judge._own
+    calls: list[Path] = []
+
+    def spoilt(path: Path):
+        found = own(path)
+        calls.append(path)
+        if len(calls) < 2:
+            return found
+
+        def run(batches):
+            for outcome in found.run(batches):
+                assert outcome.outputs is not None
+                outcome.outputs["y"] = outcome.outputs["y"] * np.float32(1 + 1e-5)
+                yield outcome
+
+        return type(found)(found.name, run)
+
+    monkeypatch.setattr(judge, "_own", spoilt)
+    report = judge.compared(path, path, feeds((5, 512), 1))
+    assert report.verdict == "different"
+    assert report.first is not None
+    assert "in onnxruntime only: the files agree in float64" in report.first.text
+
+
+def test_what_there_is_no_time_for_counts_as_not_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = saved(tmp_path, "a", BUILT["dense"]())
+    faulty = FAULTS["x(1+1e-5)"](BUILT["dense"](), np.random.default_rng(1))
+    assert faulty is not None
+    monkeypatch.setattr(judge, "Rounding", lambda run, double: Rounding(run, double, budget=0.0))
+    report = judge.compared(source, saved(tmp_path, "b", faulty), feeds((5, 512)))
+    assert report.verdict == "incomparable"
+    assert report.counts["inconclusive"] == 2

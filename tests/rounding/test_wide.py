@@ -1,0 +1,160 @@
+"""Graphs computed more exactly than they say, and with rounding errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from backedge.convert import load, to_hub
+from backedge.passes.types import DType
+from backedge.runtime.wide import WideModel, flat, spread
+from backedge.runtime.wide.noise import Noise
+from backedge.runtime.wide.steps import Forced, Step
+
+F32 = np.float32
+
+
+def model(tmp_path, text: str, ml: bool = False) -> WideModel:
+    """A model written as ONNX text, behind its header."""
+    path = tmp_path / "m.onnx"
+    domain = ', "ai.onnx.ml": 3' if ml else ""
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["": 18{domain}]> agraph {text}'), path)
+    return WideModel(to_hub(load(path)))
+
+
+def test_floats_are_float64_whatever_is_declared(tmp_path) -> None:
+    text = "(float16[2] x, float16 t) => (float[2] y) { q = Div(x, t) y = Cast<to=1>(q) }"
+    (y,) = model(tmp_path, text).exact({"x": np.array([1, 2], np.float16), "t": np.array(3, np.float16)})[0].values()
+    assert y.dtype == np.float64
+    assert y.tolist() == [1 / 3, 2 / 3]
+
+
+def test_a_constant_stored_wider_is_what_it_is_cast_to(tmp_path) -> None:
+    """0.1 as float32 is 0.100000001490116, as float16 0.0999755859375."""
+    text = "(float16[1] x) => (float16[1] y) { c = Constant<value=float {0.1}>() h = Cast<to=10>(c) y = Add(x, h) }"
+    (y,) = model(tmp_path, text).exact({"x": np.zeros(1, np.float16)})[0].values()
+    assert y.tolist() == [0.0999755859375]
+
+
+def test_operators_on_records_are_wide_too(tmp_path) -> None:
+    text = """(float[1,2] x) => (float[1,2] y)
+        { y = ai.onnx.ml.Scaler<offset=[0.5, 0.25], scale=[3.0, 7.0]>(x) }"""
+    x = np.array([[0.1, 0.2]], F32)
+    (y,) = model(tmp_path, text, ml=True).exact({"x": x})[0].values()
+    assert y.tolist() == [[(float(x[0, 0]) - 0.5) * 3, (float(x[0, 1]) - 0.25) * 7]]
+
+
+def test_regions_are_wide(tmp_path) -> None:
+    text = """(int64 M, float[1] x) => (float[1] y) { t = Constant<value=bool {1}>() y = Loop(M, t, x)
+        <body = b (int64 i, bool c, float[1] a) => (bool d, float[1] e) {
+        d = Identity(c) k = Constant<value=float[1] {3.0}>() e = Div(a, k) }> }"""
+    (y,) = model(tmp_path, text).exact({"M": np.array(3), "x": np.ones(1, F32)})[0].values()
+    assert y.tolist() == [1 / 3 / 3 / 3]
+
+
+def test_what_float32_holds_gets_no_noise(tmp_path) -> None:
+    text = """(float[4] x) => (float[4] y, int64[4] n)
+        { two = Constant<value=float {2.0}>() y = Mul(x, two) n = Cast<to=7>(y) }"""
+    x = np.array([0.1, 1, 3, -7.5], F32)
+    found = model(tmp_path, text).noisy({"x": x}, Noise(0))
+    assert found["y"].tolist() == (x.astype(np.float64) * 2).tolist()
+    assert found["n"].tolist() == [0, 2, 6, -15]
+
+
+def test_noise_is_two_units_of_an_operation_and_another_in_each_run(tmp_path) -> None:
+    wide = model(tmp_path, "(float[500] x) => (float[500] y) { t = Constant<value=float {3.0}>() y = Div(x, t) }")
+    x = np.arange(1, 501, dtype=F32)
+    first, second = (wide.noisy({"x": x}, Noise(seed))["y"] for seed in (0, 1))
+    off = np.abs(first / (x.astype(np.float64) / 3) - 1) * 2.0**24
+    assert 1.5 < off.max() <= 2.001
+    assert (off == 0).sum() >= 166  # every third number is divided exactly
+    assert (first != second).sum() > 300
+    assert first.tolist() == wide.noisy({"x": x}, Noise(0))["y"].tolist()
+
+
+def test_noise_of_halves_is_one_unit_of_theirs(tmp_path) -> None:
+    wide = model(tmp_path, "(float16[500] x, float16 t) => (float16[500] y) { y = Div(x, t) }")
+    x = np.arange(1, 501).astype(np.float16)
+    given = {"x": x, "t": np.array(3, np.float16)}
+    off = np.abs(wide.noisy(given, Noise(0))["y"] / (x.astype(np.float64) / 3) - 1) * 2.0**11
+    assert 0.9 < off.max() <= 1.001
+
+
+def test_a_sum_that_cancels_is_off_by_a_share_of_its_terms(tmp_path) -> None:
+    wide = model(
+        tmp_path,
+        "(float[1,3] x) => (float[1] y) { a = Constant<value=int64[1] {1}>() y = ReduceSum<keepdims=0>(x, a) }",
+    )
+    x = np.array([[1e4, 0.1, -1e4]], F32)
+    exact = wide.exact({"x": x})[0]["y"]
+    runs = [wide.noisy({"x": x}, Noise(seed))["y"] for seed in range(8)]
+    assert exact.tolist() == [float(F32(0.1))]
+    far = float(spread(exact, runs, 2.0**-24)[0])
+    assert 1e4 * 2.0**-24 < far < 16e4 * 2.0**-24
+
+
+def test_a_sum_of_whole_numbers_gets_no_noise(tmp_path) -> None:
+    wide = model(tmp_path, "(float[3,4] x, float[4,2] w) => (float[3,2] y) { y = MatMul(x, w) }")
+    random = np.random.default_rng(0)
+    x, w = random.integers(-9, 9, (3, 4)).astype(F32), random.integers(-9, 9, (4, 2)).astype(F32)
+    assert wide.noisy({"x": x, "w": w}, Noise(0))["y"].tolist() == (x @ w).tolist()
+    hot = np.eye(4, dtype=F32)[[2, 0, 2]]
+    table = random.random((4, 2), F32)
+    assert wide.noisy({"x": hot, "w": table}, Noise(0))["y"].tolist() == table[[2, 0, 2]].tolist()
+
+
+def test_a_sigmoid_is_off_by_a_share_of_one(tmp_path) -> None:
+    wide = model(tmp_path, "(float[1] x) => (float[1] y) { y = Sigmoid(x) }")
+    runs = [float(wide.noisy({"x": np.array([-15], F32)}, Noise(seed))["y"][0]) for seed in range(8)]
+    exact = 1 / (1 + np.exp(15.0))
+    assert 1 < max(abs(run - exact) for run in runs) * 2.0**24 <= 4
+
+
+def test_coarse_noise_is_that_of_float32(tmp_path) -> None:
+    wide = model(tmp_path, "(double[9] x) => (double[9] y) { t = Constant<value=double {3.0}>() y = Div(x, t) }")
+    x = np.arange(1, 10) + 0.1
+    fine, coarse = (
+        np.abs(wide.noisy({"x": x}, Noise(0, coarse=one))["y"] / (x / 3) - 1).max() for one in (False, True)
+    )
+    assert fine < 2.0**-50
+    assert 2.0**-24 < coarse < 2.0**-21
+
+
+def test_spread_by_hand() -> None:
+    """Mean squares 4 and 0; the median of those that aren't 0 is 4; the unit counts for the second, which is 3."""
+    exact = np.array([0.0, 3.0])
+    runs = [np.array([2.0, 3.0]), np.array([-2.0, 3.0])]
+    assert spread(exact, runs, 0.5).tolist() == [2.0, np.sqrt(2 + 1.5**2)]
+
+
+def test_flat_goes_through_sequences_and_maps() -> None:
+    found = flat([{"b": F32(2), "a": F32(1)}, [np.arange(3)], None])
+    assert [leaf.tolist() for leaf in found] == [1.0, 2.0, [0, 1, 2]]
+
+
+@pytest.mark.parametrize("before", [0.0, 121.0])
+def test_a_forced_step_takes_the_other_ones_numbers(before: float) -> None:
+    """A tie that fell the other way; the zero point stands behind rounding, or before it."""
+    known = Step("a", np.array([2.4999999, 7.2]), np.array([2.0, 7.0]), np.array(121.0), -121, 134)
+    other = Step("b", np.array([2.5000001, 7.2]) + before, np.array([3.0, 7.0]) + before)
+    forced = Forced([known])
+    assert forced(other).tolist() == [2 + before, 7 + before]
+    assert forced.complete
+    assert forced.pairs[0].apart < 1e-6
+
+
+def test_a_step_of_other_numbers_is_strange() -> None:
+    forced = Forced([Step("a", np.array([2.3, 7.2]), np.array([2.0, 7.0]))])
+    assert forced(Step("b", np.array([12.3, 27.2]), np.array([12.0, 27.0]))).tolist() == [12, 27]
+    assert not forced.complete
+
+
+def test_doubles_are_held_in_longdouble_where_that_is_wider(tmp_path) -> None:
+    path = tmp_path / "d.onnx"
+    text = "(double[1] x) => (double[1] y) { t = Constant<value=double {3.0}>() y = Div(x, t) }"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["": 18]> agraph {text}'), path)
+    wide = WideModel(to_hub(load(path)), np.dtype(np.longdouble))
+    (y,) = wide.exact({"x": np.ones(1)})[0].values()
+    assert y.dtype == np.longdouble
+    assert y[0] == np.longdouble(1) / np.longdouble(3)
+    assert DType.of(np.float64) is DType.FLOAT64
