@@ -22,7 +22,7 @@ from ..runtime.compare.iterations import stackings
 from ..runtime.compare.matching import match_names
 from ..runtime.compare.record import Report
 from ..runtime.compare.roles import random_operators, signature_of
-from ..runtime.compare.rounding import Rounding
+from ..runtime.compare.rounding import BUDGET, Rounding
 from ..runtime.compare.runnables import Runnable, on_file
 from ..runtime.compare.signature import Designed, Signature
 from ..runtime.compare.verdict import Side, compare_sides
@@ -60,7 +60,7 @@ def _executor(path: Path, format: str | None, timeout: float, **options: Any) ->
 
 
 def _rounding(
-    paths: tuple[Path, Path], formats: tuple[str | None, str | None], a: Graph | None, b: Graph | None, timeout: float
+    paths: tuple[Path, Path], formats: tuple[str | None, str | None], a: Graph | None, b: Graph | None
 ) -> Rounding | None:
     """The judge of what rounding explains; None where a side has no hub graph, or inputs don't determine outputs."""
     if a is None or b is None or random_operators(a) or random_operators(b):
@@ -75,7 +75,7 @@ def _rounding(
     }
 
     def run(batches: Iterable[Mapping[str, Values]]) -> Iterator[Outcome]:
-        return drive(_ROUNDING, paths[0].absolute(), batches, timeout, math.inf, options)
+        return drive(_ROUNDING, paths[0].absolute(), batches, BUDGET, math.inf, options)
 
     return Rounding(run, double=has_double(a) or has_double(b))
 
@@ -185,7 +185,7 @@ def verify(
             known = known.copy()
             set_shapes(known, shapes)
             side_a.types = {**side_a.types, **{value.name: value.type for value in known.inputs}}
-        rounding = _rounding(paths, formats, hub_a, hub_b, timeout)
+        rounding = _rounding(paths, formats, hub_a, hub_b)
         if inputs is not None:
             report = compare_sides(side_a, side_b, [Designed(dict(one)) for one in inputs], rtol, atol, rounding)
             report.reasons += notes

@@ -47,7 +47,7 @@ BUDGET = 120.0
 """Seconds. After them only what lies far further apart than anything that rounding explained is looked at."""
 
 _GROSS = 10.0
-_MORE = 8  # so many trials are looked at after the budget
+_MORE = 8  # so many trials are looked at after the budget, as long as twice the budget lasts
 _ASK = "ask"
 
 Array = np.ndarray[Any, Any]
@@ -116,7 +116,7 @@ class Rounding:
         self, run: Callable[[Iterable[Batch]], Iterable[Outcome]], double: bool = False, budget: float = BUDGET
     ) -> None:
         self._run, self._double, self._left = run, double, budget
-        self._more = _MORE
+        self._more, self._overdraft = _MORE, 2 * budget
         self._next: dict[str, Values] = {}
         self._stream: Iterator[Outcome] | None = None
         self._largest = 0.0  # units of the tolerance table that rounding has explained
@@ -170,7 +170,7 @@ class Rounding:
         """Whether a trial is still looked at, whose answers lie so many units of the tolerance table apart."""
         if self._left > 0:
             return True
-        if self._more <= 0 or gross <= _GROSS * max(self._largest, 1.0):
+        if self._more <= 0 or self._left < -self._overdraft or gross <= _GROSS * max(self._largest, 1.0):
             return False
         self._more -= 1
         return True

@@ -106,26 +106,35 @@ class _Operator:
     def __call__(self, *values: Any) -> Any:
         noise = self._wide.noise
         if noise is None or self._moves:
-            result = self._wide.value(self._kernel(self._attributes, *values))
-            if self._count is not None:
-                self._note(values, result)
-            return result
+            return self._run(values)
         if noise.coarse:
             values = tuple(self._narrowed(noise, value, dtype) for value, dtype in _paired(values, self._inputs))
-        result = self._wide.value(self._kernel(self._attributes, *values))
-        if self._count is not None:
-            self._note(values, result)
-        shaken = list(values)
+        if not self._shaken:
+            return self._each(noise, self._run(values))
+        shaken, rounded = list(values), False
         for place in self._shaken:
             value = shaken[place] if place < len(shaken) else None
             if isinstance(value, np.ndarray) and value.dtype.kind in "fc":
-                shaken[place] = noise.terms(value, self._inputs[place] or DType.FLOAT32, self._terms)
-        moved = self._wide.value(self._kernel(self._attributes, *shaken)) if self._shaken else result
-        sizes = _sizes(values) if self._shaken else values
-        totals = self._wide.value(self._kernel(self._attributes, *sizes)) if self._shaken else result
-        if not isinstance(result, tuple):
-            return self._noisy(noise, result, moved, totals, 0)
-        triples = zip(result, moved, totals, strict=True)
+                dtype = self._inputs[place] or DType.FLOAT32
+                rounded = rounded or not noise.exact(value, dtype).all()
+                shaken[place] = noise.terms(value, dtype, self._terms)
+        if rounded:  # nothing that is computed from it is exact
+            return self._each(noise, self._run(tuple(shaken)))
+        result = self._run(values)
+        return self._each(noise, self._run(tuple(shaken)), result, self._run(_sizes(values)))
+
+    def _run(self, values: tuple[Any, ...]) -> Any:
+        result = self._wide.value(self._kernel(self._attributes, *values))
+        if self._count is not None:
+            self._note(values, result)
+        return result
+
+    def _each(self, noise: Noise, moved: Any, result: Any = None, total: Any = None) -> Any:
+        """Results with their noise. `result`, `total`: without that of the terms, and of the terms' sizes."""
+        if not isinstance(moved, tuple):
+            return self._noisy(noise, moved, result, total, 0)
+        none = (None,) * len(moved)
+        triples = zip(moved, result or none, total or none, strict=True)
         return tuple(self._noisy(noise, *triple, index) for index, triple in enumerate(triples))
 
     def _note(self, values: tuple[Any, ...], result: Any) -> None:
@@ -138,16 +147,15 @@ class _Operator:
             return noise.rounded(value, dtype)
         return value
 
-    def _noisy(self, noise: Noise, result: Any, moved: Any, total: Any, index: int) -> Any:
-        """A result with its noise; a sum whose terms' sizes also add up to what the type holds was rounded nowhere."""
-        if not isinstance(result, np.ndarray) or result.dtype.kind not in "fc":
+    def _noisy(self, noise: Noise, moved: Any, result: Any, total: Any, index: int) -> Any:
+        """A sum whose terms' sizes also add up to what the type holds was rounded nowhere."""
+        if not isinstance(moved, np.ndarray) or moved.dtype.kind not in "fc":
             return moved
         dtype = (self._outputs[index] if index < len(self._outputs) else None) or DType.FLOAT32
-        size = self._size * growth(self._terms)
-        if moved is result:
-            return noise.result(result, dtype, size, self._absolute)
-        kept = noise.exact(result, dtype) & noise.exact(total, dtype)
-        return np.where(kept, result, noise.result(moved, dtype, size, self._absolute))
+        noisy = noise.result(moved, dtype, self._size * growth(self._terms), self._absolute)
+        if result is None:
+            return noisy
+        return np.where(noise.exact(result, dtype) & noise.exact(total, dtype), result, noisy)
 
 
 def _sizes(values: tuple[Any, ...]) -> tuple[Any, ...]:
