@@ -23,6 +23,7 @@ import numpy as np
 
 from ..oracles import Batch, Outcome, Values
 from ..wide.spread import alike, distance, flat, is_real
+from ..wide.steps import STEPS_ALLOWED
 from .iterations import Stacking
 from .runnables import Runnable
 from .tolerance import Difference, Measure, first_wrong, measure_values, profile_of, scalar_of
@@ -30,9 +31,6 @@ from .tolerance import Difference, Measure, first_wrong, measure_values, profile
 ALLOWED, SHARE_OF_OWN = 6.0, 3.0
 OWN_ALLOWED = SHARE_OF_OWN * ALLOWED
 """Further from what A means, A's own answers say that the file was read wrongly, or that the runtime has a fault."""
-
-STEPS_ALLOWED = 8.0
-"""Spreads that the numbers before a quantizer's step may lie apart."""
 
 LEAP = 20.0
 """Loud noise is 6 times as large as noise; what it moves by more than so many times the spread is no rounding."""
@@ -340,6 +338,7 @@ class _Tensors:
         if self._steps_differ:
             times = self._evidence.steps_apart / STEPS_ALLOWED
             text = f"{times:.3g} times what rounding explains before a quantizer, in float64"
+            text = text if np.isfinite(times) else "a number is rounded to a whole one in another way, in float64"
             return self._found(real_meaning, values, found, text, stacking, max(times, worst[0]))
         if worst[0] > 1:
             text = f"{worst[0]:.3g} times what rounding explains, also in float64"

@@ -15,11 +15,10 @@ import numpy as np
 
 from ...passes.errors import BackedgeError
 from ...passes.graph import Graph
-from ...passes.types import DType
 from ..kernels.base import Array
 from .arithmetic import element_type
 from .model import WIDEST, WideModel, computes_double
-from .noise import UNITS, Noise
+from .noise import Noise
 from .spread import alike, distance, flat, is_real, spread, unit_of
 from .steps import Forced, Step
 
@@ -179,12 +178,13 @@ class Pair:
 def _steps_apart(forced: Forced, runs: list[Forced]) -> float:
     """How many spreads the numbers before each step lie apart, at most."""
     noisy = [{id(match.known): match.other for match in run.pairs} for run in runs]
-    worst = 0.0
-    for match in forced.pairs:
-        before = match.before(match.known)
-        spreads = spread(before, [match.before(run[id(match.known)]) for run in noisy], UNITS[DType.FLOAT32])
-        worst = max(worst, float(distance(before, match.before_other, spreads).max(initial=0.0)))
-    return worst
+    return max(
+        (
+            match.distance([match.before(run[id(match.known)]) for run in noisy if id(match.known) in run])
+            for match in forced.pairs
+        ),
+        default=0.0,
+    )
 
 
 def _turned(leaf: Array, runs: list[list[Array]], place: int) -> Array:

@@ -28,7 +28,7 @@ def _quantized(round_: Round, name: str, ratio: Array, zero: Array | None, dtype
     info = ml_dtypes.iinfo(dtype)
     added = np.zeros((), np.float64) if zero is None else zero.astype(np.float64)
     finite = np.where(np.isnan(ratio), 0, ratio)
-    step = Step(name, finite, np.rint(finite), added, float(info.min) - added, float(info.max) - added)
+    step = Step(name, finite, np.rint, added, float(info.min) - added, float(info.max) - added)
     return saturate((round_(step) + added).astype(np.float64), dtype)
 
 
@@ -56,7 +56,7 @@ def dynamic_quantize(round_: Round, noisy: Noisy, attrs: Attributes, x: Array) -
     scale = noisy(np.asarray((high - low) / 255 if high > low else attrs.single.type(np.float32(1 / 255))), 2.0)
     name = attrs.node.outputs[0].name
     at = noisy(np.asarray(np.clip(-low / scale, 0, 255)), 2.0)
-    zero = np.asarray(round_(Step(f"{name} zero point", at, np.rint(at))))
+    zero = np.asarray(round_(Step(f"{name} zero point", at)))
     values = _quantized(round_, name, noisy(x / scale, 2.0), zero, np.dtype(np.uint8))
     return values, scale, zero.astype(np.uint8)
 
@@ -105,7 +105,7 @@ def qlinear_conv(
 def _whole(function: Callable[[Array], Array]) -> Callable[..., Any]:
     def kernel(round_: Round, _: Noisy, attrs: Attributes, x: Array) -> Any:
         finite = np.where(np.isfinite(x), x, 0)
-        return np.where(np.isfinite(x), round_(Step(attrs.node.outputs[0].name, finite, function(finite))), x)
+        return np.where(np.isfinite(x), round_(Step(attrs.node.outputs[0].name, finite, function)), x)
 
     return kernel
 
@@ -126,7 +126,7 @@ def cast(round_: Round, _: Noisy, attrs: Attributes, x: Array, like: Array | Non
         x = x.astype((declared or DType.FLOAT32).numpy)
     elif to.is_integer and x.dtype.kind == "f":
         finite = np.where(np.isfinite(x), x, 0)
-        whole = round_(Step(attrs.node.outputs[0].name, finite, np.trunc(finite)))
+        whole = round_(Step(attrs.node.outputs[0].name, finite, np.trunc))
         x = np.where(np.isfinite(x), whole, x)
     narrow = x.astype(np.float64) if x.dtype.kind == "f" else x
     return convert(narrow, to, attrs.int("saturate", 1) != 0, attrs.string("round_mode", "up"))

@@ -12,7 +12,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ...passes.types import DType
 from ..kernels.base import Array
+from .noise import UNITS
+from .spread import distance, spread
+
+STEPS_ALLOWED = 8.0
+"""Spreads that the numbers before a step may lie apart."""
 
 NEAR = 1.0
 """Steps belong together, where names don't say so, if half of their numbers lie no further apart."""
@@ -25,17 +31,21 @@ class Step:
     Attributes:
         name: of the value that is computed.
         before: the unrounded numbers, in steps.
-        whole: what they became, still without the zero point and of any size.
+        round: makes whole numbers of them; it never falls where its argument rises.
         zero: what is added behind (a quantizer's zero point), None where nothing is.
         low, high: where `before` is cut off afterwards.
     """
 
     name: str
     before: Array
-    whole: Array
+    round: Callable[[Array], Array] = np.rint
     zero: Array | None = None
     low: Array | float = -np.inf
     high: Array | float = np.inf
+    whole: Array = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.whole = self.round(self.before)
 
     @property
     def between(self) -> bool:
@@ -84,6 +94,22 @@ class Match:
     def before_other(self) -> Array:
         """The same of the other step."""
         return np.clip(self.other.before - self.shift, self.low, self.high)
+
+    def distance(self, runs: list[Array]) -> float:
+        """How many spreads the two lie apart before rounding, at most; infinite if they round in other ways.
+
+        `runs`: what `before` gives for the known step in noisy runs.
+        """
+        before = self.before(self.known)
+        spreads = spread(before, runs, UNITS[DType.FLOAT32])
+        worst = float(distance(before, self.before_other, spreads).max(initial=0.0))
+        noise = np.any([run != before for run in runs], axis=0) | (before != self.before_other)
+        slack = np.where(noise, STEPS_ALLOWED * spreads, 0.0)
+        wanted = self.whole
+        below, above = (self.other.round(self.other.before + side * slack) for side in (-1, 1))
+        ends = self.low + self.shift, self.high + self.shift
+        fits = (np.clip(below, *ends) <= wanted) & (wanted <= np.clip(above, *ends))
+        return worst if bool(fits.all()) else float(np.inf)
 
     @property
     def apart(self) -> float:

@@ -135,8 +135,8 @@ def test_flat_goes_through_sequences_and_maps() -> None:
 @pytest.mark.parametrize("before", [0.0, 121.0])
 def test_a_forced_step_takes_the_other_ones_numbers(before: float) -> None:
     """A tie that fell the other way; the zero point stands behind rounding, or before it."""
-    known = Step("a", np.array([2.4999999, 7.2]), np.array([2.0, 7.0]), np.array(121.0), -121, 134)
-    other = Step("b", np.array([2.5000001, 7.2]) + before, np.array([3.0, 7.0]) + before)
+    known = Step("a", np.array([2.4999999, 7.2]), np.rint, np.array(121.0), -121, 134)
+    other = Step("b", np.array([2.5000001, 7.2]) + before)
     forced = Forced([known])
     assert forced(other).tolist() == [2 + before, 7 + before]
     assert forced.complete
@@ -144,9 +144,30 @@ def test_a_forced_step_takes_the_other_ones_numbers(before: float) -> None:
 
 
 def test_a_step_of_other_numbers_is_strange() -> None:
-    forced = Forced([Step("a", np.array([2.3, 7.2]), np.array([2.0, 7.0]))])
-    assert forced(Step("b", np.array([12.3, 27.2]), np.array([12.0, 27.0]))).tolist() == [12, 27]
+    forced = Forced([Step("a", np.array([2.3, 7.2]))])
+    assert forced(Step("b", np.array([12.3, 27.2]))).tolist() == [12, 27]
     assert not forced.complete
+
+
+@pytest.mark.parametrize(("other", "noise", "fits"), [(np.ceil, 0.1, False), (np.floor, 0.0, True)])
+def test_steps_that_round_otherwise_are_far_apart(other, noise: float, fits: bool) -> None:
+    known = Step("a", np.array([2.3, 7.0]), np.floor)
+    forced = Forced([known])
+    forced(Step("b", known.before, other))
+    found = forced.pairs[0].distance([known.before + noise * side for side in (-1e-6, 1e-6)])
+    assert (found == 0) if fits else np.isinf(found)
+
+
+def test_a_tie_may_fall_either_way_where_there_is_noise() -> None:
+    known = Step("a", np.array([2.4999999]))
+    forced = Forced([known])
+    forced(Step("b", np.array([2.5000001])))
+    (pair,) = forced.pairs
+    assert pair.whole.tolist() == [2]
+    assert pair.distance([known.before + side for side in (-3e-7, 3e-7)]) < 1
+    exact = Forced([Step("a", np.array([2.5]), np.rint)])
+    exact(Step("b", np.array([2.5]), lambda x: np.floor(x + 0.5)))
+    assert np.isinf(exact.pairs[0].distance([np.array([2.5])] * 4))
 
 
 def test_doubles_are_held_in_longdouble_where_that_is_wider(tmp_path) -> None:
