@@ -186,6 +186,9 @@ def verify(
             set_shapes(known, shapes)
             side_a.types = {**side_a.types, **{value.name: value.type for value in known.inputs}}
         rounding = _rounding(paths, formats, hub_a, hub_b)
+        if rtol is None and atol is None and (hub_a is None or hub_b is None):
+            unread = shown[0] if hub_a is None else shown[1]
+            notes.append(f"{unread} has no float64 run: floats were held to each element type's tolerance")
         if inputs is not None:
             report = compare_sides(side_a, side_b, [Designed(dict(one)) for one in inputs], rtol, atol, rounding)
             report.reasons += notes

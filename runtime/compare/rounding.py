@@ -132,9 +132,9 @@ class Rounding:
         if self._stream is not None and hasattr(self._stream, "close"):
             self._stream.close()  # pyright: ignore[reportAttributeAccessIssue]
 
-    def lines(self) -> Iterator[str]:
-        """What the report says of rounding."""
-        if self._away:
+    def lines(self, same: bool) -> Iterator[str]:
+        """What the report says of rounding; `same`: no difference was found."""
+        if self._away and same:
             away = "; ".join(
                 f"{name}'s result is {z:.2g} rounding errors away, {allowed:.2g} are allowed"
                 for name, (z, allowed) in self._away.items()

@@ -136,7 +136,7 @@ class _Comparison:
             ),
             self.told,
             [*self.a.random, *self.b.random],
-            [] if self.rounding is None else list(self.rounding.lines()),
+            [] if self.rounding is None else list(self.rounding.lines(self.first is None)),
         )
 
     # one trial -----------------------------------------------------------------------------------------

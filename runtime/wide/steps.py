@@ -109,7 +109,7 @@ class Match:
         below, above = (self.other.round(self.other.before + side * slack) for side in (-1, 1))
         ends = self.low + self.shift, self.high + self.shift
         fits = (np.clip(below, *ends) <= wanted) & (wanted <= np.clip(above, *ends))
-        return worst if bool(fits.all()) else float(np.inf)
+        return worst if worst > STEPS_ALLOWED or bool(fits.all()) else float(np.inf)
 
     @property
     def apart(self) -> float:
