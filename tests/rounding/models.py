@@ -70,10 +70,10 @@ def convolution(seed: int = 0) -> onnx.ModelProto:
     )
 
 
-def gaussian_process(seed: int = 0) -> onnx.ModelProto:
+def gaussian_process(seed: int = 0, kind: str = "f") -> onnx.ModelProto:
     """A Matern kernel over distances that are differences of large numbers."""
     random = np.random.default_rng(seed)
-    points = random.standard_normal((20, 4)).astype("f")
+    points = random.standard_normal((20, 4)).astype(kind)
     return _model(
         [
             ("MatMul", "x pt", "p", {}),
@@ -90,15 +90,15 @@ def gaussian_process(seed: int = 0) -> onnx.ModelProto:
             ("Mul", "k1 e", "m", {}),
             ("MatMul", "m alpha", "y", {}),
         ],
-        {"x": ("f", "N", 4)},
-        {"y": ("f", "N", 1)},
+        {"x": (kind, "N", 4)},
+        {"y": (kind, "N", 1)},
         {
             "pt": points.T.copy(),
-            "two": np.float32(-2),
+            "two": np.array(-2, kind),
             "pp": (points * points).sum(axis=1)[None],
-            "root": np.float32(np.sqrt(3)),
-            "one": np.float32(1),
-            "alpha": (random.standard_normal((20, 1)) * 50).astype("f"),
+            "root": np.array(np.sqrt(3), kind),
+            "one": np.array(1, kind),
+            "alpha": (random.standard_normal((20, 1)) * 50).astype(kind),
         },
         13,
     )
@@ -200,6 +200,7 @@ BUILT: dict[str, Callable[[], onnx.ModelProto]] = {
     "dense double": lambda: dense(kind="d", width=64),
     "convolution": convolution,
     "gaussian process": gaussian_process,
+    "gaussian process double": lambda: gaussian_process(kind="d"),
     "quantized": quantized,
     "quantized late": quantized_late,
     "recurrent": recurrent,
