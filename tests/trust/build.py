@@ -132,7 +132,8 @@ class Scope:
 
     def split(self, value: Value, sizes: Sequence[int], axis: int) -> list[Value]:
         assert value.shape is not None
-        results = [(value.type, (*value.shape[:axis], size, *value.shape[axis + 1 :])) for size in sizes]
+        k = axis % len(value.shape)
+        results = [(value.type, (*value.shape[:k], size, *value.shape[k + 1 :])) for size in sizes]
         if self.opset >= 13:
             return self.ops("Split", [value, self.ints(*sizes)], results, axis=axis)
         return self.ops("Split", [value], results, axis=axis, split=list(sizes))

@@ -22,6 +22,7 @@ from .feeds import Feed
 ROUNDING = 64.0
 """Results that are fewer units in the last place of the tensor's own size apart may be rounding."""
 
+_HALF = 12.0  # results in float16 come from sums in float32: they may be 5 of their own units apart
 _SECONDS = 0.6  # for one run before it is asked to end
 _SILENCE = 8.0  # for one answer before the process is ended
 _CRASHES = 60
@@ -184,6 +185,7 @@ def units(a: Any, b: Any) -> float:
     x, y = a[finite].astype(np.float64), b[finite].astype(np.float64)
     scale = np.maximum(np.maximum(np.abs(x), np.abs(y)), 0.05 * np.abs(x).max())
     step = np.maximum(scale * float(np.finfo(a.dtype).eps), float(np.finfo(a.dtype).tiny))
+    step /= _HALF if a.dtype == np.float16 else 1.0
     return float((np.abs(x - y) / step).max())
 
 
@@ -215,7 +217,7 @@ def nudged(feed: Feed, seed: int) -> Feed:
     for name, value in feed.items():
         if isinstance(value, np.ndarray) and value.dtype.kind == "f":
             toward = np.where(random.random(value.shape) < 0.5, -np.inf, np.inf).astype(value.dtype)
-            made[name] = np.nextafter(value, toward).astype(value.dtype)
+            made[name] = np.asarray(np.nextafter(value, toward), value.dtype)  # a scalar stays an array
         else:
             made[name] = value
     return made
@@ -270,7 +272,8 @@ def judge(original: Original, data: bytes) -> Judgement:
     plain = sum(k < original.plain for k in original.usable)
     share = sum(original.usable[n] < original.plain for n in beyond) / max(1, plain)
     largest = max(distances, default=0.0)
-    for n in sorted(beyond, key=lambda n: -distances[n])[:4]:
+    candidates = [*sorted(beyond, key=lambda n: -distances[n])[:3], *beyond[:3]]
+    for n in dict.fromkeys(candidates):
         if _confirmed(original, data, original.usable[n], ran[n]):
             return Judgement(True, share, original.usable[n], distances[n])
     why = "drowns in rounding" if beyond else "nothing to see"
@@ -287,4 +290,4 @@ def _confirmed(original: Original, data: bytes, k: int, found: Ran) -> bool:
     if found.outputs is None or not np.isfinite(apart(mine, found)) or relative(mine, found) > 0.01:
         return True
     moved = run(original.data, [nudged(feed, seed) for seed in range(4)])
-    return apart(mine, found) > 4 * max(apart(mine, one) for one in moved)
+    return apart(mine, found) > 4 * max((apart(mine, one) for one in moved if one.outputs is not None), default=0.0)

@@ -244,7 +244,11 @@ class Maker:
         if not made.known:
             if s is self.scope and self.chance(0.6):
                 self.last.append(made)
-            pool.append(s.total(made) if made.type in (FLOAT, INT64) else s.op("Shape", made, type=INT64, shape=None))
+            pool.append(
+                s.total(made)
+                if made.type in (FLOAT, INT64)
+                else s.op("Shape", made, type=INT64, shape=(len(made.shape or ()),))
+            )
         else:
             pool.append(made)
 
@@ -654,7 +658,9 @@ class Maker:
         n = self.size
         if self.chance(0.4) or s.opset < 13:  # loops carry sequences since opset 13
             a = self.pick(s, pool, (n, n))
-            results = s.op("SplitToSequence", a, axis=0, keepdims=self.one((0, 1)))
+            kept = self.one((0, 1))
+            results = s.op("SplitToSequence", a, axis=0, keepdims=kept)
+            element_shape: tuple[Dim, ...] = (1, n) if kept else (n,)
             made = Value(results.name, FLOAT, None, True)
         else:
             empty = s.op("SequenceEmpty", dtype=FLOAT, shape=None)
@@ -678,20 +684,23 @@ class Maker:
             trips = s.most(s.least(self.count(s, pool), s.constant(6, INT64)), s.constant(1, INT64))
             result = s.ops("Loop", [trips, s.constant(True, BOOL), empty], [(FLOAT, None)], body=graph)[0]
             made = Value(result.name, FLOAT, None, True)
+            element_shape = (n,)
         kind = self.random.randrange(3)
         length = s.op("SequenceLength", made, type=INT64, shape=())
         if kind == 0:
-            joined = s.op("ConcatFromSequence", made, type=FLOAT, shape=None, axis=0, new_axis=self.one((0, 1)))
+            new = self.one((0, 1))
+            shape = (None, *element_shape[1 - new :])
+            joined = s.op("ConcatFromSequence", made, type=FLOAT, shape=shape, axis=0, new_axis=new)
             self.last.append(joined)
             self.last.append(length)
         elif kind == 1:
             at = s.op("Mod", self.pick(s, pool, (), INT64), length, fmod=1)
-            self.last.append(s.op("SequenceAt", made, at, type=FLOAT, shape=None))
+            self.last.append(s.op("SequenceAt", made, at, type=FLOAT, shape=element_shape))
         else:
             shorter = s.op("SequenceErase", made, *([s.constant(self.one((0, -1)), INT64)] if self.chance(0.5) else []))
             shorter = Value(shorter.name, FLOAT, None, True)
             self.last.append(s.op("SequenceLength", shorter, type=INT64, shape=()))
-            first = s.op("SequenceAt", made, s.constant(self.one((0, -1)), INT64), type=FLOAT, shape=None)
+            first = s.op("SequenceAt", made, s.constant(self.one((0, -1)), INT64), type=FLOAT, shape=element_shape)
             self.last.append(first)
         pool.append(length)
 

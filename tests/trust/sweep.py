@@ -27,6 +27,8 @@ from typing import Any
 
 import onnx
 
+from . import programs
+from .edges import EDGES
 from .equals import SAME, rewrite
 from .faults import KINDS, mutate
 from .feeds import PLAIN, feeds
@@ -92,8 +94,8 @@ class Options:
 # pairs -----------------------------------------------------------------------------------------------
 
 
-def pairs_of(seed: int, options: Options, log: Counter[str]) -> Iterator[Pair]:
-    """All pairs of one model; `log` counts what was left out and why."""
+def of_random_models(seed: int, options: Options, log: Counter[str]) -> Iterator[Pair]:
+    """All pairs of one random model; `log` counts what was left out and why."""
     model = make(seed)
     original = Original(model.SerializeToString(), feeds([model], seed), PLAIN).prepare()
     if original.share < 0.5:
@@ -154,6 +156,53 @@ def equal(
             continue
         found += 1
         yield _pair(EQUAL, kind, name, model, other, original, said)
+
+
+def of_programs(seed: int, options: Options, log: Counter[str]) -> Iterator[Pair]:
+    """A program with its own faults and other ways to write it."""
+    program = programs.make(seed)
+    model = program.model()
+    name = f"second-{seed}-{program.name}".replace(" ", "-")
+    others = [program.model(holes) for holes in program.faults.values()]
+    original = Original(model.SerializeToString(), feeds([model, *others], seed), PLAIN).prepare()
+    if original.share < 0.5:
+        log["model: doesn't run on most plain inputs"] += 1
+        return
+    log["models"] += 1
+    for group, ways in ((FAULT, program.faults), (EQUAL, program.equals)):
+        for kind, holes in ways.items():
+            full = f"{program.name}: {kind}"
+            if options.only not in full:
+                continue
+            other = program.model(holes)
+            said = judge(original, other.SerializeToString())
+            if said.why.startswith("isn't loaded"):
+                log[f"{full}: {said.why}"] += 1
+            elif said.real is not (group == FAULT):
+                log[f"no fault: {said.why}" if group == FAULT else f"not equal by ONNX Runtime: {full}"] += 1
+            else:
+                yield _pair(group, full, name, model, other, original, said)
+    if not options.only:
+        for target in options.to:
+            yield Pair(CONVERTED, target, name, model, target=target)
+
+
+def of_edges(seed: int, options: Options, log: Counter[str]) -> Iterator[Pair]:
+    """One row of the table of edges; what shows it is its witness, beside the plain feeds."""
+    if seed >= len(EDGES):
+        return
+    edge = list(EDGES.values())[seed]
+    if options.only not in edge.name:
+        return
+    a, b = edge.models()
+    made = [*feeds([a, b], seed), edge.feed()]
+    original = Original(a.SerializeToString(), made, PLAIN).prepare()
+    said = judge(original, b.SerializeToString())
+    if not said.real:
+        log[f"no fault: {edge.name}: {said.why}"] += 1
+        return
+    log["models"] += 1
+    yield _pair(FAULT, edge.name, f"edges-{edge.group}", a, b, original, said)
 
 
 # verifying -------------------------------------------------------------------------------------------
@@ -234,7 +283,7 @@ def sweep(seeds: list[int], options: Options, zygote: Zygote) -> Iterator[Result
             started = time.monotonic()
             spent = 0.0
             try:
-                for pair in _source(options)(seed, options, log):
+                for pair in _SOURCES[options.generator](seed, options, log):
                     result = verified(pair, options.trials, zygote, folder)
                     spent += result.seconds
                     if options.keep and not right(result):
@@ -247,8 +296,7 @@ def sweep(seeds: list[int], options: Options, zygote: Zygote) -> Iterator[Result
     yield log
 
 
-def _source(options: Options):
-    return pairs_of
+_SOURCES = {"first": of_random_models, "second": of_programs, "edges": of_edges}
 
 
 # the table -------------------------------------------------------------------------------------------
@@ -267,7 +315,10 @@ def table(results: list[Result], log: Counter[str]) -> Iterator[str]:
                 ("ordinary", [one for one in chosen if not one.hard]),
             ):
                 yield f"  {title}: {_found(part)}, {_tally(part)}"
-        kinds = sorted({one.kind for one in chosen})
+        sources = sorted({one.model for one in chosen if one.model.startswith("edges-")})
+        for source in sources:
+            yield f"  {source}: {_found([one for one in chosen if one.model == source])}"
+        kinds = [] if sources else sorted({one.kind for one in chosen})
         for kind in kinds:
             part = [one for one in chosen if one.kind == kind]
             if group == FAULT:
@@ -301,7 +352,8 @@ def _found(results: list[Result]) -> str:
 def run(options: Options, jobs: int = 1, report=lambda result: None) -> tuple[list[Result], Counter[str]]:
     """The sweep over all seeds, in so many processes."""
     preload(any(target.startswith("hlo") for target in options.to))
-    seeds = list(range(options.seed, options.seed + options.count))
+    last = options.seed + options.count
+    seeds = list(range(options.seed, min(last, len(EDGES)) if options.generator == "edges" else last))
     results: list[Result] = []
     log: Counter[str] = Counter()
     zygote = Zygote()
@@ -316,7 +368,7 @@ def run(options: Options, jobs: int = 1, report=lambda result: None) -> tuple[li
                     results.append(item)
                     report(item)
     finally:
-        zygote.close()
+        log["processor seconds of runtimes in verifications"] += round(zygote.close())
     return results, log
 
 

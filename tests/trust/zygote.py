@@ -8,6 +8,7 @@ process that has imported the runtimes and made no session.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import os
 import signal
@@ -23,6 +24,17 @@ from typing import Any, NoReturn
 
 _LENGTH = struct.Struct("<I")
 _CHILD = "backedge.runtime.oracles.child"
+_MODULES = (
+    "backedge.convert.conversion",
+    "backedge.convert.executor_session",
+    "backedge.runtime.compiled",
+    _CHILD,
+    "backedge.runtime.oracles.onnxruntime_session",
+    "backedge.runtime.oracles.openvino_session",
+    "backedge.runtime.oracles.reference_session",
+    "numba",  # the executor imports it when a loop needs it
+)
+_XLA = ("jax", "backedge.runtime.oracles.xla_session")
 
 
 def preload(xla: bool = False) -> None:
@@ -31,10 +43,8 @@ def preload(xla: bool = False) -> None:
     ONNX Runtime's and OpenVINO's imports each leave an idle thread for their telemetry, which a fork doesn't have: it
     holds nothing that a session waits for. There must be no session and no thread of ours.
     """
-    import numba  # noqa: F401  the executor imports it when a loop needs it
-
-    if xla:
-        import jax  # noqa: F401
+    for name in (*_MODULES, *(_XLA if xla else ())):
+        importlib.import_module(name)
 
 
 class Zygote:
@@ -43,7 +53,6 @@ class Zygote:
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="zygote-")
         self.address = str(Path(self._folder.name) / "socket")
-        self._owner = os.getpid()
         server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         server.bind(self.address)
         server.listen(64)
@@ -53,12 +62,13 @@ class Zygote:
             _serve(server)
         server.close()
 
-    def close(self) -> None:
-        if os.getpid() == self._owner:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self._pid, signal.SIGTERM)
-            os.waitpid(self._pid, 0)
-            self._folder.cleanup()
+    def close(self) -> float:
+        """End it; the processor seconds that it and its forks took."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self._pid, signal.SIGTERM)
+        _, _, used = os.wait4(self._pid, 0)
+        self._folder.cleanup()
+        return used.ru_utime + used.ru_stime
 
     def install(self) -> None:
         """Let the driver of this process take its children from here."""
