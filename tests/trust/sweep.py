@@ -20,7 +20,7 @@ import time
 import traceback
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -113,6 +113,15 @@ def _turn(names: list[str], seed: int) -> list[str]:
     return sorted(names, key=lambda name: zlib.crc32(f"{seed} {name}".encode()))
 
 
+def _made(make: Callable[[], onnx.ModelProto | None], kind: str, log: Counter[str]) -> onnx.ModelProto | None:
+    """A changed model; what goes wrong in changing it is the sweep's own fault, and is told."""
+    try:
+        return make()
+    except Exception as error:
+        log[f"a fault of the sweep: {kind}: {type(error).__name__}: {error}"] += 1
+        return None
+
+
 def faulty(
     model: onnx.ModelProto, original: Original, name: str, seed: int, options: Options, log: Counter[str]
 ) -> Iterator[Pair]:
@@ -121,7 +130,7 @@ def faulty(
     for kind in _turn([x for x in KINDS if options.only in x], seed):
         if found >= options.kinds:
             return
-        mutant = mutate(model, KINDS[kind], str(seed))
+        mutant = _made(lambda kind=kind: mutate(model, KINDS[kind], str(seed)), kind, log)
         if mutant is None:
             continue
         said = judge(original, mutant.SerializeToString())
@@ -147,7 +156,7 @@ def equal(
     for kind in _turn(list(SAME), seed):
         if found >= options.same or options.only:
             return
-        other = rewrite(model, SAME[kind], str(seed))
+        other = _made(lambda kind=kind: rewrite(model, SAME[kind], str(seed)), kind, log)
         if other is None:
             continue
         said = judge(original, other.SerializeToString())

@@ -11,6 +11,7 @@ import contextlib
 import importlib
 import json
 import os
+import select
 import signal
 import socket
 import struct
@@ -134,9 +135,7 @@ class Forked:
 def _serve(server: socket.socket) -> NoReturn:
     """Fork on request until ended; a child's end is told to whoever asked for it."""
     import ctypes
-    import select
 
-    status = 1
     try:
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
         signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
@@ -147,22 +146,28 @@ def _serve(server: socket.socket) -> NoReturn:
         signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         waiting: dict[int, int] = {}
+        events = select.poll()
+        events.register(server, select.POLLIN)
+        events.register(reader, select.POLLIN)
         while True:
-            ready, _, _ = select.select([server, reader], [], [])
+            ready = {handle for handle, _ in events.poll()}
             if reader in ready:
                 with contextlib.suppress(BlockingIOError):
                     os.read(reader, 4096)
-                _reap(waiting)
-            if server in ready:
+                _reap(waiting, events)
+            for pid, handle in list(waiting.items()):
+                if handle in ready:  # whoever asked for it is gone, and so must it
+                    events.unregister(handle)
+                    os.kill(pid, signal.SIGKILL)
+            if server.fileno() in ready:
                 channel, _ = server.accept()
                 with channel, contextlib.suppress(OSError):
-                    _spawn(server, channel, waiting, (reader, writer))
-        status = 0
+                    _spawn(server, channel, waiting, (reader, writer), events)
     finally:
-        os._exit(status)
+        os._exit(1)
 
 
-def _reap(waiting: dict[int, int]) -> None:
+def _reap(waiting: dict[int, int], events: select.poll) -> None:
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -174,10 +179,14 @@ def _reap(waiting: dict[int, int]) -> None:
         if handle is not None:
             with contextlib.suppress(OSError):
                 os.write(handle, struct.pack("<i", os.waitstatus_to_exitcode(status)))
+            with contextlib.suppress(KeyError):
+                events.unregister(handle)
             os.close(handle)
 
 
-def _spawn(server: socket.socket, channel: socket.socket, waiting: dict[int, int], own: tuple[int, int]) -> None:
+def _spawn(
+    server: socket.socket, channel: socket.socket, waiting: dict[int, int], own: tuple[int, int], events: select.poll
+) -> None:
     head, handles, _, _ = socket.recv_fds(channel, _LENGTH.size, 4)
     if len(head) < _LENGTH.size or len(handles) != 4:
         for handle in handles:
@@ -195,6 +204,7 @@ def _spawn(server: socket.socket, channel: socket.socket, waiting: dict[int, int
     for handle in handles[:3]:
         os.close(handle)
     waiting[pid] = handles[3]
+    events.register(handles[3], 0)  # told when its other end is closed
     channel.sendall(_LENGTH.pack(pid))
 
 
