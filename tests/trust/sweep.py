@@ -1,7 +1,7 @@
 """The verdict, measured: faults that it finds, pairs that are equal and that it must not call different.
 
 python -m trust.sweep [--count 60] [--seed 0] [--generator first|second|edges] [--kinds 12] [--only TEXT] [--jobs 1]
-                      [--same 4] [--to opset:13,opset:21,ir,hlo] [--trials 64] [--json FILE] [--keep DIR]
+                      [--same 4] [--to opset:13,opset:21,ir,hlo] [--trials 64] [--minutes M] [--json FILE] [--keep DIR]
 
 (from the folder tests). A fault counts only if ONNX Runtime, run by the sweep itself on inputs of its own, shows it; an
 equal pair only if ONNX Runtime doesn't tell it apart. "Hard" faults are those that under 10 % of plain inputs show.
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import pickle
 import shutil
@@ -89,6 +90,8 @@ class Options:
     to: tuple[str, ...] = ()
     trials: int = 64
     keep: str = ""
+    end: float = math.inf
+    """When no further pair is begun, on the monotonic clock."""
 
 
 # pairs -----------------------------------------------------------------------------------------------
@@ -289,10 +292,15 @@ def sweep(seeds: list[int], options: Options, zygote: Zygote) -> Iterator[Result
     with tempfile.TemporaryDirectory(prefix="trust-") as name:
         folder = Path(name)
         for seed in seeds:
+            if time.monotonic() > options.end:
+                log["models not tried for want of time"] += 1
+                continue
             started = time.monotonic()
             spent = 0.0
             try:
                 for pair in _SOURCES[options.generator](seed, options, log):
+                    if time.monotonic() > options.end:
+                        break
                     result = verified(pair, options.trials, zygote, folder)
                     spent += result.seconds
                     if options.keep and not right(result):
@@ -419,6 +427,7 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=64)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--minutes", type=float, default=math.inf, help="after so many no further pair is begun")
     parser.add_argument("--keep", default="", help="a folder for the pairs judged wrongly")
     given = parser.parse_args()
     options = Options(
@@ -431,6 +440,7 @@ def main() -> None:
         tuple(filter(None, given.to.split(","))),
         given.trials,
         given.keep,
+        time.monotonic() + 60 * given.minutes,
     )
     done = 0
 
