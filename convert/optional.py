@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from ..passes.defaults import put_on_defaults, take_off_defaults
 from ..passes.graph import NOTES, Graph
 from ..passes.infer import infer
 from ..passes.pipeline import PassResult
@@ -42,7 +43,7 @@ def to_dialect_after(passes: Sequence[Telling], graph: Graph, target: Format, op
         hub = hub.copy()  # a hub graph is the caller's own
     if any(isinstance(value.type, SequenceType) for inner in hub.graphs() for value in inner.values()):
         SequencesToStacks()(hub)  # scripted models gather their outputs in one
-    modified = False
+    modified, defaults = False, take_off_defaults(hub)
     for step in passes:
         result = step(hub)
         hub = result.graph
@@ -50,6 +51,7 @@ def to_dialect_after(passes: Sequence[Telling], graph: Graph, target: Format, op
             RemoveDead()(hub)
             infer(hub)
             modified = True
+    put_on_defaults(hub, defaults)
     if modified:
         made = _lowered(graph, hub, target, opset)
     else:

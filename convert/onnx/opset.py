@@ -9,6 +9,7 @@ import contextlib
 from collections import Counter
 from collections.abc import Collection, Iterator
 
+from ...passes.defaults import put_on_defaults, take_off_defaults
 from ...passes.errors import Unsupported
 from ...passes.graph import NOTES, Graph, bulk
 from ...passes.hub import HUB
@@ -42,6 +43,7 @@ def change_opset(graph: Graph, opset: int) -> Graph:
         raise Unsupported("the model's training_info", "training graphs can't be brought to another opset")
     log = Log()
     with bulk():
+        defaults: dict[str, TensorData] = {}
         plain = not graph.functions and not any(node.regions for node in graph.nodes)
         if plain:
             made = restamped(graph, targets_of(graph, opset))
@@ -53,22 +55,19 @@ def change_opset(graph: Graph, opset: int) -> Graph:
             functions = convert_functions(graph, opset, log)
         rules = combine(function_rules(graph, functions.inlined), raising_loops.RULES)
         if plain and all(value.data is None for value in graph.inputs):
-            defaults: dict[str, TensorData] = {}
             with _inferred(graph):
                 made = lower_operators(graph, opset, log)
         else:
             rewriter = Rewriter(HUB, rules, fallback=Builder.copy)
             looped = rewriter.run(graph)
             told += rewriter.notes
-            defaults = _without_defaults(looped)
+            if _ir_version(looped) >= IR_WITH_DEFAULTS:
+                defaults = take_off_defaults(looped)
             infer(looped)
             made = lower_operators(looped, opset, log)
         if opset < graph.opsets.get("", 0):
             RemoveDead()(made)
-        for value in made.inputs:
-            if value.name in defaults:
-                value.data = defaults[value.name]
-                made.constants.append(value)
+        put_on_defaults(made, defaults)
         made = finished(_own_constants(made, graph, opset), opset)
         _forget_inferred(made, graph)
         made.functions = functions.kept
@@ -113,17 +112,6 @@ def _forget_inferred(made: Graph, graph: Graph) -> None:
             for value in node.outputs:
                 if found_again and value not in handed_out and stated.get(value.name) is None:
                     value.type = None
-
-
-def _without_defaults(graph: Graph) -> dict[str, TensorData]:
-    """Take away the defaults of inputs, which whoever runs the model may override: they are no constants."""
-    defaults = {value.name: value.data for value in graph.inputs if value.data is not None}
-    if _ir_version(graph) < IR_WITH_DEFAULTS:
-        return {}
-    graph.constants = [value for value in graph.constants if value.name not in defaults]
-    for value in graph.inputs:
-        value.data = None
-    return defaults
 
 
 def _own_constants(made: Graph, graph: Graph, opset: int) -> Graph:

@@ -150,3 +150,13 @@ def test_a_default_is_no_constant(tmp_path: Path) -> None:
         x, m = np.array(1, np.float32), np.array(3)
         assert [session.run(None, {"x": x, "m": m, "yes": np.array(yes)})[0] for yes in (True, False)] == [8, 2]
         assert session.run(None, {"x": x, "m": m})[0] == 8
+
+
+def test_a_default_trip_count_is_not_unrolled(tmp_path: Path) -> None:
+    text = CERTAIN.format(opset=21, d="d = Identity(c)").replace("<bool yes", "<int64 m = {3}, bool yes")
+    onnx.save(parser.parse_model(text), tmp_path / "m.onnx")
+    report = convert(tmp_path / "m.onnx", tmp_path / "out.onnx", unroll=8, verify=0)
+    assert report.operators["Loop"] == 1
+    session = onnxruntime.InferenceSession(tmp_path / "out.onnx", providers=["CPUExecutionProvider"])
+    x = np.array(1, np.float32)
+    assert [session.run(None, feeds)[0] for feeds in ({"x": x}, {"x": x, "m": np.array(5)})] == [8, 32]
