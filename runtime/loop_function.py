@@ -56,8 +56,8 @@ def loop(
     given     given     M at most, and while the condition holds
     ========  ========  ===========================================================
 
-    The condition is `cond` before the first pass and what the body said before the others. These are the modes that MDF's
-    documentation describes; in a model, a body's condition is obeyed also where `cond` is left out, as runtimes do.
+    The condition is `cond` before the first pass and what the body said before the others. These are the modes of MDF's
+    documentation; in a model, a body's condition is obeyed also where `cond` is left out, as runtimes do.
 
     Args:
         M: the trip count: an int or an integer array of shape [] or [1]; None or "" leaves it out. A negative one is 0.
