@@ -464,7 +464,7 @@ REFUSED = [
      "storage_order = 1> (x) }", "storage_order=1"),
     ("g (uint8[2, k] a, uint8[k, 2] b) => (int32[2, 2] y) { y = MatMulInteger (a, b) }", "so many products"),
     ("g (float[1, 1, 2] x, float[1, 1, 2] w, float[1, 1, 1] r) => (float[1, 1, 1, 1] y) "
-     '{ y = RNN <hidden_size = 1, activations = ["Swish"]> (x, w, r) }', "the activation swish"),
+     '{ y = RNN <hidden_size = 1, activations = ["Swish"]> (x, w, r) }', "the activation 'Swish'"),
 ]  # fmt: skip
 
 
