@@ -90,9 +90,13 @@ def flatten(op: Builder, node: Node) -> Value:
 
 @rule("", "Squeeze")
 def squeeze(op: Builder, node: Node) -> Value:
+    """Without axes all of size 1 go: OpenVINO's CPU must know beforehand how many these are."""
     data, axes = required(node, 0), node.input(1)
-    if axes is None and data.tensor.static_shape is not None:
-        axes = i64(op, [axis for axis, size in enumerate(data.tensor.static_shape) if size == 1])
+    if axes is None:
+        sizes = data.tensor.shape
+        if sizes is None or not all(isinstance(size, int) for size in sizes):
+            raise Unsupported(node, f"which axes of {data.tensor} have size 1 is known at run time only")
+        axes = i64(op, [axis for axis, size in enumerate(sizes) if size == 1])
     if axes is not None and ints(axes) == []:
         return data
     if axes is not None and axes.data is None:
