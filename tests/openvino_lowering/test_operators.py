@@ -57,7 +57,39 @@ CUBE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 SOME = f32([[-2.5, -0.5, 0], [0.5, 1.5, 2.5]])
 
 ROWS = [
+    # reductions and what OpenVINO's CPU joins to them
+    Row(
+        "sums of the last of three axes, and a constant for each column",
+        "g (float[n, 3, 4] x) => (float[n, 3] a, float[n, 3] b, float[n, 3] c, float[n, 3] d) "
+        "<float[1, 3] k = {10, 20, 30}, int64[1] at = {2}, int64[1] last = {-1}> { s = ReduceSum <keepdims = 0> (x, at) "
+        "a = Sub (k, s) t = ReduceMax <keepdims = 0> (x, last) u = Relu (t) b = Mul (u, k) "
+        "m = ReduceMean <keepdims = 0> (x, at) c = Add (m, k) q = ReduceSumSquare <keepdims = 0> (x, at) d = Div (q, k) }",
+        [CUBE],
+        [
+            f32([[4, -2, -8], [-44, -50, -56]]),  # sums 6, 22, 38, 54, 70, 86
+            f32([[30, 140, 330], [150, 380, 690]]),  # largest 3, 7, 11, 15, 19, 23
+            f32([[11.5, 25.5, 39.5], [23.5, 37.5, 51.5]]),
+            f32([[1.4, 6.3, 12.2], [73.4, 61.5, 61.8]]),  # squares 14, 126, 366, 734, 1230, 1854
+        ],
+    ),
+    Row(
+        "sums of integers, and a constant: every one of them",
+        "g (int32[7, 4, 2] x, int64[9, 5, 3] y) => (int32[7, 4] a, int64[9, 3] b, int32[7, 4, 1] c) "
+        "<int32 two = {2}, int64 three = {3}, int64[1] last = {2}, int64[1] middle = {1}> "
+        "{ s = ReduceSum <keepdims = 0> (x, last) a = Add (s, two) "
+        "t = ReduceSum <keepdims = 0> (y, middle) b = Mul (t, three) u = ReduceMax (x, last) c = Neg (u) }",
+        [np.ones((7, 4, 2), np.int32), np.ones((9, 5, 3), np.int64)],
+        [np.full((7, 4), 4, np.int32), np.full((9, 3), 15, np.int64), np.full((7, 4, 1), -1, np.int32)],
+    ),
     # elementwise
+    Row(
+        "bounds of shape [1] are scalars, as ONNX Runtime has them, the wrong way round, too",
+        "g (float[n] x, float s, float[1] lo, int32[3] k) => (float[n] a, float b, float c, int32[3] d, float[n] e) "
+        "<float[1] one = {1}, float[1] two = {2}, int32[1] five = {5}> { a = Clip (x, one, two) b = Clip (s, lo) "
+        'c = Clip (s, "", one) d = Clip (k, five) e = Clip (x, two, one) }',
+        [f32([0, 1.5, 9]), f32(-3), f32([-1]), i32([4, 5, 6])],
+        [f32([1, 1.5, 2]), f32(-1), f32(-3), i32([5, 5, 6]), f32([1, 1, 1])],
+    ),
     Row(
         "integer division truncates",
         "g (int64[6] x, int64[6] y) => (int64[6] z) { z = Div (x, y) }",
@@ -82,6 +114,12 @@ ROWS = [
         "{ a = Add (x, x) b = Mul (x, x) c = Sub (a, x) d = Add (y, y) e = Neg (y) }",
         [u8([200, 20, 1]), i8([100, -100, -128])],
         [u8([144, 40, 2]), u8([64, 144, 1]), u8([200, 20, 1]), i8([-56, 56, 0]), i8([-100, 100, -128])],
+    ),
+    Row(
+        "fewer positions than elements",
+        "g (float[n, 3] x, int64[m, 2] i) => (float[m, 2] y) { y = GatherElements <axis = 1> (x, i) }",
+        [f32([[1, 2, 3], [4, 5, 6], [7, 8, 9]]), i64([[2, 0], [-1, 1]])],
+        [f32([[3, 1], [6, 5]])],
     ),
     Row(
         "power of mixed types",
@@ -458,6 +496,7 @@ REFUSED = [
     ('g (string[2] x) => (bool[2] y) { y = RegexFullMatch <pattern = "a*"> (x) }', "no RegexFullMatch"),
     ('g (string[2] x) => (string[2, p] y, int64[2] n) { y, n = StringSplit <delimiter = "aa"> (x) }', "overlap itself"),
     ("g (float[1, 1, 8] x, float[n, 1, k] w) => (float[1, n, m] y) { y = Conv (x, w) }", "sizes are known at run time"),
+    ("g (float[n, 1] x) => (float[?] y) { y = Squeeze (x) }", "which axes of float32.n, 1. have size 1"),
     ("g (float[6] x, int64[r] s) => (float[?] y) { y = Reshape (x, s) }", "how many axes it makes"),
     ("g (float[2, 3] x, int64[r] a) => (float[?] y) { y = ReduceSum <keepdims = 0> (x, a) }", "how many axes are left"),
     ("g (float[1, 1, 4] x) => (float[1, 1, 2] y, int64[1, 1, 2] i) { y, i = MaxPool <kernel_shape = [3], "

@@ -14,7 +14,6 @@ from ....passes.graph import Node, Value
 from ....passes.protos import DTYPES
 from ....passes.rewrite import Builder, collect, combine, renamed, rule
 from ....passes.types import DType
-from .context import context_of
 from .tools import LARGEST, convert, element_type, number, saturated, scalar
 
 _SAME = """
@@ -154,11 +153,7 @@ def _cast(op: Builder, node: Node, x: Value, target: DType) -> Value:
         x = op.Select(op.IsNaN(x), number(op, node, -0.0, x), x)
     if target in LARGEST and source.is_float and flag(node, "saturate", 1):
         x = saturated(op, x, LARGEST[target])
-    made = op.Convert(x, destination_type=element_type(node, target))
-    if target is DType.FLOAT64 and source.is_float and context_of(op).infinities:
-        # OpenVINO's CPU makes the largest number of an infinite one; times itself that is infinite again
-        return op.Select(_is_infinite(op, x), op.Multiply(made, op.Abs(made)), made)
-    return made
+    return op.Convert(x, destination_type=element_type(node, target))
 
 
 def _is_infinite(op: Builder, x: Value) -> Value:

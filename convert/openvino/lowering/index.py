@@ -35,14 +35,18 @@ def gather(op: Builder, node: Node) -> Value:
 
 @rule("", "GatherElements")
 def gather_elements(op: Builder, node: Node) -> Value:
-    """The other dimensions go along with the positions', of which there may be fewer; OpenVINO wants as many."""
+    """The other dimensions go along with the positions', of which there may be fewer; OpenVINO wants as many.
+
+    It takes a Slice to the positions' size for one that does nothing, so the elements are gathered.
+    """
     data, positions = required(node, 0), required(node, 1)
     rank = rank_of(node, data)
     axis = axis_of(node, node.attributes.get("axis", 0), rank)
     have, wanted = (value.tensor.shape or (None,) * rank for value in (data, positions))
     for at in range(rank):
         if at != axis and (have[at] is None or have[at] != wanted[at]):
-            data = cut(op, data, 0, size_of(op, node, positions, at), axis=at)
+            places = range_of(op, size_of(op, node, positions, at))
+            data = op.Gather(data, places, i64(op, at), batch_dims=0)
     return op.GatherElements(data, _from_front(op, node, positions, size_of(op, node, data, axis)), axis=axis)
 
 
