@@ -8,13 +8,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cache
 
-
 from .graph import Node
 from .schemas import schema
 from .types import DType, TensorType, Type, merge
 
-_KEEP_RANK = frozenset("BatchNormalization Concat GlobalLpPool InstanceNormalization LpPool Pad Split Upsample".split())
-"""Operators whose first version has no inference, and whose results have as many axes as the first input."""
+_KEEP_RANK = frozenset(
+    [
+        "BatchNormalization",
+        "Compress",
+        "Concat",
+        "GlobalLpPool",
+        "InstanceNormalization",
+        "LpPool",
+        "Pad",
+        "Split",
+        "Upsample",
+    ]
+)
+"""Operators of which some version has no inference, and whose results have as many axes as the first input."""
 _SPELLED = {
     "float": DType.FLOAT32,
     "double": DType.FLOAT64,
@@ -53,8 +64,15 @@ def _completed(node: Node, found: TensorType | None, bound: Mapping[str, Type], 
     given = bound.get(name)
     if not isinstance(given, TensorType):
         return found
-    keeps = node.op_type in _KEEP_RANK and not node.domain and found is None and given.shape is not None
-    return merge(found, TensorType(given.dtype, (None,) * len(given.shape or ()) if keeps else None))
+    rank = _rank(node, given) if found is None and not node.domain else None
+    return merge(found, TensorType(given.dtype, None if rank is None else (None,) * rank))
+
+
+def _rank(node: Node, given: TensorType) -> int | None:
+    """The rank of the result of an operator that ONNX's inference leaves open."""
+    if node.op_type == "Compress" and "axis" not in node.attributes:
+        return 1
+    return given.rank if node.op_type in _KEEP_RANK else None
 
 
 def _bound(node: Node, names: Sequence[str]) -> Mapping[str, Type]:

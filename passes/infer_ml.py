@@ -12,7 +12,7 @@ from typing import Any
 from .graph import Node
 from .protos import AttributeRef
 from .tensor import TensorData
-from .types import Dim, DType, MapType, SequenceType, Shape, TensorType, Type
+from .types import Dim, DType, MapType, SequenceType, TensorType, Type
 
 DOMAIN = "ai.onnx.ml"
 

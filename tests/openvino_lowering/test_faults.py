@@ -48,6 +48,16 @@ def sums_and_two() -> Any:
     return _run([op.add(sums, op.constant(np.array(2, np.int32)))], x, np.ones((7, 4, 2), np.int32))
 
 
+def columns_and_ten() -> Any:
+    """The sums of rows of ones, 4 each, and 10, 20, 30 more in the columns."""
+    import openvino as ov
+    from openvino import opset13 as op
+
+    x = op.parameter([2, 3, 4], ov.Type.f32)
+    sums = op.reduce_sum(x, op.constant(np.array([2])))
+    return _run([op.add(sums, op.constant(np.float32([[10, 20, 30]])))], x, np.ones((2, 3, 4), np.float32))
+
+
 def _run(results: list[Any], x: Any, value: np.ndarray) -> np.ndarray:
     import openvino as ov
 
@@ -79,3 +89,7 @@ def test_nan_is_greater() -> None:
 def test_sums_of_integers_with_what_follows() -> None:
     """Only on processors with AVX-512; others may have it right."""
     assert set(_asked(sums_and_two).ravel().tolist()) in ({4}, {2, 4})
+
+
+def test_columns_of_sums_get_others_constants() -> None:
+    assert _asked(columns_and_ten).tolist() != [[14, 24, 34], [14, 24, 34]]

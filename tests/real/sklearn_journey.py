@@ -141,7 +141,7 @@ class Journey:
 
 
 def visited(parts: Sequence[str] = ()) -> Iterator[tuple[str, dict[str, Result], str]]:
-    """Each case with zipmap and without: its name, its results, and how skl2onnx's own model differs from scikit-learn."""
+    """Each case with zipmap and without: its name, its results, how skl2onnx's own model differs from scikit-learn."""
     journey = Journey()
     try:
         for case in cases():
@@ -188,7 +188,10 @@ def _from_sklearn(estimator: Any, feeds: list[Feeds], wanted: list[list[Any]]) -
 def main() -> None:
     words: dict[str, Counter[str]] = {name: Counter() for name in TARGETS}
     for name, results, apart in visited(sys.argv[1:]):
-        print(f"{name:44} {' '.join(f'{target}:{result.word}' for target, result in results.items())}  {apart}", flush=True)
+        print(
+            f"{name:44} {' '.join(f'{target}:{result.word}' for target, result in results.items())}  {apart}",
+            flush=True,
+        )
         for target, result in results.items():
             words[target][result.word] += 1
             if result.why:

@@ -339,7 +339,9 @@ def _pipe(*steps: Any) -> Any:
 def _voting(voting: str, **more: Any) -> Any:
     from sklearn.ensemble import VotingClassifier
 
-    return VotingClassifier([("l", _logistic()), ("b", _bayes()), ("t", _tree())], voting=voting, flatten_transform=False, **more)
+    return VotingClassifier(
+        [("l", _logistic()), ("b", _bayes()), ("t", _tree())], voting=voting, flatten_transform=False, **more
+    )
 
 
 def _sk(module: str, name: str, *args: Any, **more: Any) -> Any:
@@ -382,7 +384,12 @@ COMBINED: list[tuple[str, Callable[[], Any], Callable[[], Data]]] = [
     (
         "bagged neighbours",
         lambda: _sk(
-            "ensemble", "BaggingClassifier", _sk("neighbors", "KNeighborsClassifier", 3), 3, max_features=3, random_state=0
+            "ensemble",
+            "BaggingClassifier",
+            _sk("neighbors", "KNeighborsClassifier", 3),
+            3,
+            max_features=3,
+            random_state=0,
         ),
         classes,
     ),
@@ -405,11 +412,17 @@ COMBINED: list[tuple[str, Callable[[], Any], Callable[[], Data]]] = [
     ("neighbours' imputer, forest", lambda: _pipe(_sk("impute", "KNNImputer"), _tree()), holes),
     ("neighbours by distance", lambda: _sk("neighbors", "KNeighborsRegressor", 3, weights="distance"), numbers),
     ("best columns, bayes", lambda: _pipe(_sk("feature_selection", "SelectKBest", k=2), _bayes()), classes),
-    ("bins, logistic", lambda: _pipe(_sk("preprocessing", "KBinsDiscretizer", 3, encode="onehot-dense"), _logistic()), classes),
+    (
+        "bins, logistic",
+        lambda: _pipe(_sk("preprocessing", "KBinsDiscretizer", 3, encode="onehot-dense"), _logistic()),
+        classes,
+    ),
     ("words, logistic", lambda: _pipe(_sk("feature_extraction.text", "TfidfVectorizer"), _logistic()), texts),
     (
         "words counted in pairs, bayes",
-        lambda: _pipe(_sk("feature_extraction.text", "CountVectorizer", ngram_range=(1, 2)), _sk("naive_bayes", "MultinomialNB")),
+        lambda: _pipe(
+            _sk("feature_extraction.text", "CountVectorizer", ngram_range=(1, 2)), _sk("naive_bayes", "MultinomialNB")
+        ),
         texts,
     ),
     (
@@ -418,7 +431,10 @@ COMBINED: list[tuple[str, Callable[[], Any], Callable[[], Data]]] = [
             _sk(
                 "compose",
                 "ColumnTransformer",
-                [("n", _scaler(), [0, 1, 2, 3]), ("w", _sk("preprocessing", "OneHotEncoder", handle_unknown="ignore"), [4, 5])],
+                [
+                    ("n", _scaler(), [0, 1, 2, 3]),
+                    ("w", _sk("preprocessing", "OneHotEncoder", handle_unknown="ignore"), [4, 5]),
+                ],
             ),
             _logistic(),
         ),
@@ -435,8 +451,16 @@ COMBINED: list[tuple[str, Callable[[], Any], Callable[[], Data]]] = [
         numbers,
     ),
     ("trees of several numbers", lambda: _sk("ensemble", "ExtraTreesRegressor", 8, random_state=0), several_numbers),
-    ("forest of several classes", lambda: _sk("ensemble", "RandomForestClassifier", 8, random_state=0), several_classes),
-    ("net of several numbers", lambda: _sk("neural_network", "MLPRegressor", hidden_layer_sizes=(5,), max_iter=80, random_state=0), several_numbers),
+    (
+        "forest of several classes",
+        lambda: _sk("ensemble", "RandomForestClassifier", 8, random_state=0),
+        several_classes,
+    ),
+    (
+        "net of several numbers",
+        lambda: _sk("neural_network", "MLPRegressor", hidden_layer_sizes=(5,), max_iter=80, random_state=0),
+        several_numbers,
+    ),
 ]
 
 
@@ -444,7 +468,9 @@ def cases() -> Iterator[Case]:
     """Each estimator by its defaults (or `_MADE`), then the combined ones."""
     for kind in supported():
         if kind.__name__ not in LEFT_OUT:
-            yield Case(kind.__name__, lambda kind=kind: _made(kind), _data_of(kind), zipmap=_has_probabilities(_made(kind)))
+            yield Case(
+                kind.__name__, lambda kind=kind: _made(kind), _data_of(kind), zipmap=_has_probabilities(_made(kind))
+            )
     for name, make, data in COMBINED:
         yield Case(name, make, data, zipmap=_has_probabilities(make()))
 
@@ -457,7 +483,10 @@ def _whole_numbers() -> Iterator[None]:
 
     def make_node(*args: Any, **attributes: Any) -> onnx.NodeProto:
         lists = {name: value for name, value in attributes.items() if isinstance(value, list)}
-        made = {name: [int(one) if isinstance(one, bool | np.bool_) else one for one in value] for name, value in lists.items()}
+        made = {
+            name: [int(one) if isinstance(one, bool | np.bool_) else one for one in value]
+            for name, value in lists.items()
+        }
         return usual(*args, **{**attributes, **made})
 
     container.make_node = make_node
@@ -484,7 +513,9 @@ def exported(case: Case, zipmap: bool) -> tuple[onnx.ModelProto, Any]:
         model = model if data.y is None else model.fit(data.x, data.y)
         if data.y is None:
             model.fit(data.x)
-        types = [(name, kinds[kind]([None, width] if width >= 0 else [None])) for name, (kind, width) in data.kinds.items()]
+        types = [
+            (name, kinds[kind]([None, width] if width >= 0 else [None])) for name, (kind, width) in data.kinds.items()
+        ]
         text = importlib.import_module("sklearn.feature_extraction.text")
         options: dict[Any, Any] = {kind: {"locale": "C"} for kind in (text.CountVectorizer, text.TfidfVectorizer)}
         if case.zipmap:
