@@ -18,7 +18,7 @@ from .constraints import misfit
 from .graph import Graph, Node, Value
 from .infer_formal import completed
 from .infer_ml import DOMAIN as ML
-from .infer_ml import infer_ml
+from .infer_ml import TOKENIZER, infer_ml
 from .protos import AttributeRef, attribute_to_proto, tensor_to_proto, type_from_proto, type_to_proto
 from .schemas import schema
 from .tensor import TensorData
@@ -42,7 +42,7 @@ def infer_node(node: Node, look: Look | None = None) -> Sequence[Type | None]:
     """
     if node.domain == loops.DOMAIN:
         return _infer_loop(node) if node.op_type == "Loop" else _infer_if(node)
-    if node.domain == ML:
+    if node.domain == ML or node.op == TOKENIZER:
         return [None] * len(node.outputs) if problem(node) else infer_ml(node)
     quick = _elementwise(node)
     if quick is not None:

@@ -15,13 +15,15 @@ from .tensor import TensorData
 from .types import Dim, DType, MapType, SequenceType, TensorType, Type
 
 DOMAIN = "ai.onnx.ml"
+TOKENIZER = ("com.microsoft", "Tokenizer")
+"""What skl2onnx writes before a TfIdfVectorizer."""
 
 _Infer = Callable[[Node], Sequence[Type | None]]
 
 
 def infer_ml(node: Node) -> Sequence[Type | None]:
-    """The types of the outputs of a node of ai.onnx.ml, as far as its inputs and attributes tell."""
-    rule = _RULES.get(node.op_type)
+    """The types of the outputs of a node of ai.onnx.ml (or a Tokenizer), as far as its inputs and attributes tell."""
+    rule = _tokenizer if node.op == TOKENIZER else _RULES.get(node.op_type)
     if rule is None or any(isinstance(value, AttributeRef) for value in node.attributes.values()):
         return [None] * len(node.outputs)
     found = list(rule(node))[: len(node.outputs)]
@@ -106,6 +108,11 @@ def _feature_vectorizer(node: Node) -> Sequence[Type | None]:
         widths = [_columns(value.tensor) if value is not None else None for value in node.inputs]
     whole = [width for width in widths if isinstance(width, int)]
     return [TensorType(DType.FLOAT32, (_rows(_x(node)), sum(whole) if len(whole) == len(widths) else None))]
+
+
+def _tokenizer(node: Node) -> Sequence[Type | None]:
+    x = _x(node)
+    return [TensorType(DType.STRING, None if x.shape is None else (*x.shape, None))]
 
 
 # dictionaries ------------------------------------------------------------------------------------

@@ -61,9 +61,11 @@ ROWS = [
     Row(
         "sums of the last of three axes, and a constant for each column",
         "g (float[n, 3, 4] x) => (float[n, 3] a, float[n, 3] b, float[n, 3] c, float[n, 3] d) "
-        "<float[1, 3] k = {10, 20, 30}, int64[1] at = {2}, int64[1] last = {-1}> { s = ReduceSum <keepdims = 0> (x, at) "
+        "<float[1, 3] k = {10, 20, 30}, int64[1] at = {2}, int64[1] last = {-1}> "
+        "{ s = ReduceSum <keepdims = 0> (x, at) "
         "a = Sub (k, s) t = ReduceMax <keepdims = 0> (x, last) u = Relu (t) b = Mul (u, k) "
-        "m = ReduceMean <keepdims = 0> (x, at) c = Add (m, k) q = ReduceSumSquare <keepdims = 0> (x, at) d = Div (q, k) }",
+        "m = ReduceMean <keepdims = 0> (x, at) c = Add (m, k) "
+        "q = ReduceSumSquare <keepdims = 0> (x, at) d = Div (q, k) }",
         [CUBE],
         [
             f32([[4, -2, -8], [-44, -50, -56]]),  # sums 6, 22, 38, 54, 70, 86

@@ -64,7 +64,7 @@ def _leaves(value: Any) -> Iterator[np.ndarray]:
 
 
 def difference(found: Sequence[Any], wanted: Sequence[Any], exactly_typed: bool = True) -> str:
-    """How two runs differ, "" where they don't: numbers within RTOL of each and ATOL of the largest, the rest exactly."""
+    """How two runs differ, "" where they don't: floats within RTOL of each and ATOL of the largest, the rest exact."""
     for index, (one, other) in enumerate(zip(found, wanted, strict=False)):
         a_s, b_s = list(_leaves(one)), list(_leaves(other))
         if len(a_s) != len(b_s):
