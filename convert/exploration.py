@@ -1,8 +1,8 @@
 """Which sets of inputs two files are compared on: designed ones, extraordinary ones, and those that a search found.
 
 Both executors are asked, one set after the other, each in a process that lives through all of it. What A doesn't end
-on is left out, and so are extraordinary inputs that it refuses. What was reached is recorded, and what wasn't is
-searched for. The outcomes are kept, so that the comparison doesn't run the executors again.
+on is left out, and so are extraordinary inputs that it or its own runtime refuses. What was reached is recorded, and
+what wasn't is searched for. The outcomes are kept, so that the comparison doesn't ask for them again.
 """
 
 from __future__ import annotations
@@ -232,7 +232,25 @@ class _Exploration:
                     if time.monotonic() > end:
                         return
 
+    def _own_answers(self) -> None:
+        """Ask A's own runtimes: what they refuse isn't for A, however our executor takes it. Plain trials stay."""
+        side = self.a.side
+        asked: list[Runnable] = []
+        for runnable in side.runnables:
+            if not runnable.own:
+                asked.append(runnable)
+                continue
+            trials = self.found.trials
+            outcomes = list(runnable.run([one.inputs for one in trials]))
+            known = {_identity(one.inputs): outcome for one, outcome in zip(trials, outcomes, strict=True)}
+            asked.append(Runnable(runnable.name, _recorded(known, runnable.run), runnable.own))
+            if any(outcome.stage != "load" for outcome in outcomes):
+                pairs = zip(trials, outcomes, strict=True)
+                self.found.trials = [one for one, o in pairs if one.kind == "plain" or o.outputs is not None]
+        side.runnables = asked
+
     def _finished(self) -> Explored:
+        self._own_answers()
         for place, (name, asked) in enumerate((("a", self.a), ("b", self.b))):
             side = asked.side
             if asked.known and side.runnables:

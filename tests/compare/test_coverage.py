@@ -148,10 +148,12 @@ def in_process(graph):
     return run
 
 
-def explored(graph, other, trials=16, **names):
+def explored(graph, other, trials=16, own=None):
     sides = [Side(name, [Runnable("executor", lambda _: [], own=False)]) for name in "ab"]
     for side, hub in zip(sides, (graph, other), strict=True):
         side.inputs = [value.name for value in hub.inputs]
+    if own is not None:
+        sides[0].runnables = [*sides[0].runnables, own]
     runs = in_process(graph), in_process(other)
     return explore((sides[0], sides[1]), runs, (graph, other), signature_of(graph, other), trials, 0), sides
 
@@ -193,6 +195,21 @@ def test_extraordinary_inputs_that_a_refuses_are_dropped(tmp_path):
             size = one.inputs["x"].shape[0]
             assert ((one.inputs["i"] >= -size) & (one.inputs["i"] < size)).all()
     assert any((one.inputs["i"] == -one.inputs["x"].shape[0]).any() for one in found.trials)
+
+
+def test_extraordinary_inputs_that_the_own_runtime_of_a_refuses_are_dropped(tmp_path):
+    graph = model("(float[N] x) => (float[N] y) { y = Neg(x) }", tmp_path)
+
+    def own(batches):
+        for batch in batches:
+            refused = batch["x"].shape[0] > 10
+            yield Outcome(error="too many", stage="run") if refused else Outcome({"y": -batch["x"]})
+
+    found, sides = explored(graph, graph, own=Runnable("own", own))
+    assert sum(one.kind == "plain" for one in found.trials) == 16
+    sizes = {one.inputs["x"].shape[0] for one in found.trials if one.kind == "edge"}
+    assert {0, 1} <= sizes and max(sizes) <= 10
+    assert [one.name for one in sides[0].runnables] == ["executor", "own"]
 
 
 @pytest.mark.parametrize("declared", ["2", "P"])
