@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice, zip_longest
-from typing import Any, NamedTuple
+from itertools import islice
 
-import ml_dtypes
 import numpy as np
 
 from ...passes.types import DType, OptionalType, SequenceType, TensorType, Type
 from ..oracles import Values
 from . import extremes
 from .backwards import undone
-from .edges import LONG_TRIPS, TRIPS, for_shape, neutral, numbers, together
+from .edges import LONG_TRIPS, TRIPS, neutral, together
 from .inputs import Draft, symbols_of, tensor_types
+from .proposals import Base, dims_of, filled, proposals, size_of
 from .signature import Designed, Edge, InputSpec, Kind, Signature
 
 _BASES = 4
@@ -31,17 +30,9 @@ _FEW = 8
 _LONG_ELEMENTS = 4096  # of a trial with thousands of passes
 _SIZES = (0, 1, 11, 17, 101)
 _SPECIALS = 0.5  # so many trials with special values for each other one
-_WIDE = 2**24
 
 
-class _Base(NamedTuple):
-    """A plain set of inputs, in which one thing is changed."""
-
-    draft: Draft
-    values: dict[str, Values]
-
-
-_Case = Callable[[_Base], "Designed | None"]
+_Case = Callable[[Base], "Designed | None"]
 """What is changed; None where that can't be done to this set."""
 
 
@@ -65,25 +56,25 @@ def edge_trials(signature: Signature, most: int, seed: int = 0) -> list[Designed
     return found
 
 
-def _made(case: _Case, bases: Sequence[_Base], number: int) -> Designed | None:
+def _made(case: _Case, bases: Sequence[Base], number: int) -> Designed | None:
     """A case made of one plain set, in turn, or of the first with which it can be done."""
     return case(bases[number % len(bases)]) or next(filter(None, map(case, bases)), None)
 
 
-def _base(signature: Signature, number: int, seed: int) -> _Base:
+def _base(signature: Signature, number: int, seed: int) -> Base:
     """Sizes from 2 to 5, neighbouring ones different."""
     sizes = {symbol: 2 + (place + number + 1) % 4 for place, symbol in enumerate(symbols_of(signature))}
     draft = Draft(signature, 4 * number, seed, {**sizes, "": 2 + (number + 1) % 4})
-    base = _Base(draft, _arrays(draft.values()))
+    base = Base(draft, _arrays(draft.values()))
     for spec in signature.inputs:
         for edge in spec.edges:
             old = base.values[spec.name]
-            dims = _dims(edge, base)
+            dims = dims_of(edge, base)
             plain = neutral(
-                edge.kind, np.size(old) if isinstance(old, np.ndarray) else 0, dims, _size(edge, base, dims)
+                edge.kind, np.size(old) if isinstance(old, np.ndarray) else 0, dims, size_of(edge, base, dims)
             )
-            filled = _filled(old, [undone(edge, value) for value in plain], np.shape(old)) if plain else None
-            base.values[spec.name] = old if filled is None else filled
+            made = filled(old, [undone(edge, value) for value in plain], np.shape(old)) if plain else None
+            base.values[spec.name] = old if made is None else made
     return base
 
 
@@ -105,7 +96,7 @@ def _turns(kinds: Iterable[tuple[int, Iterable[_Case]]]) -> Iterator[_Case]:
         left = still
 
 
-def _cases(signature: Signature, bases: Sequence[_Base], special: bool) -> Iterator[tuple[int, Iterable[_Case]]]:
+def _cases(signature: Signature, bases: Sequence[Base], special: bool) -> Iterator[tuple[int, Iterable[_Case]]]:
     """All cases by kind, with the weight of each: those with special numbers, or the others."""
     for spec in signature.inputs if special else ():
         yield from ((1, cases) for cases in _data(signature, spec, special))
@@ -132,7 +123,7 @@ def _cases(signature: Signature, bases: Sequence[_Base], special: bool) -> Itera
 # one thing changed ------------------------------------------------------------------------------------------
 
 
-def _changed(base: _Base, name: str, value: Values, why: str, tags: frozenset[str] = frozenset()) -> Designed:
+def _changed(base: Base, name: str, value: Values, why: str, tags: frozenset[str] = frozenset()) -> Designed:
     return Designed({**base.values, name: value}, "special" if tags else "edge", f"{name!r}: {why}", tags)
 
 
@@ -141,7 +132,7 @@ def _left_out(signature: Signature) -> list[_Case]:
     names = [spec.name for spec in signature.inputs if spec.optional]
     chosen = [names, *([name] for name in names)] if len(names) > 1 else [names]
 
-    def case(base: _Base, left: Sequence[str]) -> Designed:
+    def case(base: Base, left: Sequence[str]) -> Designed:
         kept = {name: value for name, value in base.values.items() if name not in left}
         return Designed(kept, "edge", f"{', '.join(map(repr, left))} left out")
 
@@ -156,23 +147,23 @@ def _trips(signature: Signature, spec: InputSpec, edge: Edge) -> Iterator[_Case]
         if not spec.edges or value != int(value):
             continue
 
-        def case(base: _Base, trip: int = trip, value: float = value) -> Designed | None:
+        def case(base: Base, trip: int = trip, value: float = value) -> Designed | None:
             old = base.values.get(spec.name)
             if trip > 100 and _elements(base.values.values()) > _LONG_ELEMENTS:
                 return None
-            new = _filled(old, [value])
+            new = filled(old, [value])
             return None if new is None else _changed(base, spec.name, new, f"{trip} passes")
 
         yield case
 
 
-def _operand(spec: InputSpec, edge: Edge, bases: Sequence[_Base]) -> Iterator[_Case]:
+def _operand(spec: InputSpec, edge: Edge, bases: Sequence[Base]) -> Iterator[_Case]:
     """The edge values of an operand: alone, and of its elements together."""
-    most = max(len(_proposals(spec, edge, base)) for base in bases)
+    most = max(len(proposals(spec, edge, base)) for base in bases)
     for place in range(most):
 
-        def case(base: _Base, place: int = place) -> Designed | None:
-            found = _proposals(spec, edge, base)
+        def case(base: Base, place: int = place) -> Designed | None:
+            found = proposals(spec, edge, base)
             if place >= len(found):
                 return None
             why, new = found[place]
@@ -181,125 +172,25 @@ def _operand(spec: InputSpec, edge: Edge, bases: Sequence[_Base]) -> Iterator[_C
         yield case
 
 
-def _proposals(spec: InputSpec, edge: Edge, base: _Base) -> list[tuple[str, Values]]:
-    """What an operand may be in this set: a text and a value each."""
-    old = base.values.get(spec.name)
-    if not isinstance(old, np.ndarray) or old.dtype.kind not in ("iu" if edge.kind == "level" else "iuf"):
-        return []
-    dims = _dims(edge, base)
-    size = _size(edge, base, dims)
-    lists = [
-        list(for_shape(edge.kind, count, _talked_of(edge, dims, size))) for count in _counts(spec, edge, old, dims)
-    ]
-    sizes = (size,) if dims or edge.size is not None else (2, 3, 4)
-    single: list[Sequence[float]] = [
-        [number] for number in dict.fromkeys(n for k in sizes for n in numbers(edge.kind, k))
-    ]
-    whole = [values for column in zip_longest(*lists) for values in column if values is not None]
-    chosen = single if old.size == 1 and not whole else [*whole[:4], *_mixed(single, whole[4:])]
-    found: dict[str, Values] = {}
-    for values in chosen:
-        turned = [undone(edge, value) for value in values]
-        new = _filled(old, turned, _length(spec, old, len(turned)) if values not in single else None)
-        if new is not None:
-            found.setdefault(str([int(v) if v == int(v) else v for v in values]), new)
-    return list(found.items())
-
-
-def _mixed(first: Sequence[Any], second: Sequence[Any]) -> Iterator[Any]:
-    for pair in zip_longest(first, second):
-        yield from (one for one in pair if one is not None)
-
-
-def _dims(edge: Edge, base: _Base) -> list[int]:
-    """The shape of the operand's data, as far as it is known."""
-    data = base.values.get(edge.data)
-    if isinstance(data, np.ndarray):
-        return list(data.shape)
-    if isinstance(data, list):
-        return [len(data)]
-    return [_resolved(dim, base) for dim in edge.shape or ()]
-
-
-def _resolved(dim: Any, base: _Base) -> int:
-    if isinstance(dim, int):
-        return dim
-    return base.draft.symbols.get(dim, base.draft.shared) if isinstance(dim, str) else base.draft.shared
-
-
-def _size(edge: Edge, base: _Base, dims: Sequence[int]) -> int:
-    if edge.size is not None:
-        return _resolved(edge.size, base)
-    if edge.kind == "axes":
-        return len(dims)
-    return dims[0] if dims else base.draft.shared
-
-
-def _talked_of(edge: Edge, dims: list[int], size: int) -> list[int]:
-    """What `for_shape` counts from: the size of one axis, or all of them."""
-    return [size] if edge.kind in ("partition", "position", "length") else dims
-
-
-def _counts(spec: InputSpec, edge: Edge, old: np.ndarray[Any, Any], dims: Sequence[int]) -> list[int]:
-    """How many elements the operand may have: others than `old` has if its length is open."""
-    rank = len(dims)
-    if not _is_open(spec):
-        return [old.size]
-    own = {"axes": (1, rank), "pad": (2 * rank,), "partition": (2, 3), "shape": (rank, 1, rank + 1)}
-    own |= {"size": (rank, rank + 1), "repeat": (rank,), "scale": (rank,)}
-    return [*own.get(edge.kind, (old.size,))]
-
-
-def _is_open(spec: InputSpec) -> bool:
-    """An input with one dimension, of any length."""
-    return (
-        isinstance(spec.type, TensorType) and spec.type.rank == 1 and not isinstance((spec.type.shape or (0,))[0], int)
-    )
-
-
-def _length(spec: InputSpec, old: np.ndarray[Any, Any], count: int) -> tuple[int, ...] | None:
-    """The shape for so many elements, None where the input can't have them."""
-    return (count,) if _is_open(spec) or (old.ndim == 1 and old.size == count) else old.shape
-
-
-def _filled(old: Values, values: Sequence[float], shape: tuple[int, ...] | None = None) -> Values:
-    """The values in an array like `old`, over and over; None where its type doesn't hold them."""
-    if not isinstance(old, np.ndarray) or old.dtype.kind not in "iufV":
-        return None
-    wanted = old.shape if shape is None else shape
-    total = math.prod(wanted)
-    if shape is not None and total != len(values):
-        return None
-    if old.dtype.kind in "iu":
-        info = ml_dtypes.iinfo(old.dtype)
-        if any(value != int(value) or not info.min <= value <= info.max for value in values):
-            return None
-        values = [int(value) for value in values]
-    elif any(abs(value) > _WIDE for value in values):
-        return None
-    new = np.array([values[k % len(values)] for k in range(total)] if values else [], object)
-    return new.astype(old.dtype).reshape(wanted)
-
-
 def _grouped(members: Sequence[tuple[InputSpec, Edge]]) -> Iterator[_Case]:
     """Operands of one node that go together: start, end and step."""
     kinds: list[Kind] = [edge.kind for _, edge in members]
     for place in range(len(together(kinds, 3))):
 
-        def case(base: _Base, place: int = place) -> Designed | None:
+        def case(base: Base, place: int = place) -> Designed | None:
             new = dict(base.values)
             said: list[str] = []
             for spec, edge in members:
                 old = new.get(spec.name)
-                dims = _dims(edge, base) or [base.draft.shared]
+                dims = dims_of(edge, base) or [base.draft.shared]
                 chosen = [together(kinds, size)[place].get(edge.kind) for size in dims]
                 wanted = [undone(edge, value) for value in chosen if value is not None]
                 if not wanted:
                     continue
-                filled = _filled(old, wanted)
-                if filled is None:
+                made = filled(old, wanted)
+                if made is None:
                     return None
-                new[spec.name] = filled
+                new[spec.name] = made
                 said.append(f"{edge.kind} {wanted[0]:g}")
             return Designed(new, "edge", f"{', '.join(said)} of {members[0][1].where}") if said else None
 
@@ -321,7 +212,7 @@ def _sized(signature: Signature) -> Iterator[_Case]:
     for size in dict.fromkeys((*_SIZES[:3], *own[:6], max(small, default=0) + 2, *_SIZES[3:], *own[6:])):
         for axis in axes:
 
-            def case(base: _Base, size: int = size, axis: str = axis) -> Designed | None:
+            def case(base: Base, size: int = size, axis: str = axis) -> Designed | None:
                 sizes = {name: base.draft.symbols.get(name, base.draft.shared) for name in axes} | {axis: size}
                 if _would_have(signature, sizes) > _MOST_ELEMENTS:
                     return None
@@ -353,7 +244,7 @@ def _shaped(spec: InputSpec) -> Iterator[_Case]:
             yield lambda base, length=length: _of_length(base, spec, length)
 
 
-def _of_length(base: _Base, spec: InputSpec, length: int) -> Designed | None:
+def _of_length(base: Base, spec: InputSpec, length: int) -> Designed | None:
     old = base.values.get(spec.name)
     if not isinstance(old, list) or not old:
         return None
@@ -380,7 +271,7 @@ def _data(signature: Signature, spec: InputSpec, special: bool) -> Iterator[Iter
 
 
 def _extreme(spec: InputSpec, extreme: extremes.Extreme, bounded: bool) -> _Case:
-    def case(base: _Base) -> Designed | None:
+    def case(base: Base) -> Designed | None:
         old = base.values.get(spec.name)
         inner = old[0] if isinstance(old, list) and old else old
         if not isinstance(inner, np.ndarray) or not inner.size or (bounded and extreme.tags):
