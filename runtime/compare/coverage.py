@@ -268,12 +268,19 @@ def _told(path: str, side: str, op: str) -> str:
     return f"{side} at {path}"
 
 
+_REGIONS = ("the body of ", "the then branch of ", "the else branch of ")
+
+
 def unreached(coverage: Mapping[str, Any], most: int = 8) -> list[str]:
-    """One line for each side ("a", "b") whose places weren't all reached."""
+    """One line for each side ("a", "b") whose places weren't all reached.
+
+    Of B, which may be decomposed, only branches and bodies of loops are told: a decomposition guards against more than
+    its operands can be.
+    """
     lines: list[str] = []
     for side in ("a", "b"):
         never: Iterable[str] = (coverage.get(side) or {}).get("never", ())
-        told = list(never)
+        told = [text for text in never if side == "a" or text.startswith(_REGIONS)]
         if told:
             more = f" and {len(told) - most} more places" if len(told) > most else ""
             lines.append(f"never reached in {side.upper()}: {'; '.join(told[:most])}{more}")
