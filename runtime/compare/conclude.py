@@ -13,18 +13,18 @@ ENOUGH = 0.25
 that aren't ours."""
 
 
-def conclude(report: Report, telling: int, random: Sequence[str] = (), rounding: Sequence[str] = ()) -> Report:
+def conclude(report: Report, telling: int, random: Sequence[str] = (), said: Sequence[str] = ()) -> Report:
     """Fill in verdict and reasons.
 
     Args:
         report: with its trials.
         telling: equal trials in which there was something to compare (an element that isn't NaN).
         random: operators of the models that draw random numbers.
-        rounding: what is to be said of rounding.
+        said: further lines for the report, on rounding and on runtimes.
     """
     report.asked = report.asked or len(report.trials)
     report.verdict, reasons = _verdict(report, telling, random)
-    report.reasons = list(dict.fromkeys([*reasons, *rounding, *_remarks(report)]))
+    report.reasons = list(dict.fromkeys([*reasons, *said, *_remarks(report)]))
     return report
 
 

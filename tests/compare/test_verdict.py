@@ -184,6 +184,21 @@ def _none_from_6(batch):
     return None if batch["x"] >= 6 else right(batch)
 
 
+def test_a_runtime_is_started_anew_before_it_is_believed_that_the_sides_differ():
+    """Here it gives the shape of the trial before, as one does whose state goes from run to run."""
+
+    def stale(batches):
+        before = None
+        for batch in batches:
+            yield Outcome(right(before if before is not None and batch["x"] == 5 else batch))
+            before = batch
+
+    report = judge(both(right), [executor(right), Runnable("other", stale)])
+    assert report.verdict == "equal" and report.confirmed == 8 and report.first is None
+    assert "other on B gives other outputs in 1 trials when it is started anew; those count" in report.reasons
+    assert judge(both(right), [executor(right), own(wrong_from(5), "other")]).verdict == "different"
+
+
 def test_b_failing_where_a_answers_is_a_difference():
     report = judge([executor(right)], [executor(fails_from(6))])
     assert report.verdict == "different"
