@@ -20,7 +20,7 @@ from ..passes.graph import Graph
 from ..passes.types import TensorType, Type
 from ..runtime.compare.coverage import KEY, Records, join, packed_in, summary
 from ..runtime.compare.edge_trials import edge_trials
-from ..runtime.compare.inputs import design
+from ..runtime.compare.inputs import design, has_spatial
 from ..runtime.compare.matching import match_names, renamed
 from ..runtime.compare.runnables import Run, Runnable
 from ..runtime.compare.search import Search
@@ -38,6 +38,8 @@ _SEARCH_RUNS = 400
 _SLOW = 0.25  # seconds for one set of inputs beyond which nothing is searched for
 _LONG = 1.0  # seconds beyond which an extraordinary set of inputs would keep slower runtimes too long
 _RESTARTS = 3
+_STRETCHES = (1, 8, 16, 32)
+_PROBES = 5
 
 
 @dataclass(slots=True)
@@ -158,6 +160,7 @@ class _Exploration:
 
     def run(self) -> Explored:
         start = time.monotonic()
+        self.signature = self._stretched()
         for number, one in enumerate(self._plain()):
             if len(self.found.trials) >= self.wanted:
                 break
@@ -172,6 +175,17 @@ class _Exploration:
         if spent / len(self.found.trials) < _SLOW:
             self._search()
         return self._finished()
+
+    def _stretched(self) -> Signature:
+        """With larger images and signals where A refuses most of the small ones."""
+        if not has_spatial(self.signature):
+            return self.signature
+        for stretch in _STRETCHES:
+            signature = replace(self.signature, stretch=stretch)
+            answers = [self.a.ask(batch).usable for batch in design(signature, _PROBES, self.seed)]
+            if sum(answers) > _PROBES // 2:
+                return signature
+        return self.signature
 
     def _plain(self) -> Iterator[Designed]:
         return (Designed(batch) for batch in design(self.signature, math.ceil(self.wanted * _SPARE), self.seed))

@@ -23,6 +23,9 @@ from .signature import InputSpec, Role, Signature
 _DEEP_TRIPS = (3, 3, 2, 4)
 _WALK = (0, 1, 3, 2, 6, 4, 1, 9)
 _SIZES = (2, 3, 1, 4, 5, 7, 2, 3, 8)
+SPATIAL = 2
+"""The first axis of an image's or a signal's extent."""
+
 _MAX_CROSSED_CONDITIONS = 6
 
 
@@ -55,6 +58,7 @@ class Draft:
         self.fill = Fill(self.random)
         self.least = 0 if signature.allow_empty and not self.deep else 1
         self.symbols: dict[str, int] = {}
+        self.stretch = signature.stretch
         self.shared = self._size(0)
         if sizes and "" in sizes:
             self.shared = sizes[""]
@@ -63,6 +67,8 @@ class Draft:
             self.free = "shared"
         for symbol in symbols_of(signature):
             self.symbols[symbol] = self._size(len(self.symbols))
+        if self.stretch > 1:
+            self.symbols |= {symbol: self.symbols[symbol] * self.stretch for symbol in spatial_symbols(signature)}
         self.symbols |= {symbol: size for symbol, size in (sizes or {}).items() if symbol}
 
     def _size(self, place: int) -> int:
@@ -168,15 +174,18 @@ class Draft:
         if isinstance(dim, str):
             return self.symbols[dim]
         if self.free == "shared":
-            size = self.shared
+            size = self.shared * self._stretched(axis)
         elif self.free == "axis":
-            size = self.symbols.setdefault(f"axis {axis}", self._size(axis))
+            size = self.symbols.setdefault(f"axis {axis}", self._size(axis) * self._stretched(axis))
         else:
-            size = self._size(axis)
+            size = self._size(axis) * self._stretched(axis)
         if isinstance(dim, Interval):
             size = max(size, dim.lower)
             size = size if dim.upper is None else min(size, dim.upper)
         return size
+
+    def _stretched(self, axis: int) -> int:
+        return self.stretch if axis >= SPATIAL else 1
 
     def bounded(self, spec: InputSpec, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Within the bounds, and without zeros where the model divides."""
@@ -190,6 +199,23 @@ class Draft:
         if spec.nonzero:
             array = np.where(array == np.zeros((), array.dtype), np.ones((), array.dtype), array)
         return array
+
+
+def has_spatial(signature: Signature) -> bool:
+    """Whether an input has a dynamic dimension from the third axis on."""
+    shapes = [kind.shape or () for spec in signature.inputs for kind in tensor_types(spec.type)]
+    return any(not isinstance(dim, int) for shape in shapes for dim in shape[SPATIAL:])
+
+
+def spatial_symbols(signature: Signature) -> set[str]:
+    """The symbols of dimensions that stand on no axis before the third."""
+    axes: dict[str, int] = {}
+    for spec in signature.inputs:
+        for kind in tensor_types(spec.type):
+            for axis, dim in enumerate(kind.shape or ()):
+                if isinstance(dim, str):
+                    axes[dim] = min(axes.get(dim, axis), axis)
+    return {symbol for symbol, axis in axes.items() if axis >= SPATIAL}
 
 
 def symbols_of(signature: Signature) -> list[str]:

@@ -108,11 +108,14 @@ class Signature:
     Attributes:
         allow_empty: dynamic dimensions may also be 0.
         sizes: integers that the models hold, which a dimension may be compared with.
+        stretch: dynamic dimensions from the third axis on (of images and signals) are so many times as large: nets of
+            many strides take no small ones.
     """
 
     inputs: list[InputSpec] = field(default_factory=list)
     allow_empty: bool = False
     sizes: tuple[int, ...] = ()
+    stretch: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,7 @@ _DTYPES: dict[str, DType] = {
 }
 _SETTINGS = {"INFERENCE_PRECISION_HINT": "f32", "LP_TRANSFORMS_MODE": False}
 _LOOPS = (b'type="Loop"', b'type="TensorIterator"')
+_ENOUGH_THREADS = 2
 _INT32 = np.iinfo(np.int32)
 
 
@@ -84,14 +85,21 @@ class OpenvinoSession:
         self._sorted = watch(self._model)
         self._compiled = self._compile()
 
-    def _compile(self) -> ov.CompiledModel:
-        return self._core.compile_model(self._model, "CPU", self._settings)
+    def _compile(self, **settings: Any) -> ov.CompiledModel:
+        return self._core.compile_model(self._model, "CPU", {**self._settings, **settings})
 
     def run(self, feeds: Batch) -> tuple[dict[str, Values], str]:
         if self._fresh and self._compiled is None:
             self._compiled = self._compile()
         compiled, self._compiled = self._compiled, None if self._fresh else self._compiled
         assert compiled is not None
+        outputs, fault = self._run(compiled, feeds)
+        if any(isinstance(value, np.ndarray) and not value.size for value in outputs.values()):
+            # with one thread the plugin swallows errors of shapes and hands out empty tensors; with more it raises them
+            return self._run(self._compile(INFERENCE_NUM_THREADS=_ENOUGH_THREADS), feeds)
+        return outputs, fault
+
+    def _run(self, compiled: ov.CompiledModel, feeds: Batch) -> tuple[dict[str, Values], str]:
         request = compiled.create_infer_request()
         states = {state.name: state for state in request.query_state()}
         plain = dict(feeds)

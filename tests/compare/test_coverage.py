@@ -38,7 +38,7 @@ class Watched:
 
     def __init__(self, graph, compiler=None):
         self.coverage = Coverage(graph)
-        self.executor = Executor(graph, compiler, self.coverage.watch)
+        self.executor = Executor(graph, compiler, watch=self.coverage.watch)
 
     def __call__(self, inputs):
         self.coverage.taken()

@@ -231,3 +231,11 @@ def test_types_without_values_are_refused(kind):
 
 def test_a_model_without_inputs():
     assert draw(trials=2) == [{}, {}]
+
+
+def test_only_extents_are_stretched():
+    image = InputSpec("x", TensorType(DType.FLOAT32, ("n", 3, "h", None)))
+    rows = InputSpec("y", TensorType(DType.FLOAT32, ("n", "m")))
+    small, large = (next(design(Signature([image, rows], stretch=k), 1)) for k in (1, 16))
+    assert small["x"].shape == (2, 3, 3, 2) and large["x"].shape == (2, 3, 48, 32)
+    assert small["y"].shape == large["y"].shape

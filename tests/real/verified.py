@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--trials", type=int, default=64)
     parser.add_argument("--every", type=int, default=1, help="every n-th model")
     parser.add_argument("--to", default=",".join(TARGETS))
-    given = parser.parse_args(arguments)
+    given = parser.parse_intermixed_args(arguments)
     names = [part for part in given.parts if part in SOURCES] or list(SOURCES)
     parts = [part for part in given.parts if part not in SOURCES]
     counts: dict[str, Counter[str]] = {name: Counter() for name in given.to.split(",")}
