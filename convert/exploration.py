@@ -182,8 +182,8 @@ class _Exploration:
             return self.signature
         for stretch in _STRETCHES:
             signature = replace(self.signature, stretch=stretch)
-            answers = [self.a.ask(batch).usable for batch in design(signature, _PROBES, self.seed)]
-            if sum(answers) > _PROBES // 2:
+            answers = [self.a.ask(batch) for batch in design(signature, _PROBES, self.seed)]
+            if sum(outcome.usable and _has_numbers(outcome) for outcome in answers) > _PROBES // 2:
                 return signature
         return self.signature
 
@@ -296,6 +296,12 @@ class _Exploration:
             endless = sum(outcome.stage == "timeout" and one.kind == "plain" for one, outcome in pairs)
             return Explored([one for one, _ in kept], endless)
         return Explored(plain[: self.wanted])
+
+
+def _has_numbers(outcome: Outcome) -> bool:
+    """Whether no result of floats is NaN all over, as means of nothing are."""
+    floats = [value for value in (outcome.outputs or {}).values() if isinstance(value, np.ndarray)]
+    return not any(value.size and value.dtype.kind == "f" and np.isnan(value).all() for value in floats)
 
 
 def _fits(kind: Type | None, value: Values) -> bool:

@@ -8,6 +8,7 @@ answers and B can't, B is wrong; where it refuses an input, B is free.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -30,6 +31,9 @@ from .tolerance import Difference, Measure, error_profile, measure_values
 
 MOST_REPEATS = 8
 """So many trials are run once more in new processes before what differs there is believed."""
+
+PATIENCE = 60.0
+"""Seconds for looking into differences: runtimes are asked again, operators are watched."""
 
 _INT32 = np.iinfo(np.int32)
 _BEYOND = "it computes 64-bit integers in 32 bits, and this trial has larger ones"
@@ -108,6 +112,8 @@ class _Comparison:
         self.inner: dict[tuple[str, str, str], Disagreement] = {}
         self.told = 0  # equal trials with something to compare in them
         self.repeats = 0
+        self.patience = PATIENCE
+        self.excused = 0  # trials in which a difference had such a reason
         self.unsteady: dict[str, int] = {}
 
     def report(self, asked: int | None = None) -> Report:
@@ -157,10 +163,8 @@ class _Comparison:
         _mark_overflow(batch, [*a_runs, *b_runs])
         undecided = self.first is None
         pairs, status, units = self._decide(number, batch, a_runs, b_runs)
-        for explained in (self._unsteady, self._mark_habits):
-            if status == "different" and undecided and explained(batch, a_runs, b_runs):
-                self.first = None
-                pairs, status, units = self._decide(number, batch, a_runs, b_runs)
+        if status == "different" and undecided:
+            pairs, status, units = self._looked_into(number, batch, a_runs, b_runs, pairs, units)
         if self.special[number] and status == "different" and not self._executors_differ(a_runs, b_runs):
             status = "inconclusive"
             self.first = None if undecided else self.first
@@ -183,6 +187,30 @@ class _Comparison:
         pairs = deciding(a_runs, b_runs, lambda one, other: self._first_inside(one, other) is None)
         status, units = self._judge(number, batch, a_runs, pairs) if pairs else ("unknown", None)
         return pairs, unanswered(a_runs, b_runs) or status, units
+
+    def _looked_into(
+        self,
+        number: int,
+        batch: Batch,
+        a_runs: list[Answer],
+        b_runs: list[Answer],
+        pairs: list[Pair],
+        units: float | None,
+    ) -> tuple[list[Pair], Status, float | None]:
+        """What stays of a difference once runtimes were asked again and their known ways were looked for."""
+        status: Status = "different"
+        start = time.monotonic()
+        for explained in (self._unsteady, self._mark_habits):
+            if self.patience > 0 and status == "different" and explained(batch, a_runs, b_runs):
+                self.first = None
+                pairs, status, units = self._decide(number, batch, a_runs, b_runs)
+        over = self.patience <= 0
+        self.patience -= time.monotonic() - start
+        self.excused += status != "different"
+        if over and self.excused:  # what was looked into before had such a reason
+            self.first = None
+            return pairs, "inconclusive", units
+        return pairs, status, units
 
     def _executors_differ(self, a_runs: list[Answer], b_runs: list[Answer]) -> bool:
         ours = [[one for one in runs if one.usable and not one.runnable.own] for runs in (a_runs, b_runs)]
