@@ -38,6 +38,7 @@ HABITS: Mapping[str, tuple[Habit, ...]] = {
         _habit("nan", "ReduceMax ReduceMin GlobalMaxPool", "passes over NaN unless it comes first"),
         _habit("nan", "ArgMax ArgMin Hardmax", "takes NaN for neither larger nor smaller"),
         _habit("nan", "QuantizeLinear DynamicQuantizeLinear", "makes the lowest integer of NaN"),
+        _habit("nan", "LSTM GRU RNN", "makes numbers of NaN in its activations"),
     ),
     "openvino": (
         _habit("nan", "Max Min Relu Clip HardSigmoid", "takes the other operand or a bound for NaN"),

@@ -217,7 +217,7 @@ class _Comparison:
         return any(
             measure.difference is not None
             for one, other in zip(*ours, strict=False)
-            for _, measure in self._measures(one, other)
+            for _, measure in self._measures(one, other, near=False)
         )
 
     def _unsteady(self, batch: Batch, a_runs: list[Answer], b_runs: list[Answer]) -> bool:
@@ -308,8 +308,8 @@ class _Comparison:
         stacking = self.a.stackings.get(name) or self.b.stackings.get(twin)
         return rounding.judge(one, other, name, twin, found, stacking)
 
-    def _measures(self, one: Answer, other: Answer) -> Iterator[tuple[str, Measure]]:
-        """Each output of A against that of B."""
+    def _measures(self, one: Answer, other: Answer, near: bool = True) -> Iterator[tuple[str, Measure]]:
+        """Each output of A against that of B; `near`: where rounding is decided, floats that aren't differ."""
         assert one.outputs is not None and other.outputs is not None and self.outputs is not None
         for name in self.outputs.missing:
             missing = Difference("missing", name, actual=f"{self.b.name} has no such output")
@@ -330,7 +330,7 @@ class _Comparison:
                     output=name,
                     stacking=self.a.stackings.get(name) or self.b.stackings.get(twin),
                     coarse=one.outcome.coarse or other.outcome.coarse,
-                    near=self.rounding is not None,
+                    near=near and self.rounding is not None,
                 ),
             )
 

@@ -254,7 +254,7 @@ class OperatorReader:
             place = f"{where}, parameter {shown(parameter.id)}"
             fields = _plain_parameter(parameter, where)
             only = fields.get("only")
-            if only is not None and (only not in (HERE, MODEL) or "was" not in self.fields):
+            if only is not None and (only not in (HERE, MODEL) or self.fields.get("was") is None):
                 raise InvalidModel(f"{place}: it can't be only for {shown(str(only))}")
             if fields.get("of") == "constant":
                 value = used[parameter.id] = _constant(parameter, fields, place)
@@ -267,7 +267,7 @@ class OperatorReader:
             else:
                 raise InvalidModel(f"{place}: no metadata says whether it is a constant or an attribute")
         self._inputs(used, texts, dict(attributes))
-        if "was" in self.fields:
+        if self.fields.get("was") is not None:
             self._become_the_models(used)
         return node
 
