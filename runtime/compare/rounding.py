@@ -191,6 +191,14 @@ class Rounding:
         before = self._away.get(who, (0.0, allowed))
         self._away[who] = max(before, (away, allowed))
 
+    def said(self) -> dict[str, int]:
+        """What `lines` would say of outputs that nothing follows from; for `take_back`."""
+        return dict(self._why)
+
+    def take_back(self, said: dict[str, int]) -> None:
+        """A trial is judged once more: what was said of it doesn't stand."""
+        self._why = dict(said)
+
     def unsaid(self, why: str) -> None:
         self._why[why] = self._why.get(why, 0) + 1
 

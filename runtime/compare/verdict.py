@@ -162,9 +162,10 @@ class _Comparison:
         b_runs = _answers(self.b, outcomes[cut:])
         _mark_overflow(batch, [*a_runs, *b_runs])
         undecided = self.first is None
+        said = {} if self.rounding is None else self.rounding.said()
         pairs, status, units = self._decide(number, batch, a_runs, b_runs)
         if status == "different" and undecided:
-            pairs, status, units = self._looked_into(number, batch, a_runs, b_runs, pairs, units)
+            pairs, status, units = self._looked_into(number, batch, a_runs, b_runs, pairs, units, said)
         if self.special[number] and status == "different" and not self._executors_differ(a_runs, b_runs):
             status = "inconclusive"
             self.first = None if undecided else self.first
@@ -196,6 +197,7 @@ class _Comparison:
         b_runs: list[Answer],
         pairs: list[Pair],
         units: float | None,
+        said: dict[str, int],
     ) -> tuple[list[Pair], Status, float | None]:
         """What stays of a difference once runtimes were asked again and their known ways were looked for."""
         status: Status = "different"
@@ -203,6 +205,8 @@ class _Comparison:
         for explained in (self._unsteady, self._mark_habits):
             if self.patience > 0 and status == "different" and explained(batch, a_runs, b_runs):
                 self.first = None
+                if self.rounding is not None:
+                    self.rounding.take_back(said)
                 pairs, status, units = self._decide(number, batch, a_runs, b_runs)
         over = self.patience <= 0
         self.patience -= time.monotonic() - start
