@@ -16,7 +16,7 @@ Array = np.ndarray[Any, Any]
 KINDS = ("normal", "large", "constant", "grid", "grid", "sparse", "negative")
 """What data may look like, beside "thresholds"."""
 
-_TEXTS = ("", "a", "b", "ab", "Ab", "1", "é", "two words")
+_TEXTS = ("", "a", "b", "B", "ab", "Ab", "1", "é", "two words")
 
 
 class Fill:
