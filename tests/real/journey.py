@@ -17,7 +17,7 @@ import onnx
 import onnxruntime
 from backedge.convert import load, to_hub
 from backedge.passes.types import DType
-from backedge.runtime.compare.rounding import ALLOWED
+from backedge.runtime.compare.rounding_tensors import ALLOWED
 from backedge.runtime.wide import WideModel, flat, spread
 from backedge.runtime.wide.noise import UNITS, Noise
 from openvino_lowering.worker import Worker
