@@ -31,7 +31,9 @@ class Answer:
 
     @property
     def failed(self) -> bool:
-        """It gave nothing, for a reason that isn't a known fault of the runtime's."""
+        """It gave nothing, for a reason that isn't a known fault of the runtime's; being slow is none."""
+        if self.outcome.stage in ("timeout", "skipped"):
+            return False
         return self.outputs is None and (not self.outcome.fault or self.outcome.stage == "crash")
 
     @property
@@ -105,12 +107,19 @@ def unanswered(a_runs: Sequence[Answer], b_runs: Sequence[Answer]) -> Status | N
         runs = {one.runnable.name for one in a_runs if one.usable and one.runnable.own}
         broken = any(one.refused and one.outcome.stage == "run" and one.runnable.name in runs for one in b_runs)
         return "only-a" if broken and not outside_domain else None
-    if a_answered and any(one.refused for one in b_runs):
+    if a_answered and _fails(a_runs, b_runs):
         return "neither" if outside_domain else "only-a"
     if b_answered and any(one.refused for one in a_runs):
         return "only-b"
     both = any(one.refused for one in a_runs) and any(one.refused for one in b_runs)
     return "neither" if both else "unknown"
+
+
+def _fails(a_runs: Sequence[Answer], b_runs: Sequence[Answer]) -> bool:
+    """B raises, or doesn't end: by two runnables, or by the one that ends on A. One alone may be slow."""
+    refusing = [one for one in b_runs if one.refused]
+    ends_on_a = {one.runnable.name for one in a_runs if one.usable}
+    return len(refusing) > 1 or any(one.outcome.stage == "run" or one.runnable.name in ends_on_a for one in refusing)
 
 
 def left_alone(a_runs: Sequence[Answer], b_runs: Sequence[Answer]) -> bool:

@@ -209,6 +209,19 @@ def test_b_failing_where_a_answers_is_a_difference():
     assert judge(both(right), both(fails_from(0))).verdict == "different"
 
 
+def test_a_slow_runtime_is_no_difference_but_one_that_ends_on_a_only_is():
+    def slow(batch):
+        return "timeout" if batch["x"] >= 6 else ""
+
+    other = own(right, "other", stage=slow, outputs=_none_from_6)
+    report = judge(both(right), [other])
+    assert report.verdict == "equal" and nonzero(report) == {"equal": 6, "unknown": 2} and not report.failed
+    same = own(right, stage=slow, outputs=_none_from_6)
+    assert judge(both(right), [same]).verdict == "different"
+    ours = own(right, "executor", stage=slow, outputs=_none_from_6)
+    assert judge([own(right)], [ours, other]).verdict == "different"
+
+
 def test_a_refusing_inputs_leaves_b_free():
     report = judge(both(fails_from(6)), both(right))
     assert report.verdict == "equal"
