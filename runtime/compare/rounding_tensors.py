@@ -25,9 +25,10 @@ LEAP = 20.0
 MARGIN = 2.0
 """What turns in an answer and in a noisy run moves an element by about as much."""
 
-INEXACT = 4.0
+INEXACT, INEXACT_OF_ANOTHER = 4.0, 64.0
 """What is so many times as far away as rounding explains, of files that agree in float64, may be a runtime's quick
-formula (Winograd's convolution, a short polynomial for exp): such a trial is inconclusive."""
+formula (Winograd's convolution, a short polynomial for exp): such a trial is inconclusive. The second number holds
+where another runtime computed B than A."""
 
 CHAOTIC = 0.5
 """A spread that is this share of an element says that the element is noise."""
@@ -126,7 +127,7 @@ class Tensors:
                 other.runnable.name, worst[0], worst[1] * allowed, allowed, table.units, self._evidence.is_wider
             )
             return Judgement(Measure(None, table.units, table.max_abs))
-        if 1 < worst[1] <= INEXACT:
+        if 1 < worst[1] <= (INEXACT if one_runtime else INEXACT_OF_ANOTHER):
             return self._trial.inconclusive(f"{other.runnable.name} computes {self._name} of B inexactly", table)
         if worst[1] > 1:
             text = (

@@ -250,7 +250,9 @@ def test_interrupted(verb: str, folder: Path) -> None:
     module = {"convert": "conversion", "verify": "verification"}[verb]
     name = {"convert": "verify_files", "verify": "compare_sides"}[verb]
     wait = "def wait(*a, **k):\n print('now', flush=True)\n time.sleep(60)"
-    code = f"import time; from backedge.convert import cli, {module} as m\n{wait}\nm.{name} = wait\ncli.main()"
+    usual = "signal.signal(signal.SIGINT, signal.default_int_handler)"  # a shell's background jobs inherit none
+    patch = f"from backedge.convert import cli, {module} as m\n{wait}\nm.{name} = wait"
+    code = f"import signal, time; {usual}\n{patch}\ncli.main()"
     with subprocess.Popen(
         [sys.executable, "-c", code, verb, "relu.onnx", *others],
         cwd=folder,
