@@ -7,8 +7,9 @@ each element of its outputs a spread, see `runtime.wide`. A distance is rounding
     |B's answer - exact A| <= max(6, 3 * own) spreads   and its runtime computes what they mean
 
 where `own` is the largest distance of A's own answers from what A means. Where the files mean the same, results of
-two different runtimes that lie within the tolerances of their element type are the same, too, and what lies up to 4
-times (of two runtimes 64 times) as far as is allowed is inconclusive: runtimes use formulas that round more than the operators do. Where loud
+two different runtimes that lie within the tolerances of their element type are the same, too. What lies up to 4 times
+(of two runtimes 64 times) as far as is allowed is inconclusive then: runtimes use formulas that round more than the
+operators do. Where loud
 noise (6 times as large) moves an element by leaps, a comparison or a quantizer turns there: nothing follows from it.
 Nor does anything where the spread is as large as the output. Both are "inconclusive", and so is a trial for which no
 time is left: not compared. But where B forced to A's steps (of quantizers) is the same, a step that turned is rounding
