@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
-import pickle
-import select
-import signal
-import struct
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
@@ -27,7 +25,6 @@ _SECONDS = 0.6  # for one run before it is asked to end
 _SILENCE = 8.0  # for one answer before the process is ended
 _CRASHES = 60
 _HANGS = 4
-_LENGTH = struct.Struct("<Q")
 
 
 @dataclass(slots=True)
@@ -39,66 +36,50 @@ class Ran:
     text: str = ""
 
 
-def in_child(items: Callable[[], Iterator[Any]], silence: float) -> Iterator[Any]:
+def in_child(items: Callable[[], Iterator[Any]], silence: float, start: str = "fork") -> Iterator[Any]:
     """What the iterator yields in a child process; ends early if the child dies or is silent for too long.
+
+    Args:
+        start: "fork", or "forkserver" where this process may have threads: XLA's, for instance, hold locks that a
+            fork would never see released. `items` must be picklable then.
 
     Raises:
         ChildProcessError: the child died ("crash") or was ended ("hang"), told by the first argument.
     """
-    reader, writer = os.pipe()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    pid = os.fork()
-    if not pid:
-        os.close(reader)
-        _serve(items, writer)
-    os.close(writer)
+    context = multiprocessing.get_context(start)
+    if start == "forkserver":
+        main = sys.modules["__main__"].__spec__
+        context.set_forkserver_preload(["__main__", __name__, *([main.name] if main is not None else [])])
+    receiver, sender = context.Pipe(duplex=False)
+    child = context.Process(target=_send, args=(items, sender), daemon=start == "forkserver")
+    child.start()
+    sender.close()
     how = ""
     try:
-        while True:
-            head = _read(reader, _LENGTH.size, silence)
-            if not head:
-                break
-            yield pickle.loads(_read(reader, _LENGTH.unpack(head)[0], silence))
-    except TimeoutError:
-        how = "hang"
+        while not how:
+            if receiver.poll(silence):
+                yield receiver.recv()
+            else:
+                how = "hang"
+    except EOFError:
+        pass
     finally:
-        os.close(reader)
+        receiver.close()
         if how or sys.exc_info()[0] is not None:
-            os.kill(pid, signal.SIGKILL)
-        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    if how or status:
-        raise ChildProcessError(how or "crash", f"status {status}")
+            child.kill()
+        child.join()
+    if how or child.exitcode:
+        raise ChildProcessError(how or "crash", f"status {child.exitcode}")
 
 
-def _serve(items: Callable[[], Iterator[Any]], writer: int) -> None:
-    status = 1
-    try:
-        sink = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(sink, 1)
-        os.dup2(sink, 2)
-        with os.fdopen(writer, "wb") as stream:
-            for item in items():
-                data = pickle.dumps(item)
-                stream.write(_LENGTH.pack(len(data)) + data)
-                stream.flush()
-        status = 0
-    finally:
-        os._exit(status)
-
-
-def _read(reader: int, count: int, silence: float) -> bytes:
-    data = b""
-    end = time.monotonic() + silence
-    while len(data) < count:
-        ready, _, _ = select.select([reader], [], [], max(0.0, end - time.monotonic()))
-        if not ready:
-            raise TimeoutError
-        part = os.read(reader, min(count - len(data), 1 << 20))
-        if not part:
-            return b""
-        data += part
-    return data
+def _send(items: Callable[[], Iterator[Any]], sender: Connection) -> None:
+    sink = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(sink, 1)
+    os.dup2(sink, 2)
+    for item in items():
+        sender.send(item)
+    sender.close()
+    os._exit(0)  # without what was inherited being taken down
 
 
 def run(model: bytes, feeds: Sequence[Feed], optimized: bool = False) -> list[Ran]:
@@ -109,7 +90,7 @@ def run(model: bytes, feeds: Sequence[Feed], optimized: bool = False) -> list[Ra
         if sum(one.failure == "hang" for one in found) >= _HANGS:
             break
         try:
-            for item in in_child(lambda first=first: _session(model, feeds[first:], optimized), _SILENCE):
+            for item in in_child(partial(_session, model, feeds[first:], optimized), _SILENCE, "forkserver"):
                 found.append(item)
                 if item.failure == "load":
                     return [item] * len(feeds)
