@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -20,12 +20,13 @@ from ..passes.graph import Graph
 from ..passes.types import TensorType, Type
 from ..runtime.compare.coverage import KEY, Records, join, packed_in, summary
 from ..runtime.compare.edge_trials import edge_trials
-from ..runtime.compare.inputs import design, has_spatial
+from ..runtime.compare.inputs import design
 from ..runtime.compare.matching import match_names, renamed
-from ..runtime.compare.runnables import Run, Runnable
+from ..runtime.compare.runnables import Asking, Run, Runnable
 from ..runtime.compare.search import Search
+from ..runtime.compare.sides import Side
 from ..runtime.compare.signature import Designed, Signature
-from ..runtime.compare.verdict import Side
+from ..runtime.compare.sizing import with_accepted_sizes
 from ..runtime.oracles import Batch, Outcome, Values
 from ..runtime.oracles.driver import drive
 
@@ -38,8 +39,6 @@ _SEARCH_RUNS = 400
 _SLOW = 0.25  # seconds for one set of inputs beyond which nothing is searched for
 _LONG = 1.0  # seconds beyond which an extraordinary set of inputs would keep slower runtimes too long
 _RESTARTS = 3
-_STRETCHES = (1, 8, 16, 32)
-_PROBES = 5
 
 
 @dataclass(slots=True)
@@ -57,10 +56,16 @@ class Explored:
     coverage: dict[str, Any] = field(default_factory=lambda: {"a": None, "b": None})
 
 
-def executor_on(path: Path, format: str | None, timeout: float) -> Callable[[Iterable[Batch]], Iterator[Outcome]]:
-    """A file on our executor, in a process of its own that also tells what each run reached."""
-    options = {"format": format, "coverage": True}
-    return lambda batches: drive(EXECUTOR, path.absolute(), batches, timeout, 10 * timeout, dict(options))
+def executor_on(
+    path: Path, format: str | None, timeout: float, **options: Any
+) -> Callable[[Iterable[Batch]], Iterator[Outcome]]:
+    """A file on our executor, in a process of its own: compiled loops can't be interrupted any other way.
+
+    Args:
+        options: see `executor_session.open_session`.
+    """
+    given = {"format": format, **options}
+    return lambda batches: drive(EXECUTOR, path.absolute(), batches, timeout, 10 * timeout, dict(given))
 
 
 class _Asked:
@@ -73,23 +78,17 @@ class _Asked:
         self.last: Records = {}
         self._kept: list[Batch] = []  # what is known by identity must stay alive
         self._run = run
-        self._pending: Batch = {}
-        self._stream = run(self._feed())
+        self._asking = Asking(run)
         self._restarts = 0
-
-    def _feed(self) -> Iterator[Batch]:
-        while True:
-            yield self._pending
 
     def ask(self, batch: Batch) -> Outcome:
         """The outcome; what the run reached is in `last`."""
-        self._pending = batch
-        outcome = next(self._stream)
+        outcome = self._asking.ask(batch)
         if outcome.stage == "skipped" and self._restarts < _RESTARTS:  # it hung too often, but not on this one
             self._restarts += 1
             self.close()
-            self._stream = self._run(self._feed())
-            outcome = next(self._stream)
+            self._asking = Asking(self._run)
+            outcome = self._asking.ask(batch)
         self.last = {}
         if outcome.outputs is not None and KEY in outcome.outputs:
             outputs = dict(outcome.outputs)
@@ -104,9 +103,7 @@ class _Asked:
         self.known[_identity(batch)] = outcome
 
     def close(self) -> None:
-        close = getattr(self._stream, "close", None)
-        if close is not None:
-            close()
+        self._asking.close()
 
 
 def _identity(batch: Batch) -> tuple[int, ...]:
@@ -160,7 +157,7 @@ class _Exploration:
 
     def run(self) -> Explored:
         start = time.monotonic()
-        self.signature = self._stretched()
+        self.signature = with_accepted_sizes(self.signature, self._accepts, self.seed)
         for number, one in enumerate(self._plain()):
             if len(self.found.trials) >= self.wanted:
                 break
@@ -176,16 +173,9 @@ class _Exploration:
             self._search()
         return self._finished()
 
-    def _stretched(self) -> Signature:
-        """With larger images and signals where A refuses most of the small ones."""
-        if not has_spatial(self.signature):
-            return self.signature
-        for stretch in _STRETCHES:
-            signature = replace(self.signature, stretch=stretch)
-            answers = [self.a.ask(batch) for batch in design(signature, _PROBES, self.seed)]
-            if sum(outcome.usable and _has_numbers(outcome) for outcome in answers) > _PROBES // 2:
-                return signature
-        return self.signature
+    def _accepts(self, batch: Batch) -> bool:
+        outcome = self.a.ask(batch)
+        return outcome.usable and _has_numbers(outcome)
 
     def _plain(self) -> Iterator[Designed]:
         return (Designed(batch) for batch in design(self.signature, math.ceil(self.wanted * _SPARE), self.seed))
@@ -316,7 +306,8 @@ def _fits(kind: Type | None, value: Values) -> bool:
 def _recorded(known: Mapping[tuple[int, ...], Outcome], run: Run) -> Run:
     """What is known for sets of inputs; others are run."""
 
-    def answer(batches: Sequence[Batch]) -> Iterable[Outcome]:
+    def answer(batches: Iterable[Batch]) -> Iterable[Outcome]:
+        batches = list(batches)
         found = [known.get(_identity(batch)) for batch in batches]
         rest = iter(run([batch for batch, outcome in zip(batches, found, strict=True) if outcome is None]))
         for outcome in found:

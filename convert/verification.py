@@ -24,13 +24,14 @@ from ..runtime.compare.record import Report
 from ..runtime.compare.roles import random_operators, signature_of
 from ..runtime.compare.rounding import BUDGET, Rounding
 from ..runtime.compare.runnables import Runnable, on_file
+from ..runtime.compare.sides import Side
 from ..runtime.compare.signature import Designed, Signature
-from ..runtime.compare.verdict import Side, compare_sides
+from ..runtime.compare.verdict import compare_sides
 from ..runtime.executor import Executor
-from ..runtime.oracles import Outcome, Values, run_file, why_unavailable
+from ..runtime.oracles import ORACLES, Outcome, Values, run_file, why_unavailable
 from ..runtime.oracles.driver import drive
 from ..runtime.wide.model import has_double
-from .exploration import EXECUTOR, executor_on, explore
+from .exploration import executor_on, explore
 from .files import judged, load, set_shapes, to_hub
 from .format import format_of
 from .onnx.write import write as write_onnx
@@ -47,16 +48,7 @@ _PATIENCE = 5.0  # seconds for one run of A on our executor; what takes longer i
 
 
 def _executor(path: Path, format: str | None, timeout: float, **options: Any) -> Runnable:
-    """The executor in a process of its own: compiled loops can't be interrupted any other way.
-
-    Args:
-        options: see `executor_session.open_session`.
-    """
-
-    def run(batches: Sequence[Mapping[str, Values]]) -> Iterator[Outcome]:
-        return drive(EXECUTOR, path.absolute(), batches, timeout, 10 * timeout, {"format": format, **options})
-
-    return Runnable("executor", run, own=False)
+    return Runnable("executor", executor_on(path, format, timeout, **options), own=False)
 
 
 def _rounding(
@@ -101,6 +93,13 @@ def _runtimes(
             runnables.append(on_file("reference", path, timeout))
         notes += [f"{found.runtime} on {path.name}: {probe.note}"] if probe.note else []
     return runnables
+
+
+def _twin(path: Path, format: str | None, other: Path, other_format: str | None, timeout: float) -> Runnable | None:
+    """The other file's runtime on this file, where it isn't its own one but reads it: OpenVINO reads ONNX."""
+    runtime = format_of(other, other_format).runtime
+    reads = path.suffix in ORACLES[runtime].suffixes and not why_unavailable(runtime)
+    return on_file(runtime, path, timeout) if reads and runtime != format_of(path, format).runtime else None
 
 
 def _element_types(graph: Graph) -> dict[str, str]:
@@ -180,6 +179,8 @@ def verify(
         notes: list[str] = []
         side_a, hub_a, graph_a = _side(paths[0], formats[0], folders[0], limits[0], shown[0], notes)
         side_b, hub_b, _ = _side(paths[1], formats[1], folders[1], limits[1], shown[1], notes)
+        side_a.twin = _twin(paths[0], formats[0], paths[1], formats[1], timeout)
+        side_b.twin = _twin(paths[1], formats[1], paths[0], formats[0], timeout)
         known = hub_a or graph_a
         if shapes:
             known = known.copy()
@@ -193,7 +194,10 @@ def verify(
             report = compare_sides(side_a, side_b, [Designed(dict(one)) for one in inputs], rtol, atol, rounding)
             report.reasons += notes
             return report
-        runs = [executor_on(path, format, limit) for path, format, limit in zip(paths, formats, limits, strict=True)]
+        runs = [
+            executor_on(path, format, limit, coverage=True)
+            for path, format, limit in zip(paths, formats, limits, strict=True)
+        ]
         signature = _signature(known, hub_b, hub_a is not None)
         built_in = side_a.optional.intersection(
             match_names(list(side_a.inputs or ()), list(side_b.inputs or ())).missing

@@ -95,12 +95,15 @@ def _short_product(op: StepBuilder, node: Node) -> Made:
 
 
 def _dynamic(op: StepBuilder, node: Node) -> Made:
-    """DynamicQuantizeLinear-11: its range holds 0; nothing but zeros has the range 1, not to divide by 0."""
+    """DynamicQuantizeLinear-11: its range holds 0; nothing but zeros has the scale 1, as in ONNX Runtime.
+
+    The function body of the operator divides 0 by 0 there; onnx's reference takes 1 / 255.
+    """
     x, op = required(node, 0), op.at(13)
     zero, steps = op.const(np.float32(0)), op.const(np.float32(255))
     high, low = op.Max(op.ReduceMax(x, keepdims=0), zero), op.Min(op.ReduceMin(x, keepdims=0), zero)
     span = op.Sub(high, low)
-    scale = op.Div(op.Where(op.Equal(span, zero), op.const(np.float32(1)), span), steps)
+    scale = op.Where(op.Equal(span, zero), op.const(np.float32(1)), op.Div(span, steps))
     middle = as_type(op, op.Clip(op.Round(op.Sub(zero, op.Div(low, scale))), zero, steps), DType.UINT8)
     return [op.QuantizeLinear(x, scale, middle), scale, middle][: len(node.outputs)]
 

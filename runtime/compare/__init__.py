@@ -15,9 +15,10 @@ from .record import Finding, Report, SideRun, Trial
 from .report import print_report, rendered, write_html, write_json
 from .roles import random_operators, signature_of
 from .runnables import Runnable, in_process, on_file
+from .sides import Side
 from .signature import Designed, InputSpec, Signature
 from .tolerance import Difference, compare_values
-from .verdict import Side, compare_sides
+from .verdict import compare_sides
 
 __all__ = [
     "Designed",

@@ -62,8 +62,10 @@ def _made(case: _Case, bases: Sequence[Base], number: int) -> Designed | None:
 
 
 def _base(signature: Signature, number: int, seed: int) -> Base:
-    """Sizes from 2 to 5, neighbouring ones different."""
+    """Sizes from 2 to 5, neighbouring ones different, where others aren't known to be needed."""
     sizes = {symbol: 2 + (place + number + 1) % 4 for place, symbol in enumerate(symbols_of(signature))}
+    if signature.sizings:
+        sizes |= signature.sizings[number % len(signature.sizings)]
     draft = Draft(signature, 4 * number, seed, {**sizes, "": 2 + (number + 1) % 4})
     base = Base(draft, _arrays(draft.values()))
     for spec in signature.inputs:

@@ -23,10 +23,10 @@ from .signature import InputSpec, Role, Signature
 _DEEP_TRIPS = (3, 3, 2, 4)
 _WALK = (0, 1, 3, 2, 6, 4, 1, 9)
 _SIZES = (2, 3, 1, 4, 5, 7, 2, 3, 8)
-SPATIAL = 2
-"""The first axis of an image's or a signal's extent."""
-
 _MAX_CROSSED_CONDITIONS = 6
+
+ORDINARY = 1e9
+"""Floats beyond it, the bounds of Clip among them, are left to trials with special numbers: they overflow."""
 
 
 def design(signature: Signature, trials: int, seed: int = 0) -> Iterator[dict[str, Values]]:
@@ -58,7 +58,6 @@ class Draft:
         self.fill = Fill(self.random)
         self.least = 0 if signature.allow_empty and not self.deep else 1
         self.symbols: dict[str, int] = {}
-        self.stretch = signature.stretch
         self.shared = self._size(0)
         if sizes and "" in sizes:
             self.shared = sizes[""]
@@ -67,8 +66,8 @@ class Draft:
             self.free = "shared"
         for symbol in symbols_of(signature):
             self.symbols[symbol] = self._size(len(self.symbols))
-        if self.stretch > 1:
-            self.symbols |= {symbol: self.symbols[symbol] * self.stretch for symbol in spatial_symbols(signature)}
+        if signature.sizings:
+            self.symbols |= signature.sizings[number % len(signature.sizings)]
         self.symbols |= {symbol: size for symbol, size in (sizes or {}).items() if symbol}
 
     def _size(self, place: int) -> int:
@@ -119,17 +118,19 @@ class Draft:
 
         A single number mostly is below, at or above one of them in turn, crossed with all conditions.
         """
-        numbers = [number for number in spec.constants if not isinstance(number, str)] if _can_be("trip", dtype) else []
+        most = ORDINARY if dtype.is_float else np.inf
+        constants = [constant for constant in spec.constants if isinstance(constant, str) or abs(constant) <= most]
+        numbers = [number for number in constants if not isinstance(number, str)] if _can_be("trip", dtype) else []
         if self.number == 0 or self.is_base:
             kind = "normal"
         elif numbers and np.prod(shape) == 1 and not self.deep and self.random.random() < 2 / 3:
             step = self.walked // 4 + turn
             return self.fill.beside(dtype, shape, numbers[step // 3 % len(numbers)], step % 3 - 1)
-        elif spec.constants and self.random.random() < 1 / 3:
+        elif constants and self.random.random() < 1 / 3:
             kind = "thresholds"
         else:
             kind = str(self.random.choice(KINDS))
-        return self.fill.data(dtype, shape, kind, spec.constants)
+        return self.fill.data(dtype, shape, kind, constants)
 
     def _trip(self, spec: InputSpec, turn: int) -> int:
         """The trip count of the `turn`-th trip input."""
@@ -174,18 +175,15 @@ class Draft:
         if isinstance(dim, str):
             return self.symbols[dim]
         if self.free == "shared":
-            size = self.shared * self._stretched(axis)
+            size = self.shared
         elif self.free == "axis":
-            size = self.symbols.setdefault(f"axis {axis}", self._size(axis) * self._stretched(axis))
+            size = self.symbols.setdefault(f"axis {axis}", self._size(axis))
         else:
-            size = self._size(axis) * self._stretched(axis)
+            size = self._size(axis)
         if isinstance(dim, Interval):
             size = max(size, dim.lower)
             size = size if dim.upper is None else min(size, dim.upper)
         return size
-
-    def _stretched(self, axis: int) -> int:
-        return self.stretch if axis >= SPATIAL else 1
 
     def bounded(self, spec: InputSpec, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Within the bounds, and without zeros where the model divides."""
@@ -199,23 +197,6 @@ class Draft:
         if spec.nonzero:
             array = np.where(array == np.zeros((), array.dtype), np.ones((), array.dtype), array)
         return array
-
-
-def has_spatial(signature: Signature) -> bool:
-    """Whether an input has a dynamic dimension from the third axis on."""
-    shapes = [kind.shape or () for spec in signature.inputs for kind in tensor_types(spec.type)]
-    return any(not isinstance(dim, int) for shape in shapes for dim in shape[SPATIAL:])
-
-
-def spatial_symbols(signature: Signature) -> set[str]:
-    """The symbols of dimensions that stand on no axis before the third."""
-    axes: dict[str, int] = {}
-    for spec in signature.inputs:
-        for kind in tensor_types(spec.type):
-            for axis, dim in enumerate(kind.shape or ()):
-                if isinstance(dim, str):
-                    axes[dim] = min(axes.get(dim, axis), axis)
-    return {symbol for symbol, axis in axes.items() if axis >= SPATIAL}
 
 
 def symbols_of(signature: Signature) -> list[str]:

@@ -30,6 +30,7 @@ from ..wide.spread import alike, flat
 from .iterations import Stacking
 from .rounding_evidence import Answer, Evidence, Judgement, Output, read_evidence
 from .rounding_tensors import Tensors
+from .runnables import Asking
 from .tolerance import Difference, Measure, measure_values
 
 BUDGET = 60.0
@@ -55,8 +56,7 @@ class Rounding:
     ) -> None:
         self._run, self._double, self._left = run, double, budget
         self._more, self._overdraft = _MORE, 2 * budget
-        self._next: dict[str, Values] = {}
-        self._stream: Iterator[Outcome] | None = None
+        self._asking: Asking | None = None
         self._largest = 0.0  # units of the tolerance table that rounding has explained
         self._meaning = 0.0
         self._away: dict[str, tuple[float, float]] = {}
@@ -69,8 +69,8 @@ class Rounding:
 
     def close(self) -> None:
         """End the other process."""
-        if self._stream is not None and hasattr(self._stream, "close"):
-            self._stream.close()  # pyright: ignore[reportAttributeAccessIssue]
+        if self._asking is not None:
+            self._asking.close()
 
     def lines(self, same: bool) -> Iterator[str]:
         """What the report says of rounding; `same`: no difference was found."""
@@ -91,18 +91,14 @@ class Rounding:
         return self._double and (one.outcome.coarse or other.outcome.coarse)
 
     def ask(self, batch: Batch, loud: bool, seed: int, coarse: bool) -> Outcome:
-        self._next = {f"in/{name}": value for name, value in batch.items()}
-        self._next[_ASK] = np.array([loud, seed, coarse], np.int64)
-        if self._stream is None:
-            self._stream = iter(self._run(self._endless()))
+        given: dict[str, Values] = {f"in/{name}": value for name, value in batch.items()}
+        given[_ASK] = np.array([loud, seed, coarse], np.int64)
+        if self._asking is None:
+            self._asking = Asking(self._run)
         start = time.monotonic()
-        outcome = next(self._stream)
+        outcome = self._asking.ask(given)
         self._left -= time.monotonic() - start
         return outcome
-
-    def _endless(self) -> Iterator[Batch]:
-        while True:
-            yield self._next
 
     def explained(self, gross: float) -> bool:
         """Whether the time is up, and rounding explained as much in a trial for which there was time."""

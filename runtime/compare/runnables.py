@@ -6,7 +6,7 @@ import contextlib
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 from ...passes.errors import Unsupported
 from ..oracles import Batch, Outcome, Values, one_line, stream_file
 
-Run = Callable[[Sequence[Batch]], Iterable[Outcome]]
+Run = Callable[[Iterable[Batch]], Iterable[Outcome]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,28 @@ class Runnable:
     name: str
     run: Run
     own: bool = True
+
+
+class Asking:
+    """A runnable asked for one set of inputs at a time, in one process for as long as it lives."""
+
+    def __init__(self, run: Callable[[Iterable[Batch]], Iterable[Outcome]]) -> None:
+        self._next: Batch = {}
+        self._stream = iter(run(self._endless()))
+
+    def _endless(self) -> Iterator[Batch]:
+        while True:
+            yield self._next
+
+    def ask(self, batch: Batch) -> Outcome:
+        self._next = batch
+        return next(self._stream)
+
+    def close(self) -> None:
+        """End the process."""
+        close = getattr(self._stream, "close", None)
+        if close is not None:
+            close()
 
 
 def on_file(
@@ -51,7 +73,7 @@ def in_process(name: str, call: Callable[[Batch], Mapping[str, Values]], timeout
     that is possible, which it isn't inside compiled code.
     """
 
-    def run(batches: Sequence[Batch]) -> Iterator[Outcome]:
+    def run(batches: Iterable[Batch]) -> Iterator[Outcome]:
         return (_attempt(call, batch, timeout) for batch in batches)
 
     return Runnable(name, run, own=False)

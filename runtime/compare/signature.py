@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -108,14 +109,13 @@ class Signature:
     Attributes:
         allow_empty: dynamic dimensions may also be 0.
         sizes: integers that the models hold, which a dimension may be compared with.
-        stretch: dynamic dimensions from the third axis on (of images and signals) are so many times as large: nets of
-            many strides take no small ones.
+        sizings: sets of sizes, symbol -> size, that the model is known to take; each set of inputs has one of them.
     """
 
     inputs: list[InputSpec] = field(default_factory=list)
     allow_empty: bool = False
     sizes: tuple[int, ...] = ()
-    stretch: int = 1
+    sizings: tuple[Mapping[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

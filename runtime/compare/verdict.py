@@ -8,61 +8,30 @@ answers and B can't, B is wrong; where it refuses an input, B is free.
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ...passes.types import Type
 from ..oracles import Batch, Outcome, Values
 from .answers import Answer, Pair, deciding, evidence, left_alone, unanswered
 from .conclude import conclude
 from .interface import interface_differences
-from .iterations import Stacking
 from .matching import Matching, match_names, renamed
 from .record import Disagreement, Finding, Report, SideRun, Status, Trial
 from .rounding import Judgement, Rounding, TrialRounding
-from .runnables import Runnable
+from .second_look import Both, SecondLook, SideAnswers
+from .sides import Side, answers_of, outcomes_of
 from .signature import Designed
-from .special import known_habit
 from .tolerance import Difference, Measure, error_profile, measure_values
 
-MOST_REPEATS = 8
-"""So many trials are run once more in new processes before what differs there is believed."""
-
-PATIENCE = 60.0
-"""Seconds for looking into differences: runtimes are asked again, operators are watched."""
+RUNTIMES_APART = 0.01
+"""What two different runtimes give for two files may be apart by this share of the largest number, if one of them gives
+the same for both files."""
 
 _INT32 = np.iinfo(np.int32)
 _BEYOND = "it computes 64-bit integers in 32 bits, and this trial has larger ones"
-
-
-@dataclass(slots=True)
-class Side:
-    """One of the two models.
-
-    Attributes:
-        name: for the report, usually the path.
-        runnables: all that can run it.
-        inputs, outputs: the model's names in order; None: as the trials have them, as the first answer has them.
-        stackings: output -> how a loop stacked it, if the graph says so.
-        types: declared types of inputs and outputs by name, as far as they are known.
-        optional: inputs with a default.
-        random: operators that draw random numbers, if there are any: then values that differ say nothing.
-        watch: gives operator -> kinds of special values that it saw instead of outputs, see `SpecialValues`.
-    """
-
-    name: str
-    runnables: Sequence[Runnable]
-    inputs: Sequence[str] | None = None
-    outputs: Sequence[str] | None = None
-    stackings: Mapping[str, Stacking] = field(default_factory=dict)
-    types: Mapping[str, Type | None] = field(default_factory=dict)
-    optional: frozenset[str] = frozenset()
-    random: Sequence[str] = ()
-    watch: Runnable | None = None
 
 
 def compare_sides(
@@ -111,15 +80,13 @@ class _Comparison:
         self.first: Finding | None = None
         self.inner: dict[tuple[str, str, str], Disagreement] = {}
         self.told = 0  # equal trials with something to compare in them
-        self.repeats = 0
-        self.patience = PATIENCE
+        self.again = SecondLook(self._first_inside)
         self.excused = 0  # trials in which a difference had such a reason
-        self.unsteady: dict[str, int] = {}
 
     def report(self, asked: int | None = None) -> Report:
         given_to_b = [renamed(batch, self.inputs.pairs) for batch in self.batches]
-        streams = [_stream(one, self.batches) for one in self.a.runnables]
-        streams += [_stream(one, given_to_b) for one in self.b.runnables]
+        streams = [outcomes_of(one, self.batches) for one in self.a.runnables]
+        streams += [outcomes_of(one, given_to_b) for one in self.b.runnables]
         trials: list[Trial] = []
         try:
             for number, batch in enumerate(self.batches):
@@ -128,6 +95,7 @@ class _Comparison:
         finally:
             for stream in streams:
                 stream.close()
+            self.again.close()
             if self.rounding is not None:
                 self.rounding.close()
         outputs = self.outputs or _declared(self.a, self.b)
@@ -147,26 +115,28 @@ class _Comparison:
             ),
             self.told,
             [*self.a.random, *self.b.random],
-            [*([] if self.rounding is None else self.rounding.lines(self.first is None)), *self._unsteadiness()],
+            [*([] if self.rounding is None else self.rounding.lines(self.first is None)), *self.again.lines()],
         )
-
-    def _unsteadiness(self) -> Iterator[str]:
-        for who, trials in self.unsteady.items():
-            yield f"{who} gives other outputs in {trials} trials when it is started anew; those count"
 
     # one trial -----------------------------------------------------------------------------------------
 
     def _trial(self, number: int, batch: Batch, outcomes: list[Outcome]) -> Trial:
         cut = len(self.a.runnables)
-        a_runs = _answers(self.a, outcomes[:cut])
-        b_runs = _answers(self.b, outcomes[cut:])
+        a_runs, b_runs = answers_of(self.a, outcomes[:cut]), answers_of(self.b, outcomes[cut:])
         _mark_overflow(batch, [*a_runs, *b_runs])
+        both = SideAnswers(self.a, a_runs, batch), SideAnswers(self.b, b_runs, renamed(batch, self.inputs.pairs))
         undecided = self.first is None
         said = {} if self.rounding is None else self.rounding.said()
-        pairs, status, units = self._decide(number, batch, a_runs, b_runs)
+        pairs, status, units = self._decide(number, both)
         if status == "different" and undecided:
-            pairs, status, units = self._looked_into(number, batch, a_runs, b_runs, pairs, units, said)
-        if self.special[number] and status == "different" and not self._executors_differ(a_runs, b_runs):
+            pairs, status, units = self._looked_into(number, both, pairs, units, said)
+        if status == "inconclusive" and undecided:
+            pair = self.again.by_one_runtime(both)
+            if pair is not None:
+                pairs, status = [pair], "equal"
+                self.told += any(_tells(value) for value in (pair[0].outputs or {}).values())
+                self._take_back(said)
+        if self.special[number] and status == "different" and not self._executors_differ(both):
             status = "inconclusive"
             self.first = None if undecided else self.first
         for side, answers in (("a", a_runs), ("b", b_runs)):
@@ -182,105 +152,54 @@ class _Comparison:
             left_alone(a_runs, b_runs) and not self.special[number],
         )
 
-    def _decide(
-        self, number: int, batch: Batch, a_runs: list[Answer], b_runs: list[Answer]
-    ) -> tuple[list[Pair], Status, float | None]:
-        pairs = deciding(a_runs, b_runs, lambda one, other: self._first_inside(one, other) is None)
-        status, units = self._judge(number, batch, a_runs, pairs) if pairs else ("unknown", None)
-        return pairs, unanswered(a_runs, b_runs) or status, units
+    def _decide(self, number: int, both: Both) -> tuple[list[Pair], Status, float | None]:
+        a, b = both
+        pairs = deciding(a.answers, b.answers, lambda one, other: self._first_inside(one, other) is None)
+        status, units = self._judge(number, both, pairs) if pairs else ("unknown", None)
+        return pairs, unanswered(a.answers, b.answers) or status, units
 
     def _looked_into(
-        self,
-        number: int,
-        batch: Batch,
-        a_runs: list[Answer],
-        b_runs: list[Answer],
-        pairs: list[Pair],
-        units: float | None,
-        said: dict[str, int],
+        self, number: int, both: Both, pairs: list[Pair], units: float | None, said: dict[str, int]
     ) -> tuple[list[Pair], Status, float | None]:
         """What stays of a difference once runtimes were asked again and their known ways were looked for."""
         status: Status = "different"
-        start = time.monotonic()
-        for explained in (self._unsteady, self._mark_habits):
-            if self.patience > 0 and status == "different" and explained(batch, a_runs, b_runs):
+        for explained in (self.again.unsteady, self.again.mark_habits):
+            if status == "different" and explained(both):
                 self.first = None
-                if self.rounding is not None:
-                    self.rounding.take_back(said)
-                pairs, status, units = self._decide(number, batch, a_runs, b_runs)
-        over = self.patience <= 0
-        self.patience -= time.monotonic() - start
+                self._take_back(said)
+                pairs, status, units = self._decide(number, both)
         self.excused += status != "different"
-        if over and self.excused:  # what was looked into before had such a reason
+        if self.again.is_over and self.excused:  # what was looked into before had such a reason
             self.first = None
             return pairs, "inconclusive", units
         return pairs, status, units
 
-    def _executors_differ(self, a_runs: list[Answer], b_runs: list[Answer]) -> bool:
-        ours = [[one for one in runs if one.usable and not one.runnable.own] for runs in (a_runs, b_runs)]
+    def _take_back(self, said: dict[str, int]) -> None:
+        """A trial is judged once more: what was said of rounding in it doesn't stand."""
+        if self.rounding is not None:
+            self.rounding.take_back(said)
+
+    def _executors_differ(self, both: Both) -> bool:
+        ours = [[one for one in side.answers if one.usable and not one.runnable.own] for side in both]
         return any(
             measure.difference is not None
             for one, other in zip(*ours, strict=False)
             for _, measure in self._measures(one, other, near=False)
         )
 
-    def _unsteady(self, batch: Batch, a_runs: list[Answer], b_runs: list[Answer]) -> bool:
-        """Ask runtimes that aren't ours once more, each in a new process: what they say then counts.
-
-        OpenVINO's CPU takes shapes of an earlier run for those of this one where sizes are open.
-        """
-        if self.repeats == MOST_REPEATS:
-            return False
-        self.repeats += 1
-        changed = False
-        for side, answers, given in self._given(batch, a_runs, b_runs):
-            for one in answers:
-                if not (one.usable and one.runnable.own):
-                    continue
-                copied = {
-                    name: np.copy(value) if isinstance(value, np.ndarray) else value for name, value in given.items()
-                }
-                again = _answer(side, one.runnable, next(_stream(one.runnable, [copied])))
-                if again.usable and self._first_inside(one, again) is not None:
-                    one.outcome, one.outputs = again.outcome, again.outputs
-                    key = f"{one.runnable.name} on {side.name}"
-                    self.unsteady[key] = self.unsteady.get(key, 0) + 1
-                    changed = True
-        return changed
-
-    def _given(
-        self, batch: Batch, a_runs: list[Answer], b_runs: list[Answer]
-    ) -> tuple[tuple[Side, list[Answer], Batch], ...]:
-        """Each side, its answers, and the inputs by its names."""
-        return (self.a, a_runs, batch), (self.b, b_runs, renamed(batch, self.inputs.pairs))
-
-    def _mark_habits(self, batch: Batch, a_runs: list[Answer], b_runs: list[Answer]) -> bool:
-        """Give a fault to the answers into which special values went that their runtimes treat in their own way.
-
-        Asked where the sides differ, because it costs another run of each model.
-        """
-        marked = False
-        for side, answers, given in self._given(batch, a_runs, b_runs):
-            own = [one for one in answers if one.usable and one.runnable.own]
-            if not own or side.watch is None:
-                continue
-            seen = next(iter(side.watch.run([given]))).outputs or {}
-            for one in own:
-                fault = known_habit(one.runnable.name, seen)
-                if fault:
-                    one.outcome = replace(one.outcome, fault=fault)
-                    marked = True
-        return marked
-
-    def _judge(self, number: int, batch: Batch, a_runs: list[Answer], pairs: list[Pair]) -> tuple[Status, float | None]:
+    def _judge(self, number: int, both: Both, pairs: list[Pair]) -> tuple[Status, float | None]:
         if self.outputs is None:
             self.outputs = match_names(list(self.a.outputs or ()), list(self.b.outputs or ()))
         worst, telling, same, inconclusive = 0.0, False, True, False
         findings: list[Finding] = []
-        usable = [one for one in a_runs if one.usable]
+        batch = both[0].given
+        usable = [one for one in both[0].answers if one.usable]
         rounding = None if self.rounding is None else self.rounding.trial(number, batch, usable)
         for one, other in pairs:
-            for name, measure in self._measures(one, other):
+            measures = list(self._measures(one, other))
+            if self._are_runtimes_apart(one, other, measures) and self.again.by_one_runtime(both, near=True):
+                measures = [(name, replace(measure, difference=None)) for name, measure in measures]
+            for name, measure in measures:
                 judged = self._judged(one, other, name, measure, rounding)
                 telling = telling or _tells((one.outputs or {}).get(name))
                 if judged.inconclusive:
@@ -298,6 +217,18 @@ class _Comparison:
             return "inconclusive", worst
         self.told += same and telling
         return "equal" if same else "different", worst
+
+    def _are_runtimes_apart(self, one: Answer, other: Answer, measures: list[tuple[str, Measure]]) -> bool:
+        """Whether only floats differ, and by so little that two runtimes' ways of computing may be the reason."""
+        if self.rounding is None or one.runnable.name == other.runnable.name:
+            return False
+        differing = [(name, one) for name, one in measures if one.difference is not None]
+        return bool(differing) and all(
+            measure.difference is not None
+            and measure.difference.kind == "value"
+            and measure.max_abs <= RUNTIMES_APART * _size_of((one.outputs or {}).get(name))
+            for name, measure in differing
+        )
 
     def _judged(
         self, one: Answer, other: Answer, name: str, measure: Measure, rounding: TrialRounding | None
@@ -360,47 +291,19 @@ class _Comparison:
                     known = self.inner.setdefault(key, Disagreement(*key, number, found))
                     known.trials += 1
 
-    def _first_inside(self, one: Answer, other: Answer) -> Difference | None:
+    def _first_inside(self, one: Answer, other: Answer, near: bool = False) -> Difference | None:
+        """The first difference between two answers for one file; `near`: beyond a few units in the last place."""
         assert one.outputs is not None and other.outputs is not None
         coarse = one.outcome.coarse or other.outcome.coarse
         for name, value in one.outputs.items():
             if name not in other.outputs:
                 return Difference("missing", name, actual=f"{other.runnable.name} doesn't give it")
-            found = measure_values(value, other.outputs[name], self.rtol, self.atol, output=name, coarse=coarse)
+            found = measure_values(
+                value, other.outputs[name], self.rtol, self.atol, output=name, coarse=coarse, near=near
+            )
             if found.difference is not None:
                 return found.difference
         return None
-
-
-def _stream(runnable: Runnable, batches: Sequence[Batch]) -> Generator[Outcome]:
-    """One outcome for each batch, whatever the runnable does."""
-    reason = "it gave no answer"
-    done = 0
-    try:
-        for outcome in runnable.run(batches):
-            yield outcome
-            done += 1
-    except Exception as error:
-        reason = f"{type(error).__name__}: {error}"
-    for _ in range(done, len(batches)):
-        yield Outcome(error=reason, stage="load")
-
-
-def _answers(side: Side, outcomes: list[Outcome]) -> list[Answer]:
-    """Outcomes with outputs under the names of the side."""
-    if side.outputs is None:
-        given = next((one.outputs for one in outcomes if one.outputs is not None), None)
-        side.outputs = None if given is None else list(given)
-    return [_answer(side, runnable, outcome) for runnable, outcome in zip(side.runnables, outcomes, strict=True)]
-
-
-def _answer(side: Side, runnable: Runnable, outcome: Outcome) -> Answer:
-    outputs = outcome.outputs
-    if outputs is not None and side.outputs is not None:
-        pairs = match_names(list(outputs), list(side.outputs)).pairs
-        outputs = renamed(outputs, pairs)
-        outputs = {name: outputs[name] for name in side.outputs if name in outputs}
-    return Answer(runnable, outcome, outputs)
 
 
 def _mark_overflow(batch: Batch, answers: list[Answer]) -> None:
@@ -423,6 +326,14 @@ def _exceeds_int32(value: Values) -> bool:
     if not isinstance(value, np.ndarray) or value.dtype not in (np.int64, np.uint64, np.uint32) or not value.size:
         return False
     return bool(value.max() > _INT32.max or value.min() < _INT32.min)
+
+
+def _size_of(value: Values) -> float:
+    """The largest finite magnitude of floats; 0 of anything else."""
+    if not isinstance(value, np.ndarray | np.generic) or not value.size or value.dtype.kind in "OUSbiu":
+        return 0.0
+    size = np.abs(value.astype(np.complex128 if value.dtype.kind == "c" else np.float64))
+    return float(np.max(np.where(np.isfinite(size), size, 0.0)))
 
 
 def _declared(a: Side, b: Side) -> Matching | None:

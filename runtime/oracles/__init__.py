@@ -60,7 +60,7 @@ ORACLES: dict[str, Oracle] = {
     for oracle in (
         Oracle("onnxruntime", "onnxruntime_session", "onnxruntime", (".onnx",)),
         Oracle("reference", "reference_session", "onnx", (".onnx",)),
-        Oracle("openvino", "openvino_session", "openvino", (".xml",)),
+        Oracle("openvino", "openvino_session", "openvino", (".xml", ".onnx")),
         Oracle("xla", "xla_session", "jaxlib", ()),
         Oracle("mdf", "mdf_session", "modeci_mdf", (".json", ".yaml", ".yml", ".bson")),
     )

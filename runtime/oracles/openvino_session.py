@@ -1,4 +1,4 @@
-"""OpenVINO on its CPU plugin, float32 computed as float32 (runs in a child process).
+"""OpenVINO on its CPU plugin, float32 computed as float32 (runs in a child process); it reads ONNX files, too.
 
 Quantized models are computed as they say: the plugin's own transformations for low precision, which it applies where
 nobody asks it not to, move quantizers about, for speed, and miss by a step here and there.
@@ -55,7 +55,7 @@ _DTYPES: dict[str, DType] = {
     "string": DType.STRING,
 }
 _SETTINGS = {"INFERENCE_PRECISION_HINT": "f32", "LP_TRANSFORMS_MODE": False}
-_LOOPS = (b'type="Loop"', b'type="TensorIterator"')
+_LOOPS = {".xml": (b'type="Loop"', b'type="TensorIterator"'), ".onnx": (b"Loop", b"Scan")}
 _ENOUGH_THREADS = 2
 _INT32 = np.iinfo(np.int32)
 
@@ -76,7 +76,7 @@ class OpenvinoSession:
         }
         self._model = self._core.read_model(path)
         self._fresh = recompile == "always" or (
-            recompile == "auto" and any(layer in path.read_bytes() for layer in _LOOPS)
+            recompile == "auto" and any(layer in path.read_bytes() for layer in _LOOPS[path.suffix])
         )
         self._inputs = [input_name(node) for node in self._model.get_parameters()]
         self._aliases = [{node.friendly_name, *node.output(0).names} for node in self._model.get_parameters()]

@@ -15,6 +15,7 @@ from backedge.passes.types import (
 )
 from backedge.runtime.compare.inputs import design
 from backedge.runtime.compare.signature import InputSpec, Signature
+from backedge.runtime.compare.sizing import with_accepted_sizes
 
 
 def draw(*specs, trials=64, seed=0, allow_empty=False):
@@ -233,9 +234,62 @@ def test_a_model_without_inputs():
     assert draw(trials=2) == [{}, {}]
 
 
-def test_only_extents_are_stretched():
-    image = InputSpec("x", TensorType(DType.FLOAT32, ("n", 3, "h", None)))
-    rows = InputSpec("y", TensorType(DType.FLOAT32, ("n", "m")))
-    small, large = (next(design(Signature([image, rows], stretch=k), 1)) for k in (1, 16))
-    assert small["x"].shape == (2, 3, 3, 2) and large["x"].shape == (2, 3, 48, 32)
-    assert small["y"].shape == large["y"].shape
+def test_a_set_of_sizes_for_each_trial():
+    """Trial k has the sizes of set k modulo their number; what has no size there varies as ever."""
+    image = InputSpec("x", TensorType(DType.FLOAT32, ("n", 3, "h", "w")))
+    sizings = ({"h": 48, "w": 32}, {"h": 48, "w": 64, "n": 5})
+    shapes = [batch["x"].shape for batch in design(Signature([image], sizings=sizings), 4)]
+    assert [shape[2:] for shape in shapes] == [(48, 32), (48, 64)] * 2
+    assert shapes[1][0] == shapes[3][0] == 5
+
+
+def test_huge_constants_are_no_thresholds():
+    """A bound of Clip that is the largest float would make every sum infinite."""
+    spec = InputSpec("x", TensorType(DType.FLOAT32, (4,)), constants=(3.4e38, -3.4e38, float("inf"), 0.5))
+    assert all(np.abs(batch["x"]).max() < 1e5 for batch in design(Signature([spec]), 200))
+
+
+def _takes(*shapes):
+    """A model that takes some shapes of its inputs only, and how often it was asked."""
+    asked = []
+
+    def accepts(batch):
+        asked.append(batch)
+        return all(test(value.shape) for test, value in zip(shapes, batch.values(), strict=True))
+
+    return accepts, asked
+
+
+def test_sizes_that_a_model_takes_are_searched_for():
+    """Lines of text 48 high; windows of 192 with a state of the same batch; unnamed dimensions get names."""
+    line = Signature([InputSpec("x", TensorType(DType.FLOAT32, ("n", 3, None, "w")))])
+    accepts, _ = _takes(lambda shape: shape[2] == 48 and shape[3] >= 8)
+    found = with_accepted_sizes(line, accepts, 0)
+    assert len(found.sizings) == 8
+    assert all(accepts(batch) for batch in design(found, 16))
+
+    voice = [
+        InputSpec("x", TensorType(DType.FLOAT32, (None, None))),
+        InputSpec("state", TensorType(DType.FLOAT32, (2, None, 4))),
+    ]
+    batch = []
+    accepts, _ = _takes(
+        lambda shape: batch.append(shape[0]) or shape[1] in (192, 224), lambda shape: shape[1] == batch[-1]
+    )
+    found = with_accepted_sizes(Signature(voice), accepts, 0)
+    assert found.sizings and all(accepts(one) for one in design(found, 8))
+
+
+def test_nothing_is_searched_for_where_most_sizes_do_or_none_is_open():
+    data = InputSpec("x", TensorType(DType.FLOAT32, ("n", 3)))
+    accepts, asked = _takes(lambda shape: True)
+    assert with_accepted_sizes(Signature([data]), accepts, 0) == Signature([data]) and len(asked) == 12
+    fixed = Signature([InputSpec("x", TensorType(DType.FLOAT32, (2, 3)))])
+    accepts, asked = _takes(lambda shape: False)
+    assert with_accepted_sizes(fixed, accepts, 0) == fixed and not asked
+
+
+def test_a_model_that_takes_no_size_stays_as_it_is():
+    data = Signature([InputSpec("x", TensorType(DType.FLOAT32, (None, "m")))])
+    accepts, _ = _takes(lambda shape: False)
+    assert with_accepted_sizes(data, accepts, 0) == data

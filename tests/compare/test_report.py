@@ -9,7 +9,8 @@ from backedge.runtime.compare.chart import chart
 from backedge.runtime.compare.iterations import Stacking
 from backedge.runtime.compare.report import html, print_report, rows, write_html, write_json
 from backedge.runtime.compare.runnables import Runnable, in_process
-from backedge.runtime.compare.verdict import Side, compare_sides
+from backedge.runtime.compare.sides import Side
+from backedge.runtime.compare.verdict import compare_sides
 from backedge.runtime.oracles import Outcome
 from rich.console import Console
 

@@ -7,8 +7,9 @@ import onnx
 import pytest
 from backedge.convert.files import load, to_hub
 from backedge.runtime.compare.runnables import Runnable
+from backedge.runtime.compare.sides import Side
 from backedge.runtime.compare.special import HABITS, known_habit
-from backedge.runtime.compare.verdict import Side, compare_sides
+from backedge.runtime.compare.verdict import compare_sides
 from backedge.runtime.oracles import Outcome, run_file
 from backedge.runtime.special_values import SpecialValues
 

@@ -9,8 +9,10 @@ import pytest
 from backedge.passes.errors import Unsupported
 from backedge.runtime.compare.iterations import Stacking
 from backedge.runtime.compare.matching import match_names
+from backedge.runtime.compare.rounding import Rounding
 from backedge.runtime.compare.runnables import Runnable, in_process, on_file
-from backedge.runtime.compare.verdict import Side, compare_sides
+from backedge.runtime.compare.sides import Side
+from backedge.runtime.compare.verdict import compare_sides
 from backedge.runtime.oracles import Outcome
 
 TRIALS = [{"x": np.array(float(k))} for k in range(8)]
@@ -197,6 +199,31 @@ def test_a_runtime_is_started_anew_before_it_is_believed_that_the_sides_differ()
     assert report.verdict == "equal" and report.confirmed == 8 and report.first is None
     assert "other on B gives other outputs in 1 trials when it is started anew; those count" in report.reasons
     assert judge(both(right), [executor(right), own(wrong_from(5), "other")]).verdict == "different"
+
+
+def _off_by(share):
+    return lambda batch: {"y": (batch["x"] * 2 * (1 + share)).astype(np.float32)}
+
+
+NO_FLOAT64 = [Outcome(error="no float64 run", stage="run")]
+
+
+@pytest.mark.parametrize("share", [1e-3, 0.1])
+def test_another_runtimes_way_of_computing_is_no_difference_where_it_treats_both_files_alike(share):
+    """Up to a hundredth of the largest number; beyond it the float64 runs must explain the distance."""
+    rounding = Rounding(lambda batches: (NO_FLOAT64[0] for _ in batches))
+    a = Side("a", [executor(_off_by(0)), own(_off_by(0), "first")], twin=own(_off_by(share), "second"))
+    b = Side("b", [executor(_off_by(0)), own(_off_by(share), "second")])
+    report = compare_sides(a, b, TRIALS, rounding=rounding)
+    assert report.verdict == ("equal" if share < 0.01 else "different")
+    assert any("decided by second" in reason for reason in report.reasons) == (share < 0.01)
+
+
+def test_another_runtime_that_treats_the_files_differently_is_a_difference():
+    rounding = Rounding(lambda batches: (NO_FLOAT64[0] for _ in batches))
+    a = Side("a", [executor(_off_by(0)), own(_off_by(0), "first")], twin=own(_off_by(0), "second"))
+    b = Side("b", [executor(_off_by(0)), own(_off_by(1e-2), "second")])
+    assert compare_sides(a, b, TRIALS, rounding=rounding).verdict == "different"
 
 
 def test_b_failing_where_a_answers_is_a_difference():

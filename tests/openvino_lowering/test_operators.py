@@ -57,6 +57,13 @@ CUBE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 SOME = f32([[-2.5, -0.5, 0], [0.5, 1.5, 2.5]])
 
 ROWS = [
+    # the scale of nothing but zeros is 1 in ONNX Runtime; 0 / 0 by the function body
+    Row(
+        "a quantizer of zeros",
+        "g (float[3] x) => (uint8[3] y, float s, uint8 z) { y, s, z = DynamicQuantizeLinear (x) }",
+        [f32([0, 0, 0])],
+        [u8([0, 0, 0]), f32(1), u8(0)],
+    ),
     # reductions and what OpenVINO's CPU joins to them
     Row(
         "sums of the last of three axes, and a constant for each column",

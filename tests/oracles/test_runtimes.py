@@ -104,8 +104,8 @@ def test_a_broken_file_is_refused_once_for_all_inputs(tmp_path, oracle):
 def test_unknown_runtime_and_wrong_file():
     with pytest.raises(InvalidModel, match="no runtime 'tvm'"):
         run_file("tvm", Path("m.onnx"), [{}])
-    [found] = run_file("openvino", Path("m.onnx"), [{}])
-    assert found.stage == "load" and found.error == "openvino takes .xml files, not m.onnx"
+    [found] = run_file("onnxruntime", Path("m.xml"), [{}])
+    assert found.stage == "load" and found.error == "onnxruntime takes .onnx files, not m.xml"
 
 
 def test_feeds_that_belong_to_no_input(tmp_path):

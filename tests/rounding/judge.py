@@ -14,7 +14,8 @@ from backedge.runtime.compare.matching import match_names
 from backedge.runtime.compare.record import Report
 from backedge.runtime.compare.rounding import Rounding
 from backedge.runtime.compare.runnables import Runnable
-from backedge.runtime.compare.verdict import Side, compare_sides
+from backedge.runtime.compare.sides import Side
+from backedge.runtime.compare.verdict import compare_sides
 from backedge.runtime.oracles import Outcome
 from backedge.runtime.wide.model import has_double
 

@@ -63,7 +63,7 @@ def exactly_divided(op: Builder, a: Value, b: Value) -> Value:
 def dynamic_quantize_linear(op: Builder, node: Node) -> list[Value]:
     """Bytes for the range from the least element to the largest, 0 among them; the scale; the zero point.
 
-    Nothing but zeros has the range 1, not to divide by 0.
+    Nothing but zeros has the scale 1, not to divide by 0.
     """
     x = required(node, 0)
     dtype, axes = dtype_of(node, x), list(range(len(sizes_of(node, x))))
@@ -71,8 +71,7 @@ def dynamic_quantize_linear(op: Builder, node: Node) -> list[Value]:
     low = op.minimum(fold(op, node, x, axes, "minimum"), zero)
     high = op.maximum(fold(op, node, x, axes, "maximum"), zero)
     span = op.subtract(high, low)
-    span = op.select(compare(op, span, zero, "EQ"), scalar(op, 1, dtype), span)
-    scale = exactly_divided(op, span, most)
+    scale = op.select(compare(op, span, zero, "EQ"), scalar(op, 1, dtype), exactly_divided(op, span, most))
     begin = op.subtract(zero, exactly_divided(op, low, scale))
     point = op.call("round-nearest-even", op.clamp(zero, begin, most))
     shape = sizes_of(node, x)

@@ -1,0 +1,156 @@
+"""What is looked for before a difference is believed, and before a trial is given up as inconclusive.
+
+Each of these costs further runs, so that they are only made where runtimes don't agree.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from ..oracles import Batch
+from .answers import Answer, Pair
+from .runnables import Asking
+from .sides import Side, answer_of, outcomes_of
+from .special import known_habit
+from .tolerance import Difference
+
+MOST_REPEATS = 8
+"""So many trials are run once more in new processes before what differs there is believed."""
+
+PATIENCE = 60.0
+"""Seconds for looking into differences: runtimes are asked again, operators are watched."""
+
+
+@dataclass(frozen=True, slots=True)
+class SideAnswers:
+    """One side in one trial.
+
+    Attributes:
+        side: the model.
+        answers: of all its runnables.
+        given: the inputs, by its own names.
+    """
+
+    side: Side
+    answers: list[Answer]
+    given: Batch
+
+
+Both = tuple[SideAnswers, SideAnswers]
+
+
+class Apart(Protocol):
+    """The first difference between two answers of one side beyond what rounding allows, or (`near`) than a few units
+    in the last place; None if there is none."""
+
+    def __call__(self, one: Answer, other: Answer, near: bool = ...) -> Difference | None: ...
+
+
+class SecondLook:
+    """What is asked once more in one comparison."""
+
+    def __init__(self, apart: Apart) -> None:
+        self._apart = apart
+        self._patience = PATIENCE
+        self._repeats = 0
+        self._unsteady: dict[str, int] = {}
+        self._asking: dict[str, Asking] = {}
+        self._by_one: dict[str, int] = {}
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time for it is used up."""
+        return self._patience <= 0
+
+    def close(self) -> None:
+        """End the processes."""
+        for one in self._asking.values():
+            one.close()
+
+    def lines(self) -> Iterator[str]:
+        """What the report says of it."""
+        for who, trials in self._unsteady.items():
+            yield f"{who} gives other outputs in {trials} trials when it is started anew; those count"
+        for who, trials in self._by_one.items():
+            yield f"{trials} trials were decided by {who}, which gives the same for both files"
+
+    def unsteady(self, both: Both) -> bool:
+        """Ask runtimes that aren't ours once more, each in a new process: what they say then counts.
+
+        OpenVINO's CPU takes shapes of an earlier run for those of this one where sizes are open.
+        """
+        if self._repeats == MOST_REPEATS or self.is_over:
+            return False
+        start = time.monotonic()
+        self._repeats += 1
+        changed = False
+        for one in both:
+            for answer in one.answers:
+                if not (answer.usable and answer.runnable.own):
+                    continue
+                copied = {
+                    name: np.copy(value) if isinstance(value, np.ndarray) else value
+                    for name, value in one.given.items()
+                }
+                again = answer_of(one.side, answer.runnable, next(outcomes_of(answer.runnable, [copied])))
+                if again.usable and self._apart(answer, again) is not None:
+                    answer.outcome, answer.outputs = again.outcome, again.outputs
+                    key = f"{answer.runnable.name} on {one.side.name}"
+                    self._unsteady[key] = self._unsteady.get(key, 0) + 1
+                    changed = True
+        self._patience -= time.monotonic() - start
+        return changed
+
+    def mark_habits(self, both: Both) -> bool:
+        """Give a fault to the answers into which special values went that their runtimes treat in their own way."""
+        if self.is_over:
+            return False
+        start = time.monotonic()
+        marked = False
+        for one in both:
+            own = [answer for answer in one.answers if answer.usable and answer.runnable.own]
+            if not own or one.side.watch is None:
+                continue
+            seen = next(iter(one.side.watch.run([one.given]))).outputs or {}
+            for answer in own:
+                fault = known_habit(answer.runnable.name, seen)
+                if fault:
+                    answer.outcome = replace(answer.outcome, fault=fault)
+                    marked = True
+        self._patience -= time.monotonic() - start
+        return marked
+
+    def by_one_runtime(self, both: Both, near: bool = False) -> Pair | None:
+        """The answers of one runtime for both files, where they are the same.
+
+        A runtime that computes exp by a short polynomial gives B other numbers than A's own runtime gives A, and the
+        same as it gives A itself.
+
+        Args:
+            near: within a few units in the last place, else within what the element type's rounding allows.
+        """
+        for place, (one, other) in enumerate((both, both[::-1])):
+            twin = one.side.twin
+            theirs = [answer for answer in other.answers if twin is not None and answer.runnable.name == twin.name]
+            if twin is None or self.is_over or not any(answer.usable for answer in theirs):
+                continue
+            start = time.monotonic()
+            asking = self._asking.setdefault(one.side.name, Asking(twin.run))
+            found = answer_of(one.side, twin, asking.ask(one.given))
+            self._patience -= time.monotonic() - start
+            for answer in theirs:
+                if answer.usable and found.usable and self._is_same(found, answer, near):
+                    self._by_one[twin.name] = self._by_one.get(twin.name, 0) + 1
+                    return (answer, found) if place else (found, answer)
+        return None
+
+    def _is_same(self, found: Answer, answer: Answer, near: bool) -> bool:
+        """Both are of one runtime, their outputs in the same order under each side's own names."""
+        mine, theirs = found.outputs or {}, answer.outputs or {}
+        renamed = dict(zip(theirs, mine.values(), strict=False))
+        return len(mine) == len(theirs) and self._apart(replace(found, outputs=renamed), answer, near) is None

@@ -1,0 +1,73 @@
+"""One of the two models of a comparison: who can run it, and what is known of its inputs and outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ...passes.types import Type
+from ..oracles import Batch, Outcome
+from .answers import Answer
+from .iterations import Stacking
+from .matching import match_names, renamed
+from .runnables import Runnable
+
+
+@dataclass(slots=True)
+class Side:
+    """One of the two models.
+
+    Attributes:
+        name: for the report, usually the path.
+        runnables: all that can run it.
+        inputs, outputs: the model's names in order; None: as the trials have them, as the first answer has them.
+        stackings: output -> how a loop stacked it, if the graph says so.
+        types: declared types of inputs and outputs by name, as far as they are known.
+        optional: inputs with a default.
+        random: operators that draw random numbers, if there are any: then values that differ say nothing.
+        watch: gives operator -> kinds of special values that it saw instead of outputs, see `SpecialValues`.
+        twin: the other side's runtime, where it reads this file as well: asked where answers of two different runtimes
+            leave a trial undecided.
+    """
+
+    name: str
+    runnables: Sequence[Runnable]
+    inputs: Sequence[str] | None = None
+    outputs: Sequence[str] | None = None
+    stackings: Mapping[str, Stacking] = field(default_factory=dict)
+    types: Mapping[str, Type | None] = field(default_factory=dict)
+    optional: frozenset[str] = frozenset()
+    random: Sequence[str] = ()
+    watch: Runnable | None = None
+    twin: Runnable | None = None
+
+
+def answers_of(side: Side, outcomes: list[Outcome]) -> list[Answer]:
+    """Outcomes with outputs under the names of the side."""
+    if side.outputs is None:
+        given = next((one.outputs for one in outcomes if one.outputs is not None), None)
+        side.outputs = None if given is None else list(given)
+    return [answer_of(side, runnable, outcome) for runnable, outcome in zip(side.runnables, outcomes, strict=True)]
+
+
+def answer_of(side: Side, runnable: Runnable, outcome: Outcome) -> Answer:
+    outputs = outcome.outputs
+    if outputs is not None and side.outputs is not None:
+        pairs = match_names(list(outputs), list(side.outputs)).pairs
+        outputs = renamed(outputs, pairs)
+        outputs = {name: outputs[name] for name in side.outputs if name in outputs}
+    return Answer(runnable, outcome, outputs)
+
+
+def outcomes_of(runnable: Runnable, batches: Sequence[Batch]) -> Generator[Outcome]:
+    """One outcome for each batch, whatever the runnable does."""
+    reason = "it gave no answer"
+    done = 0
+    try:
+        for outcome in runnable.run(batches):
+            yield outcome
+            done += 1
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+    for _ in range(done, len(batches)):
+        yield Outcome(error=reason, stage="load")

@@ -1,0 +1,132 @@
+"""Sizes that a model takes, found by asking it.
+
+Networks of many strides take no small images, recognizers lines of one height only, speech models windows of one
+length. Where a model refuses most of the designed sizes, sizes are drawn for each open dimension until some are
+accepted, and from then on half of the draws change one dimension of an accepted set.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ...passes.types import Dim, Interval, OptionalType, SequenceType, TensorType, Type
+from ..oracles import Values
+from .inputs import Draft, design, symbols_of, tensor_types
+from .signature import Signature
+
+_PROBES = 12
+_ENOUGH = 9  # of the probes
+_DRAWS = 300
+_SECONDS = 20.0
+_WANTED = 8
+_SAME = 0.3
+_BATCH = (1, 2, 3, 1, 2, 4, 5)
+_SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 20, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 416)
+_SIZES += (512, 576, 640)
+_SCALES = ((8, 64), (8, 200), (1, 64), (8, 640), (1, 640))
+"""Least and largest size, in turn: neither images of a few pixels, most of them border, nor large ones at first."""
+
+_MOST_ELEMENTS = 1 << 19  # of all inputs
+
+
+def with_accepted_sizes(signature: Signature, accepts: Callable[[dict[str, Values]], bool], seed: int) -> Signature:
+    """The signature itself where `accepts` takes most of what is designed for it, else one with `sizings`.
+
+    Args:
+        accepts: runs the model on a set of inputs; whether it gives results.
+    """
+    if all(isinstance(dim, int) for spec in signature.inputs for dim in _dims(spec.type)):
+        return signature
+    if sum(accepts(batch) for batch in design(signature, _PROBES, seed)) >= _ENOUGH:
+        return signature
+    found = _Search(signature, accepts, seed).run()
+    return found if found.sizings else signature
+
+
+def _dims(kind: Type | None) -> Iterator[Dim]:
+    for tensor in tensor_types(kind):
+        yield from tensor.shape or ()
+
+
+class _Search:
+    def __init__(self, signature: Signature, accepts: Callable[[dict[str, Values]], bool], seed: int) -> None:
+        self.bounds: dict[str, tuple[int, int | None]] = {}
+        inputs = [replace(spec, type=self._named(spec.type, spec.name)) for spec in signature.inputs]
+        self.signature = replace(signature, inputs=inputs)
+        self.accepts, self.seed = accepts, seed
+        self.random = np.random.default_rng([seed & 0xFFFFFFFF, len(inputs)])
+        self.leading = {
+            dim for spec in inputs for kind in tensor_types(spec.type) for dim in (kind.shape or ())[:1]
+        }  # batches, mostly
+        self.sizes = sorted({*_SIZES, *signature.sizes})
+
+    def _named(self, kind: Type | None, name: str) -> Type | None:
+        """With a symbol for each open dimension of its own."""
+        if isinstance(kind, SequenceType | OptionalType):
+            element = self._named(kind.element, name)
+            return kind if element is None else replace(kind, element=element)
+        if not isinstance(kind, TensorType) or kind.shape is None:
+            return kind
+        shape: list[Dim] = []
+        for axis, dim in enumerate(kind.shape):
+            if isinstance(dim, int | str):
+                shape.append(dim)
+                continue
+            symbol = f"{name}, axis {axis}"
+            if isinstance(dim, Interval):
+                self.bounds[symbol] = dim.lower, dim.upper
+            shape.append(symbol)
+        return replace(kind, shape=tuple(shape))
+
+    def run(self) -> Signature:
+        symbols = symbols_of(self.signature)
+        end = time.monotonic() + _SECONDS
+        accepted: list[dict[str, int]] = []
+        tried: set[tuple[int, ...]] = set()
+        for number in range(_DRAWS):
+            if len(accepted) == _WANTED or time.monotonic() > end:
+                break
+            scale = _SCALES[number * len(_SCALES) // _DRAWS]
+            if accepted and number % 2:
+                drawn = dict(accepted[int(self.random.integers(len(accepted)))])
+                changed = symbols[int(self.random.integers(len(symbols)))]
+                drawn[changed] = self._size(changed, *scale)
+            else:
+                drawn = self._drawn(symbols, *scale)
+            key = tuple(drawn.values())
+            if key in tried or self._elements(drawn) > _MOST_ELEMENTS:
+                continue
+            tried.add(key)
+            if self.accepts(Draft(replace(self.signature, sizings=(drawn,)), 4 * len(accepted), self.seed).values()):
+                accepted.append(drawn)
+        return replace(self.signature, sizings=tuple(accepted))
+
+    def _drawn(self, symbols: Sequence[str], least: int, largest: int) -> dict[str, int]:
+        """A size for each; dimensions of other names are often to be the same."""
+        found: dict[str, int] = {}
+        for symbol in symbols:
+            same = bool(found) and self.random.random() < _SAME
+            chosen = int(self.random.choice(list(found.values()))) if same else None
+            found[symbol] = self._size(symbol, least, largest) if chosen is None else self._held(symbol, chosen)
+        return found
+
+    def _size(self, symbol: str, least: int, largest: int) -> int:
+        is_batch = symbol in self.leading and self.random.random() < 0.8
+        sizes = _BATCH if is_batch else [size for size in self.sizes if least <= size <= largest]
+        return self._held(symbol, int(self.random.choice(sizes)))
+
+    def _held(self, symbol: str, size: int) -> int:
+        lower, upper = self.bounds.get(symbol, (0, None))
+        return max(lower, size if upper is None else min(size, upper))
+
+    def _elements(self, sizes: Mapping[str, int]) -> int:
+        shapes = (kind.shape or () for spec in self.signature.inputs for kind in tensor_types(spec.type))
+        return sum(
+            math.prod(sizes[dim] if isinstance(dim, str) else dim for dim in shape if isinstance(dim, int | str))
+            for shape in shapes
+        )
