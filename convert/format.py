@@ -3,31 +3,15 @@
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ..passes.errors import InvalidModel
 from ..passes.graph import Graph
 from ..runtime.oracles import why_unread
-from .hlo import lowering as hlo_lowering
-from .hlo import raising as hlo_raising
-from .hlo import read as hlo_read
-from .hlo import stablehlo
-from .hlo import write as hlo_write
-from .mdf import read as mdf_read
-from .mdf import write as mdf_write
-from .mdf.function_form import prepared
-from .onnx import lowering as onnx_lowering
-from .onnx import raising as onnx_raising
-from .onnx import read as onnx_read
-from .onnx import write as onnx_write
-from .onnx.check import objection
-from .onnx.opset import change_opset
-from .openvino import lowering as openvino_lowering
-from .openvino import raising as openvino_raising
-from .openvino import read as openvino_read
-from .openvino import write as openvino_write
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,24 +66,30 @@ class Format:
     from_onnx: Callable[[Graph, int | None], Graph] | None = None
 
 
+def _in(module: str, name: str) -> Callable[..., Any]:
+    """A function of a module of this package that is imported when it is called: nobody waits for a format that they
+    don't use."""
+
+    def call(*arguments: Any) -> Any:
+        return getattr(importlib.import_module(module, __package__), name)(*arguments)
+
+    return call
+
+
 def _at_opset(graph: Graph, opset: int | None) -> Graph:
-    return graph if opset in (None, graph.opsets.get("")) else change_opset(graph, opset or 0)
-
-
-def _to_onnx(graph: Graph, opset: int | None) -> Graph:
-    return onnx_lowering.lower_graph(graph, onnx_lowering.DEFAULT_OPSET if opset is None else opset)
+    return graph if opset in (None, graph.opsets.get("")) else _in(".onnx.opset", "change_opset")(graph, opset or 0)
 
 
 def _to_openvino(graph: Graph, opset: int | None) -> Graph:
     if opset is not None:
         raise InvalidModel("OpenVINO IR takes no --opset: every layer names its own")
-    return openvino_lowering.lower_graph(graph)
+    return _in(".openvino.lowering", "lower_graph")(graph)
 
 
 def _to_hlo(graph: Graph, opset: int | None) -> Graph:
     if opset is not None:
         raise InvalidModel("HLO takes no --opset: it has no versions")
-    return hlo_lowering.lower_graph(graph)
+    return _in(".hlo.lowering", "lower_graph")(graph)
 
 
 FORMATS: dict[str, Format] = {
@@ -109,22 +99,22 @@ FORMATS: dict[str, Format] = {
             "onnx",
             (".onnx", ".onnxtxt"),
             "onnx",
-            onnx_read.read,
-            onnx_write.write,
-            onnx_raising.raise_graph,
-            _to_onnx,
+            _in(".onnx.read", "read"),
+            _in(".onnx.write", "write"),
+            _in(".onnx.raising", "raise_graph"),
+            _in(".onnx.lowering", "lower_graph"),
             "onnxruntime",
             "ONNX, opset 1 to 28; Loop, Scan and If of every version",
-            Check("ONNX's checker", objection, by_loading=False),
+            Check("ONNX's checker", _in(".onnx.check", "objection"), by_loading=False),
             _at_opset,
         ),
         Format(
             "openvino",
             (".xml",),
             "openvino",
-            openvino_read.read,
-            openvino_write.write,
-            openvino_raising.raise_settled,
+            _in(".openvino.read", "read"),
+            _in(".openvino.write", "write"),
+            _in(".openvino.raising", "raise_settled"),
             _to_openvino,
             "openvino",
             "OpenVINO IR v10 and v11 (.xml + .bin); Loop, TensorIterator and If",
@@ -134,9 +124,9 @@ FORMATS: dict[str, Format] = {
             "hlo",
             (".hlo", ".hlo.txt"),
             "hlo",
-            hlo_read.read,
-            hlo_write.write,
-            hlo_raising.raise_graph,
+            _in(".hlo.read", "read"),
+            _in(".hlo.write", "write"),
+            _in(".hlo.raising", "raise_graph"),
             _to_hlo,
             "xla",
             "XLA's HLO as text; while and conditional",
@@ -146,9 +136,9 @@ FORMATS: dict[str, Format] = {
             "stablehlo",
             (".mlir", ".mlirbc", ".jax_export", ".hlo.pb"),
             "hlo",
-            stablehlo.read,
-            stablehlo.write,
-            hlo_raising.raise_graph,
+            _in(".hlo.stablehlo", "read"),
+            _in(".hlo.stablehlo", "write"),
+            _in(".hlo.raising", "raise_graph"),
             _to_hlo,
             "xla",
             "StableHLO, what jax.export writes and HLO protos, through jaxlib",
@@ -158,14 +148,14 @@ FORMATS: dict[str, Format] = {
             "mdf",
             (".json", ".yaml", ".yml", ".bson"),
             "mdf",
-            mdf_read.read,
-            mdf_write.write,
-            mdf_read.raise_graph,
-            mdf_write.lower_graph,
+            _in(".mdf.read", "read"),
+            _in(".mdf.write", "write"),
+            _in(".mdf.read", "raise_graph"),
+            _in(".mdf.write", "lower_graph"),
             "mdf",
             "ModECI MDF: onnx:: functions with Loop, Scan and If; native graphs with states and conditions",
             _READERS["mdf"],
-            prepared,
+            _in(".mdf.function_form", "prepared"),
         ),
     )
 }

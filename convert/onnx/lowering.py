@@ -33,13 +33,17 @@ _ML_OF_OPSET = ((19, 4), (13, 3), (9, 2), (1, 1))
 _ML_5 = frozenset({"TreeEnsemble"})
 
 
-def lower_graph(graph: Graph, opset: int = DEFAULT_OPSET) -> Graph:
+def lower_graph(graph: Graph, opset: int | None = None) -> Graph:
     """A graph of dialect "onnx" at `opset`, as short as a person would have written it; the hub graph stays as it was.
+
+    Args:
+        opset: `DEFAULT_OPSET` if it is None.
 
     Raises:
         Unsupported: an operator, type or attribute has no form at this opset.
         InvalidModel: there is no such opset.
     """
+    opset = DEFAULT_OPSET if opset is None else opset
     with bulk():
         new = Shorten(opset)(graph.copy()).graph
     new = lower_operators(new, opset)

@@ -8,17 +8,58 @@ report = compare_sides(
 report.verdict  # "equal", "different" or "incomparable"
 """
 
-from .edge_trials import edge_trials
-from .inputs import design
-from .iterations import Stacking, stackings
-from .record import Finding, Report, SideRun, Trial
-from .report import print_report, rendered, write_html, write_json
-from .roles import random_operators, signature_of
-from .runnables import Runnable, in_process, on_file
-from .sides import Side
-from .signature import Designed, InputSpec, Signature
-from .tolerance import Difference, compare_values
-from .verdict import compare_sides
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .edge_trials import edge_trials
+    from .inputs import design
+    from .iterations import Stacking, stackings
+    from .record import Finding, Report, SideRun, Trial
+    from .report import print_report, rendered, write_html, write_json
+    from .roles import random_operators, signature_of
+    from .runnables import Runnable, in_process, on_file
+    from .sides import Side
+    from .signature import Designed, InputSpec, Signature
+    from .tolerance import Difference, compare_values
+    from .verdict import compare_sides
+
+_MODULES = {
+    "Designed": ".signature",
+    "Difference": ".tolerance",
+    "Finding": ".record",
+    "InputSpec": ".signature",
+    "Report": ".record",
+    "Runnable": ".runnables",
+    "Side": ".sides",
+    "SideRun": ".record",
+    "Signature": ".signature",
+    "Stacking": ".iterations",
+    "Trial": ".record",
+    "compare_sides": ".verdict",
+    "compare_values": ".tolerance",
+    "design": ".inputs",
+    "edge_trials": ".edge_trials",
+    "in_process": ".runnables",
+    "on_file": ".runnables",
+    "print_report": ".report",
+    "random_operators": ".roles",
+    "rendered": ".report",
+    "signature_of": ".roles",
+    "stackings": ".iterations",
+    "write_html": ".report",
+    "write_json": ".report",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Imported when it is asked for: the processes that run a file need little of it."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_MODULES[name], __name__), name)
+
 
 __all__ = [
     "Designed",
