@@ -25,6 +25,9 @@ _OLDER: dict[tuple[str, str], int] = {
     ("", "Det"): 10,
     ("", "DynamicQuantizeLinear"): 10,  # its function body divides zeros by 0
     ("", "GridSample"): 15,
+    ("", "GroupNormalization"): 17,  # here and below the body takes the mean of squares less the square of the mean
+    ("", "LayerNormalization"): 16,
+    ("", "MeanVarianceNormalization"): 8,
     ("", "MelWeightMatrix"): 16,
     ("", "Resize"): 10,
     ("", "RoiAlign"): 9,

@@ -18,6 +18,7 @@ import numpy as np
 
 from ..passes.graph import Graph
 from ..passes.types import TensorType, Type
+from ..runtime.compare.accepted import accepted
 from ..runtime.compare.coverage import KEY, Records, join, packed_in, summary
 from ..runtime.compare.edge_trials import edge_trials
 from ..runtime.compare.inputs import design
@@ -26,7 +27,6 @@ from ..runtime.compare.runnables import Asking, Run, Runnable
 from ..runtime.compare.search import Search
 from ..runtime.compare.sides import Side
 from ..runtime.compare.signature import Designed, Signature
-from ..runtime.compare.sizing import with_accepted_sizes
 from ..runtime.oracles import Batch, Outcome, Values
 from ..runtime.oracles.driver import drive
 
@@ -157,7 +157,7 @@ class _Exploration:
 
     def run(self) -> Explored:
         start = time.monotonic()
-        self.signature = with_accepted_sizes(self.signature, self._accepts, self.seed)
+        self.signature = accepted(self.signature, self._accepts, self.seed)
         for number, one in enumerate(self._plain()):
             if len(self.found.trials) >= self.wanted:
                 break
@@ -185,7 +185,7 @@ class _Exploration:
         outcome = self.a.ask(one.inputs)
         if outcome.stage in ("timeout", "skipped"):
             self.found.endless += always and outcome.stage == "timeout"
-        elif always or (outcome.usable and outcome.seconds < _LONG and self._as_declared(outcome)):
+        elif always or (outcome.usable and outcome.seconds < _LONG and self._is_for_a(one, outcome)):
             self.a.keep(one.inputs, outcome)
             self.found.trials.append(one)
             reached = self.a.last, self._ask_b(one.inputs)
@@ -193,10 +193,13 @@ class _Exploration:
                 self.reached.append((one.inputs, *reached))
         return outcome
 
-    def _as_declared(self, outcome: Outcome) -> bool:
-        """Whether A's results have the shapes that it declares: an input that leads to others isn't for A."""
+    def _is_for_a(self, one: Designed, outcome: Outcome) -> bool:
+        """Whether A's results have the shapes that it declares, and are numbers if its inputs are: an input that leads
+        to others, as an image smaller than a kernel does, isn't for A."""
         hub = self.hubs[0]
-        return hub is None or all(_fits(value.type, (outcome.outputs or {}).get(value.name)) for value in hub.outputs)
+        if hub is not None and not all(_fits(one.type, (outcome.outputs or {}).get(one.name)) for one in hub.outputs):
+            return False
+        return one.kind == "special" or _has_numbers(outcome)
 
     def _ask_b(self, batch: dict[str, Values]) -> Records:
         if not self.b_runs:

@@ -73,6 +73,9 @@ def _undisputed(report: Report, compared: int, telling: int) -> tuple[Verdict, l
     if report.failed:
         who = f"{report.b}'s own runtime fails on {report.failed} inputs on which {report.a}'s answers"
         return "unconfirmed", [f"nothing differs on {compared} trials, but {who}", *errors]
+    if report.parted:
+        who = f"on {report.parted} more the runtimes give other numbers than each other, one of them the same for both"
+        return "unconfirmed", [f"nothing differs on {compared} trials, but {who}", *errors]
     return "equal", [f"they agree on all {compared} of {len(report.trials)} trials that could be compared"]
 
 

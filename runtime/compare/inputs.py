@@ -50,6 +50,7 @@ class Draft:
 
     def __init__(self, signature: Signature, number: int, seed: int, sizes: Mapping[str, int] | None = None) -> None:
         self.specs = signature.inputs
+        self.rows = signature.rows
         self.number = number
         self.random = np.random.default_rng([seed & 0xFFFFFFFF, number])
         self.is_base = sizes is not None
@@ -58,6 +59,7 @@ class Draft:
         self.fill = Fill(self.random)
         self.least = 0 if signature.allow_empty and not self.deep else 1
         self.symbols: dict[str, int] = {}
+        self.row_numbers: np.ndarray[Any, Any] = np.zeros(0, np.int64)
         self.shared = self._size(0)
         if sizes and "" in sizes:
             self.shared = sizes[""]
@@ -100,6 +102,9 @@ class Draft:
         if not isinstance(kind, TensorType) or kind.dtype is None:
             raise Unsupported(f"input {spec.name!r}", f"no values can be made up for the type {kind or '?'}")
         shape = self._shape(kind.shape)
+        rows = self.rows.get(spec.name)
+        if rows is not None and shape and shape[1:] == rows.shape[1:]:
+            return rows[self._chosen(len(rows), shape[0])]
         role = spec.role if _can_be(spec.role, kind.dtype) else "data"
         if role == "trip" and (kind.dtype.is_integer or not shape or np.prod(shape) == 1):
             return self.bounded(spec, self.fill.up_to(kind.dtype, shape, self._trip(spec, turn)))
@@ -112,6 +117,12 @@ class Draft:
             positions = self.fill.index(kind.dtype, shape, self._limit(spec), spec.wrap and not self.deep)
             return (positions + int(spec.lower or 0)).astype(kind.dtype.numpy)
         return self.bounded(spec, self._data(spec, kind.dtype, shape, turn))
+
+    def _chosen(self, rows: int, count: int) -> np.ndarray[Any, Any]:
+        """Which rows: the same of all inputs."""
+        if len(self.row_numbers) != count:
+            self.row_numbers = self.random.integers(rows, size=count)
+        return self.row_numbers
 
     def _data(self, spec: InputSpec, dtype: DType, shape: tuple[int, ...], turn: int) -> np.ndarray[Any, Any]:
         """Data of some kind: plain in trial 0, in a third of the others the model's own constants if it has any.

@@ -144,5 +144,12 @@ EDGES: dict[str, dict[int, Operand]] = {
     "Dropout": {2: Operand("condition", None)},
 }
 
+CATEGORIES: dict[str, tuple[str, ...]] = {
+    "CategoryMapper": ("cats_strings", "cats_int64s"),
+    "LabelEncoder": ("keys_strings", "keys_int64s", "keys_floats"),
+    "OneHotEncoder": ("cats_strings", "cats_int64s"),
+}
+"""Encoders of ai.onnx.ml: the attributes that list what they know."""
+
 RANDOM = ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli")
 """Operators that draw random numbers."""

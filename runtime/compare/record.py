@@ -12,6 +12,7 @@ JSON schema of `Report.to_json()` (version 1; fields are only ever added):
      "counts": {"trials": n, "asked": n,        asked for; there may be fewer, or more
                 "confirmed": n,                 equal by runtimes that aren't ours, on both sides
                 "failed": n,                    B's own runtime did, on inputs on which A's answered
+                "parted": n,                    one runtime gives both files the same, A's own gives A something else
                 "equal": n, "different": n, "only-a": n, "only-b": n, "neither": n, "unknown": n, "inconclusive": n},
      "coverage": {"a": coverage | null, "b": coverage | null},     see `coverage.summary`
      "first": finding | null,                   the first trial on which they differ
@@ -127,6 +128,7 @@ class Report:
         reasons: why the verdict is what it is, most important first.
         asked: sets of inputs that were asked for; fewer may have been had, and more may have been added to them.
         interface: in what the declared inputs and outputs differ.
+        parted: trials on which one runtime gives both files the same, and other than A's own runtime gives A.
         coverage: "a" and "b" -> what the trials reached in each model, see `coverage.summary`; empty if nobody looked.
     """
 
@@ -143,6 +145,7 @@ class Report:
     atol: float | None = None
     asked: int = 0
     interface: list[InterfaceDifference] = field(default_factory=list)
+    parted: int = 0
     coverage: dict[str, Any] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
@@ -192,6 +195,7 @@ class Report:
                     "asked": self.asked,
                     "confirmed": self.confirmed,
                     "failed": self.failed,
+                    "parted": self.parted,
                     **self.counts,
                 },
                 "coverage": self.coverage,

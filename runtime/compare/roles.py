@@ -15,7 +15,7 @@ from ...passes.loop import Loop, is_if, is_loop
 from ...passes.types import Dim
 from .backwards import COMPARISONS, Walk
 from .matching import match_names
-from .operands import AXES, EDGES, INDICES, LAST_AXIS, LENGTHS, OPERANDS, RANDOM, Use
+from .operands import AXES, CATEGORIES, EDGES, INDICES, LAST_AXIS, LENGTHS, OPERANDS, RANDOM, Use
 from .signature import ROLES, Edge, InputSpec, Kind, Role, Signature
 
 _LIMITS = ("Max", "Min", "Clip")
@@ -133,7 +133,7 @@ class _Seeds:
             elif node.domain == "":
                 found = self._operator_seeds(node)
             else:
-                found = ()
+                found = _category_seeds(node)
             yield from ((value, use) for value, use in found if value is not None)
             if node.domain == "":
                 yield from self._edge_seeds(node)
@@ -185,6 +185,14 @@ def _loop_seeds(loop: Loop, edge: Edge) -> Iterator[tuple[Value | None, Use]]:
     yield loop.initial_condition, Use("condition", in_loop=True)
     if loop.condition is not None:
         yield loop.condition.leave, Use("condition", in_loop=True)
+
+
+def _category_seeds(node: Node) -> Iterator[tuple[Value | None, Use]]:
+    """What encoders know; some refuse anything else."""
+    for key in CATEGORIES.get(node.op_type, ()):
+        known = node.attributes.get(key) or ()
+        texts = [one.decode(errors="replace") if isinstance(one, bytes) else one for one in known]
+        yield node.input(0), Use("data", tuple(texts[:_MOST_CONSTANTS]))
 
 
 def _bound(node: Node, operand: int, named: int | str) -> Dim:

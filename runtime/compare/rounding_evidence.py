@@ -35,12 +35,14 @@ class Judgement:
     Attributes:
         measure: without a difference where it is rounding; `units` are rounding errors over what is allowed.
         inconclusive: nothing follows from it.
+        by_runtime: there is a difference in what a runtime computes; in float64 the files agree.
         text: in the words of the report, where there is a difference.
         profile: the largest units of each iteration, where iterations are known.
     """
 
     measure: Measure
     inconclusive: bool = False
+    by_runtime: bool = False
     text: str = ""
     profile: list[float] = field(default_factory=list)
 

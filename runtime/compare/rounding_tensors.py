@@ -133,12 +133,12 @@ class Tensors:
             text = (
                 f"{worst[1]:.3g} times what rounding explains in {other.runnable.name} only: the files agree in float64"
             )
-            return self._found(real_away, values, found, text, stacking)
+            return replace(self._found(real_away, values, found, text, stacking), by_runtime=True)
         if worst[2] > 1:
             if table.difference is None:
                 return self._trial.inconclusive(f"{one.runnable.name} computes {self._name} of A inexactly", table)
             text = f"{one.runnable.name}'s result of A is {worst[2]:.3g} times what rounding explains from what A says"
-            return self._found(real_first, values, found, text, stacking)
+            return replace(self._found(real_first, values, found, text, stacking), by_runtime=True)
         if self._evidence.forced and not self._unknown:  # forced to A's steps B is the same, and only steps turned
             self._trial.note(
                 other.runnable.name, worst[0], worst[1] * allowed, allowed, table.units, self._evidence.is_wider

@@ -75,7 +75,7 @@ class SecondLook:
     def lines(self) -> Iterator[str]:
         """What the report says of it."""
         for who, trials in self._unsteady.items():
-            yield f"{who} gives other outputs in {trials} trials when it is started anew; those count"
+            yield f"{who} answers otherwise in {trials} trials when it is started anew; that counts"
         for who, trials in self._by_one.items():
             yield f"{trials} trials were decided by {who}, which gives the same for both files"
 
@@ -98,7 +98,7 @@ class SecondLook:
                     for name, value in one.given.items()
                 }
                 again = answer_of(one.side, answer.runnable, next(outcomes_of(answer.runnable, [copied])))
-                if again.usable and self._apart(answer, again) is not None:
+                if again.failed or (again.usable and self._apart(answer, again) is not None):
                     answer.outcome, answer.outputs = again.outcome, again.outputs
                     key = f"{answer.runnable.name} on {one.side.name}"
                     self._unsteady[key] = self._unsteady.get(key, 0) + 1

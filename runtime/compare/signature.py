@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
+
+import numpy as np
 
 from ...passes.types import Dim, Type
 from ..oracles import Values
@@ -110,12 +112,14 @@ class Signature:
         allow_empty: dynamic dimensions may also be 0.
         sizes: integers that the models hold, which a dimension may be compared with.
         sizings: sets of sizes, symbol -> size, that the model is known to take; each set of inputs has one of them.
+        rows: input -> rows [R, ...] that the model is known to take; row k of all of them go together.
     """
 
     inputs: list[InputSpec] = field(default_factory=list)
     allow_empty: bool = False
     sizes: tuple[int, ...] = ()
     sizings: tuple[Mapping[str, int], ...] = ()
+    rows: Mapping[str, np.ndarray[Any, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,7 +72,7 @@ class _Comparison:
     ) -> None:
         self.a, self.b = replace(a), replace(b)
         self.batches: list[Batch] = [one.inputs for one in designed]
-        self.special = [one.kind == "special" for one in designed]
+        self.kinds = [one.kind for one in designed]
         self.rtol, self.atol, self.rounding = rtol, atol, rounding
         names = list(self.batches[0]) if self.batches else []
         self.inputs = match_names(list(a.inputs or names), list(b.inputs or a.inputs or names))
@@ -81,6 +81,7 @@ class _Comparison:
         self.inner: dict[tuple[str, str, str], Disagreement] = {}
         self.told = 0  # equal trials with something to compare in them
         self.again = SecondLook(self._first_inside)
+        self.parted = 0
         self.excused = 0  # trials in which a difference had such a reason
 
     def report(self, asked: int | None = None) -> Report:
@@ -110,6 +111,7 @@ class _Comparison:
                 outputs=outputs,
                 rtol=self.rtol,
                 atol=self.atol,
+                parted=self.parted,
                 asked=asked if asked is not None else len(trials),
                 interface=interface_differences(self.inputs, outputs, self.a.types, self.b.types, self.a.optional),
             ),
@@ -130,13 +132,17 @@ class _Comparison:
         pairs, status, units = self._decide(number, both)
         if status == "different" and undecided:
             pairs, status, units = self._looked_into(number, both, pairs, units, said)
-        if status == "inconclusive" and undecided:
+        if status == "different" and undecided and self.again.by_one_runtime(both, near=True):
+            self.first, self.parted = None, self.parted + 1  # A's own runtime and B's part over A itself
+            self._take_back(said)
+            status = "inconclusive"
+        elif status == "inconclusive" and undecided:
             pair = self.again.by_one_runtime(both)
             if pair is not None:
                 pairs, status = [pair], "equal"
                 self.told += any(_tells(value) for value in (pair[0].outputs or {}).values())
                 self._take_back(said)
-        if self.special[number] and status == "different" and not self._executors_differ(both):
+        if self.kinds[number] == "special" and status == "different" and not self._executors_differ(both):
             status = "inconclusive"
             self.first = None if undecided else self.first
         for side, answers in (("a", a_runs), ("b", b_runs)):
@@ -149,14 +155,17 @@ class _Comparison:
             [_summary(answer) for answer in a_runs],
             [_summary(answer) for answer in b_runs],
             max((evidence(pair) for pair in pairs), default=0),
-            left_alone(a_runs, b_runs) and not self.special[number],
+            left_alone(a_runs, b_runs) and self.kinds[number] != "special",
         )
 
     def _decide(self, number: int, both: Both) -> tuple[list[Pair], Status, float | None]:
         a, b = both
         pairs = deciding(a.answers, b.answers, lambda one, other: self._first_inside(one, other) is None)
         status, units = self._judge(number, both, pairs) if pairs else ("unknown", None)
-        return pairs, unanswered(a.answers, b.answers) or status, units
+        alone = unanswered(a.answers, b.answers)
+        if alone == "only-a" and self.kinds[number] != "plain" and left_alone(a.answers, b.answers):
+            alone = "unknown"  # B's runtime fails on something extraordinary, and nobody else could read B
+        return pairs, alone or status, units
 
     def _looked_into(
         self, number: int, both: Both, pairs: list[Pair], units: float | None, said: dict[str, int]
@@ -202,7 +211,7 @@ class _Comparison:
             for name, measure in measures:
                 judged = self._judged(one, other, name, measure, rounding)
                 telling = telling or _tells((one.outputs or {}).get(name))
-                if judged.inconclusive:
+                if judged.inconclusive or (judged.by_runtime and self.kinds[number] == "special"):
                     inconclusive = True
                     continue
                 worst = max(worst, judged.measure.units)

@@ -156,6 +156,7 @@ class _Runner:
         self._coarse = False
         self._note = ""
         self._crashes = self._timeouts = 0
+        self._has_failed = False
         self._refused: Outcome | None = None
 
     def close(self) -> None:
@@ -184,9 +185,9 @@ class _Runner:
             if self._child is None and not self._start():
                 assert self._refused is not None
                 return self._refused
-            assert self._child is not None
-            answer = self._child.ask(k, self._timeout)
+            answer = self._ask(k)
             if answer["error"]:
+                self._has_failed = True
                 stage = "load" if answer["unsupported"] else "run"
                 return Outcome(error=answer["error"], stage=stage, note=self._note)
             outputs, seconds = read_values(out), answer["seconds"]
@@ -207,6 +208,17 @@ class _Runner:
             for file in (into, out):
                 file.unlink(missing_ok=True)
 
+    def _ask(self, k: int) -> dict[str, Any]:
+        """The child's answer. One that dies after it had failed on other inputs is started anew and asked once more:
+        OpenVINO dies of the next inputs, whatever they are, after some of its errors."""
+        assert self._child is not None
+        try:
+            return self._child.ask(k, self._timeout)
+        except Died:
+            if not self._has_failed or not self._start():
+                raise
+            return self._child.ask(k, self._timeout)
+
     def _start(self) -> bool:
         """A new child with the model loaded. If that fails, no further input is tried."""
         child = self._make()
@@ -220,6 +232,7 @@ class _Runner:
         else:
             if not answer["error"]:
                 self._child, self._coarse, self._note = child, answer["coarse"], answer["note"]
+                self._has_failed = False
                 return True
             self._refused = Outcome(error=answer["error"], stage="load")
             child.close()

@@ -13,9 +13,9 @@ from backedge.passes.types import (
     TensorType,
     tensor,
 )
+from backedge.runtime.compare.accepted import accepted
 from backedge.runtime.compare.inputs import design
 from backedge.runtime.compare.signature import InputSpec, Signature
-from backedge.runtime.compare.sizing import with_accepted_sizes
 
 
 def draw(*specs, trials=64, seed=0, allow_empty=False):
@@ -264,7 +264,7 @@ def test_sizes_that_a_model_takes_are_searched_for():
     """Lines of text 48 high; windows of 192 with a state of the same batch; unnamed dimensions get names."""
     line = Signature([InputSpec("x", TensorType(DType.FLOAT32, ("n", 3, None, "w")))])
     accepts, _ = _takes(lambda shape: shape[2] == 48 and shape[3] >= 8)
-    found = with_accepted_sizes(line, accepts, 0)
+    found = accepted(line, accepts, 0)
     assert len(found.sizings) == 8
     assert all(accepts(batch) for batch in design(found, 16))
 
@@ -276,20 +276,47 @@ def test_sizes_that_a_model_takes_are_searched_for():
     accepts, _ = _takes(
         lambda shape: batch.append(shape[0]) or shape[1] in (192, 224), lambda shape: shape[1] == batch[-1]
     )
-    found = with_accepted_sizes(Signature(voice), accepts, 0)
+    found = accepted(Signature(voice), accepts, 0)
     assert found.sizings and all(accepts(one) for one in design(found, 8))
 
 
 def test_nothing_is_searched_for_where_most_sizes_do_or_none_is_open():
     data = InputSpec("x", TensorType(DType.FLOAT32, ("n", 3)))
     accepts, asked = _takes(lambda shape: True)
-    assert with_accepted_sizes(Signature([data]), accepts, 0) == Signature([data]) and len(asked) == 12
+    assert accepted(Signature([data]), accepts, 0) == Signature([data]) and len(asked) == 12
     fixed = Signature([InputSpec("x", TensorType(DType.FLOAT32, (2, 3)))])
     accepts, asked = _takes(lambda shape: False)
-    assert with_accepted_sizes(fixed, accepts, 0) == fixed and not asked
+    assert accepted(fixed, accepts, 0) == fixed and not asked
 
 
 def test_a_model_that_takes_no_size_stays_as_it_is():
     data = Signature([InputSpec("x", TensorType(DType.FLOAT32, (None, "m")))])
     accepts, _ = _takes(lambda shape: False)
-    assert with_accepted_sizes(data, accepts, 0) == data
+    assert accepted(data, accepts, 0) == data
+
+
+def test_rows_that_encoders_take_are_searched_for():
+    """Three categories in one column, four in the other: half of the rows drawn from all seven are refused."""
+    columns = ["red", "green", "blue"], ["s", "m", "l", "xl"]
+    spec = InputSpec("x", TensorType(DType.STRING, ("n", 2)), constants=(*columns[0], *columns[1]))
+
+    def accepts(batch):
+        return all(row[0] in columns[0] and row[1] in columns[1] for row in batch["x"])
+
+    found = accepted(Signature([spec]), accepts, 0)
+    assert found.rows["x"].shape == (24, 2)
+    batches = list(design(found, 20))
+    assert all(accepts(batch) for batch in batches) and len({len(batch["x"]) for batch in batches}) > 3
+
+
+def test_rows_of_several_inputs_go_together():
+    """A label and a number that must match it."""
+    text = InputSpec("a", TensorType(DType.STRING, ("n", 1)), constants=("one", "two"))
+    number = InputSpec("b", TensorType(DType.INT64, ("n", 1)), constants=(1, 2))
+
+    def accepts(batch):
+        pairs = zip(batch["a"][:, 0], batch["b"][:, 0], strict=True)
+        return all(pair in (("one", 1), ("two", 2)) for pair in pairs)
+
+    found = accepted(Signature([text, number]), accepts, 0)
+    assert all(accepts(batch) for batch in design(found, 20))

@@ -9,6 +9,7 @@ import onnx
 import pytest
 from backedge.passes.errors import InvalidModel
 from backedge.runtime.oracles import run_file, state_output_name, stream_file
+from backedge.runtime.oracles.driver import drive
 from onnx import parser
 
 INT64_MIN = -(2**63)
@@ -38,6 +39,37 @@ def test_an_input_that_kills_the_process_loses_no_other(tmp_path):
     assert [o.outputs["z"].tolist() for o in found if o.outputs] == [[3], [-3], [1]]
     assert found[1].error == "the process died of SIGFPE" and found[1].fault == found[1].error
     assert "division by zero" in found[3].error and not found[3].fault
+
+
+def test_a_process_that_dies_after_an_error_is_started_anew_and_asked_once_more(tmp_path, monkeypatch):
+    """A child that refuses "bad", and dies of whatever comes next unless it is new."""
+    (tmp_path / "fragile").mkdir()
+    (tmp_path / "fragile" / "session.py").write_text(FRAGILE)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    feeds = [{"x": np.array(text)} for text in ("good", "bad", "good", "fatal")]
+    found = list(drive("fragile.session", tmp_path / "m", feeds, 20.0, 100.0, {}))
+    assert [one.stage for one in found] == ["", "run", "", "crash"]
+
+
+FRAGILE = """
+import os
+
+class Session:
+    coarse = False
+    failed = False
+
+    def run(self, feeds):
+        text = str(feeds["x"])
+        if self.failed or text == "fatal":
+            os._exit(3)
+        if text == "bad":
+            self.failed = True
+            raise ValueError("bad")
+        return {"y": feeds["x"]}, ""
+
+def open_session(path, options):
+    return Session()
+"""
 
 
 def test_too_many_crashes_end_the_run(tmp_path, monkeypatch):

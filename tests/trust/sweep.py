@@ -1,7 +1,8 @@
 """The verdict, measured: faults that it finds, pairs that are equal and that it must not call different.
 
-python -m trust.sweep [--count 60] [--seed 0] [--generator first|second|edges] [--kinds 12] [--only TEXT] [--jobs 1]
-                      [--same 4] [--to opset:13,opset:21,ir,hlo] [--trials 64] [--minutes M] [--json FILE] [--keep DIR]
+python -m trust.sweep [--count 60] [--seed 0] [--generator first|second|edges|cases] [--kinds 12] [--only TEXT]
+                      [--jobs 1] [--same 4] [--to opset:13,opset:21,ir,hlo] [--trials 64] [--minutes M]
+                      [--json FILE] [--keep DIR]
 
 (from the folder tests). A fault counts only if ONNX Runtime, run by the sweep itself on inputs of its own, shows it; an
 equal pair only if ONNX Runtime doesn't tell it apart. "Hard" faults are those that under 10 % of plain inputs show.
@@ -10,6 +11,7 @@ equal pair only if ONNX Runtime doesn't tell it apart. "Hard" faults are those t
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import math
 import os
@@ -23,6 +25,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -217,6 +220,29 @@ def of_edges(seed: int, options: Options, log: Counter[str]) -> Iterator[Pair]:
     yield _pair(FAULT, edge.name, f"edges-{edge.group}", a, b, original, said)
 
 
+@functools.cache
+def _cases() -> list[tuple[str, Callable[[], onnx.ModelProto]]]:
+    """Names and models in an order that makes any stretch of them a fair sample."""
+    from control_flow.cases import CASES
+    from openvino_lowering.corpus import node_cases
+
+    found = {f"catalogue {case.name}": case.model for case in CASES}
+    found |= {f"node {case.name}": partial(getattr, case, "model") for case in node_cases()}
+    return [(name, found[name]) for name in _turn(list(found), 0)]
+
+
+def of_cases(seed: int, options: Options, log: Counter[str]) -> Iterator[Pair]:
+    """A model of other people, to be converted."""
+    if seed >= len(_cases()):
+        return
+    name, model = _cases()[seed]
+    if options.only not in name:
+        return
+    log["models"] += 1
+    for target in options.to:
+        yield Pair(CONVERTED, target, name.replace(" ", "-"), model(), target=target)
+
+
 # verifying -------------------------------------------------------------------------------------------
 
 
@@ -313,7 +339,7 @@ def sweep(seeds: list[int], options: Options, zygote: Zygote) -> Iterator[Result
     yield log
 
 
-_SOURCES = {"first": of_random_models, "second": of_programs, "edges": of_edges}
+_SOURCES = {"first": of_random_models, "second": of_programs, "edges": of_edges, "cases": of_cases}
 
 
 # the table -------------------------------------------------------------------------------------------
@@ -419,7 +445,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=60, help="models")
     parser.add_argument("--seed", type=int, default=0, help="of the first model")
-    parser.add_argument("--generator", choices=("first", "second", "edges"), default="first")
+    parser.add_argument("--generator", choices=tuple(_SOURCES), default="first")
     parser.add_argument("--kinds", type=int, default=12, help="faults for each model")
     parser.add_argument("--only", default="", help="kinds of faults with this text in their name")
     parser.add_argument("--same", type=int, default=4, help="equal pairs for each model")

@@ -1,8 +1,9 @@
-"""Sizes that a model takes, found by asking it.
+"""What a model takes, found by asking it: sizes, and rows of categories.
 
 Networks of many strides take no small images, recognizers lines of one height only, speech models windows of one
 length. Where a model refuses most of the designed sizes, sizes are drawn for each open dimension until some are
-accepted, and from then on half of the draws change one dimension of an accepted set.
+accepted, and from then on half of the draws change one dimension of an accepted set. Encoders refuse what isn't among
+the categories of a column: rows are drawn from all categories until some are accepted.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from ...passes.types import Dim, Interval, OptionalType, SequenceType, TensorType, Type
+from ...passes.types import Dim, DType, Interval, OptionalType, SequenceType, TensorType, Type
 from ..oracles import Values
 from .inputs import Draft, design, symbols_of, tensor_types
 from .signature import Signature
@@ -24,6 +26,7 @@ _ENOUGH = 9  # of the probes
 _DRAWS = 300
 _SECONDS = 20.0
 _WANTED = 8
+_MOST_ROWS = 24
 _SAME = 0.3
 _BATCH = (1, 2, 3, 1, 2, 4, 5)
 _SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 20, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 416)
@@ -34,8 +37,11 @@ _SCALES = ((8, 64), (8, 200), (1, 64), (8, 640), (1, 640))
 _MOST_ELEMENTS = 1 << 19  # of all inputs
 
 
-def with_accepted_sizes(signature: Signature, accepts: Callable[[dict[str, Values]], bool], seed: int) -> Signature:
-    """The signature itself where `accepts` takes most of what is designed for it, else one with `sizings`.
+Accepts = Callable[[dict[str, Values]], bool]
+
+
+def accepted(signature: Signature, accepts: Accepts, seed: int) -> Signature:
+    """The signature itself where `accepts` takes most of what is designed for it, else one with `sizings` or `rows`.
 
     Args:
         accepts: runs the model on a set of inputs; whether it gives results.
@@ -44,8 +50,48 @@ def with_accepted_sizes(signature: Signature, accepts: Callable[[dict[str, Value
         return signature
     if sum(accepts(batch) for batch in design(signature, _PROBES, seed)) >= _ENOUGH:
         return signature
+    rows = _rows(signature, accepts, seed)
+    if rows:
+        return replace(signature, rows=rows)
     found = _Search(signature, accepts, seed).run()
     return found if found.sizings else signature
+
+
+def _rows(signature: Signature, accepts: Accepts, seed: int) -> dict[str, np.ndarray[Any, Any]]:
+    """Rows that the model takes, of the inputs that go into encoders; {} where there are none."""
+    encoded = {spec.name: spec.constants for spec in signature.inputs if spec.constants and _is_row(spec.type)}
+    if not encoded:
+        return {}
+    random = np.random.default_rng([seed & 0xFFFFFFFF, len(encoded)])
+    one = dict.fromkeys([*symbols_of(signature), ""], 1)
+    end = time.monotonic() + _SECONDS
+    found: dict[str, list[np.ndarray[Any, Any]]] = {name: [] for name in encoded}
+    kept = 0
+    for number in range(_DRAWS):
+        if kept == _MOST_ROWS or time.monotonic() > end:
+            break
+        batch = Draft(signature, 4 * number, seed, one).values()
+        for name, constants in encoded.items():
+            old = batch[name]
+            assert isinstance(old, np.ndarray)
+            drawn = [constants[int(random.integers(len(constants)))] for _ in range(old.size)]
+            batch[name] = np.array(drawn, object).reshape(old.shape).astype(old.dtype)
+        if accepts(batch):
+            kept += 1
+            for name, rows in found.items():
+                value = batch[name]
+                assert isinstance(value, np.ndarray)
+                rows.append(value)
+    return {name: np.concatenate(rows) for name, rows in found.items()} if kept else {}
+
+
+def _is_row(kind: Type | None) -> bool:
+    """A tensor of texts or integers whose first dimension is open and no other."""
+    if not isinstance(kind, TensorType) or not kind.shape or kind.dtype is None:
+        return False
+    first, *others = kind.shape
+    fits = not isinstance(first, int) and all(isinstance(dim, int) for dim in others)
+    return fits and (kind.dtype is DType.STRING or kind.dtype.is_integer)
 
 
 def _dims(kind: Type | None) -> Iterator[Dim]:
@@ -54,7 +100,7 @@ def _dims(kind: Type | None) -> Iterator[Dim]:
 
 
 class _Search:
-    def __init__(self, signature: Signature, accepts: Callable[[dict[str, Values]], bool], seed: int) -> None:
+    def __init__(self, signature: Signature, accepts: Accepts, seed: int) -> None:
         self.bounds: dict[str, tuple[int, int | None]] = {}
         inputs = [replace(spec, type=self._named(spec.type, spec.name)) for spec in signature.inputs]
         self.signature = replace(signature, inputs=inputs)
