@@ -484,6 +484,7 @@ def test_the_report_as_json():
         "asked": 8,
         "confirmed": 0,
         "failed": 0,
+        "parted": 0,
         "equal": 0,
         "different": 8,
         "only-a": 0,
