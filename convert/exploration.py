@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from ..passes.graph import Graph
-from ..passes.types import TensorType, Type
 from ..runtime.compare.accepted import accepted
 from ..runtime.compare.coverage import KEY, Records, join, packed_in, summary
 from ..runtime.compare.edge_trials import edge_trials
 from ..runtime.compare.inputs import design
+from ..runtime.compare.interface import fits
 from ..runtime.compare.matching import match_names, renamed
 from ..runtime.compare.runnables import Asking, Run, Runnable
 from ..runtime.compare.search import Search
@@ -197,7 +197,7 @@ class _Exploration:
         """Whether A's results have the shapes that it declares, and are numbers if its inputs are: an input that leads
         to others, as an image smaller than a kernel does, isn't for A."""
         hub = self.hubs[0]
-        if hub is not None and not all(_fits(one.type, (outcome.outputs or {}).get(one.name)) for one in hub.outputs):
+        if hub is not None and not all(fits(one.type, (outcome.outputs or {}).get(one.name)) for one in hub.outputs):
             return False
         return one.kind == "special" or _has_numbers(outcome)
 
@@ -295,15 +295,6 @@ def _has_numbers(outcome: Outcome) -> bool:
     """Whether no result of floats is NaN all over, as means of nothing are."""
     floats = [value for value in (outcome.outputs or {}).values() if isinstance(value, np.ndarray)]
     return not any(value.size and value.dtype.kind == "f" and np.isnan(value).all() for value in floats)
-
-
-def _fits(kind: Type | None, value: Values) -> bool:
-    """Whether a tensor has the rank and the fixed dimensions of its type."""
-    if not isinstance(kind, TensorType) or kind.shape is None or not isinstance(value, np.ndarray):
-        return True
-    return value.ndim == len(kind.shape) and all(
-        size == dim for size, dim in zip(value.shape, kind.shape, strict=True) if isinstance(dim, int)
-    )
 
 
 def _recorded(known: Mapping[tuple[int, ...], Outcome], run: Run) -> Run:

@@ -54,8 +54,16 @@ def _executor(path: Path, format: str | None, timeout: float, **options: Any) ->
 def _rounding(
     paths: tuple[Path, Path], formats: tuple[str | None, str | None], a: Graph | None, b: Graph | None
 ) -> Rounding | None:
-    """The judge of what rounding explains; None where a side has no hub graph, or inputs don't determine outputs."""
-    if a is None or b is None or random_operators(a) or random_operators(b):
+    """The judge of what rounding explains; None where A has no hub graph, or inputs don't determine outputs.
+
+    Where only A has one, it stands for B's as well: what A means is what B's answers are held against.
+    """
+    if a is None or random_operators(a):
+        return None
+    alone = b is None
+    if b is None:
+        b, paths, formats = a, (paths[0], paths[0]), (formats[0], formats[0])
+    if random_operators(b):
         return None
     inputs = match_names([value.name for value in a.inputs], [value.name for value in b.inputs])
     outputs = match_names([value.name for value in a.outputs], [value.name for value in b.outputs])
@@ -69,7 +77,7 @@ def _rounding(
     def run(batches: Iterable[Mapping[str, Values]]) -> Iterator[Outcome]:
         return drive(_ROUNDING, paths[0].absolute(), batches, BUDGET, math.inf, options)
 
-    return Rounding(run, double=has_double(a) or has_double(b))
+    return Rounding(run, has_double(a) or has_double(b), alone)
 
 
 def _runtimes(
@@ -181,15 +189,18 @@ def verify(
         side_b, hub_b, _ = _side(paths[1], formats[1], folders[1], limits[1], shown[1], notes)
         side_a.twin = _twin(paths[0], formats[0], paths[1], formats[1], timeout)
         side_b.twin = _twin(paths[1], formats[1], paths[0], formats[0], timeout)
+        if paths[0].suffix == ".onnx" and all(one.name != "reference" for one in side_a.runnables):
+            side_a.third = on_file("reference", paths[0], timeout)
         known = hub_a or graph_a
         if shapes:
             known = known.copy()
             set_shapes(known, shapes)
             side_a.types = {**side_a.types, **{value.name: value.type for value in known.inputs}}
         rounding = _rounding(paths, formats, hub_a, hub_b)
-        if rtol is None and atol is None and (hub_a is None or hub_b is None):
-            unread = shown[0] if hub_a is None else shown[1]
-            notes.append(f"{unread} has no float64 run: floats were held to each element type's tolerance")
+        if rtol is None and atol is None and hub_a is None:
+            notes.append(f"{shown[0]} has no float64 run: floats were held to each element type's tolerance")
+        elif rtol is None and atol is None and hub_b is None:
+            notes.append(f"{shown[1]} has no float64 run: its results were held against that of {shown[0]}")
         if inputs is not None:
             report = compare_sides(side_a, side_b, [Designed(dict(one)) for one in inputs], rtol, atol, rounding)
             report.reasons += notes

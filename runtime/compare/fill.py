@@ -111,11 +111,15 @@ class Fill:
             counts.reshape(-1)[int(self.random.integers(counts.size))] = -1
         return _into_range(counts, dtype)
 
-    def index(self, dtype: DType, shape: tuple[int, ...], limit: int, wrap: bool) -> Array:
-        """Positions below `limit`; counted from the end in a quarter of the cases if `wrap`."""
+    def index(self, dtype: DType, shape: tuple[int, ...], limit: int, wrap: bool, distinct: bool = False) -> Array:
+        """Positions below `limit`; counted from the end in a quarter of the cases if `wrap`, none twice if `distinct`
+        and there are as many."""
         if limit <= 0:
             return np.zeros(shape, dtype.numpy)
-        positions = np.asarray(self.random.integers(0, limit, shape))
+        if distinct and math.prod(shape) <= limit:
+            positions = self.random.permutation(limit)[: math.prod(shape)].reshape(shape)
+        else:
+            positions = np.asarray(self.random.integers(0, limit, shape))
         if wrap and dtype.is_signed and self.random.random() < 0.25:
             positions = positions - limit
         return positions.astype(dtype.numpy)

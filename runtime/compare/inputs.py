@@ -114,7 +114,8 @@ class Draft:
             rest = spec.lower is None and (self.number == 0 or self.random.random() < 0.6)
             return self.bounded(spec, self.fill.sizes(kind.dtype, shape, rest))
         if role == "index":
-            positions = self.fill.index(kind.dtype, shape, self._limit(spec), spec.wrap and not self.deep)
+            distinct = any(edge.kind == "axes" for edge in spec.edges)
+            positions = self.fill.index(kind.dtype, shape, self._limit(spec), spec.wrap and not self.deep, distinct)
             return (positions + int(spec.lower or 0)).astype(kind.dtype.numpy)
         return self.bounded(spec, self._data(spec, kind.dtype, shape, turn))
 

@@ -11,7 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from ...passes.types import Dim, Interval, OptionalType, SequenceType, TensorType, Type
+from ..oracles import Values
 from .matching import Matching
 
 _CONTAINERS = (SequenceType, OptionalType)
@@ -121,3 +124,12 @@ def _range(dim: Dim) -> tuple[int, int | None]:
     if isinstance(dim, Interval):
         return dim.lower, dim.upper
     return 0, None
+
+
+def fits(kind: Type | None, value: Values) -> bool:
+    """Whether a tensor has the rank and the fixed dimensions of its type."""
+    if not isinstance(kind, TensorType) or kind.shape is None or not isinstance(value, np.ndarray):
+        return True
+    return value.ndim == len(kind.shape) and all(
+        size == dim for size, dim in zip(value.shape, kind.shape, strict=True) if isinstance(dim, int)
+    )

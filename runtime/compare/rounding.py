@@ -48,12 +48,18 @@ class Rounding:
     Args:
         run: asks both models, see `convert.rounding_session`.
         double: the models compute in float64, too, which some runtimes don't.
+        alone: only A has a float64 run, against which B's answers are held.
         budget: seconds, see `BUDGET`.
     """
 
     def __init__(
-        self, run: Callable[[Iterable[Batch]], Iterable[Outcome]], double: bool = False, budget: float = BUDGET
+        self,
+        run: Callable[[Iterable[Batch]], Iterable[Outcome]],
+        double: bool = False,
+        alone: bool = False,
+        budget: float = BUDGET,
     ) -> None:
+        self.alone = alone
         self._run, self._double, self._left = run, double, budget
         self._more, self._overdraft = _MORE, 2 * budget
         self._asking: Asking | None = None
@@ -79,7 +85,8 @@ class Rounding:
                 f"{name}'s result is {z:.2g} rounding errors away, {allowed:.2g} are allowed"
                 for name, (z, allowed) in self._away.items()
             )
-            yield f"same computation in float64 ({self._meaning:.2g} of a rounding error apart); {away}"
+            same = f"same computation in float64 ({self._meaning:.2g} of a rounding error apart); "
+            yield f"{'' if self.alone else same}{away}"
         if not self._is_wider:
             yield "nothing wider than float64 was to be had: rounding in float64 was judged by its own size"
         for why, count in self._why.items():
@@ -146,6 +153,11 @@ class TrialRounding:
         self._known: dict[bool, Evidence | Outcome] = {}
         self._loud: dict[bool, dict[str, Output]] = {}
         self._undecided = ""
+
+    @property
+    def alone(self) -> bool:
+        """Only A has a float64 run."""
+        return self._rounding.alone
 
     def judge(
         self, one: Answer, other: Answer, name: str, twin: str, found: Difference, stacking: Stacking | None

@@ -27,8 +27,8 @@ MARGIN = 2.0
 
 INEXACT, INEXACT_OF_ANOTHER = 4.0, 64.0
 """What is so many times as far away as rounding explains, of files that agree in float64, may be a runtime's quick
-formula (Winograd's convolution, a short polynomial for exp): such a trial is inconclusive. The second number holds
-where another runtime computed B than A."""
+formula (Winograd's convolution, a short polynomial for exp, ONNX Runtime's DFT): such a trial is inconclusive. The
+second number holds where another runtime computed B than A."""
 
 CHAOTIC = 0.5
 """A spread that is this share of an element says that the element is noise."""
@@ -37,6 +37,8 @@ CHAOTIC = 0.5
 class Trial(Protocol):
     """What is asked of the trial that the answers belong to."""
 
+    @property
+    def alone(self) -> bool: ...
     def loud(self, coarse: bool, name: str) -> Output | None: ...
     def answers(self, name: str) -> Iterator[tuple[Answer, list[Any]]]: ...
     def note(self, who: str, meaning: float, away: float, allowed: float, gross: float, is_wider: bool) -> None: ...
@@ -130,12 +132,11 @@ class Tensors:
         if 1 < worst[1] <= (INEXACT if one_runtime else INEXACT_OF_ANOTHER):
             return self._trial.inconclusive(f"{other.runnable.name} computes {self._name} of B inexactly", table)
         if worst[1] > 1:
-            text = (
-                f"{worst[1]:.3g} times what rounding explains in {other.runnable.name} only: the files agree in float64"
-            )
+            text = f"{worst[1]:.3g} times what rounding explains in {other.runnable.name}"
+            text += "" if self._trial.alone else " only: the files agree in float64"
             return replace(self._found(real_away, values, found, text, stacking), by_runtime=True)
         if worst[2] > 1:
-            if table.difference is None:
+            if table.difference is None or worst[2] <= (INEXACT if one_runtime else INEXACT_OF_ANOTHER):
                 return self._trial.inconclusive(f"{one.runnable.name} computes {self._name} of A inexactly", table)
             text = f"{one.runnable.name}'s result of A is {worst[2]:.3g} times what rounding explains from what A says"
             return replace(self._found(real_first, values, found, text, stacking), by_runtime=True)

@@ -6,7 +6,7 @@ Each of these costs further runs, so that they are only made where runtimes don'
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from ..oracles import Batch
 from .answers import Answer, Pair
-from .runnables import Asking
+from .runnables import Asking, Runnable
 from .sides import Side, answer_of, outcomes_of
 from .special import known_habit
 from .tolerance import Difference
@@ -61,6 +61,7 @@ class SecondLook:
         self._unsteady: dict[str, int] = {}
         self._asking: dict[str, Asking] = {}
         self._by_one: dict[str, int] = {}
+        self._last: dict[str, tuple[Batch, Answer]] = {}
 
     @property
     def is_over(self) -> bool:
@@ -137,20 +138,48 @@ class SecondLook:
         for place, (one, other) in enumerate((both, both[::-1])):
             twin = one.side.twin
             theirs = [answer for answer in other.answers if twin is not None and answer.runnable.name == twin.name]
-            if twin is None or self.is_over or not any(answer.usable for answer in theirs):
+            if twin is None or not theirs:
                 continue
-            start = time.monotonic()
-            asking = self._asking.setdefault(one.side.name, Asking(twin.run))
-            found = answer_of(one.side, twin, asking.ask(one.given))
-            self._patience -= time.monotonic() - start
-            for answer in theirs:
-                if answer.usable and found.usable and self._is_same(found, answer, near):
-                    self._by_one[twin.name] = self._by_one.get(twin.name, 0) + 1
-                    return (answer, found) if place else (found, answer)
+            found = self._same(one, twin, theirs, near)
+            if found is not None:
+                self._by_one[twin.name] = self._by_one.get(twin.name, 0) + 1
+                a, b = found
+                return (b, a) if place else (a, b)
         return None
 
+    def is_parted(self, both: Both) -> bool:
+        """Whether another reader of A gives what B's own runtime gives B: A's runtime is alone with its answer then,
+        and which of them is right can't be told."""
+        a, b = both
+        if self.by_one_runtime(both, near=True) is not None:
+            return True
+        mine = {answer.runnable.name for answer in a.answers}
+        theirs = [answer for answer in b.answers if answer.runnable.own and answer.runnable.name not in mine]
+        return a.side.third is not None and self._same(a, a.side.third, theirs, near=True) is not None
+
+    def _same(self, one: SideAnswers, asked: Runnable, theirs: Sequence[Answer], near: bool) -> Pair | None:
+        """What a runnable gives one side, with the first of the other side's answers that is the same."""
+        if self.is_over or not any(answer.usable for answer in theirs):
+            return None
+        found = self._asked(one, asked)
+        for answer in theirs:
+            if answer.usable and found.usable and self._is_same(found, answer, near):
+                return found, answer
+        return None
+
+    def _asked(self, one: SideAnswers, asked: Runnable) -> Answer:
+        key = f"{asked.name} on {one.side.name}"
+        given, answer = self._last.get(key, (None, None))
+        if answer is None or given is not one.given:
+            start = time.monotonic()
+            asking = self._asking.setdefault(key, Asking(asked.run))
+            answer = answer_of(one.side, asked, asking.ask(one.given))
+            self._last[key] = one.given, answer
+            self._patience -= time.monotonic() - start
+        return answer
+
     def _is_same(self, found: Answer, answer: Answer, near: bool) -> bool:
-        """Both are of one runtime, their outputs in the same order under each side's own names."""
+        """Their outputs are in the same order, under each side's own names."""
         mine, theirs = found.outputs or {}, answer.outputs or {}
         renamed = dict(zip(theirs, mine.values(), strict=False))
         return len(mine) == len(theirs) and self._apart(replace(found, outputs=renamed), answer, near) is None

@@ -28,6 +28,7 @@ class Side:
         watch: gives operator -> kinds of special values that it saw instead of outputs, see `SpecialValues`.
         twin: the other side's runtime, where it reads this file as well: asked where answers of two different runtimes
             leave a trial undecided.
+        third: a further reader of this file, asked before its own runtime's word makes a difference.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Side:
     random: Sequence[str] = ()
     watch: Runnable | None = None
     twin: Runnable | None = None
+    third: Runnable | None = None
 
 
 def answers_of(side: Side, outcomes: list[Outcome]) -> list[Answer]:

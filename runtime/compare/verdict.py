@@ -17,7 +17,7 @@ import numpy as np
 from ..oracles import Batch, Outcome, Values
 from .answers import Answer, Pair, deciding, evidence, left_alone, unanswered
 from .conclude import conclude
-from .interface import interface_differences
+from .interface import fits, interface_differences
 from .matching import Matching, match_names, renamed
 from .record import Disagreement, Finding, Report, SideRun, Status, Trial
 from .rounding import Judgement, Rounding, TrialRounding
@@ -132,7 +132,7 @@ class _Comparison:
         pairs, status, units = self._decide(number, both)
         if status == "different" and undecided:
             pairs, status, units = self._looked_into(number, both, pairs, units, said)
-        if status == "different" and undecided and self.again.by_one_runtime(both, near=True):
+        if status == "different" and undecided and self.again.is_parted(both):
             self.first, self.parted = None, self.parted + 1  # A's own runtime and B's part over A itself
             self._take_back(said)
             status = "inconclusive"
@@ -142,6 +142,9 @@ class _Comparison:
                 pairs, status = [pair], "equal"
                 self.told += any(_tells(value) for value in (pair[0].outputs or {}).values())
                 self._take_back(said)
+        if status == "different" and any(one.refused for one in a_runs if not one.runnable.own):
+            status = "inconclusive"  # the executor finds A's inputs out of its domain: a lenient answer binds nobody
+            self.first = None if undecided else self.first
         if self.kinds[number] == "special" and status == "different" and not self._executors_differ(both):
             status = "inconclusive"
             self.first = None if undecided else self.first
@@ -246,11 +249,23 @@ class _Comparison:
         found = measure.difference
         if found is None or self.outputs is None:
             return Judgement(measure)
+        if found.kind == "shape" and self._is_free(one, other, name):
+            return Judgement(measure, inconclusive=True)
         if rounding is None or found.kind not in ("value", "shape", "length"):
             return Judgement(measure, profile=self._profile(one, other, found))
         twin = self.outputs.pairs[name]
         stacking = self.a.stackings.get(name) or self.b.stackings.get(twin)
         return rounding.judge(one, other, name, twin, found, stacking)
+
+    def _is_free(self, one: Answer, other: Answer, name: str) -> bool:
+        """Whether A doesn't determine the shape: what it gives isn't what it declares, or is stacked over no passes,
+        each runtime making up the dimensions that no pass has given."""
+        assert one.outputs is not None and other.outputs is not None and self.outputs is not None
+        mine, theirs = one.outputs[name], other.outputs[self.outputs.pairs[name]]
+        if not fits(self.a.types.get(name), mine):
+            return True
+        sizes = [np.size(value) for value in (mine, theirs) if isinstance(value, np.ndarray)]
+        return name in self.a.stackings and sizes == [0, 0]
 
     def _measures(self, one: Answer, other: Answer, near: bool = True) -> Iterator[tuple[str, Measure]]:
         """Each output of A against that of B; `near`: where rounding is decided, floats that aren't differ."""

@@ -65,7 +65,7 @@ def dynamic_quantize(_: Attributes, x: Array) -> tuple[Array, Array, Array]:
     """uint8 over the range of `x` widened to include 0: values, scale, zero point; of zeros the scale is 1."""
     low = np.minimum(np.min(x, initial=0), 0).astype(np.float32)
     high = np.maximum(np.max(x, initial=0), 0).astype(np.float32)
-    scale = np.float32(high - low) / np.float32(255) if high > low else np.float32(1)
+    scale = np.float32(1) if high == low else np.float32(high - low) / np.float32(255)
     zero = np.rint(np.clip(-low / scale, 0, 255))
     values = saturate(np.rint(x / scale) + zero, np.dtype(np.uint8))
     return values, np.asarray(scale, np.float32), np.asarray(zero, np.uint8)

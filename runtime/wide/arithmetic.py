@@ -13,7 +13,17 @@ from ..plan import Call
 from .noise import Noise, growth
 from .stepping import STEPPING
 from .steps import Step, Watch
-from .terms import ABSOLUTE, ARITHMETIC, FUNCTION, FUNCTIONS, MOVES, SHAKEN, TERMS
+from .terms import (
+    ABSOLUTE,
+    ARITHMETIC,
+    FUNCTION,
+    FUNCTIONS,
+    IRRATIONAL,
+    MOVES,
+    ROUNDED_INSIDE,
+    SHAKEN,
+    TERMS,
+)
 
 _STORED_BITS = 8
 """Floats of so few bits are for storage: they stay what they are, as integers do."""
@@ -96,6 +106,7 @@ class _Operator:
         self._count = TERMS.get(name)
         self._shaken = SHAKEN.get(name, (0,)) if self._count is not None else ()
         self._absolute = name in ABSOLUTE
+        self._inside, self._irrational = name in ROUNDED_INSIDE, name in IRRATIONAL
         self._size = FUNCTION if name in FUNCTIONS or self._absolute else ARITHMETIC
         self._moves = name in MOVES or (name in STEPPING and name not in ("Cast", "CastLike", "DequantizeLinear"))
         if name in ("Cast", "CastLike"):
@@ -117,8 +128,8 @@ class _Operator:
             if isinstance(value, np.ndarray) and value.dtype.kind in "fc":
                 dtype = self._inputs[place] or DType.FLOAT32
                 rounded = rounded or not noise.exact(value, dtype).all()
-                shaken[place] = noise.terms(value, dtype, self._terms)
-        if rounded:  # nothing that is computed from it is exact
+                shaken[place] = noise.terms(value, dtype, self._terms, self._inside)
+        if rounded or self._irrational:  # nothing that is computed from it is exact
             return self._each(noise, self._run(tuple(shaken)))
         result = self._run(values)
         return self._each(noise, self._run(tuple(shaken)), result, self._run(_sizes(values)))

@@ -61,13 +61,20 @@ class Noise:
         held = self.held(dtype)
         return ~is_inexact(value, held) if held in UNITS else np.ones(value.shape, bool)
 
-    def terms(self, value: Array, dtype: DType, count: float) -> Array:
-        """The terms of a sum, each off as the sum of `count` of them is; sums of halves are made in float32."""
+    def terms(self, value: Array, dtype: DType, count: float, inside: bool = False) -> Array:
+        """The terms of a sum, each off as the sum of `count` of them is; sums of halves are made in float32.
+
+        Args:
+            inside: what comes between is held in the type of the terms, and so are factors common to all of them.
+        """
         held = self.held(dtype)
-        held = DType.FLOAT32 if held in _HALVES else held
+        if held in _HALVES:
+            held, count = (held, 1.0) if inside else (DType.FLOAT32, count)
         if held not in UNITS:
             return value
         far = self._far(value.shape, 2.0 * growth(count), held)
+        if inside:
+            far = far + self._far((), 2.0, held)
         return (value + np.abs(value) * self._turned(value, far)).astype(value.dtype, copy=False)
 
     def rounded(self, value: Array, dtype: DType) -> Array:

@@ -53,7 +53,7 @@ def dequantize(_: Round, noisy: Noisy, attrs: Attributes, x: Array, scale: Array
 
 def dynamic_quantize(round_: Round, noisy: Noisy, attrs: Attributes, x: Array) -> Any:
     low, high = np.minimum(np.min(x, initial=0), 0), np.maximum(np.max(x, initial=0), 0)
-    scale = noisy(np.asarray((high - low) / 255 if high > low else attrs.single.type(1)), 2.0)
+    scale = noisy(np.asarray(attrs.single.type(1) if high == low else (high - low) / 255), 2.0)
     name = attrs.node.outputs[0].name
     at = noisy(np.asarray(np.clip(-low / scale, 0, 255)), 2.0)
     zero = np.asarray(round_(Step(f"{name} zero point", at)))

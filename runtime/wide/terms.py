@@ -124,6 +124,13 @@ SHAKEN: dict[str, tuple[int, ...]] = {
     **dict.fromkeys(("RNN", "GRU", "LSTM"), (0, 2)),  # every pass rounds what the hidden state brings
     **dict.fromkeys(("TreeEnsemble", "TreeEnsembleClassifier", "TreeEnsembleRegressor"), ()),  # they compare first
     **dict.fromkeys(("Resize", "Upsample", "GridSample", "RoiAlign"), (0,)),
+    **dict.fromkeys(("Attention", "FlexAttention", "LinearAttention"), (0, 1, 2)),
     **dict.fromkeys(("Sum", "Mean"), ()),
 }
 """Which inputs of a sum are its terms; where nothing else is said, the first."""
+
+ROUNDED_INSIDE = frozenset({"Attention", "FlexAttention", "LinearAttention"})
+"""Sums of sums: what is between them is held in the type of the inputs, halves as well."""
+
+IRRATIONAL = frozenset({"DFT", "STFT"})
+"""Sums with factors that no type holds: a zero among their results is one by chance."""
