@@ -64,6 +64,24 @@ ROWS = [
         [f32([0, 0, 0])],
         [u8([0, 0, 0]), f32(1), u8(0)],
     ),
+    # the angle of the only element is 0 / 0, in ONNX Runtime, too
+    Row(
+        "windows of one element, of a size that is known",
+        "g (float[1] x) => (float[1] y, float[1] z) <int64 n = {1}> "
+        "{ v = HannWindow <periodic = 0> (n) y = Add (x, v) w = HannWindow <periodic = 1> (n) z = Add (x, w) }",
+        [f32([2])],
+        [f32([NAN]), f32([2])],
+    ),
+    # what ONNX Runtime refuses is written nowhere, not beside the result
+    Row(
+        "unpooling to places outside",
+        "g (float[1, 1, 2, 2] x, int64[1, 1, 2, 2] i) => (float[1, 1, 4, 4] y, float[1, 1, 4, 5] z) "
+        "<int64[4] s = {1, 1, 4, 5}> { y = MaxUnpool <kernel_shape = [2, 2], strides = [2, 2]> (x, i) "
+        "z = MaxUnpool <kernel_shape = [2, 2], strides = [2, 2]> (x, i, s) }",
+        [f32([[[[1, 2], [3, 4]]]]), i64([[[[-17, 5], [1 << 20, 16]]]])],
+        [np.float32(2) * np.eye(16, dtype=np.float32)[5].reshape(1, 1, 4, 4)]
+        + [np.float32(2) * np.eye(20, dtype=np.float32)[6].reshape(1, 1, 4, 5)],
+    ),
     # reductions and what OpenVINO's CPU joins to them
     Row(
         "sums of the last of three axes, and a constant for each column",

@@ -259,7 +259,10 @@ def lp_pool(op: Builder, node: Node) -> Value:
 
 @rule("", "MaxUnpool")
 def max_unpool(op: Builder, node: Node) -> Value:
-    """Values put at their positions in zeros of the full size."""
+    """Values put at their positions in zeros of the full size.
+
+    ONNX Runtime refuses positions outside of it. OpenVINO's CPU would write anywhere: these go to one element more.
+    """
     x, places, size = required(node, 0), required(node, 1), node.input(2)
     spatial = _spatial(node, x)
     attributes = _window(node, spatial, ("strides",))
@@ -273,10 +276,11 @@ def max_unpool(op: Builder, node: Node) -> Value:
         length = lengths[axis + 2]
         assert length is not None
         natural.append((length - 1) * strides[axis] + kernel[axis] - pads[axis] - pads[axis + spatial])
-    shape = i64(op, natural)
+    shape, places = i64(op, natural), convert(op, node, places, DType.INT64)
+    inside = op.LogicalAnd(op.GreaterEqual(places, i64(op, 0)), op.Less(places, i64(op, math.prod(natural))))
     if size is not None:  # positions count in the natural size
         shape = convert(op, node, size, DType.INT64)
-        rest, place = convert(op, node, places, DType.INT64), i64(op, 0)
+        rest, place = places, i64(op, 0)
         step = i64(op, [1])
         for axis in range(len(natural))[::-1]:
             dim = i64(op, natural[axis])
@@ -284,11 +288,13 @@ def max_unpool(op: Builder, node: Node) -> Value:
             rest = op.Divide(rest, dim, m_pythondiv=False)
             step = op.Multiply(step, cut(op, shape, axis, axis + 1))
         places = place
-    zeros = op.Broadcast(number(op, node, 0, x), op.ReduceProd(shape, i64(op, [0]), keep_dims=True), mode="numpy")
+    count = op.ReduceProd(shape, i64(op, [0]), keep_dims=True)
+    zeros = op.Broadcast(number(op, node, 0, x), op.Add(count, i64(op, 1)), mode="numpy")
+    places = reshape(op, op.Select(inside, places, count), [-1])
     flat = op.ScatterElementsUpdate(
-        zeros, reshape(op, places, [-1]), reshape(op, x, [-1]), i64(op, 0), reduction="none", use_init_val=True
+        zeros, places, reshape(op, x, [-1]), i64(op, 0), reduction="none", use_init_val=True
     )
-    return op.Reshape(flat, shape, special_zero=False)
+    return op.Reshape(cut(op, flat, 0, count), shape, special_zero=False)
 
 
 @rule("", "Col2Im")
