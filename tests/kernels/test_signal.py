@@ -19,7 +19,7 @@ def test_smallest_windows(operator: str, periodic: int) -> None:
     session = onnxruntime.InferenceSession(model.SerializeToString())
     for size in range(4):
         n = np.array(size, np.int64)
-        (wanted,) = session.run(None, {"n": n})
+        wanted = np.asarray(session.run(None, {"n": n})[0])
         found = run_op(operator, n, periodic=periodic)
         assert found.dtype == np.float32 and found.shape == wanted.shape == (size,)
         np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-7)

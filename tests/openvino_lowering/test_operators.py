@@ -79,8 +79,10 @@ ROWS = [
         "<int64[4] s = {1, 1, 4, 5}> { y = MaxUnpool <kernel_shape = [2, 2], strides = [2, 2]> (x, i) "
         "z = MaxUnpool <kernel_shape = [2, 2], strides = [2, 2]> (x, i, s) }",
         [f32([[[[1, 2], [3, 4]]]]), i64([[[[-17, 5], [1 << 20, 16]]]])],
-        [np.float32(2) * np.eye(16, dtype=np.float32)[5].reshape(1, 1, 4, 4)]
-        + [np.float32(2) * np.eye(20, dtype=np.float32)[6].reshape(1, 1, 4, 5)],
+        [
+            f32([[[[0, 0, 0, 0], [0, 2, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]]]]),
+            f32([[[[0, 0, 0, 0, 0], [0, 2, 0, 0, 0], [0, 0, 0, 0, 0], [0, 0, 0, 0, 0]]]]),
+        ],
     ),
     # reductions and what OpenVINO's CPU joins to them
     Row(
