@@ -72,6 +72,37 @@ ROWS = [
         [f32([2])],
         [f32([NAN]), f32([2])],
     ),
+    # OpenVINO's CPU rounds quotients of 8 bits to the nearest
+    Row(
+        "quotients of small integers",
+        "g (int8[4] x, int8[4] y, uint8[3] u, uint8[3] v) => (int8[4] q, uint8[3] w) { q = Div (x, y) w = Div (u, v) }",
+        [i8([-128, 127, -127, 8]), i8([3, -4, -128, 3]), u8([255, 3, 249]), u8([2, 2, 253])],
+        [i8([-42, -31, 0, 2]), u8([127, 1, 0])],
+    ),
+    # of windows that end behind the padding it counts all that they span, ONNX none that lies behind it: 5 / 2
+    Row(
+        "averages of windows that end behind the padding",
+        "g (float[1, 1, 6] x, float[1, 1, n] u) => (float[1, 1, 4] y, float[1, 1, m] v, float[1, 1, 3] z) { "
+        "y = AveragePool <kernel_shape = [3], strides = [2], pads = [1, 1], ceil_mode = 1, count_include_pad = 1> (x) "
+        "v = AveragePool <kernel_shape = [3], strides = [2], pads = [1, 1], ceil_mode = 1, count_include_pad = 1> (u) "
+        "w = Concat <axis = 2> (x, x) "
+        "z = AveragePool <kernel_shape = [2], strides = [5], pads = [0, 1], ceil_mode = 1, count_include_pad = 1> (w) }",
+        [f32([[[0, 1, 2, 3, 4, 5]]]), f32([[[6, 12]]])],
+        [f32([[[1 / 3, 2, 4, 2.5]]]), f32([[[6, 6]]]), f32([[[0.5, 2.5, 4.5]]])],
+    ),
+    Row(
+        "wrapping what is left after negative pads",
+        "g (float[2, 3] x, int64[4] p) => (float[m, n] y, float[1, 4] z) <int64[4] k = {-1, -1, 0, 2}> "
+        '{ y = Pad <mode = "wrap"> (x, p) z = Pad <mode = "wrap"> (x, k) }',
+        [GRID, i64([1, 1, -1, -1])],
+        [f32([[1, 0, 1], [1, 0, 1]]), f32([[4, 5, 4, 5]])],
+    ),
+    Row(
+        "regions without an area",
+        "g (float[1, 1, 2, 2] x, float[3, 4] r, int64[3] b) => (float[3, 1, 1, 1] y) { y = RoiAlign (x, r, b) }",
+        [f32([[[[4, 4], [4, 4]]]]), f32([[0, 0, 1, 1], [1, 1, 1, 1], [1, 0, 1, 1]]), i64([0, 0, 0])],
+        [f32([4, 0, 0]).reshape(3, 1, 1, 1)],
+    ),
     # what ONNX Runtime refuses is written nowhere, not beside the result
     Row(
         "unpooling to places outside",

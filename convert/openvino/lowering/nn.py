@@ -198,9 +198,19 @@ def _pool(node: Node, spatial: int) -> dict[str, Any]:
 @rule("", "AveragePool")
 def average_pool(op: Builder, node: Node) -> Value:
     x = required(node, 0)
-    return op.AvgPool(
-        x, **{"exclude-pad": not flag(node, "count_include_pad")}, **_pool(node, _spatial(node, x)), _version=16
-    )
+    spatial, padded = _spatial(node, x), flag(node, "count_include_pad")
+    attributes = _pool(node, spatial)
+    made = op.AvgPool(x, **{"exclude-pad": not padded}, **attributes, _version=16)
+    if not padded or not flag(node, "ceil_mode") or attributes["auto_pad"] != "explicit":
+        return made
+    # OpenVINO's CPU would count what lies behind the padding, too: the padding made elements, nothing is padded
+    amounts = [i64(op, [0, 0, *attributes[name]]) for name in ("pads_begin", "pads_end")]
+    whole = op.Pad(x, *amounts, number(op, node, 0, x), pad_mode="constant")
+    attributes |= {"pads_begin": [0] * spatial, "pads_end": [0] * spatial}
+    every = op.AvgPool(whole, **{"exclude-pad": True}, **attributes, _version=16)
+    for axis in range(2, 2 + spatial):  # windows that begin on the padding behind are none
+        every = cut(op, every, 0, size_of(op, node, made, axis), axis=axis)
+    return every
 
 
 @rule("", "MaxPool")
