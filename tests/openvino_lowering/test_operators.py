@@ -85,8 +85,8 @@ ROWS = [
         "g (float[1, 1, 6] x, float[1, 1, n] u) => (float[1, 1, 4] y, float[1, 1, m] v, float[1, 1, 3] z) { "
         "y = AveragePool <kernel_shape = [3], strides = [2], pads = [1, 1], ceil_mode = 1, count_include_pad = 1> (x) "
         "v = AveragePool <kernel_shape = [3], strides = [2], pads = [1, 1], ceil_mode = 1, count_include_pad = 1> (u) "
-        "w = Concat <axis = 2> (x, x) "
-        "z = AveragePool <kernel_shape = [2], strides = [5], pads = [0, 1], ceil_mode = 1, count_include_pad = 1> (w) }",
+        "w = Concat <axis = 2> (x, x) z = AveragePool <kernel_shape = [2],"
+        " strides = [5], pads = [0, 1], ceil_mode = 1, count_include_pad = 1> (w) }",
         [f32([[[0, 1, 2, 3, 4, 5]]]), f32([[[6, 12]]])],
         [f32([[[1 / 3, 2, 4, 2.5]]]), f32([[[6, 6]]]), f32([[[0.5, 2.5, 4.5]]])],
     ),
