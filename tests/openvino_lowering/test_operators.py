@@ -72,6 +72,17 @@ ROWS = [
         [f32([2])],
         [f32([NAN]), f32([2])],
     ),
+    # OpenVINO's CPU takes one at least
+    *[
+        Row(
+            f"the {k} largest",
+            "g (float[2, 3] x, int64[1] k) => (float[2, m] y, int64[2, m] i, float[0, 3] z) <int64[1] none = {0}> "
+            "{ y, i = TopK (x, k) z, j = TopK <axis = 0> (x, none) }",
+            [GRID, i64([k])],
+            [GRID[:, ::-1][:, :k], i64([[2, 1, 0]] * 2)[:, :k], np.zeros((0, 3), np.float32)],
+        )
+        for k in (0, 1, 3)
+    ],
     # OpenVINO's CPU rounds quotients of 8 bits to the nearest
     Row(
         "quotients of small integers",

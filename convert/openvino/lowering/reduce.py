@@ -221,19 +221,24 @@ def arg_extreme(op: Builder, node: Node) -> Value:
 
 @rule("", "TopK")
 def topk(op: Builder, node: Node) -> tuple[Value, ...]:
+    """OpenVINO's CPU takes one at least: where there may be none, what it takes is cut."""
     data = required(node, 0)
     if rank_of(node, data) == 0:
         raise Unsupported(node, "the largest of a scalar")
-    return op.TopK(
+    axis = axis_of(node, node.attributes.get("axis", -1), rank_of(node, data))
+    wanted = vector(op, convert(op, node, required(node, 1), DType.INT64))
+    some = bool(ints(wanted)) and ints(wanted) != [0]
+    made = op.TopK(
         data,
-        scalar(op, convert(op, node, required(node, 1), DType.INT64)),
-        axis=axis_of(node, node.attributes.get("axis", -1), rank_of(node, data)),
+        scalar(op, wanted if some else op.Maximum(wanted, i64(op, [1]))),
+        axis=axis,
         mode="max" if flag(node, "largest", 1) else "min",
         sort="value",
         index_element_type="i64",
         stable=True,
         _outputs=2,
     )
+    return made if some else tuple(cut(op, value, 0, wanted, axis=axis) for value in made)
 
 
 @rule("", "CumSum")
