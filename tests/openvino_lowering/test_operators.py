@@ -72,6 +72,16 @@ ROWS = [
         [f32([2])],
         [f32([NAN]), f32([2])],
     ),
+    *[
+        Row(
+            f"the logarithm of sums over axes {axes}",
+            "g (float[m, n] x, int64[k] a) => (float[p, q] y) "
+            "{ y = ReduceLogSumExp <noop_with_empty_axes = 1> (x, a) }",
+            [f32([[0, 0], [0, 0]]), i64(axes)],
+            [np.full(shape, np.log(np.float32(4 / np.prod(shape))), np.float32)],
+        )
+        for axes, shape in (([], (2, 2)), ([1], (2, 1)), ([0, -1], (1, 1)))
+    ],
     # OpenVINO's CPU takes one at least
     *[
         Row(
@@ -569,6 +579,7 @@ REFUSED = [
     ("g (float[1, 1, 8] x, float[n, 1, k] w) => (float[1, n, m] y) { y = Conv (x, w) }", "sizes are known at run time"),
     ("g (float[n, 1] x) => (float[?] y) { y = Squeeze (x) }", "which axes of float32.n, 1. have size 1"),
     ("g (float[6] x, int64[r] s) => (float[?] y) { y = Reshape (x, s) }", "how many axes it makes"),
+    ("g (float[2, 3] x, int64[n, k] i) => (float[?] y) { y = GatherND (x, i) }", "how many axes it makes is known"),
     ("g (float[2, 3] x, int64[r] a) => (float[?] y) { y = ReduceSum <keepdims = 0> (x, a) }", "how many axes are left"),
     ("g (float[1, 1, 4] x) => (float[1, 1, 2] y, int64[1, 1, 2] i) { y, i = MaxPool <kernel_shape = [3], "
      "storage_order = 1> (x) }", "storage_order=1"),
