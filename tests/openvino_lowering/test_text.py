@@ -77,7 +77,7 @@ LINES = np.array(["a,b,,c", "", ",", "  x y  z ", "ünï,çode", " ", "a\u2003b\
 def test_splitting(openvino: Runner, delimiter: str, most: int | None) -> None:
     """As ONNX Runtime: of "" there are no pieces, and only blanks are spaces."""
     options: Any = {"delimiter": delimiter} | ({} if most is None else {"maxsplit": most})
-    for lines in (LINES, np.array([""], object)):
+    for lines in (LINES, np.array([""], object), np.zeros(0, object)):
         check(OpenVINO(openvino), "StringSplit", lines, outputs=2, domain="", version=20, **options)
 
 

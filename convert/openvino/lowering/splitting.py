@@ -117,7 +117,13 @@ def string_split(op: Builder, node: Node) -> Sequence[Value]:
     if static is not None and 0 in static:  # no string, of which there are no pieces
         return [reshape(op, x, [*static, 0]), op.const(np.zeros(static, np.int64))][: len(node.outputs)]
     shape = shape_of(op, x)
-    rows = _Rows(op, node, op.Reshape(x, i64(op, [-1]), special_zero=False))
+    flat = op.Reshape(x, i64(op, [-1]), special_zero=False)
+    count = shape_of(op, flat)
+    if static is None:  # one string more: OpenVINO's CPU unpacks nothing of none
+        nowhere = op.Convert(op.Minimum(count, i64(op, [0])), destination_type="i32")
+        spare = op.StringTensorPack(nowhere, nowhere, op.const(np.zeros(1), DType.UINT8))
+        flat = op.Concat(flat, spare, axis=0)
+    rows = _Rows(op, node, flat)
     firsts, lasts, number = _at_word(rows, word, most) if word else _at_blanks(rows, most)
     counts = vector(op, op.Concat(number, op.const(np.zeros((1, 1), np.int32)), axis=0))
     pieces = op.Convert(op.ReduceMax(counts, i64(op, [0]), keep_dims=True), destination_type="i64")
@@ -130,6 +136,7 @@ def string_split(op: Builder, node: Node) -> Sequence[Value]:
         op.Add(op.Select(there, bound, rows.lengths), op.Unsqueeze(rows.begins, i64(op, [1])))
         for bound in (firsts, lasts)
     )
+    begins, ends, number = (cut(op, value, 0, count) for value in (begins, ends, number))
     bounds = [op.Reshape(bound, op.Concat(shape, pieces, axis=0), special_zero=False) for bound in (begins, ends)]
     made = op.StringTensorPack(*bounds, rows.symbols)
     counted = op.Reshape(op.Convert(number, destination_type="i64"), shape, special_zero=False)
