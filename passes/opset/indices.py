@@ -122,13 +122,17 @@ def _reversed(op: StepBuilder, node: Node) -> Value:
 # OneHot ------------------------------------------------------------------------------------------
 
 
+def _nowhere(op: StepBuilder, indices: Value) -> Value:
+    """Indices of which the negative ones are out of range, whether negative ones count from the back or don't."""
+    indices = as_int64(op, indices)
+    return op.Where(op.Less(indices, op.const(0)), op.const(INT64_MIN), indices)
+
+
 def _all_off(op: StepBuilder, node: Node) -> Made:
     """OneHot: negative indices were out of range, where now they count from the back."""
     if nonnegative(node, 0):
         return None
-    indices = as_int64(op, required(node, 0))
-    nowhere = op.Where(op.Less(indices, op.const(0)), op.const(INT64_MIN), indices)
-    return changed(node, inputs=put(node.formal_inputs, 0, nowhere))
+    return changed(node, inputs=put(node.formal_inputs, 0, _nowhere(op, required(node, 0))))
 
 
 def _hot_from_front(op: StepBuilder, node: Node) -> Made:
@@ -140,7 +144,7 @@ def _hot_from_front(op: StepBuilder, node: Node) -> Made:
     plain = changed(node, axis=axis % (rank(node, node.input(0)) + 1)) if axis < -1 else changed(node)
     if back:
         depth = single(op, as_int64(op, required(node, 1)))
-        plain.inputs = put(plain.formal_inputs, 0, from_front(op, node, 0, depth))
+        plain.inputs = put(plain.formal_inputs, 0, _nowhere(op, from_front(op, node, 0, depth)))
     return plain
 
 

@@ -88,6 +88,12 @@ def _by_axis(op: StepBuilder, node: Node) -> tuple[list[int], Number, Number, Nu
         lengths = [value.tensor.static_shape for value in (starts, ends, *steps)]
         shape = next((shape for shape in lengths if shape), None)
         chosen = list(range(shape[0] if shape else rank(node, data)))
+        if not shape:  # they may be fewer than the axes: the rest stays whole
+
+            def filled(values: Value, filling: int) -> Value:
+                return op.Concat(values, numbers(op, [filling] * len(chosen)), axis=0)
+
+            starts, ends, steps = filled(starts, 0), filled(ends, INT64_MAX), [filled(values, 1) for values in steps]
     ones = known(op, [1] * len(chosen), DType.INT64)
     return chosen, number(op, starts), number(op, ends), number(op, steps[0]) if steps else ones
 

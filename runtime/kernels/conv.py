@@ -20,7 +20,9 @@ def convolve(x: Array, w: Array, view: Windows, group: int) -> Array:
     seen = patches(x, view)
     rank = len(view.kernel)
     kernel_last = (0, 1, *range(2 + rank, 2 + 2 * rank), *range(2, 2 + rank))
-    columns = seen.transpose(kernel_last).reshape(x.shape[0], group, -1, math.prod(view.output))
+    columns = seen.transpose(kernel_last).reshape(
+        x.shape[0], group, x.shape[1] // group * math.prod(view.kernel), math.prod(view.output)
+    )
     filters = w.reshape(group, w.shape[0] // group, -1)
     if filters.shape[2] != columns.shape[2]:
         raise ValueError(f"filters {list(w.shape)} in {group} groups don't fit {x.shape[1]} channels")

@@ -91,6 +91,8 @@ def max_unpool(attrs: Attributes, x: Array, indices: Array, output_shape: Array 
         for axis, size in enumerate(x.shape[2:])
     ]
     result = np.zeros((*x.shape[:2], *spatial), x.dtype)
+    if ((indices < 0) | (indices >= result.size)).any():
+        raise ValueError(f"an index outside of 0 to {result.size - 1}")
     result.reshape(-1)[indices.reshape(-1)] = x.reshape(-1)
     if output_shape is None:
         return result

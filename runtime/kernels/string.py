@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .base import Array, Attributes, Kernel, strings
+from .letters import changing
 
 
 def string_concat(_: Attributes, a: Array, b: Array) -> Array:
@@ -17,11 +18,21 @@ def string_concat(_: Attributes, a: Array, b: Array) -> Array:
     return strings((x + y for x, y in zip(left.reshape(-1), right.reshape(-1), strict=True)), left.shape)
 
 
+def _pieces(item: str, delimiter: str, most: int) -> list[str]:
+    """Of "" there are none; without a delimiter runs of blanks separate (no other space does), and stand at no end."""
+    if not item:
+        return []
+    if delimiter:
+        return item.split(delimiter, most)
+    item = item.strip(" ")
+    return re.split(" +", item, maxsplit=max(most, 0)) if item and most else [item] if item else []
+
+
 def string_split(attrs: Attributes, x: Array) -> tuple[Array, Array]:
-    """The parts along a new last axis, filled up with empty strings, and how many there are."""
-    delimiter = attrs.string("delimiter", "") or None
+    """The parts along a new last axis, filled up with empty strings, and how many there are: as ONNX Runtime splits."""
+    delimiter = attrs.string("delimiter", "")
     most = attrs.int("maxsplit") if attrs.has("maxsplit") else -1
-    parts = [item.split(delimiter, most) for item in x.reshape(-1)]
+    parts = [_pieces(item, delimiter, most) for item in x.reshape(-1)]
     width = max(map(len, parts), default=0)
     padded = [part + [""] * (width - len(part)) for part in parts]
     counts = np.array([len(part) for part in parts], np.int64).reshape(x.shape)
@@ -32,11 +43,15 @@ def string_normalizer(attrs: Attributes, x: Array) -> Array:
     """Elements that are stop words go, the rest change case; nothing left is one empty string."""
     if x.ndim not in (1, 2) or (x.ndim == 2 and x.shape[0] != 1):
         raise ValueError(f"needs shape [C] or [1, C], not {list(x.shape)}")
-    exact = attrs.flag("is_case_sensitive")
-    stop = {word if exact else word.lower() for word in attrs.strings("stopwords", ())}
-    kept = [item for item in x.reshape(-1) if (item if exact else item.lower()) not in stop]
-    change = {"NONE": str, "LOWER": str.lower, "UPPER": str.upper}[attrs.string("case_change_action")]
-    result = strings([change(item) for item in kept] or [""])
+    locale = attrs.string("locale", "en_US")
+
+    def changed(item: str, action: str) -> str:
+        return item if action == "NONE" else "".join(map(changing(action, locale), item))
+
+    seen = "NONE" if attrs.flag("is_case_sensitive") else "LOWER"
+    stop = {changed(word, seen) for word in attrs.strings("stopwords", ())}
+    kept = [item for item in x.reshape(-1) if changed(item, seen) not in stop]
+    result = strings([changed(item, attrs.string("case_change_action")) for item in kept] or [""])
     return result.reshape(1, -1) if x.ndim == 2 else result
 
 

@@ -21,18 +21,42 @@ def test_join_broadcasts() -> None:
 
 
 def test_split_fills_up() -> None:
+    """Of "" there are no parts, only blanks are spaces, and the last part ends before those: as ONNX Runtime."""
     parts, counts = run_op("StringSplit", words("a,b,c", "", "d"), outputs=2, delimiter=",")
     assert parts.tolist() == [["a", "b", "c"], ["", "", ""], ["d", "", ""]]
-    same(counts, i64(3, 1, 1))
-    parts, counts = run_op("StringSplit", words(" a  b ", ""), outputs=2, maxsplit=1)
-    assert parts.tolist() == [["a", "b "], ["", ""]]
-    same(counts, i64(2, 0))
+    same(counts, i64(3, 0, 1))
+    parts, counts = run_op("StringSplit", words(" a  b ", "", " ", "a\tb \n c "), outputs=2, maxsplit=1)
+    assert parts.tolist() == [["a", "b"], ["", ""], ["", ""], ["a\tb", "\n c"]]
+    same(counts, i64(2, 0, 0, 2))
+    parts, counts = run_op("StringSplit", words(""), outputs=2, delimiter="x", maxsplit=0)
+    assert parts.shape == (1, 0)
+    same(counts, np.zeros(1, np.int64))
 
 
 def test_stop_words_are_whole_elements() -> None:
     got = run_op("StringNormalizer", words("Mon", "mon day", "tue"), stopwords=["MON"], case_change_action="UPPER")
     assert got.tolist() == ["MON DAY", "TUE"]
     assert run_op("StringNormalizer", words("x").reshape(1, 1), stopwords=["x"]).tolist() == [[""]]
+
+
+@pytest.mark.parametrize(
+    ("locale", "lower", "upper", "left"),
+    [  # ONNX Runtime's with glibc's locales, and LC_ALL=POSIX for ""
+        ("en_US", "σασ ß iı ǆ éi", "ΣΑΣ ß İI Ǆ ÉI", [""]),
+        ("C", "ΣΑσ ß İı ǅ Éi", "ΣΑσ ß İı ǅ ÉI", ["É", "É"]),
+        ("", "ΣΑσ ß İı ǅ Éi", "ΣΑσ ß İı ǅ ÉI", ["É", "É"]),
+        ("tr_TR.UTF-8", "σασ ß iı ǆ éı", "ΣΑΣ ß İI Ǆ ÉI", [""]),
+    ],
+)
+def test_letters_of_a_locale(
+    locale: str, lower: str, upper: str, left: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LC_ALL", "POSIX")
+    for action, expected in (("LOWER", lower), ("UPPER", upper)):
+        options = {"case_change_action": action, "is_case_sensitive": 1, "locale": locale}
+        assert run_op("StringNormalizer", words("ΣΑσ ß İı ǅ ÉI"), **options).tolist() == [expected]
+    kept = run_op("StringNormalizer", words("É", "E", "é", "É"), stopwords=["é", "e"], locale=locale)
+    assert kept.tolist() == left
 
 
 def test_pattern_matches_the_whole() -> None:

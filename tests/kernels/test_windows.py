@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from backedge.runtime.executor import ExecutionError
 
 from kernels.one import f32, i64, run_op, same
 
@@ -79,6 +80,9 @@ def test_column_major_places() -> None:
 def test_unpooling_puts_back() -> None:
     x, places = f32([[[3, 4]]]), i64([[[1, 2]]])
     same(run_op("MaxUnpool", x, places, kernel_shape=[2], strides=[2]), f32([[[0, 3, 4, 0]]]))
+    for outside in (-1, 4):
+        with pytest.raises(ExecutionError, match="outside of 0 to 3"):  # as ONNX Runtime
+            run_op("MaxUnpool", x, i64([[[1, outside]]]), kernel_shape=[2], strides=[2])
 
 
 def test_blocks_added_up() -> None:

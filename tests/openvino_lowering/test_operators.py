@@ -64,6 +64,78 @@ ROWS = [
         [f32([0, 0, 0])],
         [u8([0, 0, 0]), f32(1), u8(0)],
     ),
+    # the angle of the only element is 0 / 0, in ONNX Runtime, too
+    Row(
+        "windows of one element, of a size that is known",
+        "g (float[1] x) => (float[1] y, float[1] z) <int64 n = {1}> "
+        "{ v = HannWindow <periodic = 0> (n) y = Add (x, v) w = HannWindow <periodic = 1> (n) z = Add (x, w) }",
+        [f32([2])],
+        [f32([NAN]), f32([2])],
+    ),
+    *[
+        Row(
+            f"the logarithm of sums over axes {axes}",
+            "g (float[m, n] x, int64[k] a) => (float[p, q] y) "
+            "{ y = ReduceLogSumExp <noop_with_empty_axes = 1> (x, a) }",
+            [f32([[0, 0], [0, 0]]), i64(axes)],
+            [np.full(shape, np.log(np.float32(4 / np.prod(shape))), np.float32)],
+        )
+        for axes, shape in (([], (2, 2)), ([1], (2, 1)), ([0, -1], (1, 1)))
+    ],
+    # OpenVINO's CPU takes one at least
+    *[
+        Row(
+            f"the {k} largest",
+            "g (float[2, 3] x, int64[1] k) => (float[2, m] y, int64[2, m] i, float[0, 3] z) <int64[1] none = {0}> "
+            "{ y, i = TopK (x, k) z, j = TopK <axis = 0> (x, none) }",
+            [GRID, i64([k])],
+            [GRID[:, ::-1][:, :k], i64([[2, 1, 0]] * 2)[:, :k], np.zeros((0, 3), np.float32)],
+        )
+        for k in (0, 1, 3)
+    ],
+    # OpenVINO's CPU rounds quotients of 8 bits to the nearest
+    Row(
+        "quotients of small integers",
+        "g (int8[4] x, int8[4] y, uint8[3] u, uint8[3] v) => (int8[4] q, uint8[3] w) { q = Div (x, y) w = Div (u, v) }",
+        [i8([-128, 127, -127, 8]), i8([3, -4, -128, 3]), u8([255, 3, 249]), u8([2, 2, 253])],
+        [i8([-42, -31, 0, 2]), u8([127, 1, 0])],
+    ),
+    # of windows that end behind the padding it counts all that they span, ONNX none that lies behind it: 5 / 2
+    Row(
+        "averages of windows that end behind the padding",
+        "g (float[1, 1, 6] x, float[1, 1, n] u) => (float[1, 1, 4] y, float[1, 1, m] v, float[1, 1, 3] z) { "
+        "y = AveragePool <kernel_shape = [3], strides = [2], pads = [1, 1], ceil_mode = 1, count_include_pad = 1> (x) "
+        "v = AveragePool <kernel_shape = [3], strides = [2], pads = [1, 1], ceil_mode = 1, count_include_pad = 1> (u) "
+        "w = Concat <axis = 2> (x, x) z = AveragePool <kernel_shape = [2],"
+        " strides = [5], pads = [0, 1], ceil_mode = 1, count_include_pad = 1> (w) }",
+        [f32([[[0, 1, 2, 3, 4, 5]]]), f32([[[6, 12]]])],
+        [f32([[[1 / 3, 2, 4, 2.5]]]), f32([[[6, 6]]]), f32([[[0.5, 2.5, 4.5]]])],
+    ),
+    Row(
+        "wrapping what is left after negative pads",
+        "g (float[2, 3] x, int64[4] p) => (float[m, n] y, float[1, 4] z) <int64[4] k = {-1, -1, 0, 2}> "
+        '{ y = Pad <mode = "wrap"> (x, p) z = Pad <mode = "wrap"> (x, k) }',
+        [GRID, i64([1, 1, -1, -1])],
+        [f32([[1, 0, 1], [1, 0, 1]]), f32([[4, 5, 4, 5]])],
+    ),
+    Row(
+        "regions without an area",
+        "g (float[1, 1, 2, 2] x, float[3, 4] r, int64[3] b) => (float[3, 1, 1, 1] y) { y = RoiAlign (x, r, b) }",
+        [f32([[[[4, 4], [4, 4]]]]), f32([[0, 0, 1, 1], [1, 1, 1, 1], [1, 0, 1, 1]]), i64([0, 0, 0])],
+        [f32([4, 0, 0]).reshape(3, 1, 1, 1)],
+    ),
+    # what ONNX Runtime refuses is written nowhere, not beside the result
+    Row(
+        "unpooling to places outside",
+        "g (float[1, 1, 2, 2] x, int64[1, 1, 2, 2] i) => (float[1, 1, 4, 4] y, float[1, 1, 4, 5] z) "
+        "<int64[4] s = {1, 1, 4, 5}> { y = MaxUnpool <kernel_shape = [2, 2], strides = [2, 2]> (x, i) "
+        "z = MaxUnpool <kernel_shape = [2, 2], strides = [2, 2]> (x, i, s) }",
+        [f32([[[[1, 2], [3, 4]]]]), i64([[[[-17, 5], [1 << 20, 16]]]])],
+        [
+            f32([[[[0, 0, 0, 0], [0, 2, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]]]]),
+            f32([[[[0, 0, 0, 0, 0], [0, 2, 0, 0, 0], [0, 0, 0, 0, 0], [0, 0, 0, 0, 0]]]]),
+        ],
+    ),
     # reductions and what OpenVINO's CPU joins to them
     Row(
         "sums of the last of three axes, and a constant for each column",
@@ -507,6 +579,7 @@ REFUSED = [
     ("g (float[1, 1, 8] x, float[n, 1, k] w) => (float[1, n, m] y) { y = Conv (x, w) }", "sizes are known at run time"),
     ("g (float[n, 1] x) => (float[?] y) { y = Squeeze (x) }", "which axes of float32.n, 1. have size 1"),
     ("g (float[6] x, int64[r] s) => (float[?] y) { y = Reshape (x, s) }", "how many axes it makes"),
+    ("g (float[2, 3] x, int64[n, k] i) => (float[?] y) { y = GatherND (x, i) }", "how many axes it makes is known"),
     ("g (float[2, 3] x, int64[r] a) => (float[?] y) { y = ReduceSum <keepdims = 0> (x, a) }", "how many axes are left"),
     ("g (float[1, 1, 4] x) => (float[1, 1, 2] y, int64[1, 1, 2] i) { y, i = MaxPool <kernel_shape = [3], "
      "storage_order = 1> (x) }", "storage_order=1"),

@@ -165,6 +165,22 @@ CASES = table(
             exclude_pad=False,
             **{**POOLS["padded_ceil_beyond"], "rounding_type": "ceil_torch"},
         ),
+        # the last window ends behind the pad: OpenVINO's CPU counts all of it
+        *[
+            pool(
+                f"avg_14_{rounding}_part",
+                14,
+                "AvgPool",
+                exclude_pad=False,
+                kernel=[4, 3],
+                strides=[3, 2],
+                pads_begin=[1, 1],
+                pads_end=[1, 1],
+                rounding_type=rounding,
+                shapes=[(-1, 2, -1, -1)],
+            )
+            for rounding in ("ceil", "ceil_torch")
+        ],
         pool("avg_16_dilations", 16, "AvgPool", dilations=[2, 1], strides=[1, 1]),
         pool("avg_dynamic", 1, "AvgPool", shapes=[(-1, 2, -1, -1)], pads_begin=[1, 1]),
         pool("max_1d", 1, "MaxPool", shape=(1, 2, 7), kernel=[3], strides=[2], pads_begin=[1], pads_end=[0]),

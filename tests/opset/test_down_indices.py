@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import onnxruntime
 import pytest
 from backedge.passes.errors import Unsupported
 
-from .harness import converted, down, f32, i64, operators, parse
+from .harness import checked, converted, down, f32, i64, operators, parse
 from .lowered import lowered
 
 Array = np.ndarray[Any, Any]
@@ -168,6 +169,18 @@ def test_one_hot(target: int, axis: int) -> None:
         expected[3:, 0] = on
     made = down(text, 11, target, i64(0, -1, 1, *nowhere), f32(off, on))[0]
     np.testing.assert_array_equal(made, expected.T if axis in (0, -2) else expected)
+
+
+@pytest.mark.parametrize("target", [10, 9])
+@pytest.mark.parametrize("kind", ["int64", "int32"])
+def test_one_hot_of_indices_out_of_range(target: int, kind: str) -> None:
+    """Nothing is hot, though ONNX Runtime counts negative indices from the back in OneHot-9, too."""
+    text = f"({kind}[4] i, int64 n, float[2] v) => (float[4, 3] y) {{ y = OneHot (i, n, v) }}"
+    model = converted(parse(text, 11), target)
+    session = onnxruntime.InferenceSession(checked(model).SerializeToString())
+    indices = np.array([3, -4, -7, -3], kind)
+    (made,) = session.run(None, {"i": indices, "n": np.array(3, np.int64), "v": f32(5, 7)})
+    assert np.asarray(made).tolist() == [[5, 5, 5]] * 3 + [[7, 5, 5]]
 
 
 def test_one_hot_of_floats_and_a_depth_given_at_run_time() -> None:

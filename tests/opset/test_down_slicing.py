@@ -68,6 +68,13 @@ def test_slice_without_axes_and_steps(kind: str) -> None:
     assert down(text, 10, 9, GRID, *places)[0].tolist() == GRID[1:-1, -3:].tolist()
 
 
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_slice_without_axes_of_as_many_as_there_turn_out_to_be(count: int) -> None:
+    text = "(float[m, n] x, int64[k] s, int64[k] e) => (float[p, q] y) { y = Slice (x, s, e) }"
+    made = down(text, 13, 9, GRID, np.array([1, -2], np.int64)[:count], np.array([3, MOST], np.int64)[:count])[0]
+    np.testing.assert_array_equal(made, GRID[(slice(1, 3), slice(-2, None))[:count]])
+
+
 def test_slice_of_strings_and_of_nothing() -> None:
     text = "(string[n] x, int64[1] s, int64[1] e) => (string[m] y) { y = Slice (x, s, e) }"
     words = np.array(["a", "b", "c"], object)

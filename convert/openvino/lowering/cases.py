@@ -1,9 +1,8 @@
-"""Hub -> OpenVINO: StringNormalizer; letters in the other case by tables of Unicode's."""
+"""Hub -> OpenVINO: StringNormalizer; letters in the other case by tables of them."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from functools import cache
 
 import numpy as np
@@ -14,15 +13,17 @@ from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ....runtime.kernels.base import text
+from ....runtime.kernels.letters import Change, changing
 from .text import letters, packed, table_of
 from .tools import cut, i64, reshape, shape_of, vector
 
 _PAGE = 256  # characters that one row of the table is about
 _NOTHING = 255  # which no byte of UTF-8 is
+_LONGEST = 4  # bytes of a character
 
 
 @cache
-def _tables(change: Callable[[str], str]) -> tuple[np.ndarray, np.ndarray]:
+def _tables(change: Change) -> tuple[np.ndarray, np.ndarray]:
     """The row of each page of characters (0: it stays as it is), and of each character of a row its bytes, u8."""
     changed: dict[int, bytes] = {}
     for code in range(sys.maxunicode + 1):
@@ -31,7 +32,7 @@ def _tables(change: Callable[[str], str]) -> tuple[np.ndarray, np.ndarray]:
     pages = sorted({code // _PAGE for code in changed})
     rows = np.zeros(sys.maxunicode // _PAGE + 1, np.int32)
     rows[pages] = np.arange(1, len(pages) + 1)
-    content = np.full(((len(pages) + 1) * _PAGE, max(map(len, changed.values()))), _NOTHING, np.uint8)
+    content = np.full(((len(pages) + 1) * _PAGE, _LONGEST), _NOTHING, np.uint8)
     for number, page in enumerate(pages, start=1):
         for low in range(_PAGE):
             code = page * _PAGE + low
@@ -40,16 +41,16 @@ def _tables(change: Callable[[str], str]) -> tuple[np.ndarray, np.ndarray]:
     return rows, content
 
 
-def recased(op: Builder, strings: Value, change: Callable[[str], str]) -> Value:
-    """Strings with each character changed by `str.lower` or `str.upper`, whatever stands beside it."""
+def recased(op: Builder, strings: Value, change: Change) -> Value:
+    """Strings with each character changed to another one, whatever stands beside it."""
 
     def whole(value: int) -> Value:
         return op.const(value, DType.INT32)
 
     table = letters(op, op.Reshape(strings, i64(op, [-1]), special_zero=False))
     width = op.Gather(op.ShapeOf(table, output_type="i64"), i64(op, [1]), i64(op, 0), batch_dims=0)
-    longer = op.Pad(table, i64(op, [0, 0]), i64(op, [0, 3]), whole(-1), pad_mode="constant")
-    parts = [cut(op, longer, index, op.Add(width, i64(op, [index])), axis=1) for index in range(4)]
+    longer = op.Pad(table, i64(op, [0, 0]), i64(op, [0, _LONGEST - 1]), whole(-1), pad_mode="constant")
+    parts = [cut(op, longer, index, op.Add(width, i64(op, [index])), axis=1) for index in range(_LONGEST)]
     first, rest = parts[0], [op.Subtract(part, whole(0x80)) for part in parts[1:]]
     # a character of 1, 2, 3, 4 bytes: the least first byte, and what that counts from
     code, length = first, op.ConvertLike(op.GreaterEqual(first, whole(0)), first)
@@ -69,14 +70,12 @@ def recased(op: Builder, strings: Value, change: Callable[[str], str]) -> Value:
     last = i64(op, [-1])
     stays = [op.Select(op.Less(whole(index), length), part, whole(-1)) for index, part in enumerate(parts)]
     old = op.Concat(*(op.Unsqueeze(part, last) for part in stays), axis=-1)
-    spare = content.shape[1] - 4
-    old = op.Pad(old, i64(op, [0, 0, 0]), i64(op, [0, 0, spare]), whole(-1), pad_mode="constant")
     new = op.Select(op.Equal(new, whole(_NOTHING)), whole(-1), new)
     nothing = op.Equal(op.Unsqueeze(length, last), whole(0))
     found = op.Select(op.Equal(op.Unsqueeze(row, last), whole(0)), old, new)
     found = op.Select(nothing, whole(-1), found)
     count = op.Gather(op.ShapeOf(table, output_type="i64"), i64(op, [0]), i64(op, 0), batch_dims=0)
-    size = op.Multiply(width, i64(op, [content.shape[1]]))
+    size = op.Multiply(width, i64(op, [_LONGEST]))
     made = packed(op, op.Reshape(found, op.Concat(count, size, axis=0), special_zero=False))
     return made if strings.rank == 1 else op.Reshape(made, op.ShapeOf(strings, output_type="i64"), special_zero=False)
 
@@ -85,16 +84,19 @@ def recased(op: Builder, strings: Value, change: Callable[[str], str]) -> Value:
 def string_normalizer(op: Builder, node: Node) -> Value:
     """Without the stopwords, in one case; one empty string where nothing is left."""
     action = node.attributes.get("case_change_action", "NONE")
-    if action not in _CHANGES:
+    if action not in ("NONE", "LOWER", "UPPER"):
         raise Unsupported(node, f"case_change_action={action!r} isn't known")
-    change, x = _CHANGES[action], required(node, 0)
+    x, exact, locale = required(node, 0), flag(node, "is_case_sensitive"), text(node.attributes.get("locale", "en_US"))
     flat = reshape(op, x, [-1])
-    exact = flag(node, "is_case_sensitive")
-    words = [text(word) if exact else text(word).lower() for word in node.attributes.get("stopwords") or ()]
+    words = [text(word) for word in node.attributes.get("stopwords") or ()]
+    if not locale and (action != "NONE" or (words and not exact)):
+        raise Unsupported(node, "which letters there are is told by the locale of the machine that it runs on")
+    lower = changing("LOWER", locale)
+    words = words if exact else ["".join(map(lower, word)) for word in words]
     begins, ends, symbols = op.StringTensorUnpack(flat, _outputs=3)
     if words:
         width = table_of(words).shape[1] + 1
-        seen = flat if exact else recased(op, flat, str.lower)
+        seen = flat if exact else recased(op, flat, lower)
         alike = op.Equal(op.Unsqueeze(letters(op, seen, width), i64(op, [1])), op.const(table_of(words, width)))
         stopped = op.ReduceLogicalAnd(alike, i64(op, [2]), keep_dims=False)
         kept = op.LogicalNot(op.ReduceLogicalOr(stopped, i64(op, [1]), keep_dims=False))
@@ -107,11 +109,9 @@ def string_normalizer(op: Builder, node: Node) -> Value:
             op.Gather(op.Concat(bound, empty, axis=0), taken, i64(op, 0), batch_dims=0) for bound in (begins, ends)
         )
     made = op.StringTensorPack(begins, ends, symbols)  # also unchanged: OpenVINO's CPU can't give an input's own text
-    if change is not None:
-        made = recased(op, made, change)
+    if action != "NONE":
+        made = recased(op, made, changing(action, locale))
     return made if x.rank == 1 else op.Unsqueeze(made, i64(op, [0]))
 
-
-_CHANGES: dict[str, Callable[[str], str] | None] = {"NONE": None, "LOWER": str.lower, "UPPER": str.upper}
 
 RULES = collect(globals())

@@ -72,9 +72,15 @@ def round_(op: Builder, node: Node) -> Value:
 
 @rule("", "Div")
 def divide(op: Builder, node: Node) -> Value:
-    """ONNX's integer division truncates, as C's does; OpenVINO's default rounds down, as Python's does."""
-    integers = dtype_of(node, required(node, 0)).is_integer
-    return op.Divide(*node.inputs, m_pythondiv=False if integers else None)
+    """ONNX's integer division truncates, as C's does; OpenVINO's default rounds down, as Python's does.
+
+    Quotients of 8 bits are rounded to the nearest by its CPU, in either mode.
+    """
+    dtype = dtype_of(node, required(node, 0))
+    if not dtype.is_integer or dtype.bits > 8:
+        return op.Divide(*node.inputs, m_pythondiv=False if dtype.is_integer else None)
+    a, b = (convert(op, node, required(node, index), DType.INT32) for index in range(2))
+    return convert(op, node, op.Divide(a, b, m_pythondiv=False), dtype)
 
 
 @rule("", "Mod")

@@ -125,21 +125,32 @@ def grid_sample(op: Builder, node: Node) -> Value | None:
 
 @rule("", "RoiAlign")
 def roi_align(op: Builder, node: Node) -> Value | None:
-    """Averages; OpenVINO takes the largest of other things than ONNX."""
+    """Averages; OpenVINO takes the largest of other things than ONNX.
+
+    Where the area tells how many samples are taken, and it is 0, ONNX Runtime makes 0 and OpenVINO's CPU NaN.
+    """
     if node.attributes.get("mode", "avg") != "avg":
         return None
     mode = node.attributes.get("coordinate_transformation_mode", "half_pixel")
-    return op.ROIAlign(
+    ratio, regions = int(node.attributes.get("sampling_ratio", 0)), with_size(op, required(node, 1), 1, 4)
+    made = op.ROIAlign(
         required(node, 0),
-        with_size(op, required(node, 1), 1, 4),
+        regions,
         required(node, 2),
         pooled_h=int(node.attributes.get("output_height", 1)),
         pooled_w=int(node.attributes.get("output_width", 1)),
-        sampling_ratio=int(node.attributes.get("sampling_ratio", 0)),
+        sampling_ratio=ratio,
         spatial_scale=float(node.attributes.get("spatial_scale", 1.0)),
         mode="avg",
         aligned_mode="asymmetric" if mode == "output_half_pixel" else "half_pixel_for_nn",
     )
+    if ratio > 0 or mode == "output_half_pixel":
+        return made
+    wider = op.Less(cut(op, regions, 0, 2, axis=1), cut(op, regions, 2, 4, axis=1))
+    filled = op.Reshape(
+        op.ReduceLogicalAnd(wider, i64(op, [1]), keep_dims=True), i64(op, [-1, 1, 1, 1]), special_zero=False
+    )
+    return op.Select(filled, made, number(op, node, 0, made))
 
 
 @rule("", "AffineGrid")

@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from ....passes.demands import axis_of, flag, rank_of, required
+from ....passes.demands import axis_of, flag, rank_of, required, size_of_axis
+from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
@@ -54,6 +55,8 @@ def gather_elements(op: Builder, node: Node) -> Value:
 def gather_nd(op: Builder, node: Node) -> Value:
     data, positions = required(node, 0), required(node, 1)
     batch = node.attributes.get("batch_dims", 0)
+    if size_of_axis(positions, -1) is None:
+        raise Unsupported(node, "how many axes it makes is known at run time only")
     return op.GatherND(data, _tuples_from_front(op, node, data, positions, batch), batch_dims=batch)
 
 

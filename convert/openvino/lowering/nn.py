@@ -198,9 +198,19 @@ def _pool(node: Node, spatial: int) -> dict[str, Any]:
 @rule("", "AveragePool")
 def average_pool(op: Builder, node: Node) -> Value:
     x = required(node, 0)
-    return op.AvgPool(
-        x, **{"exclude-pad": not flag(node, "count_include_pad")}, **_pool(node, _spatial(node, x)), _version=16
-    )
+    spatial, padded = _spatial(node, x), flag(node, "count_include_pad")
+    attributes = _pool(node, spatial)
+    made = op.AvgPool(x, **{"exclude-pad": not padded}, **attributes, _version=16)
+    if not padded or not flag(node, "ceil_mode") or attributes["auto_pad"] != "explicit":
+        return made
+    # OpenVINO's CPU would count what lies behind the padding, too: the padding made elements, nothing is padded
+    amounts = [i64(op, [0, 0, *attributes[name]]) for name in ("pads_begin", "pads_end")]
+    whole = op.Pad(x, *amounts, number(op, node, 0, x), pad_mode="constant")
+    attributes |= {"pads_begin": [0] * spatial, "pads_end": [0] * spatial}
+    every = op.AvgPool(whole, **{"exclude-pad": True}, **attributes, _version=16)
+    for axis in range(2, 2 + spatial):  # windows that begin on the padding behind are none
+        every = cut(op, every, 0, size_of(op, node, made, axis), axis=axis)
+    return every
 
 
 @rule("", "MaxPool")
@@ -259,7 +269,10 @@ def lp_pool(op: Builder, node: Node) -> Value:
 
 @rule("", "MaxUnpool")
 def max_unpool(op: Builder, node: Node) -> Value:
-    """Values put at their positions in zeros of the full size."""
+    """Values put at their positions in zeros of the full size.
+
+    ONNX Runtime refuses positions outside of it. OpenVINO's CPU would write anywhere: these go to one element more.
+    """
     x, places, size = required(node, 0), required(node, 1), node.input(2)
     spatial = _spatial(node, x)
     attributes = _window(node, spatial, ("strides",))
@@ -273,10 +286,11 @@ def max_unpool(op: Builder, node: Node) -> Value:
         length = lengths[axis + 2]
         assert length is not None
         natural.append((length - 1) * strides[axis] + kernel[axis] - pads[axis] - pads[axis + spatial])
-    shape = i64(op, natural)
+    shape, places = i64(op, natural), convert(op, node, places, DType.INT64)
+    inside = op.LogicalAnd(op.GreaterEqual(places, i64(op, 0)), op.Less(places, i64(op, math.prod(natural))))
     if size is not None:  # positions count in the natural size
         shape = convert(op, node, size, DType.INT64)
-        rest, place = convert(op, node, places, DType.INT64), i64(op, 0)
+        rest, place = places, i64(op, 0)
         step = i64(op, [1])
         for axis in range(len(natural))[::-1]:
             dim = i64(op, natural[axis])
@@ -284,11 +298,13 @@ def max_unpool(op: Builder, node: Node) -> Value:
             rest = op.Divide(rest, dim, m_pythondiv=False)
             step = op.Multiply(step, cut(op, shape, axis, axis + 1))
         places = place
-    zeros = op.Broadcast(number(op, node, 0, x), op.ReduceProd(shape, i64(op, [0]), keep_dims=True), mode="numpy")
+    count = op.ReduceProd(shape, i64(op, [0]), keep_dims=True)
+    zeros = op.Broadcast(number(op, node, 0, x), op.Add(count, i64(op, 1)), mode="numpy")
+    places = reshape(op, op.Select(inside, places, count), [-1])
     flat = op.ScatterElementsUpdate(
-        zeros, reshape(op, places, [-1]), reshape(op, x, [-1]), i64(op, 0), reduction="none", use_init_val=True
+        zeros, places, reshape(op, x, [-1]), i64(op, 0), reduction="none", use_init_val=True
     )
-    return op.Reshape(flat, shape, special_zero=False)
+    return op.Reshape(cut(op, flat, 0, count), shape, special_zero=False)
 
 
 @rule("", "Col2Im")

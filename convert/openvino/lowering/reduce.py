@@ -13,7 +13,7 @@ from ....passes.graph import Graph, Node, Value
 from ....passes.hub import HUB
 from ....passes.infer import infer
 from ....passes.loop import Carried, Sliced, Stacked
-from ....passes.rewrite import Builder, Rewriter, collect, rule
+from ....passes.rewrite import Builder, Rewriter, Rule, collect, rule
 from ....passes.types import DType
 from .context import context_of
 from .tools import (
@@ -104,7 +104,7 @@ def reduce_(op: Builder, node: Node) -> Value:
     data = required(node, 0)
     target, before, after, without = _REDUCTIONS[node.op_type]
     if _may_be_none(node):
-        return _with_one_more(op, node, data)
+        return _with_one_more(op, node, data, reduce_)
     axes = _axes(op, node, data)
     if axes is None or data.rank == 0:
         return without(op, data)
@@ -140,7 +140,7 @@ def _may_be_none(node: Node) -> bool:
     return open_ and flag(node, "noop_with_empty_axes")
 
 
-def _with_one_more(op: Builder, node: Node, data: Value) -> Value:
+def _with_one_more(op: Builder, node: Node, data: Value, reduction: Rule) -> Value:
     """Along a new first axis of size 1, too, so that there certainly is one."""
     rank = rank_of(node, data)
     behind = op.FloorMod(convert(op, node, required(node, 1), DType.INT64), i64(op, rank))
@@ -148,7 +148,7 @@ def _with_one_more(op: Builder, node: Node, data: Value) -> Value:
     wider = Node(node.domain, node.op_type, node.version)
     wider.attributes = {**node.attributes, "noop_with_empty_axes": 0}
     wider.inputs, wider.outputs = [op.Unsqueeze(data, i64(op, [0])), axes], node.outputs
-    return op.Squeeze(reduce_(op, wider), i64(op, [0]))
+    return op.Squeeze(reduction(op, wider), i64(op, [0]))
 
 
 def _may_be_empty(data: Value, axes: list[int] | None) -> bool:
@@ -171,6 +171,8 @@ def _at_run_time(op: Builder, node: Node, data: Value, axes: Value) -> Value:
 def reduce_log_sum_exp(op: Builder, node: Node) -> Value:
     """log(sum(exp(x - top))) + top, where top is the largest value if that is finite, else 0."""
     data = required(node, 0)
+    if _may_be_none(node):
+        return _with_one_more(op, node, data, reduce_log_sum_exp)
     axes = _axes(op, node, data)
     if axes is None or data.rank == 0:
         return data
@@ -221,19 +223,24 @@ def arg_extreme(op: Builder, node: Node) -> Value:
 
 @rule("", "TopK")
 def topk(op: Builder, node: Node) -> tuple[Value, ...]:
+    """OpenVINO's CPU takes one at least: where there may be none, what it takes is cut."""
     data = required(node, 0)
     if rank_of(node, data) == 0:
         raise Unsupported(node, "the largest of a scalar")
-    return op.TopK(
+    axis = axis_of(node, node.attributes.get("axis", -1), rank_of(node, data))
+    wanted = vector(op, convert(op, node, required(node, 1), DType.INT64))
+    some = bool(ints(wanted)) and ints(wanted) != [0]
+    made = op.TopK(
         data,
-        scalar(op, convert(op, node, required(node, 1), DType.INT64)),
-        axis=axis_of(node, node.attributes.get("axis", -1), rank_of(node, data)),
+        scalar(op, wanted if some else op.Maximum(wanted, i64(op, [1]))),
+        axis=axis,
         mode="max" if flag(node, "largest", 1) else "min",
         sort="value",
         index_element_type="i64",
         stable=True,
         _outputs=2,
     )
+    return made if some else tuple(cut(op, value, 0, wanted, axis=axis) for value in made)
 
 
 @rule("", "CumSum")

@@ -329,16 +329,22 @@ def _pad_ends(op: Builder, node: Node, pads: Value, axes: Value | None, rank: in
 
 
 def _wrapped(op: Builder, node: Node, data: Value, begins: Value, ends: Value, rank: int) -> Value:
-    """Each axis gathered at its positions modulo its size."""
+    """Each axis gathered at its positions modulo its size; negative amounts are cut off before."""
     for axis in range(rank):
         before, after = cut(op, begins, axis, axis + 1), cut(op, ends, axis, axis + 1)
-        amounts = [(ints(value) or [1] * rank)[axis] for value in (begins, ends)]
+        amounts = [(ints(value) or [-1] * rank)[axis] for value in (begins, ends)]
         if amounts == [0, 0]:
             continue
-        length = size_of(op, node, data, axis)
-        start, stop = op.Subtract(i64(op, [0]), before), op.Add(length, after)
+        length, zero = size_of(op, node, data, axis), i64(op, [0])
+        start, stop = op.Subtract(zero, before), op.Add(length, after)
         places = op.Range(scalar(op, start), scalar(op, stop), i64(op, 1), output_type="i64")
-        data = op.Gather(data, op.FloorMod(places, length), i64(op, axis), batch_dims=0)
+        if min(amounts) < 0:
+            first = op.Maximum(start, zero)
+            left = op.Subtract(op.Minimum(stop, length), first)
+            places = op.Add(first, op.FloorMod(op.Subtract(places, first), left))
+        else:
+            places = op.FloorMod(places, length)
+        data = op.Gather(data, places, i64(op, axis), batch_dims=0)
     return data
 
 

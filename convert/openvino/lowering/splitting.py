@@ -16,7 +16,6 @@ from .text import letters
 from .tools import cut, i64, reduced, reshape, shape_of, vector
 
 _FAR = 1 << 23  # bytes; OpenVINO's CPU selects integers in float32, too
-_SPACES = [chr(code) for code in range(0x3001) if chr(code).isspace()]
 
 
 def _whole(op: Builder, value: int) -> Value:
@@ -83,22 +82,16 @@ def _at_word(rows: _Rows, word: bytes, most: int | None) -> Sequence[Value]:
         marks = op.Select(op.LessEqual(so_far, _whole(op, most)), marks, _whole(op, 0))
     cuts = rows.in_order(marks)
     behind = op.Add(op.Minimum(cuts, _whole(op, _FAR - len(word))), _whole(op, len(word)))
-    number = op.Add(reduced(op, rows.node, "ReduceSum", marks, i64(op, [1]), True), _whole(op, 1))
+    filled = op.Convert(op.Greater(rows.lengths, _whole(op, 0)), destination_type="i32")  # of "" there are no pieces
+    number = op.Add(reduced(op, rows.node, "ReduceSum", marks, i64(op, [1]), True), filled)
     return rows.moved(behind, -1, 0), op.Minimum(cuts, rows.lengths), number
 
 
-def _at_spaces(rows: _Rows, most: int | None) -> Sequence[Value]:
-    """(first byte, byte behind, number) of the pieces between runs of spaces, which no piece begins with."""
-    op, spaces = rows.op, None
-    for space in _SPACES:
-        word = space.encode()
-        found = rows.has(word)
-        for index in range(len(word)):
-            part = rows.moved(found, -index, 0)
-            spaces = part if spaces is None else op.Maximum(spaces, part)
-    assert spaces is not None
+def _at_blanks(rows: _Rows, most: int | None) -> Sequence[Value]:
+    """(first byte, byte behind, number) of the pieces between runs of blanks, which no piece begins or ends with."""
+    op, blanks = rows.op, rows.has(b" ")
     ended = op.Convert(op.Less(rows.table, _whole(op, 0)), destination_type="i32")
-    outside = op.Maximum(spaces, ended)
+    outside = op.Maximum(blanks, ended)
     before = rows.moved(outside, -1, 1)
     starts = op.Subtract(before, op.Multiply(before, outside))
     ends = op.Subtract(outside, op.Multiply(before, outside))
@@ -106,7 +99,8 @@ def _at_spaces(rows: _Rows, most: int | None) -> Sequence[Value]:
     firsts, lasts = rows.in_order(starts), op.Minimum(rows.in_order(ends), rows.lengths)
     if most is not None:
         rest = op.LogicalAnd(op.Equal(rows.places, _whole(op, most)), op.Less(_whole(op, most), number))
-        lasts = op.Select(rest, rows.lengths, lasts)
+        behind = op.ReduceMax(op.Multiply(ends, rows.places), i64(op, [1]), keep_dims=True)
+        lasts = op.Select(rest, behind, lasts)
         number = op.Minimum(number, _whole(op, most + 1))
     return firsts, lasts, number
 
@@ -123,8 +117,14 @@ def string_split(op: Builder, node: Node) -> Sequence[Value]:
     if static is not None and 0 in static:  # no string, of which there are no pieces
         return [reshape(op, x, [*static, 0]), op.const(np.zeros(static, np.int64))][: len(node.outputs)]
     shape = shape_of(op, x)
-    rows = _Rows(op, node, op.Reshape(x, i64(op, [-1]), special_zero=False))
-    firsts, lasts, number = _at_word(rows, word, most) if word else _at_spaces(rows, most)
+    flat = op.Reshape(x, i64(op, [-1]), special_zero=False)
+    count = shape_of(op, flat)
+    if static is None:  # one string more: OpenVINO's CPU unpacks nothing of none
+        nowhere = op.Convert(op.Minimum(count, i64(op, [0])), destination_type="i32")
+        spare = op.StringTensorPack(nowhere, nowhere, op.const(np.zeros(1), DType.UINT8))
+        flat = op.Concat(flat, spare, axis=0)
+    rows = _Rows(op, node, flat)
+    firsts, lasts, number = _at_word(rows, word, most) if word else _at_blanks(rows, most)
     counts = vector(op, op.Concat(number, op.const(np.zeros((1, 1), np.int32)), axis=0))
     pieces = op.Convert(op.ReduceMax(counts, i64(op, [0]), keep_dims=True), destination_type="i64")
     firsts, lasts, places = (
@@ -136,6 +136,7 @@ def string_split(op: Builder, node: Node) -> Sequence[Value]:
         op.Add(op.Select(there, bound, rows.lengths), op.Unsqueeze(rows.begins, i64(op, [1])))
         for bound in (firsts, lasts)
     )
+    begins, ends, number = (cut(op, value, 0, count) for value in (begins, ends, number))
     bounds = [op.Reshape(bound, op.Concat(shape, pieces, axis=0), special_zero=False) for bound in (begins, ends)]
     made = op.StringTensorPack(*bounds, rows.symbols)
     counted = op.Reshape(op.Convert(number, destination_type="i64"), shape, special_zero=False)

@@ -150,12 +150,15 @@ class _Pool:
         )
 
 
+_ROUNDING = {"floor": 0, "ceil": 1, "ceil_torch": 2}
+
+
 def _rounded(op: Builder, node: Node, x: Value, window: dict[str, Any], kernel: list[int]) -> _Pool:
     """A pooling with its `rounding_type`: "ceil_torch" is ONNX's ceil_mode, where no window starts in the pad behind.
 
     With "ceil" one may, and sees pad only.
     """
-    kind = choice(node, "rounding_type", "floor", {"floor": 0, "ceil": 1, "ceil_torch": 2})
+    kind = choice(node, "rounding_type", "floor", _ROUNDING)
     count = len(kernel)
     if is_same(window):
         return _Pool(settled(window, sizes(x, range(2, count + 2)), kernel))
@@ -182,6 +185,20 @@ def _rounded(op: Builder, node: Node, x: Value, window: dict[str, Any], kernel: 
     return _Pool(ceiled, op.const(empty) if any(empty) else None)
 
 
+def _lengthened(op: Builder, node: Node, x: Value, window: dict[str, Any], kernel: list[int]) -> Value:
+    """An image with its pad, and as much behind that the last window, which may begin but not end there, is full.
+
+    OpenVINO's CPU counts all that such a window spans; ONNX, with ceil_mode, none that lies behind the pad.
+    """
+    kind = choice(node, "rounding_type", "floor", _ROUNDING)
+    count = len(kernel)
+    pads = window.get("pads") or [0] * (2 * count)
+    more = [after + stride - 1 for after, stride in zip(pads[count:], window["strides"], strict=True)]
+    if kind == 2:  # no window begins in the pad
+        more = [min(size, span - 1) for size, span in zip(more, reach(window, kernel), strict=True)]
+    return op.Pad(x, op.const([0, 0, *pads[:count], 0, 0, *more]), number(op, 0, x))
+
+
 @rule(DOMAIN, "AvgPool")
 def avg_pool(op: Builder, node: Node) -> Results:
     """AvgPool-1, -14 ("ceil_torch"), -16 (dilations). A window of pad is 0 / 0 where pad doesn't count."""
@@ -194,6 +211,8 @@ def avg_pool(op: Builder, node: Node) -> Results:
         found = call(op, "AveragePool", around(op, x, made, kernel), **how)
         ones = op.Expand(number(op, 1, x), op.Shape(x))
         return found if include else op.Div(found, call(op, "AveragePool", around(op, ones, made, kernel), **how))
+    if include and node.attributes.get("rounding_type", "floor") != "floor" and not is_same(made):
+        return call(op, "AveragePool", _lengthened(op, node, x, made, kernel), kernel_shape=kernel, **unpadded(made))
     pool = _rounded(op, node, x, made, kernel)
     made = call(op, "AveragePool", x, kernel_shape=kernel, count_include_pad=int(include), **pool.window)
     return pool.finish(op, made, 0 if include or not dtype_of(node, x).is_float else math.nan)
