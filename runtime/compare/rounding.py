@@ -85,8 +85,8 @@ class Rounding:
                 f"{name}'s result is {z:.2g} rounding errors away, {allowed:.2g} are allowed"
                 for name, (z, allowed) in self._away.items()
             )
-            same = f"same computation in float64 ({self._meaning:.2g} of a rounding error apart); "
-            yield f"{'' if self.alone else same}{away}"
+            agree = f"same computation in float64 ({self._meaning:.2g} of a rounding error apart); "
+            yield f"{'' if self.alone else agree}{away}"
         if not self._is_wider:
             yield "nothing wider than float64 was to be had: rounding in float64 was judged by its own size"
         for why, count in self._why.items():

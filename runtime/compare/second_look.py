@@ -158,12 +158,15 @@ class SecondLook:
         return a.side.third is not None and self._same(a, a.side.third, theirs, near=True) is not None
 
     def _same(self, one: SideAnswers, asked: Runnable, theirs: Sequence[Answer], near: bool) -> Pair | None:
-        """What a runnable gives one side, with the first of the other side's answers that is the same."""
+        """What a runnable gives one side, with the first of the other side's answers that is the same.
+
+        That counts although the runnable is known to be wrong about such models: it wasn't here.
+        """
         if self.is_over or not any(answer.usable for answer in theirs):
             return None
         found = self._asked(one, asked)
         for answer in theirs:
-            if answer.usable and found.usable and self._is_same(found, answer, near):
+            if answer.usable and found.outputs is not None and self._is_same(found, answer, near):
                 return found, answer
         return None
 

@@ -30,6 +30,9 @@ RUNTIMES_APART = 0.01
 """What two different runtimes give for two files may be apart by this share of the largest number, if one of them gives
 the same for both files."""
 
+ALONE = 4
+"""After so many trials in which A's own runtime was alone with its answer, its word alone makes no difference."""
+
 _INT32 = np.iinfo(np.int32)
 _BEYOND = "it computes 64-bit integers in 32 bits, and this trial has larger ones"
 
@@ -132,7 +135,7 @@ class _Comparison:
         pairs, status, units = self._decide(number, both)
         if status == "different" and undecided:
             pairs, status, units = self._looked_into(number, both, pairs, units, said)
-        if status == "different" and undecided and self.again.is_parted(both):
+        if status == "different" and undecided and (self.parted >= ALONE or self.again.is_parted(both)):
             self.first, self.parted = None, self.parted + 1  # A's own runtime and B's part over A itself
             self._take_back(said)
             status = "inconclusive"

@@ -22,6 +22,7 @@ UNITS: dict[DType, float] = {
 """Half the distance from 1 to the next number."""
 
 _COARSE = {DType.FLOAT64: DType.FLOAT32, DType.COMPLEX128: DType.COMPLEX64}
+_INSIDE = 6.0  # query, key, scale, probabilities and value are each rounded
 _HALVES = (DType.FLOAT16, DType.BFLOAT16)
 
 
@@ -65,16 +66,17 @@ class Noise:
         """The terms of a sum, each off as the sum of `count` of them is; sums of halves are made in float32.
 
         Args:
-            inside: what comes between is held in the type of the terms, and so are factors common to all of them.
+            inside: what comes between is held in the type of the terms, and rounded more than once, and so are factors
+                common to all of them.
         """
         held = self.held(dtype)
         if held in _HALVES:
             held, count = (held, 1.0) if inside else (DType.FLOAT32, count)
         if held not in UNITS:
             return value
-        far = self._far(value.shape, 2.0 * growth(count), held)
+        far = self._far(value.shape, (_INSIDE if inside else 2.0) * growth(count), held)
         if inside:
-            far = far + self._far((), 2.0, held)
+            far = far + self._far((), _INSIDE, held)
         return (value + np.abs(value) * self._turned(value, far)).astype(value.dtype, copy=False)
 
     def rounded(self, value: Array, dtype: DType) -> Array:
