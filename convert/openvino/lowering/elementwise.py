@@ -101,12 +101,15 @@ def modulo(op: Builder, node: Node) -> Value:
 
 @rule("", "Pow")
 def power(op: Builder, node: Node) -> Value:
-    """The result has the type of the base, whatever the type of the exponent."""
+    """The result has the type of the base, whatever the type of the exponent; integers that float32 doesn't hold are
+    raised in float64, as ONNX Runtime does."""
     base, exponent = required(node, 0), required(node, 1)
     kind, other = dtype_of(node, base), dtype_of(node, exponent)
     if kind is other and kind.is_float:
         return op.Power(base, exponent)
     common = kind if kind.is_float else other if other.is_float else DType.FLOAT32
+    if kind.is_integer and kind.bits > 16 and common.bits < 64:
+        common = DType.FLOAT64
     raised = op.Power(convert(op, node, base, common), convert(op, node, exponent, common))
     return convert(op, node, raised, kind)
 
