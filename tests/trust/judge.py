@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import sys
 import threading
+import types
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -48,11 +50,11 @@ def in_child(items: Callable[[], Iterator[Any]], silence: float, start: str = "f
     """
     context = multiprocessing.get_context(start)
     if start == "forkserver":
-        main = sys.modules["__main__"].__spec__
-        context.set_forkserver_preload(["__main__", __name__, *([main.name] if main is not None else [])])
+        context.set_forkserver_preload([__name__])
     receiver, sender = context.Pipe(duplex=False)
     child = context.Process(target=_send, args=(items, sender), daemon=start == "forkserver")
-    child.start()
+    with _no_main():
+        child.start()
     sender.close()
     how = ""
     try:
@@ -70,6 +72,17 @@ def in_child(items: Callable[[], Iterator[Any]], silence: float, start: str = "f
         child.join()
     if how or child.exitcode:
         raise ChildProcessError(how or "crash", f"status {child.exitcode}")
+
+
+@contextlib.contextmanager
+def _no_main() -> Iterator[None]:
+    """Children import the main module of whoever starts them, which nothing that they run needs."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 def _send(items: Callable[[], Iterator[Any]], sender: Connection) -> None:
