@@ -131,3 +131,11 @@ def left_alone(a_runs: Sequence[Answer], b_runs: Sequence[Answer]) -> bool:
         and all(one.failed for one in b_own)
         and not any(one.refused for one in a_runs if not one.runnable.own)
     )
+
+
+def only_its_runtime_fails(a_runs: Sequence[Answer], b_runs: Sequence[Answer]) -> bool:
+    """B's own runtime fails, which isn't one that answered for A, and our executor can't run B at all."""
+    answered = {one.runnable.name for one in a_runs if one.usable}
+    return left_alone(a_runs, b_runs) and all(
+        one.outcome.stage == "load" if not one.runnable.own else one.runnable.name not in answered for one in b_runs
+    )

@@ -108,6 +108,8 @@ def _cases(signature: Signature, bases: Sequence[Base], special: bool) -> Iterat
         yield 1, _left_out(signature)
     groups: dict[int, list[tuple[InputSpec, Edge]]] = {}
     for spec in signature.inputs:
+        if spec.role in ("shape", "index"):
+            yield 2, _beside_constants(spec)
         for edge in spec.edges:
             groups.setdefault(edge.group, []).append((spec, edge))
             if edge.kind == "trip":
@@ -155,6 +157,18 @@ def _trips(signature: Signature, spec: InputSpec, edge: Edge) -> Iterator[_Case]
                 return None
             new = filled(old, [value])
             return None if new is None else _changed(base, spec.name, new, f"{trip} passes")
+
+        yield case
+
+
+def _beside_constants(spec: InputSpec) -> Iterator[_Case]:
+    """What a size or a position is compared with, or held within, and its neighbours: beyond it the bound counts."""
+    own = [int(one) for one in spec.constants if not isinstance(one, str) and one == int(one)]
+    for number in dict.fromkeys(one + step for one in own[:_FEW] for step in (-1, 0, 1)):
+
+        def case(base: Base, number: int = number) -> Designed | None:
+            new = filled(base.values.get(spec.name), [number])
+            return None if new is None else _changed(base, spec.name, new, f"{number}, beside a bound of its own")
 
         yield case
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..oracles import Batch, Outcome, Values
-from .answers import Answer, Pair, deciding, evidence, left_alone, unanswered
+from .answers import Answer, Pair, deciding, evidence, left_alone, only_its_runtime_fails, unanswered
 from .conclude import conclude
 from .interface import fits, interface_differences
 from .matching import Matching, match_names, renamed
@@ -33,6 +33,7 @@ the same for both files."""
 ALONE = 4
 """After so many trials in which A's own runtime was alone with its answer, its word alone makes no difference."""
 
+_INTEGERS_OF_FLOAT32 = 2.0**24
 _INT32 = np.iinfo(np.int32)
 _BEYOND = "it computes 64-bit integers in 32 bits, and this trial has larger ones"
 
@@ -81,6 +82,7 @@ class _Comparison:
         self.inputs = match_names(list(a.inputs or names), list(b.inputs or a.inputs or names))
         self.outputs: Matching | None = None
         self.first: Finding | None = None
+        self.is_settled = False  # a runtime that isn't ours has a part in the first difference
         self.inner: dict[tuple[str, str, str], Disagreement] = {}
         self.told = 0  # equal trials with something to compare in them
         self.again = SecondLook(self._first_inside)
@@ -130,7 +132,9 @@ class _Comparison:
         a_runs, b_runs = answers_of(self.a, outcomes[:cut]), answers_of(self.b, outcomes[cut:])
         _mark_overflow(batch, [*a_runs, *b_runs])
         both = SideAnswers(self.a, a_runs, batch), SideAnswers(self.b, b_runs, renamed(batch, self.inputs.pairs))
-        undecided = self.first is None
+        undecided, earlier = not self.is_settled, self.first
+        if undecided:
+            self.first = None
         said = {} if self.rounding is None else self.rounding.said()
         pairs, status, units = self._decide(number, both)
         if status == "different" and undecided:
@@ -148,11 +152,15 @@ class _Comparison:
         if status == "different" and any(one.refused for one in a_runs if not one.runnable.own):
             status = "inconclusive"  # the executor finds A's inputs out of its domain: a lenient answer binds nobody
             self.first = None if undecided else self.first
-        if self.kinds[number] == "special" and status == "different" and not self._executors_differ(both):
+        known = max((evidence(pair) for pair in pairs), default=0)
+        if self.kinds[number] == "special" and status == "different" and not (known and self._is_ours_to_tell(both)):
             status = "inconclusive"
             self.first = None if undecided else self.first
         for side, answers in (("a", a_runs), ("b", b_runs)):
             self._agree_inside(number, side, answers)
+        if undecided:
+            self.is_settled = status == "different" and known > 0
+            self.first = self.first if self.is_settled else earlier or self.first
         return Trial(
             number,
             status,
@@ -160,7 +168,7 @@ class _Comparison:
             {name: _describe(value) for name, value in batch.items()},
             [_summary(answer) for answer in a_runs],
             [_summary(answer) for answer in b_runs],
-            max((evidence(pair) for pair in pairs), default=0),
+            known,
             left_alone(a_runs, b_runs) and self.kinds[number] != "special",
         )
 
@@ -169,8 +177,8 @@ class _Comparison:
         pairs = deciding(a.answers, b.answers, lambda one, other: self._first_inside(one, other) is None)
         status, units = self._judge(number, both, pairs) if pairs else ("unknown", None)
         alone = unanswered(a.answers, b.answers)
-        if alone == "only-a" and self.kinds[number] != "plain" and left_alone(a.answers, b.answers):
-            alone = "unknown"  # B's runtime fails on something extraordinary, and nobody else could read B
+        if alone == "only-a" and self.kinds[number] != "plain" and only_its_runtime_fails(a.answers, b.answers):
+            alone = "unknown"
         return pairs, alone or status, units
 
     def _looked_into(
@@ -193,6 +201,12 @@ class _Comparison:
         """A trial is judged once more: what was said of rounding in it doesn't stand."""
         if self.rounding is not None:
             self.rounding.take_back(said)
+
+    def _is_ours_to_tell(self, both: Both) -> bool:
+        """Of special numbers: whether our executor sees a difference, and is of one mind with A's own runtimes."""
+        usable = [one for one in both[0].answers if one.usable]
+        agree = all(self._first_inside(usable[0], one) is None for one in usable[1:])
+        return agree and self._executors_differ(both)
 
     def _executors_differ(self, both: Both) -> bool:
         ours = [[one for one in side.answers if one.usable and not one.runnable.own] for side in both]
@@ -253,6 +267,8 @@ class _Comparison:
         if found is None or self.outputs is None:
             return Judgement(measure)
         if found.kind == "shape" and self._is_free(one, other, name):
+            return Judgement(measure, inconclusive=True)
+        if found.kind == "value" and _are_coarse_integers(one, other, name, self.outputs.pairs[name]):
             return Judgement(measure, inconclusive=True)
         if rounding is None or found.kind not in ("value", "shape", "length"):
             return Judgement(measure, profile=self._profile(one, other, found))
@@ -345,6 +361,23 @@ def _mark_overflow(batch: Batch, answers: list[Answer]) -> None:
         for answer in answers:
             if answer.outcome.coarse and answer.usable:
                 answer.outcome = replace(answer.outcome, fault=_BEYOND)
+
+
+def _are_coarse_integers(one: Answer, other: Answer, name: str, twin: str) -> bool:
+    """Whether large integers agree in the bits that float32 has, in which OpenVINO's CPU computes some of them."""
+    a, b = (one.outputs or {}).get(name), (other.outputs or {}).get(twin)
+    if (
+        not (one.outcome.coarse or other.outcome.coarse)
+        or not isinstance(a, np.ndarray)
+        or not isinstance(b, np.ndarray)
+    ):
+        return False
+    if a.dtype.kind not in "iu" or a.shape != b.shape or not a.size:
+        return False
+    x, y = a.astype(np.float64), b.astype(np.float64)
+    differs = x != y
+    size = np.maximum(np.abs(x), np.abs(y))
+    return bool((size[differs] > _INTEGERS_OF_FLOAT32).all() and (np.abs(x - y) <= size * 2.0**-20).all())
 
 
 def _exceeds_int32(value: Values) -> bool:

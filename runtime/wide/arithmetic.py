@@ -18,8 +18,8 @@ from .terms import (
     ARITHMETIC,
     FUNCTION,
     FUNCTIONS,
-    IRRATIONAL,
     MOVES,
+    NEVER_EXACT,
     ROUNDED_INSIDE,
     SHAKEN,
     TERMS,
@@ -106,7 +106,7 @@ class _Operator:
         self._count = TERMS.get(name)
         self._shaken = SHAKEN.get(name, (0,)) if self._count is not None else ()
         self._absolute = name in ABSOLUTE
-        self._inside, self._irrational = name in ROUNDED_INSIDE, name in IRRATIONAL
+        self._inside, self._never_exact = name in ROUNDED_INSIDE, name in NEVER_EXACT
         self._size = FUNCTION if name in FUNCTIONS or self._absolute else ARITHMETIC
         self._moves = name in MOVES or (name in STEPPING and name not in ("Cast", "CastLike", "DequantizeLinear"))
         if name in ("Cast", "CastLike"):
@@ -129,7 +129,7 @@ class _Operator:
                 dtype = self._inputs[place] or DType.FLOAT32
                 rounded = rounded or not noise.exact(value, dtype).all()
                 shaken[place] = noise.terms(value, dtype, self._terms, self._inside)
-        if rounded or self._irrational:  # nothing that is computed from it is exact
+        if rounded or self._never_exact:  # nothing that is computed from it is exact
             return self._each(noise, self._run(tuple(shaken)))
         result = self._run(values)
         return self._each(noise, self._run(tuple(shaken)), result, self._run(_sizes(values)))

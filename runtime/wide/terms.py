@@ -114,6 +114,7 @@ TERMS: dict[str, Count] = {
     **dict.fromkeys(
         ("TreeEnsemble", "TreeEnsembleClassifier", "TreeEnsembleRegressor"), lambda attrs, inputs, result: 1024
     ),
+    "Mod": lambda attrs, inputs, result: 1,
     **dict.fromkeys(("Sum", "Mean"), lambda attrs, inputs, result: len(inputs)),
     **dict.fromkeys(("Resize", "Upsample", "GridSample", "RoiAlign", "AffineGrid"), _places),
     **dict.fromkeys(("SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"), _longest),
@@ -132,5 +133,6 @@ SHAKEN: dict[str, tuple[int, ...]] = {
 ROUNDED_INSIDE = frozenset({"Attention", "FlexAttention", "LinearAttention"})
 """Sums of sums: what is between them is held in the type of the inputs, halves as well."""
 
-IRRATIONAL = frozenset({"DFT", "STFT"})
-"""Sums with factors that no type holds: a zero among their results is one by chance."""
+NEVER_EXACT = frozenset({"DFT", "STFT", "Mod"})
+"""Sums with factors that no type holds, and what some runtimes compute as x - y * floor(x / y): that a type holds a
+result doesn't say that it was rounded nowhere."""
