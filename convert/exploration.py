@@ -27,6 +27,7 @@ from ..runtime.compare.runnables import Asking, Run, Runnable
 from ..runtime.compare.search import Search
 from ..runtime.compare.sides import Side
 from ..runtime.compare.signature import Designed, Signature
+from ..runtime.compare.tolerance import measure_values
 from ..runtime.oracles import Batch, Outcome, Values
 from ..runtime.oracles.driver import drive
 
@@ -38,7 +39,11 @@ _SEARCH_SECONDS = 3.0
 _SEARCH_RUNS = 400
 _SLOW = 0.25  # seconds for one set of inputs beyond which nothing is searched for
 _LONG = 1.0  # seconds beyond which an extraordinary set of inputs would keep slower runtimes too long
+_SCREENED = 6  # so many times as many extraordinary sets of inputs are tried on the executor alone
+_SCREENING_SECONDS = 4.0
+_MOST_SCREENED = 16  # of which so many are kept, where it gives the files different results
 _RESTARTS = 3
+_MOST_TELLING = 4  # plain trials that are changed because of what they reach
 
 
 @dataclass(slots=True)
@@ -153,6 +158,7 @@ class _Exploration:
         self.pairs = match_names(names, list(b.side.inputs or names)).pairs
         self.found = Explored([])
         self.reached: list[tuple[dict[str, Values], Records, Records]] = []
+        self.sides: dict[int, set[tuple[str, str]]] = {}  # plain trial -> what it reached in A
         self.b_runs = True
 
     def run(self) -> Explored:
@@ -162,6 +168,10 @@ class _Exploration:
             if len(self.found.trials) >= self.wanted:
                 break
             outcome = self._try(one, always=True)
+            if outcome.usable:
+                self.sides[number] = {
+                    (path, side) for path, seen in self.a.last.items() for side, count in seen.sides.items() if count
+                }
             if number == 0 and outcome.stage == "load":
                 return self._without_executor()
         if not self.found.trials:
@@ -212,10 +222,45 @@ class _Exploration:
 
     def _additional(self, seconds: float) -> None:
         end = time.monotonic() + seconds
-        for one in edge_trials(self.signature, self.wanted, self.seed):
+        telling = self._telling()
+        for one in edge_trials(self.signature, self.wanted, self.seed, telling):
             if time.monotonic() > end:
-                break
+                return
             self._try(one)
+        more = edge_trials(self.signature, _SCREENED * self.wanted, self.seed, telling)
+        end = min(end, time.monotonic() + _SCREENING_SECONDS)
+        kept = 0
+        for one in [one for one in more if one.kind == "edge"][self.wanted :]:
+            if time.monotonic() > end or kept == _MOST_SCREENED or not self.b_runs:
+                return
+            kept += self._screen(one)
+
+    def _screen(self, one: Designed) -> bool:
+        """Keep the trial if our executor gives the files different results, which the runtimes are asked about then."""
+        outcome = self.a.ask(one.inputs)
+        if not outcome.usable or outcome.seconds >= _LONG or not self._is_for_a(one, outcome):
+            return False
+        given = renamed(one.inputs, self.pairs)
+        other = self.b.ask(given)
+        self.b_runs = other.stage not in ("load", "skipped")
+        if not self.b_runs or other.stage == "timeout" or not _are_apart(outcome, other):
+            return False
+        self.a.keep(one.inputs, outcome)
+        self.b.keep(given, other)
+        self.found.trials.append(one)
+        return True
+
+    def _telling(self) -> list[int]:
+        """Plain trials that reach what none before them reaches, those that reach most first."""
+        left, found = dict(self.sides), list[int]()
+        covered = left.pop(0, set())
+        while left and len(found) < _MOST_TELLING:
+            best = max(left, key=lambda number: len(left[number] - covered))
+            if not left[best] - covered:
+                break
+            found.append(best)
+            covered = covered | left.pop(best)
+        return found
 
     def _search(self) -> None:
         """Aim at what neither the plain nor the extraordinary inputs have reached, in A and in B."""
@@ -289,6 +334,12 @@ class _Exploration:
             endless = sum(outcome.stage == "timeout" and one.kind == "plain" for one, outcome in pairs)
             return Explored([one for one, _ in kept], endless)
         return Explored(plain[: self.wanted])
+
+
+def _are_apart(one: Outcome, other: Outcome) -> bool:
+    """Whether results, in their order, differ by more than their types' tolerances."""
+    a, b = list((one.outputs or {}).values()), list((other.outputs or {}).values())
+    return len(a) != len(b) or any(measure_values(x, y).difference for x, y in zip(a, b, strict=True))
 
 
 def _has_numbers(outcome: Outcome) -> bool:

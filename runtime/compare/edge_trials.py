@@ -36,10 +36,13 @@ _Case = Callable[[Base], "Designed | None"]
 """What is changed; None where that can't be done to this set."""
 
 
-def edge_trials(signature: Signature, most: int, seed: int = 0) -> list[Designed]:
+def edge_trials(signature: Signature, most: int, seed: int = 0, also: Sequence[int] = ()) -> list[Designed]:
     """At most `most` sets of inputs with ordinary numbers in extraordinary places, half as many with special numbers.
 
     There are fewer where the inputs are large.
+
+    Args:
+        also: plain sets of `inputs.design` that are changed, too: those that lead where few inputs lead.
 
     Raises:
         Unsupported: an input has a type for which no values can be made.
@@ -47,6 +50,8 @@ def edge_trials(signature: Signature, most: int, seed: int = 0) -> list[Designed
     bases = [_base(signature, 0, seed)]
     if _elements(bases[0].values.values()) <= _SMALL_ELEMENTS:
         bases += [_base(signature, number, seed) for number in range(1, _BASES)]
+        drafts = [Draft(signature, number, seed) for number in also]
+        bases += [Base(draft, _arrays(draft.values())) for draft in drafts]
     most = min(most, max(_FEW, most * _SMALL_ELEMENTS // max(_elements(bases[0].values.values()), 1)))
     found: list[Designed] = []
     for special, room in ((False, most), (True, math.ceil(most * _SPECIALS))):
@@ -62,12 +67,18 @@ def _made(case: _Case, bases: Sequence[Base], number: int) -> Designed | None:
 
 
 def _base(signature: Signature, number: int, seed: int) -> Base:
-    """Sizes from 2 to 5, neighbouring ones different, where others aren't known to be needed."""
+    """Sizes from 2 to 5, neighbouring ones different, where others aren't known to be needed; some branches the other
+    way in each."""
     sizes = {symbol: 2 + (place + number + 1) % 4 for place, symbol in enumerate(symbols_of(signature))}
     if signature.sizings:
         sizes |= signature.sizings[number % len(signature.sizings)]
     draft = Draft(signature, 4 * number, seed, {**sizes, "": 2 + (number + 1) % 4})
     base = Base(draft, _arrays(draft.values()))
+    conditions = [spec.name for spec in signature.inputs if spec.role == "condition" and not spec.gate]
+    for place, name in enumerate(conditions):  # all true, every second one false, the others, all
+        old = base.values[name]
+        if number >> place % 2 & 1 and isinstance(old, np.ndarray) and old.dtype.kind in "b":
+            base.values[name] = np.zeros_like(old)
     for spec in signature.inputs:
         for edge in spec.edges:
             old = base.values[spec.name]
@@ -146,7 +157,7 @@ def _left_out(signature: Signature) -> list[_Case]:
 def _trips(signature: Signature, spec: InputSpec, edge: Edge) -> Iterator[_Case]:
     own = [int(number) for number in spec.constants if not isinstance(number, str) and 0 <= number <= LONG_TRIPS[-1]]
     near = [number + step for number in dict.fromkeys((*own, *signature.sizes)) for step in (0, 1, -1)]
-    for trip in dict.fromkeys((64, *near[:12], LONG_TRIPS[0], *TRIPS, LONG_TRIPS[1], *near[12:])):
+    for trip in dict.fromkeys((64, -3, *near[:12], LONG_TRIPS[0], -1, *TRIPS, LONG_TRIPS[1], *near[12:])):
         value = undone(edge, trip)
         if not spec.edges or value != int(value):
             continue
