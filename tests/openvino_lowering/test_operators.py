@@ -57,6 +57,13 @@ CUBE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 SOME = f32([[-2.5, -0.5, 0], [0.5, 1.5, 2.5]])
 
 ROWS = [
+    # 64 bits, which OpenVINO's CPU shifts as 32
+    Row(
+        "shifts by 32 and more",
+        'g (uint64[4] x, uint64[4] n) => (uint64[4] y) { y = BitShift <direction = "RIGHT"> (x, n) }',
+        [np.array([6, 6, 6, 6], np.uint64), np.array([1, 32, 63, 64], np.uint64)],
+        [np.array([3, 0, 0, 0], np.uint64)],
+    ),
     # the scale of nothing but zeros is 1 in ONNX Runtime; 0 / 0 by the function body
     Row(
         "a quantizer of zeros",

@@ -183,8 +183,15 @@ def bit_shift(op: Builder, node: Node) -> Value:
     """By a negative amount, or by the width and more, ONNX shifts everything out; a processor counts modulo."""
     x, amount = required(node, 0), required(node, 1)
     left = node.attributes["direction"] == "LEFT"
-    shifted = op.BitwiseLeftShift(x, amount) if left else op.BitwiseRightShift(x, amount)
     width, known = dtype_of(node, x).bits, amount.array()
+    if left:
+        shifted = op.BitwiseLeftShift(x, amount)
+    elif width > 32 and (known is None or known.max(initial=0) > 31):
+        # OpenVINO's CPU shifts 64 bits as 32, by the amount modulo 32: in two steps
+        first = op.Minimum(amount, number(op, node, 31, amount))
+        shifted = op.BitwiseRightShift(op.BitwiseRightShift(x, first), op.Subtract(amount, first))
+    else:
+        shifted = op.BitwiseRightShift(x, amount)
     if known is not None and ((known >= 0) & (known < width)).all():
         return shifted
     zero = number(op, node, 0, x)
