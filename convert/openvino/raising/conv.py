@@ -188,7 +188,8 @@ def _rounded(op: Builder, node: Node, x: Value, window: dict[str, Any], kernel: 
 def _lengthened(op: Builder, node: Node, x: Value, window: dict[str, Any], kernel: list[int]) -> Value:
     """An image with its pad, and as much behind that the last window, which may begin but not end there, is full.
 
-    OpenVINO's CPU counts all that such a window spans; ONNX, with ceil_mode, none that lies behind the pad.
+    OpenVINO's CPU counts all that such a window spans, if it isn't dilated; ONNX, with ceil_mode, none that lies behind
+    the pad.
     """
     kind = choice(node, "rounding_type", "floor", _ROUNDING)
     count = len(kernel)
@@ -211,7 +212,8 @@ def avg_pool(op: Builder, node: Node) -> Results:
         found = call(op, "AveragePool", around(op, x, made, kernel), **how)
         ones = op.Expand(number(op, 1, x), op.Shape(x))
         return found if include else op.Div(found, call(op, "AveragePool", around(op, ones, made, kernel), **how))
-    if include and node.attributes.get("rounding_type", "floor") != "floor" and not is_same(made):
+    dilated = any(step > 1 for step in made.get("dilations") or ())
+    if include and node.attributes.get("rounding_type", "floor") != "floor" and not is_same(made) and not dilated:
         return call(op, "AveragePool", _lengthened(op, node, x, made, kernel), kernel_shape=kernel, **unpadded(made))
     pool = _rounded(op, node, x, made, kernel)
     made = call(op, "AveragePool", x, kernel_shape=kernel, count_include_pad=int(include), **pool.window)
