@@ -217,7 +217,9 @@ def _check(report: ConversionReport, wanted: Format, draft: Path, origin: Format
     found = wanted.check.objection(draft)
     if not found:
         return
-    if origin.check == wanted.check and alike(found, origin.check.objection(source)):
+    if origin.check == wanted.check and (
+        alike(found, origin.check.objection(source)) or wanted.check.misdeclared(draft, source)
+    ):
         report.notes.append(f"{wanted.check.name} objects as to the source: {found}")
     else:
         report.refusal = f"{wanted.check.name} refuses it: {found}"

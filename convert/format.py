@@ -22,11 +22,13 @@ class Check:
         name: who is asked.
         objection: path -> why it is refused, in one line; "" where it isn't, or nobody can tell.
         by_loading: the format's runtime asks the same when it loads a file: what it has loaded needs no check.
+        misdeclared: file, its source -> whether it is only refused for what the source declares of its outputs, too.
     """
 
     name: str
     objection: Callable[[Path], str]
     by_loading: bool = True
+    misdeclared: Callable[[Path, Path], bool] = lambda path, source: False
 
 
 _READERS = {
@@ -105,7 +107,7 @@ FORMATS: dict[str, Format] = {
             _in(".onnx.lowering", "lower_graph"),
             "onnxruntime",
             "ONNX, opset 1 to 28; Loop, Scan and If of every version",
-            Check("ONNX's checker", _in(".onnx.check", "objection"), by_loading=False),
+            Check("ONNX's checker", _in(".onnx.check", "objection"), False, _in(".onnx.check", "misdeclared")),
             _at_opset,
         ),
         Format(

@@ -9,6 +9,7 @@ import onnx
 import pytest
 from backedge.convert import conversion
 from backedge.convert.format import FORMATS, Format, format_of
+from backedge.convert.onnx import check
 from backedge.convert.onnx.check import alike
 from backedge.passes.graph import Graph
 from onnx.parser import parse_model
@@ -93,6 +94,27 @@ def test_what_the_checker_says_of_the_source_too_is_a_note(tmp_path: Path, monke
     report = conversion.convert(tmp_path / "m.onnx", tmp_path / "o.onnx", verify=2)
     assert report.refusal == "" and report.written
     assert any(note.startswith("ONNX's checker objects as to the source: ") for note in report.notes)
+
+
+TREES = """<ir_version: 8, opset_import: ["" : 18, "ai.onnx.ml" : 1]>
+g (float[n, 1] x) => (float[n, 1] y) {
+  y = ai.onnx.ml.TreeEnsembleRegressor <n_targets = 2, nodes_falsenodeids = [0], nodes_featureids = [0],
+    nodes_hitrates = [1.0], nodes_modes = ["LEAF"], nodes_nodeids = [0], nodes_treeids = [0], nodes_truenodeids = [0],
+    nodes_values = [0.0], target_ids = [0, 1], target_nodeids = [0, 0], target_treeids = [0, 0],
+    target_weights = [1.5, -2.0]> (x)
+}"""
+
+
+def test_a_shape_that_only_newer_inference_objects_to_is_a_note(tmp_path: Path) -> None:
+    """Two numbers for each row, declared as one, which skl2onnx does."""
+    onnx.save(parse_model(TREES), tmp_path / "m.onnx")
+    report = conversion.convert(tmp_path / "m.onnx", tmp_path / "o.onnx", opset=13, verify=2)
+    assert report.written and report.verdict == "equal"
+    assert any(note.startswith("ONNX's checker objects as to the source: ") for note in report.notes)
+    wrong = onnx.load(tmp_path / "o.onnx")
+    wrong.graph.output[0].type.tensor_type.shape.dim[1].dim_value = 3
+    onnx.save(wrong, tmp_path / "o.onnx")
+    assert not check.misdeclared(tmp_path / "o.onnx", tmp_path / "m.onnx")
 
 
 def test_objections_are_alike_but_for_names_and_numbers() -> None:

@@ -138,7 +138,19 @@ def _vads(rates: bool) -> list[Feeds]:
     return [_vad(batch, length, rate, place) for place, (batch, length, rate) in enumerate(sizes)]
 
 
+def _spectrum(batch: int, bands: int, frames: int, seed: int) -> np.ndarray:
+    """Logarithms of a voice's energy in bands of 31 Hz, scaled as Whisper does: [batch, bands, frames]."""
+    hop, size = 160, 400
+    voice = _voice(batch, hop * (frames - 1) + size, seed)
+    windows = np.lib.stride_tricks.sliding_window_view(voice, size, axis=1)[:, ::hop] * np.hanning(size)
+    energy = np.abs(np.fft.rfft(windows, 512, axis=2)[:, :, :bands]) ** 2
+    logs = np.log10(np.maximum(energy, 1e-10))
+    logs = np.maximum(logs, logs.max(axis=(1, 2), keepdims=True) - 8)
+    return ((logs + 4) / 4).transpose(0, 2, 1).astype(np.float32)
+
+
 _OCR, _DDDD, _SILERO = "rapidocr-onnxruntime==1.4.4", "ddddocr==1.6.1", "silero-vad==6.2.3"
+_PITCH, _TURN = "basic-pitch==0.4.0", "pipecat-ai==1.14.0"
 _PADDLE = "rapidocr_onnxruntime/models/"
 _VAD = "silero_vad/data/"
 
@@ -185,4 +197,16 @@ MODELS = [
     Real("silero 16k op15", _SILERO, f"{_VAD}silero_vad_16k_op15.onnx", lambda: _vads(rates=True)[:2]),
     Real("silero half", _SILERO, f"{_VAD}silero_vad_half.onnx", lambda: _vads(rates=False)),
     Real("silero ifless", _SILERO, f"{_VAD}silero_vad_op18_ifless.onnx", lambda: _vads(rates=True)),
+    Real(
+        "basic pitch",
+        _PITCH,
+        "basic_pitch/saved_models/icassp_2022/nmp.onnx",
+        lambda: [{"serving_default_input_2:0": _voice(batch, 43844, 8)[:, :, None]} for batch in (1, 2)],
+    ),
+    Real(
+        "smart turn",
+        _TURN,
+        "pipecat/audio/turn/smart_turn/data/smart-turn-v3.2-cpu.onnx",
+        lambda: [{"input_features": _spectrum(batch, 80, 800, 9)} for batch in (1, 2)],
+    ),
 ]
