@@ -105,10 +105,15 @@ g (float[n, 1] x) => (float[n, 1] y) {
 }"""
 
 
-def test_a_shape_that_only_newer_inference_objects_to_is_a_note(tmp_path: Path) -> None:
-    """Two numbers for each row, declared as one, which skl2onnx does."""
-    onnx.save(parse_model(TREES), tmp_path / "m.onnx")
-    report = conversion.convert(tmp_path / "m.onnx", tmp_path / "o.onnx", opset=13, verify=2)
+RESHAPE = """<ir_version: 8, opset_import: ["" : 13]>
+g (float[n, 6] x) => (float[y, 2] y) { shape = Constant <value_ints = [-1, 3, 2]> () y = Reshape (x, shape) }"""
+
+
+@pytest.mark.parametrize(("text", "opset"), [(TREES, 13), (RESHAPE, 21)], ids=["a size", "a rank"])
+def test_a_shape_that_only_newer_inference_objects_to_is_a_note(tmp_path: Path, text: str, opset: int) -> None:
+    """skl2onnx declares one number for each row where there are two; PyTorch wrote ranks that Reshape-13 hid."""
+    onnx.save(parse_model(text), tmp_path / "m.onnx")
+    report = conversion.convert(tmp_path / "m.onnx", tmp_path / "o.onnx", opset=opset, verify=2)
     assert report.written and report.verdict == "equal"
     assert any(note.startswith("ONNX's checker objects as to the source: ") for note in report.notes)
     wrong = onnx.load(tmp_path / "o.onnx")
