@@ -25,7 +25,12 @@ def objection(path: Path) -> str:
     """
     if path.stat().st_size > _MOST_BYTES:
         return ""
-    return _objection(_loaded(path) if path.suffix == ".onnxtxt" else str(path))
+    try:
+        onnx.checker.check_model(_loaded(path) if path.suffix == ".onnxtxt" else str(path), full_check=True)
+    except _REFUSALS as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        return " ".join(lines[:2]) or type(error).__name__
+    return ""
 
 
 def misdeclared(path: Path, source: Path) -> bool:
@@ -40,24 +45,16 @@ def misdeclared(path: Path, source: Path) -> bool:
     for entry in written.graph.output:
         entry.type.tensor_type.ClearField("shape")
     try:
-        return not _objection(onnx.shape_inference.infer_shapes(written, strict_mode=True))
+        onnx.checker.check_model(onnx.shape_inference.infer_shapes(written, strict_mode=True), full_check=True)
     except _REFUSALS:
         return False
+    return True
 
 
 def _loaded(path: Path) -> onnx.ModelProto:
     if path.suffix == ".onnxtxt":
         return onnx.parser.parse_model(path.read_text())
     return onnx.load(path, load_external_data=False)
-
-
-def _objection(model: onnx.ModelProto | str) -> str:
-    try:
-        onnx.checker.check_model(model, full_check=True)
-    except _REFUSALS as error:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        return " ".join(lines[:2]) or type(error).__name__
-    return ""
 
 
 def alike(one: str, other: str) -> bool:
