@@ -1,6 +1,6 @@
 """The verdict, measured: faults that it finds, pairs that are equal and that it must not call different.
 
-python -m trust.sweep [--count 60] [--seed 0] [--generator first|second|edges|cases] [--kinds 12] [--only TEXT]
+python -m trust.sweep [--count 60] [--seed 0] [--every 1] [--generator first|second|edges|cases] [--kinds 12] [--only TEXT]
                       [--jobs 1] [--same 4] [--to opset:13,opset:21,ir,hlo] [--trials 64] [--minutes M]
                       [--json FILE] [--keep DIR]
 
@@ -95,6 +95,7 @@ class Options:
     keep: str = ""
     end: float = math.inf
     """When no further pair is begun, on the monotonic clock."""
+    every: int = 1
 
 
 # pairs -----------------------------------------------------------------------------------------------
@@ -396,7 +397,7 @@ def run(options: Options, jobs: int = 1, report=lambda result: None) -> tuple[li
     """The sweep over all seeds, in so many processes."""
     preload(any(target.startswith("hlo") for target in options.to))
     last = options.seed + options.count
-    seeds = list(range(options.seed, min(last, len(EDGES)) if options.generator == "edges" else last))
+    seeds = list(range(options.seed, min(last, len(EDGES)) if options.generator == "edges" else last, options.every))
     results: list[Result] = []
     log: Counter[str] = Counter()
     zygote = Zygote()
@@ -445,6 +446,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=60, help="models")
     parser.add_argument("--seed", type=int, default=0, help="of the first model")
+    parser.add_argument("--every", type=int, default=1, help="only every n-th of the seeds")
     parser.add_argument("--generator", choices=tuple(_SOURCES), default="first")
     parser.add_argument("--kinds", type=int, default=12, help="faults for each model")
     parser.add_argument("--only", default="", help="kinds of faults with this text in their name")
@@ -467,6 +469,7 @@ def main() -> None:
         given.trials,
         given.keep,
         time.monotonic() + 60 * given.minutes,
+        given.every,
     )
     done = 0
 
