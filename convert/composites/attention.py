@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from ...passes.demands import dtype_of, required, size_of_axis
@@ -30,7 +28,7 @@ def _root(op: Builder, node: Node, dtype: DType) -> Value:
     """The root of the scale, by which queries and keys are multiplied."""
     scale, width = node.attributes.get("scale"), size_of_axis(required(node, 0), 3)
     if scale is not None:
-        return numbers(op, math.sqrt(scale), dtype)
+        return numbers(op, np.sqrt(np.float32(scale)), dtype)
     if width is not None:
         return numbers(op, np.sqrt(1 / np.sqrt(np.float32(width))), dtype)
     found = cast(op, node, op.Shape(required(node, 0), start=3, end=4), DType.FLOAT32)

@@ -153,9 +153,11 @@ class SecondLook:
         a, b = both
         if self.by_one_runtime(both, near=True) is not None:
             return True
-        mine = {answer.runnable.name for answer in a.answers}
-        theirs = [answer for answer in b.answers if answer.runnable.own and answer.runnable.name not in mine]
-        return a.side.third is not None and self._same(a, a.side.third, theirs, near=True) is not None
+        third = a.side.third
+        if third is None:
+            return False
+        theirs = [answer for answer in b.answers if answer.runnable.own and answer.runnable.name != third.name]
+        return self._same(a, third, theirs, near=True) is not None
 
     def _same(self, one: SideAnswers, asked: Runnable, theirs: Sequence[Answer], near: bool) -> Pair | None:
         """What a runnable gives one side, with the first of the other side's answers that is the same.

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ...passes.types import DType
 from .base import Array, Attributes, Kernel, widened
 
 
@@ -91,7 +90,7 @@ def attention(
     scores = scores + bias
     stages.append(scores)
 
-    precise = scores.astype(attrs.dtype("softmax_precision", DType.of(scores.dtype)).numpy)
+    precise = scores.astype(attrs.precision("softmax_precision", scores.dtype))
     empty = np.isneginf(np.max(bias, axis=-1, keepdims=True, initial=-np.inf))
     weights = np.where(empty, precise.dtype.type(0), masked_softmax(precise))
     stages.append(weights)
@@ -105,10 +104,10 @@ def flex_attention(attrs: Attributes, q: Array, k: Array, v: Array, *captures: A
     """Attention whose scores and probabilities go through the regions `score_mod` and `prob_mod`."""
     groups = q.shape[1] // k.shape[1]
     k, v = np.repeat(k, groups, axis=1), np.repeat(v, groups, axis=1)
-    scale = attrs.single.type(math.sqrt(attrs.float("scale", 1 / math.sqrt(q.shape[3])))).astype(q.dtype)
+    scale = np.sqrt(np.float32(attrs.float("scale", 1 / math.sqrt(q.shape[3])))).astype(q.dtype)
     scores = np.matmul(widened(q * scale), widened((k * scale).swapaxes(2, 3))).astype(q.dtype)
-    default = DType.FLOAT64 if q.dtype == np.float64 else DType.FLOAT32
-    scores = scores.astype(attrs.dtype("softmax_precision", default).numpy)
+    default = np.dtype(np.float64 if q.dtype == np.float64 else np.float32)
+    scores = scores.astype(attrs.precision("softmax_precision", default))
     if "score_mod" in attrs.regions:
         scores = attrs.regions["score_mod"]([scores, *captures])[0]
     shifted = np.exp(scores - np.max(scores, axis=-1, keepdims=True, initial=-np.inf))

@@ -141,6 +141,11 @@ class Attributes:
             raise InvalidModel(f"{self.node}: attribute {name!r} names no element type")
         return DType.FLOAT64 if found in COMPUTED and self.single != np.float32 else found
 
+    def precision(self, name: builtins.str, default: np.dtype[Any]) -> np.dtype[Any]:
+        """The type that an attribute says to compute in; `default` where it is absent. A run that is more exact than
+        the graph declares computes in its own."""
+        return self.dtype(name, DType.of(default)).numpy if self.single == np.float32 else self.single
+
 
 def text(value: Any) -> str:
     """A string attribute or element as `str` (bytes are UTF-8)."""

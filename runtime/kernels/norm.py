@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ...passes.types import DType
 from .base import Array, Attributes, Kernel, normal_axes, normal_axis, widened
 
 
@@ -62,7 +61,7 @@ def _standardized(x: Array, axes: tuple[int, ...], epsilon: float) -> tuple[Arra
 
 
 def _stash(attrs: Attributes) -> np.dtype[Any]:
-    return attrs.dtype("stash_type", DType.FLOAT32).numpy
+    return attrs.precision("stash_type", np.dtype(np.float32))
 
 
 def layer_normalization(

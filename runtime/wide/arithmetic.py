@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -10,14 +11,16 @@ from ...passes.graph import Node, Value
 from ...passes.types import DType, OptionalType, SequenceType, TensorType, Type
 from ..kernels.base import Array, Attributes, Kernel, is_float
 from ..plan import Call
-from .noise import Noise, growth
+from .noise import HALVES, Noise, growth
 from .stepping import STEPPING
 from .steps import Step, Watch
 from .terms import (
     ABSOLUTE,
+    ABSORBING,
     ARITHMETIC,
     FUNCTION,
     FUNCTIONS,
+    MEANS,
     MOVES,
     NEVER_EXACT,
     ROUNDED_INSIDE,
@@ -43,7 +46,7 @@ class Wide:
         self._complex = np.dtype(np.clongdouble if real == np.longdouble else np.complex128)
         self.noise: Noise | None = None
         self.watch: Watch | None = None
-        self._held: dict[int, tuple[Any, Any]] = {}
+        self._constants: set[Value] = set()
 
     def value(self, value: Any) -> Any:
         """A value with its floats widened, which is exact."""
@@ -67,13 +70,28 @@ class Wide:
         attributes.single = self.real
         types = [element_type(value.type) for value in node.outputs]
         inputs = [None if value is None else element_type(value.type) for value in node.inputs]
-        if _rounded_once(node):
+        if self._is_rounded_once(node):
             return lambda *values: self.value(kernel(plain, *_as_declared(values, inputs)))
         if node.op_type in STEPPING and node.domain == "":
             stepping = STEPPING[node.op_type]
             noisy = self._before_a_step(inputs[0])
             kernel = lambda attrs, *values: stepping(self._round, noisy, attrs, *values)  # noqa: E731
         return _Operator(self, node, kernel, attributes, inputs, types)
+
+    def _is_rounded_once(self, node: Node) -> bool:
+        """What every reader computes from constants before it runs: what that is rounded to belongs to the model.
+
+        Of floats that are as fine as this run's own nearly, only where they are stored narrower than they are used.
+        """
+        known = bool(node.inputs) and all(value is None or self._is_constant(value) for value in node.inputs)
+        if not (known or _has_fixed_shape(node)):
+            return False
+        self._constants.update(node.outputs)
+        stored = node.op_type in ("Cast", "CastLike", "QuantizeLinear") and node.domain == ""
+        return stored or any(element_type(value.type) in HALVES for value in node.outputs)
+
+    def _is_constant(self, value: Value) -> bool:
+        return value in self._constants or (value.producer is None and value.data is not None)
 
     def _round(self, step: Step) -> Array:
         return step.whole if self.watch is None else self.watch(step)
@@ -107,6 +125,8 @@ class _Operator:
         self._shaken = SHAKEN.get(name, (0,)) if self._count is not None else ()
         self._absolute = name in ABSOLUTE
         self._inside, self._never_exact = name in ROUNDED_INSIDE, name in NEVER_EXACT
+        self._mask, self._absorbing = ABSORBING.get(name, (None, 0.0))
+        self._is_mean = name in MEANS
         self._size = FUNCTION if name in FUNCTIONS or self._absolute else ARITHMETIC
         self._moves = name in MOVES or (name in STEPPING and name not in ("Cast", "CastLike", "DequantizeLinear"))
         if name in ("Cast", "CastLike"):
@@ -128,11 +148,15 @@ class _Operator:
             if isinstance(value, np.ndarray) and value.dtype.kind in "fc":
                 dtype = self._inputs[place] or DType.FLOAT32
                 rounded = rounded or not noise.exact(value, dtype).all()
-                shaken[place] = noise.terms(value, dtype, self._terms, self._inside)
-        if rounded or self._never_exact:  # nothing that is computed from it is exact
-            return self._each(noise, self._run(tuple(shaken)))
-        result = self._run(values)
-        return self._each(noise, self._run(tuple(shaken)), result, self._run(_sizes(values)))
+                moved = noise.terms(value, dtype, self._terms, self._inside)
+                if place == self._mask:
+                    moved = np.where(np.abs(value) < self._absorbing, moved, value)
+                shaken[place] = moved
+        if not (rounded or self._never_exact):
+            result = self._run(values)
+            if not self._is_mean or math.frexp(self._terms)[0] == 0.5:
+                return self._each(noise, self._run(tuple(shaken)), result, self._run(_sizes(values)))
+        return self._each(noise, self._run(tuple(shaken)))  # nothing that is computed from it is exact
 
     def _run(self, values: tuple[Any, ...]) -> Any:
         result = self._wide.value(self._kernel(self._attributes, *values))
@@ -191,14 +215,11 @@ def _narrows(source: DType | None, to: DType | None) -> bool:
     return to is not None and to.is_float and (source is None or not to.holds(source))
 
 
-def _rounded_once(node: Node) -> bool:
-    """A constant that is only stored wider than it is used: what it is rounded to belongs to the model."""
-    stored = node.op_type in ("Cast", "CastLike", "QuantizeLinear") and node.domain == ""
-    return stored and all(_constant(value) for value in node.inputs)
-
-
-def _constant(value: Value | None) -> bool:
-    return value is None or (value.producer is None and value.data is not None)
+def _has_fixed_shape(node: Node) -> bool:
+    if node.op_type not in ("Shape", "Size") or node.domain or node.inputs[0] is None:
+        return False
+    type = node.inputs[0].type
+    return isinstance(type, TensorType) and type.shape is not None and all(isinstance(x, int) for x in type.shape)
 
 
 def _as_declared(values: tuple[Any, ...], dtypes: list[DType | None]) -> list[Any]:

@@ -23,7 +23,7 @@ UNITS: dict[DType, float] = {
 
 _COARSE = {DType.FLOAT64: DType.FLOAT32, DType.COMPLEX128: DType.COMPLEX64}
 _INSIDE = 6.0  # query, key, scale, probabilities and value are each rounded
-_HALVES = (DType.FLOAT16, DType.BFLOAT16)
+HALVES = (DType.FLOAT16, DType.BFLOAT16)
 
 
 class Noise:
@@ -52,7 +52,7 @@ class Noise:
         inexact = is_inexact(value, held)
         if not inexact.any():
             return value
-        far = self._far(value.shape, 1.0 if held in _HALVES else size, held)
+        far = self._far(value.shape, 1.0 if held in HALVES else size, held)
         magnitude = np.abs(value)
         moved = value + (np.maximum(magnitude, 1) if absolute else magnitude) * self._turned(value, far)
         return np.where(inexact, moved, value).astype(value.dtype, copy=False)
@@ -70,7 +70,7 @@ class Noise:
                 common to all of them.
         """
         held = self.held(dtype)
-        if held in _HALVES:
+        if held in HALVES:
             held, count = (held, 1.0) if inside else (DType.FLOAT32, count)
         if held not in UNITS:
             return value

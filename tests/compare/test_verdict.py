@@ -218,6 +218,19 @@ def test_another_runtimes_way_of_computing_is_no_difference_where_it_treats_both
     assert (report.verdict, report.parted) == (("equal", 0) if share < 0.01 else ("unconfirmed", 7))
 
 
+def test_a_runtime_of_both_that_is_alone_with_what_it_gives_a_makes_no_difference():
+    """As ONNX Runtime's ReduceLogSumExp over all axes, which overflows, and over one axis doesn't."""
+
+    def compared(third):
+        rounding = Rounding(lambda batches: (NO_FLOAT64[0] for _ in batches))
+        a = Side("a", [executor(_off_by(0)), own(_off_by(0.5), "first")], third=own(third, "third"))
+        b = Side("b", [executor(_off_by(0)), own(_off_by(0), "first")])
+        return compare_sides(a, b, TRIALS, rounding=rounding)
+
+    assert (compared(_off_by(0)).verdict, compared(_off_by(0)).parted) == ("unconfirmed", 7)  # of zeros the half is zero
+    assert compared(_off_by(0.5)).verdict == "different"
+
+
 def test_another_runtime_that_treats_the_files_differently_is_a_difference():
     rounding = Rounding(lambda batches: (NO_FLOAT64[0] for _ in batches))
     a = Side("a", [executor(_off_by(0)), own(_off_by(0), "first")], twin=own(_off_by(0), "second"))

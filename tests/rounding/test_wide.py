@@ -103,6 +103,57 @@ def test_a_sum_of_whole_numbers_gets_no_noise(tmp_path) -> None:
     assert wide.noisy({"x": hot, "w": table}, Noise(0))["y"].tolist() == table[[2, 0, 2]].tolist()
 
 
+@pytest.mark.parametrize(("count", "is_exact"), [(3, False), (4, True)])
+def test_a_mean_is_exact_if_the_reciprocal_of_its_count_is(tmp_path, count: int, is_exact: bool) -> None:
+    """XLA multiplies the sum of three ones by 0.333333343 and gets another number than 1."""
+    wide = model(tmp_path, f"(float[{count}] x) => (float y) {{ y = ReduceMean<keepdims=0>(x) }}")
+    assert (wide.noisy({"x": np.ones(count, F32)}, Noise(0))["y"] == 1) == is_exact
+
+
+ATTENTION = "(float[1,1,2,4] q, float[1,1,3,4] k, float[1,1,3,4] v, float[2,3] mask) => (float[1,1,2,4] y)"
+
+
+def test_a_mask_takes_digits_from_the_scores_it_is_added_to(tmp_path) -> None:
+    """Two scores beside 128 are only known to 2^-17 each; what -1e9 and -inf hide is hidden whatever rounds."""
+    path = tmp_path / "m.onnx"
+    text = f'<ir_version: 10, opset_import: ["": 23]> g {ATTENTION} {{ y = Attention(q, k, v, mask) }}'
+    onnx.save(onnx.parser.parse_model(text), path)
+    wide = WideModel(to_hub(load(path)))
+    random = np.random.default_rng(3)
+    given = {name: random.standard_normal((1, 1, size, 4)).astype(F32) for name, size in (("q", 2), ("k", 3), ("v", 3))}
+
+    def off(mask: list[float]) -> float:
+        inputs = {**given, "mask": np.array([mask, mask], F32)}
+        (exact,) = wide.exact(inputs)[0].values()
+        return max(np.abs(wide.noisy(inputs, Noise(seed))["y"] - exact).max() for seed in range(4))
+
+    assert 0 < 20 * off([0, 0, 0]) < off([4096, 4096, -np.inf])
+    assert off([0, -1e9, -np.inf]) < 1e-5
+
+
+def test_a_constant_of_halves_is_what_runtimes_fold_it_to(tmp_path) -> None:
+    """The root of 3 in float16 is 1.732421875; 4 times it is added to 0."""
+    text = """(float16[1] x) => (float16[1] y)
+        { c = Constant<value=float {3.0}>() h = Cast<to=10>(c) r = Sqrt(h) s = Shape(x) z = Cast<to=10>(s)
+          e = Add(z, h) t = Mul(e, r) y = Add(x, t) }"""
+    (y,) = model(tmp_path, text).exact({"x": np.zeros(1, np.float16)})[0].values()
+    assert y.tolist() == [4 * 1.732421875]
+
+
+def test_an_attribute_does_not_narrow_a_wider_run(tmp_path) -> None:
+    """Softmax in float32 by the node's word; the scores are 0 and ln 2, so that the first weight is a third."""
+    path = tmp_path / "m.onnx"
+    types = "(double[1,1,1,1] q, double[1,1,2,1] k, double[1,1,2,1] v) => (double[1,1,1,1] y)"
+    call = "y = ai.onnx.preview.FlexAttention(q, k, v)"
+    text = f'<ir_version: 10, opset_import: ["": 26, "ai.onnx.preview": 1]> g {types} {{ {call} }}'
+    onnx.save(onnx.parser.parse_model(text), path)
+    wide = WideModel(to_hub(load(path)), np.dtype(np.longdouble))
+    shape = (1, 1, 2, 1)
+    keys, values = np.array([0, np.log(2)]).reshape(shape), np.array([3.0, 0.0]).reshape(shape)
+    (y,) = wide.exact({"q": np.ones((1, 1, 1, 1)), "k": keys, "v": values})[0].values()
+    assert abs(y.item() - 3 / (1 + np.exp(np.longdouble(np.log(2))))) < 1e-18
+
+
 def test_a_sigmoid_is_off_by_a_share_of_one(tmp_path) -> None:
     wide = model(tmp_path, "(float[1] x) => (float[1] y) { y = Sigmoid(x) }")
     runs = [float(wide.noisy({"x": np.array([-15], F32)}, Noise(seed))["y"][0]) for seed in range(8)]

@@ -1,7 +1,7 @@
 """The verdict, measured: faults that it finds, pairs that are equal and that it must not call different.
 
-python -m trust.sweep [--count 60] [--seed 0] [--every 1] [--generator first|second|edges|cases] [--kinds 12] [--only TEXT]
-                      [--jobs 1] [--same 4] [--to opset:13,opset:21,ir,hlo] [--trials 64] [--minutes M]
+python -m trust.sweep [--count 60] [--seed 0] [--every 1] [--generator first|second|edges|cases] [--kinds 12]
+                      [--only TEXT] [--jobs 1] [--same 4] [--to opset:13,opset:21,ir,hlo] [--trials 64] [--minutes M]
                       [--json FILE] [--keep DIR]
 
 (from the folder tests). A fault counts only if ONNX Runtime, run by the sweep itself on inputs of its own, shows it; an
