@@ -130,6 +130,9 @@ class Rounding:
     def note(self, who: str, meaning: float, away: float, allowed: float, gross: float, is_wider: bool) -> None:
         self._meaning, self._largest = max(self._meaning, meaning), max(self._largest, gross)
         self._is_wider = self._is_wider and is_wider
+        if away > allowed:
+            self.unsaid(f"{who} computes them inexactly, by less than the tolerance of their element types")
+            return
         before = self._away.get(who, (0.0, allowed))
         self._away[who] = max(before, (away, allowed))
 

@@ -87,7 +87,7 @@ def attention(
     if filled is not None:
         allowed = allowed & (key < filled.reshape(-1, 1, 1, 1))
     bias = _bias(mask, allowed, scores.dtype, keys)
-    scores = scores + bias
+    scores = attrs.rounded(scores + bias)
     stages.append(scores)
 
     precise = scores.astype(attrs.precision("softmax_precision", scores.dtype))

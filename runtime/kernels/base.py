@@ -60,6 +60,10 @@ def _opset(node: Node) -> int:
     return node.version or HUB_OPSETS.get(node.domain, 1)
 
 
+def _as_it_is(value: Array) -> Array:
+    return value
+
+
 class Attributes:
     """The attributes of one node, with the schema's defaults, and what else a kernel may ask.
 
@@ -71,9 +75,11 @@ class Attributes:
         regions: name -> callable on a list of values (formal ones, then the captured ones).
         state: whatever the kernel keeps from one call to the next (a random generator).
         single: what float32 is computed in, a wider type where a run is to be more exact than the graph declares.
+        rounded: what a kernel hands intermediate results through that a runtime rounds: they come back as they are, or
+            with the errors of a run that is to have some.
     """
 
-    __slots__ = ("_values", "captured", "node", "outputs", "regions", "single", "state", "version", "wanted")
+    __slots__ = ("_values", "captured", "node", "outputs", "regions", "rounded", "single", "state", "version", "wanted")
 
     def __init__(self, node: Node, regions: Mapping[str, Region] | None = None) -> None:
         self.node = node
@@ -86,6 +92,7 @@ class Attributes:
         self.regions = dict(regions or {})
         self.single: np.dtype[Any] = np.dtype(np.float32)
         self.state: Any = None
+        self.rounded: Callable[[Array], Array] = _as_it_is
 
     def has(self, name: builtins.str) -> builtins.bool:
         """Whether the attribute is set, or has a default in the schema."""

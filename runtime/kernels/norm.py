@@ -39,7 +39,7 @@ def batch_normalization(attrs: Attributes, x: Array, scale: Array, bias: Array, 
     extra: tuple[Array, ...] = ()
     if training:
         axes = tuple(axis for axis in range(x.ndim) if axis != 1) if spatial else (0,)
-        current_mean, current_var = np.mean(wide, axis=axes), np.var(wide, axis=axes)
+        current_mean, current_var = attrs.rounded(np.mean(wide, axis=axes)), np.var(wide, axis=axes)
         kept = attrs.float("momentum")
         running = [
             (old.astype(work) * kept + new.reshape(old.shape) * (1 - kept)).astype(old.dtype)
@@ -52,11 +52,12 @@ def batch_normalization(attrs: Attributes, x: Array, scale: Array, bias: Array, 
     return (y.astype(x.dtype, copy=False), *extra) if training else y.astype(x.dtype, copy=False)
 
 
-def _standardized(x: Array, axes: tuple[int, ...], epsilon: float) -> tuple[Array, Array, Array]:
+def _standardized(attrs: Attributes, x: Array, axes: tuple[int, ...]) -> tuple[Array, Array, Array]:
     """(x - mean) / deviation, the mean and 1 / deviation, over `axes`, which are kept."""
-    mean = np.mean(x, axis=axes, keepdims=True)
+    mean = attrs.rounded(np.mean(x, axis=axes, keepdims=True))
     centred = x - mean
-    inverse = 1 / np.sqrt(np.mean(centred * centred, axis=axes, keepdims=True) + x.dtype.type(epsilon))
+    epsilon = x.dtype.type(attrs.float("epsilon"))
+    inverse = 1 / np.sqrt(np.mean(centred * centred, axis=axes, keepdims=True) + epsilon)
     return centred * inverse, mean, inverse
 
 
@@ -68,7 +69,7 @@ def layer_normalization(
     attrs: Attributes, x: Array, scale: Array, bias: Array | None = None
 ) -> tuple[Array, Array, Array]:
     axes = tuple(range(normal_axis(attrs.int("axis"), x.ndim), x.ndim))
-    normal, mean, inverse = _standardized(x.astype(_stash(attrs)), axes, attrs.float("epsilon"))
+    normal, mean, inverse = _standardized(attrs, x.astype(_stash(attrs)), axes)
     y = normal.astype(x.dtype) * scale
     if bias is not None:
         y = y + bias
@@ -87,7 +88,7 @@ def group_normalization(attrs: Attributes, x: Array, scale: Array, bias: Array) 
     """Scale and bias per channel; per group in version 18."""
     groups = attrs.int("num_groups")
     grouped = x.astype(_stash(attrs)).reshape(x.shape[0], groups, math.prod(x.shape[1:]) // groups)
-    normal, _, _ = _standardized(grouped, (2,), attrs.float("epsilon"))
+    normal, _, _ = _standardized(attrs, grouped, (2,))
     if scale.size != x.shape[1]:
         scale, bias = (np.repeat(values, x.shape[1] // groups) for values in (scale, bias))
     y = normal.reshape(x.shape).astype(x.dtype) * _per_channel(scale, x.ndim) + _per_channel(bias, x.ndim)
@@ -95,7 +96,7 @@ def group_normalization(attrs: Attributes, x: Array, scale: Array, bias: Array) 
 
 
 def instance_normalization(attrs: Attributes, x: Array, scale: Array, bias: Array) -> Array:
-    normal, _, _ = _standardized(widened(x), tuple(range(2, x.ndim)), attrs.float("epsilon"))
+    normal, _, _ = _standardized(attrs, widened(x), tuple(range(2, x.ndim)))
     y = normal * widened(_per_channel(scale, x.ndim)) + widened(_per_channel(bias, x.ndim))
     return y.astype(x.dtype, copy=False)
 
@@ -103,7 +104,7 @@ def instance_normalization(attrs: Attributes, x: Array, scale: Array, bias: Arra
 def mean_variance_normalization(attrs: Attributes, x: Array) -> Array:
     axes = normal_axes(attrs.ints("axes", (0, 2, 3)), x.ndim)
     wide = widened(x)
-    centred = wide - np.mean(wide, axis=axes, keepdims=True)
+    centred = wide - attrs.rounded(np.mean(wide, axis=axes, keepdims=True))
     deviation = np.sqrt(np.mean(centred * centred, axis=axes, keepdims=True))
     return (centred / (deviation + wide.dtype.type(1e-9))).astype(x.dtype, copy=False)
 

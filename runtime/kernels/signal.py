@@ -61,7 +61,8 @@ def stft(
 
 
 def cosine_window(*weights: float) -> Kernel:
-    """Sums of cosines of multiples of the angle 2 pi n / N; N is the size, less one when not periodic.
+    """Sums of cosines of multiples of the angle 2 pi n / N; N is the size, less one when not periodic. The weights are
+    held in float32, as ONNX's functions have them.
 
     One that isn't periodic, of size 1, is NaN as in ONNX Runtime and by ONNX's function: its angle is 0 / 0.
     """
@@ -70,8 +71,8 @@ def cosine_window(*weights: float) -> Kernel:
         count = int(scalar(size))
         period = count if attrs.flag("periodic") else count - 1
         with np.errstate(invalid="ignore"):
-            angle = 2 * math.pi * np.arange(count) / period
-        total = sum(weight * np.cos(k * angle) for k, weight in enumerate(weights))
+            angle = attrs.rounded(2 * math.pi * np.arange(count) / period)
+        total = sum(float(np.float32(weight)) * np.cos(k * angle) for k, weight in enumerate(weights))
         return np.asarray(total).astype(attrs.dtype("output_datatype").numpy)
 
     return kernel

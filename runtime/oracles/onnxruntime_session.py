@@ -20,6 +20,7 @@ import onnxruntime as ort
 
 from ...passes.types import DType
 from .onnx_copies import older_copy, older_opsets
+from .onnx_faults import scans_of_version_8
 from .outcome import Batch, Values
 from .packing import pack, unpack
 from .session import Options, match_feeds
@@ -39,6 +40,7 @@ _UNKNOWN_TO_NUMPY: dict[DType, int] = {
     DType.INT2: 26,
 }
 _SPECIAL = {f"tensor({dtype.value})": dtype for dtype in _UNKNOWN_TO_NUMPY}
+_UNINITIALISED = "ONNX Runtime gives uninitialised memory for a Scan of version 8 over no elements"
 _EXTERNAL = "session.model_external_initializers_file_folder_path"
 _LEVELS = {
     "disable_all": ort.GraphOptimizationLevel.ORT_DISABLE_ALL,
@@ -64,6 +66,7 @@ class OnnxRuntimeSession:
         self._types: dict[str, str] = {one.name: one.type for one in described}
         self._outputs = [one.name for one in self._session.get_outputs()]
         kinds = [*self._types.values(), *(one.type for one in self._session.get_outputs())]
+        self._scans = scans_of_version_8(path)
         self._plain = not any(special in kind for kind in kinds for special in _SPECIAL)
 
     def run(self, feeds: Batch) -> tuple[dict[str, Values], str]:
@@ -73,7 +76,8 @@ class OnnxRuntimeSession:
         else:
             given = {name: self._to_ort(name, value) for name, value in feeds.items()}
             results = [_from_ort(value) for value in self._session.run_with_ort_values(None, given)]
-        return dict(zip(self._outputs, results, strict=True)), ""
+        empty = self._scans and any(isinstance(value, np.ndarray) and not value.size for value in feeds.values())
+        return dict(zip(self._outputs, results, strict=True)), _UNINITIALISED if empty else ""
 
     def _to_ort(self, name: str, value: Values) -> Any:
         """An OrtValue over a tensor of any element type but strings."""

@@ -16,7 +16,6 @@ from .stepping import STEPPING
 from .steps import Step, Watch
 from .terms import (
     ABSOLUTE,
-    ABSORBING,
     ARITHMETIC,
     FUNCTION,
     FUNCTIONS,
@@ -125,7 +124,6 @@ class _Operator:
         self._shaken = SHAKEN.get(name, (0,)) if self._count is not None else ()
         self._absolute = name in ABSOLUTE
         self._inside, self._never_exact = name in ROUNDED_INSIDE, name in NEVER_EXACT
-        self._mask, self._absorbing = ABSORBING.get(name, (None, 0.0))
         self._is_mean = name in MEANS
         self._size = FUNCTION if name in FUNCTIONS or self._absolute else ARITHMETIC
         self._moves = name in MOVES or (name in STEPPING and name not in ("Cast", "CastLike", "DequantizeLinear"))
@@ -133,6 +131,7 @@ class _Operator:
             self._size = 1.0
             self._moves = not _narrows(inputs[0] if inputs else None, outputs[0])
         self._terms = 1.0
+        attributes.rounded = self._rounded
 
     def __call__(self, *values: Any) -> Any:
         noise = self._wide.noise
@@ -148,10 +147,7 @@ class _Operator:
             if isinstance(value, np.ndarray) and value.dtype.kind in "fc":
                 dtype = self._inputs[place] or DType.FLOAT32
                 rounded = rounded or not noise.exact(value, dtype).all()
-                moved = noise.terms(value, dtype, self._terms, self._inside)
-                if place == self._mask:
-                    moved = np.where(np.abs(value) < self._absorbing, moved, value)
-                shaken[place] = moved
+                shaken[place] = noise.terms(value, dtype, self._terms, self._inside)
         if not (rounded or self._never_exact):
             result = self._run(values)
             if not self._is_mean or math.frexp(self._terms)[0] == 0.5:
@@ -163,6 +159,13 @@ class _Operator:
         if self._count is not None:
             self._note(values, result)
         return result
+
+    def _rounded(self, value: Array) -> Array:
+        """An intermediate result: off whatever it is, a mean of ones as well."""
+        noise = self._wide.noise
+        floats = (one for one in (*self._inputs, *self._outputs) if one is not None and one.is_float)
+        dtype = next(floats, DType.FLOAT32)
+        return value if noise is None else noise.terms(value, dtype, 1.0, self._inside)
 
     def _each(self, noise: Noise, moved: Any, result: Any = None, total: Any = None) -> Any:
         """Results with their noise. `result`, `total`: without that of the terms, and of the terms' sizes."""

@@ -19,7 +19,7 @@ from ..kernels.base import Array
 from .arithmetic import element_type
 from .model import WIDEST, WideModel, computes_double
 from .noise import Noise
-from .spread import alike, distance, flat, is_real, spread, unit_of
+from .spread import alike, distance, flat, is_real, precision_of, spread
 from .steps import Forced, Step
 
 RUNS = 4
@@ -128,9 +128,9 @@ class Pair:
     def _output(self, name: str, value: Any, runs: list[dict[str, Any]], coarse: bool) -> Output:
         leaves, others = flat(value), [flat(run[name]) for run in runs]
         kept = [other for other in others if alike(leaves, other)]
-        unit = unit_of(self._types.get(name), coarse)
+        dtype = precision_of(self._types.get(name), coarse)
         spreads = [
-            spread(leaf, [run[place] for run in kept], unit) if is_real(leaf) else _turned(leaf, kept, place)
+            spread(leaf, [run[place] for run in kept], dtype) if is_real(leaf) else _turned(leaf, kept, place)
             for place, leaf in enumerate(leaves)
         ]
         return Output(leaves, spreads, loose=len(kept) < len(others))

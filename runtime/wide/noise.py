@@ -21,6 +21,8 @@ UNITS: dict[DType, float] = {
 }
 """Half the distance from 1 to the next number."""
 
+_EXPONENTS = {DType.FLOAT16: -14, DType.FLOAT64: -1022, DType.COMPLEX128: -1022}
+
 _COARSE = {DType.FLOAT64: DType.FLOAT32, DType.COMPLEX128: DType.COMPLEX64}
 _INSIDE = 6.0  # query, key, scale, probabilities and value are each rounded
 HALVES = (DType.FLOAT16, DType.BFLOAT16)
@@ -53,8 +55,8 @@ class Noise:
         if not inexact.any():
             return value
         far = self._far(value.shape, 1.0 if held in HALVES else size, held)
-        magnitude = np.abs(value)
-        moved = value + (np.maximum(magnitude, 1) if absolute else magnitude) * self._turned(value, far)
+        magnitude = np.maximum(np.abs(value), 1 if absolute else smallest(held))
+        moved = value + magnitude * self._turned(value, far)
         return np.where(inexact, moved, value).astype(value.dtype, copy=False)
 
     def exact(self, value: Array, dtype: DType) -> Array:
@@ -77,7 +79,8 @@ class Noise:
         far = self._far(value.shape, (_INSIDE if inside else 2.0) * growth(count), held)
         if inside:
             far = far + self._far((), _INSIDE, held)
-        return (value + np.abs(value) * self._turned(value, far)).astype(value.dtype, copy=False)
+        moved = value + np.where(np.isfinite(value), np.abs(value), 0) * self._turned(value, far)
+        return moved.astype(value.dtype, copy=False)
 
     def rounded(self, value: Array, dtype: DType) -> Array:
         """A value handed over in float64 to one that takes float32 only."""
@@ -91,6 +94,11 @@ class Noise:
         if value.dtype.kind != "c":
             return far
         return far * np.exp(2j * math.pi * self._random.uniform(0.0, 1.0, value.shape))
+
+
+def smallest(dtype: DType) -> float:
+    """The least normal number of a type: below it, numbers are as far apart as there."""
+    return 2.0 ** _EXPONENTS.get(dtype, -126)
 
 
 def growth(count: float) -> float:

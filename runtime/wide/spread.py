@@ -14,7 +14,7 @@ import numpy as np
 
 from ...passes.types import DType
 from ..kernels.base import Array
-from .noise import UNITS
+from .noise import UNITS, smallest
 
 
 def flat(value: Any) -> list[Any]:
@@ -36,15 +36,15 @@ def alike(one: Sequence[Array], other: Sequence[Array]) -> bool:
     return len(one) == len(other) and all(a.shape == b.shape for a, b in zip(one, other, strict=True))
 
 
-def spread(exact: Array, runs: Sequence[Array], unit: float) -> Array:
-    """The spread of one tensor's elements over its noisy runs; `unit` is half the precision of its type."""
+def spread(exact: Array, runs: Sequence[Array], dtype: DType = DType.FLOAT32) -> Array:
+    """The spread of one tensor's elements over its noisy runs; its type rounds them once more."""
     with np.errstate(all="ignore"):
         squares = np.mean([np.abs(run - exact) ** 2 for run in runs], axis=0) if runs else np.zeros(exact.shape)
         squares = np.where(np.isfinite(squares), squares, np.inf)
         moved = squares[(squares > 0) & np.isfinite(squares)]
         median = np.median(moved) if moved.size else 0.0
-        size = np.where(np.isfinite(exact), np.abs(exact), 0.0)
-        return np.sqrt((squares + median) / 2 + (unit * size) ** 2)
+        size = np.where(np.isfinite(exact), np.maximum(np.abs(exact), smallest(dtype)), 0.0)
+        return np.sqrt((squares + median) / 2 + (UNITS[dtype] * size) ** 2)
 
 
 def distance(exact: Array, other: Array, spreads: Array) -> Array:
@@ -56,8 +56,8 @@ def distance(exact: Array, other: Array, spreads: Array) -> Array:
     return np.where(same, 0.0, np.where(np.isnan(steps), np.inf, steps))
 
 
-def unit_of(dtype: DType | None, coarse: bool) -> float:
-    """Half the precision of a type; `coarse`: of float32 for float64."""
+def precision_of(dtype: DType | None, coarse: bool) -> DType:
+    """The type that numbers declared to be of a type are rounded to; `coarse`: float64 to float32."""
     if coarse and dtype in (DType.FLOAT64, DType.COMPLEX128):
         dtype = DType.FLOAT32
-    return UNITS.get(dtype or DType.FLOAT32, UNITS[DType.FLOAT32])
+    return dtype if dtype in UNITS else DType.FLOAT32

@@ -12,9 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...passes.types import DType
 from ..kernels.base import Array
-from .noise import UNITS
 from .spread import distance, spread
 
 STEPS_ALLOWED = 8.0
@@ -101,7 +99,7 @@ class Match:
         `runs`: what `before` gives for the known step in noisy runs.
         """
         before = self.before(self.known)
-        spreads = spread(before, runs, UNITS[DType.FLOAT32])
+        spreads = spread(before, runs)
         worst = float(distance(before, self.before_other, spreads).max(initial=0.0))
         noise = np.any([run != before for run in runs], axis=0) | (before != self.before_other)
         slack = np.where(noise, STEPS_ALLOWED * spreads, 0.0)

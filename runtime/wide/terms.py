@@ -126,7 +126,7 @@ SHAKEN: dict[str, tuple[int, ...]] = {
     **dict.fromkeys(("TreeEnsemble", "TreeEnsembleClassifier", "TreeEnsembleRegressor"), ()),  # they compare first
     **dict.fromkeys(("Resize", "Upsample", "GridSample", "RoiAlign"), (0,)),
     **dict.fromkeys(("FlexAttention", "LinearAttention"), (0, 1, 2)),
-    "Attention": (0, 1, 2, 3),  # the mask, too: scores keep the digits that it leaves them
+    "Attention": (0, 1, 2, 4, 5),  # query, key, value and those of the past
     **dict.fromkeys(("Sum", "Mean"), ()),
 }
 """Which inputs of a sum are its terms; where nothing else is said, the first."""
@@ -137,9 +137,6 @@ ROUNDED_INSIDE = frozenset({"Attention", "FlexAttention", "LinearAttention"})
 NEVER_EXACT = frozenset({"DFT", "STFT", "Mod"})
 """Sums with factors that no type holds, and what some runtimes compute as x - y * floor(x / y): that a type holds a
 result doesn't say that it was rounded nowhere."""
-
-ABSORBING = {"Attention": (3, 1e8)}
-"""Of this input, numbers from this size on (masks of -1e9, -inf) round nothing: what they are added to is lost."""
 
 MEANS = frozenset({"AveragePool", "GlobalAveragePool", "Mean", "ReduceMean"})
 """Some runtimes multiply the sum by the reciprocal of the number of terms, which is exact for powers of two only."""

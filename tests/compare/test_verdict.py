@@ -227,8 +227,24 @@ def test_a_runtime_of_both_that_is_alone_with_what_it_gives_a_makes_no_differenc
         b = Side("b", [executor(_off_by(0)), own(_off_by(0), "first")])
         return compare_sides(a, b, TRIALS, rounding=rounding)
 
-    assert (compared(_off_by(0)).verdict, compared(_off_by(0)).parted) == ("unconfirmed", 7)  # of zeros the half is zero
+    assert (compared(_off_by(0)).verdict, compared(_off_by(0)).parted) == ("unconfirmed", 7)
     assert compared(_off_by(0.5)).verdict == "different"
+
+
+def test_what_overflows_by_the_order_of_operations_makes_no_difference():
+    """Readers of one file part over what is finite there; where they don't, what isn't finite in B is a difference."""
+
+    def overflowing(at):
+        return lambda batch: {"y": np.float32(np.inf if batch["x"] == at else batch["x"])}
+
+    def compared(a_executor):
+        rounding = Rounding(lambda batches: (NO_FLOAT64[0] for _ in batches))
+        a = Side("a", [executor(a_executor), own(overflowing(None), "first")])
+        b = Side("b", [executor(overflowing(None)), own(overflowing(5), "second")])
+        return compare_sides(a, b, TRIALS, rounding=rounding)
+
+    assert nonzero(compared(overflowing(5))) == {"equal": 7, "inconclusive": 1}
+    assert compared(overflowing(None)).verdict == "different"
 
 
 def test_another_runtime_that_treats_the_files_differently_is_a_difference():

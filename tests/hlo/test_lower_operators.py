@@ -79,6 +79,11 @@ _CASES: dict[str, tuple[Make, tuple[np.ndarray, ...], Any]] = {
         f32(1, -1, 1, -1),
     ),
     "a power has the base's type": (lambda op, a, b: op.Pow(a, b), (i32(2, 3, 9), f32(3, 2, 0.5)), i32(8, 9, 3)),
+    "a power that no integer holds": (
+        lambda op, a, b: op.Pow(a, b),
+        (i64(0, -2, 10, 3), np.array([-1, 0.5, 30, 2], np.float32)),
+        np.array([-(2**63), -(2**63), -(2**63), 9], np.int64),
+    ),
     "a float by an integer power": (lambda op, a, b: op.Pow(a, b), (f32(2, -2), i64(-1, 3)), f32(0.5, -8)),
     "shifts by the width and more": (
         lambda op, a, b: op.BitShift(a, b, direction="RIGHT"),
@@ -207,6 +212,12 @@ _CASES: dict[str, tuple[Make, tuple[np.ndarray, ...], Any]] = {
         [f32(1, 2, 3), f32(4, 5, 6), f32(7)],
     ),
     "upper triangles": (lambda op, x: op.Trilu(x, op.const(np.int64(-1))), (_X,), np.triu(_X, -1)),
+    "no upper triangle": (lambda op, x: op.Trilu(x, op.const(np.int64(2**63 - 1))), (_X,), np.zeros_like(_X)),
+    "no lower triangle, moved when it runs": (
+        lambda op, x, k: op.Trilu(x, k, upper=0),
+        (_X, np.array(-(2**63), np.int64)),
+        np.zeros_like(_X),
+    ),
     "lower triangles, moved when it runs": (
         lambda op, x, k: op.Trilu(x, k, upper=0),
         (_X, np.int64(1) * np.ones((), np.int64)),

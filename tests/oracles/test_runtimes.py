@@ -240,6 +240,19 @@ def test_onnxruntime_obeys_the_condition_of_the_body_alone(tmp_path):
     assert found.usable and found.outputs["y"].tolist() == [4.0]
 
 
+def test_onnxruntime_is_not_believed_about_a_scan_of_version_8_over_nothing(tmp_path):
+    """It gives uninitialised memory then; with elements it is right."""
+    graph = """g (float[1,1] h, float[1,n,1] x) => (float[1,1] y) {
+  y = Scan("", h, x) <num_scan_inputs = 1, body = b (float[1] a, float[1] e) => (float[1] s) { s = Add(a, e) }>
+}"""
+    path = model(tmp_path, graph, opset=8, ir=3)
+    h = np.full((1, 1), 2, np.float32)
+    sizes = [{"h": h, "x": np.ones((1, size, 1), np.float32)} for size in (3, 0)]
+    some, none = run_file("onnxruntime", path, sizes)
+    assert some.usable and some.outputs["y"].tolist() == [[5.0]]
+    assert none.fault == "ONNX Runtime gives uninitialised memory for a Scan of version 8 over no elements"
+
+
 RECURRENT = """g (float[2,1,1] x, float[1,{rows},1] w, int32[1] n) => (float[2,1,1,1] y) {{
   y = {op}<hidden_size=1{attributes}>(x, w, w{lengths})
 }}"""

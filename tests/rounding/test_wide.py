@@ -89,7 +89,7 @@ def test_a_sum_that_cancels_is_off_by_a_share_of_its_terms(tmp_path) -> None:
     exact = wide.exact({"x": x})[0]["y"]
     runs = [wide.noisy({"x": x}, Noise(seed))["y"] for seed in range(8)]
     assert exact.tolist() == [float(F32(0.1))]
-    far = float(spread(exact, runs, 2.0**-24)[0])
+    far = float(spread(exact, runs)[0])
     assert 1e4 * 2.0**-24 < far < 16e4 * 2.0**-24
 
 
@@ -172,10 +172,12 @@ def test_coarse_noise_is_that_of_float32(tmp_path) -> None:
 
 
 def test_spread_by_hand() -> None:
-    """Mean squares 4 and 0; the median of those that aren't 0 is 4; the unit counts for the second, which is 3."""
+    """Mean squares 4 and 0; the median of those that aren't 0 is 4; the unit, 2^-11 of float16, counts for the second,
+    which is 3, and for the first that of the least normal number, 2^-14."""
     exact = np.array([0.0, 3.0])
     runs = [np.array([2.0, 3.0]), np.array([-2.0, 3.0])]
-    assert spread(exact, runs, 0.5).tolist() == [2.0, np.sqrt(2 + 1.5**2)]
+    assert spread(exact, runs, DType.FLOAT16).tolist() == [np.sqrt(4 + 2.0**-50), np.sqrt(2 + (3 * 2.0**-11) ** 2)]
+    assert spread(exact * 0, [exact * 0], DType.FLOAT16).tolist() == [2.0**-25] * 2
 
 
 def test_flat_goes_through_sequences_and_maps() -> None:

@@ -94,7 +94,10 @@ def modulo(op: Builder, node: Node) -> Value:
 
 @rule("", "Pow")
 def power(op: Builder, node: Node) -> Value:
-    """The result has the type of the base, whatever the type of the exponent."""
+    """The result has the type of the base, whatever the type of the exponent.
+
+    What no integer holds, infinity among it, is the lowest one, as in every runtime on x86.
+    """
     base, exponent = aligned(op, node, [required(node, 0), required(node, 1)])
     kind, other = dtype_of(node, base), dtype_of(node, exponent)
     if exponent.data is None and exponent.producer is not None and exponent.producer.op_type == "broadcast":
@@ -105,7 +108,9 @@ def power(op: Builder, node: Node) -> Value:
     if kind.is_float or other.is_integer:
         return op.power(base, convert(op, exponent, kind))
     raised = op.power(convert(op, base, DType.FLOAT64), convert(op, exponent, DType.FLOAT64))
-    return convert(op, raised, kind)
+    held = compare(op, op.abs(raised), like(op, node, 2.0 ** (kind.bits - 1), raised), "LT")
+    whole = convert(op, raised, kind)
+    return op.select(held, whole, like(op, node, -(2 ** (kind.bits - 1)), whole))
 
 
 @rule("", "Reciprocal")

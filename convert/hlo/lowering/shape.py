@@ -257,11 +257,9 @@ def constant_of_shape(op: Builder, node: Node) -> Value:
 def eye_like(op: Builder, node: Node) -> Value:
     x = required(node, 0)
     have, to = sizes_of(node, x), node.attributes.get("dtype")
-    rows, columns = iota(op, have, 0), iota(op, have, 1)
-    k = node.attributes.get("k", 0)
-    if k:
-        rows = op.add(rows, like(op, node, k, rows))
-    return convert(op, compare(op, rows, columns, "EQ"), dtype_of(node, x) if to is None else DTYPES[to])
+    diagonals = op.subtract(iota(op, have, 1), iota(op, have, 0))
+    found = compare(op, diagonals, like(op, node, node.attributes.get("k", 0), diagonals), "EQ")
+    return convert(op, found, dtype_of(node, x) if to is None else DTYPES[to])
 
 
 @rule("", "Trilu")
@@ -269,13 +267,11 @@ def trilu(op: Builder, node: Node) -> Value:
     x, k = required(node, 0), node.input(1)
     have = sizes_of(node, x)
     rows, columns = (iota(op, have[-2:], at) for at in (0, 1))
-    offset = 0 if k is None else None if k.data is None else int(k.data.numpy().reshape(-1)[0])
-    if offset is None:
-        assert k is not None
-        rows = op.add(rows, fill(op, reshape(op, convert(op, k, DType.INT64), ()), have[-2:]))
-    elif offset:
-        rows = op.add(rows, like(op, node, offset, rows))
-    kept = compare(op, columns, rows, "GE" if flag(node, "upper", 1) else "LE")
+    offset = like(op, node, 0, rows)
+    if k is not None:
+        offset = fill(op, reshape(op, convert(op, k, DType.INT64), ()), have[-2:])
+    diagonals = op.subtract(columns, rows)  # rows + k would overflow for a k of INT64_MAX
+    kept = compare(op, diagonals, offset, "GE" if flag(node, "upper", 1) else "LE")
     return op.select(spread(op, node, kept, have), x, like(op, node, 0, x))
 
 
