@@ -88,7 +88,7 @@ class Tensors:
         if all(_within(share) for share in (*shares, *first)) and not self._steps_differ:
             if self._unknown or self._is_chaotic:
                 return self._trial.inconclusive("rounding alone moves them as far as they are large", table)
-            z = max((float(units.max(initial=0.0)) for units in self._output.units), default=0.0)
+            z = _largest(meaning) * self._meaning_allowed
             self._trial.note(
                 other.runnable.name, z, self._worst(self._other), allowed, table.units, self._evidence.is_wider
             )

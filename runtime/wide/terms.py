@@ -83,6 +83,13 @@ def _places(_: Attributes, inputs: Sequence[Any], result: Array) -> float:
     return max([*inputs[0].shape[2:], *result.shape[2:]], default=1) ** 2
 
 
+def _transform(_: Attributes, inputs: Sequence[Any], result: Array) -> float:
+    """ONNX Runtime transforms lengths that are no power of two by Bluestein's algorithm, whose phases, pi k^2 / n, it
+    holds in float32: their error grows with the length, and not with its root."""
+    length = max(inputs[0].shape, default=1)
+    return length if length & (length - 1) == 0 else (2 * length) ** 2
+
+
 def _einsum(_: Attributes, inputs: Sequence[Any], result: Array) -> float:
     over = math.prod(_size(value) for value in inputs) / max(result.size, 1)
     return max(over, 1.0) ** (1 / len(inputs))
@@ -102,7 +109,8 @@ TERMS: dict[str, Count] = {
     ),
     **dict.fromkeys(("ReduceProd", "GlobalAveragePool", "GlobalLpPool"), _ratio),
     **dict.fromkeys(("AveragePool", "LpPool"), _kernel),
-    **dict.fromkeys(("CumSum", "CumProd", "Col2Im", "DFT", "STFT", "Det"), _longest),
+    **dict.fromkeys(("CumSum", "CumProd", "Col2Im", "Det"), _longest),
+    **dict.fromkeys(("DFT", "STFT"), _transform),
     **dict.fromkeys(("Softmax", "LogSoftmax", "LpNormalization", "Normalizer"), _last),
     **dict.fromkeys(("LayerNormalization", "RMSNormalization"), _last),
     **dict.fromkeys(("InstanceNormalization", "GroupNormalization", "MeanVarianceNormalization"), _spatial),
