@@ -119,7 +119,7 @@ def _cases(signature: Signature, bases: Sequence[Base], special: bool) -> Iterat
         yield 1, _left_out(signature)
     groups: dict[int, list[tuple[InputSpec, Edge]]] = {}
     for spec in signature.inputs:
-        if spec.role in ("shape", "index"):
+        if spec.role in ("shape", "index", "trip"):
             yield 2, _beside_constants(spec)
         for edge in spec.edges:
             groups.setdefault(edge.group, []).append((spec, edge))
@@ -155,9 +155,9 @@ def _left_out(signature: Signature) -> list[_Case]:
 
 
 def _trips(signature: Signature, spec: InputSpec, edge: Edge) -> Iterator[_Case]:
-    own = [int(number) for number in spec.constants if not isinstance(number, str) and 0 <= number <= LONG_TRIPS[-1]]
+    own = [int(number) for number in spec.constants if not isinstance(number, str) and abs(number) <= LONG_TRIPS[-1]]
     near = [number + step for number in dict.fromkeys((*own, *signature.sizes)) for step in (0, 1, -1)]
-    for trip in dict.fromkeys((64, -3, *near[:12], LONG_TRIPS[0], -1, *TRIPS, LONG_TRIPS[1], *near[12:])):
+    for trip in dict.fromkeys((64, -3, *near[:12], LONG_TRIPS[0], -1, -10, *TRIPS, LONG_TRIPS[1], *near[12:])):
         value = undone(edge, trip)
         if not spec.edges or value != int(value):
             continue
@@ -175,6 +175,8 @@ def _trips(signature: Signature, spec: InputSpec, edge: Edge) -> Iterator[_Case]
 def _beside_constants(spec: InputSpec) -> Iterator[_Case]:
     """What a size or a position is compared with, or held within, and its neighbours: beyond it the bound counts."""
     own = [int(one) for one in spec.constants if not isinstance(one, str) and one == int(one)]
+    if spec.role == "trip":
+        own = [one for one in own if abs(one) <= LONG_TRIPS[-1]]
     for number in dict.fromkeys(one + step for one in own[:_FEW] for step in (-1, 0, 1)):
 
         def case(base: Base, number: int = number) -> Designed | None:

@@ -24,7 +24,7 @@ LONG_TRIPS = (1000, 5000)
 
 # A single number, or the same everywhere: kind -> numbers for an axis of size n.
 _NUMBERS: dict[Kind, Callable[[int], Sequence[float]]] = {
-    "position": lambda n: (0, n - 1, -1, -n, n, -n - 1, 1, -2, n + 1),
+    "position": lambda n: (0, n - 1, -1, -n, n, -n - 1, 1, -2, n + 1, 2**31, 2**32 + 1),
     "length": lambda n: (0, 1, n, n - 1, n + 1),
     "count": lambda n: (0, n, 1, n - 1, n + 1),
     "depth": lambda n: (1, 2, n, n + 1, 7, 0),

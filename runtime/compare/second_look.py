@@ -108,17 +108,22 @@ class SecondLook:
         return changed
 
     def mark_habits(self, both: Both) -> bool:
-        """Give a fault to the answers into which special values went that their runtimes treat in their own way."""
+        """Give a fault to the answers into which special values went that their runtimes treat in their own way.
+
+        What A's operators are given goes into B, too, where they may be spelled out in others.
+        """
         if self.is_over:
             return False
         start = time.monotonic()
         marked = False
+        seen: dict[str, set[str]] = {}
         for one in both:
-            own = [answer for answer in one.answers if answer.usable and answer.runnable.own]
-            if not own or one.side.watch is None:
-                continue
-            seen = next(iter(one.side.watch.run([one.given]))).outputs or {}
-            for answer in own:
+            if one.side.watch is not None:
+                for operator, kinds in (next(iter(one.side.watch.run([one.given]))).outputs or {}).items():
+                    seen.setdefault(operator, set()).update(np.asarray(kinds, object).reshape(-1))
+            for answer in one.answers:
+                if not (answer.usable and answer.runnable.own):
+                    continue
                 fault = known_habit(answer.runnable.name, seen)
                 if fault:
                     answer.outcome = replace(answer.outcome, fault=fault)
@@ -149,15 +154,30 @@ class SecondLook:
 
     def is_parted(self, both: Both) -> bool:
         """Whether another reader of A gives what B's own runtime gives B: A's runtime is alone with its answer then,
-        and which of them is right can't be told."""
+        and which of them is right can't be told. Where B's runtime is A's, our executor must part with it over A, too.
+        """
         a, b = both
         if self.by_one_runtime(both, near=True) is not None:
             return True
         third = a.side.third
         if third is None:
             return False
-        theirs = [answer for answer in b.answers if answer.runnable.own and answer.runnable.name != third.name]
+        doubted = self._executor_parts(a)
+        mine = {answer.runnable.name for answer in a.answers}
+        theirs = [
+            answer
+            for answer in b.answers
+            if answer.runnable.own
+            and answer.runnable.name != third.name
+            and (doubted or answer.runnable.name not in mine)
+        ]
         return self._same(a, third, theirs, near=True) is not None
+
+    def _executor_parts(self, one: SideAnswers) -> bool:
+        """Whether our executor gives something else for a file than its own runtime does."""
+        usable = [answer for answer in one.answers if answer.usable]
+        ours, own = ([answer for answer in usable if answer.runnable.own is kind] for kind in (False, True))
+        return any(self._apart(executor, runtime) is not None for executor in ours for runtime in own)
 
     def _same(self, one: SideAnswers, asked: Runnable, theirs: Sequence[Answer], near: bool) -> Pair | None:
         """What a runnable gives one side, with the first of the other side's answers that is the same.

@@ -186,11 +186,15 @@ class _Comparison:
     ) -> tuple[list[Pair], Status, float | None]:
         """What stays of a difference once runtimes were asked again and their known ways were looked for."""
         status: Status = "different"
+        heard = [_is_heard(one) for one in both]
         for explained in (self.again.unsteady, self.again.mark_habits):
             if status == "different" and explained(both):
                 self.first = None
                 self._take_back(said)
                 pairs, status, units = self._decide(number, both)
+        if status == "different" and heard != [_is_heard(one) for one in both]:
+            self.first = None  # only our reading is left of a file whose runtime has its own way with such numbers
+            status = "inconclusive"
         self.excused += status != "different"
         if self.again.is_over and self.excused:  # what was looked into before had such a reason
             self.first = None
@@ -349,6 +353,11 @@ class _Comparison:
             if found.difference is not None:
                 return found.difference
         return None
+
+
+def _is_heard(one: SideAnswers) -> bool:
+    """Whether a runtime that isn't ours answers for a file."""
+    return any(answer.usable and answer.runnable.own for answer in one.answers)
 
 
 def _mark_overflow(batch: Batch, answers: list[Answer]) -> None:

@@ -40,14 +40,15 @@ def _bounds(length: int, align: bool) -> tuple[float, float]:
     return (0.0, length - 1.0) if align else (-0.5, length - 0.5)
 
 
-def _sampling(points: Array, length: int, mode: str, padding: str, align: bool) -> list[tuple[Array, Array]]:
+def _sampling(
+    attrs: Attributes, points: Array, length: int, mode: str, padding: str, align: bool
+) -> list[tuple[Array, Array]]:
     """The elements of one axis that make up each sampled point: (index, weight) for each tap, weight 0 outside.
 
     With a border, cubic taps are held inside one by one (as ONNX Runtime and PyTorch do it), other points as a whole.
     """
     scaled = (points + 1) / 2 * (length - 1) if align else ((points + 1) * length - 1) / 2
-    if mode == "nearest":
-        scaled = np.rint(scaled)
+    scaled = np.rint(scaled) if mode == "nearest" else attrs.rounded(scaled)
     low, high = _bounds(length, align)
     outside = (scaled < low) | (scaled > high)
     if padding == "border" and mode != "cubic":
@@ -61,7 +62,7 @@ def _sampling(points: Array, length: int, mode: str, padding: str, align: bool) 
     for step in {"nearest": (0,), "linear": (0, 1), "cubic": (-1, 0, 1, 2)}[mode]:
         index = base + step
         distance = index - scaled
-        weight = cubic(distance, -0.75) if mode == "cubic" else triangle(distance)
+        weight = attrs.rounded(cubic(distance, -0.75) - 1) + 1 if mode == "cubic" else triangle(distance)
         if mode == "nearest":
             weight = np.ones_like(distance)
         if padding == "zeros":
@@ -83,7 +84,7 @@ def grid_sample(attrs: Attributes, x: Array, grid: Array) -> Array:
     result = np.zeros((*x.shape[:2], *grid.shape[1:-1]), image.dtype)
     for n in range(x.shape[0]):
         axes = [
-            _sampling(points[n, ..., -1 - axis], length, mode, padding, align)
+            _sampling(attrs, points[n, ..., -1 - axis], length, mode, padding, align)
             for axis, length in enumerate(x.shape[2:])
         ]
         for combination in itertools.product(*axes):
