@@ -20,7 +20,7 @@ from ..passes.graph import Graph
 from ..runtime.compare.accepted import accepted
 from ..runtime.compare.coverage import KEY, Records, join, packed_in, summary
 from ..runtime.compare.edge_trials import edge_trials
-from ..runtime.compare.inputs import design
+from ..runtime.compare.inputs import Draft, design, symbols_of
 from ..runtime.compare.interface import fits
 from ..runtime.compare.matching import match_names, renamed
 from ..runtime.compare.runnables import Asking, Run, Runnable
@@ -168,6 +168,10 @@ class _Exploration:
             if len(self.found.trials) >= self.wanted:
                 break
             outcome = self._try(one, always=True)
+            if outcome.stage == "run" and symbols_of(self.signature):
+                sizes = dict.fromkeys(symbols_of(self.signature), 1)
+                again = Draft(self.signature, number, self.seed, sizes).values()
+                self._try(Designed(again, "edge", "what A refuses, in sizes of 1, which broadcast"))
             if outcome.usable:
                 self.sides[number] = {
                     (path, side) for path, seen in self.a.last.items() for side, count in seen.sides.items() if count

@@ -49,10 +49,16 @@ HABITS: Mapping[str, tuple[Habit, ...]] = {
         _habit("nan inf huge", "Cast", "makes an integer of its own choice of what no 32-bit integer is"),
         _habit("inf", "Mod", "makes NaN of a remainder by infinity"),
         _habit("inf huge", "Gelu", "makes NaN of infinity, and infinity of huge numbers"),
+        _habit(
+            "long",
+            "Add Sub Mul Div Mod Pow Neg Abs Sum ReduceSum ReduceProd CumSum BitShift",
+            "computes 64-bit integers in 32 bits",
+        ),
         _habit("denormal", "Div", "divides by a reciprocal, which overflows for denormal numbers"),
     ),
     "xla": (
         _habit("denormal", ANY, "takes denormal numbers for 0"),
+        _habit("nan inf", "ConvTranspose", "multiplies them by the zeros that it puts between elements"),
         _habit("nan inf huge", "Cast", "makes the nearest integer of what no integer is"),
     ),
 }
@@ -61,6 +67,7 @@ _KIND_TEXT: Mapping[str, str] = {
     "inf": "infinity",
     "denormal": "denormal numbers",
     "huge": "numbers from 2^31 on",
+    "long": "integers that take more than 32 bits",
 }
 
 

@@ -192,14 +192,28 @@ class _Comparison:
                 self.first = None
                 self._take_back(said)
                 pairs, status, units = self._decide(number, both)
-        if status == "different" and heard != [_is_heard(one) for one in both]:
-            self.first = None  # only our reading is left of a file whose runtime has its own way with such numbers
+        lost = [before and not _is_heard(one) for before, one in zip(heard, both, strict=True)]
+        if status == "different" and any(lost) and not all(lost):
+            self.first = None  # only our reading is left of the file whose runtime has its own way with such numbers
             status = "inconclusive"
+        elif status == "different" and all(lost):
+            pairs = [*pairs, *self._same_runtime_differs(both)]
         self.excused += status != "different"
         if self.again.is_over and self.excused:  # what was looked into before had such a reason
             self.first = None
             return pairs, "inconclusive", units
         return pairs, status, units
+
+    def _same_runtime_differs(self, both: Both) -> Iterator[Pair]:
+        """What a runtime gives for both files, where that isn't the same: its way with special numbers, which it has
+        with both, isn't the reason of what our executor sees, too."""
+        own = [[one for one in side.answers if one.runnable.own and one.outputs is not None] for side in both]
+        for one in own[0]:
+            for other in own[1]:
+                if one.runnable.name == other.runnable.name and any(
+                    measure.difference is not None for _, measure in self._measures(one, other, near=False)
+                ):
+                    yield one, other
 
     def _take_back(self, said: dict[str, int]) -> None:
         """A trial is judged once more: what was said of rounding in it doesn't stand."""
@@ -234,7 +248,8 @@ class _Comparison:
                 measures = [(name, replace(measure, difference=None)) for name, measure in measures]
             for name, measure in measures:
                 judged = self._judged(one, other, name, measure, rounding)
-                if judged.measure.difference is not None and _is_overflow_open(usable, name):
+                ordinary = self.kinds[number] != "special"
+                if judged.measure.difference is not None and ordinary and _is_overflow_open(usable, name):
                     judged = replace(judged, inconclusive=True)
                 telling = telling or _tells((one.outputs or {}).get(name))
                 if judged.inconclusive or (judged.by_runtime and self.kinds[number] == "special"):

@@ -8,6 +8,7 @@ import pytest
 from backedge.convert.files import load, to_hub
 from backedge.runtime.compare.runnables import Runnable
 from backedge.runtime.compare.sides import Side
+from backedge.runtime.compare.signature import Designed
 from backedge.runtime.compare.special import HABITS, known_habit
 from backedge.runtime.compare.verdict import compare_sides
 from backedge.runtime.oracles import Outcome, run_file
@@ -36,6 +37,14 @@ def test_operators_see_what_their_operands_hold(tmp_path):
     small, large = np.array([1e-45], np.float32), np.array([3e9], np.float32)
     assert watched(text, tmp_path, x=small) == {"Log": ["denormal"], "Add": ["denormal"]}
     assert watched(text, tmp_path, x=large) == {"Log": ["huge"], "Add": ["huge"]}
+
+
+def test_integers_beyond_32_bits_are_seen(tmp_path):
+    text = "(int64[N] x, int64[N] y) => (int64[N] z) { u = Mul(x, y) z = Sub(u, y) }"
+    y = np.array([2, 2])
+    assert watched(text, tmp_path, x=np.array([2**30 - 1, -(2**30)]), y=y) == {}
+    assert watched(text, tmp_path, x=np.array([2**30, 1]), y=y) == {"Sub": ["long"]}
+    assert known_habit("openvino", {"Sub": ["long"]}).endswith("openvino computes 64-bit integers in 32 bits")
 
 
 def test_operators_in_loops_and_branches_are_watched(tmp_path):
@@ -88,6 +97,34 @@ def test_a_difference_that_no_habit_explains_stays_one():
     for watch in (None, seeing(), seeing(ReduceMax=["inf"]), seeing(Add=["nan"])):
         report = judge(watch)
         assert report.verdict == "different" and report.first.trial == 2
+
+
+def of_both(a_values, b_values, runtimes, watch, kind="plain"):
+    """Each side's executor and runtime give these in three trials; `watch` tells what A's operators see."""
+    sides = []
+    for name, (ours, own), runtime in zip("AB", (a_values, b_values), runtimes, strict=True):
+        sides.append(Side(name, [answers("executor", *ours, own=False), answers(runtime, *own)]))
+    sides[0].watch = watch
+    inputs = [Designed({"x": np.array(float(k))}, "plain" if k < 2 else kind) for k in range(3)]
+    return compare_sides(*sides, inputs)
+
+
+def test_what_operators_of_a_see_goes_into_b_too():
+    """B spells the Cast out, so that only A has it; then only our reading of B is left, which decides nothing."""
+    lowest, largest = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+    a, b = ((1, 2, lowest),) * 2, ((1, 2, largest), (1, 2, 0))
+    report = of_both(a, b, ("onnxruntime", "xla"), seeing(Cast=["nan"]))
+    assert report.verdict == "equal" and report.confirmed == 2 and report.first is None
+    assert of_both(a, b, ("onnxruntime", "xla"), seeing()).verdict == "different"
+
+
+def test_a_habit_is_no_excuse_where_the_same_runtime_and_our_executor_see_a_difference():
+    """NaN made 0 before a ReduceMax: the runtime passes over NaN in both files, and still gives other numbers."""
+    a, b = ((1.0, 2.0, NAN), (1.0, 2.0, 7.0)), ((1.0, 2.0, 3.0), (1.0, 2.0, 3.0))
+    report = of_both(a, b, ("onnxruntime", "onnxruntime"), seeing(ReduceMax=["nan"]), "special")
+    assert report.verdict == "different"
+    same = ((1.0, 2.0, 3.0), (1.0, 2.0, 7.0))
+    assert of_both(a, same, ("onnxruntime", "onnxruntime"), seeing(ReduceMax=["nan"]), "special").verdict == "equal"
 
 
 MEASURED = {
