@@ -17,7 +17,7 @@ from ...passes.types import DType, OptionalType, SequenceType, TensorType, Type
 from ..oracles import Values
 from . import extremes
 from .backwards import undone
-from .edges import LONG_TRIPS, TRIPS, neutral, together
+from .edges import LONG_TRIPS, NO_TRIPS, TRIPS, neutral, together
 from .inputs import Draft, symbols_of, tensor_types
 from .proposals import Base, dims_of, filled, proposals, size_of
 from .signature import Designed, Edge, InputSpec, Kind, Signature
@@ -157,7 +157,8 @@ def _left_out(signature: Signature) -> list[_Case]:
 def _trips(signature: Signature, spec: InputSpec, edge: Edge) -> Iterator[_Case]:
     own = [int(number) for number in spec.constants if not isinstance(number, str) and abs(number) <= LONG_TRIPS[-1]]
     near = [number + step for number in dict.fromkeys((*own, *signature.sizes)) for step in (0, 1, -1)]
-    for trip in dict.fromkeys((64, -3, *near[:12], LONG_TRIPS[0], -1, -10, *TRIPS, LONG_TRIPS[1], *near[12:])):
+    first = (64, NO_TRIPS[0], *near[:12], LONG_TRIPS[0], *NO_TRIPS[1:])
+    for trip in dict.fromkeys((*first, *TRIPS, LONG_TRIPS[1], *near[12:])):
         value = undone(edge, trip)
         if not spec.edges or value != int(value):
             continue

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -249,7 +249,7 @@ class _Comparison:
             for name, measure in measures:
                 judged = self._judged(one, other, name, measure, rounding)
                 ordinary = self.kinds[number] != "special"
-                if judged.measure.difference is not None and ordinary and _is_overflow_open(usable, name):
+                if judged.measure.difference is not None and ordinary and self._is_overflow_open(both, one, name):
                     judged = replace(judged, inconclusive=True)
                 telling = telling or _tells((one.outputs or {}).get(name))
                 if judged.inconclusive or (judged.by_runtime and self.kinds[number] == "special"):
@@ -279,6 +279,17 @@ class _Comparison:
             and measure.max_abs <= RUNTIMES_APART * _size_of((one.outputs or {}).get(name))
             for name, measure in differing
         )
+
+    def _is_overflow_open(self, both: Both, one: Answer, name: str) -> bool:
+        """Whether readers of A part over which elements of an output are finite, or readers of B where some of A's
+        aren't: something overflowed on the way, and whether it does depends on the order of operations."""
+        a, b = both
+        if _part_over_finite(a.answers, name):
+            return True
+        twin = self.outputs.pairs.get(name, "") if self.outputs is not None else ""
+        value = (one.outputs or {}).get(name)
+        overflowed = _is_float(value) and not np.isfinite(value).all()
+        return overflowed and _part_over_finite(b.answers, twin)
 
     def _judged(
         self, one: Answer, other: Answer, name: str, measure: Measure, rounding: TrialRounding | None
@@ -406,13 +417,15 @@ def _are_coarse_integers(one: Answer, other: Answer, name: str, twin: str) -> bo
     return bool((size[differs] > _INTEGERS_OF_FLOAT32).all() and (np.abs(x - y) <= size * 2.0**-20).all())
 
 
-def _is_overflow_open(answers: list[Answer], name: str) -> bool:
-    """Whether readers of one file part over which elements of an output are finite: in one of them something
-    overflowed on the way, and whether it does depends on the order of operations."""
-    values = [(answer.outputs or {}).get(name) for answer in answers]
-    floats = [one for one in values if isinstance(one, np.ndarray | np.generic) and one.dtype.kind in "fc"]
-    finite = [np.isfinite(value) for value in floats]
+def _part_over_finite(answers: list[Answer], name: str) -> bool:
+    """Whether readers of one file give other elements of an output that are finite."""
+    values = [(answer.outputs or {}).get(name) for answer in answers if answer.usable]
+    finite = [np.isfinite(value) for value in values if _is_float(value)]
     return any(not np.array_equal(finite[0], one) for one in finite[1:])
+
+
+def _is_float(value: Values) -> TypeGuard[np.ndarray[Any, Any]]:
+    return isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "fc"
 
 
 def _exceeds_int32(value: Values) -> bool:

@@ -239,14 +239,16 @@ def test_what_overflows_by_the_order_of_operations_makes_no_difference():
     def overflowing(at):
         return lambda batch: {"y": np.float32(np.inf if batch["x"] == at else batch["x"])}
 
-    def compared(a_executor):
+    def compared(a_executor, a_own, b_executor, b_own):
         rounding = Rounding(lambda batches: (NO_FLOAT64[0] for _ in batches))
-        a = Side("a", [executor(a_executor), own(overflowing(None), "first")])
-        b = Side("b", [executor(overflowing(None)), own(overflowing(5), "second")])
+        a = Side("a", [executor(overflowing(a_executor)), own(overflowing(a_own), "first")])
+        b = Side("b", [executor(overflowing(b_executor)), own(overflowing(b_own), "second")])
         return compare_sides(a, b, TRIALS, rounding=rounding)
 
-    assert nonzero(compared(overflowing(5))) == {"equal": 7, "inconclusive": 1}
-    assert compared(overflowing(None)).verdict == "different"
+    assert nonzero(compared(5, None, None, 5)) == {"equal": 7, "inconclusive": 1}
+    assert nonzero(compared(5, 5, 5, None)) == {"equal": 7, "inconclusive": 1}
+    assert compared(None, None, None, 5).verdict == "different"  # only B overflows
+    assert compared(5, 5, None, None).verdict == "different"  # all of B's readers agree that it doesn't
 
 
 def test_another_runtime_that_treats_the_files_differently_is_a_difference():
