@@ -282,13 +282,13 @@ class _Comparison:
 
     def _is_overflow_open(self, both: Both, one: Answer, name: str) -> bool:
         """Whether readers of A part over which elements of an output are finite, or readers of B where some of A's
-        aren't: something overflowed on the way, and whether it does depends on the order of operations."""
+        are infinite: something overflowed on the way, and whether it does depends on the order of operations."""
         a, b = both
         if _part_over_finite(a.answers, name):
             return True
         twin = self.outputs.pairs.get(name, "") if self.outputs is not None else ""
         value = (one.outputs or {}).get(name)
-        overflowed = _is_float(value) and not np.isfinite(value).all()
+        overflowed = _is_float(value) and bool(np.isinf(value).any())
         return overflowed and _part_over_finite(b.answers, twin)
 
     def _judged(
