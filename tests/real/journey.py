@@ -16,10 +16,9 @@ import numpy as np
 import onnx
 import onnxruntime
 from backedge.convert import load, to_hub
-from backedge.passes.types import DType
 from backedge.runtime.compare.rounding_tensors import ALLOWED
 from backedge.runtime.wide import WideModel, flat, spread
-from backedge.runtime.wide.noise import UNITS, Noise
+from backedge.runtime.wide.noise import Noise
 from openvino_lowering.worker import Worker
 
 from .models import MODELS, Feeds, Real
@@ -75,8 +74,7 @@ def _movement(path: Path, feeds: list[Feeds]) -> Runs:
         exact = [leaf for value in model.exact(feed)[0].values() for leaf in flat(value)]
         noisy = [model.noisy(feed, Noise(seed)) for seed in range(RUNS)]
         runs = [[leaf for value in run.values() for leaf in flat(value)] for run in noisy]
-        unit = UNITS[DType.FLOAT32]
-        spreads = [spread(leaf, [run[place] for run in runs], unit) for place, leaf in enumerate(exact)]
+        spreads = [spread(leaf, [run[place] for run in runs]) for place, leaf in enumerate(exact)]
         found.append([ALLOWED * one for one in spreads])
     return found
 
