@@ -7,6 +7,7 @@ what wasn't is searched for. The outcomes are kept, so that the comparison doesn
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -164,13 +165,13 @@ class _Exploration:
     def run(self) -> Explored:
         start = time.monotonic()
         self.signature = accepted(self.signature, self._accepts, self.seed)
+        ones = dict.fromkeys(symbols_of(self.signature), 1)
         for number, one in enumerate(self._plain()):
             if len(self.found.trials) >= self.wanted:
                 break
             outcome = self._try(one, always=True)
-            if outcome.stage == "run" and symbols_of(self.signature):
-                sizes = dict.fromkeys(symbols_of(self.signature), 1)
-                again = Draft(self.signature, number, self.seed, sizes).values()
+            if outcome.stage == "run" and ones:
+                again = Draft(self.signature, number, self.seed, ones).values()
                 self._try(Designed(again, "edge", "what A refuses, in sizes of 1, which broadcast"))
             if outcome.usable:
                 self.sides[number] = {
@@ -199,42 +200,50 @@ class _Exploration:
         outcome = self.a.ask(one.inputs)
         if outcome.stage in ("timeout", "skipped"):
             self.found.endless += always and outcome.stage == "timeout"
-        elif always or (outcome.usable and outcome.seconds < _LONG and self._is_for_a(one, outcome)):
+        elif always or self._is_for_a(one, outcome):
             self.a.keep(one.inputs, outcome)
             self.found.trials.append(one)
-            reached = self.a.last, self._ask_b(one.inputs)
+            reached = self.a.last, self._ask_b(one.inputs) or {}
             if outcome.usable:
                 self.reached.append((one.inputs, *reached))
         return outcome
 
     def _is_for_a(self, one: Designed, outcome: Outcome) -> bool:
-        """Whether A's results have the shapes that it declares, and are numbers if its inputs are: an input that leads
-        to others, as an image smaller than a kernel does, isn't for A."""
+        """Whether A answers soon, with results that have the shapes that it declares, and are numbers if its inputs
+        are: an input that leads to others, as an image smaller than a kernel does, isn't for A."""
+        if not outcome.usable or outcome.seconds >= _LONG:
+            return False
         hub = self.hubs[0]
         if hub is not None and not all(fits(one.type, (outcome.outputs or {}).get(one.name)) for one in hub.outputs):
             return False
         return one.kind == "special" or _has_numbers(outcome)
 
-    def _ask_b(self, batch: dict[str, Values]) -> Records:
+    def _ask_b(
+        self, batch: dict[str, Values], keep: Callable[[Outcome], bool] = lambda outcome: True
+    ) -> Records | None:
+        """What B's run reached; None where that isn't to be kept, or B can't be run."""
         if not self.b_runs:
-            return {}
+            return None
         given = renamed(batch, self.pairs)
         outcome = self.b.ask(given)
-        self.b.keep(given, outcome)
         self.b_runs = outcome.stage not in ("load", "skipped")
+        if not keep(outcome):
+            return None
+        self.b.keep(given, outcome)
         return self.b.last
 
     def _additional(self, seconds: float) -> None:
         end = time.monotonic() + seconds
-        telling = self._telling()
-        for one in edge_trials(self.signature, self.wanted, self.seed, telling):
+        designed = functools.partial(edge_trials, self.signature, seed=self.seed, also=self._telling())
+        for one in designed(self.wanted):
             if time.monotonic() > end:
                 return
             self._try(one)
-        more = edge_trials(self.signature, _SCREENED * self.wanted, self.seed, telling)
+        if not self.b_runs:
+            return
         end = min(end, time.monotonic() + _SCREENING_SECONDS)
         kept = 0
-        for one in [one for one in more if one.kind == "edge"][self.wanted :]:
+        for one in [one for one in designed(_SCREENED * self.wanted) if one.kind == "edge"][self.wanted :]:
             if time.monotonic() > end or kept == _MOST_SCREENED or not self.b_runs:
                 return
             kept += self._screen(one)
@@ -242,15 +251,15 @@ class _Exploration:
     def _screen(self, one: Designed) -> bool:
         """Keep the trial if our executor gives the files different results, which the runtimes are asked about then."""
         outcome = self.a.ask(one.inputs)
-        if not outcome.usable or outcome.seconds >= _LONG or not self._is_for_a(one, outcome):
+        if not self._is_for_a(one, outcome):
             return False
-        given = renamed(one.inputs, self.pairs)
-        other = self.b.ask(given)
-        self.b_runs = other.stage not in ("load", "skipped")
-        if not self.b_runs or other.stage == "timeout" or not _are_apart(outcome, other):
+
+        def keep(other: Outcome) -> bool:
+            return self.b_runs and other.stage != "timeout" and _are_apart(outcome, other)
+
+        if self._ask_b(one.inputs, keep) is None:
             return False
         self.a.keep(one.inputs, outcome)
-        self.b.keep(given, other)
         self.found.trials.append(one)
         return True
 

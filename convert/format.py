@@ -107,7 +107,12 @@ FORMATS: dict[str, Format] = {
             _in(".onnx.lowering", "lower_graph"),
             "onnxruntime",
             "ONNX, opset 1 to 28; Loop, Scan and If of every version",
-            Check("ONNX's checker", _in(".onnx.check", "objection"), False, _in(".onnx.check", "misdeclared")),
+            Check(
+                "ONNX's checker",
+                _in(".onnx.check", "objection"),
+                by_loading=False,
+                misdeclared=_in(".onnx.check", "misdeclared"),
+            ),
             _at_opset,
         ),
         Format(

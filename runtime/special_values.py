@@ -8,6 +8,7 @@ import numpy as np
 
 from ..passes.graph import Graph, Node
 from .executor import Executor, never_compile
+from .oracles.ranges import exceeds_int32
 from .plan import Call
 
 Special = Literal["nan", "inf", "denormal", "huge", "long"]
@@ -15,7 +16,6 @@ Special = Literal["nan", "inf", "denormal", "huge", "long"]
 float from 2^31 on, which no 32-bit integer holds and whose square float32 may not; an integer beyond int32."""
 
 _HUGE = 2.0**31
-_INT32 = np.iinfo(np.int32)
 
 
 class SpecialValues:
@@ -50,8 +50,8 @@ class SpecialValues:
 
 
 def _special(operand: Any) -> set[Special]:
-    if isinstance(operand, np.ndarray) and operand.dtype in (np.int64, np.uint64, np.uint32):
-        return {"long"} if ((operand > _INT32.max) | (operand < _INT32.min)).any() else set()
+    if exceeds_int32(operand):
+        return {"long"}
     if not isinstance(operand, np.ndarray) or operand.dtype not in (np.float16, np.float32, np.float64):
         return set()
     size = np.abs(operand)

@@ -40,6 +40,21 @@ class SideAnswers:
     answers: list[Answer]
     given: Batch
 
+    @property
+    def usable(self) -> list[Answer]:
+        """Outputs that no known fault spoils."""
+        return [one for one in self.answers if one.usable]
+
+    @property
+    def own(self) -> list[Answer]:
+        """Those of them that come from the format's runtimes."""
+        return [one for one in self.usable if one.runnable.own]
+
+    @property
+    def ours(self) -> list[Answer]:
+        """Those of them that come from our executor."""
+        return [one for one in self.usable if not one.runnable.own]
+
 
 Both = tuple[SideAnswers, SideAnswers]
 
@@ -91,9 +106,7 @@ class SecondLook:
         self._repeats += 1
         changed = False
         for one in both:
-            for answer in one.answers:
-                if not (answer.usable and answer.runnable.own):
-                    continue
+            for answer in one.own:
                 copied = {
                     name: np.copy(value) if isinstance(value, np.ndarray) else value
                     for name, value in one.given.items()
@@ -121,9 +134,7 @@ class SecondLook:
             if one.side.watch is not None:
                 for operator, kinds in (next(iter(one.side.watch.run([one.given]))).outputs or {}).items():
                     seen.setdefault(operator, set()).update(np.asarray(kinds, object).reshape(-1))
-            for answer in one.answers:
-                if not (answer.usable and answer.runnable.own):
-                    continue
+            for answer in one.own:
                 fault = known_habit(answer.runnable.name, seen)
                 if fault:
                     answer.outcome = replace(answer.outcome, fault=fault)
@@ -166,18 +177,14 @@ class SecondLook:
         mine = {answer.runnable.name for answer in a.answers}
         theirs = [
             answer
-            for answer in b.answers
-            if answer.runnable.own
-            and answer.runnable.name != third.name
-            and (doubted or answer.runnable.name not in mine)
+            for answer in b.own
+            if answer.runnable.name != third.name and (doubted or answer.runnable.name not in mine)
         ]
         return self._same(a, third, theirs, near=True) is not None
 
     def _executor_parts(self, one: SideAnswers) -> bool:
         """Whether our executor gives something else for a file than its own runtime does."""
-        usable = [answer for answer in one.answers if answer.usable]
-        ours, own = ([answer for answer in usable if answer.runnable.own is kind] for kind in (False, True))
-        return any(self._apart(executor, runtime) is not None for executor in ours for runtime in own)
+        return any(self._apart(executor, runtime) is not None for executor in one.ours for runtime in one.own)
 
     def _same(self, one: SideAnswers, asked: Runnable, theirs: Sequence[Answer], near: bool) -> Pair | None:
         """What a runnable gives one side, with the first of the other side's answers that is the same.

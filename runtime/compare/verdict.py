@@ -7,10 +7,11 @@ answers and B can't, B is wrong; where it refuses an input, B is free.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from .answers import Answer, Pair, deciding, evidence, left_alone, only_its_runt
 from .conclude import conclude
 from .interface import fits, interface_differences
 from .matching import Matching, match_names, renamed
+from .ranges import are_coarse_integers, is_float, mark_beyond_int32, part_over_finite
 from .record import Disagreement, Finding, Report, SideRun, Status, Trial
 from .rounding import Judgement, Rounding, TrialRounding
 from .second_look import Both, SecondLook, SideAnswers
@@ -32,10 +34,6 @@ the same for both files."""
 
 ALONE = 4
 """After so many trials in which A's own runtime was alone with its answer, its word alone makes no difference."""
-
-_INTEGERS_OF_FLOAT32 = 2.0**24
-_INT32 = np.iinfo(np.int32)
-_BEYOND = "it computes 64-bit integers in 32 bits, and this trial has larger ones"
 
 
 def compare_sides(
@@ -130,7 +128,7 @@ class _Comparison:
     def _trial(self, number: int, batch: Batch, outcomes: list[Outcome]) -> Trial:
         cut = len(self.a.runnables)
         a_runs, b_runs = answers_of(self.a, outcomes[:cut]), answers_of(self.b, outcomes[cut:])
-        _mark_overflow(batch, [*a_runs, *b_runs])
+        mark_beyond_int32(batch, [*a_runs, *b_runs])
         both = SideAnswers(self.a, a_runs, batch), SideAnswers(self.b, b_runs, renamed(batch, self.inputs.pairs))
         undecided, earlier = not self.is_settled, self.first
         if undecided:
@@ -186,13 +184,13 @@ class _Comparison:
     ) -> tuple[list[Pair], Status, float | None]:
         """What stays of a difference once runtimes were asked again and their known ways were looked for."""
         status: Status = "different"
-        heard = [_is_heard(one) for one in both]
+        heard = [bool(one.own) for one in both]
         for explained in (self.again.unsteady, self.again.mark_habits):
             if status == "different" and explained(both):
                 self.first = None
                 self._take_back(said)
                 pairs, status, units = self._decide(number, both)
-        lost = [before and not _is_heard(one) for before, one in zip(heard, both, strict=True)]
+        lost = [before and not one.own for before, one in zip(heard, both, strict=True)]
         if status == "different" and any(lost) and not all(lost):
             self.first = None  # only our reading is left of the file whose runtime has its own way with such numbers
             status = "inconclusive"
@@ -208,12 +206,9 @@ class _Comparison:
         """What a runtime gives for both files, where that isn't the same: its way with special numbers, which it has
         with both, isn't the reason of what our executor sees, too."""
         own = [[one for one in side.answers if one.runnable.own and one.outputs is not None] for side in both]
-        for one in own[0]:
-            for other in own[1]:
-                if one.runnable.name == other.runnable.name and any(
-                    measure.difference is not None for _, measure in self._measures(one, other, near=False)
-                ):
-                    yield one, other
+        for one, other in itertools.product(*own):
+            if one.runnable.name == other.runnable.name and self._differ(one, other):
+                yield one, other
 
     def _take_back(self, said: dict[str, int]) -> None:
         """A trial is judged once more: what was said of rounding in it doesn't stand."""
@@ -222,17 +217,13 @@ class _Comparison:
 
     def _is_ours_to_tell(self, both: Both) -> bool:
         """Of special numbers: whether our executor sees a difference, and is of one mind with A's own runtimes."""
-        usable = [one for one in both[0].answers if one.usable]
-        agree = all(self._first_inside(usable[0], one) is None for one in usable[1:])
-        return agree and self._executors_differ(both)
+        a, b = both
+        agree = all(self._first_inside(a.usable[0], one) is None for one in a.usable[1:])
+        return agree and any(self._differ(one, other) for one, other in zip(a.ours, b.ours, strict=False))
 
-    def _executors_differ(self, both: Both) -> bool:
-        ours = [[one for one in side.answers if one.usable and not one.runnable.own] for side in both]
-        return any(
-            measure.difference is not None
-            for one, other in zip(*ours, strict=False)
-            for _, measure in self._measures(one, other, near=False)
-        )
+    def _differ(self, one: Answer, other: Answer) -> bool:
+        """Whether an output differs beyond what its element type's rounding allows."""
+        return any(measure.difference is not None for _, measure in self._measures(one, other, near=False))
 
     def _judge(self, number: int, both: Both, pairs: list[Pair]) -> tuple[Status, float | None]:
         if self.outputs is None:
@@ -240,23 +231,21 @@ class _Comparison:
         worst, telling, same, inconclusive = 0.0, False, True, False
         findings: list[Finding] = []
         batch = both[0].given
-        usable = [one for one in both[0].answers if one.usable]
-        rounding = None if self.rounding is None else self.rounding.trial(number, batch, usable)
+        special = self.kinds[number] == "special"
+        rounding = None if self.rounding is None else self.rounding.trial(number, batch, both[0].usable)
         for one, other in pairs:
             measures = list(self._measures(one, other))
             if self._are_runtimes_apart(one, other, measures) and self.again.by_one_runtime(both, near=True):
                 measures = [(name, replace(measure, difference=None)) for name, measure in measures]
             for name, measure in measures:
                 judged = self._judged(one, other, name, measure, rounding)
-                ordinary = self.kinds[number] != "special"
-                if judged.measure.difference is not None and ordinary and self._is_overflow_open(both, one, name):
-                    judged = replace(judged, inconclusive=True)
+                difference = judged.measure.difference
                 telling = telling or _tells((one.outputs or {}).get(name))
-                if judged.inconclusive or (judged.by_runtime and self.kinds[number] == "special"):
+                is_open = difference is not None and not special and self._is_overflow_open(both, one, name)
+                if judged.inconclusive or is_open or (special and judged.by_runtime):
                     inconclusive = True
                     continue
                 worst = max(worst, judged.measure.units)
-                difference = judged.measure.difference
                 if difference is not None and self.first is None:
                     who = one.runnable.name, other.runnable.name
                     findings.append(Finding(number, difference, *who, judged.profile, dict(batch), judged.text))
@@ -284,12 +273,12 @@ class _Comparison:
         """Whether readers of A part over which elements of an output are finite, or readers of B where some of A's
         are infinite: something overflowed on the way, and whether it does depends on the order of operations."""
         a, b = both
-        if _part_over_finite(a.answers, name):
+        if part_over_finite(a.answers, name):
             return True
         twin = self.outputs.pairs.get(name, "") if self.outputs is not None else ""
         value = (one.outputs or {}).get(name)
-        overflowed = _is_float(value) and bool(np.isinf(value).any())
-        return overflowed and _part_over_finite(b.answers, twin)
+        overflowed = is_float(value) and bool(np.isinf(value).any())
+        return overflowed and part_over_finite(b.answers, twin)
 
     def _judged(
         self, one: Answer, other: Answer, name: str, measure: Measure, rounding: TrialRounding | None
@@ -300,7 +289,7 @@ class _Comparison:
             return Judgement(measure)
         if found.kind == "shape" and self._is_free(one, other, name):
             return Judgement(measure, inconclusive=True)
-        if found.kind == "value" and _are_coarse_integers(one, other, name, self.outputs.pairs[name]):
+        if found.kind == "value" and are_coarse_integers(one, other, name, self.outputs.pairs[name]):
             return Judgement(measure, inconclusive=True)
         if rounding is None or found.kind not in ("value", "shape", "length"):
             return Judgement(measure, profile=self._profile(one, other, found))
@@ -379,61 +368,6 @@ class _Comparison:
             if found.difference is not None:
                 return found.difference
         return None
-
-
-def _is_heard(one: SideAnswers) -> bool:
-    """Whether a runtime that isn't ours answers for a file."""
-    return any(answer.usable and answer.runnable.own for answer in one.answers)
-
-
-def _mark_overflow(batch: Batch, answers: list[Answer]) -> None:
-    """A run that computes in 32 bits can't be right on a trial in which bigger integers appear."""
-    if not any(answer.outcome.coarse and answer.usable for answer in answers):
-        return
-    values = [
-        *batch.values(),
-        *(value for answer in answers if answer.usable for value in (answer.outputs or {}).values()),
-    ]
-    if any(_exceeds_int32(value) for value in values):
-        for answer in answers:
-            if answer.outcome.coarse and answer.usable:
-                answer.outcome = replace(answer.outcome, fault=_BEYOND)
-
-
-def _are_coarse_integers(one: Answer, other: Answer, name: str, twin: str) -> bool:
-    """Whether large integers agree in the bits that float32 has, in which OpenVINO's CPU computes some of them."""
-    a, b = (one.outputs or {}).get(name), (other.outputs or {}).get(twin)
-    if (
-        not (one.outcome.coarse or other.outcome.coarse)
-        or not isinstance(a, np.ndarray)
-        or not isinstance(b, np.ndarray)
-    ):
-        return False
-    if a.dtype.kind not in "iu" or a.shape != b.shape or not a.size:
-        return False
-    x, y = a.astype(np.float64), b.astype(np.float64)
-    differs = x != y
-    size = np.maximum(np.abs(x), np.abs(y))
-    return bool((size[differs] > _INTEGERS_OF_FLOAT32).all() and (np.abs(x - y) <= size * 2.0**-20).all())
-
-
-def _part_over_finite(answers: list[Answer], name: str) -> bool:
-    """Whether readers of one file give other elements of an output that are finite."""
-    values = [(answer.outputs or {}).get(name) for answer in answers if answer.usable]
-    finite = [np.isfinite(value) for value in values if _is_float(value)]
-    return any(not np.array_equal(finite[0], one) for one in finite[1:])
-
-
-def _is_float(value: Values) -> TypeGuard[np.ndarray[Any, Any]]:
-    return isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "fc"
-
-
-def _exceeds_int32(value: Values) -> bool:
-    if isinstance(value, list):
-        return any(_exceeds_int32(item) for item in value)
-    if not isinstance(value, np.ndarray) or value.dtype not in (np.int64, np.uint64, np.uint32) or not value.size:
-        return False
-    return bool(value.max() > _INT32.max or value.min() < _INT32.min)
 
 
 def _size_of(value: Values) -> float:

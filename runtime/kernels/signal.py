@@ -66,13 +66,14 @@ def cosine_window(*weights: float) -> Kernel:
 
     One that isn't periodic, of size 1, is NaN as in ONNX Runtime and by ONNX's function: its angle is 0 / 0.
     """
+    held = [float(np.float32(weight)) for weight in weights]
 
     def kernel(attrs: Attributes, size: Array) -> Array:
         count = int(scalar(size))
         period = count if attrs.flag("periodic") else count - 1
         with np.errstate(invalid="ignore"):
             angle = attrs.rounded(2 * math.pi * np.arange(count) / period)
-        total = sum(float(np.float32(weight)) * np.cos(k * angle) for k, weight in enumerate(weights))
+        total = sum(weight * np.cos(k * angle) for k, weight in enumerate(held))
         return np.asarray(total).astype(attrs.dtype("output_datatype").numpy)
 
     return kernel

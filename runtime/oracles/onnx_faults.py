@@ -26,7 +26,7 @@ _SEQUENCE_LENS = 4
 def reference_faults(path: Path) -> str:
     """One line if onnx's reference evaluator computes something else than the specification says, else ""."""
     model = _model(path, tuple(name.encode() for name in (*_CONTROL, *_DISREGARDED)))
-    for node in [] if model is None else _nodes(model):
+    for node in _nodes(model):
         if node.op_type in _CONTROL:
             return f"onnx's reference evaluator is wrong for {node.op_type}"
         if node.op_type not in _DISREGARDED:
@@ -59,9 +59,9 @@ def _model(path: Path, mentioned: tuple[bytes, ...]) -> Any:
     return onnx.load_model_from_string(data)
 
 
-def _nodes(model: Any) -> Iterator[Any]:
-    """Every node of the model's graphs and functions."""
-    stack = [model.graph.node, *(function.node for function in model.functions)]
+def _nodes(model: Any | None) -> Iterator[Any]:
+    """Every node of the model's graphs and functions; None has none."""
+    stack = [] if model is None else [model.graph.node, *(function.node for function in model.functions)]
     while stack:
         for node in stack.pop():
             if node.domain in ("", "ai.onnx"):

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,7 @@ class OnnxRuntimeSession:
         self._types: dict[str, str] = {one.name: one.type for one in described}
         self._outputs = [one.name for one in self._session.get_outputs()]
         kinds = [*self._types.values(), *(one.type for one in self._session.get_outputs())]
-        self._scans = scans_of_version_8(path)
+        self._path = path
         self._plain = not any(special in kind for kind in kinds for special in _SPECIAL)
 
     def run(self, feeds: Batch) -> tuple[dict[str, Values], str]:
@@ -76,8 +77,12 @@ class OnnxRuntimeSession:
         else:
             given = {name: self._to_ort(name, value) for name, value in feeds.items()}
             results = [_from_ort(value) for value in self._session.run_with_ort_values(None, given)]
-        empty = self._scans and any(isinstance(value, np.ndarray) and not value.size for value in feeds.values())
-        return dict(zip(self._outputs, results, strict=True)), _UNINITIALISED if empty else ""
+        empty = any(isinstance(value, np.ndarray) and not value.size for value in feeds.values())
+        return dict(zip(self._outputs, results, strict=True)), _UNINITIALISED if empty and self._scans else ""
+
+    @functools.cached_property
+    def _scans(self) -> bool:
+        return scans_of_version_8(self._path)
 
     def _to_ort(self, name: str, value: Values) -> Any:
         """An OrtValue over a tensor of any element type but strings."""

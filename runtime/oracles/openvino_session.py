@@ -29,6 +29,7 @@ from ...passes.types import DType
 from .openvino_faults import faults, watch
 from .outcome import Batch, Values
 from .packing import pack, unpack
+from .ranges import exceeds_int32
 from .session import Options, match_feeds
 from .states import state_given_name, state_input_name, state_output_name
 
@@ -57,7 +58,6 @@ _DTYPES: dict[str, DType] = {
 _SETTINGS = {"INFERENCE_PRECISION_HINT": "f32", "LP_TRANSFORMS_MODE": False}
 _LOOPS = {".xml": (b'type="Loop"', b'type="TensorIterator"'), ".onnx": (b"Loop", b"Scan")}
 _ENOUGH_THREADS = 2
-_INT32 = np.iinfo(np.int32)
 
 
 def open_session(path: Path, options: Options) -> OpenvinoSession:
@@ -209,7 +209,7 @@ def range_fault(values: Iterable[Values]) -> str:
     for value in values:
         if not isinstance(value, np.ndarray) or not value.size:
             continue
-        if value.dtype in (np.int64, np.uint64, np.uint32) and (value.max() > _INT32.max or value.min() < _INT32.min):
+        if exceeds_int32(value):
             return "OpenVINO computes 64-bit integers in int32, and this run has larger ones"
         if value.dtype == np.float64 and (np.abs(value) >= np.finfo(np.float32).max).any():
             return "OpenVINO computes float64 in float32, without infinity, and this run has one, or a larger number"

@@ -131,6 +131,8 @@ class _Operator:
             self._size = 1.0
             self._moves = not _narrows(inputs[0] if inputs else None, outputs[0])
         self._terms = 1.0
+        floats = (one for one in (*inputs, *outputs) if one is not None and one.is_float)
+        self._inner = next(floats, DType.FLOAT32)
         attributes.rounded = self._rounded
 
     def __call__(self, *values: Any) -> Any:
@@ -163,9 +165,7 @@ class _Operator:
     def _rounded(self, value: Array) -> Array:
         """An intermediate result: off whatever it is, a mean of ones as well."""
         noise = self._wide.noise
-        floats = (one for one in (*self._inputs, *self._outputs) if one is not None and one.is_float)
-        dtype = next(floats, DType.FLOAT32)
-        return value if noise is None else noise.terms(value, dtype, 1.0, self._inside)
+        return value if noise is None else noise.terms(value, self._inner, 1.0, self._inside)
 
     def _each(self, noise: Noise, moved: Any, result: Any = None, total: Any = None) -> Any:
         """Results with their noise. `result`, `total`: without that of the terms, and of the terms' sizes."""

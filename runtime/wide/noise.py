@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from ...passes.types import DType
@@ -20,8 +22,6 @@ UNITS: dict[DType, float] = {
     DType.COMPLEX128: 2.0**-53,
 }
 """Half the distance from 1 to the next number."""
-
-_EXPONENTS = {DType.FLOAT16: -14, DType.FLOAT64: -1022, DType.COMPLEX128: -1022}
 
 _COARSE = {DType.FLOAT64: DType.FLOAT32, DType.COMPLEX128: DType.COMPLEX64}
 _INSIDE = 6.0  # query, key, scale, probabilities and value are each rounded
@@ -44,7 +44,7 @@ class Noise:
 
     def held(self, dtype: DType) -> DType:
         """The type that numbers of a type are rounded to."""
-        return _COARSE.get(dtype, dtype) if self.coarse else dtype
+        return held_as(dtype, self.coarse)
 
     def result(self, value: Array, dtype: DType, size: float, absolute: bool = False) -> Array:
         """A result of a declared type, off by up to `size` units of its precision (halves: one) where it is inexact."""
@@ -96,9 +96,15 @@ class Noise:
         return far * np.exp(2j * math.pi * self._random.uniform(0.0, 1.0, value.shape))
 
 
+def held_as(dtype: DType, coarse: bool) -> DType:
+    """The type that numbers of a type are rounded to. `coarse`: float64 to float32."""
+    return _COARSE.get(dtype, dtype) if coarse else dtype
+
+
+@functools.cache
 def smallest(dtype: DType) -> float:
     """The least normal number of a type: below it, numbers are as far apart as there."""
-    return 2.0 ** _EXPONENTS.get(dtype, -126)
+    return float(ml_dtypes.finfo(dtype.numpy).smallest_normal)
 
 
 def growth(count: float) -> float:

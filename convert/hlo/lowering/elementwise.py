@@ -108,9 +108,10 @@ def power(op: Builder, node: Node) -> Value:
     if kind.is_float or other.is_integer:
         return op.power(base, convert(op, exponent, kind))
     raised = op.power(convert(op, base, DType.FLOAT64), convert(op, exponent, DType.FLOAT64))
-    held = compare(op, op.abs(raised), like(op, node, 2.0 ** (kind.bits - 1), raised), "LT")
+    limit = 2 ** (kind.bits - 1)
+    fits = compare(op, op.abs(raised), like(op, node, float(limit), raised), "LT")
     whole = convert(op, raised, kind)
-    return op.select(held, whole, like(op, node, -(2 ** (kind.bits - 1)), whole))
+    return op.select(fits, whole, like(op, node, -limit, whole))
 
 
 @rule("", "Reciprocal")

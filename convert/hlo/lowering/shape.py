@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -257,7 +258,7 @@ def constant_of_shape(op: Builder, node: Node) -> Value:
 def eye_like(op: Builder, node: Node) -> Value:
     x = required(node, 0)
     have, to = sizes_of(node, x), node.attributes.get("dtype")
-    diagonals = op.subtract(iota(op, have, 1), iota(op, have, 0))
+    diagonals = _diagonals(op, have)
     found = compare(op, diagonals, like(op, node, node.attributes.get("k", 0), diagonals), "EQ")
     return convert(op, found, dtype_of(node, x) if to is None else DTYPES[to])
 
@@ -266,13 +267,18 @@ def eye_like(op: Builder, node: Node) -> Value:
 def trilu(op: Builder, node: Node) -> Value:
     x, k = required(node, 0), node.input(1)
     have = sizes_of(node, x)
-    rows, columns = (iota(op, have[-2:], at) for at in (0, 1))
-    offset = like(op, node, 0, rows)
+    diagonals = _diagonals(op, have[-2:])
+    offset = like(op, node, 0, diagonals)
     if k is not None:
         offset = fill(op, reshape(op, convert(op, k, DType.INT64), ()), have[-2:])
-    diagonals = op.subtract(columns, rows)  # rows + k would overflow for a k of INT64_MAX
     kept = compare(op, diagonals, offset, "GE" if flag(node, "upper", 1) else "LE")
     return op.select(spread(op, node, kept, have), x, like(op, node, 0, x))
+
+
+def _diagonals(op: Builder, sizes: Sequence[int]) -> Value:
+    """The diagonal that each element of a matrix is on: its column less its row, to be compared with k. Its row and k
+    would overflow in a sum for k at the ends of int64."""
+    return op.subtract(iota(op, sizes, 1), iota(op, sizes, 0))
 
 
 @rule("", "Range")

@@ -1,0 +1,59 @@
+"""Numbers near the ends of what types hold, where runtimes part although nothing is wrong with a file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from ..oracles import Batch, Values
+from ..oracles.ranges import exceeds_int32
+from .answers import Answer
+
+_INTEGERS_OF_FLOAT32 = 2.0**24
+_BEYOND = "it computes 64-bit integers in 32 bits, and this trial has larger ones"
+
+
+def mark_beyond_int32(batch: Batch, answers: Sequence[Answer]) -> None:
+    """Give a fault to runs that compute in 32 bits, on a trial in which larger integers appear.
+
+    Args:
+        batch: the trial's inputs.
+        answers: of both sides; their outcomes are replaced.
+    """
+    usable = [answer for answer in answers if answer.usable]
+    narrow = [answer for answer in usable if answer.outcome.coarse]
+    if not narrow:
+        return
+    values = [*batch.values(), *(value for answer in usable for value in (answer.outputs or {}).values())]
+    if any(map(exceeds_int32, values)):
+        for answer in narrow:
+            answer.outcome = replace(answer.outcome, fault=_BEYOND)
+
+
+def are_coarse_integers(one: Answer, other: Answer, name: str, twin: str) -> bool:
+    """Whether large integers agree in the bits that float32 has, in which OpenVINO's CPU computes some of them."""
+    if not (one.outcome.coarse or other.outcome.coarse):
+        return False
+    a, b = (one.outputs or {}).get(name), (other.outputs or {}).get(twin)
+    if not isinstance(a, np.ndarray) or not isinstance(b, np.ndarray):
+        return False
+    if a.dtype.kind not in "iu" or a.shape != b.shape or not a.size:
+        return False
+    x, y = a.astype(np.float64), b.astype(np.float64)
+    differs = x != y
+    size = np.maximum(np.abs(x), np.abs(y))
+    return bool((size[differs] > _INTEGERS_OF_FLOAT32).all() and (np.abs(x - y) <= size * 2.0**-20).all())
+
+
+def part_over_finite(answers: Sequence[Answer], name: str) -> bool:
+    """Whether readers of one file give other elements of an output that are finite."""
+    values = [(answer.outputs or {}).get(name) for answer in answers if answer.usable]
+    finite = [np.isfinite(value) for value in values if is_float(value)]
+    return any(not np.array_equal(finite[0], one) for one in finite[1:])
+
+
+def is_float(value: Values) -> TypeGuard[np.ndarray[Any, Any]]:
+    return isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "fc"
