@@ -2,15 +2,17 @@
 
 Both executors are asked, one set after the other, each in a process that lives through all of it. What A doesn't end
 on is left out, and so are extraordinary inputs that it or its own runtime refuses. What was reached is recorded, and
-what wasn't is searched for. The outcomes are kept, so that the comparison doesn't ask for them again.
+what wasn't is searched for, also among very many sets with several extraordinary things at once. The outcomes are
+kept, so that the comparison doesn't ask for them again.
 """
 
 from __future__ import annotations
 
-import functools
+import contextlib
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ import numpy as np
 
 from ..passes.graph import Graph
 from ..runtime.compare.accepted import accepted
+from ..runtime.compare.combined import Combined
 from ..runtime.compare.coverage import KEY, Records, join, packed_in, summary
 from ..runtime.compare.edge_trials import edge_trials
 from ..runtime.compare.inputs import Draft, design, symbols_of
@@ -28,11 +31,13 @@ from ..runtime.compare.runnables import Asking, Run, Runnable
 from ..runtime.compare.search import Search
 from ..runtime.compare.sides import Side
 from ..runtime.compare.signature import Designed, Signature
-from ..runtime.compare.tolerance import measure_values
-from ..runtime.oracles import Batch, Outcome, Values
+from ..runtime.oracles import ORACLES, Batch, Outcome, Values
 from ..runtime.oracles.driver import drive
+from .format import format_of
+from .sampling_session import ENDLESS, packed
 
 EXECUTOR = f"{__package__}.executor_session"
+SAMPLING = f"{__package__}.sampling_session"
 
 _SPARE = 1.5  # so many more plain inputs are designed as are wanted, for those on which A doesn't end
 _EDGE_SECONDS = 8.0  # for extraordinary inputs on A's executor, or as long as the plain ones took
@@ -40,9 +45,15 @@ _SEARCH_SECONDS = 3.0
 _SEARCH_RUNS = 400
 _SLOW = 0.25  # seconds for one set of inputs beyond which nothing is searched for
 _LONG = 1.0  # seconds beyond which an extraordinary set of inputs would keep slower runtimes too long
-_SCREENED = 6  # so many times as many extraordinary sets of inputs are tried on the executor alone
-_SCREENING_SECONDS = 4.0
-_MOST_SCREENED = 16  # of which so many are kept, where it gives the files different results
+_LISTED = 6  # so many times as many extraordinary sets of inputs are tried on the executor alone
+_MOST_SAMPLED = 4096  # beside combinations of them, so many in all
+_AT_ONCE = 64
+_SAMPLING_SECONDS = 2.0  # beyond the start of the process
+_CALL_SECONDS = 0.2
+_HANG_SECONDS = 3.0
+_PATIENCE = 0.02  # for one set, beyond what plain ones take
+_MOST_KEPT = 16  # of which so many are kept, where it gives the files different results
+_MOST_OF_A_WAY = 4  # and so many of each way in which it does
 _RESTARTS = 3
 _MOST_TELLING = 4  # plain trials that are changed because of what they reach
 
@@ -72,6 +83,28 @@ def executor_on(
     """
     given = {"format": format, **options}
     return lambda batches: drive(EXECUTOR, path.absolute(), batches, timeout, 10 * timeout, dict(given))
+
+
+def sampling_on(
+    paths: tuple[Path, Path], formats: tuple[str | None, str | None]
+) -> Callable[[tuple[Any, ...], float], Run]:
+    """Arguments of `Combined` and seconds for one run -> both files on our executor in one process, and on the runtime
+    that they share if it answers as fast; see `sampling_session`."""
+    runtimes = {format_of(path, format).runtime for path, format in zip(paths, formats, strict=True)}
+    is_fast = runtimes == {"onnxruntime"} and not any(path.suffix == ".onnxtxt" for path in paths)
+
+    def sample(arguments: tuple[Any, ...], patience: float) -> Run:
+        options = {
+            "other": str(paths[1].absolute()),
+            "formats": list(formats),
+            "runtime": ORACLES["onnxruntime"].module if is_fast else "",
+            "sets": packed(arguments),
+            "seconds": _CALL_SECONDS,
+            "patience": patience,
+        }
+        return lambda batches: drive(SAMPLING, paths[0].absolute(), batches, _HANG_SECONDS, math.inf, options)
+
+    return sample
 
 
 class _Asked:
@@ -123,6 +156,7 @@ def explore(
     signature: Signature,
     trials: int,
     seed: int,
+    sample: Callable[[tuple[Any, ...], float], Run] | None = None,
 ) -> Explored:
     """Sets of inputs for two sides; the first runnable of each is its executor, which is replaced by its answers.
 
@@ -133,10 +167,12 @@ def explore(
         signature: A's inputs.
         trials, seed: how many plain sets of inputs, and which; half as many extraordinary ones with ordinary numbers
             come beside them at least.
+        sample: both files in one process, as `sampling_on` makes it; None: what needs several extraordinary things at
+            once isn't looked for.
     """
     a, b = _Asked(sides[0], runs[0]), _Asked(sides[1], runs[1])
     try:
-        exploration = _Exploration(a, b, hubs, signature, trials, seed)
+        exploration = _Exploration(a, b, hubs, signature, trials, seed, sample)
         return exploration.run()
     finally:
         a.close()
@@ -152,8 +188,9 @@ class _Exploration:
         signature: Signature,
         trials: int,
         seed: int,
+        sample: Callable[[tuple[Any, ...], float], Run] | None,
     ) -> None:
-        self.a, self.b, self.hubs = a, b, hubs
+        self.a, self.b, self.hubs, self.sample = a, b, hubs, sample
         self.signature, self.wanted, self.seed = signature, trials, seed
         names = [spec.name for spec in signature.inputs]
         self.pairs = match_names(names, list(b.side.inputs or names)).pairs
@@ -161,6 +198,7 @@ class _Exploration:
         self.reached: list[tuple[dict[str, Values], Records, Records]] = []
         self.sides: dict[int, set[tuple[str, str]]] = {}  # plain trial -> what it reached in A
         self.b_runs = True
+        self.longest = 0.0  # seconds that A's executor took for a plain set
 
     def run(self) -> Explored:
         start = time.monotonic()
@@ -174,6 +212,7 @@ class _Exploration:
                 again = Draft(self.signature, number, self.seed, ones).values()
                 self._try(Designed(again, "edge", "what A refuses, in sizes of 1, which broadcast"))
             if outcome.usable:
+                self.longest = max(self.longest, outcome.seconds)
                 self.sides[number] = {
                     (path, side) for path, seen in self.a.last.items() for side, count in seen.sides.items() if count
                 }
@@ -183,9 +222,11 @@ class _Exploration:
             self.found.trials = list(self._plain())[: self.wanted]
             return self._finished()
         spent = time.monotonic() - start
-        self._additional(max(_EDGE_SECONDS, spent))
+        telling = self._telling()
+        self._additional(max(_EDGE_SECONDS, spent), telling)
         if spent / len(self.found.trials) < _SLOW:
             self._search()
+            self._sample(telling)
         return self._finished()
 
     def _accepts(self, batch: Batch) -> bool:
@@ -203,7 +244,7 @@ class _Exploration:
         elif always or self._is_for_a(one, outcome):
             self.a.keep(one.inputs, outcome)
             self.found.trials.append(one)
-            reached = self.a.last, self._ask_b(one.inputs) or {}
+            reached = self.a.last, self._ask_b(one.inputs)
             if outcome.usable:
                 self.reached.append((one.inputs, *reached))
         return outcome
@@ -218,50 +259,51 @@ class _Exploration:
             return False
         return one.kind == "special" or _has_numbers(outcome)
 
-    def _ask_b(
-        self, batch: dict[str, Values], keep: Callable[[Outcome], bool] = lambda outcome: True
-    ) -> Records | None:
-        """What B's run reached; None where that isn't to be kept, or B can't be run."""
+    def _ask_b(self, batch: dict[str, Values]) -> Records:
         if not self.b_runs:
-            return None
+            return {}
         given = renamed(batch, self.pairs)
         outcome = self.b.ask(given)
-        self.b_runs = outcome.stage not in ("load", "skipped")
-        if not keep(outcome):
-            return None
         self.b.keep(given, outcome)
+        self.b_runs = outcome.stage not in ("load", "skipped")
         return self.b.last
 
-    def _additional(self, seconds: float) -> None:
+    def _additional(self, seconds: float, telling: Sequence[int]) -> None:
         end = time.monotonic() + seconds
-        designed = functools.partial(edge_trials, self.signature, seed=self.seed, also=self._telling())
-        for one in designed(self.wanted):
+        for one in edge_trials(self.signature, self.wanted, self.seed, telling):
             if time.monotonic() > end:
                 return
             self._try(one)
-        if not self.b_runs:
+
+    def _sample(self, telling: Sequence[int]) -> None:
+        """Try very many sets, and keep some of each way in which our executor gives the files different results."""
+        if self.sample is None or not self.b_runs or None in self.hubs:
             return
-        end = min(end, time.monotonic() + _SCREENING_SECONDS)
-        kept = 0
-        for one in [one for one in designed(_SCREENED * self.wanted) if one.kind == "edge"][self.wanted :]:
-            if time.monotonic() > end or kept == _MOST_SCREENED or not self.b_runs:
-                return
-            kept += self._screen(one)
+        arguments = self.signature, self.seed, telling, self.wanted, _LISTED * self.wanted
+        sets = Combined(*arguments)
+        kept: Counter[str] = Counter()
+        for number, way in self._sampled(Asking(self.sample(arguments, _PATIENCE + 8 * self.longest))):
+            most = 1 if way == ENDLESS else _MOST_OF_A_WAY  # each takes as long as runtimes are waited for
+            if kept[way] < most and kept.total() < _MOST_KEPT:
+                before = len(self.found.trials)
+                self._try(sets.set(number))
+                kept[way] += len(self.found.trials) - before
 
-    def _screen(self, one: Designed) -> bool:
-        """Keep the trial if our executor gives the files different results, which the runtimes are asked about then."""
-        outcome = self.a.ask(one.inputs)
-        if not self._is_for_a(one, outcome):
-            return False
-
-        def keep(other: Outcome) -> bool:
-            return self.b_runs and other.stage != "timeout" and _are_apart(outcome, other)
-
-        if self._ask_b(one.inputs, keep) is None:
-            return False
-        self.a.keep(one.inputs, outcome)
-        self.found.trials.append(one)
-        return True
+    def _sampled(self, asking: Asking) -> Iterator[tuple[int, str]]:
+        """Numbers of sets that tell the files apart, and how."""
+        number, end = 0, math.inf
+        with contextlib.closing(asking):
+            while number < _MOST_SAMPLED and time.monotonic() < end:
+                last = number + _AT_ONCE
+                outcome = asking.ask({"from": np.array(number), "to": np.array(last)})
+                end = min(end, time.monotonic() + _SAMPLING_SECONDS)
+                if outcome.outputs is None:
+                    if outcome.stage not in ("timeout", "crash"):
+                        return
+                    number = last  # one of them doesn't end, or kills a runtime
+                    continue
+                number = int(outcome.outputs["next"])
+                yield from zip(outcome.outputs["numbers"].tolist(), outcome.outputs["ways"].tolist(), strict=True)
 
     def _telling(self) -> list[int]:
         """Plain trials that reach what none before them reaches, those that reach most first."""
@@ -347,12 +389,6 @@ class _Exploration:
             endless = sum(outcome.stage == "timeout" and one.kind == "plain" for one, outcome in pairs)
             return Explored([one for one, _ in kept], endless)
         return Explored(plain[: self.wanted])
-
-
-def _are_apart(one: Outcome, other: Outcome) -> bool:
-    """Whether results, in their order, differ by more than their types' tolerances."""
-    a, b = list((one.outputs or {}).values()), list((other.outputs or {}).values())
-    return len(a) != len(b) or any(measure_values(x, y).difference for x, y in zip(a, b, strict=True))
 
 
 def _has_numbers(outcome: Outcome) -> bool:

@@ -31,7 +31,7 @@ from ..runtime.executor import Executor
 from ..runtime.oracles import ORACLES, Outcome, Values, run_file, why_unavailable
 from ..runtime.oracles.driver import drive
 from ..runtime.wide.model import has_double
-from .exploration import executor_on, explore
+from .exploration import executor_on, explore, sampling_on
 from .files import judged, load, set_shapes, to_hub
 from .format import format_of
 from .onnx.write import write as write_onnx
@@ -214,7 +214,8 @@ def verify(
             match_names(list(side_a.inputs or ()), list(side_b.inputs or ())).missing
         )
         signature = replace(signature, inputs=[one for one in signature.inputs if one.name not in built_in])
-        found = explore((side_a, side_b), (runs[0], runs[1]), (hub_a, hub_b), signature, trials, seed)
+        sample = sampling_on(paths, formats)
+        found = explore((side_a, side_b), (runs[0], runs[1]), (hub_a, hub_b), signature, trials, seed, sample)
         report = compare_sides(side_a, side_b, found.trials, rtol, atol, rounding, asked=trials)
         report.coverage = found.coverage
         report.reasons += notes

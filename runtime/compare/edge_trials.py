@@ -32,7 +32,7 @@ _SIZES = (0, 1, 11, 17, 101)
 _SPECIALS = 0.5  # so many trials with special values for each other one
 
 
-_Case = Callable[[Base], "Designed | None"]
+Case = Callable[[Base], "Designed | None"]
 """What is changed; None where that can't be done to this set."""
 
 
@@ -47,21 +47,27 @@ def edge_trials(signature: Signature, most: int, seed: int = 0, also: Sequence[i
     Raises:
         Unsupported: an input has a type for which no values can be made.
     """
-    bases = [_base(signature, 0, seed)]
-    if _elements(bases[0].values.values()) <= _SMALL_ELEMENTS:
-        bases += [_base(signature, number, seed) for number in range(1, _BASES)]
-        drafts = [Draft(signature, number, seed) for number in also]
-        bases += [Base(draft, _arrays(draft.values())) for draft in drafts]
+    bases = bases_of(signature, seed, also)
     most = min(most, max(_FEW, most * _SMALL_ELEMENTS // max(_elements(bases[0].values.values()), 1)))
     found: list[Designed] = []
     for special, room in ((False, most), (True, math.ceil(most * _SPECIALS))):
-        rounds = (_turns(_cases(signature, bases, special)) for _ in range(_ROUNDS))
+        rounds = (_turns(cases_of(signature, bases, special)) for _ in range(_ROUNDS))
         made = (_made(case, bases, number + k) for k, cases in enumerate(rounds) for number, case in enumerate(cases))
         found += islice(filter(None, made), room)
     return found
 
 
-def _made(case: _Case, bases: Sequence[Base], number: int) -> Designed | None:
+def bases_of(signature: Signature, seed: int, also: Sequence[int]) -> list[Base]:
+    """The plain sets in which something is changed; one where inputs are large."""
+    bases = [_base(signature, 0, seed)]
+    if _elements(bases[0].values.values()) <= _SMALL_ELEMENTS:
+        bases += [_base(signature, number, seed) for number in range(1, _BASES)]
+        drafts = [Draft(signature, number, seed) for number in also]
+        bases += [Base(draft, arrays(draft.values())) for draft in drafts]
+    return bases
+
+
+def _made(case: Case, bases: Sequence[Base], number: int) -> Designed | None:
     """A case made of one plain set, in turn, or of the first with which it can be done."""
     return case(bases[number % len(bases)]) or next(filter(None, map(case, bases)), None)
 
@@ -73,7 +79,7 @@ def _base(signature: Signature, number: int, seed: int) -> Base:
     if signature.sizings:
         sizes |= signature.sizings[number % len(signature.sizings)]
     draft = Draft(signature, 4 * number, seed, {**sizes, "": 2 + (number + 1) % 4})
-    base = Base(draft, _arrays(draft.values()))
+    base = Base(draft, arrays(draft.values()))
     conditions = [spec.name for spec in signature.inputs if spec.role == "condition" and not spec.gate]
     for place, name in enumerate(conditions):  # all true, every second one false, the others, all
         old = base.values[name]
@@ -91,16 +97,16 @@ def _base(signature: Signature, number: int, seed: int) -> Base:
     return base
 
 
-def _arrays(values: dict[str, Values]) -> dict[str, Values]:
+def arrays(values: dict[str, Values]) -> dict[str, Values]:
     """Single numbers as arrays, too."""
     return {name: np.asarray(value) if isinstance(value, np.generic) else value for name, value in values.items()}
 
 
-def _turns(kinds: Iterable[tuple[int, Iterable[_Case]]]) -> Iterator[_Case]:
+def _turns(kinds: Iterable[tuple[int, Iterable[Case]]]) -> Iterator[Case]:
     """As many of each kind as its weight says, then as many again."""
     left = [(weight, iter(cases)) for weight, cases in kinds]
     while left:
-        still: list[tuple[int, Iterator[_Case]]] = []
+        still: list[tuple[int, Iterator[Case]]] = []
         for weight, cases in left:
             row = list(islice(cases, weight))
             yield from row
@@ -109,7 +115,7 @@ def _turns(kinds: Iterable[tuple[int, Iterable[_Case]]]) -> Iterator[_Case]:
         left = still
 
 
-def _cases(signature: Signature, bases: Sequence[Base], special: bool) -> Iterator[tuple[int, Iterable[_Case]]]:
+def cases_of(signature: Signature, bases: Sequence[Base], special: bool) -> Iterator[tuple[int, Iterable[Case]]]:
     """All cases by kind, with the weight of each: those with special numbers, or the others."""
     for spec in signature.inputs if special else ():
         yield from ((1, cases) for cases in _data(signature, spec, special))
@@ -142,7 +148,7 @@ def _changed(base: Base, name: str, value: Values, why: str, tags: frozenset[str
     return Designed({**base.values, name: value}, "special" if tags else "edge", f"{name!r}: {why}", tags)
 
 
-def _left_out(signature: Signature) -> list[_Case]:
+def _left_out(signature: Signature) -> list[Case]:
     """All optional inputs, then each alone."""
     names = [spec.name for spec in signature.inputs if spec.optional]
     chosen = [names, *([name] for name in names)] if len(names) > 1 else [names]
@@ -154,7 +160,7 @@ def _left_out(signature: Signature) -> list[_Case]:
     return [lambda base, left=left: case(base, left) for left in chosen]
 
 
-def _trips(signature: Signature, spec: InputSpec, edge: Edge) -> Iterator[_Case]:
+def _trips(signature: Signature, spec: InputSpec, edge: Edge) -> Iterator[Case]:
     own = [int(number) for number in spec.constants if not isinstance(number, str) and abs(number) <= LONG_TRIPS[-1]]
     near = [number + step for number in dict.fromkeys((*own, *signature.sizes)) for step in (0, 1, -1)]
     first = (64, NO_TRIPS[0], *near[:12], LONG_TRIPS[0], *NO_TRIPS[1:])
@@ -173,7 +179,7 @@ def _trips(signature: Signature, spec: InputSpec, edge: Edge) -> Iterator[_Case]
         yield case
 
 
-def _beside_constants(spec: InputSpec) -> Iterator[_Case]:
+def _beside_constants(spec: InputSpec) -> Iterator[Case]:
     """What a size or a position is compared with, or held within, and its neighbours: beyond it the bound counts."""
     own = [int(one) for one in spec.constants if not isinstance(one, str) and one == int(one)]
     if spec.role == "trip":
@@ -187,7 +193,7 @@ def _beside_constants(spec: InputSpec) -> Iterator[_Case]:
         yield case
 
 
-def _operand(spec: InputSpec, edge: Edge, bases: Sequence[Base]) -> Iterator[_Case]:
+def _operand(spec: InputSpec, edge: Edge, bases: Sequence[Base]) -> Iterator[Case]:
     """The edge values of an operand: alone, and of its elements together."""
     most = max(len(proposals(spec, edge, base)) for base in bases)
     for place in range(most):
@@ -202,7 +208,7 @@ def _operand(spec: InputSpec, edge: Edge, bases: Sequence[Base]) -> Iterator[_Ca
         yield case
 
 
-def _grouped(members: Sequence[tuple[InputSpec, Edge]]) -> Iterator[_Case]:
+def _grouped(members: Sequence[tuple[InputSpec, Edge]]) -> Iterator[Case]:
     """Operands of one node that go together: start, end and step."""
     kinds: list[Kind] = [edge.kind for _, edge in members]
     for place in range(len(together(kinds, 3))):
@@ -227,7 +233,7 @@ def _grouped(members: Sequence[tuple[InputSpec, Edge]]) -> Iterator[_Case]:
         yield case
 
 
-def _sized(signature: Signature) -> Iterator[_Case]:
+def _sized(signature: Signature) -> Iterator[Case]:
     """Dimensions of size 0, 1, and beside and beyond what the models compare with."""
     axes = symbols_of(signature)
     if any(
@@ -247,7 +253,7 @@ def _sized(signature: Signature) -> Iterator[_Case]:
                 if _would_have(signature, sizes) > _MOST_ELEMENTS:
                     return None
                 draft = Draft(signature, base.draft.number, size, sizes)
-                return Designed(_arrays(draft.values()), "edge", f"dimension {axis or '?'} of {size}")
+                return Designed(arrays(draft.values()), "edge", f"dimension {axis or '?'} of {size}")
 
             yield case
 
@@ -264,7 +270,7 @@ def _would_have(signature: Signature, sizes: dict[str, int]) -> int:
     return total
 
 
-def _shaped(spec: InputSpec) -> Iterator[_Case]:
+def _shaped(spec: InputSpec) -> Iterator[Case]:
     """Sequences of other lengths, optionals without a value."""
     kind = spec.type
     if isinstance(kind, OptionalType):
@@ -281,7 +287,7 @@ def _of_length(base: Base, spec: InputSpec, length: int) -> Designed | None:
     return _changed(base, spec.name, [old[k % len(old)] for k in range(length)], f"{length} elements")
 
 
-def _data(signature: Signature, spec: InputSpec, special: bool) -> Iterator[Iterator[_Case]]:
+def _data(signature: Signature, spec: InputSpec, special: bool) -> Iterator[Iterator[Case]]:
     """Extraordinary numbers in an input, and texts."""
     kind = _element(spec.type)
     if kind is None or kind.dtype is None:
@@ -300,7 +306,7 @@ def _data(signature: Signature, spec: InputSpec, special: bool) -> Iterator[Iter
         yield (_extreme(spec, one, bounded) for one in group if bool(one.tags) == special)
 
 
-def _extreme(spec: InputSpec, extreme: extremes.Extreme, bounded: bool) -> _Case:
+def _extreme(spec: InputSpec, extreme: extremes.Extreme, bounded: bool) -> Case:
     def case(base: Base) -> Designed | None:
         old = base.values.get(spec.name)
         inner = old[0] if isinstance(old, list) and old else old

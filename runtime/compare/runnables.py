@@ -82,10 +82,10 @@ def in_process(name: str, call: Callable[[Batch], Mapping[str, Values]], timeout
 def _attempt(call: Callable[[Batch], Mapping[str, Values]], batch: Batch, timeout: float) -> Outcome:
     start = time.perf_counter()
     try:
-        with _alarm(timeout):
+        with alarm(timeout):
             outputs = dict(call(batch))
         return Outcome(outputs, seconds=time.perf_counter() - start)
-    except _TimeIsUp:
+    except TimeIsUp:
         return Outcome(error=f"no answer within {timeout:g} s", seconds=timeout, stage="timeout")
     except Unsupported as error:
         return Outcome(error=one_line(str(error)), stage="load")
@@ -95,18 +95,19 @@ def _attempt(call: Callable[[Batch], Mapping[str, Values]], batch: Batch, timeou
         return Outcome(error=one_line(str(error)) or type(error).__name__, stage="run")
 
 
-class _TimeIsUp(BaseException):
-    """Not an Exception, so that nothing on the way swallows it."""
+class TimeIsUp(BaseException):
+    """Time is up. It is not an Exception, so that nothing on the way swallows it."""
 
 
 @contextlib.contextmanager
-def _alarm(timeout: float) -> Iterator[None]:
+def alarm(timeout: float) -> Iterator[None]:
+    """Raise `TimeIsUp` in what takes longer than so many seconds: on the main thread, outside of compiled code."""
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def ring(number: int, frame: object) -> None:
-        raise _TimeIsUp
+        raise TimeIsUp
 
     before = signal.signal(signal.SIGALRM, ring)
     timer = signal.setitimer(signal.ITIMER_REAL, timeout)

@@ -4,6 +4,7 @@ Options:
     level: "basic" (default), "disable_all", "extended" or "all" graph optimisations. If the session
         can't be made at the chosen level, it is tried without any.
     threads: 1 by default.
+    seconds: a run that takes longer fails; no limit by default.
 
 A file whose IR version or opset is newer than this runtime is tried under older numbers that mean the same for it.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +54,7 @@ _LEVELS = {
 
 
 def open_session(path: Path, options: Options) -> OnnxRuntimeSession:
-    return OnnxRuntimeSession(path, options.get("level", "basic"), options.get("threads", 1))
+    return OnnxRuntimeSession(path, options.get("level", "basic"), options.get("threads", 1), options.get("seconds"))
 
 
 class OnnxRuntimeSession:
@@ -60,7 +62,8 @@ class OnnxRuntimeSession:
 
     coarse = False
 
-    def __init__(self, path: Path, level: str, threads: int) -> None:
+    def __init__(self, path: Path, level: str, threads: int, seconds: float | None = None) -> None:
+        self._seconds = seconds
         self._session, self.note = _load(path, level, threads)
         described = [*self._session.get_inputs(), *self._session.get_overridable_initializers()]
         self._required = [one.name for one in self._session.get_inputs()]
@@ -73,12 +76,23 @@ class OnnxRuntimeSession:
     def run(self, feeds: Batch) -> tuple[dict[str, Values], str]:
         feeds = feeds if feeds.keys() <= self._types.keys() else match_feeds(self._required, feeds)
         if self._plain:
-            results = self._session.run(None, {name: _plain(value) for name, value in feeds.items()})
+            results = self._run({name: _plain(value) for name, value in feeds.items()})
         else:
             given = {name: self._to_ort(name, value) for name, value in feeds.items()}
             results = [_from_ort(value) for value in self._session.run_with_ort_values(None, given)]
         empty = any(isinstance(value, np.ndarray) and not value.size for value in feeds.values())
         return dict(zip(self._outputs, results, strict=True)), _UNINITIALISED if empty and self._scans else ""
+
+    def _run(self, feeds: dict[str, Values]) -> Any:
+        if self._seconds is None:
+            return self._session.run(None, feeds)
+        settings = ort.RunOptions()
+        timer = threading.Timer(self._seconds, setattr, (settings, "terminate", True))
+        timer.start()
+        try:
+            return self._session.run(None, feeds, settings)
+        finally:
+            timer.cancel()
 
     @functools.cached_property
     def _scans(self) -> bool:

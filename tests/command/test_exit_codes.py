@@ -88,7 +88,7 @@ def model(
 def folder(tmp_path: Path) -> Path:
     """Models of every kind that the catalogue needs."""
     model(tmp_path / "relu.onnx", "y = Relu (x)")
-    model(tmp_path / "max.onnx", "z = Sub (x, x)  y = Max (x, z)")
+    model(tmp_path / "twice.onnx", "n = Neg (x)  p = Neg (n)  y = Relu (p)")
     model(tmp_path / "neg.onnx", "y = Neg (x)")
     model(tmp_path / "own.onnx", "y = acme.Frobnicate (x)")
     model(tmp_path / "other.onnx", "y = Reshape (x, s)", "(float[N] x, int64[R] s) => (float[A, B] y)")
@@ -173,24 +173,24 @@ CASES: dict[str, Case] = {
         "a fault of backedge, not of the model: TypeError: two lines; the traceback is in ",
         setup=_FAULT.format("conversion", "to_dialect_after"),
     ),
-    "verify: equal": Case(["verify", "relu.onnx", "max.onnx", "--trials", "3"], 0),
+    "verify: equal": Case(["verify", "relu.onnx", "twice.onnx", "--trials", "3"], 0),
     "verify: different": Case(["verify", "relu.onnx", "neg.onnx", "--trials", "3"], 1),
     "verify: broken": Case(["verify", "relu.onnx", "broken.onnx"], 2, "truncated"),
-    "verify: no number": Case(["verify", "relu.onnx", "max.onnx", "--rtol", "nan"], 2, "'nan' is no finite number"),
-    "verify: no inputs": Case(["verify", "relu.onnx", "max.onnx", "--inputs", "junk.npz"], 2, "no .npz file"),
+    "verify: no number": Case(["verify", "relu.onnx", "twice.onnx", "--rtol", "nan"], 2, "'nan' is no finite number"),
+    "verify: no inputs": Case(["verify", "relu.onnx", "twice.onnx", "--inputs", "junk.npz"], 2, "no .npz file"),
     "verify: no page": Case(
-        ["verify", "relu.onnx", "max.onnx", "--html", "none/r.html"], 2, "none/r.html: no such folder"
+        ["verify", "relu.onnx", "twice.onnx", "--html", "none/r.html"], 2, "none/r.html: no such folder"
     ),
     "verify: unconfirmed": Case(
-        ["verify", "relu.onnx", "max.onnx", "--trials", "3"],
+        ["verify", "relu.onnx", "twice.onnx", "--trials", "3"],
         4,
         setup=_VERDICT.format("verification", "verify", "unconfirmed"),
     ),
     "verify: incomparable": Case(
-        ["verify", "relu.onnx", "max.onnx"], 4, setup=_VERDICT.format("verification", "verify", "incomparable")
+        ["verify", "relu.onnx", "twice.onnx"], 4, setup=_VERDICT.format("verification", "verify", "incomparable")
     ),
     "verify: our fault": Case(
-        ["verify", "relu.onnx", "max.onnx"], 70, "TypeError: two lines", setup=_FAULT.format("verification", "explore")
+        ["verify", "relu.onnx", "twice.onnx"], 70, "TypeError: two lines", setup=_FAULT.format("verification", "explore")
     ),
     "run": Case(["run", "relu.onnx", "--inputs", "x.npz", "--output", "y.npz"], 0, None, ["y.npz"]),
     "run: inputs that it can't take": Case(["run", "other.onnx", "--inputs", "x.npz"], 2, "'s'"),
@@ -245,7 +245,7 @@ def _check_json(report: dict[str, Any], case: Case) -> None:
 
 @pytest.mark.parametrize("verb", ["convert", "verify"])
 def test_interrupted(verb: str, folder: Path) -> None:
-    others = {"convert": ["o.xml"], "verify": ["max.onnx"]}[verb]
+    others = {"convert": ["o.xml"], "verify": ["twice.onnx"]}[verb]
     before = {path.name for path in folder.iterdir()}
     module = {"convert": "conversion", "verify": "verification"}[verb]
     name = {"convert": "verify_files", "verify": "compare_sides"}[verb]

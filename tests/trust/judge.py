@@ -184,8 +184,11 @@ def units(a: Any, b: Any) -> float:
 
 
 def apart(a: Ran, b: Ran) -> float:
-    """How far B's answer is from A's; 0 where A gives none, infinite where only A does or the names differ."""
-    if a.outputs is None:
+    """How far B's answer is from A's; infinite where only A gives one or the names differ.
+
+    0 where A gives none, or B is slow: a loop that nobody reads may have become a long one.
+    """
+    if a.outputs is None or b.failure == "hang":
         return 0.0
     if b.outputs is None or [name for name, _ in a.outputs] != [name for name, _ in b.outputs]:
         return np.inf

@@ -28,6 +28,7 @@ _CHILD = "backedge.runtime.oracles.child"
 _MODULES = (
     "backedge.convert.conversion",
     "backedge.convert.executor_session",
+    "backedge.convert.sampling_session",
     "backedge.runtime.compiled",
     _CHILD,
     "backedge.runtime.oracles.onnxruntime_session",
