@@ -190,7 +190,10 @@ CASES: dict[str, Case] = {
         ["verify", "relu.onnx", "twice.onnx"], 4, setup=_VERDICT.format("verification", "verify", "incomparable")
     ),
     "verify: our fault": Case(
-        ["verify", "relu.onnx", "twice.onnx"], 70, "TypeError: two lines", setup=_FAULT.format("verification", "explore")
+        ["verify", "relu.onnx", "twice.onnx"],
+        70,
+        "TypeError: two lines",
+        setup=_FAULT.format("verification", "explore"),
     ),
     "run": Case(["run", "relu.onnx", "--inputs", "x.npz", "--output", "y.npz"], 0, None, ["y.npz"]),
     "run: inputs that it can't take": Case(["run", "other.onnx", "--inputs", "x.npz"], 2, "'s'"),
