@@ -15,6 +15,8 @@ import contextlib
 import ctypes
 import functools
 import threading
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +65,7 @@ class OnnxRuntimeSession:
     coarse = False
 
     def __init__(self, path: Path, level: str, threads: int, seconds: float | None = None) -> None:
-        self._seconds = seconds
+        self._limit = None if seconds is None else _Limit(seconds)
         self._session, self.note = _load(path, level, threads)
         described = [*self._session.get_inputs(), *self._session.get_overridable_initializers()]
         self._required = [one.name for one in self._session.get_inputs()]
@@ -84,15 +86,10 @@ class OnnxRuntimeSession:
         return dict(zip(self._outputs, results, strict=True)), _UNINITIALISED if empty and self._scans else ""
 
     def _run(self, feeds: dict[str, Values]) -> Any:
-        if self._seconds is None:
+        if self._limit is None:
             return self._session.run(None, feeds)
-        settings = ort.RunOptions()
-        timer = threading.Timer(self._seconds, setattr, (settings, "terminate", True))
-        timer.start()
-        try:
+        with self._limit.run() as settings:
             return self._session.run(None, feeds, settings)
-        finally:
-            timer.cancel()
 
     @functools.cached_property
     def _scans(self) -> bool:
@@ -117,6 +114,33 @@ class OnnxRuntimeSession:
         if raw:
             ctypes.memmove(made.data_ptr(), raw, len(raw))
         return made
+
+
+class _Limit:
+    """Ends runs that take longer than so many seconds, within as many more: one thread looks after all of them, since
+    a timer of its own would take longer than a short run does."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._running: tuple[float, ort.RunOptions] | None = None
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def _watch(self) -> None:
+        while True:
+            time.sleep(self._seconds)
+            running = self._running
+            if running is not None and time.monotonic() - running[0] > self._seconds:
+                running[1].terminate = True
+
+    @contextlib.contextmanager
+    def run(self) -> Iterator[ort.RunOptions]:
+        """The settings of one run."""
+        settings = ort.RunOptions()
+        self._running = time.monotonic(), settings
+        try:
+            yield settings
+        finally:
+            self._running = None
 
 
 def _load(path: Path, level: str, threads: int) -> tuple[ort.InferenceSession, str]:
