@@ -9,6 +9,7 @@ from typing import Any
 from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, ValueInfoProto
 from onnx.helper import make_opsetid
 
+from ..passes.decompose import decomposition
 from ..passes.errors import Unsupported
 from ..passes.graph import Graph, Node, Value
 from ..passes.infer import infer
@@ -16,7 +17,6 @@ from ..passes.opset.decompose import decomposed
 from ..passes.protos import node_to_proto, tensor_to_proto, type_to_proto
 from ..passes.rewrite import Builder
 from ..passes.schemas import HUB_OPSET, schema
-from .composites import composed
 from .onnx.raising import raise_graph
 from .onnx.read import read_model
 
@@ -139,7 +139,7 @@ def stand_in(node: Node, notes: list[str], target: str, older: Mapping[tuple[str
     Raises:
         Unsupported: the operator has none of these.
     """
-    graph = composed(node, notes)
+    graph = decomposition(node, notes)
     if graph is None and not node.regions:
         graph = None if node.op in _OLDER else expanded(node)
         opset = older.get(node.op, _OLDER.get(node.op))

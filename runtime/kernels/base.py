@@ -8,20 +8,15 @@ asked for may be missing. Inputs are never written to, and an output may be a vi
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
 from typing import Any
 
 import ml_dtypes
 import numpy as np
-import onnx
 
-from ...passes.errors import BackedgeError, InvalidModel
+from ...passes.attributes import NodeAttributes
+from ...passes.errors import BackedgeError
 from ...passes.graph import Node
-from ...passes.protos import dtype_of
-from ...passes.schemas import HUB_OPSETS
-from ...passes.tensor import TensorData
 from ...passes.types import DType
 
 Array = np.ndarray[Any, Any]
@@ -33,42 +28,14 @@ class ExecutionError(BackedgeError):
     """A node failed while it ran: the shapes or values it met are not ones it can work on. Exit code 2."""
 
 
-@cache
-def _schema(domain: str, op_type: str, opset: int) -> onnx.defs.OpSchema | None:
-    """The operator's schema, a deprecated one too: old models run as they are."""
-    try:
-        return onnx.defs.get_schema(op_type, opset, domain)
-    except onnx.defs.SchemaError:
-        return None
-
-
-@cache
-def _defaults(domain: str, op_type: str, version: int) -> dict[str, Any]:
-    known = _schema(domain, op_type, version)
-    if known is None:
-        return {}
-    found: dict[str, Any] = {}
-    for name, attribute in known.attributes.items():
-        if attribute.default_value.name:
-            value = onnx.helper.get_attribute_value(attribute.default_value)
-            found[name] = value.decode() if isinstance(value, bytes) else value
-    return found
-
-
-def _opset(node: Node) -> int:
-    """The opset the node is read by: its own version, else the hub's."""
-    return node.version or HUB_OPSETS.get(node.domain, 1)
-
-
 def _as_it_is(value: Array) -> Array:
     return value
 
 
-class Attributes:
+class Attributes(NodeAttributes):
     """The attributes of one node, with the schema's defaults, and what else a kernel may ask.
 
     Attributes:
-        version: since_version of the operator.
         outputs: how many outputs the node declares.
         wanted: for each of them, whether anybody asked for it.
         captured: how many inputs at the end are there for the regions only.
@@ -79,13 +46,10 @@ class Attributes:
             with the errors of a run that is to have some.
     """
 
-    __slots__ = ("_values", "captured", "node", "outputs", "regions", "rounded", "single", "state", "version", "wanted")
+    __slots__ = ("captured", "outputs", "regions", "rounded", "single", "state", "wanted")
 
     def __init__(self, node: Node, regions: Mapping[str, Region] | None = None) -> None:
-        self.node = node
-        known = _schema(node.domain, node.op_type, _opset(node))
-        self.version = known.since_version if known else node.version
-        self._values = {**_defaults(node.domain, node.op_type, _opset(node)), **node.attributes}
+        super().__init__(node)
         self.outputs = len(node.outputs)
         self.wanted = tuple(bool(value.name) for value in node.outputs)
         self.captured = node.captured
@@ -94,77 +58,16 @@ class Attributes:
         self.state: Any = None
         self.rounded: Callable[[Array], Array] = _as_it_is
 
-    def has(self, name: builtins.str) -> builtins.bool:
-        """Whether the attribute is set, or has a default in the schema."""
-        return self._values.get(name) is not None
+    def dtype(self, name: str, default: DType | None = None) -> DType:
+        """As declared; a run that is more exact than the graph declares computes in float64 instead."""
+        found = super().dtype(name, default)
+        named = bool(self.get(name)) or default is None
+        return DType.FLOAT64 if named and found in COMPUTED and self.single != np.float32 else found
 
-    def get(self, name: builtins.str) -> Any:
-        """The attribute as the graph holds it; None where it is neither set nor has a default."""
-        return self._values.get(name)
-
-    def _need(self, name: builtins.str, default: Any) -> Any:
-        value = self._values.get(name)
-        if value is not None:
-            return value
-        if default is None:
-            raise InvalidModel(f"{self.node}: attribute {name!r} is missing")
-        return default
-
-    def int(self, name: builtins.str, default: builtins.int | None = None) -> builtins.int:
-        return builtins.int(self._need(name, default))
-
-    def flag(self, name: builtins.str) -> builtins.bool:
-        """An integer attribute that means yes or no; absent is no."""
-        return builtins.bool(self._values.get(name, 0))
-
-    def float(self, name: builtins.str, default: builtins.float | None = None) -> builtins.float:
-        return builtins.float(self._need(name, default))
-
-    def string(self, name: builtins.str, default: builtins.str | None = None) -> builtins.str:
-        return text(self._need(name, default))
-
-    def ints(self, name: builtins.str, default: Sequence[builtins.int] | None = None) -> list[builtins.int]:
-        return [builtins.int(value) for value in self._need(name, default)]
-
-    def floats(self, name: builtins.str, default: Sequence[builtins.float] | None = None) -> list[builtins.float]:
-        return [builtins.float(value) for value in self._need(name, default)]
-
-    def strings(self, name: builtins.str, default: Sequence[builtins.str] | None = None) -> list[builtins.str]:
-        return [text(value) for value in self._need(name, default)]
-
-    def tensor(self, name: builtins.str) -> Array:
-        value = self._need(name, None)
-        if isinstance(value, TensorData):
-            return value.numpy()
-        return np.asarray(value)
-
-    def dtype(self, name: builtins.str, default: DType | None = None) -> DType:
-        """An attribute that holds a TensorProto.DataType number; `default` where it is absent or 0."""
-        value = self._values.get(name)
-        if not value and default is not None:
-            return default
-        found = dtype_of(self.int(name), f"{self.node}: attribute {name!r}")
-        if found is None:
-            raise InvalidModel(f"{self.node}: attribute {name!r} names no element type")
-        return DType.FLOAT64 if found in COMPUTED and self.single != np.float32 else found
-
-    def precision(self, name: builtins.str, default: np.dtype[Any]) -> np.dtype[Any]:
+    def precision(self, name: str, default: np.dtype[Any]) -> np.dtype[Any]:
         """The type that an attribute says to compute in; `default` where it is absent. A run that is more exact than
         the graph declares computes in its own."""
         return self.dtype(name, DType.of(default)).numpy if self.single == np.float32 else self.single
-
-
-def text(value: Any) -> str:
-    """A string attribute or element as `str` (bytes are UTF-8)."""
-    return value.decode("utf-8") if isinstance(value, bytes) else str(value)
-
-
-def strings(values: Iterable[Any], shape: Sequence[int] | None = None) -> Array:
-    """An object array of `str` from strings (or bytes), one-dimensional unless `shape` is given."""
-    items = [text(value) for value in values]
-    array = np.empty(len(items), dtype=object)
-    array[:] = items
-    return array if shape is None else array.reshape(shape)
 
 
 def normal_axis(axis: int, rank: int) -> int:

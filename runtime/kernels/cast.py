@@ -8,8 +8,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from ...passes.attributes import strings
 from ...passes.types import DType
-from .base import Array, Attributes, Kernel, is_float, strings
+from .base import Array, Attributes, Kernel, is_float
 
 _FLOAT8 = (DType.FLOAT8E4M3FN, DType.FLOAT8E4M3FNUZ, DType.FLOAT8E5M2, DType.FLOAT8E5M2FNUZ)
 _SPECIAL = {"nan": "NaN", "inf": "INF", "-inf": "-INF"}

@@ -6,9 +6,10 @@ import math
 
 import numpy as np
 
+from ...passes.attributes import strings
 from ...passes.protos import SparseData, sparse_to_dense
 from ...passes.types import DType
-from .base import Array, Attributes, Kernel, is_float, is_small_float, strings, to_ints
+from .base import Array, Attributes, Kernel, is_float, is_small_float, to_ints
 
 
 def constant(attrs: Attributes) -> Array:

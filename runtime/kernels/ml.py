@@ -9,16 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from ...passes.attributes import strings
+from ...passes.ml_attributes import default_of, keys_of, labels_of
 from .activation import sigmoid, softmax
-from .base import Array, Attributes, Kernel, strings
+from .base import Array, Attributes, Kernel
 
 
 def binarizer(attrs: Attributes, x: Array) -> Array:
     return (x > attrs.float("threshold")).astype(x.dtype)
-
-
-def labels_of(attrs: Attributes, names: str, numbers: str) -> list[Any]:
-    return attrs.strings(names) if attrs.has(names) else attrs.ints(numbers)
 
 
 def cast_map(attrs: Attributes, values: dict[int, Any]) -> Array:
@@ -76,24 +74,6 @@ def imputer(attrs: Attributes, x: Array) -> Array:
     old = attrs.float("replaced_value_float") if floats else attrs.int("replaced_value_int64")
     missing = np.isnan(x) if isinstance(old, float) and math.isnan(old) else x == np.asarray(old, x.dtype)
     return np.where(missing, np.asarray(new, x.dtype), x)
-
-
-def keys_of(attrs: Attributes, role: str) -> Array:
-    if attrs.has(f"{role}_tensor"):
-        return attrs.tensor(f"{role}_tensor").reshape(-1)
-    if attrs.has(f"{role}_strings"):
-        return strings(attrs.strings(f"{role}_strings"))
-    if attrs.has(f"{role}_int64s"):
-        return np.array(attrs.ints(f"{role}_int64s"), np.int64)
-    return np.array(attrs.floats(f"{role}_floats"), np.float32)
-
-
-def default_of(attrs: Attributes, dtype: np.dtype[Any]) -> Any:
-    if attrs.has("default_tensor"):
-        return attrs.tensor("default_tensor").reshape(-1)[0]
-    if dtype.kind == "O":
-        return attrs.string("default_string", "_Unused")
-    return attrs.int("default_int64", -1) if dtype.kind in "iu" else attrs.float("default_float", -0.0)
 
 
 def label_encoder(attrs: Attributes, x: Array) -> Array:

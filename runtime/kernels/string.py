@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .base import Array, Attributes, Kernel, strings
+from ...passes.attributes import strings
+from .base import Array, Attributes, Kernel
 from .letters import changing
 
 

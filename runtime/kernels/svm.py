@@ -6,7 +6,8 @@ import itertools
 
 import numpy as np
 
-from .base import Array, Attributes, Kernel, strings
+from ...passes.attributes import strings
+from .base import Array, Attributes, Kernel
 from .ml import post_transform
 
 

@@ -7,12 +7,12 @@ from functools import cache
 
 import numpy as np
 
+from ....passes.attributes import text
 from ....passes.demands import flag, required
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
-from ....runtime.kernels.base import text
 from ....runtime.kernels.letters import Change, changing
 from .text import letters, packed, table_of
 from .tools import cut, i64, reshape, shape_of, vector

@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 
+from ....passes.attributes import text
 from ....passes.demands import axis_of, flag, rank_of, required, size_of_axis
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
-from ....runtime.kernels.base import text
 from .text import chosen, is_text
 from .tools import convert, cut, i64, ints, number, range_of, scalar, shape_of, size_of, vector, with_size
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ....passes.attributes import text
 from ....passes.demands import required
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
-from ....runtime.kernels.base import text
 from .text import letters
 from .tools import cut, i64, reduced, reshape, shape_of, vector
 

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ....passes.attributes import text
 from ....passes.demands import required
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
-from ....runtime.kernels.base import text
 from .tools import i64, range_of, shape_of, vector
 
 MOVES_TEXT = frozenset(

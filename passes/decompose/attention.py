@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...passes.demands import dtype_of, required, size_of_axis
-from ...passes.graph import Node, Value
-from ...passes.protos import DTYPES
-from ...passes.rewrite import Builder, collect, rule
-from ...passes.types import DType
-from .tools import cast, numbers
+from ..demands import dtype_of, required, size_of_axis
+from ..graph import Node, Value
+from ..protos import DTYPES
+from ..rewrite import Builder, collect, rule
+from ..types import DType
+from .common import cast, numbers
 
 
 def _repeated(op: Builder, node: Node, value: Value) -> Value:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ...passes.demands import dtype_of, rank_of, required, size_of_axis
-from ...passes.errors import Unsupported
-from ...passes.graph import Node, Value
-from ...passes.rewrite import Builder, collect, rule
-from ...runtime.kernels.base import Attributes
-from .tools import ML, as_floats, numbers, rows_of
+from ..attributes import NodeAttributes
+from ..demands import dtype_of, rank_of, required, size_of_axis
+from ..errors import Unsupported
+from ..graph import Node, Value
+from ..rewrite import Builder, collect, rule
+from .common import ML, as_floats, numbers, rows_of
 
 
 @rule(ML, "ArrayFeatureExtractor")
@@ -25,7 +25,7 @@ def binarizer(op: Builder, node: Node) -> Value:
     """Binarizer-1: 1 above the threshold, else 0; 0 of NaN."""
     data = required(node, 0)
     dtype = dtype_of(node, data)
-    above = op.Greater(data, numbers(op, Attributes(node).float("threshold"), dtype))
+    above = op.Greater(data, numbers(op, NodeAttributes(node).float("threshold"), dtype))
     return op.Where(above, numbers(op, 1, dtype), numbers(op, 0, dtype))
 
 
@@ -49,7 +49,7 @@ def feature_vectorizer(op: Builder, node: Node) -> Value:
 @rule(ML, "Imputer")
 def imputer(op: Builder, node: Node) -> Value:
     """Imputer-1: other values in place of what is missing."""
-    x, attrs = required(node, 0), Attributes(node)
+    x, attrs = required(node, 0), NodeAttributes(node)
     dtype = dtype_of(node, x)
     if attrs.has("imputed_value_floats"):
         new, old = attrs.floats("imputed_value_floats"), attrs.float("replaced_value_float")
@@ -66,7 +66,7 @@ _NORMS = {"MAX": "ReduceMax", "L1": "ReduceL1", "L2": "ReduceL2"}
 def normalizer(op: Builder, node: Node) -> Value:
     """Normalizer-1: each row over its largest element, its sum of absolute values, or its length; a zero divisor
     leaves it."""
-    x, norm = as_floats(op, node, required(node, 0)), Attributes(node).string("norm")
+    x, norm = as_floats(op, node, required(node, 0)), NodeAttributes(node).string("norm")
     if norm not in _NORMS:
         raise Unsupported(node, f"norm={norm!r} isn't known")
     divisor = op.call(_NORMS[norm], x, op.const([-1]))
@@ -76,7 +76,7 @@ def normalizer(op: Builder, node: Node) -> Value:
 @rule(ML, "Scaler")
 def scaler(op: Builder, node: Node) -> Value:
     """Scaler-1: (x - offset) * scale."""
-    x, attrs = as_floats(op, node, required(node, 0)), Attributes(node)
+    x, attrs = as_floats(op, node, required(node, 0)), NodeAttributes(node)
     shifted = op.Sub(x, numbers(op, attrs.floats("offset")))
     return op.Mul(shifted, numbers(op, attrs.floats("scale")))
 

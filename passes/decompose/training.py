@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import chain
 
-from ...passes.demands import dtype_of, required
-from ...passes.errors import Unsupported
-from ...passes.graph import Node, Value
-from ...passes.rewrite import Builder, Rule
-from ...passes.types import DType
-from ...runtime.kernels.base import Attributes
-from .tools import cast, numbers
+from ..attributes import NodeAttributes
+from ..demands import dtype_of, required
+from ..errors import Unsupported
+from ..graph import Node, Value
+from ..rewrite import Builder, Rule
+from ..types import DType
+from .common import cast, numbers
 
 
 class _Step:
@@ -19,7 +19,7 @@ class _Step:
 
     def __init__(self, op: Builder, node: Node, like: Value) -> None:
         self.op, self.node, self.dtype = op, node, dtype_of(node, like)
-        self.attrs = Attributes(node)
+        self.attrs = NodeAttributes(node)
         self.rate, self.count = (
             op.Reshape(cast(op, node, required(node, index), DType.FLOAT64), op.const([], DType.INT64))
             for index in range(2)

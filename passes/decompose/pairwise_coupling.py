@@ -6,11 +6,11 @@ import itertools
 
 import numpy as np
 
-from ...passes.graph import Graph, Value
-from ...passes.loop import Captured, Carried, Condition
-from ...passes.protos import ENUMS
-from ...passes.rewrite import Builder
-from ...passes.types import DType, tensor
+from ..graph import Graph, Value
+from ..loop import Captured, Carried, Condition
+from ..protos import ENUMS
+from ..rewrite import Builder
+from ..types import DType, tensor
 
 _MOST_ROUNDS = 100
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ...passes.demands import dtype_of, rank_of
-from ...passes.errors import Unsupported
-from ...passes.graph import Node, Value
-from ...passes.protos import enum_of
-from ...passes.rewrite import Builder
-from ...passes.types import DType
+from ..demands import dtype_of, rank_of
+from ..errors import Unsupported
+from ..graph import Node, Value
+from ..protos import enum_of
+from ..rewrite import Builder
+from ..types import DType
 
 ML = "ai.onnx.ml"
 

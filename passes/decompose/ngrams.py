@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from ...passes.demands import rank_of, required
-from ...passes.errors import InvalidModel, Unsupported
-from ...passes.graph import Node, Value
-from ...passes.rewrite import Builder, collect, rule
-from ...passes.types import DType
-from ...runtime.kernels.base import Attributes
+from ..attributes import NodeAttributes
+from ..demands import rank_of, required
+from ..errors import InvalidModel, Unsupported
+from ..graph import Node, Value
+from ..rewrite import Builder, collect, rule
+from ..types import DType
+from .common import cast, is_text, numbers
 from .encoders import place_of
-from .tools import cast, is_text, numbers
 
 
-def _pool(attrs: Attributes) -> dict[int, list[tuple[Any, ...]]]:
+def _pool(attrs: NodeAttributes) -> dict[int, list[tuple[Any, ...]]]:
     """The n-grams of the pool by their length, in order."""
     pool = attrs.strings("pool_strings") if attrs.has("pool_strings") else attrs.ints("pool_int64s")
     starts = [*attrs.ints("ngram_counts"), len(pool)]
@@ -28,7 +28,7 @@ def _pool(attrs: Attributes) -> dict[int, list[tuple[Any, ...]]]:
     }
 
 
-def _ways(attrs: Attributes) -> Iterator[tuple[int, int]]:
+def _ways(attrs: NodeAttributes) -> Iterator[tuple[int, int]]:
     """(length, distance) of the elements of the n-grams that are counted."""
     for length in range(attrs.int("min_gram_length"), attrs.int("max_gram_length") + 1):
         for distance in range(1, attrs.int("max_skip_count") + 2 if length > 1 else 2):
@@ -42,7 +42,7 @@ def tf_idf_vectorizer(op: Builder, node: Node) -> Value:
     Elements become their places in the pool's vocabulary; an n-gram is there where each of its places stands at its
     distance.
     """
-    attrs, x = Attributes(node), required(node, 0)
+    attrs, x = NodeAttributes(node), required(node, 0)
     grams, columns = _pool(attrs), attrs.ints("ngram_indexes")
     order = {gram: number for number, gram in enumerate(gram for some in grams.values() for gram in some)}
     count = sum(len(some) for some in grams.values())
@@ -80,7 +80,7 @@ def tf_idf_vectorizer(op: Builder, node: Node) -> Value:
     return made if rank == 2 else op.Squeeze(made, op.const([0]))
 
 
-def _weighted(op: Builder, attrs: Attributes, columns: list[int], found: list[tuple[Value, list[int]]]) -> Value:
+def _weighted(op: Builder, attrs: NodeAttributes, columns: list[int], found: list[tuple[Value, list[int]]]) -> Value:
     """Counts of n-grams (and their numbers in the pool) in their columns, by the mode."""
     mode, weights = attrs.string("mode"), attrs.floats("weights", [1.0] * len(columns))
     chosen = [number for _, some in found for number in some]

@@ -6,15 +6,15 @@ import itertools
 
 import numpy as np
 
-from ...passes.demands import required, size_of_axis
-from ...passes.errors import Unsupported
-from ...passes.graph import Node, Value
-from ...passes.rewrite import Builder, collect, rule
-from ...passes.types import DType
-from ...runtime.kernels.base import Attributes
-from ...runtime.kernels.ml import labels_of
-from .coupling import coupled
-from .tools import ML, as_floats, best_of, cast, named, numbers, rows_of, transformed
+from ..attributes import NodeAttributes
+from ..demands import required, size_of_axis
+from ..errors import Unsupported
+from ..graph import Node, Value
+from ..ml_attributes import labels_of
+from ..rewrite import Builder, collect, rule
+from ..types import DType
+from .common import ML, as_floats, best_of, cast, named, numbers, rows_of, transformed
+from .pairwise_coupling import coupled
 
 
 def _product(op: Builder, rows: Value, weights: np.ndarray) -> Value:
@@ -29,7 +29,7 @@ def _features(node: Node, rows: Value) -> int:
     return width
 
 
-def _linear(op: Builder, node: Node, attrs: Attributes, models: int = -1) -> tuple[Value, int]:
+def _linear(op: Builder, node: Node, attrs: NodeAttributes, models: int = -1) -> tuple[Value, int]:
     """The scores [rows, models], and how many models there are."""
     rows = as_floats(op, node, rows_of(op, node, required(node, 0)))
     weights = np.array(attrs.floats("coefficients"), np.float32)
@@ -42,7 +42,7 @@ def _linear(op: Builder, node: Node, attrs: Attributes, models: int = -1) -> tup
 @rule(ML, "LinearRegressor")
 def linear_regressor(op: Builder, node: Node) -> Value:
     """LinearRegressor-1."""
-    attrs = Attributes(node)
+    attrs = NodeAttributes(node)
     scores, _ = _linear(op, node, attrs, attrs.int("targets"))
     return transformed(op, node, scores, attrs.string("post_transform"))
 
@@ -50,7 +50,7 @@ def linear_regressor(op: Builder, node: Node) -> Value:
 @rule(ML, "LinearClassifier")
 def linear_classifier(op: Builder, node: Node) -> list[Value]:
     """LinearClassifier-1: the best class of each row and all scores. One model for two classes scores the second."""
-    attrs = Attributes(node)
+    attrs = NodeAttributes(node)
     labels, kind = labels_of(attrs, "classlabels_strings", "classlabels_ints"), attrs.string("post_transform")
     scores, models = _linear(op, node, attrs)
     if models == 1 and len(labels) == 2:
@@ -65,7 +65,7 @@ def linear_classifier(op: Builder, node: Node) -> list[Value]:
 # support vectors -----------------------------------------------------------------------------------
 
 
-def _similarity(op: Builder, node: Node, attrs: Attributes, rows: Value, vectors: np.ndarray) -> Value:
+def _similarity(op: Builder, node: Node, attrs: NodeAttributes, rows: Value, vectors: np.ndarray) -> Value:
     """The kernel function of each row with each vector."""
     gamma, offset, degree = attrs.floats("kernel_params", (0.0, 0.0, 3.0))
     kind = attrs.string("kernel_type")
@@ -82,14 +82,14 @@ def _similarity(op: Builder, node: Node, attrs: Attributes, rows: Value, vectors
     return op.Pow(scaled, numbers(op, degree)) if kind == "POLY" else op.Tanh(scaled)
 
 
-def _matrix(attrs: Attributes, name: str, columns: int) -> np.ndarray:
+def _matrix(attrs: NodeAttributes, name: str, columns: int) -> np.ndarray:
     return np.array(attrs.floats(name, ())).reshape(-1, columns)
 
 
 @rule(ML, "SVMRegressor")
 def svm_regressor(op: Builder, node: Node) -> Value:
     """SVMRegressor-1: without support vectors the coefficients are the one vector; `one_class` gives the sign alone."""
-    attrs, rows = Attributes(node), as_floats(op, node, required(node, 0))
+    attrs, rows = NodeAttributes(node), as_floats(op, node, required(node, 0))
     weights = np.array(attrs.floats("coefficients"))[None, :]
     count = attrs.int("n_supports", 0)
     if count > 0:
@@ -111,7 +111,7 @@ def svm_classifier(op: Builder, node: Node) -> list[Value]:
     Two classes without probabilities: the negative score and the score. Without support vectors there is one vector
     for each class.
     """
-    attrs, rows = Attributes(node), as_floats(op, node, required(node, 0))
+    attrs, rows = NodeAttributes(node), as_floats(op, node, required(node, 0))
     labels = attrs.strings("classlabels_strings", ()) or attrs.ints("classlabels_ints", ())
     counts = attrs.ints("vectors_per_class", ())
     slopes = attrs.floats("prob_a", ())
@@ -129,7 +129,7 @@ def svm_classifier(op: Builder, node: Node) -> list[Value]:
     return [named(op, best, labels), transformed(op, node, scores, attrs.string("post_transform"))]
 
 
-def _pairwise(op: Builder, node: Node, attrs: Attributes, rows: Value, counts: list[int]) -> Value:
+def _pairwise(op: Builder, node: Node, attrs: NodeAttributes, rows: Value, counts: list[int]) -> Value:
     """[rows, pairs of classes]: positive speaks for the first of the pair."""
     ends = np.cumsum([0, *counts])
     vectors = _matrix(attrs, "support_vectors", len(attrs.floats("support_vectors")) // int(ends[-1]))

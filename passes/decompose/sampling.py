@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...passes.demands import dtype_of, required
-from ...passes.graph import Node, Value
-from ...passes.protos import DTYPES, enum_of
-from ...passes.rewrite import Builder, collect, rule
-from ...passes.types import DType
-from .tools import cast, numbers, working
+from ..demands import dtype_of, required
+from ..graph import Node, Value
+from ..protos import DTYPES, enum_of
+from ..rewrite import Builder, collect, rule
+from ..types import DType
+from .common import cast, numbers, working
 
 
 @rule("", "Multinomial")

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ...passes.demands import dtype_of, required
-from ...passes.errors import Unsupported
-from ...passes.graph import Node, Value
-from ...passes.rewrite import Builder, collect, rule
-from ...passes.types import DType
-from ...runtime.kernels.base import Attributes
-from ...runtime.kernels.ml import default_of, keys_of, labels_of
-from .tools import ML, cast, is_text, listed, numbers
+from ..attributes import NodeAttributes
+from ..demands import dtype_of, required
+from ..errors import Unsupported
+from ..graph import Node, Value
+from ..ml_attributes import default_of, keys_of, labels_of
+from ..rewrite import Builder, collect, rule
+from ..types import DType
+from .common import ML, cast, is_text, listed, numbers
 
 
 def _is_key(op: Builder, node: Node, x: Value, keys: Sequence[Any]) -> Value:
@@ -49,7 +49,7 @@ def _looked_up(op: Builder, node: Node, pairs: dict[Any, Any], default: Any, dty
 @rule(ML, "LabelEncoder")
 def label_encoder(op: Builder, node: Node) -> Value:
     """LabelEncoder-4: each element's value by its key."""
-    attrs = Attributes(node)
+    attrs = NodeAttributes(node)
     keys, values = keys_of(attrs, "keys"), keys_of(attrs, "values")
     nan = math.nan  # one object, which is equal to itself as a key
     pairs = {nan if key != key else key: value for key, value in zip(keys.tolist(), values.tolist(), strict=True)}
@@ -59,7 +59,7 @@ def label_encoder(op: Builder, node: Node) -> Value:
 @rule(ML, "CategoryMapper")
 def category_mapper(op: Builder, node: Node) -> Value:
     """CategoryMapper-1: strings to integers or the other way round."""
-    attrs = Attributes(node)
+    attrs = NodeAttributes(node)
     names, whole = attrs.strings("cats_strings"), attrs.ints("cats_int64s")
     if is_text(required(node, 0)):
         return _looked_up(op, node, dict(zip(names, whole, strict=True)), attrs.int("default_int64"), DType.INT64)
@@ -69,7 +69,7 @@ def category_mapper(op: Builder, node: Node) -> Value:
 @rule(ML, "OneHotEncoder")
 def one_hot_encoder(op: Builder, node: Node) -> Value:
     """OneHotEncoder-1: a row for each element, 1 at its category."""
-    x, attrs = required(node, 0), Attributes(node)
+    x, attrs = required(node, 0), NodeAttributes(node)
     categories = labels_of(attrs, "cats_strings", "cats_int64s")
     if not attrs.flag("zeros"):
         op.rewriter.notes.append(f"{node!r}: what is no category gives a row of zeros, where ONNX fails")

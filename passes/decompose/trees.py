@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...passes.demands import dtype_of, required
-from ...passes.graph import Node, Value
-from ...passes.rewrite import Builder, collect, rule
-from ...passes.types import DType
-from ...runtime.kernels.base import Attributes
-from ...runtime.kernels.trees import AGGREGATES, LEAF, MODES, TRANSFORMS, Forest, either, flat_forest, forest
-from .tools import ML, any_of, best_of, cast, named, numbers, transformed, working
+from ..attributes import NodeAttributes
+from ..demands import dtype_of, required
+from ..graph import Node, Value
+from ..ml_attributes import AGGREGATES, LEAF, MODES, TRANSFORMS, Forest, either, flat_forest, forest
+from ..rewrite import Builder, collect, rule
+from ..types import DType
+from .common import ML, any_of, best_of, cast, named, numbers, transformed, working
 
 _COMPARE = {
     "BRANCH_LEQ": "LessOrEqual",
@@ -116,7 +116,7 @@ def _scores(op: Builder, node: Node, trees: Forest, targets: int, aggregate: str
 @rule(ML, "TreeEnsemble")
 def tree_ensemble(op: Builder, node: Node) -> Value:
     """TreeEnsemble-5."""
-    attrs = Attributes(node)
+    attrs = NodeAttributes(node)
     aggregate = AGGREGATES[attrs.int("aggregate_function")]
     scores, _ = _scores(op, node, forest(attrs), attrs.int("n_targets"), aggregate)
     made = transformed(op, node, scores, TRANSFORMS[attrs.int("post_transform")])
@@ -126,7 +126,7 @@ def tree_ensemble(op: Builder, node: Node) -> Value:
 @rule(ML, "TreeEnsembleRegressor")
 def tree_regressor(op: Builder, node: Node) -> Value:
     """TreeEnsembleRegressor-3."""
-    attrs = Attributes(node)
+    attrs = NodeAttributes(node)
     aggregate = attrs.string("aggregate_function", "SUM")
     scores, _ = _scores(op, node, flat_forest(attrs, "target"), attrs.int("n_targets", 1), aggregate)
     base = either(attrs, "base_values")
@@ -141,7 +141,7 @@ def tree_classifier(op: Builder, node: Node) -> list[Value]:
 
     Two classes of which only one gets votes: its score decides, above 0.5 where no weight is negative, else above 0.
     """
-    attrs = Attributes(node)
+    attrs = NodeAttributes(node)
     trees, kind = flat_forest(attrs, "class"), attrs.string("post_transform")
     labels = attrs.strings("classlabels_strings", ()) or attrs.ints("classlabels_int64s")
     scores, heard = _scores(op, node, trees, len(labels), "SUM")

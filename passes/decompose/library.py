@@ -1,25 +1,25 @@
-"""Which operators have such a form, and the hub graph of one of them."""
+"""The table of decompositions, and the hub graph that one of them makes of a node."""
 
 from __future__ import annotations
 
-from ...passes.graph import Graph, Node, Value
-from ...passes.hub import HUB
-from ...passes.infer import infer, small_constant
-from ...passes.rewrite import Builder, Rewriter, combine, view
-from . import attention, draws, encoders, features, grams, maxima, models, training, trees
+from ..graph import Graph, Node, Value
+from ..hub import HUB
+from ..infer import infer, small_constant
+from ..rewrite import Builder, Rewriter, combine, view
+from . import attention, encoders, features, max_pooling, models, ngrams, sampling, training, trees
 
-_FAMILIES = (attention, draws, encoders, features, grams, maxima, models, training, trees)
+_FAMILIES = (attention, encoders, features, max_pooling, models, ngrams, sampling, training, trees)
 _RULES = combine(*(family.RULES for family in _FAMILIES))
 
 
-def composed(node: Node, notes: list[str]) -> Graph | None:
+def decomposition(node: Node, notes: list[str]) -> Graph | None:
     """A hub graph of what stands for the node, its inputs the node's inputs that are there, small
     constants among them known; None where there is none.
 
     What the report should say is put into `notes`.
 
     Raises:
-        Unsupported: there is such a form, but not for this node.
+        Unsupported: there is one, but not for this node.
         InvalidModel: an attribute is missing.
     """
     rules = _RULES.get(node.op)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...passes.demands import dtype_of, rank_of, required, size_of_axis
-from ...passes.graph import Node, Value
-from ...passes.rewrite import Builder, collect, rule
-from ...passes.types import DType
-from ...runtime.kernels.base import Attributes
-from .tools import any_of, cast, numbers
+from ..attributes import NodeAttributes
+from ..demands import dtype_of, rank_of, required, size_of_axis
+from ..graph import Node, Value
+from ..rewrite import Builder, collect, rule
+from ..types import DType
+from .common import any_of, cast, numbers
 
 
 def _places(op: Builder, value: Value, axis: int) -> Value:
@@ -51,7 +51,7 @@ def _cells(op: Builder, x: Value, axis: int, first: Value, last: Value, count: i
 def max_roi_pool(op: Builder, node: Node) -> Value:
     """MaxRoiPool-22: the maximum over each cell of a grid laid over each region (batch, x1, y1, x2, y2); 0 for an empty
     cell. First over rows, then over columns."""
-    x, attrs = required(node, 0), Attributes(node)
+    x, attrs = required(node, 0), NodeAttributes(node)
     dtype = dtype_of(node, x)
     height, width = attrs.ints("pooled_shape")
     rois = cast(op, node, required(node, 1), DType.FLOAT32)
