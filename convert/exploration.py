@@ -237,11 +237,11 @@ class _Exploration:
         return (Designed(batch) for batch in design(self.signature, math.ceil(self.wanted * _SPARE), self.seed))
 
     def _try(self, one: Designed, always: bool = False) -> Outcome:
-        """Ask A, keep the trial if it answers (or `always`, if it ends), and ask B then."""
+        """Ask A, keep the trial if it answers (or `always`, if it ends) with what it declares, and ask B then."""
         outcome = self.a.ask(one.inputs)
         if outcome.stage in ("timeout", "skipped"):
             self.found.endless += always and outcome.stage == "timeout"
-        elif always or self._is_for_a(one, outcome):
+        elif self._is_as_declared(outcome) if always else self._is_for_a(one, outcome):
             self.a.keep(one.inputs, outcome)
             self.found.trials.append(one)
             reached = self.a.last, self._ask_b(one.inputs)
@@ -254,10 +254,12 @@ class _Exploration:
         are: an input that leads to others, as an image smaller than a kernel does, isn't for A."""
         if not outcome.usable or outcome.seconds >= _LONG:
             return False
-        hub = self.hubs[0]
-        if hub is not None and not all(fits(one.type, (outcome.outputs or {}).get(one.name)) for one in hub.outputs):
-            return False
-        return one.kind == "special" or _has_numbers(outcome)
+        return self._is_as_declared(outcome) and (one.kind == "special" or _has_numbers(outcome))
+
+    def _is_as_declared(self, outcome: Outcome) -> bool:
+        """Whether A's results, if it has any, have the shapes that it declares."""
+        hub, outputs = self.hubs[0], outcome.outputs
+        return hub is None or outputs is None or all(fits(one.type, outputs.get(one.name)) for one in hub.outputs)
 
     def _ask_b(self, batch: dict[str, Values]) -> Records:
         if not self.b_runs:

@@ -11,11 +11,13 @@ from .executor import Executor, never_compile
 from .oracles.ranges import exceeds_int32
 from .plan import Call
 
-Special = Literal["nan", "inf", "denormal", "huge", "long"]
+Special = Literal["nan", "inf", "denormal", "huge", "long", "one"]
 """What an operand may hold: NaN; an infinity; a number other than 0 below its type's smallest normal one; a finite
-float from 2^31 on, which no 32-bit integer holds and whose square float32 may not; an integer beyond int32."""
+float from 2^31 on, which no 32-bit integer holds and whose square float32 may not; an integer beyond int32; a size
+of 1 among few integers."""
 
 _HUGE = 2.0**31
+_FEW = 8
 
 
 class SpecialValues:
@@ -52,6 +54,8 @@ class SpecialValues:
 def _special(operand: Any) -> set[Special]:
     if exceeds_int32(operand):
         return {"long"}
+    if isinstance(operand, np.ndarray) and operand.dtype.kind in "iu":
+        return {"one"} if operand.size <= _FEW and (operand == 1).any() else set()
     if not isinstance(operand, np.ndarray) or operand.dtype not in (np.float16, np.float32, np.float64):
         return set()
     size = np.abs(operand)

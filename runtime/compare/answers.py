@@ -108,11 +108,17 @@ def unanswered(a_runs: Sequence[Answer], b_runs: Sequence[Answer]) -> Status | N
         broken = any(one.refused and one.outcome.stage == "run" and one.runnable.name in runs for one in b_runs)
         return "only-a" if broken and not outside_domain else None
     if a_answered and _fails(a_runs, b_runs):
-        return "neither" if outside_domain else "only-a"
+        return "neither" if outside_domain or _refuses(a_runs) else "only-a"
     if b_answered and any(one.refused for one in a_runs):
         return "only-b"
     both = any(one.refused for one in a_runs) and any(one.refused for one in b_runs)
     return "neither" if both else "unknown"
+
+
+def _refuses(runs: Sequence[Answer]) -> bool:
+    """The file's own runtimes raise, whatever our executor makes of the inputs."""
+    own = [one for one in runs if one.runnable.own]
+    return bool(own) and all(one.refused and one.outcome.stage == "run" for one in own)
 
 
 def _fails(a_runs: Sequence[Answer], b_runs: Sequence[Answer]) -> bool:

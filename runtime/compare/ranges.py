@@ -48,12 +48,22 @@ def are_coarse_integers(one: Answer, other: Answer, name: str, twin: str) -> boo
     return bool((size[differs] > _INTEGERS_OF_FLOAT32).all() and (np.abs(x - y) <= size * 2.0**-20).all())
 
 
-def part_over_finite(answers: Sequence[Answer], name: str) -> bool:
-    """Whether readers of one file give other elements of an output that are finite."""
+def part_over_overflow(answers: Sequence[Answer], name: str) -> bool:
+    """Whether readers of one file see other elements of an output overflow."""
     values = [(answer.outputs or {}).get(name) for answer in answers if answer.usable]
-    finite = [np.isfinite(value) for value in values if is_float(value)]
-    return any(not np.array_equal(finite[0], one) for one in finite[1:])
+    beyond = [~np.isfinite(value) | _overflowed(value) for value in values if _can_overflow(value)]
+    return any(not np.array_equal(beyond[0], one) for one in beyond[1:])
 
 
-def is_float(value: Values) -> TypeGuard[np.ndarray[Any, Any]]:
-    return isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "fc"
+def has_overflowed(value: Values) -> bool:
+    """Whether an element is infinite, or the least integer."""
+    return _can_overflow(value) and bool(_overflowed(value).any())
+
+
+def _overflowed(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Which elements are infinite; of signed integers the least one, which x86 makes of a float that none holds."""
+    return np.asarray(value == np.iinfo(value.dtype).min if value.dtype.kind == "i" else np.isinf(value))
+
+
+def _can_overflow(value: Values) -> TypeGuard[np.ndarray[Any, Any]]:
+    return isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "fci"

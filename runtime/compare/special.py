@@ -1,4 +1,4 @@
-"""What runtimes are known to make of NaN, infinities, denormal and huge numbers: a table by runtime and operator.
+"""What runtimes are known to make of NaN, infinities, extreme numbers and sizes: a table by runtime and operator.
 
 IEEE 754 says what arithmetic does with them, and ONNX follows NumPy where it says anything: a maximum of NaN is NaN.
 Runtimes trade that for speed. Each row was measured on one operator alone against NumPy, with ONNX Runtime 1.32,
@@ -39,6 +39,7 @@ HABITS: Mapping[str, tuple[Habit, ...]] = {
         _habit("nan", "ArgMax ArgMin Hardmax", "takes NaN for neither larger nor smaller"),
         _habit("nan", "QuantizeLinear DynamicQuantizeLinear", "makes the lowest integer of NaN"),
         _habit("nan", "LSTM GRU RNN", "makes numbers of NaN in its activations"),
+        _habit("one", "AffineGrid", "puts the one point of an aligned axis at its start, not in its middle"),
     ),
     "openvino": (
         _habit("nan", "Max Min Relu Clip HardSigmoid", "takes the other operand or a bound for NaN"),
@@ -68,6 +69,7 @@ _KIND_TEXT: Mapping[str, str] = {
     "denormal": "denormal numbers",
     "huge": "numbers from 2^31 on",
     "long": "integers that take more than 32 bits",
+    "one": "a size of 1",
 }
 
 

@@ -20,7 +20,7 @@ from .answers import Answer, Pair, deciding, evidence, left_alone, only_its_runt
 from .conclude import conclude
 from .interface import fits, interface_differences
 from .matching import Matching, match_names, renamed
-from .ranges import are_coarse_integers, is_float, mark_beyond_int32, part_over_finite
+from .ranges import are_coarse_integers, has_overflowed, mark_beyond_int32, part_over_overflow
 from .record import Disagreement, Finding, Report, SideRun, Status, Trial
 from .rounding import Judgement, Rounding, TrialRounding
 from .second_look import Both, SecondLook, SideAnswers
@@ -270,15 +270,13 @@ class _Comparison:
         )
 
     def _is_overflow_open(self, both: Both, one: Answer, name: str) -> bool:
-        """Whether readers of A part over which elements of an output are finite, or readers of B where some of A's
-        are infinite: something overflowed on the way, and whether it does depends on the order of operations."""
+        """Whether readers of A part over which elements of an output overflow, or readers of B where some of A's do:
+        whether a number overflows on the way depends on the order of operations."""
         a, b = both
-        if part_over_finite(a.answers, name):
+        if part_over_overflow(a.answers, name):
             return True
         twin = self.outputs.pairs.get(name, "") if self.outputs is not None else ""
-        value = (one.outputs or {}).get(name)
-        overflowed = is_float(value) and bool(np.isinf(value).any())
-        return overflowed and part_over_finite(b.answers, twin)
+        return has_overflowed((one.outputs or {}).get(name)) and part_over_overflow(b.answers, twin)
 
     def _judged(
         self, one: Answer, other: Answer, name: str, measure: Measure, rounding: TrialRounding | None

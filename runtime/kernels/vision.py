@@ -16,7 +16,9 @@ from .resize import cubic, triangle
 
 def affine_grid(attrs: Attributes, theta: Array, size: Array) -> Array:
     """Positions (N, *spatial, rank) of an evenly spaced grid under each affine matrix, innermost axis first."""
-    spatial = to_ints(size)[2:]
+    batch, _, *spatial = to_ints(size)
+    if batch != len(theta):
+        raise ValueError(f"a grid for {batch} of {len(theta)} matrices")
     lines = []
     for length in spatial:
         if attrs.flag("align_corners"):

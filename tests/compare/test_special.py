@@ -43,8 +43,16 @@ def test_integers_beyond_32_bits_are_seen(tmp_path):
     text = "(int64[N] x, int64[N] y) => (int64[N] z) { u = Mul(x, y) z = Sub(u, y) }"
     y = np.array([2, 2])
     assert watched(text, tmp_path, x=np.array([2**30 - 1, -(2**30)]), y=y) == {}
-    assert watched(text, tmp_path, x=np.array([2**30, 1]), y=y) == {"Sub": ["long"]}
+    assert watched(text, tmp_path, x=np.array([2**30, 3]), y=y) == {"Sub": ["long"]}
     assert known_habit("openvino", {"Sub": ["long"]}).endswith("openvino computes 64-bit integers in 32 bits")
+
+
+def test_sizes_of_1_are_seen(tmp_path):
+    text = "(float[N,2,3] t, int64[4] s) => (float[N,H,W,2] z) { z = AffineGrid<align_corners = 1>(t, s) }"
+    theta = np.ones((2, 2, 3), np.float32)
+    assert watched(text, tmp_path, t=theta, s=np.array([2, 2, 2, 2])) == {}
+    assert watched(text, tmp_path, t=theta, s=np.array([2, 2, 1, 2])) == {"AffineGrid": ["one"]}
+    assert known_habit("onnxruntime", {"AffineGrid": ["one"]}).startswith("AffineGrid is given a size of 1")
 
 
 def test_operators_in_loops_and_branches_are_watched(tmp_path):

@@ -233,11 +233,12 @@ def test_a_runtime_of_both_that_is_alone_with_what_it_gives_a_makes_no_differenc
     assert compared(_off_by(0), _off_by(0.5)).verdict == "different"
 
 
-def test_what_overflows_by_the_order_of_operations_makes_no_difference():
-    """Readers of one file part over what is finite there; where they don't, what isn't finite in B is a difference."""
+@pytest.mark.parametrize("beyond", [np.float32(np.inf), np.int64(-(2**63)), np.int8(-128)])
+def test_what_overflows_by_the_order_of_operations_makes_no_difference(beyond):
+    """Readers of one file part over what overflows there; where they don't, what overflows in B is a difference."""
 
     def overflowing(at):
-        return lambda batch: {"y": np.float32(np.inf if batch["x"] == at else batch["x"])}
+        return lambda batch: {"y": beyond if batch["x"] == at else batch["x"].astype(beyond.dtype)}
 
     def compared(a_executor, a_own, b_executor, b_own):
         rounding = Rounding(lambda batches: (NO_FLOAT64[0] for _ in batches))
@@ -285,6 +286,13 @@ def test_a_refusing_inputs_leaves_b_free():
     report = judge(both(fails_from(6)), both(right))
     assert report.verdict == "equal"
     assert nonzero(report) == {"equal": 6, "only-b": 2}
+
+
+def test_a_runtime_refusing_inputs_leaves_b_free_though_our_executor_takes_them():
+    report = judge([executor(right), own(fails_from(6))], both(fails_from(6)))
+    assert nonzero(report) == {"equal": 6, "neither": 2}
+    report = judge([executor(right), own(right)], both(fails_from(6)))
+    assert report.verdict == "different" and nonzero(report) == {"equal": 6, "only-a": 2}
 
 
 def test_both_refusing_is_counted_but_never_equal():

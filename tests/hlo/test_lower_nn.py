@@ -8,10 +8,12 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+import onnxruntime
 import pytest
 from backedge.convert.hlo.lowering import lower_graph
 from backedge.passes.protos import enum_of
 from backedge.passes.types import DType
+from onnx import helper
 
 from .lowered import Xla
 from .test_lower_operators import built, f32, i64
@@ -91,6 +93,29 @@ def test_places_of_the_largest(xla: Xla) -> None:
         ((values, found),) = xla.lowered(graph, feeds)
         assert values.reshape(-1).tolist() == [7, 9, 17, 19, 0, 0, 0, 0]
         assert found.reshape(-1).tolist() == places
+
+
+def test_of_equal_ones_the_first_by_rows_however_places_are_counted(xla: Xla) -> None:
+    """Each runtime that reads ONNX has the second element of the first row, and counts it as the one of place 3."""
+    x = np.array([[[[0, 7, 1, 1], [7, 0, 5, 5], [2, 2, 5, 6]]]], np.float32)
+    for order, place in ((0, 1), (1, 3)):
+        model = helper.make_model(
+            helper.make_graph(
+                [helper.make_node("MaxPool", ["x"], ["y", "z"], kernel_shape=[2, 2], storage_order=order)],
+                "g",
+                [helper.make_tensor_value_info("x", 1, x.shape)],
+                [helper.make_tensor_value_info("y", 1, None), helper.make_tensor_value_info("z", 7, None)],
+            ),
+            opset_imports=[helper.make_opsetid("", 22)],
+            ir_version=10,
+        )
+        _, wanted = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": x})
+        graph, feeds = built(
+            lambda op, v, order=order: op.MaxPool(v, kernel_shape=[2, 2], storage_order=order, _outputs=2), x
+        )
+        ((_, found),) = xla.lowered(graph, feeds)
+        np.testing.assert_array_equal(found, wanted)
+        assert found.reshape(-1)[0] == place
 
 
 def test_windows_that_reach_beyond_the_end(xla: Xla) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Sequence
 
@@ -55,25 +54,24 @@ def max_pool(op: Builder, node: Node) -> Value | list[Value]:
     dtype = dtype_of(node, x)
     least = scalar(op, limits(dtype)[0], dtype)
     nowhere = scalar(op, np.iinfo(np.int64).max, DType.INT64)
-    places = _places(op, node, x)
-    region = {"to_apply": larger(op, dtype)}
-    return list(applied(op, "reduce-window", region, [x, places, least, nowhere], 2, window=tuple(window)))
-
-
-def _places(op: Builder, node: Node, x: Value) -> Value:
-    """The place of each element in the whole tensor; the spatial ones column by column if `storage_order` says so."""
     have = sizes_of(node, x)
-    if not node.attributes.get("storage_order", 0):
-        return reshape(op, iota(op, (math.prod(have),), 0), have)
-    inner, whole = 1, math.prod(have[2:])
-    weights = [have[1] * whole, whole]
-    for size in have[2:]:
-        weights.append(inner)
-        inner *= size
-    parts = [
-        op.multiply(index := iota(op, have, at), like(op, node, weight, index)) for at, weight in enumerate(weights)
-    ]
-    return functools.reduce(op.add, parts)
+    places = reshape(op, iota(op, (math.prod(have),), 0), have)
+    region = {"to_apply": larger(op, dtype)}
+    top, found = applied(op, "reduce-window", region, [x, places, least, nowhere], 2, window=tuple(window))
+    return [top, _by_columns(op, node, found, have[2:]) if flag(node, "storage_order") else found]
+
+
+def _by_columns(op: Builder, node: Node, places: Value, spatial: Sequence[int]) -> Value:
+    """Places that count row by row, as places that count column by column: of equal elements the one that comes first
+    by rows is meant all the same."""
+    inside = op.remainder(places, like(op, node, max(math.prod(spatial), 1), places))
+    made, left, weight = op.subtract(places, inside), inside, math.prod(spatial)
+    for size in reversed(spatial):
+        weight //= max(size, 1)
+        by = like(op, node, max(size, 1), left)
+        made = op.add(made, op.multiply(op.remainder(left, by), like(op, node, weight, left)))
+        left = op.divide(left, by)
+    return made
 
 
 def _counts(axis: Axis, padded: bool) -> np.ndarray:
