@@ -11,11 +11,10 @@ from onnx.helper import make_opsetid
 
 from ..passes.decompose import decomposition
 from ..passes.errors import Unsupported
-from ..passes.graph import Graph, Node, Value
+from ..passes.graph import Graph, Node
 from ..passes.infer import infer
 from ..passes.opset.decompose import decomposed
 from ..passes.protos import node_to_proto, tensor_to_proto, type_to_proto
-from ..passes.rewrite import Builder
 from ..passes.schemas import HUB_OPSET, schema
 from .onnx.raising import raise_graph
 from .onnx.read import read_model
@@ -128,7 +127,7 @@ def by_older(node: Node, opset: int) -> Graph | None:
     return graph
 
 
-def stand_in(node: Node, notes: list[str], target: str, older: Mapping[tuple[str, str], int]) -> Graph:
+def decomposed_for(node: Node, notes: list[str], target: str, older: Mapping[tuple[str, str], int]) -> Graph:
     """What stands for an operator that a target has no rule for: what it is composed of, its function body, or what it
     is made of under an older opset.
 
@@ -152,13 +151,3 @@ def stand_in(node: Node, notes: list[str], target: str, older: Mapping[tuple[str
         name = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
         raise Unsupported(node, f"{name} has no {target} form")
     return graph
-
-
-def put_in(op: Builder, node: Node, graph: Graph) -> list[Value]:
-    """The results of what stands for an operator, in place of the operator's."""
-    results = op.inline(graph, [value for value in node.inputs if value is not None])
-    wanted = sum(bool(value.name) for value in node.outputs)
-    if wanted > len(results):
-        raise Unsupported(node, f"of {wanted} outputs only {len(results)} mean something")
-    made = iter(results)
-    return [next(made) if value.name else Value("") for value in node.outputs]

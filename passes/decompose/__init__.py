@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .library import decomposition
+from .library import DECOMPOSITIONS, decomposition, inlined
 
-__all__ = ["decomposition"]
+__all__ = ["DECOMPOSITIONS", "decomposition", "inlined"]

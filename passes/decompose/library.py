@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from ..errors import Unsupported
 from ..graph import Graph, Node, Value
 from ..hub import HUB
 from ..infer import infer, small_constant
 from ..rewrite import Builder, Rewriter, combine, view
-from . import attention, encoders, features, max_pooling, models, ngrams, sampling, training, trees
+from . import attention, encoders, features, max_pooling, models, ngrams, normalization, sampling, training, trees
 
-_FAMILIES = (attention, encoders, features, max_pooling, models, ngrams, sampling, training, trees)
-_RULES = combine(*(family.RULES for family in _FAMILIES))
+_FAMILIES = (attention, encoders, features, max_pooling, models, ngrams, normalization, sampling, training, trees)
+DECOMPOSITIONS = combine(*(family.RULES for family in _FAMILIES))
 
 
 def decomposition(node: Node, notes: list[str]) -> Graph | None:
@@ -22,7 +23,7 @@ def decomposition(node: Node, notes: list[str]) -> Graph | None:
         Unsupported: there is one, but not for this node.
         InvalidModel: an attribute is missing.
     """
-    rules = _RULES.get(node.op)
+    rules = DECOMPOSITIONS.get(node.op)
     if rules is None:
         return None
     graph = Graph("hub", node.op_type)
@@ -40,3 +41,17 @@ def decomposition(node: Node, notes: list[str]) -> Graph | None:
     graph.outputs = [made] if isinstance(made, Value) else list(made)
     infer(graph)
     return graph
+
+
+def inlined(op: Builder, node: Node, graph: Graph) -> list[Value]:
+    """The results of an operator's decomposition, in place of the operator's.
+
+    Raises:
+        Unsupported: the decomposition lacks one that is wanted.
+    """
+    results = op.inline(graph, [value for value in node.inputs if value is not None])
+    wanted = sum(bool(value.name) for value in node.outputs)
+    if wanted > len(results):
+        raise Unsupported(node, f"of {wanted} outputs only {len(results)} mean something")
+    made = iter(results)
+    return [next(made) if value.name else Value("") for value in node.outputs]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ....passes.decompose import inlined
 from ....passes.errors import Unsupported
 from ....passes.graph import NOTES, Graph, Node, Value
 from ....passes.infer import infer
@@ -18,7 +19,7 @@ from ....passes.structure.simplify import RemoveDead
 from ....passes.structure.slots import PruneSlots
 from ....passes.types import DType, TensorType
 from ... import folding
-from ...bodies import put_in, stand_in
+from ...bodies import decomposed_for
 from ..build import HLO
 from ..dialect import NAMES
 from ..infer import agree
@@ -132,7 +133,7 @@ def _without_rule(op: Builder, node: Node) -> list[Value]:
     made = folded(op, node)
     if made is not None:
         return made
-    return put_in(op, node, stand_in(node, op.rewriter.notes, "HLO", _OLDER))
+    return inlined(op, node, decomposed_for(node, op.rewriter.notes, "HLO", _OLDER))
 
 
 def _check_interface(graph: Graph) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....passes.demands import axis_of, dtype_of, flag, given, rank_of, size_of_axis
+from ....passes.demands import axis_of, dtype_of, given
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.known import known_array
@@ -59,73 +59,6 @@ def dropout(op: Builder, node: Node) -> list[Value]:
     if shape is None:
         raise Unsupported(node, f"the shape of {x.name!r} isn't known before the model runs")
     return [op.Identity(x), op.Expand(op.const(True, DType.BOOL), op.const(list(shape)))]
-
-
-# normalization -----------------------------------------------------------------------------------
-
-
-def _channels(op: Builder, node: Node, value: Value, dtype: DType) -> Value:
-    """One value for each channel, ready to broadcast."""
-    rank = rank_of(node, given(node))
-    return op.Reshape(_in(op, node, value, dtype), op.const([-1, *[1] * max(rank - 2, 0)]))
-
-
-@rule("", "BatchNormalization")
-def batch_normalization(op: Builder, node: Node) -> list[Value]:
-    x = given(node)
-    if flag(node, "training_mode"):
-        raise Unsupported(node, "in training")
-    wide = _wide(op, node, x)
-    dtype = dtype_of(node, wide)
-    scale, bias, mean, variance = (_channels(op, node, given(node, place), dtype) for place in range(1, 5))
-    epsilon = _number(op, float(node.attributes.get("epsilon", 1e-5)), dtype)
-    normal = op.Div(op.Sub(wide, mean), op.Sqrt(op.Add(variance, epsilon)))
-    made = _in(op, node, op.Add(op.Mul(normal, scale), bias), dtype_of(node, x))
-    return [made, *(Value("") for _ in node.outputs[1:])]
-
-
-@rule("", "InstanceNormalization")
-def instance_normalization(op: Builder, node: Node) -> Value:
-    x = given(node)
-    wide = _wide(op, node, x)
-    dtype, axes = dtype_of(node, wide), op.const(list(range(2, rank_of(node, x))))
-    centred = op.Sub(wide, op.ReduceMean(wide, axes))
-    variance = op.ReduceMean(op.Mul(centred, centred), axes)
-    epsilon = _number(op, float(node.attributes.get("epsilon", 1e-5)), dtype)
-    normal = op.Mul(centred, op.Reciprocal(op.Sqrt(op.Add(variance, epsilon))))
-    scale, bias = (_channels(op, node, given(node, place), dtype) for place in (1, 2))
-    return _in(op, node, op.Add(op.Mul(normal, scale), bias), dtype_of(node, x))
-
-
-@rule("", "LpNormalization")
-def lp_normalization(op: Builder, node: Node) -> Value:
-    """Zero where the norm is zero."""
-    x = given(node)
-    wide = _wide(op, node, x)
-    dtype, p = dtype_of(node, wide), int(node.attributes.get("p", 2))
-    axes = op.const([axis_of(node, int(node.attributes.get("axis", -1)), rank_of(node, x))])
-    norm = op.call({1: "ReduceL1"}.get(p, "ReduceL2"), wide, axes)
-    zero = _number(op, 0, dtype)
-    return _in(op, node, op.Where(op.Equal(norm, zero), zero, op.Div(wide, norm)), dtype_of(node, x))
-
-
-@rule("", "LRN")
-def local_response(op: Builder, node: Node) -> Value:
-    """Each element over a power of the sum of squares of its neighbours along the channels."""
-    x, size = given(node), int(node.attributes["size"])
-    wide, count = _wide(op, node, x), size_of_axis(x, 1)
-    if count is None:
-        raise Unsupported(node, "how many channels there are isn't known before the model runs")
-    dtype = dtype_of(node, wide)
-    around = [(size - 1) // 2, size // 2]
-    padded = op.Pad(op.Mul(wide, wide), op.const(around), None, op.const([1]))
-    near = op.Gather(padded, op.const(np.arange(count)[:, None] + np.arange(size)), axis=1)
-    total = op.ReduceSum(near, op.const([2]), keepdims=0)
-    alpha, beta, bias = (
-        float(node.attributes.get(name, default)) for name, default in (("alpha", 1e-4), ("beta", 0.75), ("bias", 1.0))
-    )
-    base = op.Add(op.Mul(total, _number(op, alpha / size, dtype)), _number(op, bias, dtype))
-    return _in(op, node, op.Div(wide, op.Pow(base, _number(op, beta, dtype))), dtype_of(node, x))
 
 
 # quantization ------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from ....passes.decompose import inlined
 from ....passes.demands import required
 from ....passes.errors import Unsupported
 from ....passes.graph import NOTES, Graph, Node, Value
@@ -31,7 +32,7 @@ from ....passes.structure.unroll import unrolled
 from ....passes.tensor import TensorData
 from ....passes.types import DType
 from ... import folding
-from ...bodies import put_in, stand_in
+from ...bodies import decomposed_for
 from . import compose, scatter, windows
 from .loops import empty_stack, passes_of
 from .scope import EXPRESSIONS, SELECT, expressed
@@ -149,9 +150,9 @@ def _composed(op: Builder, node: Node, refusal: Unsupported) -> Sequence[Value]:
         found = rules[0](inner, view(node, twins))
         assert found is not None
         part.outputs = [value for value in ([found] if isinstance(found, Value) else found) if value.name]
-        return put_in(op, node, part)
+        return inlined(op, node, part)
     try:
-        return put_in(op, node, stand_in(node, op.rewriter.notes, "MDF", {}))
+        return inlined(op, node, decomposed_for(node, op.rewriter.notes, "MDF", {}))
     except Unsupported:
         raise refusal from None
 

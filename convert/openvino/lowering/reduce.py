@@ -280,20 +280,6 @@ def _products(op: Builder, node: Node, data: Value, axis: int) -> Value:
     return op.inline(graph, [data])[0]
 
 
-@rule("", "LpNormalization")
-def lp_normalization(op: Builder, node: Node) -> Value:
-    """x / norm(x), 0 where the norm is 0."""
-    data = required(node, 0)
-    order = node.attributes.get("p", 2)
-    if order not in (1, 2):
-        raise Unsupported(node, f"a norm of order {order}")
-    axis = i64(op, [node.attributes.get("axis", -1)])
-    norm = op.call(f"ReduceL{order}", data, axis, keep_dims=True)
-    zero = number(op, node, 0, data)
-    none = op.Equal(norm, zero)
-    return op.Divide(data, op.Select(none, number(op, node, 1, data), norm))
-
-
 @rule("", "ReverseSequence")
 def reverse_sequence(op: Builder, node: Node) -> Value:
     return op.ReverseSequence(

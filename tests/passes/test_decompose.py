@@ -1,0 +1,87 @@
+"""Every decomposition, held against what onnx records of its operator, on the executor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from backedge.convert.onnx.raising import raise_graph
+from backedge.convert.onnx.read import read_model
+from backedge.passes.decompose import DECOMPOSITIONS, decomposition, inlined
+from backedge.passes.errors import Unsupported
+from backedge.passes.graph import Node
+from backedge.passes.hub import HUB
+from backedge.passes.infer import infer
+from backedge.passes.rewrite import Builder, Rewriter
+from backedge.runtime.executor import Executor, never_compile
+from kernels.node_cases import Case, collected, differences
+
+RANDOM = ("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
+
+
+def of_decomposed_operators() -> list[Case]:
+    found: list[Case] = []
+    for case in collected().values():
+        (node, *others) = case.model.graph.node
+        if not others and (node.domain, node.op_type) in DECOMPOSITIONS and node.op_type not in RANDOM:
+            found.append(case)
+    return found
+
+
+def decomposed(op: Builder, node: Node) -> Any:
+    graph = decomposition(node, op.rewriter.notes)
+    return op.copy(node) if graph is None else inlined(op, node, graph)
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in of_decomposed_operators()])
+def test_the_decomposition_gives_what_onnx_recorded(case: Case) -> None:
+    graph = raise_graph(read_model(case.model))
+    infer(graph)
+    rewritten = Rewriter(HUB, {}, fallback=decomposed).run(graph)
+    assert all(node.op not in DECOMPOSITIONS for _, node in rewritten.walk())
+    infer(rewritten)
+    for inputs, outputs in case.data:
+        names = [value.name for value in rewritten.inputs]
+        got = Executor(rewritten, never_compile).run(dict(zip(names, inputs, strict=True)))
+        for name, expected in zip(got, outputs, strict=True):
+            assert differences(got[name], expected) is None, name
+
+
+def test_every_normalization_is_decomposed_once() -> None:
+    names = ("BatchNormalization", "InstanceNormalization", "LpNormalization", "LRN")
+    for name in names:
+        assert len(DECOMPOSITIONS["", name]) == 1
+    covered = {case.model.graph.node[0].op_type for case in of_decomposed_operators()}
+    assert covered.issuperset(names)
+
+
+def test_a_norm_of_another_order_is_refused_by_name() -> None:
+    (case,) = (case for case in of_decomposed_operators() if case.name == "test_l2normalization_axis_1")
+    graph = raise_graph(read_model(case.model))
+    infer(graph)
+    ((_, node),) = graph.walk()
+    node.attributes["p"] = 3
+    with pytest.raises(Unsupported, match="a norm of order 3"):
+        decomposition(node, [])
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float64])
+def test_an_offset_of_large_size_costs_no_digits(dtype: Any) -> None:
+    """Distances from the mean are squared, not numbers: 1000 + noise has the variance of the noise."""
+    (case,) = (case for case in of_decomposed_operators() if case.name == "test_instancenorm_example")
+    x = (np.arange(12).reshape(1, 2, 1, 6) % 3 + 1000).astype(dtype)
+    model = case.model.__class__.FromString(case.model.SerializeToString())
+    for value in (*model.graph.input, *model.graph.output):
+        value.type.tensor_type.elem_type = {np.float16: 10, np.float64: 11}[dtype]
+        value.type.tensor_type.ClearField("shape")
+    model.graph.input[0].type.tensor_type.shape.CopyFrom(case.model.graph.input[0].type.tensor_type.shape)
+    for dim, size in zip(model.graph.input[0].type.tensor_type.shape.dim, x.shape, strict=True):
+        dim.dim_value = size
+    graph = raise_graph(read_model(model))
+    infer(graph)
+    rewritten = Rewriter(HUB, {}, fallback=decomposed).run(graph)
+    got = Executor(rewritten, never_compile).run({"x": x, "s": np.ones(2, dtype), "bias": np.zeros(2, dtype)})["y"]
+    assert got.dtype == dtype
+    wanted = np.array([-1.0, 0.0, 1.0] * 2) / np.sqrt(2 / 3)
+    np.testing.assert_allclose(got[0, 0, 0].astype(np.float64), wanted, atol=1e-3 if dtype == np.float16 else 1e-4)
