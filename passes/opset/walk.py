@@ -19,6 +19,7 @@ from typing import Any
 import onnx.defs
 
 from ..conform import conform
+from ..decompose.functions import body
 from ..errors import InvalidModel, Unsupported
 from ..graph import Graph, Node, Value
 from ..infer import constant_node_data, constants_around
@@ -30,7 +31,6 @@ from ..schemas import schema
 from ..types import DType, is_known, merge
 from . import control
 from .allowed import check, narrowed
-from .bodies import body
 from .build import StepBuilder, give_types
 from .carriers import carriers
 from .changes import Frame, Log
@@ -192,7 +192,7 @@ class Walk:
         graph = body(node)
         if graph is None or any(inner.op == node.op for _, inner in graph.walk()):
             raise refusal
-        given = [*node.formal_inputs, *[None] * (len(graph.inputs) - len(node.formal_inputs))]
+        given = [value for value in node.formal_inputs if value is not None]
         self._frame.inlined = True
         self._inlining += 1
         try:

@@ -1,12 +1,14 @@
 """Operators that ONNX defines as functions of others: their official bodies as graphs.
 
-That is how a new operator, or a new feature of an old one, goes down to where there is none.
+That is how a new operator, or a new feature of an old one, goes down to where there is none, and how one goes into a
+target that lacks it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 
 import onnx.defs
@@ -24,36 +26,42 @@ from ..protos import (
 from ..schemas import since_version
 
 
-def body(node: Node) -> Graph | None:
+def body(node: Node, newest: bool = False) -> Graph | None:
     """The body of an operator at the node's version and with its attributes; None where it has none.
 
-    Its inputs are the node's formal ones, its outputs those of the node that have names, under these names.
+    Its inputs are those formal ones of the node that aren't left out, its outputs those of the node that have names,
+    under these names.
+
+    Args:
+        newest: of bodies for several opsets the one for the newest, else that for the oldest.
     """
-    proto = _function(node)
-    if proto is None:
+    proto = _function(node, newest)
+    if proto is None or not proto.node:
         return None
     opsets = {entry.domain: entry.version for entry in proto.opset_import}
     given = {**_defaults(node), **node.attributes}
     known = {inner: outer for inner, outer in zip(proto.output, node.outputs, strict=False) if outer.name}
     graph = Graph("onnx", proto.name)
+    graph.opsets = dict(opsets)
     scope = _Scope(opsets, given, known, f"{node.op_type}_")
-    for name in proto.input:
-        scope.values[name] = graph.add_input(scope.prefix + name)
+    for name, value in zip_longest(proto.input, node.formal_inputs):
+        scope.values[name] = None if value is None else graph.add_input(scope.prefix + name)
     scope.nodes(graph, proto.node)
-    graph.outputs = [scope.values[name] for name in proto.output if name in known]
+    graph.outputs = scope.found(name for name in proto.output if name in known)
     return graph
 
 
-def _function(node: Node) -> FunctionProto | None:
+def _function(node: Node, newest: bool) -> FunctionProto | None:
     found: Any = onnx.defs.get_schema(node.op_type, node.version, node.domain)  # its stub lacks what follows
+    chosen = max if newest else min
     if found.has_function:
-        return FunctionProto.FromString(found.get_function_with_opset_version(min(found.function_opset_versions)))
+        return FunctionProto.FromString(found.get_function_with_opset_version(chosen(found.function_opset_versions)))
     if not found.has_context_dependent_function or node.regions:  # it would need the regions as protos
         return None
     proto = node_to_proto(node, lambda value: value.name or "v")
     types = [(TypeProto() if value is None else type_to_proto(value.type)) for value in node.formal_inputs]
     text = found.get_context_dependent_function_with_opset_version(
-        min(found.context_dependent_function_opset_versions),
+        chosen(found.context_dependent_function_opset_versions),
         proto.SerializeToString(),
         [entry.SerializeToString() for entry in types],
     )
@@ -75,16 +83,23 @@ class _Scope:
     known: Mapping[str, Value]
     prefix: str
     parent: _Scope | None = None
-    values: dict[str, Value] = field(default_factory=dict)
+    values: dict[str, Value | None] = field(default_factory=dict)
     captured: dict[str, Value] = field(default_factory=dict)
 
-    def find(self, name: str) -> Value:
-        """The value of a name as this graph sees it."""
+    def find(self, name: str) -> Value | None:
+        """The value of a name as this graph sees it; None of an input that is left out."""
         if name in self.values or self.parent is None:
             return self.values[name]
         if name not in self.captured:
-            self.captured[name] = Value(f"{self.prefix}{name}_seen", self.parent.find(name).type)
+            outer = self.parent.find(name)
+            if outer is None:
+                return None
+            self.captured[name] = Value(f"{self.prefix}{name}_seen", outer.type)
         return self.captured[name]
+
+    def found(self, names: Iterable[str]) -> list[Value]:
+        """The values of names that are no inputs left out."""
+        return [value for value in map(self.find, names) if value is not None]
 
     def nodes(self, graph: Graph, protos: Iterable[NodeProto]) -> None:
         for proto in protos:
@@ -125,5 +140,5 @@ class _Scope:
         for tensor in proto.initializer:
             self.values[tensor.name] = region.add_constant(tensor_from_proto(tensor), self.prefix + tensor.name)
         self.nodes(region, proto.node)
-        region.outputs = [self.find(info.name) for info in proto.output]
+        region.outputs = self.found(info.name for info in proto.output)
         return region
