@@ -106,6 +106,8 @@ class Draft:
         if rows is not None and shape and shape[1:] == rows.shape[1:]:
             return rows[self._chosen(len(rows), shape[0])]
         role = spec.role if _can_be(spec.role, kind.dtype) else "data"
+        if role in ("index", "shape") and self.number % 3 and any(edge.kind == "trip" for edge in spec.edges):
+            role = "trip"  # it is both, by turns
         if role == "trip" and (kind.dtype.is_integer or not shape or np.prod(shape) == 1):
             return self.bounded(spec, self.fill.up_to(kind.dtype, shape, self._trip(spec, turn)))
         if role == "condition":

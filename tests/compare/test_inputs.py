@@ -15,7 +15,7 @@ from backedge.passes.types import (
 )
 from backedge.runtime.compare.accepted import accepted
 from backedge.runtime.compare.inputs import design
-from backedge.runtime.compare.signature import InputSpec, Signature
+from backedge.runtime.compare.signature import Edge, InputSpec, Signature
 
 
 def draw(*specs, trials=64, seed=0, allow_empty=False):
@@ -320,3 +320,10 @@ def test_rows_of_several_inputs_go_together():
 
     found = accepted(Signature([text, number]), accepts, 0)
     assert all(accepts(batch) for batch in design(found, 20))
+
+
+def test_a_position_that_is_a_trip_count_as_well_is_both_by_turns():
+    edges = (Edge("position", "SequenceAt"), Edge("trip", "Loop"))
+    spec = InputSpec("n", tensor("int64"), role="index", bound=1, edges=edges)
+    drawn = [int(batch["n"]) for batch in design(Signature([spec]), 60)]
+    assert all(drawn[k] == 0 for k in range(0, 60, 3)) and {0, 1, 2, 3, 6}.issubset(drawn)
