@@ -38,7 +38,7 @@ HABITS: Mapping[str, tuple[Habit, ...]] = {
         _habit("nan", "ReduceMax ReduceMin GlobalMaxPool", "passes over NaN unless it comes first"),
         _habit("nan", "ArgMax ArgMin Hardmax", "takes NaN for neither larger nor smaller"),
         _habit("nan", "QuantizeLinear DynamicQuantizeLinear", "makes the lowest integer of NaN"),
-        _habit("nan", "LSTM GRU RNN", "makes numbers of NaN in its activations"),
+        _habit("nan inf huge", "LSTM GRU RNN", "makes numbers of NaN in its activations, infinity less infinity too"),
         _habit("one", "AffineGrid", "puts the one point of an aligned axis at its start, not in its middle"),
     ),
     "openvino": (
