@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import select
+import signal
 import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
@@ -30,6 +32,7 @@ from control_flow.ort_child import difference
 
 TARGETS = (1, 2, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 19, 21, 22, 23, 24, 25, 28)
 NEWEST_RUN = 26  # the newest opset that ONNX Runtime takes
+_SILENCE = 120.0  # seconds after which a child won't answer any more
 
 # Why ONNX Runtime may not be able to say anything; a model that it turns down for another reason is a fault.
 NO_SAY = {
@@ -174,7 +177,13 @@ def _in_fork(case: Case, targets: Sequence[int], died: int) -> Iterator[Verdict]
         finally:
             os._exit(0)
     os.close(writer)
-    with os.fdopen(reader) as stream:
-        for line in stream:
-            yield Verdict(*json.loads(line))
-    os.waitpid(child, 0)
+    left = b""
+    try:
+        while select.select([reader], [], [], _SILENCE)[0] and (read := os.read(reader, 1 << 16)):
+            *lines, left = (left + read).split(b"\n")
+            for line in lines:
+                yield Verdict(*json.loads(line))
+    finally:
+        os.kill(child, signal.SIGKILL)  # it has ended, or will never: a fork may lack the thread that holds a lock
+        os.waitpid(child, 0)
+        os.close(reader)
