@@ -282,12 +282,13 @@ class _Exploration:
         if self.sample is None or not self.b_runs or None in self.hubs:
             return
         arguments = self.signature, self.seed, telling, self.wanted, _LISTED * self.wanted
-        sets = Combined(*arguments)
+        sets: Combined | None = None  # made where a set tells the files apart, which most pairs have none of
         kept: Counter[str] = Counter()
         for number, way in self._sampled(Asking(self.sample(arguments, _PATIENCE + 8 * self.longest))):
             most = 1 if way == ENDLESS else _MOST_OF_A_WAY  # each takes as long as runtimes are waited for
             if kept[way] < most and kept.total() < _MOST_KEPT:
                 before = len(self.found.trials)
+                sets = sets or Combined(*arguments)
                 self._try(sets.set(number))
                 kept[way] += len(self.found.trials) - before
 

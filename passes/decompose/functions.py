@@ -14,6 +14,7 @@ from typing import Any
 import onnx.defs
 from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TypeProto
 
+from ..attributes import NodeAttributes
 from ..graph import Graph, Node, Value
 from ..protos import (
     AttributeRef,
@@ -39,11 +40,10 @@ def body(node: Node, newest: bool = False) -> Graph | None:
     if proto is None or not proto.node:
         return None
     opsets = {entry.domain: entry.version for entry in proto.opset_import}
-    given = {**_defaults(node), **node.attributes}
     known = {inner: outer for inner, outer in zip(proto.output, node.outputs, strict=False) if outer.name}
     graph = Graph("onnx", proto.name)
     graph.opsets = dict(opsets)
-    scope = _Scope(opsets, given, known, f"{node.op_type}_")
+    scope = _Scope(opsets, NodeAttributes(node), known, f"{node.op_type}_")
     for name, value in zip_longest(proto.input, node.formal_inputs):
         scope.values[name] = None if value is None else graph.add_input(scope.prefix + name)
     scope.nodes(graph, proto.node)
@@ -68,18 +68,12 @@ def _function(node: Node, newest: bool) -> FunctionProto | None:
     return FunctionProto.FromString(text) if text else None
 
 
-def _defaults(node: Node) -> dict[str, Any]:
-    schema = onnx.defs.get_schema(node.op_type, node.version, node.domain)
-    entries = {name: entry.default_value for name, entry in schema.attributes.items()}
-    return {name: attribute_from_proto(proto) for name, proto in entries.items() if proto.type}
-
-
 @dataclass
 class _Scope:
     """The names of one graph of a body; those of the graph around it are captured on first use."""
 
     opsets: Mapping[str, int]
-    given: Mapping[str, Any]
+    given: NodeAttributes
     known: Mapping[str, Value]
     prefix: str
     parent: _Scope | None = None

@@ -6,25 +6,27 @@ from ..errors import Unsupported
 from ..graph import Graph, Node, Value
 from ..hub import HUB
 from ..infer import infer, small_constant
-from ..rewrite import Builder, Rewriter, combine, view
+from ..rewrite import Builder, Rewriter, Rules, combine, view
 from . import attention, encoders, features, max_pooling, models, ngrams, normalization, sampling, training, trees
 
 _FAMILIES = (attention, encoders, features, max_pooling, models, ngrams, normalization, sampling, training, trees)
 DECOMPOSITIONS = combine(*(family.RULES for family in _FAMILIES))
 
 
-def decomposition(node: Node, notes: list[str]) -> Graph | None:
+def decomposition(node: Node, notes: list[str], table: Rules = DECOMPOSITIONS) -> Graph | None:
     """A hub graph of what stands for the node, its inputs the node's inputs that are there, small
     constants among them known; None where there is none.
 
-    What the report should say is put into `notes`.
+    Args:
+        notes: takes up what the report should say.
+        table: the decompositions; a target that says an operator in a way of its own has others.
 
     Raises:
         Unsupported: there is one, but not for this node.
         InvalidModel: an attribute is missing.
     """
-    rules = DECOMPOSITIONS.get(node.op)
-    if rules is None:
+    rules = table.get(node.op)
+    if not rules:
         return None
     graph = Graph("hub", node.op_type)
     rewriter = Rewriter(HUB, {}, fallback=lambda op, node: op.copy(node), notes=notes)
@@ -38,7 +40,7 @@ def decomposition(node: Node, notes: list[str]) -> Graph | None:
         inputs.append(twin)
     made = rules[0](op, view(node, inputs))
     assert made is not None
-    graph.outputs = [made] if isinstance(made, Value) else list(made)
+    graph.outputs = [value for value in ([made] if isinstance(made, Value) else made) if value.name]
     infer(graph)
     return graph
 

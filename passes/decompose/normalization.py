@@ -11,14 +11,7 @@ from ..demands import axis_of, dtype_of, rank_of, required
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..rewrite import Builder, collect, rule
-from ..types import DType
-from .common import cast, numbers
-
-
-def _accumulated(node: Node, value: Value) -> DType:
-    """The type that sums are made in: float32 for the narrower floats."""
-    dtype = dtype_of(node, value)
-    return DType.FLOAT32 if dtype.is_float and dtype.bits < 32 else dtype
+from .common import cast, numbers, working
 
 
 def _per_channel(op: Builder, value: Value, rank: int) -> Value:
@@ -35,7 +28,7 @@ def batch_normalization(op: Builder, node: Node) -> list[Value]:
     """
     attrs = NodeAttributes(node)
     x, rank = required(node, 0), rank_of(node, required(node, 0))
-    dtype = _accumulated(node, x)
+    dtype = working(node, x)
     wide, scale, bias, mean, variance = (cast(op, node, required(node, index), dtype) for index in range(5))
     running: list[Value] = []
     if attrs.flag("training_mode"):
@@ -58,7 +51,7 @@ def instance_normalization(op: Builder, node: Node) -> Value:
     """InstanceNormalization-22: (x - mean) / sqrt(variance + epsilon) * scale + bias, for each channel of each instance
     with its own mean and variance."""
     x, rank = required(node, 0), rank_of(node, required(node, 0))
-    dtype = _accumulated(node, x)
+    dtype = working(node, x)
     wide, scale, bias = (cast(op, node, required(node, index), dtype) for index in range(3))
     axes = op.const(list(range(2, rank)))
     centred = op.Sub(wide, op.ReduceMean(wide, axes))
@@ -75,7 +68,7 @@ def lp_normalization(op: Builder, node: Node) -> Value:
     reduction = {1: "ReduceL1", 2: "ReduceL2"}.get(attrs.int("p"))
     if reduction is None:
         raise Unsupported(node, f"a norm of order {attrs.int('p')}")
-    dtype = _accumulated(node, x)
+    dtype = working(node, x)
     wide = cast(op, node, x, dtype)
     norm = op.call(reduction, wide, op.const([axis_of(node, attrs.int("axis"), rank_of(node, x))]))
     zero = numbers(op, 0, dtype)
@@ -91,7 +84,7 @@ def local_response_normalization(op: Builder, node: Node) -> Value:
     The mean of a window that counts its padding is that sum by the size.
     """
     attrs, x, rank = NodeAttributes(node), required(node, 0), rank_of(node, required(node, 0))
-    dtype, size = _accumulated(node, x), attrs.int("size")
+    dtype, size = working(node, x), attrs.int("size")
     wide = cast(op, node, x, dtype)
     others = [0] * (rank - 2)
     squares = op.Unsqueeze(op.Mul(wide, wide), op.const([1]))

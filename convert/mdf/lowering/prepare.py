@@ -12,16 +12,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from ....passes.decompose import inlined
+from ....passes.decompose import decomposition, inlined
 from ....passes.demands import required
 from ....passes.errors import Unsupported
 from ....passes.graph import NOTES, Graph, Node, Value
 from ....passes.hub import HUB
-from ....passes.infer import constant_node_data, infer, small_constant, widen
+from ....passes.infer import constant_node_data, infer, widen
 from ....passes.known import known_array
 from ....passes.loop import DOMAIN, Captured, Carried, Condition, Loop, Slot, Stacked
 from ....passes.pipeline import Pipeline
-from ....passes.rewrite import Builder, Rewriter, Rules, combine, view
+from ....passes.rewrite import Builder, Rewriter, Rules, combine
 from ....passes.structure.branches import settle_branches
 from ....passes.structure.containers import plain_containers
 from ....passes.structure.recurrent import ExpandRecurrent
@@ -139,18 +139,9 @@ def _plain(op: Builder, node: Node) -> Sequence[Value]:
 
 def _composed(op: Builder, node: Node, refusal: Unsupported) -> Sequence[Value]:
     """What stands for an operator that has no expression."""
-    rules = _COMPOSED.get(node.op)
-    if rules:
-        part = Graph(HUB.name, node.op_type)
-        inner = Builder(Rewriter(HUB, {}), part)
-        twins = [None if value is None else inner.input(value.name, value.type) for value in node.inputs]
-        for twin, value in zip(twins, node.inputs, strict=True):
-            if twin is not None and value is not None:
-                twin.data = small_constant(value)
-        found = rules[0](inner, view(node, twins))
-        assert found is not None
-        part.outputs = [value for value in ([found] if isinstance(found, Value) else found) if value.name]
-        return inlined(op, node, part)
+    own = decomposition(node, op.rewriter.notes, _COMPOSED)
+    if own is not None:
+        return inlined(op, node, own)
     try:
         return inlined(op, node, decomposed_for(node, op.rewriter.notes, "MDF", {}))
     except Unsupported:
