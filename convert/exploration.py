@@ -12,9 +12,8 @@ import contextlib
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ import numpy as np
 from ..passes.graph import Graph
 from ..runtime.compare.accepted import accepted
 from ..runtime.compare.combined import Combined
-from ..runtime.compare.coverage import KEY, Records, join, packed_in, summary
+from ..runtime.compare.coverage import Records, summary
 from ..runtime.compare.edge_trials import edge_trials
 from ..runtime.compare.inputs import Draft, design, symbols_of
 from ..runtime.compare.interface import fits
@@ -31,13 +30,9 @@ from ..runtime.compare.runnables import Asking, Run, Runnable
 from ..runtime.compare.search import Search
 from ..runtime.compare.sides import Side
 from ..runtime.compare.signature import Designed, Signature
-from ..runtime.oracles import ORACLES, Batch, Outcome, Values
-from ..runtime.oracles.driver import drive
-from .format import format_of
-from .sampling_session import ENDLESS, packed
-
-EXECUTOR = f"{__package__}.executor_session"
-SAMPLING = f"{__package__}.sampling_session"
+from ..runtime.oracles import Batch, Outcome, Values
+from .asked import Asked, identity, recorded
+from .sampling_session import ENDLESS
 
 _SPARE = 1.5  # so many more plain inputs are designed as are wanted, for those on which A doesn't end
 _EDGE_SECONDS = 8.0  # for extraordinary inputs on A's executor, or as long as the plain ones took
@@ -49,12 +44,9 @@ _LISTED = 6  # so many times as many extraordinary sets of inputs are tried on t
 _MOST_SAMPLED = 4096  # beside combinations of them, so many in all
 _AT_ONCE = 64
 _SAMPLING_SECONDS = 2.0  # beyond the start of the process
-_CALL_SECONDS = 0.2
-_HANG_SECONDS = 3.0
 _PATIENCE = 0.02  # for one set, beyond what plain ones take
 _MOST_KEPT = 16  # of which so many are kept, where it gives the files different results
 _MOST_OF_A_WAY = 4  # and so many of each way in which it does
-_RESTARTS = 3
 _MOST_TELLING = 4  # plain trials that are changed because of what they reach
 
 
@@ -71,82 +63,6 @@ class Explored:
     trials: list[Designed]
     endless: int = 0
     coverage: dict[str, Any] = field(default_factory=lambda: {"a": None, "b": None})
-
-
-def executor_on(
-    path: Path, format: str | None, timeout: float, **options: Any
-) -> Callable[[Iterable[Batch]], Iterator[Outcome]]:
-    """A file on our executor, in a process of its own: compiled loops can't be interrupted any other way.
-
-    Args:
-        options: see `executor_session.open_session`.
-    """
-    given = {"format": format, **options}
-    return lambda batches: drive(EXECUTOR, path.absolute(), batches, timeout, 10 * timeout, dict(given))
-
-
-def sampling_on(
-    paths: tuple[Path, Path], formats: tuple[str | None, str | None]
-) -> Callable[[tuple[Any, ...], float], Run]:
-    """Arguments of `Combined` and seconds for one run -> both files on our executor in one process, and on the runtime
-    that they share if it answers as fast; see `sampling_session`."""
-    runtimes = {format_of(path, format).runtime for path, format in zip(paths, formats, strict=True)}
-    is_fast = runtimes == {"onnxruntime"} and not any(path.suffix == ".onnxtxt" for path in paths)
-
-    def sample(arguments: tuple[Any, ...], patience: float) -> Run:
-        options = {
-            "other": str(paths[1].absolute()),
-            "formats": list(formats),
-            "runtime": ORACLES["onnxruntime"].module if is_fast else "",
-            "sets": packed(arguments),
-            "seconds": _CALL_SECONDS,
-            "patience": patience,
-        }
-        return lambda batches: drive(SAMPLING, paths[0].absolute(), batches, _HANG_SECONDS, math.inf, options)
-
-    return sample
-
-
-class _Asked:
-    """One side's executor, asked one set of inputs at a time; all answers are kept."""
-
-    def __init__(self, side: Side, run: Callable[[Iterable[Batch]], Iterator[Outcome]]) -> None:
-        self.side = side
-        self.known: dict[tuple[int, ...], Outcome] = {}
-        self.seen: Records = {}
-        self.last: Records = {}
-        self._kept: list[Batch] = []  # what is known by identity must stay alive
-        self._run = run
-        self._asking = Asking(run)
-        self._restarts = 0
-
-    def ask(self, batch: Batch) -> Outcome:
-        """The outcome; what the run reached is in `last`."""
-        outcome = self._asking.ask(batch)
-        if outcome.stage == "skipped" and self._restarts < _RESTARTS:  # it hung too often, but not on this one
-            self._restarts += 1
-            self.close()
-            self._asking = Asking(self._run)
-            outcome = self._asking.ask(batch)
-        self.last = {}
-        if outcome.outputs is not None and KEY in outcome.outputs:
-            outputs = dict(outcome.outputs)
-            self.last = packed_in(outputs.pop(KEY))
-            outcome = replace(outcome, outputs=outputs)
-        return outcome
-
-    def keep(self, batch: Batch, outcome: Outcome) -> None:
-        """Count what this run reached, and have its outcome at hand."""
-        join(self.seen, self.last)
-        self._kept.append(batch)
-        self.known[_identity(batch)] = outcome
-
-    def close(self) -> None:
-        self._asking.close()
-
-
-def _identity(batch: Batch) -> tuple[int, ...]:
-    return tuple(map(id, batch.values()))
 
 
 def explore(
@@ -170,7 +86,7 @@ def explore(
         sample: both files in one process, as `sampling_on` makes it; None: what needs several extraordinary things at
             once isn't looked for.
     """
-    a, b = _Asked(sides[0], runs[0]), _Asked(sides[1], runs[1])
+    a, b = Asked(sides[0], runs[0]), Asked(sides[1], runs[1])
     try:
         exploration = _Exploration(a, b, hubs, signature, trials, seed, sample)
         return exploration.run()
@@ -182,8 +98,8 @@ def explore(
 class _Exploration:
     def __init__(
         self,
-        a: _Asked,
-        b: _Asked,
+        a: Asked,
+        b: Asked,
         hubs: tuple[Graph | None, Graph | None],
         signature: Signature,
         trials: int,
@@ -328,7 +244,7 @@ class _Exploration:
             if graph is None or (place and not self.b_runs):
                 continue
 
-            def ask(batch: dict[str, Values], asked: _Asked = asked) -> Records | None:
+            def ask(batch: dict[str, Values], asked: Asked = asked) -> Records | None:
                 if time.monotonic() > end:
                     return None
                 given = renamed(batch, self.pairs) if asked is self.b else batch
@@ -352,8 +268,8 @@ class _Exploration:
                 continue
             trials = self.found.trials
             outcomes = list(runnable.run([one.inputs for one in trials]))
-            known = {_identity(one.inputs): outcome for one, outcome in zip(trials, outcomes, strict=True)}
-            asked.append(Runnable(runnable.name, _recorded(known, runnable.run), runnable.own))
+            known = {identity(one.inputs): outcome for one, outcome in zip(trials, outcomes, strict=True)}
+            asked.append(Runnable(runnable.name, recorded(known, runnable.run), runnable.own))
             if any(outcome.stage != "load" for outcome in outcomes):
                 pairs = zip(trials, outcomes, strict=True)
                 self.found.trials = [one for one, o in pairs if one.kind == "plain" or o.outputs is not None]
@@ -365,7 +281,7 @@ class _Exploration:
             side = asked.side
             if asked.known and side.runnables:
                 first, *others = side.runnables
-                side.runnables = [Runnable(first.name, _recorded(asked.known, first.run), first.own), *others]
+                side.runnables = [Runnable(first.name, recorded(asked.known, first.run), first.own), *others]
             if asked.seen or (self.hubs[place] is not None and asked.known):
                 self.found.coverage[name] = summary(asked.seen)
         return self.found
@@ -384,9 +300,9 @@ class _Exploration:
             kept += [pair for pair in ended if pair[0].kind != "plain" and pair[1].usable]
             if not kept:
                 break
-            known = {_identity(one.inputs): outcome for one, outcome in kept}
+            known = {identity(one.inputs): outcome for one, outcome in kept}
             self.a.side.runnables = [
-                Runnable(one.name, _recorded(known, one.run), one.own) if one is runnable else one
+                Runnable(one.name, recorded(known, one.run), one.own) if one is runnable else one
                 for one in self.a.side.runnables
             ]
             endless = sum(outcome.stage == "timeout" and one.kind == "plain" for one, outcome in pairs)
@@ -398,16 +314,3 @@ def _has_numbers(outcome: Outcome) -> bool:
     """Whether no result of floats is NaN all over, as means of nothing are."""
     floats = [value for value in (outcome.outputs or {}).values() if isinstance(value, np.ndarray)]
     return not any(value.size and value.dtype.kind == "f" and np.isnan(value).all() for value in floats)
-
-
-def _recorded(known: Mapping[tuple[int, ...], Outcome], run: Run) -> Run:
-    """What is known for sets of inputs; others are run."""
-
-    def answer(batches: Iterable[Batch]) -> Iterable[Outcome]:
-        batches = list(batches)
-        found = [known.get(_identity(batch)) for batch in batches]
-        rest = iter(run([batch for batch, outcome in zip(batches, found, strict=True) if outcome is None]))
-        for outcome in found:
-            yield next(rest) if outcome is None else outcome
-
-    return answer

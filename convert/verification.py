@@ -31,7 +31,8 @@ from ..runtime.executor import Executor
 from ..runtime.oracles import ORACLES, Outcome, Values, run_file, why_unavailable
 from ..runtime.oracles.driver import drive
 from ..runtime.wide.model import has_double
-from .exploration import executor_on, explore, sampling_on
+from .asked import executor_on, sampling_on
+from .exploration import explore
 from .files import judged, load, set_shapes, to_hub
 from .format import format_of
 from .onnx.write import write as write_onnx
