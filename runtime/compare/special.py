@@ -39,6 +39,7 @@ HABITS: Mapping[str, tuple[Habit, ...]] = {
         _habit("nan", "ArgMax ArgMin Hardmax", "takes NaN for neither larger nor smaller"),
         _habit("nan", "QuantizeLinear DynamicQuantizeLinear", "makes the lowest integer of NaN"),
         _habit("nan inf huge", "LSTM GRU RNN", "makes numbers of NaN in its activations, infinity less infinity too"),
+        _habit("nan inf", "DeformConv", "multiplies elements that have no part in a point by 0"),
         _habit("one", "AffineGrid", "puts the one point of an aligned axis at its start, not in its middle"),
     ),
     "openvino": (

@@ -145,7 +145,8 @@ def sample_linear(image: Array, points: Array) -> Array:
             weight = weight * (share[axis] if step else 1 - share[axis])
             inside &= (place >= 0) & (place < spatial[axis])
             index.append(np.clip(place, 0, max(spatial[axis] - 1, 0)))
-        result += np.where(inside, weight, 0) * image[(slice(None), *index)]
+        weight = np.where(inside, weight, 0)
+        result += np.where(weight != 0, weight * image[(slice(None), *index)], 0)  # what has no weight may be NaN
     return result
 
 
