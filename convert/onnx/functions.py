@@ -16,12 +16,11 @@ from ...passes.errors import Unsupported
 from ...passes.graph import Graph
 from ...passes.hub import HUB
 from ...passes.infer import infer, widen
-from ...passes.opset import Log
+from ...passes.opset import Log, raising_loops
 from ...passes.protos import type_from_proto
 from ...passes.rewrite import Builder, Rewriter, combine
 from ...passes.schemas import since_version
 from ...passes.types import Type, merge
-from . import raising_loops
 from .lowering import lower_operators
 from .raising import FunctionKey, function_key, function_rules, refuse_recursion
 from .read import Function

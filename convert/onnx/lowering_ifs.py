@@ -9,10 +9,10 @@ import numpy as np
 from ...passes.errors import Unsupported
 from ...passes.graph import Graph, Node, Value
 from ...passes.known import known_array
+from ...passes.opset.raising_loops import SAME_SHAPES
 from ...passes.rewrite import Builder
 from ...passes.tensor import TensorData
 from ...passes.types import DType, OptionalType, SequenceType, TensorType, tensor
-from .raising_loops import SAME_SHAPES
 from .regions import as_it_was, finish, held, held_type, let_go, version_of
 
 

@@ -14,13 +14,12 @@ from ...passes.errors import Unsupported
 from ...passes.graph import NOTES, Graph, bulk
 from ...passes.hub import HUB
 from ...passes.infer import infer
-from ...passes.opset import Change, Log, restamped
+from ...passes.opset import Change, Log, raising_loops, restamped
 from ...passes.opset.changes import DECOMPOSED, INLINED, name_of
 from ...passes.rewrite import Builder, Rewriter, combine
 from ...passes.schemas import schema
 from ...passes.structure.simplify import RemoveDead
 from ...passes.tensor import TensorData
-from . import raising_loops
 from .functions import Converted, convert_functions
 from .lowering import finished, lower_operators, targets_of
 from .raising import FunctionKey, function_key, function_rules

@@ -9,32 +9,16 @@ from onnx import NodeProto
 from ...passes.errors import InvalidModel, Unsupported
 from ...passes.graph import NOTES, Graph, Node, Value, bulk
 from ...passes.hub import HUB
-from ...passes.infer import constant_node_data
-from ...passes.opset import adapt_node
-from ...passes.protos import AttributeRef, SparseData, sparse_to_dense
-from ...passes.rewrite import Builder, Rewriter, Rule, Rules, collect, combine, rule
-from ...passes.tensor import TensorData
-from . import microsoft, raising_loops
+from ...passes.opset import adapt_node, raising
+from ...passes.protos import AttributeRef
+from ...passes.rewrite import Builder, Rewriter, Rule, Rules, combine
+from . import microsoft
 from .metadata import take_notes
 from .read import Function
 from .write import IR_WITH_DEFAULTS
 
 FunctionKey = tuple[str, str, str]
 """Domain, name and overload of a model-local function."""
-
-
-@rule("", "Constant")
-def constant(op: Builder, node: Node) -> Value | None:
-    """A Constant node is a constant value."""
-    data = constant_node_data(node)
-    sparse = node.attributes.get("sparse_value")
-    if isinstance(sparse, SparseData):
-        data = TensorData.of(sparse_to_dense(sparse))
-    if data is None:
-        return None
-    value = op.graph.add_constant(data, op.claim(node.outputs[0].name) if node.outputs[0].name else "")
-    value.meta = node.outputs[0].meta
-    return value
 
 
 def _inliner(function: Function) -> Rule:
@@ -118,7 +102,7 @@ def raise_graph(graph: Graph) -> Graph:
         InvalidModel: control flow whose arity doesn't fit.
         Unsupported: an operator that can't be brought to its newest version.
     """
-    rules = combine(function_rules(graph), collect(globals()), raising_loops.RULES, microsoft.RULES)
+    rules = combine(function_rules(graph), raising.RULES, microsoft.RULES)
     with bulk():
         rewriter = Rewriter(HUB, rules, fallback=adapt_node)
         new = rewriter.run(graph)

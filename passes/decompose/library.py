@@ -1,30 +1,67 @@
-"""The table of decompositions, and the hub graph that one of them makes of a node."""
+"""The one decomposition of each operator that has one, as a hub graph.
+
+It stands in the tables of this package's families; else it is what the operator's version adapters build for opsets
+that lack it; else it is the function body that ONNX defines the operator with.
+"""
 
 from __future__ import annotations
+
+import re
+from collections.abc import Container
+from dataclasses import dataclass
 
 from ..errors import Unsupported
 from ..graph import Graph, Node, Value
 from ..hub import HUB
 from ..infer import infer, small_constant
-from ..rewrite import Builder, Rewriter, Rules, combine, view
-from . import attention, encoders, features, max_pooling, models, ngrams, normalization, sampling, training, trees
+from ..opset.raising import raised
+from ..opset.walk import histories
+from ..pipeline import PassResult
+from ..rewrite import Builder, Key, Rewriter, Rules, combine, view
+from ..schemas import HUB_OPSET, schema
+from . import (
+    attention,
+    encoders,
+    features,
+    max_pooling,
+    models,
+    ngrams,
+    normalization,
+    recurrent,
+    sampling,
+    training,
+    trees,
+)
+from .functions import body
+from .versions import decomposed
 
-_FAMILIES = (attention, encoders, features, max_pooling, models, ngrams, normalization, sampling, training, trees)
-DECOMPOSITIONS = combine(*(family.RULES for family in _FAMILIES))
+_FAMILIES = (attention, encoders, features, max_pooling, models, ngrams, normalization, recurrent, sampling, training)
+DECOMPOSITIONS = combine(*(family.RULES for family in (*_FAMILIES, trees)))
+
+_LARGEST = 1024  # elements of a constant that a function body is specialised for
 
 
-def decomposition(node: Node, notes: list[str], table: Rules = DECOMPOSITIONS) -> Graph | None:
-    """A hub graph of what stands for the node, its inputs the node's inputs that are there, small
-    constants among them known; None where there is none.
+def decomposition(node: Node, notes: list[str]) -> Graph | None:
+    """A hub graph of what stands for the node, its inputs the node's inputs that are there, small constants among them
+    known; None where there is none.
 
     Args:
         notes: takes up what the report should say.
-        table: the decompositions; a target that says an operator in a way of its own has others.
 
     Raises:
         Unsupported: there is one, but not for this node.
         InvalidModel: an attribute is missing.
     """
+    if node.op in DECOMPOSITIONS:
+        return by_rule(node, notes, DECOMPOSITIONS)
+    if node.regions:
+        return None
+    graph = _by_adapters(node)
+    return _by_function(node) if graph is None else graph
+
+
+def by_rule(node: Node, notes: list[str], table: Rules) -> Graph | None:
+    """What a table's rule makes of a node, see `decomposition`; None where there is none."""
     rules = table.get(node.op)
     if not rules:
         return None
@@ -40,9 +77,41 @@ def decomposition(node: Node, notes: list[str], table: Rules = DECOMPOSITIONS) -
         inputs.append(twin)
     made = rules[0](op, view(node, inputs))
     assert made is not None
-    graph.outputs = [value for value in ([made] if isinstance(made, Value) else made) if value.name]
+    outputs = [made] if isinstance(made, Value) else list(made)
+    graph.outputs = [value for value, old in zip(outputs, node.outputs, strict=False) if value.name and old.name]
     infer(graph)
     return graph
+
+
+def _by_adapters(node: Node) -> Graph | None:
+    """What the adapters build under the last opset that lacks the operator."""
+    first = histories().get(node.op, (1,))[0]
+    if first == 1:
+        return None
+    try:
+        made = decomposed(node, first - 1)
+    except Unsupported as refusal:
+        reason = re.sub(r",? (before|came with) version \d+$", "", refusal.reason)
+        if reason.endswith(node.op_type):  # it says no more than that the operator is a newer one
+            return None
+        raise Unsupported(node, reason) from None
+    if made is None or any(inner.op == node.op for _, inner in made.walk()):
+        return None
+    return raised(made)
+
+
+def _by_function(node: Node) -> Graph | None:
+    """The function body for the newest opset, for the constants at hand."""
+    made = None if schema(node.domain, node.op_type, node.version) is None else body(node, newest=True)
+    if made is None:
+        return None
+    for twin, value in zip(made.inputs, (value for value in node.inputs if value is not None), strict=True):
+        twin.type = value.type
+        if value.data is not None and value.data.size <= _LARGEST:
+            twin.data = value.data
+            made.constants.append(twin)
+    made.opsets.setdefault("", HUB_OPSET)
+    return raised(made)
 
 
 def inlined(op: Builder, node: Node, graph: Graph) -> list[Value]:
@@ -57,3 +126,31 @@ def inlined(op: Builder, node: Node, graph: Graph) -> list[Value]:
         raise Unsupported(node, f"of {wanted} outputs only {len(results)} mean something")
     made = iter(results)
     return [next(made) if value.name else Value("") for value in node.outputs]
+
+
+@dataclass(frozen=True)
+class Decompose:
+    """Put decompositions in the place of some operators, in regions too.
+
+    Before::
+
+        y = LpNormalization(x)
+
+    After::
+
+        y = Div(x, ReduceL2(x))
+
+    Attributes:
+        operators: (domain, operator) of each.
+    """
+
+    operators: Container[Key]
+
+    def __call__(self, graph: Graph) -> PassResult:
+        if not any(node.op in self.operators for _, node in graph.walk()):
+            return PassResult(graph, False)
+        return PassResult(Rewriter(HUB, {}, fallback=self._decomposed).run(graph), True)
+
+    def _decomposed(self, op: Builder, node: Node) -> list[Value]:
+        graph = decomposition(node, op.rewriter.notes) if node.op in self.operators else None
+        return list(op.copy(node)) if graph is None else inlined(op, node, graph)

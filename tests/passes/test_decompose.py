@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from backedge.convert.onnx.raising import raise_graph
 from backedge.convert.onnx.read import read_model
-from backedge.passes.decompose import DECOMPOSITIONS, decomposition, inlined
+from backedge.passes.decompose.library import DECOMPOSITIONS, decomposition, inlined
 from backedge.passes.errors import Unsupported
 from backedge.passes.graph import Node
 from backedge.passes.hub import HUB

@@ -10,8 +10,9 @@ import onnxruntime
 import pytest
 from backedge.convert.onnx.raising import raise_graph
 from backedge.convert.onnx.read import read_model
+from backedge.passes.decompose import recurrent
+from backedge.passes.decompose.library import Decompose
 from backedge.passes.infer import infer
-from backedge.passes.structure.recurrent import ExpandRecurrent
 from backedge.runtime import run
 from onnx import TensorProto, helper
 
@@ -82,7 +83,7 @@ def test_as_onnx_runtime(op_type: str, attributes: dict[str, Any], given: str) -
     wanted = session.run(None, feeds)
     graph = raise_graph(read_model(model))
     infer(graph)
-    result = ExpandRecurrent()(graph)
+    result = Decompose(recurrent.RULES)(graph)
     assert result.modified
     assert not {"RNN", "GRU", "LSTM"} & {node.op_type for _, node in result.graph.walk()}
     infer(result.graph)
@@ -106,7 +107,7 @@ def test_no_steps_at_all(op_type: str) -> None:
             del model.graph.input[[value.name for value in model.graph.input].index("l")]
         graph = raise_graph(read_model(model))
         infer(graph)
-        expanded = ExpandRecurrent()(graph).graph
+        expanded = Decompose(recurrent.RULES)(graph).graph
         infer(expanded)
         for got, value in zip(run(expanded, given).values(), wanted, strict=True):
             np.testing.assert_array_equal(got, value, strict=True)

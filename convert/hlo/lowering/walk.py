@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ....passes.decompose import inlined
+from ....passes.decompose import recurrent
+from ....passes.decompose.library import Decompose, inlined
 from ....passes.errors import Unsupported
 from ....passes.graph import NOTES, Graph, Node, Value
 from ....passes.infer import infer
+from ....passes.legalize import decomposed_for
 from ....passes.pipeline import Pipeline
 from ....passes.rewrite import Builder, Rewriter, combine
 from ....passes.structure.branches import settle_branches
 from ....passes.structure.containers import plain_containers
-from ....passes.structure.recurrent import ExpandRecurrent
 from ....passes.structure.sequences import SequencesToStacks
 from ....passes.structure.simplify import RemoveDead
 from ....passes.structure.slots import PruneSlots
 from ....passes.types import DType, TensorType
 from ... import folding
-from ...bodies import decomposed_for
 from ..build import HLO
 from ..dialect import NAMES
 from ..infer import agree
@@ -59,7 +59,6 @@ _RULES = combine(
     shape.RULES,
     signal.RULES,
 )
-_OLDER = {("", "DeformConv"): 18, ("", "STFT"): 16}
 
 _WITHOUT_SEQUENCES = 10  # the newest opset that has neither sequences nor optionals
 
@@ -133,7 +132,7 @@ def _without_rule(op: Builder, node: Node) -> list[Value]:
     made = folded(op, node)
     if made is not None:
         return made
-    return inlined(op, node, decomposed_for(node, op.rewriter.notes, "HLO", _OLDER))
+    return inlined(op, node, decomposed_for(node, op.rewriter.notes, "HLO"))
 
 
 def _check_interface(graph: Graph) -> None:
@@ -175,7 +174,7 @@ def lower_graph(graph: Graph) -> Graph:
     infer(source)
     RemoveDead()(source)
     _check_interface(source)
-    source = ExpandRecurrent()(_without_containers(source)).graph
+    source = Decompose(recurrent.RULES)(_without_containers(source)).graph
     infer(source)
     source, settled = settle_branches(source)
     steps = Pipeline((SequencesToStacks(), RemoveDead(), PruneSlots()))

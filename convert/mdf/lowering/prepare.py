@@ -12,19 +12,20 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from ....passes.decompose import decomposition, inlined
+from ....passes.decompose import recurrent
+from ....passes.decompose.library import Decompose, by_rule, inlined
 from ....passes.demands import required
 from ....passes.errors import Unsupported
 from ....passes.graph import NOTES, Graph, Node, Value
 from ....passes.hub import HUB
 from ....passes.infer import constant_node_data, infer, widen
 from ....passes.known import known_array
+from ....passes.legalize import decomposed_for
 from ....passes.loop import DOMAIN, Captured, Carried, Condition, Loop, Slot, Stacked
 from ....passes.pipeline import Pipeline
 from ....passes.rewrite import Builder, Rewriter, Rules, combine
 from ....passes.structure.branches import settle_branches
 from ....passes.structure.containers import plain_containers
-from ....passes.structure.recurrent import ExpandRecurrent
 from ....passes.structure.sequences import SequencesToStacks
 from ....passes.structure.simplify import RemoveDead, Simplify
 from ....passes.structure.slots import PruneSlots
@@ -32,7 +33,6 @@ from ....passes.structure.unroll import unrolled
 from ....passes.tensor import TensorData
 from ....passes.types import DType
 from ... import folding
-from ...bodies import decomposed_for
 from . import compose, scatter, windows
 from .loops import empty_stack, passes_of
 from .scope import EXPRESSIONS, SELECT, expressed
@@ -85,7 +85,7 @@ def prepared(graph: Graph) -> Graph:
         source = plain_containers(source, _WITHOUT_SEQUENCES)
     except Unsupported as refusal:
         raise Unsupported(refusal.node, refusal.reason.replace(f"opset {_WITHOUT_SEQUENCES}", "MDF")) from None
-    source = ExpandRecurrent()(source).graph
+    source = Decompose(recurrent.RULES)(source).graph
     infer(source)
     source, notes = settle_branches(source)
     steps = Pipeline((SequencesToStacks(), RemoveDead(), PruneSlots()))
@@ -139,11 +139,11 @@ def _plain(op: Builder, node: Node) -> Sequence[Value]:
 
 def _composed(op: Builder, node: Node, refusal: Unsupported) -> Sequence[Value]:
     """What stands for an operator that has no expression."""
-    own = decomposition(node, op.rewriter.notes, _COMPOSED)
+    own = by_rule(node, op.rewriter.notes, _COMPOSED)
     if own is not None:
         return inlined(op, node, own)
     try:
-        return inlined(op, node, decomposed_for(node, op.rewriter.notes, "MDF", {}))
+        return inlined(op, node, decomposed_for(node, op.rewriter.notes, "MDF"))
     except Unsupported:
         raise refusal from None
 

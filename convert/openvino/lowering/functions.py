@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from ....passes.decompose import inlined
+from ....passes.decompose.library import inlined
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
+from ....passes.legalize import decomposed_for
 from ....passes.rewrite import Builder
 from ....passes.types import DType
-from ...bodies import decomposed_for
 from .admission import is_beyond
 from .context import context_of
 
-_OLDER = {("", "BitCast"): 25}
 _LONG = (DType.FLOAT64, DType.INT64, DType.UINT64)
 
 
@@ -24,7 +23,7 @@ def by_function(op: Builder, node: Node) -> list[Value]:
     values = [value for value in (*node.inputs, *node.outputs) if value is not None]
     if node.op_type == "BitCast" and any(value.tensor.dtype in _LONG for value in values):
         raise Unsupported(node, "bits of 64-bit numbers, which OpenVINO's CPU computes in 32")
-    graph = decomposed_for(node, op.rewriter.notes, "OpenVINO", _OLDER)
+    graph = decomposed_for(node, op.rewriter.notes, "OpenVINO")
     keyed = node.domain == "ai.onnx.ml" or node.op_type == "TfIdfVectorizer"  # keys and values as attributes
     if keyed and any(map(is_beyond, graph.constants)):
         raise Unsupported(node, "integers that int32 doesn't hold, in which OpenVINO's CPU computes")

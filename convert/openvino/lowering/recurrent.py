@@ -14,7 +14,7 @@ from ....passes.demands import dtype_of, flag, required, size_of_axis
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
-from ....passes.structure.recurrent import Found, written_out
+from ....passes.structure.recurrent import Found
 from .tools import cut, i64, join, number, size_of, transpose
 
 _ACTIVATIONS = {"LSTM": ["Sigmoid", "Tanh", "Tanh"], "GRU": ["Sigmoid", "Tanh"], "RNN": ["Tanh"]}
@@ -77,14 +77,14 @@ def _gates_of(op: Builder, weights: Value, hidden: int, chosen: list[int]) -> Va
 
 
 @rule("", "LSTM", "GRU", "RNN")
-def recurrent(op: Builder, node: Node) -> list[Value]:
+def recurrent(op: Builder, node: Node) -> list[Value] | None:
     x, weights, recurrence = (required(node, index) for index in range(3))
     kind = node.op_type
     hidden = _hidden(node, recurrence)
     attributes = _attributes(node, hidden)
     disregarded = node.input(4) is not None and x.tensor.static_shape is None  # by OpenVINO's CPU: the lengths
     if attributes is None or disregarded:
-        return op.inline(written_out(node), [value for value in node.inputs if value is not None])
+        return None
     batch_first = flag(node, "layout")
     swap = [0, 1, 2] if batch_first else [1, 0, 2]
     linear = kind == "GRU" and flag(node, "linear_before_reset")

@@ -1,7 +1,6 @@
-"""Loops that are an LSTM, GRU or RNN -> the operator: `FuseRecurrent`; and back: `ExpandRecurrent`."""
+"""Loops that are an LSTM, GRU or RNN -> the operator: `FuseRecurrent`. The way back is `passes.decompose.recurrent`."""
 
-from .expand import ExpandRecurrent, written_out
 from .fuse import FuseRecurrent
 from .match import Found
 
-__all__ = ["ExpandRecurrent", "Found", "FuseRecurrent", "written_out"]
+__all__ = ["Found", "FuseRecurrent"]

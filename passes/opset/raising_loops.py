@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...passes.conform import conform
-from ...passes.errors import InvalidModel
-from ...passes.graph import Graph, Node, Value
-from ...passes.infer import FORMAL, constant_node_data
-from ...passes.loop import Captured, Carried, Condition, Iteration, Sliced, Slot, Stacked
-from ...passes.opset.control import entering
-from ...passes.protos import ENUMS
-from ...passes.rewrite import Builder, collect, rule
-from ...passes.types import DType, TensorType, Type, merge, tensor
+from ..conform import conform
+from ..errors import InvalidModel
+from ..graph import Graph, Node, Value
+from ..infer import FORMAL, constant_node_data
+from ..loop import Captured, Carried, Condition, Iteration, Sliced, Slot, Stacked
+from ..protos import ENUMS
+from ..rewrite import Builder, collect, rule
+from ..types import DType, TensorType, Type, merge, tensor
+from .control import entering
 
 Results = Value | Sequence[Value] | None
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from ..graph import Graph, Node, Value
 from ..hub import HUB
 from ..infer import small_constant
+from ..opset.build import StepBuilder
+from ..opset.walk import Walk
 from ..rewrite import Builder, Rewriter
 from ..schemas import HUB_OPSETS
-from .build import StepBuilder
-from .walk import Walk
 
 _UP = Walk(HUB_OPSETS, keep_dropped=True)
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 from backedge.convert.onnx.raising import raise_graph
+from backedge.passes.decompose.versions import decomposed
 from backedge.passes.errors import Unsupported
 from backedge.passes.graph import Graph, Node
 from backedge.passes.infer import infer
-from backedge.passes.opset.decompose import decomposed
 from backedge.passes.schemas import HUB_OPSETS, since_version
 from backedge.passes.types import DType, tensor
 from backedge.runtime import run

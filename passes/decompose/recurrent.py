@@ -1,20 +1,27 @@
-"""RNN, GRU and LSTM -> the loops that they are, for targets that have no such operator, or none that says this one."""
+"""RNN, GRU and LSTM as loops over their steps.
+
+Before::
+
+    y, y_h = RNN(x, w, r)
+
+After::
+
+    sums = MatMul(x, Transpose(w))
+    y_h, y = Loop sliced sums, carried h = 0, stacked h'     h' = Tanh(sums + h r')
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ...demands import given, size_of_axis
-from ...errors import InvalidModel, Unsupported
-from ...graph import Graph, Node, Value
-from ...hub import HUB
-from ...infer import infer
-from ...loop import Captured, Carried, Iteration, Sliced, Slot, Stacked
-from ...pipeline import PassResult
-from ...protos import ENUMS
-from ...rewrite import Builder, Rewriter, collect, rule
-from ...types import DType, TensorType
+from ..demands import given, size_of_axis
+from ..errors import InvalidModel, Unsupported
+from ..graph import Node, Value
+from ..loop import Captured, Carried, Iteration, Sliced, Slot, Stacked
+from ..protos import ENUMS
+from ..rewrite import Builder, collect, rule
+from ..types import DType, TensorType
 
 Function = Callable[[Builder, Value], Value]
 
@@ -48,44 +55,6 @@ _OPERATORS = {
     "tanh": "Tanh",
     "thresholdedrelu": "ThresholdedRelu",
 }
-
-
-class ExpandRecurrent:
-    """Write recurrent operators as loops over their steps.
-
-    Before::
-
-        y, y_h = RNN(x, w, r)
-
-    After::
-
-        sums = MatMul(x, Transpose(w))
-        y_h, y = Loop sliced sums, carried h = 0, stacked h'     h' = Tanh(sums + h r')
-    """
-
-    def __call__(self, graph: Graph) -> PassResult:
-        if not any(node.domain == "" and node.op_type in _GATES for _, node in graph.walk()):
-            return PassResult(graph, False)
-        return PassResult(Rewriter(HUB, RULES, fallback=Builder.copy).run(graph), True)
-
-
-def written_out(node: Node) -> Graph:
-    """A hub graph with an input for each input of a node that is given, and what the node gives as loops.
-
-    Raises:
-        InvalidModel: it contradicts itself.
-        Unsupported: its hidden size isn't known; an activation that ONNX doesn't know.
-    """
-    graph = Graph(HUB.name, node.op_type)
-    op = Builder(Rewriter(HUB, {}), graph)
-    inputs = [
-        None if value is None else graph.add_input(f"in{place}", value.type) for place, value in enumerate(node.inputs)
-    ]
-    made = op.call(node.op_type, *inputs, _outputs=len(node.outputs), **node.attributes)
-    graph.outputs = [made] if isinstance(made, Value) else list(made)
-    graph = ExpandRecurrent()(graph).graph
-    infer(graph)
-    return graph
 
 
 @rule("", "RNN", "GRU", "LSTM")

@@ -1,0 +1,27 @@
+"""Operators that a target has no rule of its own for: what they are made of, until the target says all of it."""
+
+from __future__ import annotations
+
+from .decompose.library import decomposition
+from .errors import Unsupported
+from .graph import Graph, Node
+
+
+def decomposed_for(node: Node, notes: list[str], target: str) -> Graph:
+    """What stands for an operator that a target has no rule for, see `decomposition`.
+
+    Args:
+        notes: takes up what the report should say.
+        target: whose form it lacks, for the refusal.
+
+    Raises:
+        Unsupported: the operator is made of nothing simpler, or not this node.
+    """
+    try:
+        graph = decomposition(node, notes)
+    except Unsupported as refusal:
+        raise Unsupported(node, f"{refusal.reason}; it has no {target} form") from None
+    if graph is None:
+        name = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
+        raise Unsupported(node, f"{name} has no {target} form")
+    return graph
