@@ -1,7 +1,8 @@
-"""The one decomposition of each operator that has one, as a hub graph.
+"""The one decomposition of each operator that isn't core, as a hub graph.
 
 It stands in the tables of this package's families; else it is what the operator's version adapters build for opsets
-that lack it; else it is the function body that ONNX defines the operator with.
+that lack it; else it is the function body that ONNX defines the operator with. Some core operators have
+adapters, too, which serve targets that lack them.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from ..graph import Graph, Node, Value
 from ..hub import HUB
 from ..infer import infer, small_constant
 from ..opset.raising import raised
+from ..opset.table import find
 from ..opset.walk import histories
 from ..pipeline import PassResult
 from ..rewrite import Builder, Key, Rewriter, Rules, combine, view
 from ..schemas import HUB_OPSET, schema
 from . import (
+    arithmetic,
     attention,
     encoders,
     features,
@@ -29,14 +32,18 @@ from . import (
     normalization,
     recurrent,
     sampling,
+    shapes,
     training,
     trees,
 )
 from .functions import body
 from .versions import decomposed
 
-_FAMILIES = (attention, encoders, features, max_pooling, models, ngrams, normalization, recurrent, sampling, training)
-DECOMPOSITIONS = combine(*(family.RULES for family in (*_FAMILIES, trees)))
+_FAMILIES = (
+    *(arithmetic, attention, encoders, features, max_pooling, models, ngrams, normalization, recurrent, sampling),
+    *(shapes, training, trees),
+)
+DECOMPOSITIONS = combine(*(family.RULES for family in _FAMILIES))
 
 _LARGEST = 1024  # elements of a constant that a function body is specialised for
 
@@ -86,15 +93,12 @@ def by_rule(node: Node, notes: list[str], table: Rules) -> Graph | None:
 def _by_adapters(node: Node) -> Graph | None:
     """What the adapters build under the last opset that lacks the operator."""
     first = histories().get(node.op, (1,))[0]
-    if first == 1:
+    if first == 1 or isinstance(find(*node.op, first, first=True).down, str):
         return None
     try:
         made = decomposed(node, first - 1)
     except Unsupported as refusal:
-        reason = re.sub(r",? (before|came with) version \d+$", "", refusal.reason)
-        if reason.endswith(node.op_type):  # it says no more than that the operator is a newer one
-            return None
-        raise Unsupported(node, reason) from None
+        raise Unsupported(node, re.sub(r",? (before|came with) version \d+$", "", refusal.reason)) from None
     if made is None or any(inner.op == node.op for _, inner in made.walk()):
         return None
     return raised(made)

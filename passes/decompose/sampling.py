@@ -1,15 +1,25 @@
-"""Multinomial and Dropout by numbers that are drawn evenly."""
+"""Random numbers: those of a shape by those like a tensor, Multinomial and Dropout by numbers that are drawn evenly."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from ..attributes import NodeAttributes
 from ..demands import dtype_of, required
 from ..graph import Node, Value
 from ..protos import DTYPES, enum_of
 from ..rewrite import Builder, collect, rule
 from ..types import DType
 from .common import cast, numbers, working
+
+
+@rule("", "RandomNormal", "RandomUniform")
+def of_shape(op: Builder, node: Node) -> Value:
+    """RandomNormal-22, RandomUniform-22: as many numbers as a tensor of that shape has."""
+    shape = op.const(NodeAttributes(node).ints("shape"), DType.INT64)
+    dtype = node.attributes.get("dtype", enum_of(DType.FLOAT32, node))
+    others = {name: value for name, value in node.attributes.items() if name not in ("shape", "dtype")}
+    return op.call(f"{node.op_type}Like", op.Expand(numbers(op, 0), shape), dtype=dtype, **others)
 
 
 @rule("", "Multinomial")

@@ -1,0 +1,159 @@
+"""Sums, means, quotients and products of several operands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..attributes import NodeAttributes
+from ..demands import dtype_of, rank_of, required
+from ..errors import Unsupported
+from ..graph import Node, Value
+from ..known import known_array
+from ..rewrite import Builder, collect, rule
+from ..types import DType
+from .common import cast, numbers, working
+
+
+def _added(op: Builder, values: Sequence[Value]) -> Value:
+    """All operands, from the first on."""
+    total = values[0]
+    for value in values[1:]:
+        total = op.Add(total, value)
+    return total
+
+
+@rule("", "Sum")
+def total(op: Builder, node: Node) -> Value:
+    """Sum-13: the operands added up, broadcast."""
+    made = _added(op, [required(node, index) for index in range(len(node.inputs))])
+    return op.Identity(made) if len(node.inputs) == 1 else made
+
+
+@rule("", "Mean")
+def mean(op: Builder, node: Node) -> Value:
+    """Mean-13: the operands' sum by their number."""
+    values = [required(node, index) for index in range(len(node.inputs))]
+    return op.Div(_added(op, values), numbers(op, len(values), dtype_of(node, values[0])))
+
+
+@rule("", "Reciprocal")
+def reciprocal(op: Builder, node: Node) -> Value:
+    """Reciprocal-13: 1 / x."""
+    x = required(node, 0)
+    return op.Div(numbers(op, 1, dtype_of(node, x)), x)
+
+
+@rule("", "Sigmoid")
+def sigmoid(op: Builder, node: Node) -> Value:
+    """Sigmoid-13: 1 / (1 + exp(-x)); halves in float32. exp overflows to infinity where the result is 0."""
+    x = required(node, 0)
+    dtype = working(node, x)
+    one = numbers(op, 1, dtype)
+    made = op.Div(one, op.Add(one, op.Exp(op.Neg(cast(op, node, x, dtype)))))
+    return cast(op, node, made, dtype_of(node, x))
+
+
+@rule("", "Xor")
+def exclusive_or(op: Builder, node: Node) -> Value:
+    """Xor-7: truths that aren't the same."""
+    return op.Not(op.Equal(required(node, 0), required(node, 1)))
+
+
+@rule("", "ReduceMean")
+def reduce_mean(op: Builder, node: Node) -> Value:
+    """ReduceMean-18: the sum along axes by the number of elements that it has; halves in float32."""
+    x, axes = required(node, 0), node.input(1)
+    attrs = NodeAttributes(node)
+    if attrs.flag("noop_with_empty_axes"):
+        known = None if axes is None else known_array(axes)
+        if axes is not None and known is None:
+            raise Unsupported(node, "noop_with_empty_axes with axes that aren't known")
+        if known is None or not known.size:
+            return op.Identity(x)
+    elif axes is not None:
+        known = known_array(axes)
+        if known is not None and not known.size:
+            axes = None
+    dtype = dtype_of(node, x)
+    wide = cast(op, node, x, working(node, x)) if dtype.is_float else x
+    sums = op.ReduceSum(wide, axes, keepdims=int(attrs.flag("keepdims")))
+    if axes is None or known_array(axes) is not None:
+        count = op.ReduceProd(op.Shape(x) if axes is None else op.Gather(op.Shape(x), axes), keepdims=0)
+    else:  # they may turn out to be none, which means all
+        count = op.Div(op.Size(x), op.Max(op.Size(sums), op.const(1)))
+    count = cast(op, node, count, dtype_of(node, wide))
+    return cast(op, node, op.Div(sums, count), dtype)
+
+
+@rule("", "Gemm")
+def general_product(op: Builder, node: Node) -> Value:
+    """Gemm-13: alpha * A B + beta * C, A and B transposed where it is asked for.
+
+    Raises:
+        Unsupported: integers by a factor that is none.
+    """
+    attrs, a, b, c = NodeAttributes(node), required(node, 0), required(node, 1), node.input(2)
+    dtype = dtype_of(node, a)
+
+    def scaled(value: Value, name: str) -> Value:
+        factor = attrs.float(name)
+        if factor == 1:
+            return value
+        if not dtype.is_float and factor != int(factor):
+            raise Unsupported(node, f"{name}={factor} times integers")
+        return op.Mul(value, numbers(op, factor if dtype.is_float else int(factor), dtype))
+
+    a, b = (
+        op.Transpose(value, perm=[1, 0]) if attrs.flag(name) else value
+        for value, name in ((a, "transA"), (b, "transB"))
+    )
+    made = scaled(op.MatMul(a, b), "alpha")
+    return made if c is None else op.Add(made, scaled(c, "beta"))
+
+
+@rule("", "GlobalAveragePool", "GlobalMaxPool")
+def global_pool(op: Builder, node: Node) -> Value:
+    """GlobalAveragePool-22, GlobalMaxPool-22: the mean or the largest of all elements of each channel."""
+    x = required(node, 0)
+    reduction = "ReduceMean" if node.op_type == "GlobalAveragePool" else "ReduceMax"
+    return op.call(reduction, x, op.const(list(range(2, rank_of(node, x)))))
+
+
+@rule("", "GlobalLpPool")
+def global_norm(op: Builder, node: Node) -> Value:
+    """GlobalLpPool-22: (sum of |x|^p)^(1/p) over each channel; halves in float32."""
+    x = required(node, 0)
+    powers, root, dtype = _powers(op, node, x)
+    total = op.ReduceSum(powers, op.const(list(range(2, rank_of(node, x)))))
+    return cast(op, node, op.Pow(total, numbers(op, root, dtype)), dtype_of(node, x))
+
+
+@rule("", "LpPool")
+def pooled_norm(op: Builder, node: Node) -> Value:
+    """LpPool-22: (sum of |x|^p over a window)^(1/p); halves in float32.
+
+    The sum is the average of a window that counts its padding, times the window's size.
+
+    Raises:
+        Unsupported: windows that reach over the padding, whose average counts less.
+    """
+    x, attrs = required(node, 0), NodeAttributes(node)
+    if attrs.flag("ceil_mode"):
+        raise Unsupported(node, "windows that reach over the padding (ceil_mode)")
+    powers, root, dtype = _powers(op, node, x)
+    size = 1
+    for length in attrs.ints("kernel_shape"):
+        size *= length
+    same = {name: node.attributes.get(name) for name in ("kernel_shape", "strides", "pads", "dilations", "auto_pad")}
+    means = op.AveragePool(powers, count_include_pad=1, **same)
+    total = op.Mul(means, numbers(op, size, dtype))
+    return cast(op, node, op.Pow(total, numbers(op, root, dtype)), dtype_of(node, x))
+
+
+def _powers(op: Builder, node: Node, x: Value) -> tuple[Value, float, DType]:
+    """|x|^p, 1 / p, and the type that both are reckoned in."""
+    dtype, p = working(node, x), NodeAttributes(node).int("p")
+    return op.Pow(op.Abs(cast(op, node, x, dtype)), numbers(op, p, dtype)), 1 / p, dtype
+
+
+RULES = collect(globals())

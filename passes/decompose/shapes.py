@@ -1,0 +1,90 @@
+"""Operators that only move elements, and those that only ask for a shape."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..attributes import NodeAttributes
+from ..demands import axis_of, rank_of, required, size_of_axis
+from ..errors import Unsupported
+from ..graph import Node, Value
+from ..known import known_array
+from ..rewrite import Builder, collect, rule
+
+_MOST_COPIES = 64
+
+
+@rule("", "Flatten")
+def flatten(op: Builder, node: Node) -> Value:
+    """Flatten-25: two dimensions, the product of those before an axis and that of the others."""
+    x, axis = required(node, 0), NodeAttributes(node).int("axis")
+    rank, sizes = rank_of(node, x), x.tensor.static_shape
+    axis = rank if axis == rank else axis_of(node, axis, rank)
+    if sizes is not None:
+        return op.Reshape(x, op.const([math.prod(sizes[:axis]), math.prod(sizes[axis:])]), allowzero=_allows(sizes))
+    parts = [op.ReduceProd(op.Shape(x, start=start, end=end)) for start, end in ((0, axis), (axis, rank))]
+    return op.Reshape(x, op.Concat(*parts, axis=0), allowzero=1)
+
+
+def _allows(sizes: Sequence[int]) -> int | None:
+    """`allowzero` of a Reshape to static sizes: where none is 0 it needn't be said."""
+    return None if all(sizes) else 1
+
+
+@rule("", "Size")
+def size(op: Builder, node: Node) -> Value:
+    """Size-25: the product of the shape."""
+    return op.ReduceProd(op.Shape(required(node, 0)), keepdims=0)
+
+
+@rule("", "Split")
+def split(op: Builder, node: Node) -> list[Value]:
+    """Split-18: a slice for each part; equal parts, the last one smaller, where no lengths are given."""
+    x, lengths, attrs = required(node, 0), node.input(1), NodeAttributes(node)
+    axis, count = axis_of(node, attrs.int("axis"), rank_of(node, x)), len(node.outputs)
+    known = None if lengths is None else known_array(lengths)
+    if lengths is not None and known is None:
+        ends = op.CumSum(lengths, op.const(0))
+        parts = [(op.Sub(end, length), end) for end, length in _pairs(op, ends, lengths, count)]
+    elif known is not None:
+        places = [0, *np.cumsum(known.reshape(-1)).tolist()]
+        parts = [(op.const([start]), op.const([end])) for start, end in itertools.pairwise(places)]
+    else:
+        total = size_of_axis(x, axis)
+        if total is None:
+            raise Unsupported(node, "equal parts of a size that isn't known before the model runs")
+        step = -(-total // count)
+        parts = [(op.const([step * at]), op.const([min(step * (at + 1), total)])) for at in range(count)]
+    return [op.Slice(x, start, end, op.const([axis])) for start, end in parts]
+
+
+def _pairs(op: Builder, ends: Value, lengths: Value, count: int) -> list[tuple[Value, Value]]:
+    """The end and the length of each part, int64 [1]."""
+    return [(op.Gather(ends, op.const([at])), op.Gather(lengths, op.const([at]))) for at in range(count)]
+
+
+@rule("", "Tile")
+def tile(op: Builder, node: Node) -> Value:
+    """Tile-13: along each axis the tensor joined to itself; with many or unknown repeats a broadcast of a dimension
+    put before each, which is reshaped away."""
+    x, repeats = required(node, 0), required(node, 1)
+    rank, known = rank_of(node, x), known_array(repeats)
+    if known is not None and known.size and int(known.min()) > 0 and int(known.max()) <= _MOST_COPIES:
+        made = x
+        for axis, count in enumerate(known.tolist()):
+            made = made if count == 1 else op.Concat(*[made] * count, axis=axis)
+        return op.Identity(x) if made is x else made
+    if not rank:
+        return op.Identity(x)
+    sizes = op.Shape(x)
+    before = [op.Unsqueeze(value, op.const([1])) for value in (repeats, sizes)]
+    both = op.Reshape(op.Concat(*before, axis=1), op.const([-1]))
+    apart = op.Unsqueeze(x, op.const(list(range(0, 2 * rank, 2))))
+    return op.Reshape(op.Expand(apart, both), op.Mul(repeats, sizes), allowzero=1)
+
+
+RULES = collect(globals())
