@@ -16,6 +16,7 @@ from rich.table import Table
 
 from ..passes.errors import InvalidModel
 from ..passes.exit_codes import OF_VERDICT
+from ..passes.operator_list import profiles
 from ..passes.text import lines
 from ..runtime.compare.record import Report
 from ..runtime.compare.report import print_report, write_html
@@ -24,7 +25,7 @@ from . import conversion, verification
 from .ending import ending
 from .files import Opset, judged, load, to_hub
 from .format import FORMATS
-from .terminal import changes_table, fail, out, save_npz, values_table, working, write_json, writing
+from .terminal import changes_table, err, fail, out, save_npz, values_table, working, write_json, writing
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -153,6 +154,11 @@ def cli() -> None:
     help="Write out the passes of loops that certainly make no more than this many; 64 where no number is given.",
 )
 @click.option(
+    "--only-ops",
+    metavar="FILE|PROFILE",
+    help=f"For ONNX: write the model with the operators of a list only; profiles: {', '.join(profiles())}.",
+)
+@click.option(
     "--verify",
     "trials",
     type=click.IntRange(0),
@@ -172,6 +178,7 @@ def convert(
     mdf_style: conversion.MdfStyle | None,
     fuse_recurrent: bool,
     unroll: int,
+    only_ops: str | None,
     trials: int,
     timeout: float,
     json_file: str | None,
@@ -188,6 +195,7 @@ def convert(
             mdf_style=mdf_style,
             fuse_recurrent=fuse_recurrent,
             unroll=unroll,
+            only_ops=only_ops,
             verify=trials,
             timeout=timeout,
         )
@@ -351,6 +359,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (Exception, KeyboardInterrupt) as error:
         end = ending(error)
         fail(end.message)
+        for text in end.refusals:
+            err.print(f"  {escape(text)}", soft_wrap=True)
         if request.json_file is not None:
             with contextlib.suppress(InvalidModel):
                 write_json(end.to_json(), request.json_file)

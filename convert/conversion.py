@@ -6,7 +6,7 @@ import contextlib
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -14,7 +14,9 @@ from typing import Any, Literal
 from ..passes.errors import InvalidModel
 from ..passes.exit_codes import OF_VERDICT
 from ..passes.graph import NOTES, Graph
+from ..passes.operator_list import OperatorList, operator_list
 from ..passes.opset import Change
+from ..passes.schemas import HUB_OPSET
 from ..passes.structure.recurrent import FuseRecurrent
 from ..passes.structure.unroll import UnrollLoops
 from ..runtime.compare.record import Report
@@ -22,6 +24,8 @@ from .files import Opset, judged, load, set_shapes
 from .format import Format, format_of
 from .mdf.write import lower_to_states
 from .onnx.check import alike
+from .onnx.lowering import DEFAULT_OPSET
+from .onnx.opset import change_opset
 from .openvino.lowering import recurrent as openvino_recurrent
 from .optional import Telling, to_dialect_after
 from .terminal import writing
@@ -111,6 +115,7 @@ def convert(
     mdf_style: MdfStyle | None = None,
     fuse_recurrent: bool = False,
     unroll: int = 0,
+    only_ops: str | Path | Sequence[str] | None = None,
     verify: int = TRIALS,
     timeout: float = TIMEOUT,
 ) -> ConversionReport:
@@ -127,12 +132,15 @@ def convert(
             one, and what comes from elsewhere is written as functions.
         fuse_recurrent: turn loops that are an LSTM, GRU or RNN into the operator; the report says which.
         unroll: write out the passes of loops that certainly make no more than this many; 0: none.
+        only_ops: for ONNX targets: write the model with these operators only: a file, the name of a profile
+            (`passes.operator_list.profiles()`), or the lines of a list. Without `opset` the nearest that it reads.
         verify: sets of designed inputs for the check; 0 turns it off.
         timeout: seconds a runtime may take for one set of inputs.
 
     Raises:
         InvalidModel: the source can't be read, or the target can't be written.
         Unsupported: what the target can't express.
+        NotLegal: all nodes that the operators of `only_ops` can't express.
     """
     source, target = Path(source), Path(target)
     wanted = _in_style(format_of(target, to_format), mdf_style)
@@ -144,9 +152,17 @@ def convert(
         graph = load(source, from_format)
         if shapes:
             set_shapes(graph, shapes)
+        operators = None if only_ops is None else operator_list(only_ops)
+        if operators is not None:
+            opset = _opset_of(operators, wanted, opset, graph)
         passes: list[Telling] = [FuseRecurrent(_OBJECTIONS.get(wanted.name))] if fuse_recurrent else []
         passes += [UnrollLoops(unroll)] if unroll else []
         made = to_dialect_after(passes, graph, wanted, opset)
+        if operators is not None:
+            before, told = made.meta.get("changes", ()), made.meta.get(NOTES, ())
+            made = change_opset(made, made.opsets[""], operators)
+            made.meta["changes"] = [*before, *made.meta["changes"]]
+            made.meta[NOTES] = [*told, *made.meta.get(NOTES, ())]
     report = ConversionReport(
         str(source),
         str(target),
@@ -243,6 +259,23 @@ def _in_style(target: Format, style: MdfStyle | None) -> Format:
     if style == "function":
         return replace(target, dialect="onnx")
     return replace(target, lower_graph=lower_to_states, from_onnx=None)
+
+
+def _opset_of(operators: OperatorList, target: Format, opset: Opset, graph: Graph) -> int:
+    """The opset to write a model at that is limited to a list of operators.
+
+    Raises:
+        InvalidModel: the list is for another format, or doesn't go with the opset.
+    """
+    if target.name != "onnx":
+        raise InvalidModel(f"--only-ops is for ONNX, not for {target.name}")
+    if opset == "min":
+        raise InvalidModel("--only-ops takes no opset min: name one, or none")
+    first, last = operators.opsets or (1, HUB_OPSET)
+    if opset is not None and not first <= opset <= last:
+        raise InvalidModel(f"{operators.name} reads the opsets {first} to {last}, not {opset}")
+    own = graph.opsets.get("", DEFAULT_OPSET) if graph.dialect == "onnx" else DEFAULT_OPSET
+    return opset or min(max(own, first), last)
 
 
 def _count(graph: Graph) -> int:

@@ -3,7 +3,9 @@
 A refusal with `--json FILE` writes there what the report would have been:
 
     {"schema": 1, "verdict": null, "exit_code": n, "error": {"kind": "usage" | "invalid" | "unsupported" | "failed" |
-     "internal" | "interrupted", "message": text, "traceback": path | null}}
+     "internal" | "interrupted", "message": text, "traceback": path | null, "refusals": [text, ...]}}
+
+`refusals`: each node that a list of operators can't express, with the reason; empty where one thing was in the way.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from typing import Any
 
 import click
 
-from ..passes.errors import BackedgeError, InvalidModel, Unsupported
+from ..passes.errors import BackedgeError, InvalidModel, NotLegal, Unsupported
 from ..passes.exit_codes import ExitCode
 
 
@@ -28,10 +30,12 @@ class Ending:
     kind: str
     message: str
     traceback: str | None = None
+    refusals: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values."""
-        error = {"kind": self.kind, "message": self.message, "traceback": self.traceback}
+        error: dict[str, Any] = {"kind": self.kind, "message": self.message, "traceback": self.traceback}
+        error["refusals"] = list(self.refusals)
         return {"schema": 1, "verdict": None, "exit_code": self.code, "error": error}
 
 
@@ -46,6 +50,9 @@ def ending(error: BaseException) -> Ending:
             return Ending(ExitCode.INTERRUPTED, "interrupted", "interrupted")
         case click.ClickException():
             return Ending(ExitCode.UNUSABLE, "usage", _one_line(error.format_message()))
+        case NotLegal():
+            texts = tuple(_one_line(str(one)) for one in error.refusals)
+            return Ending(error.exit_code, "unsupported", error.summary, refusals=texts)
         case BackedgeError():
             kind = {InvalidModel: "invalid", Unsupported: "unsupported"}.get(type(error), "failed")
             return Ending(error.exit_code, kind, _one_line(str(error)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .exit_codes import ExitCode
 
 
@@ -29,3 +31,21 @@ class Unsupported(BackedgeError):
         self.node = node
         self.reason = reason
         super().__init__(f"{node}: {reason}")
+
+
+class NotLegal(Unsupported):
+    """Nodes that a list of operators can't express, all of them. Exit code 3.
+
+    `refusals` has one for each node.
+    """
+
+    def __init__(self, refusals: Sequence[Unsupported]) -> None:
+        self.refusals = list(refusals)
+        self.node, self.reason = refusals[0].node, refusals[0].reason
+        BackedgeError.__init__(self, "; ".join([self.summary, *map(str, refusals)]))
+
+    @property
+    def summary(self) -> str:
+        """How many nodes there are."""
+        count = f"{len(self.refusals)} nodes" if len(self.refusals) > 1 else "1 node"
+        return f"{count} can't be written with the operators of the list"

@@ -14,6 +14,7 @@ from ...passes.errors import Unsupported
 from ...passes.graph import NOTES, Graph, bulk
 from ...passes.hub import HUB
 from ...passes.infer import infer
+from ...passes.operator_list import OperatorList
 from ...passes.opset import Change, Log, raising_loops, restamped
 from ...passes.opset.changes import DECOMPOSED, INLINED, name_of
 from ...passes.rewrite import Builder, Rewriter, combine
@@ -21,13 +22,14 @@ from ...passes.schemas import schema
 from ...passes.structure.simplify import RemoveDead
 from ...passes.tensor import TensorData
 from .functions import Converted, convert_functions
+from .legalize import legalized
 from .lowering import finished, lower_operators, targets_of
 from .raising import FunctionKey, function_key, function_rules
 from .write import IR_OF_OPSET, IR_WITH_DEFAULTS, IR_WITH_FUNCTIONS
 
 
-def change_opset(graph: Graph, opset: int) -> Graph:
-    """The graph at `opset`.
+def change_opset(graph: Graph, opset: int, operators: OperatorList | None = None) -> Graph:
+    """The graph at `opset`, with operators of the list only where one is given.
 
     Model-local functions are converted and kept; they are inlined where the file format has none yet (opsets
     below 15), and where something in them depends on what only a call knows. `meta["notes"]` says which,
@@ -36,6 +38,7 @@ def change_opset(graph: Graph, opset: int) -> Graph:
 
     Raises:
         Unsupported: an operator, type or attribute has no form there.
+        NotLegal: the list can't express some nodes, and neither what they are made of.
     """
     skeleton = graph.meta.get("onnx.model")
     if skeleton is not None and skeleton.training_info:
@@ -44,12 +47,12 @@ def change_opset(graph: Graph, opset: int) -> Graph:
     with bulk():
         defaults: dict[str, TensorData] = {}
         plain = not graph.functions and not any(node.regions for node in graph.nodes)
-        if plain:
+        if plain and operators is None:
             made = restamped(graph, targets_of(graph, opset))
             if made is not None:
                 return finished(_own_constants(made, graph, opset), opset)
         functions, told = Converted(inlined=dict.fromkeys(graph.functions, "")), list[str]()
-        if graph.functions and IR_OF_OPSET.get(opset, 0) >= IR_WITH_FUNCTIONS:
+        if graph.functions and operators is None and IR_OF_OPSET.get(opset, 0) >= IR_WITH_FUNCTIONS:
             graph = graph.copy()
             functions = convert_functions(graph, opset, log)
         rules = combine(function_rules(graph, functions.inlined), raising_loops.RULES)
@@ -66,6 +69,8 @@ def change_opset(graph: Graph, opset: int) -> Graph:
             made = lower_operators(looped, opset, log)
         if opset < graph.opsets.get("", 0):
             RemoveDead()(made)
+        if operators is not None:
+            made = legalized(made, operators, log)
         put_on_defaults(made, defaults)
         made = finished(_own_constants(made, graph, opset), opset)
         _forget_inferred(made, graph)
@@ -74,7 +79,7 @@ def change_opset(graph: Graph, opset: int) -> Graph:
             if any(domain == key[0] for key in functions.kept):
                 made.opsets.setdefault(domain, version)
         notes = [
-            f"function {domain}.{name} is inlined: {reason or f'opset {opset} came with an IR without functions'}"
+            f"function {domain}.{name} is inlined: {reason or _without_functions(opset, operators)}"
             for (domain, name, _), reason in functions.inlined.items()
         ]
         notes += dict.fromkeys((*functions.notes, *told))
@@ -143,6 +148,11 @@ def _log_calls(graph: Graph, inlined: Collection[FunctionKey], opset: int, log: 
         if key is not None and key in inlined:
             size = sum(1 for _ in graph.functions[key].graph.walk())
             log.count(name_of(node), node.version, opset, INLINED, 1, size)
+
+
+def _without_functions(opset: int, operators: OperatorList | None) -> str:
+    """Why a model of an opset keeps no functions of its own."""
+    return f"opset {opset} came with an IR without functions" if operators is None else f"{operators.name} has none"
 
 
 def _count(graph: Graph, op_type: str) -> int:

@@ -1,0 +1,192 @@
+"""ONNX models written with a list of operators only, for tools that take no others.
+
+An operator that the list lacks is decomposed, or said by other core operators, until the list has all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ...passes.decompose import equivalents
+from ...passes.decompose.library import by_rule, decomposition, inlined
+from ...passes.errors import NotLegal, Unsupported
+from ...passes.graph import NOTES, Graph, Node, Value
+from ...passes.hub import HUB
+from ...passes.infer import infer
+from ...passes.known import known_array
+from ...passes.operator_list import OperatorList
+from ...passes.opset.changes import DECOMPOSED, Log, name_of
+from ...passes.opset.convert import OpsetDialect
+from ...passes.rewrite import Builder, Rewriter
+from ...passes.structure.simplify import RemoveDead
+from .lowering import lower_operators, targets_of
+from .raising import raise_graph
+
+_DEEPEST = 16
+
+
+def legalized(graph: Graph, operators: OperatorList, log: Log) -> Graph:
+    """The model with operators of the list only; the graph stays as it was.
+
+    Args:
+        graph: of dialect "onnx", at the opset that is wanted, without model-local functions, of all types that
+            inference finds.
+        log: takes up what was decomposed.
+
+    Raises:
+        NotLegal: with every node that the list can't express, and why.
+    """
+    legalizer = _Legalizer(operators, graph.opsets[""], log)
+    made = legalizer.run(graph)
+    if legalizer.refusals:
+        raise NotLegal(legalizer.refusals)
+    RemoveDead()(made)
+    made.opsets = {
+        domain: version
+        for domain, version in {**graph.opsets, **made.opsets}.items()
+        if not domain or any(node.domain == domain for _, node in made.walk())
+    }
+    if legalizer.notes:
+        made.meta[NOTES] = [*graph.meta.get(NOTES, ()), *dict.fromkeys(legalizer.notes)]
+    return made
+
+
+@dataclass
+class _Legalizer:
+    """One model's way into a list.
+
+    Attributes:
+        chain: the operators that are being decomposed, outermost first.
+        refusals: of the model's own nodes.
+    """
+
+    operators: OperatorList
+    opset: int
+    log: Log
+    chain: list[tuple[str, str]] = field(default_factory=list)
+    refusals: list[Unsupported] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def run(self, graph: Graph) -> Graph:
+        dialect = OpsetDialect("onnx", targets_of(graph, self.opset))
+        return Rewriter(dialect, {}, fallback=self._node, notes=self.notes).run(graph)
+
+    def _node(self, op: Builder, node: Node) -> Sequence[Value]:
+        """A node of the list as it is, any other by what it is made of."""
+        reason = self.operators.objection(node)
+        if not reason:
+            return op.copy(node)
+        known = _known(op, node)
+        if known is not None:
+            return known
+        try:
+            graph = self._legal(node, reason)
+        except Unsupported as refusal:
+            if self.chain:
+                raise
+            self.refusals.append(refusal)
+            return op.copy(node)
+        if not self.chain:
+            size = sum(1 for _ in graph.walk())
+            self.log.count(name_of(node), node.version, self.opset, DECOMPOSED, 1, size)
+        results = iter(op.inline(graph, _variables(node)))
+        return [next(results) if value.name else Value("") for value in node.outputs]
+
+    def _legal(self, node: Node, reason: str) -> Graph:
+        """A graph of listed operators, its inputs those of the node that are no constants.
+
+        Raises:
+            Unsupported: no way leads there; with the reasons along the first one.
+        """
+        why = ""
+        if node.op not in self.chain and len(self.chain) < _DEEPEST:
+            self.chain.append(node.op)
+            try:
+                for made in self._ways(node):
+                    try:
+                        return self.run(made)
+                    except Unsupported as refusal:
+                        why = why or refusal.reason
+            except Unsupported as refusal:
+                why = why or refusal.reason
+            finally:
+                self.chain.pop()
+        raise Unsupported(node, f"{reason}; decomposed: {why}" if why else reason)
+
+    def _ways(self, node: Node) -> Iterator[Graph]:
+        """What stands for the node, at the opset: one operator for another, then its decomposition."""
+        hub = raise_graph(_alone(node, self.opset))
+        infer(hub)
+        if [inner.op for _, inner in hub.walk()] != [node.op]:
+            yield self._lowered(hub)
+        for inner in hub.nodes:
+            if inner.regions:
+                continue
+            for way in (_equivalent, _decomposed):
+                graph = way(inner, self.notes)
+                if graph is not None:
+                    yield self._lowered(_replaced(hub, inner, graph))
+
+    def _lowered(self, hub: Graph) -> Graph:
+        made = lower_operators(hub, self.opset)
+        RemoveDead()(made)
+        return made
+
+
+def _equivalent(node: Node, notes: list[str]) -> Graph | None:
+    return by_rule(node, notes, equivalents.RULES)
+
+
+def _decomposed(node: Node, notes: list[str]) -> Graph | None:
+    return decomposition(node, notes)
+
+
+def _variables(node: Node) -> list[Value]:
+    """The inputs that are no constants, each once."""
+    return list(dict.fromkeys(value for value in node.inputs if value is not None and value.data is None))
+
+
+def _replaced(graph: Graph, node: Node, body: Graph) -> Graph:
+    """The hub graph with a graph in the place of one of its nodes."""
+
+    def fallback(op: Builder, seen: Node) -> Sequence[Value]:
+        return inlined(op, seen, body) if seen.outputs is node.outputs else op.copy(seen)
+
+    made = Rewriter(HUB, {}, fallback=fallback).run(graph)
+    infer(made)
+    return made
+
+
+def _known(op: Builder, node: Node) -> list[Value] | None:
+    """The result as a constant, where it follows from constants and static shapes."""
+    if len(node.outputs) != 1 or node.regions:
+        return None
+    array = known_array(node.output)
+    if array is None or array.dtype == np.dtype(object):
+        return None
+    return [op.const(array, node.output.tensor.dtype)]
+
+
+def _alone(node: Node, opset: int) -> Graph:
+    """A graph of one node: its inputs are those that are no constants, its outputs those that have names."""
+    graph = Graph("onnx", node.op_type)
+    graph.opsets = {"": opset}
+    twins: dict[Value, Value] = {}
+    for place, value in enumerate(node.inputs):
+        if value is None or value in twins:
+            continue
+        if value.data is not None:
+            twins[value] = graph.add_constant(value.data, f"constant{place}")
+        else:
+            twins[value] = graph.add_input(f"input{place}", value.type)
+    twin = Node(node.domain, node.op_type, node.version, "")
+    twin.attributes, twin.regions, twin.captured = dict(node.attributes), node.regions, node.captured
+    twin.inputs = [None if value is None else twins[value] for value in node.inputs]
+    for place, value in enumerate(node.outputs):
+        twin.outputs.append(Value(f"output{place}" if value.name else "", value.type, twin, place))
+    graph.add_nodes([twin])
+    graph.outputs = [value for value in twin.outputs if value.name]
+    return graph
