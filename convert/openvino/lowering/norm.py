@@ -8,7 +8,7 @@ from ....passes.demands import axis_of, dtype_of, flag, rank_of, required, size_
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
-from .tools import convert, i64, number, reduced, reshape
+from .tools import convert, i64, reshape
 
 
 def _along(op: Builder, values: Value, rank: int, axis: int = 1) -> Value:
@@ -23,24 +23,13 @@ def _epsilon(node: Node) -> float:
 
 
 @rule("", "BatchNormalization")
-def batch_normalization(op: Builder, node: Node) -> list[Value]:
+def batch_normalization(op: Builder, node: Node) -> Value | None:
+    """Over the statistics that are given; it is decomposed in training."""
+    if flag(node, "training_mode"):
+        return None
     x = required(node, 0)
     scale, bias, mean, variance = (convert(op, node, required(node, at), dtype_of(node, x)) for at in range(1, 5))
-    rank = rank_of(node, x)
-    results: list[Value] = []
-    if flag(node, "training_mode"):
-        axes = i64(op, [axis for axis in range(rank) if axis != 1])
-        momentum = node.attributes.get("momentum", 0.9)
-        here = reduced(op, node, "ReduceMean", x, axes, False)
-        apart = op.Subtract(x, _along(op, here, rank))
-        spread = reduced(op, node, "ReduceMean", op.Multiply(apart, apart), axes, False)
-        keep, take = number(op, node, momentum, x), number(op, node, 1 - momentum, x)
-        for old, new, at in ((mean, here, 3), (variance, spread, 4)):
-            running = op.Add(op.Multiply(old, keep), op.Multiply(new, take))
-            results.append(convert(op, node, running, dtype_of(node, required(node, at))))
-        mean, variance = here, spread
-    y = op.BatchNormInference(x, scale, bias, mean, variance, epsilon=_epsilon(node))
-    return [y, *results][: len(node.outputs)]
+    return op.BatchNormInference(x, scale, bias, mean, variance, epsilon=_epsilon(node))
 
 
 def _normalized(op: Builder, x: Value, axes: list[int], epsilon: float, mode: str = "INSIDE_SQRT") -> Value:
