@@ -148,6 +148,8 @@ def contradiction(node: Node) -> str:
     """Why an operator can't run on inputs of these types, in the words of its own inference function; "" if it may."""
     if node.op == ("", "ScatterND") and (found := _misfit_updates(node)):
         return found
+    if node.regions:  # its captures are inputs here, which ONNX's own function doesn't know
+        return ""
     try:
         _infer_strictly(node, [None if value is None else _held(value, None) for value in node.inputs])
     except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError) as error:

@@ -5,8 +5,9 @@ An operator that the list lacks is decomposed, or said by other core operators, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -71,8 +72,25 @@ class _Legalizer:
     notes: list[str] = field(default_factory=list)
 
     def run(self, graph: Graph) -> Graph:
+        """The whole model."""
+        return self._rewriter(graph).run(graph)
+
+    def _part(self, graph: Graph) -> Graph:
+        """What stands for a node; its outputs keep no names.
+
+        Raises:
+            Unsupported: some of it can't be expressed.
+        """
+        rewriter = self._rewriter(graph)
+        new = rewriter.root = Graph("onnx", graph.name)
+        op = Builder(rewriter, new)
+        inputs = [op.input(value.name, value.type) for value in graph.inputs]
+        new.outputs = op.inline(graph, inputs)
+        return new
+
+    def _rewriter(self, graph: Graph) -> Rewriter:
         dialect = OpsetDialect("onnx", targets_of(graph, self.opset))
-        return Rewriter(dialect, {}, fallback=self._node, notes=self.notes).run(graph)
+        return Rewriter(dialect, {}, fallback=self._node, notes=self.notes)
 
     def _node(self, op: Builder, node: Node) -> Sequence[Value]:
         """A node of the list as it is, any other by what it is made of."""
@@ -92,7 +110,11 @@ class _Legalizer:
         if not self.chain:
             size = sum(1 for _ in graph.walk())
             self.log.count(name_of(node), node.version, self.opset, DECOMPOSED, 1, size)
-        results = iter(op.inline(graph, _variables(node)))
+        given = _variables(node)
+        made = op.inline(graph, given)
+        # so that they take the node's names
+        op.rewriter.claimed.difference_update(value for value in made if value not in given)
+        results = iter(made)
         return [next(results) if value.name else Value("") for value in node.outputs]
 
     def _legal(self, node: Node, reason: str) -> Graph:
@@ -105,30 +127,26 @@ class _Legalizer:
         if node.op not in self.chain and len(self.chain) < _DEEPEST:
             self.chain.append(node.op)
             try:
-                for made in self._ways(node):
+                for way in self._ways(node):
                     try:
-                        return self.run(made)
+                        made = way()
+                        if made is not None:
+                            return self._part(self._lowered(made))
                     except Unsupported as refusal:
                         why = why or refusal.reason
-            except Unsupported as refusal:
-                why = why or refusal.reason
             finally:
                 self.chain.pop()
         raise Unsupported(node, f"{reason}; decomposed: {why}" if why else reason)
 
-    def _ways(self, node: Node) -> Iterator[Graph]:
-        """What stands for the node, at the opset: one operator for another, then its decomposition."""
+    def _ways(self, node: Node) -> Iterator[Callable[[], Graph | None]]:
+        """What makes hub graphs that stand for the node: one operator for another, then its decomposition."""
         hub = raise_graph(_alone(node, self.opset))
         infer(hub)
         if [inner.op for _, inner in hub.walk()] != [node.op]:
-            yield self._lowered(hub)
+            yield lambda: hub
         for inner in hub.nodes:
-            if inner.regions:
-                continue
-            for way in (_equivalent, _decomposed):
-                graph = way(inner, self.notes)
-                if graph is not None:
-                    yield self._lowered(_replaced(hub, inner, graph))
+            yield partial(_replaced, hub, inner, lambda node: by_rule(node, self.notes, equivalents.RULES))
+            yield partial(_replaced, hub, inner, lambda node: decomposition(node, self.notes))
 
     def _lowered(self, hub: Graph) -> Graph:
         made = lower_operators(hub, self.opset)
@@ -136,21 +154,16 @@ class _Legalizer:
         return made
 
 
-def _equivalent(node: Node, notes: list[str]) -> Graph | None:
-    return by_rule(node, notes, equivalents.RULES)
-
-
-def _decomposed(node: Node, notes: list[str]) -> Graph | None:
-    return decomposition(node, notes)
-
-
 def _variables(node: Node) -> list[Value]:
     """The inputs that are no constants, each once."""
     return list(dict.fromkeys(value for value in node.inputs if value is not None and value.data is None))
 
 
-def _replaced(graph: Graph, node: Node, body: Graph) -> Graph:
-    """The hub graph with a graph in the place of one of its nodes."""
+def _replaced(graph: Graph, node: Node, way: Callable[[Node], Graph | None]) -> Graph | None:
+    """The hub graph with what a node is made of in its place; None where it is made of nothing."""
+    body = None if node.regions else way(node)
+    if body is None:
+        return None
 
     def fallback(op: Builder, seen: Node) -> Sequence[Value]:
         return inlined(op, seen, body) if seen.outputs is node.outputs else op.copy(seen)

@@ -80,10 +80,11 @@ def by_rule(node: Node, notes: list[str], table: Rules) -> Graph | None:
     for value in node.inputs:
         twin = None if value is None else op.input("x", value.type)
         if value is not None and twin is not None:
-            twin.data = small_constant(value)
+            twin.data = value.data or small_constant(value)
         inputs.append(twin)
     made = rules[0](op, view(node, inputs))
-    assert made is not None
+    if made is None:
+        return None
     outputs = [made] if isinstance(made, Value) else list(made)
     graph.outputs = [value for value, old in zip(outputs, node.outputs, strict=False) if value.name and old.name]
     infer(graph)

@@ -170,11 +170,13 @@ class _Direction:
         return self.op.Gather(value, self.op.const(self.index), axis=0)
 
     def state(self, place: int) -> Value:
+        """An initial state [batch, hidden]."""
         value = given(self.node, place)
         axis = 1 if self.batch_first else 0
+        types = [TensorType(value.tensor.dtype, (None, None))]
         if self.count == 1:
-            return self.op.Squeeze(value, self.op.const([axis]))
-        return self.op.Gather(value, self.op.const(self.index), axis=axis)
+            return self.op.Squeeze(value, self.op.const([axis]), _types=types)
+        return self.op.Gather(value, self.op.const(self.index), axis=axis, _types=types)
 
     def _functions(self, dtype: DType) -> list[Function]:
         """This direction's activations; alphas and betas are used up in order, over both."""

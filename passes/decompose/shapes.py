@@ -45,7 +45,7 @@ def size(op: Builder, node: Node) -> Value:
 def split(op: Builder, node: Node) -> list[Value]:
     """Split-18: a slice for each part; equal parts, the last one smaller, where no lengths are given."""
     x, lengths, attrs = required(node, 0), node.input(1), NodeAttributes(node)
-    axis, count = axis_of(node, attrs.int("axis"), rank_of(node, x)), len(node.outputs)
+    axis, count = attrs.int("axis"), len(node.outputs)
     known = None if lengths is None else known_array(lengths)
     if lengths is not None and known is None:
         ends = op.CumSum(lengths, op.const(0))

@@ -9,6 +9,7 @@ from ..graph import Graph, Node, Value
 from ..hub import HUB
 from ..infer import small_constant
 from ..opset.build import StepBuilder
+from ..opset.resampling import by_gathers
 from ..opset.walk import Walk
 from ..rewrite import Builder, Rewriter
 from ..schemas import HUB_OPSETS
@@ -19,7 +20,7 @@ _UP = Walk(HUB_OPSETS, keep_dropped=True)
 def decomposed(node: Node, opset: int) -> Graph | None:
     """A graph of what stands for a node under an opset of its domain that can't say it, but built of today's operators.
 
-    Its inputs are the node's inputs that are there, small constants among them known; its loops are ONNX's own, still
+    Its inputs are the node's inputs that are there, constants among them known; its loops are ONNX's own, still
     to be raised. None where the node only becomes another version of itself.
 
     Raises:
@@ -36,7 +37,7 @@ def decomposed(node: Node, opset: int) -> Graph | None:
     for value in node.inputs:
         twin = None if value is None else op.input("x", value.type)
         if value is not None and twin is not None:
-            twin.data = small_constant(value)
+            twin.data = value.data or small_constant(value)
         current.inputs.append(twin)
     for stage in walk.plan(node).stages:
         current.version = stage.version
@@ -46,6 +47,10 @@ def decomposed(node: Node, opset: int) -> Graph | None:
             continue
         if not isinstance(made, Node):
             graph.outputs = [made] if isinstance(made, Value) else list(made)
+            return graph
+        if made.op == ("", "Upsample"):  # which is no simpler than the Resize that it is today
+            made = by_gathers(StepBuilder(_UP, op, opsets), current, "there is no Resize")
+            graph.outputs = [made]
             return graph
         if made.op != current.op:
             return None
