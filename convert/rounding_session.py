@@ -1,8 +1,8 @@
 """Two files in one child process that says how far rounding may carry the outputs of the first.
 
-Feeds: `in/NAME` for each input of the first file, and `ask`: [loud, seed, coarse], integers. Not loud asks for
-`Evidence`, loud for the largest distances under loud noise. Outputs, for each output NAME of the first file, lists of
-one tensor for each tensor in it: `exact/NAME`, `spread/NAME`, `apart/NAME`, `units/NAME`; `shape/NAME`: [same shapes,
+Feeds: `in/NAME` for each input of the first file, and `ask`: [loud, seed, coarse], integers. 0 for `loud` asks for
+`Evidence`, a number of runs for the largest distances under loud noise. Outputs, for each output NAME of the first
+file, lists of one tensor for each tensor in it: `exact/NAME`, `spread/NAME`, `apart/NAME`, `units/NAME`; `shape/NAME`: [same shapes,
 loose]; and `steps`: [how many, forced, spreads apart, exact runs are wider].
 
 Options: `other`: the second file; `formats`: both formats or None; `inputs`, `outputs`: names of the first file ->
@@ -36,7 +36,7 @@ class RoundingSession:
         inputs = {name.removeprefix(INPUT): value for name, value in feeds.items() if name.startswith(INPUT)}
         loud, seed, coarse = (int(number) for number in feeds["ask"])
         if loud:
-            found = Evidence(self._pair.loud(inputs, seed, bool(coarse)))
+            found = Evidence(self._pair.loud(inputs, seed, bool(coarse), loud))
         else:
             found = self._pair.evidence(inputs, seed, bool(coarse))
         named = {key: value for name, output in found.outputs.items() for key, value in _named(name, output)}

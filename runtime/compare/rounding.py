@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from ..oracles import Batch, Outcome, Values
+from ..wide.evidence import LOUD_RUNS, PATIENT_RUNS
 from ..wide.spread import alike, flat
 from .iterations import Stacking
 from .rounding_evidence import Answer, Evidence, Judgement, Output, read_evidence
@@ -97,7 +98,7 @@ class Rounding:
     def coarse(self, one: Answer, other: Answer) -> bool:
         return self._double and (one.outcome.coarse or other.outcome.coarse)
 
-    def ask(self, batch: Batch, loud: bool, seed: int, coarse: bool) -> Outcome:
+    def ask(self, batch: Batch, loud: int, seed: int, coarse: bool) -> Outcome:
         given: dict[str, Values] = {f"in/{name}": value for name, value in batch.items()}
         given[_ASK] = np.array([loud, seed, coarse], np.int64)
         if self._asking is None:
@@ -154,7 +155,7 @@ class TrialRounding:
     def __init__(self, rounding: Rounding, number: int, batch: Batch, answers: Sequence[Answer]) -> None:
         self._rounding, self._number, self._batch, self._answers = rounding, number, batch, answers
         self._known: dict[bool, Evidence | Outcome] = {}
-        self._loud: dict[bool, dict[str, Output]] = {}
+        self._loud: dict[tuple[bool, int], dict[str, Output]] = {}
         self._undecided = ""
 
     @property
@@ -196,7 +197,7 @@ class TrialRounding:
         if coarse not in self._known:
             if not self._rounding.affords(gross):
                 return "not decided whether rounding explains it, the time for that is used up"
-            outcome = self._rounding.ask(self._batch, False, self._number, coarse)
+            outcome = self._rounding.ask(self._batch, 0, self._number, coarse)
             if outcome.outputs is not None:
                 self._known[coarse] = read_evidence(outcome.outputs)
             elif outcome.stage in ("load", "run"):
@@ -206,12 +207,14 @@ class TrialRounding:
                 return self._undecided
         return self._known[coarse]
 
-    def loud(self, coarse: bool, name: str) -> Output | None:
-        """The largest distances under loud noise; None if there is no telling."""
-        if coarse not in self._loud:
-            outcome = self._rounding.ask(self._batch, True, self._number, coarse)
-            self._loud[coarse] = {} if outcome.outputs is None else read_evidence(outcome.outputs).outputs
-        return self._loud[coarse].get(name)
+    def loud(self, coarse: bool, name: str, patient: bool = False) -> Output | None:
+        """The largest distances under loud noise, of more runs where somebody is patient; None if there is no
+        telling."""
+        key = coarse, PATIENT_RUNS if patient else LOUD_RUNS
+        if key not in self._loud:
+            outcome = self._rounding.ask(self._batch, key[1], self._number, coarse)
+            self._loud[key] = {} if outcome.outputs is None else read_evidence(outcome.outputs).outputs
+        return self._loud[key].get(name)
 
     def answers(self, name: str) -> Iterator[tuple[Answer, list[Any]]]:
         """A's own answers for an output."""

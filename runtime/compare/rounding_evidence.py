@@ -62,6 +62,7 @@ class Output:
 @dataclass(slots=True)
 class Evidence:
     outputs: dict[str, Output]
+    is_stepped: bool
     forced: bool
     steps_apart: float
     is_wider: bool
@@ -76,5 +77,5 @@ def read_evidence(outputs: Mapping[str, Any]) -> Evidence:
         )
         for name in names
     }
-    _, forced, apart, is_wider = outputs["steps"]
-    return Evidence(found, bool(forced), float(apart), bool(is_wider))
+    steps, forced, apart, is_wider = outputs["steps"]
+    return Evidence(found, bool(steps), bool(forced), float(apart), bool(is_wider))

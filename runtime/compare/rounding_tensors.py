@@ -39,7 +39,7 @@ class Trial(Protocol):
 
     @property
     def alone(self) -> bool: ...
-    def loud(self, coarse: bool, name: str) -> Output | None: ...
+    def loud(self, coarse: bool, name: str, patient: bool = False) -> Output | None: ...
     def answers(self, name: str) -> Iterator[tuple[Answer, list[Any]]]: ...
     def note(self, who: str, meaning: float, away: float, allowed: float, gross: float, is_wider: bool) -> None: ...
     def inconclusive(self, why: str, measure: Measure) -> Judgement: ...
@@ -108,13 +108,13 @@ class Tensors:
         table: Measure,
         stacking: Stacking | None,
     ) -> Judgement:
-        turned = self._turned()
-        left = [
-            [np.where(mask, 0.0, share) for mask, share in zip(turned, shares, strict=True)]
-            for shares in (meaning, away, first)
-        ]
+        shares = meaning, away, first
+        left = self._unturned(shares)
+        worst = [_largest(one) for one in left]
+        if worst[0] <= 1 < max(worst) and self._evidence.is_stepped:
+            left = self._unturned(shares, patient=True)
+            worst = [_largest(one) for one in left]
         real_meaning, real_away, real_first = left
-        worst = _largest(real_meaning), _largest(real_away), _largest(real_first)
         if self._steps_differ:
             times = self._evidence.steps_apart / STEPS_ALLOWED
             text = f"{times:.3g} times what rounding explains before a quantizer, in float64"
@@ -219,9 +219,14 @@ class Tensors:
     def _worst(self, leaves: list[Any], as_numbers: bool = False) -> float:
         return _largest(self._units(leaves, as_numbers))
 
-    def _turned(self) -> list[Array]:
+    def _unturned(self, shares: Sequence[list[Array]], patient: bool = False) -> list[list[Array]]:
+        """The shares without the elements that rounding may turn."""
+        turned = self._turned(patient)
+        return [[np.where(mask, 0.0, share) for mask, share in zip(turned, one, strict=True)] for one in shares]
+
+    def _turned(self, patient: bool) -> list[Array]:
         """Where loud noise makes a leap at least as large as what is to be explained."""
-        loud = self._trial.loud(self._coarse, self._name)
+        loud = self._trial.loud(self._coarse, self._name, patient)
         if loud is None or loud.loose or not alike(loud.exact, self._output.exact):
             everywhere = loud is not None and loud.loose
             return [np.full(exact.shape, everywhere) for exact in self._output.exact]

@@ -28,6 +28,10 @@ RUNS = 4
 LOUD_RUNS, LOUD = 8, 6.0
 """Runs with errors so many times as large, to see whether rounding turns something: a comparison, a quantizer."""
 
+PATIENT_RUNS = 48
+"""As many where the files agree in float64 and a runtime's answers don't: of a quantized network's many ties each turns
+in few runs."""
+
 
 @dataclass(slots=True)
 class Output:
@@ -112,10 +116,11 @@ class Pair:
                 self._force(found, inputs, given, exact, steps, seed, coarse)
         return found
 
-    def loud(self, inputs: Mapping[str, Any], seed: int, coarse: bool) -> dict[str, Output]:
-        """How far errors a few times as large as rounding's carry the first model's outputs: the largest distance."""
+    def loud(self, inputs: Mapping[str, Any], seed: int, coarse: bool, count: int = LOUD_RUNS) -> dict[str, Output]:
+        """How far errors a few times as large as rounding's carry the first model's outputs: the largest distance in
+        so many runs."""
         exact, _ = self._a.exact(inputs)
-        noises = [Noise(seed * LOUD_RUNS + run + 1_000_003, LOUD, coarse) for run in range(LOUD_RUNS)]
+        noises = [Noise(seed * count + run + 1_000_003, LOUD, coarse) for run in range(count)]
         runs = [self._a.noisy(inputs, noise) for noise in noises]
         found: dict[str, Output] = {}
         for name, value in exact.items():
