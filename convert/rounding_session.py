@@ -2,8 +2,8 @@
 
 Feeds: `in/NAME` for each input of the first file, and `ask`: [loud, seed, coarse], integers. 0 for `loud` asks for
 `Evidence`, a number of runs for the largest distances under loud noise. Outputs, for each output NAME of the first
-file, lists of one tensor for each tensor in it: `exact/NAME`, `spread/NAME`, `apart/NAME`, `units/NAME`; `shape/NAME`: [same shapes,
-loose]; and `steps`: [how many, forced, spreads apart, exact runs are wider].
+file, lists of one tensor for each tensor in it: `exact/NAME`, `spread/NAME`, `apart/NAME`, `units/NAME`;
+`shape/NAME`: [same shapes, loose]; and `steps`: [how many, forced, spreads apart, exact runs are wider].
 
 Options: `other`: the second file; `formats`: both formats or None; `inputs`, `outputs`: names of the first file ->
 those of the second.

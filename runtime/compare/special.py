@@ -39,7 +39,7 @@ HABITS: Mapping[str, tuple[Habit, ...]] = {
         _habit("nan", "ArgMax ArgMin Hardmax", "takes NaN for neither larger nor smaller"),
         _habit("nan", "QuantizeLinear DynamicQuantizeLinear", "makes the lowest integer of NaN"),
         _habit("nan inf huge", "LSTM GRU RNN", "makes numbers of NaN in its activations, infinity less infinity too"),
-        _habit("nan inf", "DeformConv", "multiplies elements that have no part in a point by 0"),
+        _habit("nan inf", "DeformConv RoiAlign", "multiplies elements that have no part in a point by 0"),
         _habit("one", "AffineGrid", "puts the one point of an aligned axis at its start, not in its middle"),
     ),
     "openvino": (
@@ -49,6 +49,7 @@ HABITS: Mapping[str, tuple[Habit, ...]] = {
         _habit("nan", "Exp Softmax LogSoftmax ReduceLogSumExp", "makes a number or infinity of NaN"),
         _habit("nan", "QuantizeLinear DynamicQuantizeLinear", "makes the lowest integer of NaN"),
         _habit("nan inf huge", "Cast", "makes an integer of its own choice of what no 32-bit integer is"),
+        _habit("nan inf", "RoiAlign", "multiplies elements that have no part in a point by 0"),
         _habit("inf", "Mod", "makes NaN of a remainder by infinity"),
         _habit("inf huge", "Gelu", "makes NaN of infinity, and infinity of huge numbers"),
         _habit(
@@ -58,6 +59,7 @@ HABITS: Mapping[str, tuple[Habit, ...]] = {
         ),
         _habit("denormal", "Div", "divides by a reciprocal, which overflows for denormal numbers"),
     ),
+    "reference": (_habit("nan inf", "RoiAlign", "multiplies elements that have no part in a point by 0"),),
     "xla": (
         _habit("denormal", ANY, "takes denormal numbers for 0"),
         _habit("nan inf", "ConvTranspose", "multiplies them by the zeros that it puts between elements"),

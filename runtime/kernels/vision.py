@@ -118,6 +118,8 @@ def roi_align(attrs: Attributes, x: Array, rois: Array, batch: Array) -> Array:
     half = attrs.version >= 16 and attrs.string("coordinate_transformation_mode").lower() == "half_pixel"
     height, width, ratio = attrs.int("output_height"), attrs.int("output_width"), attrs.int("sampling_ratio")
     mode, image = attrs.string("mode").lower(), widened(x).astype(np.float64)
+    if batch.size and not 0 <= batch.min() <= batch.max() < len(x):
+        raise ValueError(f"batch_indices {batch.min()} to {batch.max()} of a batch of {len(x)}")
     result = np.zeros((len(rois), x.shape[1], height, width), np.float64)
     kind = np.float64 if rois.dtype == np.float64 else np.float32  # a sample on the edge counts as runtimes round it
     one = kind(1)
@@ -133,7 +135,7 @@ def roi_align(attrs: Attributes, x: Array, rois: Array, batch: Array) -> Array:
         plane = image[int(batch[number])]
         inside = in_y[:, None] & in_x
         corners = [
-            plane[:, row[:, None], column] * np.where(inside, a[:, None] * b, 0)
+            _weighted(plane[:, row[:, None], column], np.where(inside, a[:, None] * b, 0))
             for row, a in ((top, 1 - v), (bottom, v))
             for column, b in ((left, 1 - u), (right, u))
         ]
@@ -143,6 +145,11 @@ def roi_align(attrs: Attributes, x: Array, rois: Array, batch: Array) -> Array:
         else:
             result[number] = np.max(corners, axis=0).reshape(shape).max(axis=(2, 4))
     return result.astype(x.dtype)
+
+
+def _weighted(elements: Array, weights: Array) -> Array:
+    """Elements by their weights; what has none has no part, NaN and infinity either."""
+    return np.where(weights != 0, elements * weights, 0)
 
 
 def _corners(boxes: Array, centred: bool) -> tuple[Array, Array, Array, Array]:
