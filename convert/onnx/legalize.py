@@ -13,12 +13,14 @@ import numpy as np
 
 from ...passes.decompose import equivalents
 from ...passes.decompose.library import by_rule, decomposition, inlined
+from ...passes.demands import required
 from ...passes.errors import NotLegal, Unsupported
 from ...passes.graph import NOTES, Graph, Node, Value
 from ...passes.hub import HUB
-from ...passes.infer import infer
+from ...passes.infer import constants_around, infer
 from ...passes.known import known_array
 from ...passes.operator_list import OperatorList
+from ...passes.opset import raising
 from ...passes.opset.changes import DECOMPOSED, Log, name_of
 from ...passes.opset.convert import OpsetDialect
 from ...passes.rewrite import Builder, Rewriter
@@ -94,9 +96,15 @@ class _Legalizer:
 
     def _node(self, op: Builder, node: Node) -> Sequence[Value]:
         """A node of the list as it is, any other by what it is made of."""
+        constant = raising.constant(op, node) if node.op == ("", "Constant") else None
+        if isinstance(constant, Value):
+            return [constant]
+        self._fix(op, node)
         reason = self.operators.objection(node)
         if not reason:
-            return op.copy(node)
+            return op.copy(node, {name: _region(op, node, region) for name, region in node.regions.items()})
+        if node.op == ("", "Identity"):
+            return [required(node, 0)]
         known = _known(op, node)
         if known is not None:
             return known
@@ -116,6 +124,15 @@ class _Legalizer:
         op.rewriter.claimed.difference_update(value for value in made if value not in given)
         results = iter(made)
         return [next(results) if value.name else Value("") for value in node.outputs]
+
+    def _fix(self, op: Builder, node: Node) -> None:
+        """Make constants of the inputs that must be some, where they are certain all the same."""
+        limits = self.operators.operators.get(node.op)
+        for index in () if limits is None else limits.constant:
+            value = node.input(index)
+            array = None if value is None or value.data is not None else known_array(value)
+            if value is not None and array is not None:
+                node.inputs[index] = op.const(array, value.tensor.dtype)
 
     def _legal(self, node: Node, reason: str) -> Graph:
         """A graph of listed operators, its inputs those of the node that are no constants.
@@ -152,6 +169,19 @@ class _Legalizer:
         made = lower_operators(hub, self.opset)
         RemoveDead()(made)
         return made
+
+
+def _region(op: Builder, node: Node, region: Graph) -> Graph:
+    """A region rewritten; constants around it are constants in it, too."""
+    inner = op.region(region.name)
+    for value in region.inputs:
+        twin = inner.graph.add_input(inner.claim(value.name), value.type)
+        twin.meta = value.meta
+    seen = inner.graph.inputs[len(region.inputs) - node.captured :]
+    with constants_around(zip(seen, node.captures, strict=True)):
+        inner.graph.outputs = inner.inline(region, inner.graph.inputs)
+    inner.graph.meta = dict(region.meta)
+    return inner.graph
 
 
 def _variables(node: Node) -> list[Value]:

@@ -20,12 +20,6 @@ from ..types import DType
 from .common import numbers
 
 
-@rule("", "Identity")
-def identity(op: Builder, node: Node) -> Value:
-    """x."""
-    return required(node, 0)
-
-
 @rule("", "Sub")
 def sum_of_negated(op: Builder, node: Node) -> Value:
     """a + -b."""
