@@ -7,8 +7,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from ...passes.quantization import dequantizes_by_zero_point, quantizes_by_zero_point
 from ...passes.types import DType
-from .base import Array, Attributes, Kernel, is_float, normal_axis
+from .base import Array, Attributes, Kernel, normal_axis
 from .cast import convert
 
 
@@ -40,7 +41,7 @@ def quantize(attrs: Attributes, x: Array, scale: Array, zero: Array | None = Non
     wide = attrs.dtype("precision", DType.of(scale.dtype))
     dtype = wide.numpy if wide.is_float and wide.bits >= 16 else np.dtype(np.float32)
     ratio = x.astype(dtype) / spread(scale.astype(dtype), x.shape, axis, block)
-    offset = None if zero is None else spread(zero, x.shape, axis, block)
+    offset = None if zero is None or not quantizes_by_zero_point(to) else spread(zero, x.shape, axis, block)
     if to.is_float:
         moved = ratio if offset is None else ratio + offset.astype(ratio.dtype)
         return convert(moved, to, attrs.int("saturate", 1) != 0)
@@ -52,11 +53,13 @@ def dequantize(attrs: Attributes, x: Array, scale: Array, zero: Array | None = N
     """(x - zero) * scale in float32, rounded to `output_dtype`, by default the scale's type."""
     axis, block = attrs.int("axis", 1), attrs.int("block_size", 0)
     to = attrs.dtype("output_dtype", DType.of(scale.dtype))
-    if zero is None:
+    kind = DType.of(x.dtype)
+    if zero is None or not dequantizes_by_zero_point(kind):
+        if zero is not None and kind.bits == 8 and zero.astype(np.float32).any():
+            raise ValueError("a zero point of 8-bit floats that isn't 0")
         moved = x.astype(np.float32)
     else:
-        wide = np.dtype(np.float32 if is_float(x.dtype) else np.int64)
-        moved = (x.astype(wide) - spread(zero, x.shape, axis, block).astype(wide)).astype(np.float32)
+        moved = (x.astype(np.int64) - spread(zero, x.shape, axis, block).astype(np.int64)).astype(np.float32)
     work = np.float64 if to is DType.FLOAT64 else np.float32
     return (moved.astype(work) * spread(scale, x.shape, axis, block).astype(work)).astype(to.numpy)
 

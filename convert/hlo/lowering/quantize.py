@@ -6,6 +6,7 @@ from ....passes.demands import axis_of, dtype_of, required
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.protos import DTYPES
+from ....passes.quantization import dequantizes_by_zero_point, quantizes_by_zero_point
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from .casts import cast_to
@@ -40,7 +41,7 @@ def quantized(op: Builder, node: Node, x: Value, zero: Value | None, target: DTy
     """What was divided by its scale, rounded, moved by the zero point (of x's shape), within the type."""
     dtype = dtype_of(node, x)
     if not target.is_integer:
-        if zero is not None and target is DType.FLOAT4E2M1:
+        if zero is not None and quantizes_by_zero_point(target):
             x = op.add(x, convert(op, zero, dtype))
         return cast_to(op, node, x, target)
     low, high = limits(target)
@@ -112,8 +113,8 @@ def dequantize_linear(op: Builder, node: Node) -> Value:
 
 
 def _moved(op: Builder, node: Node, x: Value, zero: Value | None) -> Value:
-    """Integers less their zero points as int32, floats as they are (theirs are 0)."""
-    if not dtype_of(node, x).is_integer:
+    """Integers less their zero points as int32, floats as they are."""
+    if not dequantizes_by_zero_point(dtype_of(node, x)):
         return convert(op, x, DType.FLOAT32)
     x = convert(op, x, DType.INT32)
     if zero is None or (zero.data is not None and not zero.data.numpy().any()):

@@ -12,6 +12,7 @@ from ....passes.demands import axis_of, dtype_of, flag, rank_of, required, size_
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.protos import DTYPES
+from ....passes.quantization import dequantizes_by_zero_point, quantizes_by_zero_point
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..ties import has_exact_ties
@@ -111,6 +112,8 @@ def quantize_linear(op: Builder, node: Node) -> Value:
         return faked
     divided = op.Divide(x, _spread(op, node, scale, x))
     if dtype.is_float:
+        if zero is not None and quantizes_by_zero_point(dtype):
+            divided = op.Add(divided, convert(op, node, _spread(op, node, zero, x), working))
         if dtype in LARGEST and flag(node, "saturate", 1):
             divided = saturated(op, divided, LARGEST[dtype])
         return op.Convert(divided, destination_type=element_type(node, dtype))
@@ -179,7 +182,7 @@ def dequantize_linear(op: Builder, node: Node) -> Value:
         return faked
     working, stated = _work_type(node, x, scale), node.attributes.get("output_dtype")
     offset = None if zero is None else zero.array()
-    if offset is not None and not offset.astype(np.float32).any():
+    if not dequantizes_by_zero_point(dtype_of(node, x)) or (offset is not None and not offset.astype(np.float32).any()):
         zero = None
     blocks = _in_blocks(op, node, x)
     narrow = x if blocks is None else blocks[1]
