@@ -27,7 +27,7 @@ from .onnx.check import alike
 from .onnx.lowering import DEFAULT_OPSET
 from .onnx.opset import change_opset
 from .openvino.lowering import recurrent as openvino_recurrent
-from .optional import Telling, to_dialect_after
+from .requested_passes import Telling, to_dialect_after
 from .terminal import writing
 from .verification import TIMEOUT, TRIALS
 from .verification import verify as verify_files

@@ -17,11 +17,11 @@ import numpy as np
 from ..passes.errors import BackedgeError, InvalidModel
 from ..passes.graph import DEFAULT, Graph, Value
 from ..runtime.compare.coverage import unreached
+from ..runtime.compare.input_roles import random_operators, signature_of
 from ..runtime.compare.inputs import design
 from ..runtime.compare.iterations import stackings
 from ..runtime.compare.matching import match_names
 from ..runtime.compare.record import Report
-from ..runtime.compare.roles import random_operators, signature_of
 from ..runtime.compare.rounding import BUDGET, Rounding
 from ..runtime.compare.runnables import Runnable, on_file
 from ..runtime.compare.sides import Side

@@ -13,13 +13,13 @@ import onnx
 from onnx import TensorProto, TypeProto, shape_inference
 
 from . import loop as loops
-from .conform import LISTS_SIZES, problem
 from .constraints import misfit
 from .graph import Graph, Node, Value
 from .infer_formal import completed
 from .infer_ml import DOMAIN as ML
 from .infer_ml import TOKENIZER, infer_ml
 from .protos import AttributeRef, attribute_to_proto, tensor_to_proto, type_from_proto, type_to_proto
+from .schema_check import LISTS_SIZES, problem
 from .schemas import schema
 from .tensor import TensorData
 from .tree_faults import tree_fault

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from .items import Item, element, error_at
-from .leaves import leaves
 from .text.tree import HloShape, Instruction, TupleShape
+from .tuple_flattening import leaves
 
 _PLACES: dict[str, int | None] = {
     "all-gather-start": 1,

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from ...passes.errors import InvalidModel
 from ...passes.graph import Value
-from .leaves import leaf_starts
 from .text.tree import Computation, HloShape, Instruction, TupleShape
+from .tuple_flattening import leaf_starts
 
 
 @dataclass(slots=True)

@@ -16,9 +16,9 @@ from .asynchronous import finished, is_done, is_start, started
 from .dialect import CALLED, DOMAIN, META, Form, Origin
 from .infer import infer_node
 from .items import Item, element, error_at, usable
-from .leaves import leaves, type_of
 from .text import parse
 from .text.tree import ArrayShape, Computation, HloShape, Instruction, Module, Operand, Raw, TokenShape, TupleShape
+from .tuple_flattening import leaves, type_of
 
 _RIDING = frozenset(
     [

@@ -11,18 +11,18 @@ from functools import partial
 
 import numpy as np
 
+from ...passes.constant_analysis import known_array
 from ...passes.decompose import equivalents
 from ...passes.decompose.library import by_rule, decomposition, inlined
-from ...passes.demands import required
 from ...passes.errors import NotLegal, Unsupported
 from ...passes.graph import NOTES, Graph, Node, Value
 from ...passes.hub import HUB
 from ...passes.infer import constants_around, infer
-from ...passes.known import known_array
 from ...passes.operator_list import OperatorList
 from ...passes.opset import raising
 from ...passes.opset.changes import DECOMPOSED, Log, name_of
 from ...passes.opset.convert import OpsetDialect
+from ...passes.preconditions import required
 from ...passes.rewrite import Builder, Rewriter
 from ...passes.structure.simplify import RemoveDead
 from .lowering import lower_operators, targets_of

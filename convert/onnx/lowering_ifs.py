@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...passes.constant_analysis import known_array
 from ...passes.errors import Unsupported
 from ...passes.graph import Graph, Node, Value
-from ...passes.known import known_array
 from ...passes.opset.raising_loops import SAME_SHAPES
 from ...passes.rewrite import Builder
 from ...passes.tensor import TensorData

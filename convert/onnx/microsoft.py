@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...passes.demands import given, rank_of
 from ...passes.errors import InvalidModel, Unsupported
 from ...passes.graph import Node, Value
+from ...passes.preconditions import given, rank_of
 from ...passes.rewrite import Builder, Rule, collect, combine, renamed, rule
 from ...passes.types import DType
 from .microsoft_quantized import RULES as QUANTIZED

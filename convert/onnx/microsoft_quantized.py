@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ...passes.demands import given, rank_of
 from ...passes.errors import InvalidModel, Unsupported
 from ...passes.graph import Node, Value
+from ...passes.preconditions import given, rank_of
 from ...passes.protos import enum_of
 from ...passes.rewrite import Builder, collect, rule
 from ...passes.types import DType

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...passes.demands import given
 from ...passes.errors import Unsupported
 from ...passes.graph import Node, Value
 from ...passes.loop import Captured, Carried, Sliced, Stacked
+from ...passes.preconditions import given
 from ...passes.protos import ENUMS
 from ...passes.rewrite import Builder, collect, rule
 from ...passes.tensor import TensorData

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...passes.demands import rank_of
 from ...passes.errors import Unsupported
 from ...passes.graph import Node, Value
+from ...passes.preconditions import rank_of
 from ...passes.rewrite import Builder
 
 DOMAIN = "com.microsoft"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..attributes import NodeAttributes
-from ..demands import dtype_of, rank_of, required
+from ..constant_analysis import known_array
 from ..errors import Unsupported
 from ..graph import Node, Value
-from ..known import known_array
+from ..preconditions import dtype_of, rank_of, required
 from ..rewrite import Builder, collect, rule
 from ..types import DType
 from .common import cast, numbers, working

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..demands import dtype_of, required, size_of_axis
 from ..graph import Node, Value
+from ..preconditions import dtype_of, required, size_of_axis
 from ..protos import DTYPES
 from ..rewrite import Builder, collect, rule
 from ..types import DType

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..demands import dtype_of, rank_of
 from ..errors import Unsupported
 from ..graph import Node, Value
+from ..preconditions import dtype_of, rank_of
 from ..protos import enum_of
 from ..rewrite import Builder
 from ..types import DType

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from ..attributes import NodeAttributes
-from ..demands import dtype_of, required
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..ml_attributes import default_of, keys_of, labels_of
+from ..preconditions import dtype_of, required
 from ..rewrite import Builder, collect, rule
 from ..types import DType
 from .common import ML, cast, is_text, listed, numbers

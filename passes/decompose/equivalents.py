@@ -11,9 +11,9 @@ import math
 import numpy as np
 
 from ..attributes import NodeAttributes
-from ..demands import axis_of, dtype_of, rank_of, required
+from ..constant_analysis import known_array
 from ..graph import Node, Value
-from ..known import known_array
+from ..preconditions import axis_of, dtype_of, rank_of, required
 from ..protos import enum_of
 from ..rewrite import Builder, collect, rule
 from ..types import DType

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 
 from ..attributes import NodeAttributes
-from ..demands import dtype_of, rank_of, required, size_of_axis
 from ..errors import Unsupported
 from ..graph import Node, Value
+from ..preconditions import dtype_of, rank_of, required, size_of_axis
 from ..rewrite import Builder, collect, rule
 from .common import ML, as_floats, numbers, rows_of
 

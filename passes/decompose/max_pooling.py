@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..attributes import NodeAttributes
-from ..demands import dtype_of, rank_of, required, size_of_axis
 from ..graph import Node, Value
+from ..preconditions import dtype_of, rank_of, required, size_of_axis
 from ..rewrite import Builder, collect, rule
 from ..types import DType
 from .common import any_of, cast, numbers

@@ -7,10 +7,10 @@ import itertools
 import numpy as np
 
 from ..attributes import NodeAttributes
-from ..demands import required, size_of_axis
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..ml_attributes import labels_of
+from ..preconditions import required, size_of_axis
 from ..rewrite import Builder, collect, rule
 from ..types import DType
 from .common import ML, as_floats, best_of, cast, named, numbers, rows_of, transformed

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..attributes import NodeAttributes
-from ..demands import rank_of, required
 from ..errors import InvalidModel, Unsupported
 from ..graph import Node, Value
+from ..preconditions import rank_of, required
 from ..rewrite import Builder, collect, rule
 from ..types import DType
 from .common import cast, is_text, numbers

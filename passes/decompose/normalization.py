@@ -7,9 +7,9 @@ distances from the mean: the mean of the squares less the square of the mean wou
 from __future__ import annotations
 
 from ..attributes import NodeAttributes
-from ..demands import axis_of, dtype_of, rank_of, required
 from ..errors import Unsupported
 from ..graph import Node, Value
+from ..preconditions import axis_of, dtype_of, rank_of, required
 from ..rewrite import Builder, collect, rule
 from .common import cast, numbers, working
 

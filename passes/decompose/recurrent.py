@@ -15,10 +15,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..demands import given, size_of_axis
 from ..errors import InvalidModel, Unsupported
 from ..graph import Node, Value
 from ..loop import Captured, Carried, Iteration, Sliced, Slot, Stacked
+from ..preconditions import given, size_of_axis
 from ..protos import ENUMS
 from ..rewrite import Builder, collect, rule
 from ..types import DType, TensorType

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..attributes import NodeAttributes
-from ..demands import dtype_of, required
 from ..graph import Node, Value
+from ..preconditions import dtype_of, required
 from ..protos import DTYPES, enum_of
 from ..rewrite import Builder, collect, rule
 from ..types import DType

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..attributes import NodeAttributes
-from ..demands import axis_of, rank_of, required, size_of_axis
+from ..constant_analysis import known_array
 from ..errors import Unsupported
 from ..graph import Node, Value
-from ..known import known_array
+from ..preconditions import axis_of, rank_of, required, size_of_axis
 from ..rewrite import Builder, collect, rule
 
 _MOST_COPIES = 64

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 
 from ..attributes import NodeAttributes
-from ..demands import dtype_of, required
 from ..errors import Unsupported
 from ..graph import Node, Value
+from ..preconditions import dtype_of, required
 from ..rewrite import Builder, Rule
 from ..types import DType
 from .common import cast, numbers

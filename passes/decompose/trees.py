@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..attributes import NodeAttributes
-from ..demands import dtype_of, required
 from ..graph import Node, Value
 from ..ml_attributes import AGGREGATES, LEAF, MODES, TRANSFORMS, Forest, either, flat_forest, forest
+from ..preconditions import dtype_of, required
 from ..rewrite import Builder, collect, rule
 from ..types import DType
 from .common import ML, any_of, best_of, cast, named, numbers, transformed, working

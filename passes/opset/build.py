@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from ..constant_analysis import known_array
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..infer import infer_node
-from ..known import known_array
 from ..rewrite import Builder
 from ..tensor import TensorData
 from ..types import DType, Type, merge

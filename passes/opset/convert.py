@@ -12,8 +12,8 @@ from ..rewrite import Builder, Rewriter
 from ..schemas import HUB_OPSETS, since_version
 from ..types import Type
 from .changes import Log
-from .stamping import element_types
 from .steps import KindOf
+from .version_bump import element_types
 from .walk import Walk
 
 _TO_HUB = Walk(HUB_OPSETS, keep_dropped=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..constant_analysis import known_array
 from ..graph import Value
-from ..known import known_array
 from ..tensor import TensorData
 from ..types import DType, TensorType
 from .build import StepBuilder

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..demands import required
+from ..constant_analysis import known_array
 from ..graph import Node, Value
-from ..known import known_array
+from ..preconditions import required
 from ..types import TensorType
 from .build import StepBuilder
 from .counting import one_of

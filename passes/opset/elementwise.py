@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from onnx import TensorProto
 
-from ..demands import required
 from ..errors import Unsupported
 from ..graph import Node
+from ..preconditions import required
 from ..types import DType
 from .build import StepBuilder
 from .steps import (

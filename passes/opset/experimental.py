@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..demands import required
 from ..graph import Node, Value
+from ..preconditions import required
 from .build import StepBuilder
 from .steps import INT64_MAX, Adapter, Made, Step, attribute, changed, dtype, given, numbers
 

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from ..constant_analysis import known_array
 from ..graph import Value
-from ..known import known_array
 from ..types import DType, TensorType
 from .build import StepBuilder
 from .counting import counted

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..demands import required
 from ..errors import Unsupported
 from ..graph import Node, Value
+from ..preconditions import required
 from ..types import DType
 from .build import StepBuilder
 from .steps import Adapter, Step, as_type, dtype

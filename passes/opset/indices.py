@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..demands import required
 from ..errors import Unsupported
 from ..graph import Node, Value
+from ..preconditions import required
 from ..types import DType
 from .build import StepBuilder
 from .counting import single

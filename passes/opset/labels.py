@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from onnx import AttributeProto
 
-from ..demands import required
 from ..errors import Unsupported
 from ..graph import Node, Value
+from ..preconditions import required
 from ..protos import TypedList
 from ..tensor import TensorData
 from ..types import DType

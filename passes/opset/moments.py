@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..demands import required
 from ..errors import Unsupported
 from ..graph import Node, Value
+from ..preconditions import required
 from ..protos import DTYPES, ENUMS
 from ..types import DType
 from .build import StepBuilder

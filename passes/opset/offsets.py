@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..demands import required
+from ..constant_analysis import known_array
 from ..errors import Unsupported
 from ..graph import Node, Value
-from ..known import known_array
+from ..preconditions import required
 from ..types import DType, TensorType
 from .build import StepBuilder
 from .counting import counted, one_of

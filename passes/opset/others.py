@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..demands import required
 from ..errors import Unsupported
 from ..graph import Node
 from ..infer import constant_node_data
+from ..preconditions import required
 from ..protos import SparseData, sparse_to_dense
 from ..tensor import TensorData
 from .build import StepBuilder

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..demands import required
 from ..errors import InvalidModel
 from ..graph import Node, Value
+from ..preconditions import required
 from ..types import DType, TensorType
 from .build import StepBuilder
 from .folding import OPSET, Number, arange, choose, known, number, size

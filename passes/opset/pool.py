@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..demands import required
 from ..errors import InvalidModel, Unsupported
 from ..graph import Node
+from ..preconditions import required
 from ..types import DType
 from .build import StepBuilder
 from .steps import Made, Step, added, added_output, attribute, both, changed, given, or_else, rows, same, through

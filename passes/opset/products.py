@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..demands import required
 from ..errors import InvalidModel, Unsupported
 from ..graph import Node, Value
+from ..preconditions import required
 from ..tensor import TensorData
 from ..types import DType, TensorType
 from .build import StepBuilder

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from ..demands import required
 from ..graph import Node
+from ..preconditions import required
 from ..protos import DTYPES
 from ..types import DType
 from .build import StepBuilder

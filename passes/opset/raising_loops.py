@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..conform import conform
 from ..errors import InvalidModel
 from ..graph import Graph, Node, Value
 from ..infer import FORMAL, constant_node_data
 from ..loop import Captured, Carried, Condition, Iteration, Sliced, Slot, Stacked
 from ..protos import ENUMS
 from ..rewrite import Builder, collect, rule
+from ..schema_check import conform
 from ..types import DType, TensorType, Type, merge, tensor
 from .control import entering
 

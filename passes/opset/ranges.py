@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..demands import required
+from ..constant_analysis import known_array
 from ..errors import Unsupported
 from ..graph import Node, Value
-from ..known import known_array
+from ..preconditions import required
 from ..protos import DTYPES
 from ..types import DType, TensorType
 from .build import StepBuilder

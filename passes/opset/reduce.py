@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..demands import required
 from ..graph import Node, Value
+from ..preconditions import required
 from ..types import DType
 from .build import StepBuilder
 from .runtime_axes import is_constant, reduction

@@ -14,9 +14,9 @@ from functools import cache
 
 import numpy as np
 
-from ..demands import required
 from ..errors import Unsupported
 from ..graph import Node, Value
+from ..preconditions import required
 from ..types import DType
 from .build import StepBuilder
 from .folding import OPSET, Array, Number, arange, choose, known, number, size

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ..demands import required
 from ..errors import Unsupported
 from ..graph import Node
 from ..infer import constant_array
+from ..preconditions import required
 from ..types import DType
 from .build import StepBuilder
 from .resampling import by_gathers

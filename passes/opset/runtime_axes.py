@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..demands import required
 from ..errors import Unsupported
 from ..graph import Node, Value
+from ..preconditions import required
 from ..types import DType
 from .build import StepBuilder
 from .steps import Made, as_int64, as_type, attribute, constant, numbers, rank, to_attributes

@@ -6,8 +6,8 @@ What can be told of them before anything runs is replaced by plain tensors befor
 
 from __future__ import annotations
 
-from ..demands import required
 from ..graph import Node
+from ..preconditions import required
 from ..types import DType, SequenceType, TensorType
 from .build import StepBuilder
 from .steps import Key, Made, Step, rows, same

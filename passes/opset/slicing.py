@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..demands import required
 from ..errors import InvalidModel
 from ..graph import Node, Value
+from ..preconditions import required
 from ..types import DType
 from .build import StepBuilder
 from .counting import counted

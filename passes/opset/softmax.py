@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from ..demands import required
 from ..graph import Node, Value
+from ..preconditions import required
 from .build import StepBuilder
 from .steps import Made, Step, attribute, changed, numbers, positive, rank, rows
 

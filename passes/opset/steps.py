@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 from onnx import AttributeProto
 
+from ..constant_analysis import known_array
 from ..errors import InvalidModel, Unsupported
 from ..graph import Node, Value
-from ..known import known_array
 from ..protos import ENUMS, AttributeRef, TypedList
 from ..rewrite import Builder
 from ..types import DType, TensorType

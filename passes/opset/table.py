@@ -25,7 +25,6 @@ from . import (
     recurrent,
     reduce,
     resize,
-    same,
     sampling,
     scans,
     selection,
@@ -35,12 +34,13 @@ from . import (
     softmax,
     spectral,
     strings,
+    type_widening,
     windows,
 )
 from .steps import Key, Rows, Step
 
 _FAMILIES: tuple[Rows, ...] = (
-    same.ROWS,
+    type_widening.ROWS,
     scans.ROWS,
     elementwise.ROWS,
     arithmetic.ROWS,

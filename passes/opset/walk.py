@@ -18,25 +18,25 @@ from typing import Any
 
 import onnx.defs
 
-from ..conform import conform
+from ..constant_analysis import known_array
 from ..decompose.functions import body
 from ..errors import InvalidModel, Unsupported
 from ..graph import Graph, Node, Value
 from ..infer import constant_node_data, constants_around
-from ..known import known_array
 from ..loop import DOMAIN as CONTROL
 from ..protos import DTYPES
 from ..rewrite import Builder
+from ..schema_check import conform
 from ..schemas import schema
 from ..types import DType, is_known, merge
 from . import control
 from .allowed import check, narrowed
 from .build import StepBuilder, give_types
-from .carriers import carriers
 from .changes import Frame, Log
-from .stamping import fits
 from .steps import Adapter, Conditional, Made, same
 from .table import find, is_experimental
+from .type_promotion import carriers
+from .version_bump import fits
 
 
 def _kind(value: Value) -> DType | None:

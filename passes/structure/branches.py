@@ -11,11 +11,11 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ..constant_analysis import known_array
 from ..errors import Unsupported
 from ..graph import Graph, Node, Value
 from ..hub import HUB
 from ..infer import contradiction, infer, infer_node, widen
-from ..known import known_array
 from ..loop import is_if
 from ..protos import ENUMS
 from ..rewrite import Builder, Rewriter, view

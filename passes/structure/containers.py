@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..conform import conform
 from ..errors import Unsupported
 from ..graph import Graph, Node, Value
 from ..hub import HUB
@@ -16,9 +15,10 @@ from ..infer import constant_node_data, infer
 from ..loop import Captured, Carried, Iteration, Slot, is_if, is_loop
 from ..protos import ENUMS
 from ..rewrite import Builder, Rewriter
+from ..schema_check import conform
 from ..types import DType, OptionalType, SequenceType, TensorType, tensor
-from .forms import is_new, is_not_carried
-from .held_control import Resolver, copied, refuse_stand_ins
+from .abstract_containers import is_new, is_not_carried
+from .container_control_flow import Resolver, copied, refuse_stand_ins
 from .sequences import SequencesToStacks
 from .simplify import RemoveDead
 

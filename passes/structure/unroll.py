@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ..constant_analysis import known_array
 from ..graph import Graph, Node, Value
 from ..hub import HUB
-from ..known import known_array
 from ..loop import DOMAIN, Captured, Carried, Condition, Entry, Iteration, Loop, Sliced, Stacked, is_loop, part_range
 from ..pipeline import PassResult
 from ..rewrite import Builder, Rewriter

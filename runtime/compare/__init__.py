@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .edge_trials import edge_trials
+    from .input_roles import random_operators, signature_of
     from .inputs import design
     from .iterations import Stacking, stackings
     from .record import Finding, Report, SideRun, Trial
     from .report import print_report, rendered, write_html, write_json
-    from .roles import random_operators, signature_of
     from .runnables import Runnable, in_process, on_file
     from .sides import Side
     from .signature import Designed, InputSpec, Signature
@@ -45,9 +45,9 @@ _MODULES = {
     "in_process": ".runnables",
     "on_file": ".runnables",
     "print_report": ".report",
-    "random_operators": ".roles",
+    "random_operators": ".input_roles",
     "rendered": ".report",
-    "signature_of": ".roles",
+    "signature_of": ".input_roles",
     "stackings": ".iterations",
     "write_html": ".report",
     "write_json": ".report",

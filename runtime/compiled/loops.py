@@ -20,8 +20,8 @@ from ..kernels.base import normal_axis
 from .branches import Environment, Writer, present
 from .elementwise import reshaped_scalar
 from .emitter import Block, Target, element_of
-from .piles import Pile
 from .selection import element_at, sliced
+from .stacked_outputs import Pile
 from .tensors import (
     Atom,
     Decline,

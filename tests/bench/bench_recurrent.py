@@ -21,7 +21,7 @@ import onnx
 import pytest
 from backedge.convert.files import load, to_dialect
 from backedge.convert.format import FORMATS
-from backedge.convert.optional import to_dialect_after
+from backedge.convert.requested_passes import to_dialect_after
 from backedge.passes.structure.recurrent import FuseRecurrent
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a program, tests/ isn't on the path

@@ -7,7 +7,7 @@ from backedge.convert.files import load, to_hub
 from backedge.convert.sampling_session import ENDLESS, open_session, packed
 from backedge.convert.verification import verify
 from backedge.runtime.compare.combined import Combined, are_apart
-from backedge.runtime.compare.roles import signature_of
+from backedge.runtime.compare.input_roles import signature_of
 from onnx import parser
 
 HEAD = '<ir_version: 10, opset_import: ["" : 18]> g '

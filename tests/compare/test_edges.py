@@ -13,9 +13,9 @@ from backedge.convert.onnx.read import read
 from backedge.passes.types import Interval, OptionalType, SequenceType, tensor
 from backedge.runtime.compare.edge_trials import edge_trials
 from backedge.runtime.compare.edges import for_shape
+from backedge.runtime.compare.input_roles import signature_of
 from backedge.runtime.compare.inputs import design
 from backedge.runtime.compare.operands import EDGES
-from backedge.runtime.compare.roles import signature_of
 from backedge.runtime.compare.signature import InputSpec, Signature
 from backedge.runtime.compare.tolerance import compare_values
 from backedge.runtime.executor import Executor

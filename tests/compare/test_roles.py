@@ -5,8 +5,8 @@ import pytest
 from backedge.passes.graph import Graph, Value
 from backedge.passes.loop import Captured, Carried, Condition, Iteration, Sliced, Stacked
 from backedge.passes.types import tensor
+from backedge.runtime.compare.input_roles import random_operators, signature_of
 from backedge.runtime.compare.iterations import Stacking, stackings
-from backedge.runtime.compare.roles import random_operators, signature_of
 
 BOOL, INT, FLOAT = tensor("bool"), tensor("int64"), tensor("float32")
 

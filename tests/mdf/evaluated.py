@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from backedge.convert.mdf.raising.evaluate import Scope, evaluate
 from backedge.convert.mdf.raising.functions import call
-from backedge.convert.mdf.raising.numbers import Number
+from backedge.convert.mdf.raising.numpy_values import Number
 from backedge.passes.errors import BackedgeError
 from backedge.passes.graph import Graph
 from backedge.passes.hub import HUB

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from backedge.convert.onnx.write import to_model
 from backedge.passes.graph import Graph
-from backedge.passes.opset.carriers import carriers
+from backedge.passes.opset.type_promotion import carriers
 from backedge.runtime.executor import Executor
 from onnx.reference import ReferenceEvaluator
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 import onnx.defs
-from backedge.passes.opset import same, table
+from backedge.passes.opset import table, type_widening
 from backedge.passes.opset.steps import SAME
 from onnx.defs import OpSchema
 
@@ -98,4 +98,4 @@ def test_a_step_of_the_future_is_refused() -> None:
 
 def test_rows_stand_once() -> None:
     assert len(table.STEPS) == sum(len(family) for family in table._FAMILIES)
-    assert all(step is SAME for step in same.ROWS.values())
+    assert all(step is SAME for step in type_widening.ROWS.values())

@@ -17,7 +17,7 @@ import pytest
 from backedge.convert.files import load, to_dialect, to_hub
 from backedge.convert.format import FORMATS
 from backedge.convert.openvino.lowering.recurrent import objection
-from backedge.convert.optional import to_dialect_after
+from backedge.convert.requested_passes import to_dialect_after
 from backedge.passes.graph import Graph
 from backedge.passes.loop import is_loop
 from backedge.passes.structure.recurrent import FuseRecurrent

@@ -15,7 +15,7 @@ import onnxruntime
 import pytest
 from backedge.convert.files import load, to_hub
 from backedge.convert.format import FORMATS
-from backedge.convert.optional import to_dialect_after
+from backedge.convert.requested_passes import to_dialect_after
 from backedge.passes.graph import Graph
 from backedge.passes.structure.recurrent import FuseRecurrent
 from backedge.runtime.executor import Executor

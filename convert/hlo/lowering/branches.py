@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ....passes.demands import required
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Graph, Node, Value
 from ....passes.loop import DOMAIN as HUB
+from ....passes.preconditions import required
 from ....passes.rewrite import Builder, collect, rule
 from ..infer import agree
 from .regions import copied, is_copied

@@ -6,8 +6,8 @@ import functools
 import math
 from collections.abc import Callable
 
-from ....passes.demands import dtype_of, flag, required
 from ....passes.graph import Node, Value
+from ....passes.preconditions import dtype_of, flag, required
 from ....passes.rewrite import Builder, Rule, collect, combine, rule
 from ....passes.types import DType
 from .tools import aligned, compare, convert, fill, largest, like, scalar, sizes_of, spread, word

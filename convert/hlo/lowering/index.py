@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from ....passes.demands import axis_of, dtype_of, rank_of, required
 from ....passes.errors import Unsupported
 from ....passes.graph import Graph, Node, Value
+from ....passes.preconditions import axis_of, dtype_of, rank_of, required
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from .tools import (

@@ -20,12 +20,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ....passes.demands import axis_of
 from ....passes.errors import Unsupported
 from ....passes.graph import Graph, Node, Value
 from ....passes.infer import infer
 from ....passes.loop import DOMAIN as HUB
 from ....passes.loop import Captured, Carried, Condition, Entry, Iteration, Loop, Sliced, Stacked, part_range
+from ....passes.preconditions import axis_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..infer import agree

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ....passes.demands import dtype_of, flag, required
 from ....passes.graph import Node, Value
+from ....passes.preconditions import dtype_of, flag, required
 from ....passes.rewrite import Builder, collect, rule
 from .tools import convert, wide
 

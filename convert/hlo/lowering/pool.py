@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ....passes.demands import dtype_of, flag, required
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
+from ....passes.preconditions import dtype_of, flag, required
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..text.tree import WindowDim

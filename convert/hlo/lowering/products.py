@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ....passes.demands import dtype_of, rank_of, required
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
+from ....passes.preconditions import dtype_of, rank_of, required
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType
 from .tools import broadcast, compare, convert, fold, iota, like, reshape, sizes_of, spread, transpose, wide, word

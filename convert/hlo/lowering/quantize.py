@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ....passes.demands import axis_of, dtype_of, required
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
+from ....passes.preconditions import axis_of, dtype_of, required
 from ....passes.protos import DTYPES
 from ....passes.quantization import dequantizes_by_zero_point, quantizes_by_zero_point
 from ....passes.rewrite import Builder, collect, rule

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from ....passes.demands import axis_of, dtype_of, flag, rank_of, required
 from ....passes.graph import Graph, Node, Value
+from ....passes.preconditions import axis_of, dtype_of, flag, rank_of, required
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType
 from ..text.tree import WindowDim

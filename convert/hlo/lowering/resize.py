@@ -9,9 +9,9 @@ import math
 
 import numpy as np
 
-from ....passes.demands import axis_of, dtype_of, flag, required
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node, Value
+from ....passes.preconditions import axis_of, dtype_of, flag, required
 from ....passes.rewrite import Builder, collect, rule
 from .tools import array_of, broadcast, constant, convert, ints_of, pick, sizes_of, wide, word
 

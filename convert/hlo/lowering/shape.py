@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ....passes.demands import axis_of, dtype_of, flag, rank_of, required
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
+from ....passes.preconditions import axis_of, dtype_of, flag, rank_of, required
 from ....passes.protos import DTYPES
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.tensor import TensorData

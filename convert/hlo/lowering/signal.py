@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ....passes.demands import axis_of, dtype_of, flag, required
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node, Value
+from ....passes.preconditions import axis_of, dtype_of, flag, required
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType
 from .tools import convert, cut, fill, ints_of, join, pad, reshape, scalar, sizes_of, transpose

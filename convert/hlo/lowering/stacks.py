@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ....passes.demands import axis_of, dtype_of
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.loop import Stacked
+from ....passes.preconditions import axis_of, dtype_of
 from ....passes.rewrite import Builder
 from ....passes.types import DType, TensorType
 from ..infer_tools import text

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ....passes.demands import dtype_of, rank_of
 from ....passes.errors import Unsupported
 from ....passes.graph import Graph, Node, Value
+from ....passes.preconditions import dtype_of, rank_of
 from ....passes.rewrite import Builder
 from ....passes.tensor import TensorData
 from ....passes.types import DType, TensorType

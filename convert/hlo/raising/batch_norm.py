@@ -10,7 +10,7 @@ from ....passes.types import DType
 from ..dialect import DOMAIN
 from ..infer_tools import axis as axis_of
 from .support import Results, cast, dtype_of, given, shape_of
-from .typed import narrowed
+from .type_legalization import narrowed
 from .views import reshaped, sizes
 
 

@@ -11,7 +11,7 @@ from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
 from .support import MOST_FOLDED, Results, cast, dtype_of, given, shape_of
-from .typed import NIBBLES, filled_with, made_by, narrowed, number
+from .type_legalization import NIBBLES, filled_with, made_by, narrowed, number
 
 SAME_WIDTH: dict[DType, DType] = {
     DType.FLOAT8E4M3FN: DType.INT8,

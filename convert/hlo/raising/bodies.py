@@ -11,7 +11,7 @@ from ....passes.loop import Sliced, Stacked
 from ....passes.rewrite import Builder
 from ....passes.types import DType, TensorType
 from ..infer_elementwise import ELEMENTWISE
-from .typed import call
+from .type_legalization import call
 from .views import reshaped, spread
 
 MONOIDS = frozenset(["add", "and", "maximum", "minimum", "multiply", "or", "xor"])

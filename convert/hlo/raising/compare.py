@@ -9,7 +9,7 @@ from ....passes.types import DType
 from ..dialect import DOMAIN
 from .bits import SAME_WIDTH, bit_cast
 from .support import Results, cast, dtype_of
-from .typed import call, number, operands
+from .type_legalization import call, number, operands
 
 _DIRECTIONS = {"LT": "Less", "LE": "LessOrEqual", "GT": "Greater", "GE": "GreaterOrEqual", "EQ": "Equal"}
 

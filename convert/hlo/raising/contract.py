@@ -13,7 +13,7 @@ from ....passes.rewrite import Builder
 from ....passes.tensor import TensorData
 from ....passes.types import DType
 from .support import cast, dtype_of, shape_of
-from .typed import narrowed
+from .type_legalization import narrowed
 from .views import arranged, reshaped, spread, transposed
 
 _BYTES = (DType.INT8, DType.UINT8)

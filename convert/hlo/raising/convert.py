@@ -14,7 +14,7 @@ from ..dialect import DOMAIN
 from .affine import limits
 from .bits import SAME_WIDTH, bit_cast
 from .support import MOST_FOLDED, Results, cast, dtype_of, given
-from .typed import FLOAT8, HALVES, NIBBLES, call, narrowed, number, operands, unsigned, widened
+from .type_legalization import FLOAT8, HALVES, NIBBLES, call, narrowed, number, operands, unsigned, widened
 
 _FLOATS = (DType.FLOAT32, DType.FLOAT64)
 

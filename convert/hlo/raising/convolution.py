@@ -18,7 +18,7 @@ from ..infer_tools import windows as window_of
 from ..text.tree import Labels, WindowDim
 from .contract import Pairing, contracted, turned, work_type
 from .support import Results, cast, dtype_of, given, shape_of
-from .typed import call, narrowed
+from .type_legalization import call, narrowed
 from .views import INT64_MIN, reshaped, sizes, spread, transposed
 from .windows import gathered, inner_axes, is_whole, padded, present, reach, sliding
 

@@ -7,7 +7,7 @@ from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import TensorType
 from ..dialect import DOMAIN
-from .places import grid, place, within
+from .index_computation import grid, place, within
 from .support import Results, cast, dtype_of, given, shape_of
 from .views import MOST_COUNTED, along, counted, cut, reshaped, sizes, spread, uniform, widely
 

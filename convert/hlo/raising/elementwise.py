@@ -12,7 +12,7 @@ from ....passes.rewrite import Builder, Key, Rule, collect, combine, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
 from .support import Results, dtype_of
-from .typed import call, filled_with, number, operands
+from .type_legalization import call, filled_with, number, operands
 
 _UNARY = {
     "abs": "Abs",

@@ -15,9 +15,9 @@ from ....passes.rewrite import Builder, Key, Rule, collect, combine, rule
 from ....passes.types import DType
 from ... import formulas
 from ..dialect import DOMAIN
-from .idioms import inverse
+from .patterns import inverse
 from .support import Results, dtype_of
-from .typed import call, filled_with, narrowed, operands, widened
+from .type_legalization import call, filled_with, narrowed, operands, widened
 
 _SAME = {
     "acos": "Acos",

@@ -10,8 +10,8 @@ from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import TensorType
 from ..dialect import DOMAIN
-from .numbers import Label, Numbers, Starts, numbers_of, starts_of
-from .places import clamped, compared, place, shifted, with_windows, within
+from .dimension_numbers import Label, Numbers, Starts, numbers_of, starts_of
+from .index_computation import clamped, compared, place, shifted, with_windows, within
 from .support import Results, dtype_of, given, shape_of
 from .views import arranged, counted, cut, empty, reshaped, spread, squeezed, uniform, widely
 

@@ -9,9 +9,9 @@ from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
 from .affine import limits
-from .idioms import sigmoid
+from .patterns import sigmoid
 from .support import Results, cast, dtype_of, given
-from .typed import NIBBLES, call, constant, filled_with, narrowed, number, operands, signed, unsigned
+from .type_legalization import NIBBLES, call, constant, filled_with, narrowed, number, operands, signed, unsigned
 
 _EXPONENT_BITS = 6
 

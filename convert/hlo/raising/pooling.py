@@ -29,7 +29,7 @@ from ..text.tree import WindowDim
 from .bodies import applied, computation, monoid
 from .reducers import for_sums, highest, is_neutral, lowest, reduced
 from .support import Results, cast, dtype_of, given, shape_of
-from .typed import narrowed
+from .type_legalization import narrowed
 from .views import WIDE, reshaped, spread, transposed
 from .windows import count, gathered, inner_axes, is_whole, padded, present, seen, sliding
 

@@ -15,7 +15,7 @@ from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
 from .support import Results, cast, dtype_of, given, shape_of
-from .typed import number
+from .type_legalization import number
 
 _U32, _U64 = DType.UINT32, DType.UINT64
 

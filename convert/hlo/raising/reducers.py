@@ -14,7 +14,7 @@ from ....passes.types import DType, TensorType
 from .bodies import applied, either, monoid
 from .extremes import extreme, is_count
 from .support import cast, dtype_of, shape_of
-from .typed import narrowed
+from .type_legalization import narrowed
 from .views import reshaped, spread, transposed
 
 REDUCTIONS = {

@@ -11,7 +11,7 @@ from ....passes.graph import Graph, Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .numbers import numbers_of, starts_of
+from .dimension_numbers import numbers_of, starts_of
 from .scatter_flat import put_each, put_flat
 from .scatter_forms import by_coordinates, by_element, guarded
 from .scatter_places import REPLACE, Put, Scatter, placed

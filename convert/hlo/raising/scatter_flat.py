@@ -9,8 +9,8 @@ from ....passes.graph import Graph, Value
 from ....passes.loop import Carried, Sliced
 from ....passes.rewrite import Builder
 from ....passes.types import DType, TensorType
-from .numbers import Label
-from .places import place, scaled, shifted, weighed
+from .dimension_numbers import Label
+from .index_computation import place, scaled, shifted, weighed
 from .scatter_places import Put, Scatter, ordered, word
 from .support import cast
 from .views import WIDE, along, counted, cut, narrowed, padded, reshaped, sizes, spread

@@ -12,8 +12,8 @@ import numpy as np
 from ....passes.graph import Value
 from ....passes.rewrite import Builder
 from ....passes.types import DType
-from .numbers import Label
-from .places import place, shifted, with_windows
+from .dimension_numbers import Label
+from .index_computation import place, shifted, with_windows
 from .scatter_places import Put, Scatter, ordered, redirected, word
 from .views import arranged, counted, cut, padded, reshaped, spread
 

@@ -10,8 +10,8 @@ import numpy as np
 from ....passes.graph import Value
 from ....passes.rewrite import Builder
 from ....passes.types import DType
-from .numbers import Label, Numbers, Starts
-from .places import clamped, compared, inside, place
+from .dimension_numbers import Label, Numbers, Starts
+from .index_computation import clamped, compared, inside, place
 from .support import cast
 from .views import arranged, reshaped, sizes, squeezed
 

@@ -19,7 +19,7 @@ from ..text.tree import WindowDim
 from .bodies import applied, computation, either, monoid
 from .reducers import for_sums, neutral
 from .support import Results, cast, dtype_of, given, shape_of
-from .typed import narrowed
+from .type_legalization import narrowed
 from .views import WIDE, reshaped, spread, transposed
 from .windows import is_whole, seen
 

@@ -28,8 +28,8 @@ from ....passes.types import DType, TensorType
 from ..build import HLO, HloBuilder
 from ..dialect import DOMAIN
 from .affine import Line, Lines, scalar
-from .counting import Count, Counter, count, counters
 from .ranges import RANGE, limits
+from .trip_count import Count, Counter, count, counters
 
 _INT64 = DType.INT64
 _SCALAR = TensorType(_INT64, ())

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ....passes.constant_analysis import known_array
 from ....passes.errors import BackedgeError
 from ....passes.graph import Graph, Node, Value, bulk
 from ....passes.infer import infer
-from ....passes.known import known_array
 from ....passes.opset import convert_opset
 from ....passes.opset.walk import Walk
 from ....passes.protos import attribute_to_proto

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....passes.demands import axis_of, dtype_of, given
+from ....passes.constant_analysis import known_array
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
-from ....passes.known import known_array
+from ....passes.preconditions import axis_of, dtype_of, given
 from ....passes.protos import DTYPES, ENUMS
 from ....passes.rewrite import Builder, Rule, collect, rule
 from ....passes.types import DType

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from ....passes.demands import dtype_of, flag, given
 from ....passes.errors import Unsupported
 from ....passes.graph import Node
+from ....passes.preconditions import dtype_of, flag, given
 from ....passes.types import DType
 from .terms import Expression, Operands, Term, cast, number, weakened
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from ....passes.demands import axis_of, dtype_of, flag, given, rank_of, size_of_axis
+from ....passes.constant_analysis import known_array
 from ....passes.errors import Unsupported
 from ....passes.graph import Node
-from ....passes.known import known_array
+from ....passes.preconditions import axis_of, dtype_of, flag, given, rank_of, size_of_axis
 from ....passes.types import DType
 from .elementwise import needed, present
 from .reduce import keyed

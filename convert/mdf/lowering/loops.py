@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ....passes.demands import axis_of, rank_of
+from ....passes.constant_analysis import known_array
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
-from ....passes.known import known_array
 from ....passes.loop import Entry, Loop, Sliced, Stacked, part_range
+from ....passes.preconditions import axis_of, rank_of
 from ....passes.tensor import TensorData
 from ....passes.types import Shape
 from .shape import taken

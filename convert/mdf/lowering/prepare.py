@@ -12,17 +12,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from ....passes.constant_analysis import known_array
 from ....passes.decompose import recurrent
 from ....passes.decompose.library import Decompose, by_rule, inlined
-from ....passes.demands import required
 from ....passes.errors import Unsupported
 from ....passes.graph import NOTES, Graph, Node, Value
 from ....passes.hub import HUB
 from ....passes.infer import constant_node_data, infer, widen
-from ....passes.known import known_array
 from ....passes.legalize import decomposed_for
 from ....passes.loop import DOMAIN, Captured, Carried, Condition, Loop, Slot, Stacked
 from ....passes.pipeline import Pipeline
+from ....passes.preconditions import required
 from ....passes.rewrite import Builder, Rewriter, Rules, combine
 from ....passes.structure.branches import settle_branches
 from ....passes.structure.containers import plain_containers

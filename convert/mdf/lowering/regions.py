@@ -32,8 +32,8 @@ from ....passes.graph import Graph, Node, Value
 from ....passes.loop import Captured, Carried, Entry, Iteration, Loop, Sliced, Stacked, is_loop
 from ....passes.types import DType, TensorType, tensor
 from .. import model as mdf
-from .book import Book
 from .loops import Passes, all_of, empty_stack, part_text, passes_of, stack_of
+from .model_builder import Book
 from .scope import Scope
 from .terms import Term, cast, filled
 

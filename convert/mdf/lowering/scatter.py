@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from ....passes.demands import axis_of, dtype_of, given, rank_of
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
+from ....passes.preconditions import axis_of, dtype_of, given, rank_of
 from ....passes.protos import ENUMS
 from ....passes.rewrite import Builder, Rule, collect, rule
 from ....passes.types import DType

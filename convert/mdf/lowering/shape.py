@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ....passes.demands import axis_of, dtype_of, flag, given, rank_of, size_of_axis
+from ....passes.constant_analysis import Knowledge, known_array
 from ....passes.errors import Unsupported
 from ....passes.graph import Node
-from ....passes.known import Knowledge, known_array
+from ....passes.preconditions import axis_of, dtype_of, flag, given, rank_of, size_of_axis
 from ....passes.tensor import TensorData
 from ....passes.types import DType
 from .elementwise import needed, present

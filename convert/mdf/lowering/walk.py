@@ -12,7 +12,7 @@ from ....passes.graph import NOTES, Graph
 from ....passes.tensor import TensorData
 from ....runtime.oracles.mdf_names import METADATA
 from .. import model as mdf
-from .book import Book
+from .model_builder import Book
 from .prepare import prepared
 from .regions import Region, Stage
 from .schedule import schedule

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ....passes.demands import dtype_of, given, rank_of
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
+from ....passes.preconditions import dtype_of, given, rank_of
 from ....passes.protos import ENUMS
 from ....passes.rewrite import Builder, Rule, collect, rule
 from ....passes.types import DType

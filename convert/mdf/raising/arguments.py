@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.rewrite import Builder
 from ....passes.types import DType
-from .numbers import Item, Listing, Number, known, stacked
+from .numpy_values import Item, Listing, Number, known, stacked
 from .subscripts import integer
 
 TYPES = {

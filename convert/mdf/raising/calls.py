@@ -14,10 +14,10 @@ from ....passes.rewrite import Builder
 from ....passes.types import DType
 from ..expressions import ARRAY
 from .arguments import TYPES, Call
-from .making import MAKERS
+from .array_creation import MAKERS
 from .methods import methods
-from .numbers import Item, applied, constant, converted, scalar
 from .numpy_calls import NUMPY_CALLS
+from .numpy_values import Item, applied, constant, converted, scalar
 from .python_calls import MATH, MATH_CONSTANTS, NUMPY_CONSTANTS, PYTHON, Function
 from .reductions import REDUCTIONS
 from .shapes import SHAPES

@@ -16,7 +16,7 @@ from .. import expressions as ex
 from ..model import Plain
 from . import calls
 from .arguments import Call
-from .numbers import Item, Listing, Number, chosen, constant, known_scalar, scalar, stacked, truth
+from .numpy_values import Item, Listing, Number, chosen, constant, known_scalar, scalar, stacked, truth
 from .operators import binary, both, is_whole, unary
 from .subscripts import Part, Place, Rest, subscript
 

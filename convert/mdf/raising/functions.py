@@ -11,7 +11,7 @@ from ..expressions import names as expression_names
 from ..expressions import parse
 from ..model import Plain
 from .evaluate import Scope, evaluate
-from .numbers import Number
+from .numpy_values import Number
 from .onnx_calls import PREFIX, onnx_call, operator_schema
 
 STANDARD = {

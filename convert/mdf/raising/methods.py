@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from ....passes.errors import InvalidModel
 from ....passes.infer import words
 from .arguments import Call
-from .making import array as array_
-from .numbers import Item, Number, reshaped
+from .array_creation import array as array_
+from .numpy_values import Item, Number, reshaped
 from .python_calls import Function
 
 

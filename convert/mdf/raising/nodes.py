@@ -23,7 +23,7 @@ from ..model import Edge, Function, InputPort, Node, Parameter, Plain
 from .evaluate import evaluate
 from .functions import call
 from .logic import Logic, Term
-from .numbers import Number, chosen, constant, scalar
+from .numpy_values import Number, chosen, constant, scalar
 from .order import Wiring
 from .schedule import Key
 from .state import Changing, Item, State, parts

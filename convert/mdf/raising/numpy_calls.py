@@ -10,7 +10,7 @@ from ....passes.errors import InvalidModel, Unsupported
 from ....passes.types import DType
 from . import products
 from .arguments import Call
-from .numbers import (
+from .numpy_values import (
     Item,
     Number,
     applied,

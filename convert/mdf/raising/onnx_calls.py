@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 from onnx.defs import OpSchema
 
-from ....passes.conform import problem
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.infer import contradiction, infer_node, words
 from ....passes.opset import adapt_node
 from ....passes.opset.allowed import check
 from ....passes.rewrite import Builder
+from ....passes.schema_check import problem
 from ....passes.schemas import HUB_OPSET, schema
 from ....passes.tensor import TensorData
 from ....passes.types import DType, TensorType, is_known, merge
-from .numbers import Array, Number, cast, known, reshaped
+from .numpy_values import Array, Number, cast, known, reshaped
 
 Given = Number | tuple[Number, ...]
 

@@ -15,7 +15,7 @@ from ....passes.graph import Value
 from ....passes.infer import constant_array
 from ....passes.rewrite import Builder
 from ....passes.types import DType
-from .numbers import (
+from .numpy_values import (
     Item,
     Listing,
     Number,

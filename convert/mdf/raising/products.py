@@ -9,7 +9,7 @@ import numpy as np
 from ....passes.errors import InvalidModel
 from ....passes.rewrite import Builder
 from ....passes.types import DType
-from .numbers import Number, applied, broadcast, cast, common_type, reshaped
+from .numpy_values import Number, applied, broadcast, cast, common_type, reshaped
 from .ufuncs import UFUNCS
 
 

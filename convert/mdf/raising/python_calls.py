@@ -13,7 +13,7 @@ from ....passes.errors import InvalidModel, Unsupported
 from ....passes.infer import constant_array
 from ....passes.types import DType
 from .arguments import Call
-from .numbers import (
+from .numpy_values import (
     Item,
     Listing,
     Number,

@@ -31,12 +31,12 @@ from ....runtime.oracles.mdf_names import InputName, OutputName, interface
 from ..model import Model, Node
 from ..structure import tree_from_model
 from .nodes import Machine
-from .numbers import Number, cast
+from .numpy_values import Number, cast
 from .order import Scheduler, Wiring
 from .runs import Runs
 from .schedule import Key
 from .state import State
-from .timetable import timetable
+from .static_schedule import timetable
 
 
 def raise_model(model: Model) -> Graph:

@@ -12,7 +12,7 @@ from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Value
 from ....passes.types import DType
 from .arguments import Call
-from .numbers import Item, Number, applied, cast, constant, converted, reshaped, supported
+from .numpy_values import Item, Number, applied, cast, constant, converted, reshaped, supported
 from .python_calls import Function
 from .ufuncs import UFUNCS
 

@@ -13,12 +13,12 @@ from ....passes.graph import Value
 from ....passes.rewrite import Builder
 from .logic import Logic, Term
 from .nodes import Machine, is_stateful_parameter, named
-from .numbers import Number
+from .numpy_values import Number
 from .order import Scheduler, Turn
 from .schedule import Key
 from .state import Body, Carrying, Changing, Item, Run, State
+from .static_schedule import Timetable, flag
 from .thresholds import Measure
-from .timetable import Timetable, flag
 
 _MOST_APART = 16
 """Passes that may stand one after the other where no loop can carry what changes its type."""

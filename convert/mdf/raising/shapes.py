@@ -12,7 +12,7 @@ import numpy as np
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.types import DType
 from .arguments import Call
-from .numbers import (
+from .numpy_values import (
     MOST_FOLDED,
     Item,
     Listing,

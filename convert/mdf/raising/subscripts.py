@@ -11,7 +11,7 @@ from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Value
 from ....passes.rewrite import Builder
 from ....passes.types import DType
-from .numbers import Item, Listing, Number, cast, known, reshaped, stacked
+from .numpy_values import Item, Listing, Number, cast, known, reshaped, stacked
 from .operators import items_of
 
 

@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ....passes.demands import dtype_of, flag, required
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
+from ....passes.preconditions import dtype_of, flag, required
 from ....passes.protos import DTYPES
 from ....passes.rewrite import Builder, collect, combine, renamed, rule
 from ....passes.types import DType

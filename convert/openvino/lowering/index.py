@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 from ....passes.attributes import text
-from ....passes.demands import axis_of, flag, rank_of, required, size_of_axis
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
+from ....passes.preconditions import axis_of, flag, rank_of, required, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from .text import chosen, is_text

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ....passes.demands import dtype_of, rank_of, required, size_of_axis
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
+from ....passes.preconditions import dtype_of, rank_of, required, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.schemas import hub_version
 from ....passes.types import DType
-from ..ties import hits_ties
+from ..rounding_ties import hits_ties
 from .nn import convolved
 from .quantize import RANGES, held
 from .tools import convert, cut, i64, reshape, scalar

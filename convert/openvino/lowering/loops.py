@@ -25,11 +25,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ....passes.demands import axis_of, rank_of, size_of_axis
 from ....passes.errors import Unsupported
 from ....passes.graph import Graph, Node, Value
 from ....passes.loop import DOMAIN as HUB
 from ....passes.loop import Captured, Carried, Entry, Iteration, Loop, Sliced, Stacked
+from ....passes.preconditions import axis_of, rank_of, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType, Type, merge, tensor
 from ..dialect import OutputMap

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from ....passes.demands import axis_of, dtype_of, flag, rank_of, required, size_of_axis
 from ....passes.graph import Node, Value
+from ....passes.preconditions import axis_of, dtype_of, flag, rank_of, required, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from .tools import convert, i64, reshape

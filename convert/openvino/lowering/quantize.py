@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....passes.demands import axis_of, dtype_of, flag, rank_of, required, size_of_axis
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
+from ....passes.preconditions import axis_of, dtype_of, flag, rank_of, required, size_of_axis
 from ....passes.protos import DTYPES
 from ....passes.quantization import dequantizes_by_zero_point, quantizes_by_zero_point
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
-from ..ties import has_exact_ties
+from ..rounding_ties import has_exact_ties
 from .context import context_of
 from .fold import computed
 from .tools import LARGEST, convert, cut, element_type, i64, range_of, reshape, saturated, size_of

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from ....passes.demands import dtype_of, required
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
+from ....passes.preconditions import dtype_of, required
 from ....passes.protos import DTYPES
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ....passes.demands import dtype_of, flag, required, size_of_axis
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
+from ....passes.preconditions import dtype_of, flag, required, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.structure.recurrent import Found
 from .tools import cut, i64, join, number, size_of, transpose

@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ....passes.demands import axis_of, dtype_of, flag, rank_of, required
 from ....passes.errors import Unsupported
 from ....passes.graph import Graph, Node, Value
 from ....passes.hub import HUB
 from ....passes.infer import infer
 from ....passes.loop import Carried, Sliced, Stacked
+from ....passes.preconditions import axis_of, dtype_of, flag, rank_of, required
 from ....passes.rewrite import Builder, Rewriter, Rule, collect, rule
 from ....passes.types import DType
 from .context import context_of

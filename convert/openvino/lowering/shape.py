@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from ....passes.demands import axis_of, dtype_of, flag, rank_of, required, size_of_axis
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.infer import constant_node_data
+from ....passes.preconditions import axis_of, dtype_of, flag, rank_of, required, size_of_axis
 from ....passes.protos import DTYPES
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.tensor import TensorData

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ....passes.demands import axis_of, rank_of, size_of_axis
 from ....passes.graph import Node, Value
 from ....passes.loop import Sliced, part_range
+from ....passes.preconditions import axis_of, rank_of, size_of_axis
 from ....passes.rewrite import Builder
 from ....passes.types import TensorType
 from .tools import cut, i64, size_of

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from ....passes.attributes import text
-from ....passes.demands import required
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
+from ....passes.preconditions import required
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from .tools import i64, range_of, shape_of, vector

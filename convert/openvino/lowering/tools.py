@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ....passes.demands import axis_of, dtype_of, rank_of, size_of_axis
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
+from ....passes.preconditions import axis_of, dtype_of, rank_of, size_of_axis
 from ....passes.rewrite import Builder
 from ....passes.tensor import TensorData
 from ....passes.types import DType

@@ -17,7 +17,7 @@ from ..names import add_aliases, align_results, name_anew
 from ..origin import ORIGIN
 from . import (
     branches,
-    cases,
+    case_folding,
     elementwise,
     image,
     index,
@@ -37,14 +37,14 @@ from .admission import check_types, limits, without_containers
 from .context import Context
 from .fold import folded
 from .functions import by_function
-from .marks import mark
 from .prune import prune
 from .restore import restore
+from .rt_info import mark
 from .states import assign_variables, read_variables
 
 _RULES = combine(
     branches.RULES,
-    cases.RULES,
+    case_folding.RULES,
     text.RULES,
     elementwise.RULES,
     image.RULES,

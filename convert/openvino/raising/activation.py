@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ....passes.demands import given, size_of_axis
 from ....passes.graph import Node, Value
+from ....passes.preconditions import given, size_of_axis
 from ....passes.rewrite import Builder, collect, combine, rule
 from ..dialect import DOMAIN
 from .support import Results, call, choice, constant, dimension, number, reshaped, rows, scalar

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ....passes.demands import given, rank_of
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node, Value
+from ....passes.preconditions import given, rank_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ....passes.demands import given
 from ....passes.graph import Node, Value
 from ....passes.infer import words
+from ....passes.preconditions import given
 from ....passes.protos import enum_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.tensor import TensorData

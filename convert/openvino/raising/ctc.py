@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from ....passes.demands import dtype_of, given
 from ....passes.graph import Node, Value
 from ....passes.loop import Captured, Carried, Sliced, Stacked
+from ....passes.preconditions import dtype_of, given
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType
 from ..dialect import DOMAIN

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ....passes.demands import dtype_of, given
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
+from ....passes.preconditions import dtype_of, given
 from ....passes.rewrite import Builder, collect, combine, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....passes.demands import dtype_of, given
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
+from ....passes.preconditions import dtype_of, given
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
 from .boxes import Corners, by_loop, halves, moved
-from .elsewhere import OLD, elsewhere
+from .nonstandard_opsets import OLD, elsewhere
 from .rows import by_score, column, exactly, reordered
 from .support import Results, cast, dimension, joined, number, required, steps
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ....passes.demands import dtype_of, given
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
+from ....passes.preconditions import dtype_of, given
 from ....passes.protos import ENUMS, enum_of
 from ....passes.rewrite import Builder, collect, combine, rule
 from ....passes.types import DType, TensorType

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ....passes.demands import given, rank_of
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node
+from ....passes.preconditions import given, rank_of
 from ....passes.rewrite import Builder, collect, combine, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN

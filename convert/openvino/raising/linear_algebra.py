@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from ....passes.demands import dtype_of, given, rank_of
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node, Value
 from ....passes.loop import Captured, Carried, Iteration, Sliced
+from ....passes.preconditions import dtype_of, given, rank_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType
 from ..dialect import DOMAIN

@@ -23,10 +23,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ....passes.demands import given, rank_of, size_of_axis
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Graph, Node, Value
 from ....passes.loop import Captured, Carried, Condition, Iteration, Sliced, Slot, Stacked, places
+from ....passes.preconditions import given, rank_of, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.tensor import TensorData
 from ....passes.types import DType, TensorType, merge, tensor

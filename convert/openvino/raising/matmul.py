@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from ....passes.demands import dtype_of, given, size_of_axis
 from ....passes.graph import Node, Value
+from ....passes.preconditions import dtype_of, given, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN

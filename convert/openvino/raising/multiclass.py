@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ....passes.demands import dtype_of, given, rank_of, size_of_axis
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node, Value
 from ....passes.loop import Captured, Iteration, Sliced, Stacked
+from ....passes.preconditions import dtype_of, given, rank_of, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType, tensor
 from ..dialect import DOMAIN
 from .boxes import Corners, area, greedily, halves, just_below, longer, proper, shares
-from .elsewhere import EXTENSION, INTERNAL, elsewhere
+from .nonstandard_opsets import EXTENSION, INTERNAL, elsewhere
 from .rows import (
     again,
     chosen,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....passes.demands import given, rank_of, size_of_axis
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node, Value
+from ....passes.preconditions import given, rank_of, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN

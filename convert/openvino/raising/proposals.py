@@ -6,14 +6,14 @@ import math
 
 import numpy as np
 
-from ....passes.demands import dtype_of, given, size_of_axis
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
+from ....passes.preconditions import dtype_of, given, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
 from .boxes import Corners, bounded, by_loop, halves, longer, moved, suppress
-from .elsewhere import OLD, elsewhere
+from .nonstandard_opsets import OLD, elsewhere
 from .rows import column, exactly, least_of, lists, tally
 from .support import Results, cast, choice, dimension, element_type, integers, joined, number, required, steps, vector
 

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ....passes.demands import dtype_of, given
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
+from ....passes.preconditions import dtype_of, given
 from ....passes.protos import enum_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from ..ties import has_exact_ties
+from ..rounding_ties import has_exact_ties
 from .compressed import QUANTIZED, Array, cast_from, dequantized, fitted, layout_of, numbers_of, together, zero_point
 from .support import Results, aligned, cast, element_type, limits, number, required
 

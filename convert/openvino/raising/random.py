@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ....passes.demands import dtype_of, given
 from ....passes.graph import Node, Value
+from ....passes.preconditions import dtype_of, given
 from ....passes.protos import ENUMS
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from ....passes.demands import given, size_of_axis
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
+from ....passes.preconditions import given, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.tensor import TensorData
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .elsewhere import OLD, elsewhere
+from .nonstandard_opsets import OLD, elsewhere
 from .support import Results, cast, constant, number, required, shape_part, vector
 
 _ACTIVATIONS = {"relu": "Relu", "sigmoid": "Sigmoid", "tanh": "Tanh"}

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ....passes.demands import given
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node, Value
+from ....passes.preconditions import given
 from ....passes.rewrite import Builder, collect, combine, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN

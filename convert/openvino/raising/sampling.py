@@ -6,9 +6,9 @@ import functools
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ....passes.demands import given, rank_of, size_of_axis
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node, Value
+from ....passes.preconditions import given, rank_of, size_of_axis
 from ....passes.rewrite import Builder, Rule
 from ....passes.types import DType
 from .support import cast, dimension, number, reckoned, shaped

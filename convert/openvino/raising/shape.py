@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ....passes.demands import given, rank_of, size_of_axis
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
+from ....passes.preconditions import given, rank_of, size_of_axis
 from ....passes.rewrite import Builder, collect, combine, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ....passes.demands import dtype_of, given, rank_of
 from ....passes.graph import Node
+from ....passes.preconditions import dtype_of, given, rank_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ....passes.demands import given
 from ....passes.errors import BackedgeError, InvalidModel, Unsupported
 from ....passes.graph import Graph, Node, Value
+from ....passes.preconditions import given
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.tensor import TensorData
 from ....passes.types import DType, TensorType

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ....passes.demands import given
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Graph, Node
+from ....passes.preconditions import given
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType
 from ..dialect import DOMAIN

@@ -11,10 +11,10 @@ import ml_dtypes
 import numpy as np
 import onnx.defs
 
-from ....passes.demands import given, rank_of, size_of_axis
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.infer import constant_array
+from ....passes.preconditions import given, rank_of, size_of_axis
 from ....passes.protos import enum_of
 from ....passes.rewrite import Builder, Key, Rule
 from ....passes.schemas import HUB_OPSET, schema

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ....passes.demands import dtype_of, given, size_of_axis
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
+from ....passes.preconditions import dtype_of, given, size_of_axis
 from ....passes.rewrite import Builder, collect, combine, rule
 from ....passes.types import DType, TensorType
 from ..dialect import DOMAIN
 from . import multiclass
 from .boxes import Corners, greedily, halves, just_below, shares
-from .elsewhere import EXTENSION, INTERNAL, typed
+from .nonstandard_opsets import EXTENSION, INTERNAL, typed
 from .rotated import rotated
 from .rows import exactly, order_of, reordered
 from .support import Results, cast, choice, constant, element_type, integers, number, sizes, vector

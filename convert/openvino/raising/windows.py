@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ....passes.demands import rank_of
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node, Value
+from ....passes.preconditions import rank_of
 from ....passes.rewrite import Builder
 from .support import choice, number
 

@@ -15,8 +15,8 @@ from ...rewrite import Builder
 from ...types import DType, Type
 from .algebra import NotRecurrent, Source
 from .cells import Gate
+from .loop_invariants import Outside, Size
 from .match import Found
-from .outside import Outside, Size
 from .vectors import Axes
 
 Array = np.ndarray[Any, Any]

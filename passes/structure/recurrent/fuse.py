@@ -13,8 +13,8 @@ from ...rewrite import Builder, Names, Rewriter
 from ..simplify import Simplify
 from .algebra import NotRecurrent
 from .build import built, planned
+from .loop_invariants import Outside
 from .match import Found, found
-from .outside import Outside
 
 
 @dataclass(frozen=True)

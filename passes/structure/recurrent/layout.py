@@ -10,7 +10,7 @@ import numpy as np
 
 from ...graph import Node
 from .algebra import NotRecurrent, constant
-from .outside import Size
+from .loop_invariants import Size
 from .reader import Filled, Known, Reader, Readings, Step, Whole
 from .vectors import Axes, Axis, Vector
 

@@ -13,7 +13,7 @@ from ...types import DType
 from . import layout, masks, opened, operators
 from .algebra import Masked, NotRecurrent, Source, Sum, constant, of
 from .cells import Cell, gru, lstm, rnn
-from .outside import Outside, Size
+from .loop_invariants import Outside, Size
 from .reader import Reader, Readings, Step, Taken, why
 from .vectors import Axes, Vector
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...graph import Graph, Node, Value
 from .algebra import NotRecurrent, Source, of
-from .outside import Outside, Size
+from .loop_invariants import Outside, Size
 from .vectors import Axes, Vector, like, named
 
 Array = np.ndarray[Any, Any]

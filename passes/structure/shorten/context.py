@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ...constant_analysis import Knowledge
 from ...graph import Graph, Node, Value
 from ...infer import constant_array
-from ...known import Knowledge
 from ...rewrite import Builder
 from ...tensor import TensorData
 from ...types import DType

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 
+from ...constant_analysis import Knowledge
 from ...graph import Graph, Node, Value
 from ...hub import HUB
 from ...infer import words
-from ...known import Knowledge
 from ...pipeline import PassResult
 from ...rewrite import Builder, Names, Rewriter
 from ...schemas import HUB_OPSET

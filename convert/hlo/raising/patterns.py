@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder
-from .typed import call, filled_with, made_by, number
+from .type_legalization import call, filled_with, made_by, number
 
 
 def sigmoid(op: Builder, numerator: Value, denominator: Value) -> Value | None:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..constant_analysis import known_array
 from ..graph import Node, Value
-from ..known import known_array
 from ..protos import ENUMS
 from ..rewrite import Builder, Rule
 from ..types import DType, SequenceType, TensorType
-from .forms import Form, Forms
+from .abstract_containers import Form, Forms
 
 _MOST = 256  # elements of a sequence
 _END = np.iinfo(np.int64).max

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ...constant_analysis import evaluated
 from ...graph import Graph, Node, Value
 from ...infer import constant_array, words
-from ...known import evaluated
 from ...loop import Captured, Loop, is_if, is_loop
 
 Array = np.ndarray[Any, Any]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder
-from .places import parts_of
+from .index_computation import parts_of
 from .ranges import known
 from .views import reshaped, sizes, transposed
 

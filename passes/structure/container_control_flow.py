@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from ..constant_analysis import known_array
 from ..errors import Unsupported
 from ..graph import Graph, Node, Value
 from ..infer import FORMAL, small_constant
-from ..known import known_array
 from ..loop import Captured, Carried, Entry, Loop, Slot
 from ..opset.build import give_types
 from ..rewrite import Builder
 from ..types import OptionalType, TensorType, Type
-from .forms import STAND_IN, Form, is_new, is_not_carried
-from .held import Held, Results
+from .abstract_containers import STAND_IN, Form, is_new, is_not_carried
+from .container_analysis import Held, Results
 from .simplify import RemoveDead
 from .unroll import unrolled
 

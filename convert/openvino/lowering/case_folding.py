@@ -8,9 +8,9 @@ from functools import cache
 import numpy as np
 
 from ....passes.attributes import text
-from ....passes.demands import flag, required
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
+from ....passes.preconditions import flag, required
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ....runtime.kernels.letters import Change, changing

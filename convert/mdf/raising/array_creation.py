@@ -9,7 +9,7 @@ import numpy as np
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.types import DType
 from .arguments import Call
-from .numbers import Item, Number, applied, broadcast, constant, converted, known, stacked
+from .numpy_values import Item, Number, applied, broadcast, constant, converted, known, stacked
 from .python_calls import Function
 from .shapes import spread
 from .ufuncs import UFUNCS
