@@ -27,7 +27,7 @@ from .onnx.check import alike
 from .onnx.lowering import DEFAULT_OPSET
 from .onnx.opset import change_opset
 from .openvino.lowering import recurrent as openvino_recurrent
-from .requested_passes import Telling, to_dialect_after
+from .requested_passes import ReportingPass, to_dialect_after
 from .terminal import writing
 from .verification import TIMEOUT, TRIALS
 from .verification import verify as verify_files
@@ -155,7 +155,7 @@ def convert(
         operators = None if only_ops is None else operator_list(only_ops)
         if operators is not None:
             opset = _opset_of(operators, wanted, opset, graph)
-        passes: list[Telling] = [FuseRecurrent(_OBJECTIONS.get(wanted.name))] if fuse_recurrent else []
+        passes: list[ReportingPass] = [FuseRecurrent(_OBJECTIONS.get(wanted.name))] if fuse_recurrent else []
         passes += [UnrollLoops(unroll)] if unroll else []
         made = to_dialect_after(passes, graph, wanted, opset)
         if operators is not None:

@@ -11,7 +11,7 @@ from ..passes.errors import BackedgeError, InvalidModel
 from ..passes.graph import Graph, Value, bulk
 from ..passes.infer import infer
 from ..passes.pipeline import Pipeline
-from ..passes.structure.canonical import settle
+from ..passes.structure.canonical import canonicalize
 from ..passes.structure.sequences import SequencesToStacks
 from ..passes.structure.simplify import RemoveDead
 from ..passes.types import SequenceType, TensorType, merge_dims
@@ -74,7 +74,7 @@ def to_hub(graph: Graph) -> Graph:
     if graph.dialect == "hub":
         return graph
     raised = FORMATS[graph.dialect].raise_graph(graph)
-    settle(raised)
+    canonicalize(raised)
     return raised
 
 

@@ -121,7 +121,7 @@ FORMATS: dict[str, Format] = {
             "openvino",
             _in(".openvino.read", "read"),
             _in(".openvino.write", "write"),
-            _in(".openvino.raising", "raise_settled"),
+            _in(".openvino.raising", "raise_canonical"),
             _to_openvino,
             "openvino",
             "OpenVINO IR v10 and v11 (.xml + .bin); Loop, TensorIterator and If",

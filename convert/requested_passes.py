@@ -18,7 +18,7 @@ from .format import Format
 from .onnx.opset import lowest_opset
 
 
-class Telling(Protocol):
+class ReportingPass(Protocol):
     """A pass that says what it did: its `notes` are for the report."""
 
     @property
@@ -27,7 +27,7 @@ class Telling(Protocol):
     def __call__(self, graph: Graph) -> PassResult: ...
 
 
-def to_dialect_after(passes: Sequence[Telling], graph: Graph, target: Format, opset: Opset = None) -> Graph:
+def to_dialect_after(passes: Sequence[ReportingPass], graph: Graph, target: Format, opset: Opset = None) -> Graph:
     """As `to_dialect`, after some passes; where they find nothing to do, the same.
 
     `meta["notes"]` holds what the passes said.

@@ -20,7 +20,7 @@ from ..passes.hub import HUB
 from ..passes.loop import Captured, Carried, Condition, Iteration, Slot, Stacked
 from ..passes.protos import ENUMS
 from ..passes.rewrite import Builder, Names, Rewriter
-from ..passes.structure.canonical import settle
+from ..passes.structure.canonical import canonicalize
 from ..passes.types import DType, SequenceType, TensorType, Type, tensor
 from . import RAISER
 from .executor import Executor
@@ -301,7 +301,7 @@ def _run(
     if trip is not None:
         feeds[trip.name] = np.array(most, np.int64)
     wanted = [value.name for value in graph.outputs]
-    settle(graph)
+    canonicalize(graph)
     found = Executor(graph).run(feeds)
     return [found[name] for name in wanted]
 

@@ -15,7 +15,7 @@ from ...passes.opset.constants import with_wider_constants
 from ...passes.protos import DTYPES, SparseData, enum_of
 from ...passes.rewrite import Builder, Rewriter
 from ...passes.schemas import HUB_OPSET, since_version
-from ...passes.structure.branches import settle_branches
+from ...passes.structure.branches import resolve_branches
 from ...passes.structure.containers import plain_containers
 from ...passes.structure.shorten import Shorten
 from ...passes.structure.simplify import RemoveDead
@@ -79,7 +79,7 @@ def lower_operators(graph: Graph, opset: int, log: Log | None = None) -> Graph:
         return _lower_operators(graph, opset, log)
     except Unsupported as refusal:
         try:
-            settled, notes = settle_branches(graph)
+            settled, notes = resolve_branches(graph)
             if settled is graph:
                 raise refusal
             if log is not None and before is not None:

@@ -13,7 +13,7 @@ from ...passes.opset.raising_loops import SAME_SHAPES
 from ...passes.rewrite import Builder
 from ...passes.tensor import TensorData
 from ...passes.types import DType, OptionalType, SequenceType, TensorType, tensor
-from .regions import as_it_was, finish, held, held_type, let_go, version_of
+from .regions import as_container, as_it_was, finish, held_type, let_go, version_of
 
 
 def branch(op: Builder, node: Node, opset: int) -> list[Value]:
@@ -36,7 +36,7 @@ def branch(op: Builder, node: Node, opset: int) -> list[Value]:
     made: dict[str, Graph] = {}
     for old, new in (("then", "then_branch"), ("else", "else_branch")):
         body, outputs = _inlined(op, node.regions[old])
-        finish(body, [held(body, value, opset) for value in outputs])
+        finish(body, [as_container(body, value, opset) for value in outputs])
         made[new] = body.graph
     lowered = Node("", "If", version_of("If", opset, node), node.name)
     lowered.regions.update(made)

@@ -19,7 +19,7 @@ from ...passes.protos import ENUMS
 from ...passes.rewrite import Builder, Rule, Rules
 from ...passes.types import DType, OptionalType, SequenceType, TensorType, Type, tensor
 from . import lowering_ifs, scan8
-from .regions import as_it_was, finish, held, held_type, let_go, version_of
+from .regions import as_container, as_it_was, finish, held_type, let_go, version_of
 
 _INT64 = DType.INT64
 
@@ -86,7 +86,7 @@ class _Lowering:
 
     def _given(self, entries: Sequence[Entry]) -> list[Value]:
         """What enters from outside, in a type that enters."""
-        return [held(self.op, value, self.opset) for value in self._values(entries, "outside")]
+        return [as_container(self.op, value, self.opset) for value in self._values(entries, "outside")]
 
     def _results(self, carried: Sequence[Value], stacked: Sequence[Value]) -> list[Value]:
         """Results in slot order."""
@@ -98,7 +98,7 @@ class _Lowering:
         ]
 
     def _set_outputs(self, body: Builder, outputs: Sequence[Value]) -> None:
-        finish(body, [held(body, value, self.opset) for value in outputs])
+        finish(body, [as_container(body, value, self.opset) for value in outputs])
 
     def _body(self) -> tuple[Builder, dict[Value, Value]]:
         return self.op.region(self.view.body.name), {}

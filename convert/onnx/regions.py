@@ -58,7 +58,7 @@ def held_type(type: Type | None, opset: int) -> Type | None:
     return type
 
 
-def held(op: Builder, value: Value, opset: int) -> Value:
+def as_container(op: Builder, value: Value, opset: int) -> Value:
     """The value in the type in which it goes in and out."""
     return _cast(op, value, held_type(value.type, opset))
 

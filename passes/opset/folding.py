@@ -283,7 +283,7 @@ def unravelled(index: Number, lengths: Sequence[Number]) -> list[Number]:
     return [index, *found]
 
 
-def joined(op: StepBuilder, parts: Sequence[Number]) -> Value:
+def concatenated(op: StepBuilder, parts: Sequence[Number]) -> Value:
     """Vectors one after the other, as a shape."""
     arrays = [part.array for part in parts]
     if all(array is not None for array in arrays):

@@ -92,7 +92,7 @@ def _by_index(op: StepBuilder, node: Node) -> Value:
     data, early, op = required(node, 0), op.at(9), op.at(OPSET)  # places count from the front, as Gather-1 wants them
     mode = attribute(node, "mode", "constant")
     for axis, before, after in _amounts(op, node):
-        places = _places(mode, size(op, data, axis), before, after).value()
+        places = _indices(mode, size(op, data, axis), before, after).value()
         if mode == "constant":
             data = op.Concat(data, _one_more(op, node, data, axis), axis=axis)
         data = early.Gather(data, places, axis=axis)
@@ -131,7 +131,7 @@ def _one_more(op: StepBuilder, node: Node, data: Value, axis: int) -> Value:
     return op.Expand(value, single, _types=[TensorType(kind, rest)])
 
 
-def _places(mode: str, length: Number, before: Number, after: Number) -> Number:
+def _indices(mode: str, length: Number, before: Number, after: Number) -> Number:
     """Which element of an axis stands at each place of the padded one; with a constant, the one behind the last.
 
     Negative amounts take away first.

@@ -43,7 +43,7 @@ def _along(op: StepBuilder, node: Node, value: Value, size: int, axis: int) -> V
 # QuantizeLinear, DequantizeLinear ----------------------------------------------------------------
 
 
-def _spread(op: StepBuilder, node: Node, value: Value) -> Value:
+def _broadcast_scale(op: StepBuilder, node: Node, value: Value) -> Value:
     """The scale or the zero point of each element, or one for all."""
     if _is_single(value) or rank(node, value) == 0:
         return single(op, value)
@@ -63,13 +63,13 @@ def quantized(op: StepBuilder, node: Node, kind: DType) -> Value:
     work, op = dtype(node, scale), op.at(13)
     if work not in _REAL:
         raise Unsupported(node, f"division by a scale of {work.value} can't be said by arithmetic")
-    ratio = op.Div(as_type(op, x, work), _spread(op, node, scale))
+    ratio = op.Div(as_type(op, x, work), _broadcast_scale(op, node, scale))
     if kind.is_float and kind.bits == 8:  # its zero point is 0
         return as_type(op.at(19), ratio, kind, saturate=attribute(node, "saturate", 1))
     if kind not in (*SHORT_INTEGERS, *_TINY):
         raise Unsupported(node, f"quantization to {kind.value} can't be said by arithmetic")
     wide = op.Round(as_type(op, ratio, DType.FLOAT32))
-    offset = None if zero is None else as_type(op, _spread(op, node, zero), DType.FLOAT32)
+    offset = None if zero is None else as_type(op, _broadcast_scale(op, node, zero), DType.FLOAT32)
     return _held(op, wide, offset, kind)
 
 
@@ -89,8 +89,8 @@ def dequantized(op: StepBuilder, node: Node) -> Value:
     exact = DType.INT32 if kind is DType.INT32 else DType.FLOAT32
     wide = as_type(op, x, exact)
     if zero is not None and kind.is_integer:
-        wide = op.Sub(wide, as_type(op, _spread(op, node, zero), exact))
-    return op.Mul(as_type(op, wide, work), _spread(op, node, scale))
+        wide = op.Sub(wide, as_type(op, _broadcast_scale(op, node, zero), exact))
+    return op.Mul(as_type(op, wide, work), _broadcast_scale(op, node, scale))
 
 
 # products ----------------------------------------------------------------------------------------

@@ -22,8 +22,8 @@ from .folding import (
     Number,
     arange,
     choose,
+    concatenated,
     flattened,
-    joined,
     known,
     maximum,
     number,
@@ -130,7 +130,7 @@ def _grid_sample(op: StepBuilder, node: Node) -> Made:
         parts.append(seen)
     made = op.Transpose(chained(op, "Add", parts), perm=[1, 0, 2])
     shape = [known(op, [0, 0], _I64), *(size(op, grid, 1 + axis) for axis in range(axes))]
-    return as_type(op, op.Reshape(made, joined(op, shape)), kind)
+    return as_type(op, op.Reshape(made, concatenated(op, shape)), kind)
 
 
 _SAMPLED = {"bilinear": "linear", "bicubic": "cubic"}
@@ -220,12 +220,12 @@ def _roi_align(op: StepBuilder, node: Node) -> Made:
     shape = [known(op, [0, 0, cells[0]], _I64), rows_most, known(op, [cells[1]], _I64), columns_most]
     count = (tall * wide).reshape(-1, 1, 1)
     if mode == "avg":
-        made = op.ReduceSum(op.Reshape(chained(op, "Add", parts), joined(op, shape)), axes=[3, 5], keepdims=0)
+        made = op.ReduceSum(op.Reshape(chained(op, "Add", parts), concatenated(op, shape)), axes=[3, 5], keepdims=0)
         made = op.Div(made, count.at_least(1).value())
     else:
         there = lines[0][1].reshape(*_ALONG[0]) & lines[1][1].reshape(*_ALONG[1])
         made = op.Where(there.value(), op.Max(*parts), op.const(np.full(1, -np.inf), work), _types=[parts[0].type])
-        made = op.ReduceMax(op.Reshape(made, joined(op, shape)), axes=[3, 5], keepdims=0)
+        made = op.ReduceMax(op.Reshape(made, concatenated(op, shape)), axes=[3, 5], keepdims=0)
         made = choose(count > 0, Number(op, made), known(op, [0], work)).value()
     return as_type(op, op.Transpose(made, perm=[1, 0, 2, 3]), kind)
 
@@ -276,7 +276,7 @@ def _deform_conv(op: StepBuilder, node: Node) -> Made:
     first = arange(size(op, data, 0)).reshape(-1, 1, 1, 1) * regions + known(
         op, np.arange(regions).reshape(-1, 1, 1), _I64
     )
-    split = op.Reshape(as_type(op, data, work), joined(op, [known(op, [0, regions, -1], _I64), *lengths]))
+    split = op.Reshape(as_type(op, data, work), concatenated(op, [known(op, [0, regions, -1], _I64), *lengths]))
     rows = _rows(op, split, [2, 0, 1, *range(3, axes + 3)])
     parts = [
         weighted(op, op.Gather(rows, index.value(), axis=1), weight)
@@ -288,9 +288,9 @@ def _deform_conv(op: StepBuilder, node: Node) -> Made:
         columns = op.Mul(columns, op.Reshape(as_type(op, mask, work), numbers(op, [0, regions, positions, -1])))
     columns = op.Transpose(columns, perm=[1, 2, 0, 3, 4])
     outer, inner = size(op, weights, 0), size(op, weights, 1) * positions
-    columns = op.Reshape(columns, joined(op, [known(op, [0, groups], _I64), inner, known(op, [-1], _I64)]))
-    matrix = op.Reshape(as_type(op, weights, work), joined(op, [known(op, [groups, -1], _I64), inner]))
-    made = op.Reshape(op.MatMul(matrix, columns), joined(op, [known(op, [0], _I64), outer, *goals]))
+    columns = op.Reshape(columns, concatenated(op, [known(op, [0, groups], _I64), inner, known(op, [-1], _I64)]))
+    matrix = op.Reshape(as_type(op, weights, work), concatenated(op, [known(op, [groups, -1], _I64), inner]))
+    made = op.Reshape(op.MatMul(matrix, columns), concatenated(op, [known(op, [0], _I64), outer, *goals]))
     if bias is not None:
         made = op.Add(made, op.Reshape(as_type(op, bias, work), numbers(op, [-1, *[1] * axes])))
     return as_type(op, made, kind)
@@ -326,7 +326,9 @@ def _affine_grid(op: StepBuilder, node: Node) -> Made:
         else op.Concat(*(column.value() for column in columns), axis=1)
     )
     made = op.MatMul(points, op.Transpose(as_type(op, theta, work), perm=[0, 2, 1]))
-    return as_type(op, op.Reshape(made, joined(op, [known(op, [0], _I64), *lengths, known(op, [axes], _I64)])), kind)
+    return as_type(
+        op, op.Reshape(made, concatenated(op, [known(op, [0], _I64), *lengths, known(op, [axes], _I64)])), kind
+    )
 
 
 ROWS = {

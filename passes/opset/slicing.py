@@ -8,7 +8,7 @@ from ..preconditions import required
 from ..types import DType
 from .build import StepBuilder
 from .counting import counted
-from .folding import OPSET, Number, arange, choose, joined, known, number, size
+from .folding import OPSET, Number, arange, choose, concatenated, known, number, size
 from .runtime_axes import axes_from_front, named, spread
 from .steps import (
     INT64_MAX,
@@ -68,7 +68,7 @@ def _gathered(op: StepBuilder, node: Node) -> Value:
         raise InvalidModel(f"{node!r}: axes {axes} of a tensor of rank {data.rank}")
     for index, axis in enumerate(axes):
         start, end, step = (values.part(index) for values in bounds)
-        data = early.Gather(data, _places(start, end, step, size(op, required(node, 0), axis)).value(), axis=axis)
+        data = early.Gather(data, _indices(start, end, step, size(op, required(node, 0), axis)).value(), axis=axis)
     return data
 
 
@@ -98,7 +98,7 @@ def _by_axis(op: StepBuilder, node: Node) -> tuple[list[int], Number, Number, Nu
     return chosen, number(op, starts), number(op, ends), number(op, steps[0]) if steps else ones
 
 
-def _places(start: Number, end: Number, step: Number, length: Number) -> Number:
+def _indices(start: Number, end: Number, step: Number, length: Number) -> Number:
     """The places along an axis of a length, clamped as Slice-13 says."""
     back = (step < 0).cast(DType.INT64)
     first = _clamped(start, length, back * 0, length - back)
@@ -152,7 +152,7 @@ def _lengths(op: StepBuilder, node: Node) -> Made:
     if whole.array is not None and whole.array[0] % count == 0:
         return plain
     part = (whole + (count - 1)) // count
-    lengths = joined(op, [*[part] * (count - 1), whole - part * (count - 1)])
+    lengths = concatenated(op, [*[part] * (count - 1), whole - part * (count - 1)])
     return changed(plain, inputs=[data, lengths])
 
 

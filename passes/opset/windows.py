@@ -23,8 +23,8 @@ from .folding import (
     Number,
     arange,
     choose,
+    concatenated,
     flattened,
-    joined,
     known,
     number,
     product,
@@ -168,7 +168,7 @@ def _with_indices(op: StepBuilder, node: Node, data: Value, lines: Sequence[_Lin
     images, channels = size(op, data, 0), size(op, data, 1)
     planes = arange(images).reshape(-1, 1, 1, 1) * channels + arange(channels).reshape(-1, 1, 1)
     index = Number(op, place) + planes * product([line.length for line in lines])
-    shape = joined(op, [known(op, [0, 0], _I64), *(line.windows for line in lines)])
+    shape = concatenated(op, [known(op, [0, 0], _I64), *(line.windows for line in lines)])
     return [op.Reshape(top, shape), op.Reshape(index.value(), shape)]
 
 
@@ -206,12 +206,12 @@ def _column_to_image(op: StepBuilder, node: Node) -> Made:
     index = candidates * product(counts) + flattened(places, counts)
     index, valid = _squeezed(index.clipped(0, last - 1), valid)
     work = work_type(kind) if kind.is_float else kind if kind.bits >= 32 else DType.INT32
-    rows = op.Reshape(as_type(op, data, work), joined(op, [known(op, [0, -1], _I64), last]))
+    rows = op.Reshape(as_type(op, data, work), concatenated(op, [known(op, [0, -1], _I64), last]))
     seen = op.Gather(rows, index.value(), axis=2)
     if valid.array is None or not valid.array.all():
         seen = op.Where(valid.value(), seen, op.const(np.zeros(1), work), _types=[seen.type])
     made = op.ReduceSum(seen, axes=[2], keepdims=0)
-    return as_type(op, op.Reshape(made, joined(op, [known(op, [0, 0], _I64), *sizes])), kind)
+    return as_type(op, op.Reshape(made, concatenated(op, [known(op, [0, 0], _I64), *sizes])), kind)
 
 
 def _max_unpool(op: StepBuilder, node: Node) -> Made:
@@ -228,12 +228,12 @@ def _max_unpool(op: StepBuilder, node: Node) -> Made:
     zeros = op.ConstantOfShape(product(sizes).value(), value=TensorData.of(np.zeros(1, kind.numpy), kind))
     flat = numbers(op, -1)
     made = op.ScatterElements(zeros, op.Reshape(required(node, 1), flat), op.Reshape(data, flat), axis=0)
-    made = op.Reshape(made, joined(op, sizes))
+    made = op.Reshape(made, concatenated(op, sizes))
     if node.input(2) is None:
         return made
     wanted = number(op, required(node, 2))
     ends = [wanted.part(axis) - have for axis, have in enumerate(sizes)]
-    return op.Pad(made, joined(op, [known(op, [0] * len(sizes), _I64), *ends]))
+    return op.Pad(made, concatenated(op, [known(op, [0] * len(sizes), _I64), *ends]))
 
 
 def _axes_of(node: Node) -> int:

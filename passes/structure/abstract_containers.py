@@ -38,7 +38,7 @@ def _before(type: Type | None, opset: int, first: dict[type[Any], int]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class AbstractContainer:
     """How a sequence or an optional is made of other values.
 
     `kind`: "elements"; "slices" of a tensor, which is the one value, along axis `detail[0]`, that is kept if
@@ -55,9 +55,9 @@ class Forms:
     """What is known of sequences and optionals."""
 
     def __init__(self) -> None:
-        self.forms: dict[Value, Form] = {}
+        self.forms: dict[Value, AbstractContainer] = {}
 
-    def made(self, op: Builder, form: Form, type: Type | None) -> Value:
+    def made(self, op: Builder, form: AbstractContainer, type: Type | None) -> Value:
         """The sequence or optional of a form, built."""
         types = [type]
         if form.kind == "slices":
@@ -111,7 +111,7 @@ class Forms:
         if form is None:
             return next(leaves)
         items = tuple(self.again(op, item, leaves) for item in form.values)
-        return self.made(op, Form(form.kind, items, form.detail), value.type)
+        return self.made(op, AbstractContainer(form.kind, items, form.detail), value.type)
 
     def element_shape(self, *values: Value | None) -> tuple[int, ...] | None:
         """The one static shape of all the elements of sequences; None where it isn't known, or there are none."""
@@ -152,7 +152,7 @@ class Forms:
         """The sequence of what stands along axis 0."""
         shape = stack.tensor.shape
         element = TensorType(stack.tensor.dtype, None if shape is None else shape[1:])
-        return self.made(op, Form("slices", (stack,), (0, 0)), SequenceType(element))
+        return self.made(op, AbstractContainer("slices", (stack,), (0, 0)), SequenceType(element))
 
     def doubted(self, op: Builder, value: Value) -> tuple[Value, Value] | None:
         """Whether an optional tensor is there, and the tensor, or one of its kind; None where that isn't known."""

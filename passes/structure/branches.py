@@ -26,7 +26,7 @@ from .guard import proof
 _MOST_KNOWN = 64  # elements of a value that branches see as a constant
 
 
-def settle_branches(graph: Graph) -> tuple[Graph, list[str]]:
+def resolve_branches(graph: Graph) -> tuple[Graph, list[str]]:
     """The graph with what can be settled of its Ifs, and what the report should say; the old one stays as it was.
 
     - An If whose condition is known is the branch that it takes.
@@ -49,7 +49,7 @@ def settle_branches(graph: Graph) -> tuple[Graph, list[str]]:
     if not any(is_if(node) for _, node in graph.walk()):
         return graph, []
     notes: list[str] = []
-    for step in (_Settled, _Agreed):
+    for step in (_Resolved, _Agreed):
         rewriter = Rewriter(HUB, {}, notes=notes)
         graph = rewriter.run(graph, step)
         infer(graph)
@@ -105,7 +105,7 @@ class _Walk:
         return None if value is None else self.mapping[self.old(value)]
 
 
-class _Settled(Builder):
+class _Resolved(Builder):
     """Rewrites a graph with its Ifs settled, as far as that takes no operator into a branch."""
 
     in_branch = False
@@ -307,13 +307,13 @@ class _Settled(Builder):
         return ordered, [value for item in (node, *ordered) for value in item.outputs if value in used]
 
 
-class _Folded(_Settled):
+class _Folded(_Resolved):
     """Known conditions only."""
 
     drops = False
 
 
-class _Agreed(_Settled):
+class _Agreed(_Resolved):
     """The same, with what depends on a result of unclear rank taken into the branches."""
 
     pulls = True

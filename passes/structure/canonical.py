@@ -13,7 +13,7 @@ from .slots import PruneSlots
 _CANONICAL = Pipeline([PartsToElements(), Simplify(), PruneSlots(), RemoveDead()])
 
 
-def settle(graph: Graph) -> None:
+def canonicalize(graph: Graph) -> None:
     """Find all types that can be found; bring control flow to its canonical form. Both change the graph in place."""
     defaults = take_off_defaults(graph)
     infer(graph)

@@ -11,7 +11,7 @@ from ..graph import Node, Value
 from ..protos import ENUMS
 from ..rewrite import Builder, Rule
 from ..types import DType, SequenceType, TensorType
-from .abstract_containers import Form, Forms
+from .abstract_containers import AbstractContainer, Forms
 
 _MOST = 256  # elements of a sequence
 _END = np.iinfo(np.int64).max
@@ -45,23 +45,25 @@ class Held(Forms):
 
     # sequences -------------------------------------------------------------------------------------
 
-    def _kept(self, op: Builder, node: Node, form: Form) -> Results:
+    def _kept(self, op: Builder, node: Node, form: AbstractContainer) -> Results:
         (value,) = op.copy(node)
         self.forms[value] = form
         return value
 
     def _empty(self, op: Builder, node: Node) -> Results:
-        return self._kept(op, node, Form("elements", ()))
+        return self._kept(op, node, AbstractContainer("elements", ()))
 
     def _construct(self, op: Builder, node: Node) -> Results:
-        return self._kept(op, node, Form("elements", tuple(value for value in node.inputs if value is not None)))
+        return self._kept(
+            op, node, AbstractContainer("elements", tuple(value for value in node.inputs if value is not None))
+        )
 
     def _insert(self, op: Builder, node: Node) -> Results:
         elements, value, position = self.elements(node.input(0)), node.input(1), node.input(2)
         assert value is not None
         place = _position(position, None if elements is None else len(elements), end=True)
         if elements is not None and place is not None:
-            return self._kept(op, node, Form("elements", (*elements[:place], value, *elements[place:])))
+            return self._kept(op, node, AbstractContainer("elements", (*elements[:place], value, *elements[place:])))
         stack = self._stack(op, node.input(0), value.tensor.static_shape)
         if stack is None:
             return None
@@ -77,7 +79,7 @@ class Held(Forms):
         elements, position = self.elements(node.input(0)), node.input(1)
         place = _position(position, None if elements is None else len(elements))
         if elements is not None and place is not None:
-            return self._kept(op, node, Form("elements", (*elements[:place], *elements[place + 1 :])))
+            return self._kept(op, node, AbstractContainer("elements", (*elements[:place], *elements[place + 1 :])))
         stack = self._stack(op, node.input(0), self.element_shape(node.input(0)))
         if stack is None:
             return None
@@ -150,11 +152,11 @@ class Held(Forms):
         counts = _parts(value, axis, sizes)
         if counts is None or len(counts) > _MOST:
             if sizes is None:
-                return self._kept(op, node, Form("slices", (value,), (axis, keep)))
+                return self._kept(op, node, AbstractContainer("slices", (value,), (axis, keep)))
             if sizes.rank != 0:
                 return None
             length = op.Cast(op.Reshape(sizes, op.const([1])), to=ENUMS[DType.INT64])
-            return self._kept(op, node, Form("chunks", (value, length), (axis,)))
+            return self._kept(op, node, AbstractContainer("chunks", (value, length), (axis,)))
         parts: list[Value] = [value]
         if len(counts) != 1:
             given = (
@@ -164,7 +166,7 @@ class Held(Forms):
         if sizes is None and not keep:
             axes = op.const([axis])
             parts = [op.Squeeze(part, axes) for part in parts]
-        return self.made(op, Form("elements", tuple(parts)), node.outputs[0].type)
+        return self.made(op, AbstractContainer("elements", tuple(parts)), node.outputs[0].type)
 
     def _identity(self, op: Builder, node: Node) -> Results:
         return node.input(0) if node.input(0) in self.forms else None
@@ -172,7 +174,9 @@ class Held(Forms):
     # optionals -------------------------------------------------------------------------------------
 
     def _optional(self, op: Builder, node: Node) -> Results:
-        return self._kept(op, node, Form("optional", tuple(value for value in node.inputs if value is not None)))
+        return self._kept(
+            op, node, AbstractContainer("optional", tuple(value for value in node.inputs if value is not None))
+        )
 
     def _has(self, op: Builder, node: Node) -> Results:
         value = node.input(0)

@@ -13,7 +13,7 @@ from ..loop import Captured, Carried, Entry, Loop, Slot
 from ..opset.build import give_types
 from ..rewrite import Builder
 from ..types import OptionalType, TensorType, Type
-from .abstract_containers import STAND_IN, Form, is_new, is_not_carried
+from .abstract_containers import STAND_IN, AbstractContainer, is_new, is_not_carried
 from .container_analysis import Held, Results
 from .simplify import RemoveDead
 from .unroll import unrolled
@@ -143,7 +143,7 @@ class Resolver(Held):
         if way == "whole":
             return next(values)
         if way == "maybe":
-            return self.made(op, Form("maybe", (next(values), next(values))), like.type)
+            return self.made(op, AbstractContainer("maybe", (next(values), next(values))), like.type)
         return self.again(op, like, values) if isinstance(way, str) else self.unstacked(op, next(values))
 
     def _entering(self, inner: Builder, entry: Entry, way: Way, leaves: Sequence[Value]) -> Value:

@@ -19,7 +19,7 @@ def saturate(values: Array, dtype: np.dtype[Any]) -> Array:
     return np.clip(values, float(info.min), float(info.max)).astype(dtype)
 
 
-def spread(value: Array, shape: tuple[int, ...], axis: int, block: int) -> Array:
+def broadcast_scale(value: Array, shape: tuple[int, ...], axis: int, block: int) -> Array:
     """A scale or zero point ready to broadcast: one for all, one per place on `axis`, or per block of it."""
     if value.size == 1:
         return value.reshape(())
@@ -40,8 +40,8 @@ def quantize(attrs: Attributes, x: Array, scale: Array, zero: Array | None = Non
     axis, block = attrs.int("axis", 1), attrs.int("block_size", 0)
     wide = attrs.dtype("precision", DType.of(scale.dtype))
     dtype = wide.numpy if wide.is_float and wide.bits >= 16 else np.dtype(np.float32)
-    ratio = x.astype(dtype) / spread(scale.astype(dtype), x.shape, axis, block)
-    offset = None if zero is None or not quantizes_by_zero_point(to) else spread(zero, x.shape, axis, block)
+    ratio = x.astype(dtype) / broadcast_scale(scale.astype(dtype), x.shape, axis, block)
+    offset = None if zero is None or not quantizes_by_zero_point(to) else broadcast_scale(zero, x.shape, axis, block)
     if to.is_float:
         moved = ratio if offset is None else ratio + offset.astype(ratio.dtype)
         return convert(moved, to, attrs.int("saturate", 1) != 0)
@@ -59,9 +59,9 @@ def dequantize(attrs: Attributes, x: Array, scale: Array, zero: Array | None = N
             raise ValueError("a zero point of 8-bit floats that isn't 0")
         moved = x.astype(np.float32)
     else:
-        moved = (x.astype(np.int64) - spread(zero, x.shape, axis, block).astype(np.int64)).astype(np.float32)
+        moved = (x.astype(np.int64) - broadcast_scale(zero, x.shape, axis, block).astype(np.int64)).astype(np.float32)
     work = np.float64 if to is DType.FLOAT64 else np.float32
-    return (moved.astype(work) * spread(scale, x.shape, axis, block).astype(work)).astype(to.numpy)
+    return (moved.astype(work) * broadcast_scale(scale, x.shape, axis, block).astype(work)).astype(to.numpy)
 
 
 def dynamic_quantize(_: Attributes, x: Array) -> tuple[Array, Array, Array]:

@@ -14,7 +14,7 @@ from ..kernels.base import Array, Attributes, is_float
 from ..kernels.cast import convert
 from ..kernels.conv import accumulated
 from ..kernels.linalg import centred
-from ..kernels.quant import saturate, spread
+from ..kernels.quant import broadcast_scale, saturate
 from .steps import Step
 
 Round = Callable[[Step], Array]
@@ -35,8 +35,8 @@ def _quantized(round_: Round, name: str, ratio: Array, zero: Array | None, dtype
 def quantize(round_: Round, noisy: Noisy, attrs: Attributes, x: Array, scale: Array, zero: Array | None = None) -> Any:
     to = DType.of(zero.dtype) if zero is not None else attrs.dtype("output_dtype", DType.UINT8)
     axis, block = attrs.int("axis", 1), attrs.int("block_size", 0)
-    ratio = noisy(x / spread(scale, x.shape, axis, block), 2.0)
-    offset = None if zero is None else spread(zero, x.shape, axis, block)
+    ratio = noisy(x / broadcast_scale(scale, x.shape, axis, block), 2.0)
+    offset = None if zero is None else broadcast_scale(zero, x.shape, axis, block)
     if to.is_float:
         moved = ratio if offset is None else ratio + offset.astype(ratio.dtype)
         return convert(moved.astype(np.float64), to, attrs.int("saturate", 1) != 0)
@@ -47,8 +47,8 @@ def dequantize(_: Round, noisy: Noisy, attrs: Attributes, x: Array, scale: Array
     axis, block = attrs.int("axis", 1), attrs.int("block_size", 0)
     moved = x.astype(attrs.single)
     if zero is not None:
-        moved = moved - spread(zero, x.shape, axis, block).astype(attrs.single)
-    return moved * spread(scale, x.shape, axis, block)
+        moved = moved - broadcast_scale(zero, x.shape, axis, block).astype(attrs.single)
+    return moved * broadcast_scale(scale, x.shape, axis, block)
 
 
 def dynamic_quantize(round_: Round, noisy: Noisy, attrs: Attributes, x: Array) -> Any:

@@ -24,7 +24,7 @@ from backedge.convert.onnx.check import objection
 from backedge.convert.onnx.lowering import DEFAULT_OPSET
 from backedge.passes.graph import Graph
 from backedge.passes.hub import HUB
-from backedge.passes.structure.canonical import settle
+from backedge.passes.structure.canonical import canonicalize
 from backedge.passes.types import DType
 from backedge.runtime import run
 from openvino_lowering.worker import Worker
@@ -169,7 +169,7 @@ def hub_of(source: str | Graph) -> Graph:
     from backedge.convert.hlo.raising.walk import raise_graph
 
     raised = raise_graph(graph_of(source) if isinstance(source, str) else source)
-    settle(raised)
+    canonicalize(raised)
     return raised
 
 

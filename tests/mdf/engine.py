@@ -18,7 +18,7 @@ from backedge.convert.mdf.structure import model_from_tree
 from backedge.convert.onnx.lowering import lower_graph
 from backedge.convert.onnx.write import to_model
 from backedge.passes.graph import Graph
-from backedge.passes.structure.canonical import settle
+from backedge.passes.structure.canonical import canonicalize
 from backedge.passes.verify import verify
 from backedge.runtime import run
 from backedge.runtime.oracles.mdf_faults import endless
@@ -125,7 +125,7 @@ def limited() -> Iterator[None]:
 def raised(tree: Tree) -> Graph:
     """The hub graph, checked."""
     graph = raise_model(model_from_tree(copy.deepcopy(tree)))
-    settle(graph)
+    canonicalize(graph)
     verify(graph)
     return graph
 

@@ -16,7 +16,7 @@ from backedge.passes.graph import Graph
 from backedge.passes.hub import HUB
 from backedge.passes.infer import infer
 from backedge.passes.rewrite import Builder, Rewriter
-from backedge.passes.structure.branches import settle_branches
+from backedge.passes.structure.branches import resolve_branches
 from backedge.passes.types import DType, TensorType, tensor
 from backedge.passes.verify import verify
 
@@ -99,7 +99,7 @@ def test_ranks_agree_again(openvino: Runner, name: str) -> None:
             for x in ([1.0, -2.0, 0.5], [3.0], [np.inf, 1.0]):
                 feeds.append({"p": np.array(p), "q": np.array(q), "x": np.array(x, np.float32)})
     feeds = [{key: value for key, value in feed.items() if key in wanted} for feed in feeds]
-    assert [value.name for value in verify(settle_branches(lowered(proto))[0]).outputs] == ["y"]
+    assert [value.name for value in verify(resolve_branches(lowered(proto))[0]).outputs] == ["y"]
     found = openvino.lowered(lowered(proto), feeds, recompile="never")
     for feed, made in zip(feeds, found, strict=True):
         expected: Any = session.run(None, feed)[0]
@@ -123,7 +123,7 @@ def test_where_the_body_of_a_loop_ends() -> None:
 
 def test_known_conditions_in_branches() -> None:
     """Behind a Squeeze or nothing stands an If that asks for the rank: each branch knows the answer."""
-    graph, notes = settle_branches(lowered(model(RUNNING["rank_known_inside"][0], "float[M] y", RANK_KNOWN_INSIDE)))
+    graph, notes = resolve_branches(lowered(model(RUNNING["rank_known_inside"][0], "float[M] y", RANK_KNOWN_INSIDE)))
     assert not notes
     assert [node.op_type for _, node in graph.walk()].count("If") == 1
 
@@ -166,7 +166,7 @@ def test_known_condition_becomes_its_branch() -> None:
     """A condition made of sizes that are declared."""
     text = f"""s = Shape (x) zero = Constant <value = int64 {{0}}> () n = Gather (s, zero)
       five = Constant <value = int64 {{5}}> () p = Less (n, five) {branch("y", "p")}"""
-    graph, _ = settle_branches(lowered(model("float[4] x", "float[4, 1] y", text)))
+    graph, _ = resolve_branches(lowered(model("float[4] x", "float[4, 1] y", text)))
     verify(graph)
     assert [node.op_type for _, node in graph.walk() if node.op_type in ("If", "Unsqueeze", "ReduceSum")] == [
         "Unsqueeze"
@@ -183,5 +183,5 @@ def test_graph_without_branches_is_itself() -> None:
     graph = Graph("hub")
     op = Builder(Rewriter(HUB, {}), graph)
     graph.outputs = [op.Neg(graph.add_input("x", tensor(DType.FLOAT32, 2)))]
-    assert settle_branches(graph) == (graph, [])
+    assert resolve_branches(graph) == (graph, [])
     assert isinstance(graph.outputs[0].type, TensorType)

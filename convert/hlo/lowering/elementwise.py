@@ -10,7 +10,7 @@ from ....passes.graph import Node, Value
 from ....passes.preconditions import dtype_of, flag, required
 from ....passes.rewrite import Builder, Rule, collect, combine, rule
 from ....passes.types import DType
-from .tools import aligned, compare, convert, fill, largest, like, scalar, sizes_of, spread, word
+from .tools import aligned, broadcast_to, compare, convert, fill, largest, like, scalar, sizes_of, word
 
 _UNARY = {
     "Abs": "abs",
@@ -252,8 +252,8 @@ def clip(op: Builder, node: Node) -> Value:
     if low is not None and high is not None and low.rank == high.rank == 0:
         return op.clamp(low, x, high)
     shape = x.tensor.static_shape or ()
-    x = x if low is None else op.maximum(x, spread(op, node, low, shape))
-    return x if high is None else op.minimum(x, spread(op, node, high, shape))
+    x = x if low is None else op.maximum(x, broadcast_to(op, node, low, shape))
+    return x if high is None else op.minimum(x, broadcast_to(op, node, high, shape))
 
 
 @rule("", "LeakyRelu")

@@ -30,7 +30,7 @@ from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..infer import agree
 from .regions import copied, is_copied
-from .stacks import Stack, finished, joined, stack
+from .stacks import Stack, concatenated, finished, stack
 from .tools import compare, cut, fill, reshape, scalar, sizes_of
 
 _MOST_UNROLLED = 64  # passes of a loop whose state changes its shape
@@ -276,7 +276,7 @@ def _unrolled(op: Builder, node: Node, view: Loop, trips: _Trips) -> list[Value]
         for entry in view.of(Stacked):
             stacks[entry.place.result].append(outs[entry.place.leave])
     return [
-        joined(op, node, entry.slot, stacks[entry.place.result])
+        concatenated(op, node, entry.slot, stacks[entry.place.result])
         if isinstance(entry.slot, Stacked)
         else carried[entry.place.enter] or Value("")
         for entry in view.of(Carried, Stacked)

@@ -9,7 +9,7 @@ from ....passes.graph import Node, Value
 from ....passes.preconditions import dtype_of, rank_of, required
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType
-from .tools import broadcast, compare, convert, fold, iota, like, reshape, sizes_of, spread, transpose, wide, word
+from .tools import broadcast, broadcast_to, compare, convert, fold, iota, like, reshape, sizes_of, transpose, wide, word
 
 
 def dot(
@@ -49,7 +49,7 @@ def matrix_product(op: Builder, node: Node, a: Value, b: Value, dtype: DType | N
         made = dot(op, a, b, inner, dtype=dtype)
         return transpose(op, made, [*range(1, n - 1), 0, n - 1]) if m == 2 else made
     wanted = _joint_batch(node, sizes_of(node, a)[:-2], sizes_of(node, b)[:-2])
-    a, b = (spread(op, node, value, [*wanted, *sizes_of(node, value)[-2:]]) for value in (a, b))
+    a, b = (broadcast_to(op, node, value, [*wanted, *sizes_of(node, value)[-2:]]) for value in (a, b))
     many = list(range(len(wanted)))
     return dot(op, a, b, ([len(many) + 1], [len(many)]), (many, many), dtype)
 
@@ -80,7 +80,7 @@ def matmul_integer(op: Builder, node: Node) -> Value:
             zero = convert(op, zero, DType.INT32)
             if rows and rank_of(node, zero) == 1 and rank_of(node, value) > 1:
                 zero = reshape(op, zero, (*sizes_of(node, zero), 1))
-            value = op.subtract(value, spread(op, node, zero, sizes_of(node, value)))
+            value = op.subtract(value, broadcast_to(op, node, zero, sizes_of(node, value)))
         sides.append(value)
     return matrix_product(op, node, *sides)
 
@@ -102,7 +102,7 @@ def gemm(op: Builder, node: Node) -> Value:
         scaled = op.multiply(value, like(op, node, factor, value))
         made, c = (scaled, c) if name == "alpha" else (made, scaled)
     if c is not None:
-        made = op.add(made, spread(op, node, convert(op, c, wide(dtype)), sizes_of(node, made)))
+        made = op.add(made, broadcast_to(op, node, convert(op, c, wide(dtype)), sizes_of(node, made)))
     return convert(op, made, dtype)
 
 
@@ -195,7 +195,7 @@ def _product(
 
 def _full(op: Builder, node: Node, x: Value, letters: str, sizes: dict[str, int]) -> Value:
     """Dimensions of size 1 (of `...`) repeated."""
-    return spread(op, node, x, [sizes[letter] for letter in letters])
+    return broadcast_to(op, node, x, [sizes[letter] for letter in letters])
 
 
 RULES = collect(globals())

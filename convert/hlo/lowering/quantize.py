@@ -12,7 +12,7 @@ from ....passes.types import DType
 from .casts import cast_to
 from .conv import forwards, with_bias
 from .products import matrix_product
-from .tools import Sizes, broadcast, compare, convert, cut, fill, fold, limits, reshape, scalar, sizes_of, spread
+from .tools import Sizes, broadcast, broadcast_to, compare, convert, cut, fill, fold, limits, reshape, scalar, sizes_of
 
 _EXACT = {DType.FLOAT16: 2048, DType.BFLOAT16: 256}
 """Up to where every integer is one of a float type."""
@@ -119,7 +119,7 @@ def _moved(op: Builder, node: Node, x: Value, zero: Value | None) -> Value:
     x = convert(op, x, DType.INT32)
     if zero is None or (zero.data is not None and not zero.data.numpy().any()):
         return x
-    return op.subtract(x, spread(op, node, convert(op, zero, DType.INT32), sizes_of(node, x)))
+    return op.subtract(x, broadcast_to(op, node, convert(op, zero, DType.INT32), sizes_of(node, x)))
 
 
 # products of integers -----------------------------------------------------------------------------
@@ -163,7 +163,8 @@ def _scaled(op: Builder, node: Node, total: Value, first: Value, second: Value, 
     shape = sizes_of(node, total)
     numbers = [cast_to(op, node, value, dtype) for value in (first, second, last)]
     up, more, down = (
-        spread(op, node, reshape(op, value, ()) if sizes_of(node, value) == (1,) else value, shape) for value in numbers
+        broadcast_to(op, node, reshape(op, value, ()) if sizes_of(node, value) == (1,) else value, shape)
+        for value in numbers
     )
     return op.multiply(convert(op, total, dtype), exactly_divided(op, op.multiply(up, more), down))
 
@@ -177,7 +178,7 @@ def qlinear_matmul(op: Builder, node: Node) -> Value:
     rows = _rows(op, node, a_scale, a)
     assert rows is not None
     made = _scaled(op, node, total, rows, b_scale, scale)
-    return quantized(op, node, made, spread(op, node, _one(op, node, zero), sizes_of(node, made)), target)
+    return quantized(op, node, made, broadcast_to(op, node, _one(op, node, zero), sizes_of(node, made)), target)
 
 
 def _one(op: Builder, node: Node, zero: Value) -> Value:
@@ -196,7 +197,7 @@ def qlinear_conv(op: Builder, node: Node) -> Value:
     factor = _channels(op, node, w_scale, rank - 1)
     assert factor is not None
     made = _scaled(op, node, total, _one(op, node, x_scale), factor, _one(op, node, scale))
-    laid = spread(op, node, _one(op, node, zero), sizes_of(node, made))
+    laid = broadcast_to(op, node, _one(op, node, zero), sizes_of(node, made))
     return quantized(op, node, made, laid, dtype_of(node, zero))
 
 

@@ -12,6 +12,7 @@ from ....passes.types import DType, TensorType
 from ..text.tree import WindowDim
 from .tools import (
     applied,
+    broadcast_to,
     compare,
     convert,
     cut,
@@ -24,7 +25,6 @@ from .tools import (
     reshape,
     scalar,
     sizes_of,
-    spread,
     wide,
     window_fold,
 )
@@ -112,7 +112,7 @@ def log_sum_exp(op: Builder, node: Node) -> Value:
     axes = _axes(node, len(have))
     most = fold(op, node, x, axes, "maximum")
     most = op.select(op.call("is-finite", most), most, like(op, node, 0, most))
-    powers = op.exponential(op.subtract(x, spread(op, node, reshape(op, most, kept(have, axes)), have)))
+    powers = op.exponential(op.subtract(x, broadcast_to(op, node, reshape(op, most, kept(have, axes)), have)))
     return _finished(op, node, x, axes, op.add(op.log(fold(op, node, powers, axes, "add")), most))
 
 

@@ -24,7 +24,7 @@ _ROUNDED = {
 _CUT = "tf_crop_and_resize"
 
 
-def _places(mode: str, size: int, out: int, scale: float) -> np.ndarray:
+def _coordinates(mode: str, size: int, out: int, scale: float) -> np.ndarray:
     """Where each element of the result lies among `size` elements."""
     at = np.arange(out, dtype=np.float64)
     match mode:
@@ -76,12 +76,12 @@ def resize(op: Builder, node: Node) -> Value | None:
     if mode == "nearest":
         rounded = _ROUNDED[word(node, "nearest_mode", "round_prefer_floor")]
         for axis, (out, scale) in resized.items():
-            places = rounded(_places(coordinates, have[axis], out, scale)).clip(0, have[axis] - 1)
+            places = rounded(_coordinates(coordinates, have[axis], out, scale)).clip(0, have[axis] - 1)
             x = pick(op, node, x, axis, places.astype(np.int64).tolist())
         return x
     x = convert(op, x, wide(dtype))
     for axis, (out, scale) in resized.items():
-        x = _between(op, node, x, axis, _places(coordinates, have[axis], out, scale))
+        x = _between(op, node, x, axis, _coordinates(coordinates, have[axis], out, scale))
     return convert(op, x, dtype)
 
 

@@ -18,6 +18,7 @@ from ..text.tree import SliceDim
 from .tools import (
     Results,
     broadcast,
+    broadcast_to,
     compare,
     constant,
     convert,
@@ -35,7 +36,6 @@ from .tools import (
     result_sizes,
     scalar,
     sizes_of,
-    spread,
     transpose,
     word,
 )
@@ -115,7 +115,7 @@ def expand(op: Builder, node: Node) -> Value:
         joined = np.broadcast_shapes(sizes_of(node, x), tuple(wanted))
     except ValueError:
         raise InvalidModel(f"{node!r}: {x.name!r} doesn't broadcast to {wanted}") from None
-    return spread(op, node, x, joined)
+    return broadcast_to(op, node, x, joined)
 
 
 @rule("", "Tile")
@@ -272,7 +272,7 @@ def trilu(op: Builder, node: Node) -> Value:
     if k is not None:
         offset = fill(op, reshape(op, convert(op, k, DType.INT64), ()), have[-2:])
     kept = compare(op, diagonals, offset, "GE" if flag(node, "upper", 1) else "LE")
-    return op.select(spread(op, node, kept, have), x, like(op, node, 0, x))
+    return op.select(broadcast_to(op, node, kept, have), x, like(op, node, 0, x))
 
 
 def _diagonals(op: Builder, sizes: Sequence[int]) -> Value:

@@ -92,7 +92,7 @@ def finished(op: Builder, node: Node, made: Stack, filled: Value, passes: Value,
     return op.call("set-dimension-size", filled, convert(op, count, DType.INT32), dimensions=(axis,))
 
 
-def joined(op: Builder, node: Node, slot: Stacked, values: Sequence[Value]) -> Value:
+def concatenated(op: Builder, node: Node, slot: Stacked, values: Sequence[Value]) -> Value:
     """The stack of what is known one by one."""
     parts = [_part(op, node, slot, value) for value in (values[::-1] if slot.reverse else values)]
     axis = parts[0][1]

@@ -141,7 +141,7 @@ def fill(op: Builder, value: Value, shape: Sequence[int]) -> Value:
     return broadcast(op, value, shape, ())
 
 
-def spread(op: Builder, node: Node, value: Value, shape: Sequence[int]) -> Value:
+def broadcast_to(op: Builder, node: Node, value: Value, shape: Sequence[int]) -> Value:
     """`value` repeated into `shape` as NumPy does it: from the right, along dimensions of size 1."""
     have = sizes_of(node, value)
     if have == tuple(shape):
@@ -166,7 +166,7 @@ def aligned(op: Builder, node: Node, values: Sequence[Value]) -> list[Value]:
     if len({value.tensor.shape for value in values}) == 1:
         return list(values)
     shape = joint(node, values)
-    return [spread(op, node, value, shape) for value in values]
+    return [broadcast_to(op, node, value, shape) for value in values]
 
 
 def transpose(op: Builder, value: Value, order: Sequence[int]) -> Value:
@@ -218,7 +218,7 @@ def pick(op: Builder, node: Node, value: Value, axis: int, places: Sequence[int]
     for start, step, count in runs:
         if step == 0 and count > 1:
             one = cut(op, node, value, axis, start, start + 1)
-            parts.append(spread(op, node, one, [*have[:axis], count, *have[axis + 1 :]]))
+            parts.append(broadcast_to(op, node, one, [*have[:axis], count, *have[axis + 1 :]]))
         elif step < 0:
             last = start + step * (count - 1)
             parts.append(op.reverse(cut(op, node, value, axis, last, start + 1, -step), dimensions=(axis,)))

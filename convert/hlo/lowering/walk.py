@@ -13,7 +13,7 @@ from ....passes.infer import infer
 from ....passes.legalize import decomposed_for
 from ....passes.pipeline import Pipeline
 from ....passes.rewrite import Builder, Rewriter, combine
-from ....passes.structure.branches import settle_branches
+from ....passes.structure.branches import resolve_branches
 from ....passes.structure.containers import plain_containers
 from ....passes.structure.sequences import SequencesToStacks
 from ....passes.structure.simplify import RemoveDead
@@ -176,7 +176,7 @@ def lower_graph(graph: Graph) -> Graph:
     _check_interface(source)
     source = Decompose(recurrent.RULES)(_without_containers(source)).graph
     infer(source)
-    source, settled = settle_branches(source)
+    source, settled = resolve_branches(source)
     steps = Pipeline((SequencesToStacks(), RemoveDead(), PruneSlots()))
     while steps(source).modified:
         infer(source)

@@ -12,7 +12,7 @@ from ....passes.rewrite import Builder
 from ....passes.types import DType, TensorType
 from ..infer_elementwise import ELEMENTWISE
 from .type_legalization import call
-from .views import reshaped, spread
+from .views import broadcast_to, reshaped
 
 MONOIDS = frozenset(["add", "and", "maximum", "minimum", "multiply", "or", "xor"])
 _OF_PREDICATES = {"add": "or", "maximum": "or", "multiply": "and", "minimum": "and"}
@@ -72,7 +72,7 @@ def applied(op: Builder, region: Graph, arrays: Sequence[Value], shape: Sequence
     if not shape or is_elementwise(region):
         made = op.inline(_lifted(region, arrays) if shape else region, arrays)
         op.rewriter.claimed.difference_update(value for value in made if value not in arrays)  # to be named by its user
-        return [spread(op, value, shape) for value in made]
+        return [broadcast_to(op, value, shape) for value in made]
     op.rewriter.notes.append(f"{region.name!r} is applied to one element after the other: it isn't elementwise")
     count = math.prod(shape)
     body = op.region(region.name)
@@ -81,7 +81,7 @@ def applied(op: Builder, region: Graph, arrays: Sequence[Value], shape: Sequence
     slots = [*(Sliced() for _ in arrays), *(Stacked() for _ in region.outputs)]
     types = [TensorType(value.tensor.dtype, (count,)) for value in region.outputs]
     made = op.loop(
-        None, None, slots, [reshaped(op, spread(op, one, shape), [count]) for one in arrays], body.graph, types
+        None, None, slots, [reshaped(op, broadcast_to(op, one, shape), [count]) for one in arrays], body.graph, types
     )
     return [reshaped(op, value, shape) for value in made]
 

@@ -11,7 +11,7 @@ from ..dialect import DOMAIN, META, Form
 from ..text.groups import replica_groups
 from ..text.tree import Raw
 from .support import Results, dtype_of, given, shape_of
-from .views import spread
+from .views import broadcast_to
 
 _COUNTS = ("replica_count", "num_partitions")
 
@@ -87,7 +87,7 @@ def _received(op: Builder, node: Node, arrives: bool) -> list[Value]:
     operands = [given(node, at) for at in range(len(node.outputs))]
     if arrives:
         return operands
-    return [spread(op, op.const(0, dtype_of(node, value)), shape_of(node, value)) for value in operands]
+    return [broadcast_to(op, op.const(0, dtype_of(node, value)), shape_of(node, value)) for value in operands]
 
 
 @rule(DOMAIN, "replica-id", "partition-id")

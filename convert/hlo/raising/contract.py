@@ -14,7 +14,7 @@ from ....passes.tensor import TensorData
 from ....passes.types import DType
 from .support import cast, dtype_of, shape_of
 from .type_legalization import narrowed
-from .views import arranged, reshaped, spread, transposed
+from .views import arranged, broadcast_to, reshaped, transposed
 
 _BYTES = (DType.INT8, DType.UINT8)
 
@@ -56,7 +56,7 @@ def contracted(op: Builder, node: Node, lhs: Value, rhs: Value, pairing: Pairing
     columns = [axis for axis in range(len(right)) if axis not in (*pairing.rhs_batch, *pairing.rhs_inner)]
     full = [*batch, *(left[axis] for axis in rows), *(right[axis] for axis in columns)]
     if 0 in (*left, *right):
-        return spread(op, op.const(0, dtype), full)
+        return broadcast_to(op, op.const(0, dtype), full)
     kinds = dtype_of(node, lhs), dtype_of(node, rhs)
     if not pairing.lhs_inner:
         made = _outer(op, lhs, rhs, pairing, rows, columns, work_type(kinds, dtype))

@@ -19,7 +19,7 @@ from ..text.tree import Labels, WindowDim
 from .contract import Pairing, contracted, turned, work_type
 from .support import Results, cast, dtype_of, given, shape_of
 from .type_legalization import call, narrowed
-from .views import INT64_MIN, reshaped, sizes, spread, transposed
+from .views import INT64_MIN, broadcast_to, reshaped, sizes, transposed
 from .windows import gathered, inner_axes, is_whole, padded, present, reach, sliding
 
 
@@ -32,7 +32,7 @@ def convolution(op: Builder, node: Node) -> Results:
     lhs, rhs, result = given(node, 0), given(node, 1), node.outputs[0]
     dtype, shape = dtype_of(node, result), shape_of(node, result)
     if 0 in (*shape, *shape_of(node, lhs), *shape_of(node, rhs)):
-        return spread(op, op.const(0, dtype), shape)
+        return broadcast_to(op, op.const(0, dtype), shape)
     spatial = "".join(letter for letter in sorted(labels.lhs) if letter.isdecimal())
     groups, batches = number(node, "feature_group_count", 1), number(node, "batch_group_count", 1)
     window = list(window_of(node, len(spatial))) if spatial else []

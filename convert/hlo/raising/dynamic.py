@@ -9,7 +9,7 @@ from ....passes.types import TensorType
 from ..dialect import DOMAIN
 from .index_computation import grid, place, within
 from .support import Results, cast, dtype_of, given, shape_of
-from .views import MOST_COUNTED, along, counted, cut, reshaped, sizes, spread, uniform, widely
+from .views import MOST_COUNTED, along, broadcast_to, counted, cut, reshaped, sizes, uniform, widely
 
 
 def _starts(op: Builder, node: Node, first: int, rank: int) -> list[Value]:
@@ -36,7 +36,7 @@ def dynamic_slice(op: Builder, node: Node) -> Results:
     if len(size) != len(shape) or any(not 0 <= part <= whole for part, whole in zip(size, shape, strict=True)):
         raise InvalidModel(f"{node!r}: a part of {list(size)} of {x.type}")
     if uniform(x) is not None:
-        return spread(op, x, size)
+        return broadcast_to(op, x, size)
     starts = _starts(op, node, 1, len(shape))
     fixed, moving = [0] * len(shape), {}
     for axis, start in enumerate(starts):
@@ -91,7 +91,7 @@ def dynamic_update_slice(op: Builder, node: Node) -> Results:
         return _replaced(op, x, update, axis, int(known.numpy()))
     if len(axes) == 1 and axis:
         where = along(op, _counted_from(op, first[axis], size[axis]), axis, len(shape))
-        return op.ScatterElements(x, spread(op, where, size), update, axis=axis)
+        return op.ScatterElements(x, broadcast_to(op, where, size), update, axis=axis)
     depth = axes[-1] + 1
     parts = [
         _counted_from(op, first[axis], size[axis]) if axis in first else counted(op, size[axis])

@@ -13,7 +13,7 @@ from ..dialect import DOMAIN
 from .dimension_numbers import Label, Numbers, Starts, numbers_of, starts_of
 from .index_computation import clamped, compared, place, shifted, with_windows, within
 from .support import Results, dtype_of, given, shape_of
-from .views import arranged, counted, cut, empty, reshaped, spread, squeezed, uniform, widely
+from .views import arranged, broadcast_to, counted, cut, empty, reshaped, squeezed, uniform, widely
 
 _NAMES = (
     "offset_dims",
@@ -45,7 +45,7 @@ def gather(op: Builder, node: Node) -> Results:
     if 0 in wanted:
         return empty(op, dtype_of(node, x), wanted)
     if uniform(x) is not None:
-        return spread(op, x, wanted)
+        return broadcast_to(op, x, wanted)
     starts = starts_of(op, numbers, indices)
     moving = [axis for axis in sorted(numbers.mapped) if size[axis] < shape[axis]]
     x, labels = _cut(op, x, numbers, size, moving)
@@ -54,7 +54,7 @@ def gather(op: Builder, node: Node) -> Results:
         form = _by_coordinates if len(moving) > 1 or (others and numbers.batching) else _along
         form = _by_element if form is _along and numbers.batching else form
         x, labels = form(op, x, labels, starts.only(op, moving), size, shape)
-    return spread(op, arranged(op, x, labels, numbers.result_labels(len(wanted))), wanted)
+    return broadcast_to(op, arranged(op, x, labels, numbers.result_labels(len(wanted))), wanted)
 
 
 def _cut(

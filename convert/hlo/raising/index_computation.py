@@ -12,7 +12,7 @@ from ....passes.rewrite import Builder
 from ....passes.types import DType
 from .ranges import Bounds, bounds, known, limits, truth
 from .support import cast
-from .views import INT64_MAX, along, counted, reshaped, sizes, spread
+from .views import INT64_MAX, along, broadcast_to, counted, reshaped, sizes
 
 _MOST_STATED = 100_000  # elements of a constant of coordinates
 
@@ -23,7 +23,7 @@ def place(op: Builder, value: Value) -> Value:
     if array is not None:
         array = np.minimum(array, np.uint64(INT64_MAX)) if array.dtype == np.uint64 else array
         return op.const(array.astype(np.int64), DType.INT64)
-    value = _uncast(_settled(op, value))
+    value = _uncast(_resolved(op, value))
     if value.tensor.dtype is DType.UINT64 and bounds(value)[1] > INT64_MAX:
         value = op.Min(value, op.const(INT64_MAX, DType.UINT64))
     return cast(op, value, DType.INT64)
@@ -41,7 +41,7 @@ def _uncast(value: Value) -> Value:
     return _uncast(source) if least <= low and high <= most else value
 
 
-def _settled(op: Builder, value: Value) -> Value:
+def _resolved(op: Builder, value: Value) -> Value:
     """`value` without choices that are always made the same way (what counts negative indices from the end)."""
     node = value.producer
     if node is None or node.domain or value.tensor.static_shape is None:
@@ -52,12 +52,12 @@ def _settled(op: Builder, value: Value) -> Value:
     if node.op_type == "Where":
         chosen = truth(condition)
         branch = None if chosen is None else node.inputs[1 if chosen else 2]
-        return value if branch is None or branch.type != value.type else _settled(op, branch)
+        return value if branch is None or branch.type != value.type else _resolved(op, branch)
     if node.op_type in ("Reshape", "Squeeze", "Unsqueeze") and condition.tensor.static_shape is not None:
-        source = _settled(op, condition)
+        source = _resolved(op, condition)
         return value if source is condition else reshaped(op, source, value.tensor.static_shape)
     if node.op_type == "Concat":
-        parts = [one if one is None else _settled(op, one) for one in node.inputs]
+        parts = [one if one is None else _resolved(op, one) for one in node.inputs]
         return value if parts == node.inputs else op.Concat(*parts, axis=node.attributes["axis"])
     return value
 
@@ -92,7 +92,7 @@ def inside(value: Value, last: Sequence[int]) -> bool:
 
 def compared(op: Builder, value: Value) -> Value:
     """Integers as `clamped` takes them: in a type that ONNX Runtime compares."""
-    value = _uncast(_settled(op, value)) if known(value) is None else place(op, value)
+    value = _uncast(_resolved(op, value)) if known(value) is None else place(op, value)
     dtype = value.tensor.dtype
     return place(op, value) if dtype is None or dtype.bits < 32 else value
 
@@ -129,7 +129,8 @@ def grid(op: Builder, vectors: Sequence[Value]) -> Value:
     if len(arrays) == rank and math.prod(counts) * rank <= _MOST_STATED:
         return op.const(np.stack(np.meshgrid(*arrays, indexing="ij"), -1), DType.INT64)
     parts = [
-        reshaped(op, spread(op, along(op, one, axis, rank), counts), [*counts, 1]) for axis, one in enumerate(vectors)
+        reshaped(op, broadcast_to(op, along(op, one, axis, rank), counts), [*counts, 1])
+        for axis, one in enumerate(vectors)
     ]
     return parts[0] if rank == 1 else op.Concat(*parts, axis=rank)
 

@@ -30,7 +30,7 @@ from .bodies import applied, computation, monoid
 from .reducers import for_sums, highest, is_neutral, lowest, reduced
 from .support import Results, cast, dtype_of, given, shape_of
 from .type_legalization import narrowed
-from .views import WIDE, reshaped, spread, transposed
+from .views import WIDE, broadcast_to, reshaped, transposed
 from .windows import count, gathered, inner_axes, is_whole, padded, present, seen, sliding
 
 _CARRIERS: dict[DType, DType] = {
@@ -62,7 +62,7 @@ def reduce_window(op: Builder, node: Node) -> Results:
     window = window_of(node, len(shape))
     places = [count(size, dim) for size, dim in zip(shape, window, strict=True)]
     if 0 in shape or 0 in places:
-        return [spread(op, start, places) for start in starts]
+        return [broadcast_to(op, start, places) for start in starts]
     run = _running(shape, window)
     if run is not None:
         return _accumulated(op, node, region, values, starts, run)
@@ -216,7 +216,7 @@ def _by_steps(
     slots: list[Slot] = [Carried() for _ in starts]
     slots += [Sliced(run.axis, -1, 0, -1) if run.reverse else Sliced(run.axis) for _ in values]
     slots += [Stacked(run.axis, run.reverse) for _ in starts]
-    begin = [spread(op, start, kept) for start in starts]
+    begin = [broadcast_to(op, start, kept) for start in starts]
     types = [TensorType(start.tensor.dtype, tuple(dims)) for dims in (kept, shape) for start in starts]
     return op.loop(None, None, slots, [*begin, *values], body.graph, types)[len(starts) :]
 

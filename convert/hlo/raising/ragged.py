@@ -25,7 +25,7 @@ from .contract import Pairing, contracted
 from .dot import pairing_of
 from .reducers import by_operator
 from .support import Results, cast, dtype_of, given, shape_of
-from .views import arranged, reshaped, sizes, spread
+from .views import arranged, broadcast_to, reshaped, sizes
 
 
 @rule(DOMAIN, "ragged-dot")
@@ -64,7 +64,7 @@ def _summed(op: Builder, node: Node, lhs: Value, rhs: Value, pairing: Pairing, r
     parts: list[Value] = []
     for value, batch, summed in inner:
         whole = op.Unsqueeze(value, sizes(op, [0]))
-        full = spread(op, whole, [_group_count(node), *shape_of(node, value)])
+        full = broadcast_to(op, whole, [_group_count(node), *shape_of(node, value)])
         prefix = [axis + 1 for axis in (*batch, *summed[:before])]
         mine = _mine(op, node, full, prefix, summed[before] + 1, 0)
         parts.append(either(op, mine, full, _zeros(op, full)))

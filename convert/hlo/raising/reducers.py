@@ -15,7 +15,7 @@ from .bodies import applied, either, monoid
 from .extremes import extreme, is_count
 from .support import cast, dtype_of, shape_of
 from .type_legalization import narrowed
-from .views import reshaped, spread, transposed
+from .views import broadcast_to, reshaped, transposed
 
 REDUCTIONS = {
     "add": "ReduceSum",
@@ -143,7 +143,7 @@ def reduced(
     static = values[0].tensor.static_shape
     if static is not None and 0 in (static[axis] for axis in axes):
         kept = [size for axis, size in enumerate(static) if axis not in axes]
-        return [spread(op, start, kept) for start in starts]
+        return [broadcast_to(op, start, kept) for start in starts]
     if all(has_operator(kind, dtype) for kind, dtype in zip(kinds, dtypes, strict=True)):
         found = []
         for kind, value, dtype in zip(kinds, values, dtypes, strict=True):
@@ -218,7 +218,7 @@ def folded(
     if valid is not None:
         made = [either(body, elements[-1], new, old) for new, old in zip(made, so_far, strict=True)]
     body.graph.outputs = made
-    begin = [spread(op, start, kept) for start in starts]
+    begin = [broadcast_to(op, start, kept) for start in starts]
     return list(op.loop(None, None, slots, [*begin, *sequences], body.graph, types))
 
 

@@ -16,7 +16,7 @@ from .scatter_flat import put_each, put_flat
 from .scatter_forms import by_coordinates, by_element, guarded
 from .scatter_places import REPLACE, Put, Scatter, placed
 from .support import Results, cast, given, shape_of
-from .views import WIDE, narrowed, spread, uniform
+from .views import WIDE, broadcast_to, narrowed, uniform
 
 _NAMES = (
     "update_window_dims",
@@ -109,7 +109,7 @@ def _none_numbers(op: Builder, value: Value) -> Value:
     """1 for each NaN, as int32."""
     one, shape = uniform(value), value.tensor.static_shape
     if one is not None and one.data is not None and shape is not None:
-        return spread(op, op.const(int(np.isnan(one.data.numpy()).any()), DType.INT32), shape)
+        return broadcast_to(op, op.const(int(np.isnan(one.data.numpy()).any()), DType.INT32), shape)
     return cast(op, op.IsNaN(value), DType.INT32)
 
 

@@ -13,7 +13,7 @@ from .dimension_numbers import Label
 from .index_computation import place, scaled, shifted, weighed
 from .scatter_places import Put, Scatter, ordered, word
 from .support import cast
-from .views import WIDE, along, counted, cut, narrowed, padded, reshaped, sizes, spread
+from .views import WIDE, along, broadcast_to, counted, cut, narrowed, padded, reshaped, sizes
 
 
 def _flat_places(op: Builder, found: Scatter) -> tuple[Value, list[Label]]:
@@ -37,7 +37,7 @@ def _flat_places(op: Builder, found: Scatter) -> tuple[Value, list[Label]]:
     if found.valid is not None:
         inside = reshaped(op, found.valid, [*starts.batch, *ahead])
         places = op.Where(inside, places, op.const(math.prod(found.shape)))
-    return reshaped(op, spread(op, places, total), [math.prod(total)]), names
+    return reshaped(op, broadcast_to(op, places, total), [math.prod(total)]), names
 
 
 def _flat_operand(op: Builder, found: Scatter, operand: Value) -> Value:

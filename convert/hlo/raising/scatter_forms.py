@@ -15,7 +15,7 @@ from ....passes.types import DType
 from .dimension_numbers import Label
 from .index_computation import place, shifted, with_windows
 from .scatter_places import Put, Scatter, ordered, redirected, word
-from .views import arranged, counted, cut, padded, reshaped, spread
+from .views import arranged, broadcast_to, counted, cut, padded, reshaped
 
 _NO_WHERE = frozenset([DType.BOOL, DType.INT16, DType.UINT16, DType.UINT64, DType.BFLOAT16])
 """Types that ONNX's Where takes and ONNX Runtime 1.31 doesn't."""
@@ -134,11 +134,11 @@ def by_element(op: Builder, found: Scatter, axis: int) -> Form:
         full = [max(pair) for pair in zip(shape, found.window, strict=True)]
         if where.data is not None and math.prod(full) <= _MOST_STATED:
             return op.const(np.broadcast_to(where.data.numpy(), full), DType.INT64)
-        return spread(op, where, full)
+        return broadcast_to(op, where, full)
 
     def mask(value: Value) -> Value:
         value = reshaped(op, value, [*starts.batch, *[1] * (room > 1)])
-        value = spread(op, value, [*starts.batch, *[room] * (room > 1)])
+        value = broadcast_to(op, value, [*starts.batch, *[room] * (room > 1)])
         return merged(arranged(op, value, names, order))
 
     return Form(

@@ -20,7 +20,7 @@ from .bodies import applied, computation, either, monoid
 from .reducers import for_sums, neutral
 from .support import Results, cast, dtype_of, given, shape_of
 from .type_legalization import narrowed
-from .views import WIDE, reshaped, spread, transposed
+from .views import WIDE, broadcast_to, reshaped, transposed
 from .windows import is_whole, seen
 
 _SCATTERED = {"add": "add", "maximum": "max", "minimum": "min", "multiply": "mul"}
@@ -76,14 +76,14 @@ def select_and_scatter(op: Builder, node: Node) -> Results:
     if 0 in shape or 0 in spots or not over:
         if not over:
             return applied(op, computation(node, "scatter"), [start, source], ())
-        return spread(op, start, shape)
+        return broadcast_to(op, start, shape)
     rest = [axis for axis in range(len(shape)) if axis not in over]
     places = _places([shape[axis] for axis in over], [window[axis] for axis in over])
     kept = [shape[axis] for axis in rest]
     line = reshaped(op, transposed(op, x, [*rest, *over]), [*kept, math.prod(shape[axis] for axis in over)])
     given_out = reshaped(op, transposed(op, source, [*rest, *over]), [*kept, places.index.shape[1]])
     chosen = _chosen(op, computation(node, "select"), line, places, kept)
-    made = _scattered(op, node, given_out, chosen, spread(op, start, shape_of(node, line)), places.blind)
+    made = _scattered(op, node, given_out, chosen, broadcast_to(op, start, shape_of(node, line)), places.blind)
     back = [[*rest, *over].index(axis) for axis in range(len(shape))]
     return transposed(op, reshaped(op, made, [shape[axis] for axis in [*rest, *over]]), back)
 
@@ -92,10 +92,10 @@ def _chosen(op: Builder, select: Graph, line: Value, places: _Places, kept: Sequ
     """The place of the element that each window keeps, along the last dimension."""
     axis, full = len(kept), [*kept, places.index.shape[1]]
     if places.index.shape[0] == 1:
-        return spread(op, op.const(places.first, DType.INT64), full)
+        return broadcast_to(op, op.const(places.first, DType.INT64), full)
     views = op.Gather(line, op.const(places.index, DType.INT64), axis=axis)
     begin = [op.Gather(line, op.const(places.first, DType.INT64), axis=axis)]
-    begin.append(spread(op, op.const(places.first, DType.INT64), full))
+    begin.append(broadcast_to(op, op.const(places.first, DType.INT64), full))
     sequences = [views, op.const(places.index, DType.INT64)]
     slots: list[Slot] = [Carried(), Carried(), Sliced(axis), Sliced()]
     if not places.there.all():

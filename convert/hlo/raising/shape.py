@@ -14,13 +14,13 @@ from .views import (
     INT64_MIN,
     MOST_COUNTED,
     WIDE,
+    broadcast_to,
     counted,
     empty,
     narrowed,
     relabelled,
     reshaped,
     sizes,
-    spread,
     transposed,
     uniform,
     widely,
@@ -46,7 +46,7 @@ def broadcast(op: Builder, node: Node) -> Results:
         raise Unsupported(node, "it spreads a value to a size that is only known when the model runs")
     one = uniform(x)
     if one is not None:
-        return spread(op, reshaped(op, one, ()), target)
+        return broadcast_to(op, reshaped(op, one, ()), target)
     first = min((place for place in places if result[place] != 1), default=len(result))
     inner = [result[place] if place in places else 1 for place in range(first, len(result))]
     if target == [1] * first + inner:  # nothing is repeated
@@ -151,7 +151,7 @@ def iota(op: Builder, node: Node) -> Results:
         if dtype.is_float and dtype.bits < 32:
             places = cast(op, places, DType.FLOAT32)
         places = cast(op, places, dtype)
-    made = spread(op, reshaped(op, places, [size, *[1] * (len(shape) - 1 - axis)]), shape)
+    made = broadcast_to(op, reshaped(op, places, [size, *[1] * (len(shape) - 1 - axis)]), shape)
     return made if wide is dtype else narrowed(op, made, dtype)
 
 

@@ -8,7 +8,7 @@ from ....passes.rewrite import Builder, collect, rule
 from ..dialect import DOMAIN
 from ..text.tree import PadDim, SliceDim
 from .support import Results, given, shape_of
-from .views import cut, padded, reshaped, spread, uniform, widely
+from .views import broadcast_to, cut, padded, reshaped, uniform, widely
 
 
 @rule(DOMAIN, "slice")
@@ -52,7 +52,7 @@ def pad(op: Builder, node: Node) -> Results:
     starts = [max(start, 0) for start in low]
     stops = [min(end, size) for end, size in zip(high, have, strict=True)]
     if any(start >= stop for start, stop in zip(starts, stops, strict=True)) or _same(x, value):
-        return spread(op, value, result)
+        return broadcast_to(op, value, result)
     kept = cut(op, _spaced(op, x, value, shape, gaps), starts, stops)
     before = [max(-start, 0) for start in low]
     behind = [max(end - size, 0) for end, size in zip(high, have, strict=True)]

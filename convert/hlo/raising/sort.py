@@ -17,7 +17,7 @@ from .bodies import applied, computation, part
 from .comparators import keys
 from .extremes import is_count
 from .support import Results, cast, dtype_of, given, shape_of
-from .views import INT64_MIN, WIDE, narrowed, sizes, spread
+from .views import INT64_MIN, WIDE, broadcast_to, narrowed, sizes
 
 _BEYOND = 1e300  # of doubles that hold narrower floats: more than the infinity among them
 _ZERO = 1e-50  # less than all of them but zeros
@@ -142,8 +142,8 @@ def _ranks(op: Builder, region: Graph, values: Sequence[Value], shape: Sequence[
     full = [*shape[:axis], count, *shape[axis:]]
     pairs = []
     for value in values:
-        pairs.append(spread(op, op.Unsqueeze(value, sizes(op, [axis + 1])), full))
-        pairs.append(spread(op, op.Unsqueeze(value, sizes(op, [axis])), full))
+        pairs.append(broadcast_to(op, op.Unsqueeze(value, sizes(op, [axis + 1])), full))
+        pairs.append(broadcast_to(op, op.Unsqueeze(value, sizes(op, [axis])), full))
     (less,) = applied(op, region, pairs, full)
     across = [*range(axis), axis + 1, axis, *range(axis + 2, rank)]
     before = op.And(less, op.Not(op.Transpose(less, perm=across)))

@@ -50,7 +50,7 @@ def constant(op: Builder, data: TensorData, change: Callable[[np.ndarray[Any, An
     return op.const(TensorData.of(np.asarray(change(data.numpy()), order="C"), data.dtype))
 
 
-def spread(op: Builder, value: Value, shape: Sequence[int]) -> Value:
+def broadcast_to(op: Builder, value: Value, shape: Sequence[int]) -> Value:
     """`value` broadcast to a shape by ONNX's rules; itself where it has that shape."""
     if value.tensor.shape == tuple(shape):
         return value
@@ -78,7 +78,7 @@ def reshaped(op: Builder, value: Value, shape: Sequence[int]) -> Value:
     if data is not None:
         return op.const(TensorData(data.dtype, shape, load=lambda: data.numpy().reshape(shape)))
     if one is not None:
-        return spread(op, one, shape)
+        return broadcast_to(op, one, shape)
     source = _source(value, *_RESHAPES)
     if source is not None and source.tensor.static_shape is not None:
         return reshaped(op, source, shape)
@@ -170,7 +170,7 @@ def cut(
     one, data = uniform(value), value.data
     whole = [dim for dim in size if isinstance(dim, int)]
     if one is not None and len(whole) == len(size):
-        return spread(op, one, whole)
+        return broadcast_to(op, one, whole)
     if data is not None and data.size <= _MOST_MOVED:
         return constant(op, data, lambda array: array[tuple(map(slice, starts, stops, steps))])
     picked = [[numbers[axis] for axis in axes] for numbers in (starts, stops, steps)]

@@ -213,7 +213,7 @@ def attribute_argument(node: Node, name: str, id: str) -> tuple[str, str]:
     return name if name.isascii() and name.isidentifier() else id, text
 
 
-def stand_in(node: Node, function: str, args: Mapping[str, Plain]) -> str | None:
+def composed_expression(node: Node, function: str, args: Mapping[str, Plain]) -> str | None:
     """What gives the outputs of an operator of which the engine knows one only; None where its function does.
 
     Args:

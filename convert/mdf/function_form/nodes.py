@@ -16,7 +16,7 @@ from .. import model as mdf
 from ..model import Plain
 from .arrays import Metadata, Storage, plain_array
 from .attributes import plain_attribute
-from .engine_form import Form, Types, attribute_argument, expression, form_of, stand_in
+from .engine_form import Form, Types, attribute_argument, composed_expression, expression, form_of
 from .messages import plain_message
 from .names import Ids, identifier
 from .prepare import MADE, OPSET, ORIGIN, Origin, same_attribute
@@ -195,7 +195,7 @@ def add_operator(context: Context, node: Node, name: str) -> None:
 
 def _function(id: str, node: Node, function: str, args: dict[str, Plain]) -> mdf.Parameter:
     """The parameter that computes the outputs."""
-    text = stand_in(node, function, args)
+    text = composed_expression(node, function, args)
     if text is None:
         return mdf.Parameter(id, function=function, args=args)
     return mdf.Parameter(id, text, metadata=_ours({"of": "operator", "function": function, "args": args}))

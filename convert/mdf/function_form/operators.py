@@ -17,7 +17,7 @@ from ..model import Plain
 from ..plain import shown
 from .arrays import array_of
 from .attributes import attribute_of
-from .engine_form import attribute_argument, expression, stand_in
+from .engine_form import attribute_argument, composed_expression, expression
 from .messages import message_of
 from .nodes import HERE, METADATA, MODEL, operator_of, usual_version
 from .prepare import contradicts
@@ -336,7 +336,7 @@ class OperatorReader:
             if argument not in added and args.get(argument) != expected.get(argument):
                 place = f"{where}, argument {shown(argument)}"
                 _check_text(args.get(argument), str(expected.get(argument)), place)
-        text = stand_in(node, self.function, args)
+        text = composed_expression(node, self.function, args)
         if self.called.value != text or (self.called.args is None) != (text is not None):
             raise InvalidModel(f"{where}: {shown(self.called.id)} doesn't compute what its operator does")
         captures = texts_of(self.fields, "captures", where)

@@ -64,7 +64,7 @@ def dropout(op: Builder, node: Node) -> list[Value]:
 # quantization ------------------------------------------------------------------------------------
 
 
-def _spread(op: Builder, node: Node, value: Value) -> Value:
+def _broadcast_scale(op: Builder, node: Node, value: Value) -> Value:
     """A scale or zero point ready to broadcast: one for all, one for each place on an axis, or for each block of it."""
     shape, have = given(node).tensor.static_shape, value.tensor.static_shape
     if shape is None or have is None:
@@ -90,10 +90,10 @@ def quantize(op: Builder, node: Node) -> Value:
     if target not in CASTS or not target.is_integer or dtype not in CASTS:
         raise Unsupported(node, f"to {target.value}")
     dtype = dtype if dtype.is_float else DType.FLOAT32
-    ratio = op.Div(_in(op, node, x, dtype), _spread(op, node, _in(op, node, scale, dtype)))
+    ratio = op.Div(_in(op, node, x, dtype), _broadcast_scale(op, node, _in(op, node, scale, dtype)))
     whole = op.Round(_in(op, node, ratio, DType.FLOAT64))
     if zero is not None:
-        whole = op.Add(whole, _in(op, node, _spread(op, node, zero), DType.FLOAT64))
+        whole = op.Add(whole, _in(op, node, _broadcast_scale(op, node, zero), DType.FLOAT64))
     limits = np.iinfo(target.numpy)
     within = op.Clip(whole, *(_number(op, limit, DType.FLOAT64) for limit in (limits.min, limits.max)))
     return op.Cast(within, to=ENUMS[target])
@@ -108,10 +108,10 @@ def dequantize(op: Builder, node: Node) -> Value:
         raise Unsupported(node, f"of {dtype_of(node, x).value}")
     moved = _in(op, node, x, DType.INT64)
     if zero is not None:
-        moved = op.Sub(moved, _in(op, node, _spread(op, node, zero), DType.INT64))
+        moved = op.Sub(moved, _in(op, node, _broadcast_scale(op, node, zero), DType.INT64))
     work = DType.FLOAT64 if target is DType.FLOAT64 else DType.FLOAT32
     number = _in(op, node, _in(op, node, moved, DType.FLOAT32), work)
-    return _in(op, node, op.Mul(number, _spread(op, node, _in(op, node, scale, work))), target)
+    return _in(op, node, op.Mul(number, _broadcast_scale(op, node, _in(op, node, scale, work))), target)
 
 
 RULES: dict[tuple[str, str], list[Rule]] = collect(globals())

@@ -24,7 +24,7 @@ from ....passes.loop import DOMAIN, Captured, Carried, Condition, Loop, Slot, St
 from ....passes.pipeline import Pipeline
 from ....passes.preconditions import required
 from ....passes.rewrite import Builder, Rewriter, Rules, combine
-from ....passes.structure.branches import settle_branches
+from ....passes.structure.branches import resolve_branches
 from ....passes.structure.containers import plain_containers
 from ....passes.structure.sequences import SequencesToStacks
 from ....passes.structure.simplify import RemoveDead, Simplify
@@ -87,7 +87,7 @@ def prepared(graph: Graph) -> Graph:
         raise Unsupported(refusal.node, refusal.reason.replace(f"opset {_WITHOUT_SEQUENCES}", "MDF")) from None
     source = Decompose(recurrent.RULES)(source).graph
     infer(source)
-    source, notes = settle_branches(source)
+    source, notes = resolve_branches(source)
     steps = Pipeline((SequencesToStacks(), RemoveDead(), PruneSlots()))
     while steps(source).modified:
         infer(source)

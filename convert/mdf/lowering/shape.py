@@ -77,14 +77,14 @@ def _transposed(node: Node, operands: Operands) -> str:
     return f"numpy.transpose({needed(operands, 0):a}{'' if order is None else f', {sizes(order)}'})"
 
 
-def joined(texts: Sequence[str], axis: int) -> str:
+def concatenated(texts: Sequence[str], axis: int) -> str:
     """Arrays one after the other."""
     return texts[0] if len(texts) == 1 else f"numpy.concatenate(({', '.join(texts)}), {axis})"
 
 
 def _joined(node: Node, operands: Operands) -> str:
     axis = axis_of(node, int(node.attributes["axis"]), rank_of(node, given(node)))
-    return joined([term.text for term in present(operands)], axis)
+    return concatenated([term.text for term in present(operands)], axis)
 
 
 def _split(node: Node, operands: Operands) -> list[str]:

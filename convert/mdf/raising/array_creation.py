@@ -11,7 +11,7 @@ from ....passes.types import DType
 from .arguments import Call
 from .numpy_values import Item, Number, applied, broadcast, constant, converted, known, stacked
 from .python_calls import Function
-from .shapes import spread
+from .shapes import expanded
 from .ufuncs import UFUNCS
 
 # of one number -----------------------------------------------------------------------------------
@@ -20,7 +20,7 @@ from .ufuncs import UFUNCS
 def _full(call: Call, shape: tuple[int, ...], fill: Number, dtype: DType) -> Number:
     if broadcast([fill.shape, shape], call.where) != shape:
         raise InvalidModel(f"{call.where}: a shape {fill.shape} doesn't fill {shape}")
-    return spread(call, converted(call.op, fill, dtype, call.where), shape)
+    return expanded(call, converted(call.op, fill, dtype, call.where), shape)
 
 
 def _filled(fill: float) -> tuple[Function, Function]:

@@ -64,7 +64,7 @@ def _of_text(op: Builder, text: str, scope: Scope, where: str) -> Number | tuple
         return scalar(op, number, where)
     if text == WORD:
         return Number(op.const(np.asarray(WORD, object), DType.STRING), python=True)
-    return settled(op, _Evaluation(op, scope, where).of(ex.parse(text, where)), where)
+    return resolved(op, _Evaluation(op, scope, where).of(ex.parse(text, where)), where)
 
 
 def read_number(text: str) -> int | float | None:
@@ -96,7 +96,7 @@ def _holds_large(array: np.ndarray) -> bool:
     return array.dtype.kind == "O" and all(isinstance(item, int | float) for item in array.flat)
 
 
-def settled(op: Builder, item: Item, where: str) -> Number | tuple[Number, ...]:
+def resolved(op: Builder, item: Item, where: str) -> Number | tuple[Number, ...]:
     """What the engine keeps of an expression's value: a Python float that is certainly whole as an integer.
 
     Raises:

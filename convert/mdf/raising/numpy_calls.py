@@ -26,7 +26,7 @@ from .numpy_values import (
 )
 from .python_calls import Function
 from .reductions import REDUCTIONS
-from .shapes import shaped, spread
+from .shapes import expanded, shaped
 from .ufuncs import UFUNCS
 
 
@@ -46,7 +46,7 @@ def where(call: Call, condition: Item, x: Item = None, y: Item = None) -> Item:
     shape = broadcast([test.shape, a.shape, b.shape], call.where)
     values = [cast(call.op, number, dtype, call.where) for number in (a, b)]
     made = Number(where_values(call.op, test.value, *values))
-    return spread(call, made, shape)
+    return expanded(call, made, shape)
 
 
 def clip(call: Call, a: Item, a_min: Item = None, a_max: Item = None, *, min: Item = None, max: Item = None) -> Item:

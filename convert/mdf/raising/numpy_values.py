@@ -233,10 +233,10 @@ def stacked(op: Builder, item: Item, where: str) -> Number:
     values = [cast(op, part, dtype, where) for part in parts]
     checked_shape((len(parts), *parts[0].shape), where)
     depth = 1 + min(part.listed for part in parts)
-    return Number(joined(op, values), python=all(part.python for part in parts), listed=depth)
+    return Number(concatenated(op, values), python=all(part.python for part in parts), listed=depth)
 
 
-def joined(op: Builder, values: Sequence[Value], axis: int = 0) -> Value:
+def concatenated(op: Builder, values: Sequence[Value], axis: int = 0) -> Value:
     """Values of one type and shape side by side along a new axis."""
     arrays = [value.data for value in values]
     small = len(values) * Number(values[0]).size <= MOST_FOLDED

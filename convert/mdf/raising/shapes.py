@@ -21,7 +21,7 @@ from .numpy_values import (
     cast,
     checked_shape,
     common_type,
-    joined,
+    concatenated,
     known,
     reshaped,
     scalar,
@@ -90,10 +90,10 @@ def broadcast_to(call: Call, array: Item, shape: Item) -> Item:
     x, wanted = call.array(array), call.shape(shape)
     if broadcast([x.shape, wanted], call.where) != wanted:
         raise InvalidModel(f"{call.where}: an array of shape {x.shape} doesn't broadcast to {wanted}")
-    return spread(call, x, wanted)
+    return expanded(call, x, wanted)
 
 
-def spread(call: Call, x: Number, shape: Sequence[int]) -> Number:
+def expanded(call: Call, x: Number, shape: Sequence[int]) -> Number:
     """An array broadcast to a shape that it fits."""
     if x.shape == tuple(shape):
         return Number(x.value)
@@ -271,7 +271,7 @@ def stack(call: Call, arrays: Item, axis: Item = None) -> Item:
         raise InvalidModel(f"{call.where}: arrays of different shapes")
     along = 0 if axis is None else call.axis(axis, numbers[0].rank + 1)
     checked_shape((len(numbers), *numbers[0].shape), call.where)
-    return Number(joined(call.op, [number.value for number in numbers], along))
+    return Number(concatenated(call.op, [number.value for number in numbers], along))
 
 
 def _stacked(rank: int, axis: Callable[[int], int]) -> Function:

@@ -16,7 +16,7 @@ from ....passes.schemas import hub_version
 from ....passes.types import DType
 from ..rounding_ties import hits_ties
 from .nn import convolved
-from .quantize import RANGES, held
+from .quantize import RANGES, saturated_to
 from .tools import convert, cut, i64, reshape, scalar
 
 _EXACT = 2**24  # integers up to here are floats
@@ -142,7 +142,7 @@ def _hub(op: Builder, op_type: str, *inputs: Value, **attributes: Any) -> Value:
 def _requantized(op: Builder, node: Node, total: Value, factor: Value, zero: Value) -> Value:
     rounded = op.Round(op.Multiply(total, factor), mode="half_to_even")
     shifted = op.Add(rounded, convert(op, node, zero, DType.FLOAT32))
-    return held(op, node, shifted, dtype_of(node, zero))
+    return saturated_to(op, node, shifted, dtype_of(node, zero))
 
 
 def _of_row(value: Value) -> bool:

@@ -38,7 +38,7 @@ def _shaped(op: Builder, value: Value, shape: list[int]) -> Value:
     return reshape(op, value, shape)
 
 
-def _spread(op: Builder, node: Node, value: Value, like: Value) -> Value:
+def _broadcast_scale(op: Builder, node: Node, value: Value, like: Value) -> Value:
     """A scale or zero point so that it broadcasts against the data: one, one per slice or one per block."""
     rank = rank_of(node, like)
     if value.rank == 0 or (value.rank == 1 and size_of_axis(value, 0) == 1) or rank == 0:
@@ -53,7 +53,7 @@ def _spread(op: Builder, node: Node, value: Value, like: Value) -> Value:
     return op.Gather(value, places, i64(op, axis), batch_dims=0)
 
 
-def held(op: Builder, node: Node, value: Value, dtype: DType) -> Value:
+def saturated_to(op: Builder, node: Node, value: Value, dtype: DType) -> Value:
     """Whole numbers in floating point as an integer type, those beyond its range as the nearest one in it."""
     if dtype not in RANGES:
         raise Unsupported(node, f"quantizing to {dtype.value} has no OpenVINO form")
@@ -89,7 +89,9 @@ def _faked(op: Builder, node: Node, x: Value, scale: Value, zero: Value | None, 
         return None
     if (factor <= 0).any() or not np.isfinite(factor * 256).all():
         return None
-    bounds = [_spread(op, node, op.const(factor * (end - offset.astype(np.float32))), x) for end in (low, high)]
+    bounds = [
+        _broadcast_scale(op, node, op.const(factor * (end - offset.astype(np.float32))), x) for end in (low, high)
+    ]
     levels = [op.const(np.float32(end)) for end in (low, high)]
     made = op.FakeQuantize(x, *bounds, *levels, levels=high - low + 1, auto_broadcast="numpy")
     return op.Convert(made, destination_type=element_type(node, dtype))
@@ -110,17 +112,17 @@ def quantize_linear(op: Builder, node: Node) -> Value:
     faked = _faked(op, node, x, scale, zero, dtype)
     if faked is not None:
         return faked
-    divided = op.Divide(x, _spread(op, node, scale, x))
+    divided = op.Divide(x, _broadcast_scale(op, node, scale, x))
     if dtype.is_float:
         if zero is not None and quantizes_by_zero_point(dtype):
-            divided = op.Add(divided, convert(op, node, _spread(op, node, zero, x), working))
+            divided = op.Add(divided, convert(op, node, _broadcast_scale(op, node, zero, x), working))
         if dtype in LARGEST and flag(node, "saturate", 1):
             divided = saturated(op, divided, LARGEST[dtype])
         return op.Convert(divided, destination_type=element_type(node, dtype))
     rounded = convert(op, node, op.Round(divided, mode="half_to_even"), DType.FLOAT32)
     if zero is not None:
-        rounded = op.Add(rounded, convert(op, node, _spread(op, node, zero, x), DType.FLOAT32))
-    return held(op, node, rounded, dtype)
+        rounded = op.Add(rounded, convert(op, node, _broadcast_scale(op, node, zero, x), DType.FLOAT32))
+    return saturated_to(op, node, rounded, dtype)
 
 
 def _work_type(node: Node, x: Value, scale: Value) -> DType:
@@ -164,7 +166,9 @@ def _faked_back(op: Builder, node: Node, x: Value, scale: Value, zero: Value | N
         return None
     levels = [value.array() for value in made.inputs[3:] if value is not None]
     bounds = [
-        _spread(op, node, op.const(factor * (end - offset.astype(np.float32))), x) for end in levels if end is not None
+        _broadcast_scale(op, node, op.const(factor * (end - offset.astype(np.float32))), x)
+        for end in levels
+        if end is not None
     ]
     return op.FakeQuantize(*made.inputs[:3], *bounds, **made.attributes)
 
@@ -187,7 +191,7 @@ def dequantize_linear(op: Builder, node: Node) -> Value:
     blocks = _in_blocks(op, node, x)
     narrow = x if blocks is None else blocks[1]
     if blocks is None:
-        factor, offset = (None if part is None else _spread(op, node, part, x) for part in (scale, zero))
+        factor, offset = (None if part is None else _broadcast_scale(op, node, part, x) for part in (scale, zero))
     else:
         factor, offset = (None if part is None else _unsqueezed(op, part, blocks[0] + 1) for part in (scale, zero))
     assert factor is not None

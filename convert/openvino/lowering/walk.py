@@ -6,7 +6,7 @@ from ....passes.graph import NOTES, Graph, Node, Value
 from ....passes.infer import infer
 from ....passes.pipeline import Pipeline
 from ....passes.rewrite import Builder, Rewriter, combine
-from ....passes.structure.branches import settle_branches
+from ....passes.structure.branches import resolve_branches
 from ....passes.structure.sequences import SequencesToStacks
 from ....passes.structure.simplify import RemoveDead
 from ....passes.structure.slots import PruneSlots
@@ -87,7 +87,7 @@ def lower_graph(graph: Graph) -> Graph:
     infer(source)
     RemoveDead()(source)
     source = without_containers(source)
-    source, settled = settle_branches(source)
+    source, settled = resolve_branches(source)
     steps = Pipeline((SequencesToStacks(), RemoveDead(), PruneSlots()))
     while steps(source).modified:
         infer(source)

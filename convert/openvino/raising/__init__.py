@@ -1,5 +1,5 @@
 """OpenVINO IR -> the hub."""
 
-from .walk import NOTES, RULES, raise_graph, raise_settled
+from .walk import NOTES, RULES, raise_canonical, raise_graph
 
-__all__ = ["NOTES", "RULES", "raise_graph", "raise_settled"]
+__all__ = ["NOTES", "RULES", "raise_canonical", "raise_graph"]

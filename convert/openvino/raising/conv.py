@@ -29,7 +29,7 @@ from .support import (
     volume,
     with_front,
 )
-from .windows import AUTO_PAD, around, is_same, numbers, reach, settled, spatial, unpadded, window
+from .windows import AUTO_PAD, around, is_same, numbers, reach, resolved, spatial, unpadded, window
 
 # convolutions --------------------------------------------------------------------------------------
 
@@ -53,7 +53,7 @@ def convolution(op: Builder, node: Node) -> Results:
     if node.op_type == "GroupConvolution":
         weights, groups = _merged_groups(op, node, weights)
     inner, kernel = (sizes(value, range(2, count + 2)) for value in (x, weights))
-    made = settled(window(node, count, "strides", "dilations"), inner, kernel)
+    made = resolved(window(node, count, "strides", "dilations"), inner, kernel)
     if is_same(made) and inner is None and kernel is not None and max(made["dilations"]) > 1:
         x, made = around(op, x, made, kernel), unpadded(made)
     return call(op, "Conv", x, weights, group=groups, **made)
@@ -161,7 +161,7 @@ def _rounded(op: Builder, node: Node, x: Value, window: dict[str, Any], kernel: 
     kind = choice(node, "rounding_type", "floor", _ROUNDING)
     count = len(kernel)
     if is_same(window):
-        return _Pool(settled(window, sizes(x, range(2, count + 2)), kernel))
+        return _Pool(resolved(window, sizes(x, range(2, count + 2)), kernel))
     if not kind:
         return _Pool(window)
     ceiled = {**window, "ceil_mode": 1}

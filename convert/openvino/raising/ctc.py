@@ -13,9 +13,9 @@ from ..dialect import DOMAIN
 from .support import (
     Results,
     cast,
+    concatenated,
     dimension,
     element_type,
-    joined,
     number,
     reckoned,
     scalar,
@@ -47,7 +47,7 @@ def _compacted(op: Builder, x: Value, keep: Value, fill: Value) -> tuple[Value, 
     kept = cast(op, keep, DType.INT64)
     time = dimension(op, x, 1)
     places = op.Where(keep, op.Sub(op.CumSum(kept, op.const(1)), op.const(1)), time)  # the rest goes behind the end
-    lines = op.Expand(fill, joined(op, [dimension(op, x, 0), reckoned(op, "Add", time, op.const([1]))]))
+    lines = op.Expand(fill, concatenated(op, [dimension(op, x, 0), reckoned(op, "Add", time, op.const([1]))]))
     moved = op.Slice(op.ScatterElements(lines, places, x, axis=1), op.const([0]), op.const([-1]), op.const([1]))
     return moved, op.ReduceSum(kept, op.const([1]), keepdims=0)
 
@@ -130,7 +130,9 @@ def loss(op: Builder, node: Node) -> Results:
     column = op.Unsqueeze(labels, op.const([2]))
     blanks = op.Expand(blank, shape_of(op, column))
     length = reckoned(op, "Mul", dimension(op, labels, 1), op.const([2]))
-    pairs = op.Reshape(op.Concat(blanks, column, axis=2), joined(op, [dimension(op, labels, 0), length]), allowzero=1)
+    pairs = op.Reshape(
+        op.Concat(blanks, column, axis=2), concatenated(op, [dimension(op, labels, 0), length]), allowzero=1
+    )
     states = op.Pad(pairs, op.const([0, 0, 0, 1]), blank)  # blank, label, blank, label ... blank
     merge = bool(node.attributes.get("ctc_merge_repeated", True))
     stays = None if merge else op.Equal(states, blank)  # None: in any state
@@ -149,7 +151,7 @@ def loss(op: Builder, node: Node) -> Results:
 def _walked(op: Builder, logits: Value, times: Value, states: Value, leaps: Value, stays: Value | None) -> Value:
     """The logarithm of the probability of being in each state [batch, states] when a line's time is over."""
     chances = op.LogSoftmax(logits, axis=2)
-    classes = joined(op, [dimension(op, states, 0), dimension(op, logits, 1), dimension(op, states, 1)])
+    classes = concatenated(op, [dimension(op, states, 0), dimension(op, logits, 1), dimension(op, states, 1)])
     chances = op.GatherElements(chances, op.Expand(op.Unsqueeze(states, op.const([1])), classes), axis=2)
     none = number(op, -math.inf, logits)
     first = op.Equal(steps(op, dimension(op, states, 1)), op.const(0))
@@ -187,7 +189,7 @@ def gather_tree(op: Builder, node: Node) -> Results:
     end = scalar(op, end, dtype)
     times = steps(op, dimension(op, ids, 0))
     inside = op.Less(op.Unsqueeze(times, op.const([1])), vector(op, lengths))  # [time, batch]
-    beams = joined(op, [dimension(op, ids, 1), dimension(op, ids, 2)])
+    beams = concatenated(op, [dimension(op, ids, 1), dimension(op, ids, 2)])
     start = op.Expand(steps(op, dimension(op, ids, 2)), beams)
     shape = ids.tensor.shape or (None, None, None)
     body = op.region("time")

@@ -28,9 +28,9 @@ from .support import (
     Results,
     cast,
     choice,
+    concatenated,
     dimension,
     integers,
-    joined,
     number,
     product,
     reckoned,
@@ -149,7 +149,7 @@ def _total(op: Builder, wish: _Single) -> Value:
 
 def _locations(op: Builder, node: Node, wish: _Single, index: int) -> Value:
     """Input `index`, float32 [images, priors, 1 or classes, 4]."""
-    shape = joined(op, [op.const([0]), wish.priors, op.const([-1, 4])])
+    shape = concatenated(op, [op.const([0]), wish.priors, op.const([-1, 4])])
     return op.Reshape(cast(op, given(node, index), DType.FLOAT32), shape)
 
 
@@ -172,7 +172,7 @@ def _decoded(op: Builder, node: Node, wish: _Single) -> Value:
 
 
 def _priors(op: Builder, wish: _Single, rows: Value, size: int) -> Value:
-    return op.Reshape(rows, joined(op, [op.const([0]), wish.priors, op.const([1, size])]))
+    return op.Reshape(rows, concatenated(op, [op.const([0]), wish.priors, op.const([1, size])]))
 
 
 def _decode(op: Builder, wish: _Single, priors: Value, moves: Value, variances: Value | None) -> Value:
@@ -191,10 +191,10 @@ def _decode(op: Builder, wish: _Single, priors: Value, moves: Value, variances: 
 def _confidences(op: Builder, node: Node, wish: _Single) -> Value:
     """Scores [images, classes, priors]; with the inputs of a refinement, priors that aren't likely to be an object
     are background."""
-    shape = joined(op, [op.const([0]), wish.priors, wish.classes])
+    shape = concatenated(op, [op.const([0]), wish.priors, wish.classes])
     scores = op.Reshape(cast(op, given(node, 1), DType.FLOAT32), shape)
     if node.input(3) is not None:
-        pairs = joined(op, [op.const([0]), wish.priors, op.const([2])])
+        pairs = concatenated(op, [op.const([0]), wish.priors, op.const([2])])
         likely = op.Reshape(cast(op, given(node, 3), DType.FLOAT32), pairs)
         likely = op.Slice(likely, op.const([1]), op.const([2]), op.const([2]))
         limit = number(op, float(node.attributes.get("objectness_score", 0.0)), likely)
@@ -208,7 +208,7 @@ def _confidences(op: Builder, node: Node, wish: _Single) -> Value:
 def _of_real_priors(op: Builder, node: Node, wish: _Single, scores: Value) -> Value:
     """The first prior of image -1 and all that follow it are none (so a Proposal ends its list)."""
     rows = op.Gather(cast(op, given(node, 2), DType.FLOAT32), op.const(0), axis=1)
-    table = op.Reshape(rows, joined(op, [op.const([0]), wish.priors, op.const([5])]))
+    table = op.Reshape(rows, concatenated(op, [op.const([0]), wish.priors, op.const([5])]))
     image = op.Slice(table, op.const([0]), op.const([1]), op.const([2]))
     end = cast(op, op.Equal(image, number(op, -1, image)), DType.FLOAT32)
     real = op.Equal(op.CumSum(end, op.const(1)), number(op, 0, end))
@@ -228,7 +228,7 @@ def _candidates(op: Builder, wish: _Single, scores: Value) -> Value:
         return scores
     flat = op.Reshape(scores, op.const([0, 1, -1]))
     best = highest(op, flat, product(op, [wish.classes, wish.priors]), wish.top_k)
-    return op.Reshape(best, joined(op, [op.const([0]), wish.classes, wish.priors]))
+    return op.Reshape(best, concatenated(op, [op.const([0]), wish.classes, wish.priors]))
 
 
 def _kept(op: Builder, wish: _Single, places: Value, score: Value) -> Value:

@@ -13,7 +13,7 @@ from ..dialect import DOMAIN
 from .boxes import Corners, by_loop, halves, moved
 from .nonstandard_opsets import OLD, elsewhere
 from .rows import by_score, column, exactly, reordered
-from .support import Results, cast, dimension, joined, number, required, steps
+from .support import Results, cast, concatenated, dimension, number, required, steps
 
 _CANONICAL_SIZE, _CANONICAL_LEVEL = 224.0, 2
 """A region of this size (the root of its area) is looked up on this level of a pyramid, one of twice the size on
@@ -58,9 +58,9 @@ def roi_features(op: Builder, node: Node) -> Results:
             )
         )
         places.append(here)
-    shape = joined(op, [dimension(op, boxes, 0), dimension(op, maps[0], 1), op.const([extent, extent])])
+    shape = concatenated(op, [dimension(op, boxes, 0), dimension(op, maps[0], 1), op.const([extent, extent])])
     nothing = op.Expand(number(op, 0, boxes), shape)
-    where = op.Unsqueeze(joined(op, places), op.const([1]))
+    where = op.Unsqueeze(concatenated(op, places), op.const([1]))
     found = op.ScatterND(nothing, where, parts[0] if len(parts) == 1 else op.Concat(*parts, axis=0))
     return cast(op, found, dtype_of(node, given(node, 1))), op.Identity(given(node, 0))
 

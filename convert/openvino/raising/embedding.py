@@ -14,10 +14,10 @@ from .support import (
     call,
     cast,
     choice,
+    concatenated,
     constant,
     dimension,
     filled,
-    joined,
     number,
     reckoned,
     scalar,
@@ -96,7 +96,7 @@ def _gathered(
     rank = rank_of(node, table)
     more = reckoned(op, "Add", count, op.const([1]))
     one, places = op.const([1]), op.Unsqueeze(bags, op.const([-1]))
-    shape = joined(op, [more, shape_part(op, table, 1, rank)])
+    shape = concatenated(op, [more, shape_part(op, table, 1, rank)])
     total = op.ScatterND(op.Expand(number(op, 0, rows), shape), places, rows, reduction="add")
     total = op.Slice(total, one, op.const([INT64_MAX]))
     known = constant(default)

@@ -9,7 +9,7 @@ from ....passes.rewrite import Builder, collect, combine, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
 from . import resize
-from .support import Results, call, choice, dimension, joined, number, shaped, vector
+from .support import Results, call, choice, concatenated, dimension, number, shaped, vector
 
 # sampling ------------------------------------------------------------------------------
 
@@ -96,7 +96,7 @@ def batch_space(op: Builder, node: Node) -> Results:
     steps_ = [op.Gather(block, op.const([axis])) for axis in range(rank)]
     cells = op.ReduceProd(block, keepdims=1)
     if node.op_type == "SpaceToBatch":
-        x = op.Pad(x, joined(op, [begin, end]), number(op, 0, x))
+        x = op.Pad(x, concatenated(op, [begin, end]), number(op, 0, x))
         sizes = [dimension(op, x, axis) for axis in range(rank)]
         small = [op.Div(extent, step) for extent, step in zip(sizes[1:], steps_[1:], strict=True)]
         pairs = [part for extent, step in zip(small, steps_[1:], strict=True) for part in (extent, step)]
@@ -109,7 +109,7 @@ def batch_space(op: Builder, node: Node) -> Results:
     perm = [rank - 1, *(place for axis in range(1, rank) for place in (rank - 1 + axis, axis - 1))]
     grown = [op.Mul(extent, step) for extent, step in zip(sizes[1:], steps_[1:], strict=True)]
     whole = shaped(op, op.Transpose(split, perm=perm), [batch, *grown])
-    shape = joined(op, [batch, *grown])
+    shape = concatenated(op, [batch, *grown])
     return op.Slice(whole, begin, op.Sub(shape, end), op.const(list(range(rank)), DType.INT64))
 
 

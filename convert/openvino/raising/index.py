@@ -16,10 +16,10 @@ from .support import (
     call,
     cast,
     choice,
+    concatenated,
     element_type,
     fixed_axis,
     inverted,
-    joined,
     limits,
     normal_axes,
     number,
@@ -75,7 +75,7 @@ def gather_nd(op: Builder, node: Node) -> Results:
     if node.version >= 8 or batch < 2:
         return found
     rest = op.Shape(found, start=batch)
-    return op.Reshape(found, joined(op, [op.const([-1]), rest]))
+    return op.Reshape(found, concatenated(op, [op.const([-1]), rest]))
 
 
 # scatters ------------------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ def one_hot(op: Builder, node: Node) -> Results:
         indices = op.Where(op.Less(indices, op.const(0)), depth, indices)
     dtype = dtype_of(node, on)
     wide = DType.INT64 if dtype in _NARROW else dtype  # runtimes have few of the types
-    values = joined(op, [vector(op, value, wide) for value in (off, on)])
+    values = concatenated(op, [vector(op, value, wide) for value in (off, on)])
     if indices.rank == 0:  # ONNX wants a dimension
         return cast(op, op.Squeeze(op.OneHot(reshaped(op, indices, [1]), depth, values), op.const([0])), dtype)
     return cast(op, op.OneHot(indices, depth, values, axis=int(node.attributes.get("axis", -1))), dtype)

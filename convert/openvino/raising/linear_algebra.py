@@ -11,7 +11,7 @@ from ....passes.preconditions import dtype_of, given, rank_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType
 from ..dialect import DOMAIN
-from .support import INT64_MAX, Results, cast, dimension, joined, number, scalar, shape_of, steps, swapped
+from .support import INT64_MAX, Results, cast, concatenated, dimension, number, scalar, shape_of, steps, swapped
 
 
 def _cleared(op: Builder, k: Value, work: Value) -> Value:
@@ -38,7 +38,7 @@ def inverse(op: Builder, node: Node) -> Results:
     if node.attributes.get("adjoint", False):
         wide = swapped(op, wide, node)
     size = dimension(op, x, -1)
-    flat = op.Reshape(wide, joined(op, [op.const([-1]), size, size]))
+    flat = op.Reshape(wide, concatenated(op, [op.const([-1]), size, size]))
     places = steps(op, size)
     unit = cast(op, op.Equal(op.Unsqueeze(places, op.const([1])), places), dtype_of(node, wide))
     start = op.Concat(flat, op.Expand(unit, shape_of(op, flat)), axis=2)
@@ -59,7 +59,7 @@ def grouped_matmul(op: Builder, node: Node) -> Results:
     if (rank_of(node, a), rank_of(node, b)) != (2, 3):
         raise InvalidModel(f"{node!r}: operands of rank {a.rank} and {b.rank}")
     dtype, columns = dtype_of(node, a), b.tensor.shape
-    empty = op.Expand(number(op, 0, a), joined(op, [op.const([0]), dimension(op, b, 2)]))
+    empty = op.Expand(number(op, 0, a), concatenated(op, [op.const([0]), dimension(op, b, 2)]))
     body = op.region("group")
     grown = TensorType(dtype, (None, columns[2] if columns else None))
     begin = body.input("begin", TensorType(DType.INT64, (1,)))
@@ -72,7 +72,7 @@ def grouped_matmul(op: Builder, node: Node) -> Results:
     outside = [op.const([0]), empty, b, cast(op, ends, DType.INT64), a]
     _, made = op.loop(None, None, slots, outside, body.graph, [None, grown])
     rest = op.Sub(dimension(op, a, 0), dimension(op, made, 0))  # rows of no group are zeros
-    return op.Pad(made, joined(op, [op.const([0, 0]), rest, op.const([0])]))
+    return op.Pad(made, concatenated(op, [op.const([0, 0]), rest, op.const([0])]))
 
 
 # the inverse of the error function -----------------------------------------------------------------

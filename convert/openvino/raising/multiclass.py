@@ -33,10 +33,10 @@ from .support import (
     Results,
     cast,
     choice,
+    concatenated,
     dimension,
     element_type,
     integers,
-    joined,
     number,
     product,
     scalar,
@@ -150,7 +150,7 @@ def _of_classes(op: Builder, node: Node, boxes: Value, scores: Value) -> _Found:
     lines = op.Where(mine, scores, number(op, -np.inf, scores))
     groups = product(op, [images, classes])
     lines = shaped(op, lines, [groups, op.const([1]), count])
-    copies = op.Expand(boxes, joined(op, [images, op.Shape(boxes)]))
+    copies = op.Expand(boxes, concatenated(op, [images, op.Shape(boxes)]))
     copies = shaped(op, copies, [groups, count, op.const([4])])
     places, score = _suppressed(op, node, copies, lines)
     line, box = column(op, places, 0), column(op, places, 2)

@@ -10,7 +10,19 @@ from ....passes.preconditions import given, rank_of, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .support import Results, choice, dimension, joined, number, product, reckoned, required, shape_part, shaped, steps
+from .support import (
+    Results,
+    choice,
+    concatenated,
+    dimension,
+    number,
+    product,
+    reckoned,
+    required,
+    shape_part,
+    shaped,
+    steps,
+)
 
 
 def _image(node: Node) -> Value:
@@ -104,7 +116,7 @@ def extract_image_patches(op: Builder, node: Node) -> Results:
     windows = [_windows(op, x, axis, *numbers, auto) for axis, numbers in enumerate(lists, 2)]
     before, after, indices = zip(*windows, strict=True)
     zero = op.const([0, 0])
-    pads = joined(op, [zero, *before, zero, *after])
+    pads = concatenated(op, [zero, *before, zero, *after])
     if pads.data is None or pads.data.numpy().any():
         x = op.Pad(x, pads, number(op, 0, x))
     x = op.Gather(op.Gather(x, indices[0], axis=2), indices[1], axis=4)  # [batch, channels, kh, rows, kw, columns]

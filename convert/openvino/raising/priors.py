@@ -20,7 +20,7 @@ from ....passes.preconditions import given
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .support import Results, cast, constant, joined, scalar, steps, vector
+from .support import Results, cast, concatenated, constant, scalar, steps, vector
 
 Floats = np.ndarray[Any, np.dtype[Any]]
 
@@ -200,7 +200,7 @@ def _boxes(op: Builder, node: Node, priors: list[_Prior], grid: _Grid) -> Value:
     if middle.any():
         centre = op.Add(centre, op.const(middle))
     corners = op.Concat(op.Sub(centre, size), op.Add(centre, size), axis=-1)
-    made = op.Div(corners, joined(op, [vector(op, one, DType.FLOAT32) for one in [*sizes[::-1], *sizes[::-1]]]))
+    made = op.Div(corners, concatenated(op, [vector(op, one, DType.FLOAT32) for one in [*sizes[::-1], *sizes[::-1]]]))
     if bounds is not None:
         made = op.Min(op.Max(made, op.const(bounds[0])), op.const(bounds[1]))
     spread = op.Expand(op.const(_variances(node)), op.Shape(made))

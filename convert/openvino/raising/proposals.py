@@ -15,7 +15,19 @@ from ..dialect import DOMAIN
 from .boxes import Corners, bounded, by_loop, halves, longer, moved, suppress
 from .nonstandard_opsets import OLD, elsewhere
 from .rows import column, exactly, least_of, lists, tally
-from .support import Results, cast, choice, dimension, element_type, integers, joined, number, required, steps, vector
+from .support import (
+    Results,
+    cast,
+    choice,
+    concatenated,
+    dimension,
+    element_type,
+    integers,
+    number,
+    required,
+    steps,
+    vector,
+)
 
 _MOST_GROWTH = math.log(1000 / 16)
 """By which the sides of Detectron's boxes grow at most, as a logarithm."""
@@ -44,7 +56,7 @@ def _grid(
 
 def _by_place(op: Builder, value: Value, anchors: Value, width: int) -> Value:
     """[images, anchors * width, height, width] as [images, height * width * anchors, width]."""
-    split = op.Reshape(value, joined(op, [op.const([0]), anchors, op.const([width, -1])]))
+    split = op.Reshape(value, concatenated(op, [op.const([0]), anchors, op.const([width, -1])]))
     return op.Reshape(op.Transpose(split, perm=[0, 3, 1, 2]), op.const([0, -1, width]))
 
 

@@ -8,7 +8,7 @@ from ....passes.protos import ENUMS
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .support import Results, cast, dimension, element_type, integers, joined, scalar, vector
+from .support import Results, cast, concatenated, dimension, element_type, integers, scalar, vector
 
 
 def _seed(op: Builder, node: Node) -> float | None:
@@ -50,7 +50,7 @@ def multinomial(op: Builder, node: Node) -> Results:
     if known and again:
         return cast(op, op.Multinomial(chances, sample_size=known[0], dtype=ENUMS[DType.INT64], seed=seed), dtype)
     lines, classes, count = dimension(op, chances, 0), dimension(op, chances, 1), vector(op, count)
-    shape = joined(op, [lines, count, classes] if again else [lines, classes])
+    shape = concatenated(op, [lines, count, classes] if again else [lines, classes])
     noise = op.Neg(op.Log(op.Neg(op.Log(_units(op, shape, dtype_of(node, chances), seed)))))
     if again:
         return cast(op, op.ArgMax(op.Add(op.Unsqueeze(chances, op.const([1])), noise), axis=2, keepdims=0), dtype)

@@ -7,7 +7,7 @@ import math
 from ....passes.graph import Value
 from ....passes.rewrite import Builder
 from ....passes.types import DType, TensorType
-from .support import cast, integers, joined, number, reckoned, steps
+from .support import cast, concatenated, integers, number, reckoned, steps
 
 
 def least_of(op: Builder, count: Value, bound: int | Value) -> Value:
@@ -85,7 +85,7 @@ def exactly(op: Builder, rows: Value, total: Value, fill: float = 0) -> Value:
     rank = rows.rank or 1
     zeros = op.const([0] * (2 * rank - 1 - (rank - 1)))
     after = [zeros, total] + ([op.const([0] * (rank - 1))] if rank > 1 else [])
-    longer = op.Pad(rows, joined(op, after), number(op, fill, rows))
+    longer = op.Pad(rows, concatenated(op, after), number(op, fill, rows))
     known = integers(total)
     shape = rows.tensor.shape
     stated = TensorType(rows.tensor.dtype, (known[0], *shape[1:])) if known and shape is not None else None

@@ -12,12 +12,12 @@ from .support import (
     Results,
     cast,
     choice,
+    concatenated,
     dimension,
     element_type,
     fixed,
     fixed_axis,
     integers,
-    joined,
     normal_axes,
     number,
     rows,
@@ -125,7 +125,7 @@ def tile(op: Builder, node: Node) -> Results:
     if rank < count:
         x = op.Unsqueeze(x, op.const(list(range(count - rank)), DType.INT64))
     elif count < rank:
-        repeats = joined(op, [op.const([1] * (rank - count), DType.INT64), repeats])
+        repeats = concatenated(op, [op.const([1] * (rank - count), DType.INT64), repeats])
     return op.Tile(x, repeats)
 
 
@@ -188,7 +188,7 @@ def eye(op: Builder, node: Node) -> Results:
     batch = node.input(3)
     if batch is None or integers(batch) == []:
         return matrix
-    shape = joined(op, [vector(op, batch), vector(op, height), vector(op, width)])
+    shape = concatenated(op, [vector(op, batch), vector(op, height), vector(op, width)])
     return op.Expand(matrix, shape)
 
 

@@ -11,11 +11,11 @@ from ..dialect import DOMAIN
 from .support import (
     Results,
     cast,
+    concatenated,
     constant,
     dimension,
     fixed,
     integers,
-    joined,
     normal_axes,
     number,
     reckoned,
@@ -78,7 +78,7 @@ def _real(op: Builder, x: Value, axis: int, length: Value | None) -> Value:
     half = reckoned(op, "Add", reckoned(op, "Div", length, two), one)
     missing = reckoned(op, "Max", reckoned(op, "Sub", half, bins), op.const([0]))
     if integers(missing) != [0]:
-        x = op.Pad(x, joined(op, [op.const([0]), missing]), number(op, 0, x), along)
+        x = op.Pad(x, concatenated(op, [op.const([0]), missing]), number(op, 0, x), along)
     front = op.Slice(x, op.const([0]), half, along)
     mirrored = op.Slice(x, reckoned(op, "Sub", length, half), op.const([0]), along, op.const([-1]))
     conjugate = op.Mul(mirrored, op.const([1.0, -1.0], x.tensor.dtype or DType.FLOAT32))
@@ -105,7 +105,7 @@ def _window(op: Builder, window: Value, size: Value) -> Value:
     if integers(missing) == [0]:
         return window
     before = reckoned(op, "Div", missing, op.const([2]))
-    return op.Pad(window, joined(op, [before, reckoned(op, "Sub", missing, before)]))
+    return op.Pad(window, concatenated(op, [before, reckoned(op, "Sub", missing, before)]))
 
 
 @rule(DOMAIN, "STFT")
@@ -140,7 +140,7 @@ def istft(op: Builder, node: Node) -> Results:
     flat = op.Reshape(places, op.const([-1]))
     zero = number(op, 0, x)
     spread = op.Reshape(op.Mul(frames, window), op.const([0, -1]))
-    signal = op.Expand(zero, joined(op, [dimension(op, x, 0), full]))
+    signal = op.Expand(zero, concatenated(op, [dimension(op, x, 0), full]))
     signal = op.ScatterElements(signal, op.Expand(flat, shape_of(op, spread)), spread, axis=1, reduction="add")
     every = op.Reshape(op.Expand(op.Mul(window, window), shape_of(op, places)), op.const([-1]))
     weights = op.ScatterElements(op.Expand(zero, full), flat, every, axis=0, reduction="add")
@@ -161,7 +161,7 @@ def _cut(op: Builder, signal: Value, size: Value, wanted: Value | None, center: 
     begin = margin if center else op.const([0])
     signal = op.Slice(signal, begin, reckoned(op, "Add", begin, length), op.const([1]))
     missing = reckoned(op, "Sub", length, dimension(op, signal, 1))
-    return op.Pad(signal, joined(op, [op.const([0]), missing]), None, op.const([1]))
+    return op.Pad(signal, concatenated(op, [op.const([0]), missing]), None, op.const([1]))
 
 
 RULES = collect(globals())

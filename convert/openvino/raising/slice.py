@@ -15,12 +15,12 @@ from .support import (
     INT64_MAX,
     INT64_MIN,
     Results,
+    concatenated,
     constant,
     dimension,
     fixed,
     integers,
     inverted,
-    joined,
     normal_axes,
     scalar,
     steps,
@@ -164,7 +164,7 @@ def pad(op: Builder, node: Node) -> Results:
         raise Unsupported(node, f"pad_mode is {mode!r}")
     filler = node.input(3) if mode == "constant" else None
     value = None if filler is None else scalar(op, filler, x.tensor.dtype)
-    return op.Pad(x, joined(op, [before, after]), value, mode=mode)
+    return op.Pad(x, concatenated(op, [before, after]), value, mode=mode)
 
 
 def _mirrored(op: Builder, node: Node, x: Value, before: Value, after: Value) -> Value:

@@ -11,9 +11,9 @@ from .support import (
     Results,
     cast,
     choice,
+    concatenated,
     dimension,
     filled,
-    joined,
     limits,
     number,
     reckoned,
@@ -36,7 +36,7 @@ def segment_max(op: Builder, node: Node) -> Results:
     else:  # one row more, for the segments that aren't asked for
         wanted = vector(op, count)
         segments, rows = op.Min(segments, wanted), reckoned(op, "Add", wanted, op.const([1]))
-    shape = joined(op, [rows, shape_part(op, x, 1, rank)])
+    shape = concatenated(op, [rows, shape_part(op, x, 1, rank)])
     start = op.Expand(number(op, limits(dtype)[0], wide), shape)
     most = op.ScatterND(start, op.Unsqueeze(segments, op.const([-1])), wide, reduction="max")
     if not lowest:

@@ -145,12 +145,12 @@ def reshaped(op: Builder, value: Value, shape: Sequence[int]) -> Value:
 
 def with_front(op: Builder, value: Value, front: Sequence[Value], start: int) -> Value:
     """`value` reshaped to the sizes in `front` and then its own from dimension `start` on."""
-    return op.Reshape(value, joined(op, [*front, op.Shape(value, start=start)]))
+    return op.Reshape(value, concatenated(op, [*front, op.Shape(value, start=start)]))
 
 
 def shaped(op: Builder, value: Value, parts: Sequence[Value]) -> Value:
     """`value` in the shape that vectors make one after the other, where 0 is a size."""
-    return op.Reshape(value, joined(op, parts), allowzero=1)
+    return op.Reshape(value, concatenated(op, parts), allowzero=1)
 
 
 def scalar(op: Builder, value: Value, dtype: DType | None = None) -> Value:
@@ -195,7 +195,7 @@ def shape_part(op: Builder, value: Value, start: int, end: int) -> Value:
     return op.Shape(value, start=start, end=end, _types=[tensor(DType.INT64, end - start)])
 
 
-def joined(op: Builder, parts: Sequence[Value]) -> Value:
+def concatenated(op: Builder, parts: Sequence[Value]) -> Value:
     """Vectors one after the other; constants are joined here."""
     arrays = [constant(part) for part in parts]
     if all(array is not None for array in arrays):
@@ -205,7 +205,7 @@ def joined(op: Builder, parts: Sequence[Value]) -> Value:
 
 def filled(op: Builder, item: Any, parts: Sequence[Value], dtype: DType = DType.INT64) -> Value:
     """Numbers that are all one, in a shape put together of vectors."""
-    shape = joined(op, parts)
+    shape = concatenated(op, parts)
     known = integers(shape)
     if known is not None and volume(known) <= _MOST_FOLDED:
         return op.const(np.full(known, item), dtype)

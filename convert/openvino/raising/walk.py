@@ -17,7 +17,7 @@ from ....passes.graph import NOTES, Graph, Node, Value, bulk
 from ....passes.hub import HUB, check_types
 from ....passes.naming import drop_unused_constants, name_outputs, rename
 from ....passes.rewrite import Builder, Rewriter, Rule, combine
-from ....passes.structure.canonical import settle
+from ....passes.structure.canonical import canonicalize
 from ....passes.structure.simplify import RemoveDead
 from ..dialect import META, PORT, Net, Port
 from ..interface import take_notes
@@ -123,11 +123,11 @@ def raise_graph(graph: Graph) -> Graph:
     return new
 
 
-def raise_settled(graph: Graph) -> Graph:
+def raise_canonical(graph: Graph) -> Graph:
     """As `raise_graph`, with control flow in its canonical form: loops, too, can then be told to be as in the file."""
     new, states = _raised(graph)
     if any(node.regions for node in new.nodes):
-        settle(new)
+        canonicalize(new)
     _remember(new, states)
     return new
 

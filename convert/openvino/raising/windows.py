@@ -68,7 +68,7 @@ def is_same(window: dict[str, Any]) -> bool:
     return str(window.get("auto_pad", "")).startswith("SAME")
 
 
-def settled(window: dict[str, Any], extents: Sequence[int] | None, kernel: Sequence[int] | None) -> dict[str, Any]:
+def resolved(window: dict[str, Any], extents: Sequence[int] | None, kernel: Sequence[int] | None) -> dict[str, Any]:
     """A window with pads in numbers where `auto_pad` meets dilations, which ONNX Runtime doesn't take together."""
     if not is_same(window) or extents is None or kernel is None or max(window["dilations"]) == 1:
         return window

@@ -101,7 +101,7 @@ def part_of_shape(node: Node) -> tuple[int, int] | None:
     return start, max(start, end)
 
 
-def joined(*tables: Table) -> dict[str, list[Shorter]]:
+def merged_tables(*tables: Table) -> dict[str, list[Shorter]]:
     """One table; rules of the earlier ones come first."""
     found: dict[str, list[Shorter]] = {}
     for table in tables:

@@ -16,9 +16,9 @@ from ...tensor import TensorData
 from ...types import DType, merge
 from ..simplify import RemoveDead, handed_on
 from . import layers, moves, norms, operands, sizes
-from .context import Context, joined
+from .context import Context, merged_tables
 
-_RULES = joined(sizes.RULES, moves.RULES, operands.RULES, operands.BROADCASTING, layers.RULES, norms.RULES)
+_RULES = merged_tables(sizes.RULES, moves.RULES, operands.RULES, operands.BROADCASTING, layers.RULES, norms.RULES)
 _MOST_ELEMENTS = 256  # of what is reckoned here and stands as a constant
 _KEPT = words("Constant DequantizeLinear Identity QuantizeLinear")
 
