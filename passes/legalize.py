@@ -20,8 +20,8 @@ def decomposed_for(node: Node, notes: list[str], target: str) -> Graph:
     try:
         graph = decomposition(node, notes)
     except Unsupported as refusal:
-        raise Unsupported(node, f"{refusal.reason}; it has no {target} form") from None
+        raise Unsupported(node, f"{refusal.reason}; it isn't supported by {target}") from None
     if graph is None:
         name = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
-        raise Unsupported(node, f"{name} has no {target} form")
+        raise Unsupported(node, f"{name} isn't supported by {target}")
     return graph

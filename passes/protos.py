@@ -159,7 +159,7 @@ def _set_tensor(body: Any, dtype: DType | None, shape: tuple[Dim, ...] | None, w
 
 
 def type_to_proto(type: Type | None, where: object = "type") -> TypeProto:
-    """The TypeProto of a type (bounds of a dimension can't be said and become unknown)."""
+    """The TypeProto of a type (bounds of a dimension can't be expressed and become unknown)."""
     proto = TypeProto()
     match type:
         case TensorType(dtype, shape):

@@ -119,7 +119,7 @@ def view(node: Node, inputs: list[Value | None]) -> Node:
 
 
 def _refuse(op: Builder, node: Node) -> Value | Sequence[Value] | None:
-    raise Unsupported(node, f"no {op.rewriter.dialect.name} form of {node.domain or 'ai.onnx'}.{node.op_type}")
+    raise Unsupported(node, f"{node.domain or 'ai.onnx'}.{node.op_type} isn't supported by {op.rewriter.dialect.name}")
 
 
 @dataclass

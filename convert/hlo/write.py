@@ -28,7 +28,7 @@ def write(graph: Graph, path: Path) -> None:
 
     Raises:
         InvalidModel: the file can't be written.
-        Unsupported: a value has a type that HLO can't say.
+        Unsupported: a value has a type that HLO can't express.
     """
     text = to_text(graph)
     try:
@@ -123,7 +123,7 @@ def shape_of(value: Value) -> HloShape:
     """The shape of a value.
 
     Raises:
-        Unsupported: HLO can't say its type.
+        Unsupported: HLO can't express its type.
     """
     return _shape_of(value.type, value.name)
 
@@ -133,7 +133,7 @@ def _shape_of(type: Type | None, name: str) -> HloShape:
         return TokenShape()
     where = f"value {name!r}"
     if not isinstance(type, TensorType) or type.dtype is None or type.shape is None:
-        raise Unsupported(where, f"HLO can't say the type {type}")
+        raise Unsupported(where, f"HLO can't express the type {type}")
     if type.dtype not in NAMES:
         raise Unsupported(where, f"HLO has no element type {type.dtype.value}")
     if any(isinstance(dim, str) or dim is None for dim in type.shape):

@@ -24,7 +24,7 @@ def write(graph: Graph, path: Path) -> None:
 
     Raises:
         InvalidModel: the file can't be written.
-        Unsupported: what MDF can't say.
+        Unsupported: what MDF can't express.
     """
     if graph.dialect == "mdf":
         model: mdf.Model = graph.meta[MODEL]
@@ -34,7 +34,7 @@ def write(graph: Graph, path: Path) -> None:
 
 
 def lower_graph(graph: Graph, opset: int | None = None) -> Graph:
-    """A hub graph as ONNX's operators of `opset`; without one, of MDF's own where the model can be said so.
+    """A hub graph as ONNX's operators of `opset`; without one, of MDF's own where the model can be expressed so.
 
     Raises:
         Unsupported: an operator, type or attribute has no form at this opset.

@@ -165,7 +165,7 @@ def _converted(function: Function, body: Graph, graph: Graph, opset: int, done: 
     stated = {value.name for value in function.graph.values() if value.type is not None}
     for value in new.values():
         if value.name not in stated or IR_OF_OPSET[opset] < IR_WITH_OVERLOADS:
-            value.type = None  # what inference found for these calls, and what the format can't say
+            value.type = None  # what inference found for these calls, and what the format can't express
     proto = FunctionProto()
     proto.CopyFrom(function.proto)
     del proto.opset_import[:]

@@ -16,7 +16,7 @@ def version_of(name: str, opset: int, node: Node) -> int:
     """The version of Loop, Scan or If in an opset.
 
     Raises:
-        Unsupported: it has none; `node` is what can't be said.
+        Unsupported: it has none; `node` is what can't be expressed.
     """
     version = since_version("", name, opset)
     if version is None:

@@ -58,7 +58,7 @@ def match(outer: Loop, is_scan: bool) -> BatchScan | None:
 
 
 def _take(entry: Entry, outside: dict[Value, Entry], found: BatchScan, ends: set[Value | None]) -> bool:
-    """Note what an inner slot is in terms of the outer loop; False where Scan-8 can't say it."""
+    """Note what an inner slot is in terms of the outer loop; False where Scan-8 can't express it."""
     slot, value = entry.slot, entry.outside
     if isinstance(slot, Stacked):
         return slot == Stacked(0)

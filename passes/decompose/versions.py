@@ -18,13 +18,13 @@ _UP = Walk(HUB_OPSETS, keep_dropped=True)
 
 
 def decomposed(node: Node, opset: int) -> Graph | None:
-    """A graph of what stands for a node under an opset of its domain that can't say it, but built of today's operators.
+    """What stands for a node under an opset of its domain that can't express it, built of today's operators.
 
     Its inputs are the node's inputs that are there, constants among them known; its loops are ONNX's own, still
     to be raised. None where the node only becomes another version of itself.
 
     Raises:
-        Unsupported: the adapters can't say it.
+        Unsupported: the adapters can't express it.
     """
     walk = Walk({**HUB_OPSETS, node.domain: opset})
     graph = Graph("hub", node.op_type)

@@ -196,7 +196,7 @@ def _clip_inputs(op: StepBuilder, node: Node) -> Made:
 
 
 def _clip_attributes(op: StepBuilder, node: Node) -> Made:
-    """Bounds that version 6 can't say, as numbers or by its defaults, are said by Max and Min."""
+    """Bounds that version 6 can't express, as numbers or by its defaults, are said by Max and Min."""
     x, low, high = required(node, 0), node.input(1), node.input(2)
     kind, values = dtype(node, x), {}
     for index, name in enumerate(("min", "max"), start=1):

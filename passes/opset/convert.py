@@ -58,7 +58,7 @@ def convert_opset(graph: Graph, target: Mapping[str, int], log: Log | None = Non
 
     Raises:
         InvalidModel: there is no such opset, or an operator doesn't exist at its version.
-        Unsupported: an operator, an attribute or a type can't be said at the target.
+        Unsupported: an operator, an attribute or a type can't be expressed at the target.
     """
     for domain, opset in target.items():
         newest = HUB_OPSETS.get(domain, opset)

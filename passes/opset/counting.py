@@ -41,7 +41,7 @@ def counted(op: StepBuilder, count: Value) -> Value:
         count: int64, a scalar or a vector of one.
 
     Returns:
-        An int64 vector; it can be said at every opset.
+        An int64 vector; it can be expressed at every opset.
     """
     known = known_array(count)
     if known is not None and known.size == 1 and known.item() <= _MOST:

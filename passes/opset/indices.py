@@ -188,7 +188,7 @@ def _not_zero(op: StepBuilder, node: Node) -> Value:
     """NonZero-9: the first of the places is the one that no other chosen one comes before, and so on."""
     x = required(node, 0)
     if not rank(node, x):
-        raise Unsupported(node, "of a scalar it can't be said before version 9")
+        raise Unsupported(node, "of a scalar it can't be expressed before version 9")
     lengths = [size(op, x, axis) for axis in range(rank(node, x))]
     total = total_of(op, extents(op, x, len(lengths)))
     if isinstance(total, int) and total > MOST_COMPARED:

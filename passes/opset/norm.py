@@ -102,7 +102,7 @@ def _random(op: StepBuilder, node: Node) -> Made:
     if attribute(node, "is_test", 0):
         return changed(node, without=("is_test",))
     if op.target < 12:
-        raise Unsupported(node, "is_test=0 drops at random, which can't be said in versions 7 to 11")
+        raise Unsupported(node, "is_test=0 drops at random, which can't be expressed in versions 7 to 11")
     ratio = op.const(np.float32(attribute(node, "ratio", 0.5)))
     x = required(node, 0)
     made = op.at(12).Dropout(x, ratio, op.const(True, DType.BOOL), _outputs=2 if wanted(node, 1) else 1)
@@ -136,7 +136,7 @@ def _ratio_attribute(op: StepBuilder, node: Node) -> Made:
     if node.input(2) is not None and (mode is None or mode.any()):
         if ratio is not None and not ratio.any():
             return _all_kept(op, node)
-        raise Unsupported(node, "training_mode can't be said before version 12")
+        raise Unsupported(node, "training_mode can't be expressed before version 12")
     if wanted(node, 1):  # what the mask is outside training, runtimes disagree about before version 12
         return _all_kept(op, node)
     known = None if ratio is None else float(ratio.reshape(-1)[0])

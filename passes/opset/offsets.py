@@ -1,6 +1,6 @@
 """Places in a flattened tensor: sizes, strides and indices, as numbers where they are known and as values elsewhere.
 
-All of it can be said at every opset; `folding` has the arithmetic of floats, comparisons and choices.
+All of it can be expressed at every opset; `folding` has the arithmetic of floats, comparisons and choices.
 """
 
 from __future__ import annotations

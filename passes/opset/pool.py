@@ -12,7 +12,7 @@ from .windows import pooled
 
 
 def _whole_power(op: StepBuilder, node: Node) -> Made:
-    """p was a float; only a whole one can be said now."""
+    """p was a float; only a whole one can be expressed now."""
     power = attribute(node, "p", 2.0)
     if power != int(power):
         raise Unsupported(node, f"p={power} isn't whole, as it must be from version 2 on")

@@ -62,12 +62,12 @@ def quantized(op: StepBuilder, node: Node, kind: DType) -> Value:
     x, scale, zero = required(node, 0), required(node, 1), node.input(2)
     work, op = dtype(node, scale), op.at(13)
     if work not in _REAL:
-        raise Unsupported(node, f"division by a scale of {work.value} can't be said by arithmetic")
+        raise Unsupported(node, f"division by a scale of {work.value} can't be expressed by arithmetic")
     ratio = op.Div(as_type(op, x, work), _broadcast_scale(op, node, scale))
     if kind.is_float and kind.bits == 8:  # its zero point is 0
         return as_type(op.at(19), ratio, kind, saturate=attribute(node, "saturate", 1))
     if kind not in (*SHORT_INTEGERS, *_TINY):
-        raise Unsupported(node, f"quantization to {kind.value} can't be said by arithmetic")
+        raise Unsupported(node, f"quantization to {kind.value} can't be expressed by arithmetic")
     wide = op.Round(as_type(op, ratio, DType.FLOAT32))
     offset = None if zero is None else as_type(op, _broadcast_scale(op, node, zero), DType.FLOAT32)
     return _held(op, wide, offset, kind)

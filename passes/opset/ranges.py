@@ -74,7 +74,7 @@ def _tiled(op: StepBuilder, node: Node) -> Value:
     data, shape = required(node, 0), required(node, 1)
     count = shape.tensor.static_shape
     if count is None:
-        raise Unsupported(node, "a shape of unknown length can't be said before version 8")
+        raise Unsupported(node, "a shape of unknown length can't be expressed before version 8")
     size = rank(node, data)
     longest = max(size, count[0])
     if not longest:

@@ -120,7 +120,7 @@ def _reach(node: Node, axis: _Axis, how: _Filter) -> int:
     if axis.scale.array is not None:
         return math.ceil(support / min(float(axis.scale.array[0]), 1.0))
     if axis.length.array is None or axis.output.array is None:
-        raise Unsupported(node, "antialias with neither scales nor sizes known can't be said before version 18")
+        raise Unsupported(node, "antialias with neither scales nor sizes known can't be expressed before version 18")
     return math.ceil(support * max(float(axis.length.array[0]) / max(float(axis.output.array[0]), 1.0), 1.0))
 
 
@@ -290,7 +290,7 @@ def by_gathers(op: StepBuilder, node: Node, reason: str) -> Value:
     """A Resize (of any version) or an Upsample-9 in terms of Gather.
 
     Args:
-        reason: why it can't be said otherwise.
+        reason: why it can't be expressed otherwise.
 
     Raises:
         Unsupported: integers of 64 bits or no numbers are to be interpolated; antialiasing with sizes not known.

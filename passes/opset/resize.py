@@ -124,7 +124,9 @@ def _either(op: StepBuilder, node: Node) -> Made:
         rounding = {"floor": "round_prefer_ceil", "round_prefer_floor": "ceil"}
         found = attribute(node, "nearest_mode", "round_prefer_floor")
         if attribute(node, "mode", "nearest") != "nearest" or found not in rounding:
-            raise Unsupported(node, f"tf_half_pixel_for_nn with nearest_mode={found} can't be said after version 11")
+            raise Unsupported(
+                node, f"tf_half_pixel_for_nn with nearest_mode={found} can't be expressed after version 11"
+            )
         plain.attributes["coordinate_transformation_mode"] = "half_pixel"
         plain.attributes["nearest_mode"] = rounding[found]
     return plain

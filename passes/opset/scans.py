@@ -24,7 +24,7 @@ def _as_loop(op: StepBuilder, node: Node) -> Made:
     op, old, count = op.at(13), node.regions["body"], attribute(node, "num_scan_inputs", 0)
     first, scanned = node.formal_inputs[:-count], [value for value in node.formal_inputs[-count:] if value is not None]
     if not count or len(scanned) < count:
-        raise Unsupported(node, "a Scan over no inputs can't be said by a Loop")
+        raise Unsupported(node, "a Scan over no inputs can't be expressed by a Loop")
     axes = [axis + rank(node, value) if axis < 0 else axis for axis, value in _over(node, scanned)]
     ways = _axes(node, "scan_input_directions", count)
     length, types = scalar(op, extent(op, scanned[0], axes[0])), entering(node, old)

@@ -138,7 +138,7 @@ def _repeats(op: StepBuilder, node: Node) -> Made:
     data, tiles = required(node, 0), required(node, 1)
     axis = constant(node, 2)
     if axis is None:
-        raise Unsupported(node, "an axis that isn't constant can't be said after version 1")
+        raise Unsupported(node, "an axis that isn't constant can't be expressed after version 1")
     size = rank(node, data)
     place = int(axis.reshape(-1)[0]) % size
     copies = constant(node, 1)
@@ -178,5 +178,5 @@ ROWS = {
     ("Concat", 4): defaults({"axis": 1}, {}),
     ("DepthToSpace", 11): Step(same, _depth_first),
     ("SpaceToDepth", 28): added(mode="DCR"),
-    ("Tile", 6): Step(_repeats, "one number for each axis can't be said in version 1"),
+    ("Tile", 6): Step(_repeats, "one number for each axis can't be expressed in version 1"),
 }

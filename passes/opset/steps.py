@@ -235,7 +235,7 @@ def added(**defaults: Any) -> Step:
             value = attribute(node, name, default)
             items = value if isinstance(value, list | tuple) and not isinstance(default, list) else [value]
             if any(item != default for item in items):
-                raise Unsupported(node, f"{name}={value} can't be said before version {node.version}")
+                raise Unsupported(node, f"{name}={value} can't be expressed before version {node.version}")
         return changed(node, without=tuple(defaults)) if node.attributes.keys() & defaults.keys() else None
 
     return Step(same, for_attributes(defaults, down))

@@ -100,7 +100,7 @@ def pooled(op: StepBuilder, node: Node, reason: str) -> Made:
     """MaxPool, AveragePool or LpPool of any version.
 
     Args:
-        reason: why it can't be said otherwise.
+        reason: why it can't be expressed otherwise.
     """
     op, data = op.at(OPSET), required(node, 0)
     kind, axes = dtype(node, data), rank(node, data) - 2

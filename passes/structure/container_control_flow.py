@@ -46,7 +46,9 @@ def refuse_stand_ins(graph: Graph, opset: int) -> None:
     """
     for _, node in graph.walk():
         if node.domain == STAND_IN:
-            raise Unsupported(node, f"whether it holds something is told at run time, which opset {opset} can't say")
+            raise Unsupported(
+                node, f"whether it holds something is told at run time, which opset {opset} can't express"
+            )
 
 
 class Resolver(Held):

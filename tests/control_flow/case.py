@@ -99,7 +99,7 @@ def case(
         formula: called with a run's inputs by name; gives the outputs in order.
         inputs: one dict per run.
         imports: further opset imports, starting with a comma.
-        finish: for what the text form can't say.
+        finish: for what the text form can't express.
     """
 
     def model() -> onnx.ModelProto:

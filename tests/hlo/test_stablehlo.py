@@ -1,4 +1,4 @@
-"""StableHLO to HLO and back, through jaxlib: every kind of file says the same, and what can't be said is refused."""
+"""StableHLO to HLO and back, through jaxlib: every kind of file says the same, and the rest is refused."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ PARTS = [
 def test_parts_of_several_elements(
     part: int | None, backwards: bool, stacked: int | None, reverse: bool, axis: int, early: bool
 ) -> None:
-    """What ONNX's Scan can't say, and OpenVINO's loops can: 7 rows in parts of 2 or 4, stacked in parts again."""
+    """What ONNX's Scan can't express, and OpenVINO's loops can: 7 rows in parts of 2 or 4, stacked in parts again."""
     xs, h = np.arange(14, dtype=np.float32).reshape(7, 2), np.arange(6, dtype=np.float32).reshape(2, 3)
     model, body_slots = Hub(), list[Slot]()
     op, step = model.op, part or 1

@@ -26,7 +26,7 @@ REFUSED = {
     **dict.fromkeys(("if_ranks_differ_output", "loop_rank_grows"), "rank"),
     "loop_neither_limit": "without an end",
 }
-"""What OpenVINO can't say, and what the refusal says."""
+"""What OpenVINO can't express, and what the refusal says."""
 
 RUNTIME = {
     **dict.fromkeys(

@@ -579,7 +579,7 @@ def test_gru(openvino: Runner, linear: int) -> None:
 REFUSED = [
     ("g (bool[2] c, string[2] x) => (string[2] y) { y = Where (c, x, x) }", "is text"),
     ("g (seq(float[2]) x) => (int64 y) { y = SequenceLength (x) }", "tensors only"),
-    ("g (uint8[9] x) => (uint8[?, ?, 3] y) { y = ImageDecoder (x) }", "ImageDecoder has no OpenVINO form"),
+    ("g (uint8[9] x) => (uint8[?, ?, 3] y) { y = ImageDecoder (x) }", "ImageDecoder isn't supported by OpenVINO"),
     ("g (float8e5m2[2] x) => (int8[2] y) { y = BitCast <to = 3> (x) }", "the bits of float8e5m2"),
     ('g (string[2] x) => (bool[2] y) { y = RegexFullMatch <pattern = "a*"> (x) }', "no RegexFullMatch"),
     ('g (string[2] x) => (string[2, p] y, int64[2] n) { y, n = StringSplit <delimiter = "aa"> (x) }', "overlap itself"),
@@ -603,7 +603,7 @@ def test_refused(text: str, reason: str) -> None:
 
 
 def test_random_numbers(openvino: Runner) -> None:
-    """Only their distribution can be said."""
+    """Only their distribution can be expressed."""
     graph = graph_of(
         "g (float[2000] p, float[1, 3] logits) => (float[2000] a, double[2000] b, float[2000] c, int64[1, 2000] d) { "
         "a = RandomUniform <shape = [2000], low = -1.0, high = 3.0> () "

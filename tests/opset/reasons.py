@@ -10,7 +10,7 @@ _REASONS = {
     r"the model (takes|gives) it, and there are no (sequences|optionals)": "the interface has a type that came later",
     r"the bits of \w+ can't be taken for": "BitCast: the payload of a NaN can't be had by arithmetic",
     r"nothing before it (makes new strings|looks into strings)|strings can't be compared": "strings: no older operator",
-    r"Dropout-\d+ .* training_mode can't be said": "Dropout drops at random, or may: its ratio is given at run time",
+    r"Dropout-\d+ .* training_mode can't be expressed": "Dropout drops at random, or may: its ratio is an input",
 }
 
 LISTED = frozenset(_REASONS.values())

@@ -79,7 +79,7 @@ def test_the_mask_outside_training_keeps_everything(target: int) -> None:
 def test_dropping_at_random_is_refused() -> None:
     text = """(float[2] x, float r) => (float[2] y)
         { t = Constant <value = bool {1}> () y = Dropout (x, r, t) }"""
-    with pytest.raises(Unsupported, match="training_mode can't be said before version 12"):
+    with pytest.raises(Unsupported, match="training_mode can't be expressed before version 12"):
         convert_opset(parse(text, 13), {"": 9})
 
 

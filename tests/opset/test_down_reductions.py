@@ -82,5 +82,5 @@ def test_training_that_drops_nothing(target: int) -> None:
 
 
 def test_training_that_drops_at_random() -> None:
-    with pytest.raises(Unsupported, match="training_mode can't be said before version 12"):
+    with pytest.raises(Unsupported, match="training_mode can't be expressed before version 12"):
         converted(parse(DROPOUT.format(ratio="0.5"), 13), 11)

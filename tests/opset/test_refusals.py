@@ -1,4 +1,4 @@
-"""What can't be said at an older opset is refused, with the node and the reason."""
+"""What can't be expressed at an older opset is refused, with the node and the reason."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ REFUSED = [
         "(float[2] x) => (float[2] y, bool[2] m) <float r = {0.5}, bool t = {1}> { y, m = Dropout (x, r, t) }",
         12,
         11,
-        "training_mode can't be said before version 12",
+        "training_mode can't be expressed before version 12",
     ),
-    ("(float x) => (int64[n, m] y) { y = NonZero (x) }", 9, 8, "of a scalar it can't be said before version 9"),
+    ("(float x) => (int64[n, m] y) { y = NonZero (x) }", 9, 8, "of a scalar it can't be expressed before version 9"),
     (
         "(float[2, 1] a, float[1, 3] b) => (float[2, 3] y) { y = Add (a, b) }",
         7,

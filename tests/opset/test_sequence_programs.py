@@ -195,7 +195,7 @@ def differences(seed: int, target: int, statements: int) -> int | None:
 
 @pytest.mark.parametrize("target", [9, 12])
 def test_programs(target: int) -> None:
-    """Nearly all can be said (but those that look for what is never there), and most of them run."""
+    """Nearly all can be expressed (but those that look for what is never there), and most of them run."""
     found = [differences(seed, target, statements=8) for seed in range(30)]
     assert sum(count is None for count in found) <= 6
     assert sum(bool(count) for count in found) >= 20

@@ -1,4 +1,4 @@
-"""A scatter into the flattened operand: for what ONNX's scatters can't say of axes, and for any computation."""
+"""A scatter into the flattened operand: for what ONNX's scatters can't express of axes, and for any computation."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@
     type_proto    none, `type` in metadata       type_protos      none, `items` in metadata
     sparse_tensor none, `proto` in metadata      sparse_tensors   none, `items` in metadata
 
-Floats are float32, as in ONNX. What the value can't say (text that isn't UTF-8, a NaN's payload) stands as the
+Floats are float32, as in ONNX. What the value can't express (text that isn't UTF-8, a NaN's payload) stands as the
 attribute's message in `proto`, and `value` is left out. In a function's body, {kind: reference, to: name, type: kind}
 is the value of the function's own attribute.
 """

@@ -1,7 +1,7 @@
 """An MDF model that `write` made, as the ONNX graph that it was made of.
 
 Operators, values and what connects them are read from the nodes and edges, so that a file that was changed says what it
-says now. Metadata adds what these can't say; where it contradicts them, the file is refused.
+says now. Metadata adds what these can't express; where it contradicts them, the file is refused.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ An operator that the engine would take for another version of it, or compute wro
 one of another domain `domain::Op`. A subgraph is the value of a parameter, {graph_<id>: {nodes, edges}}; the values
 that it uses from outside are its last inputs, and the operator has input ports for them beyond its arguments.
 
-What MDF can't say stands in metadata, all under "backedge":
+What MDF can't express stands in metadata, all under "backedge":
 
     model       form: function; inputs, outputs: of the graph; order: all outputs, where one stands twice; opsets;
                 model: the further fields of ONNX's ModelProto; functions: the model's own, [{function, body}]

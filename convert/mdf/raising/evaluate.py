@@ -42,7 +42,7 @@ def evaluate(op: Builder, plain: Plain, scope: Scope, where: str) -> Number | tu
 
     Raises:
         InvalidModel: it isn't an expression, or names something unknown.
-        Unsupported: it is one, and can't be said in the hub.
+        Unsupported: it is one, and can't be expressed in the hub.
     """
     if isinstance(plain, str):
         return _of_text(op, plain, scope, where)

@@ -53,7 +53,7 @@ def call(
 
     Raises:
         InvalidModel: an argument is missing, or is no expression.
-        Unsupported: there is the function, and it can't be said in the hub.
+        Unsupported: there is the function, and it can't be expressed in the hub.
     """
     if function in _ELSEWHERE:
         raise Unsupported(where, f"the function {function!r}")

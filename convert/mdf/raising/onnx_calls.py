@@ -81,7 +81,7 @@ def onnx_call(op: Builder, name: str, names: Sequence[str], given: Mapping[str, 
 
     Raises:
         InvalidModel: an input or an attribute is missing, or is none of its kind.
-        Unsupported: the hub can't say it, or the sizes of its result hang on values.
+        Unsupported: the hub can't express it, or the sizes of its result hang on values.
     """
     found = operator_schema(name, where)
     where = f"{where}, {PREFIX}{name}"

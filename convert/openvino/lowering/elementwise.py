@@ -303,7 +303,7 @@ def shrink(op: Builder, node: Node) -> Value:
 def gelu(op: Builder, node: Node) -> Value:
     mode = {"none": "ERF", "tanh": "TANH"}.get(node.attributes.get("approximate", "none"))
     if mode is None:
-        raise Unsupported(node, f"approximate={node.attributes['approximate']!r} has no OpenVINO form")
+        raise Unsupported(node, f"approximate={node.attributes['approximate']!r} isn't supported by OpenVINO")
     return op.Gelu(*node.inputs, approximation_mode=mode)
 
 

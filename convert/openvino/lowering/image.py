@@ -94,7 +94,7 @@ def _sizes(op: Builder, node: Node, x: Value, sizes: Value, axes: list[int]) -> 
     if policy == "stretch":
         return sizes
     if policy not in ("not_larger", "not_smaller"):
-        raise Unsupported(node, f"keep_aspect_ratio_policy={policy!r} has no OpenVINO form")
+        raise Unsupported(node, f"keep_aspect_ratio_policy={policy!r} isn't supported by OpenVINO")
     lengths = join(op, [size_of(op, node, x, axis) for axis in axes])
     wanted, old = ints(sizes), ints(lengths)
     if wanted is not None and old is not None:

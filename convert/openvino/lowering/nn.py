@@ -46,7 +46,7 @@ def _window(node: Node, spatial: int, defaults: Sequence[str]) -> dict[str, list
 def _pads(node: Node, spatial: int) -> dict[str, Any]:
     auto = node.attributes.get("auto_pad", "NOTSET")
     if auto not in _AUTO_PADS:
-        raise Unsupported(node, f"auto_pad={auto!r} has no OpenVINO form")
+        raise Unsupported(node, f"auto_pad={auto!r} isn't supported by OpenVINO")
     pads = list(node.attributes.get("pads") or [0] * 2 * spatial)
     if auto != "NOTSET":
         pads = [0] * 2 * spatial

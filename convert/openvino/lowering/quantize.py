@@ -56,7 +56,7 @@ def _broadcast_scale(op: Builder, node: Node, value: Value, like: Value) -> Valu
 def saturated_to(op: Builder, node: Node, value: Value, dtype: DType) -> Value:
     """Whole numbers in floating point as an integer type, those beyond its range as the nearest one in it."""
     if dtype not in RANGES:
-        raise Unsupported(node, f"quantizing to {dtype.value} has no OpenVINO form")
+        raise Unsupported(node, f"quantizing to {dtype.value} isn't supported by OpenVINO")
     low, high = RANGES[dtype]
     return convert(op, node, op.Clamp(value, min=float(low), max=float(high)), dtype)
 

@@ -30,7 +30,7 @@ def _hidden(node: Node, recurrence: Value) -> int:
 
 
 def _attributes(node: Node, hidden: int) -> dict[str, Any] | None:
-    """The attributes of OpenVINO's sequence; None where it can't say it."""
+    """The attributes of OpenVINO's sequence; None where it can't express it."""
     direction = node.attributes.get("direction", "forward")
     directions = 2 if direction == "bidirectional" else 1
     names = [name.lower() for name in node.attributes.get("activations") or _ACTIVATIONS[node.op_type] * directions]

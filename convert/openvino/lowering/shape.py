@@ -278,7 +278,7 @@ def pad(op: Builder, node: Node) -> Value:
     if mode == "wrap":
         return _wrapped(op, node, data, begins, ends, rank)
     if mode not in _PAD_MODES:
-        raise Unsupported(node, f"mode={mode!r} has no OpenVINO form")
+        raise Unsupported(node, f"mode={mode!r} isn't supported by OpenVINO")
     value = None
     if mode == "constant":
         if fill is not None and fill.array() is None:
