@@ -1,0 +1,81 @@
+"""Which tests run by default: all that are quick, and of the files that take long one test in so many.
+
+`python -m pytest` is to end within minutes; `python -m pytest -m full` runs the others. Where a file or a folder is
+named on the command line, all of its tests run.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_ONE_IN: dict[int, str] = {
+    0: (
+        "compiled/test_catalogue hlo/test_lower_sweep hlo/test_random_modules openvino_ir/test_corpus "
+        "openvino_raising/test_mutations openvino_raising/test_onnx opset/test_corpus"
+    ),
+    2: (
+        "composites/test_maxima hlo/test_hostile hlo/test_lower_loops "
+        "hlo/test_lower_quantize hlo/test_raise_dot hlo/test_raise_elementwise_random hlo/test_raise_reduce "
+        "hlo/test_raise_scatter hlo/test_raise_shape hlo/test_raise_sort mdf/test_hostile mdf/test_stateful_cases "
+        "openvino_lowering/test_operators openvino_raising/test_states opset/test_bad_models picture/test_svg "
+        "quantized/test_quantizer"
+    ),
+    3: (
+        "hlo/test_lower_nn hlo/test_lower_operators hlo/test_raise_batch_norm hlo/test_raise_complex "
+        "hlo/test_raise_convolution hlo/test_raise_indexing hlo/test_raise_linalg hlo/test_raise_windows "
+        "hlo/test_text_xla mdf/test_function_form mdf/test_function_form_engine mdf/test_function_form_hostile "
+        "mdf/test_loop_function mdf/test_onnx_functions openvino_lowering/test_text opset/control/test_table "
+        "oracles/test_mdf recurrent/test_fuse"
+    ),
+    4: (
+        "command/test_opset command/test_written compare/test_combined compiled/test_cache control_flow/test_cases "
+        "hlo/test_lower_draws hlo/test_raise_elementwise_types hlo/test_text_errors hlo/test_xla_oracle "
+        "mdf/test_functions mdf/test_numbers only_ops/test_command openvino_ir/test_hub_round_trip "
+        "openvino_ir/test_read oracles/test_runtimes test_samples"
+    ),
+    5: (
+        "command/test_command command/test_exit_codes compare/test_seeded_faults hlo/test_command_hlo "
+        "hlo/test_raise_linalg_eig hlo/test_raise_linalg_lapack openvino_lowering/test_loop_forms "
+        "opset/test_twelve_cases recurrent/test_convert"
+    ),
+    7: "composites/test_ml hlo/test_raise_elementwise openvino_lowering/test_catalogue",
+    9: "hlo/test_programs mdf/test_command openvino_raising/test_dynamic openvino_raising/test_numbers",
+    10: "compiled/test_elementwise hlo/test_stablehlo",
+    12: "compiled/test_loops compiled/test_tensors",
+}
+"""Number -> files, of whose tests one in so many runs by default; 0: none does."""
+
+SHARES = {f"{name}.py": share for share, names in _ONE_IN.items() for name in names.split()}
+_HERE = Path(__file__).parent
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell each process of xdist what the command line asks for."""
+    node.workerinput["sampled"] = _is_sampled(node.config)
+
+
+def _is_sampled(config: pytest.Config) -> bool:
+    """Whether no file is named: of one that is, all tests run."""
+    given = getattr(config, "workerinput", {}).get("sampled")
+    return config.args_source is pytest.Config.ArgsSource.TESTPATHS if given is None else given
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what is left for `-m full`."""
+    if not _is_sampled(config):
+        return
+    seen: Counter[str] = Counter()
+    for item in items:
+        name = item.path.relative_to(_HERE).as_posix() if item.path.is_relative_to(_HERE) else ""
+        share = SHARES.get(name)
+        if share is None or any(item.get_closest_marker(other) for other in ("corpus", "bench")):
+            continue
+        if not share or seen[name] % share:
+            item.add_marker(pytest.mark.full)
+        seen[name] += 1
