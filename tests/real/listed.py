@@ -3,8 +3,9 @@
 python -m real.listed [--lists core,tensorrt8,...] [--opset N] [--samples] [part of a name ...]
 
 (from the folder tests; wheels are fetched). ONNX Runtime runs the source and what was written on inputs that look like
-what the model was made for; a result is right within a thousandth of its largest number, or where the verification says "equal". Prints a line for each model
-and list: right, wrong, or how many nodes can't be written, with the operators that are in the way.
+what the model was made for; a result is right within a thousandth of its largest number, or where the verification
+says "equal". Prints a line for each model and list: right, wrong, or how many nodes can't be written, with the
+operators that are in the way.
 """
 
 from __future__ import annotations
