@@ -20,7 +20,7 @@ from ..opset.table import find
 from ..opset.walk import histories
 from ..pipeline import PassResult
 from ..rewrite import Builder, Key, Rewriter, Rules, combine, view
-from ..schemas import HUB_OPSET, schema
+from ..schemas import HUB_OPSET, HUB_OPSETS, schema
 from . import (
     arithmetic,
     attention,
@@ -67,6 +67,23 @@ def decomposition(node: Node, notes: list[str]) -> Graph | None:
     return _by_function(node) if graph is None else graph
 
 
+def source(operator: Key) -> str:
+    """Where an operator's decomposition stands: "table", "adapters" or "function"; "" where it has none."""
+    if operator in DECOMPOSITIONS:
+        return "table"
+    if _has_adapters(operator):
+        return "adapters"
+    entry = schema(*operator, HUB_OPSETS.get(operator[0], HUB_OPSET))
+    has_body = entry is not None and (entry.has_function or entry.has_context_dependent_function)
+    return "function" if has_body else ""
+
+
+def _has_adapters(operator: Key) -> bool:
+    """Whether the step to before an operator's first version builds something in its place."""
+    first = histories().get(operator, (1,))[0]
+    return first > 1 and not isinstance(find(*operator, first, first=True).down, str)
+
+
 def by_rule(node: Node, notes: list[str], table: Rules) -> Graph | None:
     """What a table's rule makes of a node, see `decomposition`; None where there is none."""
     rules = table.get(node.op)
@@ -93,11 +110,10 @@ def by_rule(node: Node, notes: list[str], table: Rules) -> Graph | None:
 
 def _by_adapters(node: Node) -> Graph | None:
     """What the adapters build under the last opset that lacks the operator."""
-    first = histories().get(node.op, (1,))[0]
-    if first == 1 or isinstance(find(*node.op, first, first=True).down, str):
+    if not _has_adapters(node.op):
         return None
     try:
-        made = decomposed(node, first - 1)
+        made = decomposed(node, histories()[node.op][0] - 1)
     except Unsupported as refusal:
         raise Unsupported(node, re.sub(r",? (before|came with) version \d+$", "", refusal.reason)) from None
     if made is None or any(inner.op == node.op for _, inner in made.walk()):

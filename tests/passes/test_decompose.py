@@ -10,13 +10,11 @@ import pytest
 from backedge.convert.onnx.raising import raise_graph
 from backedge.convert.onnx.read import read_model
 from backedge.passes.core import CORE, is_core
-from backedge.passes.decompose.library import DECOMPOSITIONS, decomposition, inlined
+from backedge.passes.decompose.library import DECOMPOSITIONS, decomposition, inlined, source
 from backedge.passes.errors import Unsupported
 from backedge.passes.graph import Node
 from backedge.passes.hub import HUB
 from backedge.passes.infer import infer
-from backedge.passes.opset.table import find
-from backedge.passes.opset.walk import histories
 from backedge.passes.rewrite import Builder, Rewriter
 from backedge.runtime.executor import Executor, never_compile
 from kernels.node_cases import Case, collected, differences
@@ -52,26 +50,13 @@ def test_the_decomposition_gives_what_onnx_recorded(case: Case) -> None:
             assert differences(got[name], expected) is None, name
 
 
-def sources(operator: tuple[str, str]) -> list[str]:
-    """Where the decomposition of an operator could stand."""
-    first = histories()[operator][0]
-    step = find(*operator, first, first=True) if first > 1 else None
-    entry = onnx.defs.get_schema(operator[1], domain=operator[0])
-    found = {
-        "table": operator in DECOMPOSITIONS,
-        "adapters": step is not None and callable(step.down),
-        "body": entry.has_function or entry.has_context_dependent_function,
-    }
-    return [name for name, there in found.items() if there]
-
-
 def test_every_operator_is_core_or_has_one_decomposition() -> None:
     operators = [(entry.domain, entry.name) for entry in onnx.defs.get_all_schemas() if not entry.deprecated]
     assert len(operators) > 200
-    assert [operator for operator in operators if not is_core(operator) and not sources(operator)] == []
+    assert [operator for operator in operators if not is_core(operator) and not source(operator)] == []
     assert [operator for operator in DECOMPOSITIONS if is_core(operator)] == []
     assert [operator for operator, rules in DECOMPOSITIONS.items() if len(rules) != 1] == []
-    assert [operator for operator in operators if is_core(operator) and "body" in sources(operator)] == []
+    assert [operator for operator in operators if is_core(operator) and source(operator) == "function"] == []
     assert set(CORE) <= {name for domain, name in operators if not domain}
 
 
