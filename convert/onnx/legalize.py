@@ -153,7 +153,7 @@ class _Legalizer:
                         why = why or refusal.reason
             finally:
                 self.chain.pop()
-        raise Unsupported(node, f"{reason}; decomposed: {why}" if why else reason)
+        raise Unsupported(node, f"{reason}; decomposed: {why}" if why not in ("", reason) else reason)
 
     def _ways(self, node: Node) -> Iterator[Callable[[], Graph | None]]:
         """What makes hub graphs that stand for the node: one operator for another, then its decomposition."""
