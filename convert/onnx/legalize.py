@@ -191,7 +191,7 @@ def _variables(node: Node) -> list[Value]:
 
 def _replaced(graph: Graph, node: Node, way: Callable[[Node], Graph | None]) -> Graph | None:
     """The hub graph with what a node is made of in its place; None where it is made of nothing."""
-    body = None if node.regions else way(node)
+    body = way(node)
     if body is None:
         return None
 

@@ -8,8 +8,9 @@ adapters, too, which serve targets that lack them.
 from __future__ import annotations
 
 import re
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ..errors import Unsupported
 from ..graph import Graph, Node, Value
@@ -45,6 +46,7 @@ _FAMILIES = (
 )
 DECOMPOSITIONS = combine(*(family.RULES for family in _FAMILIES))
 
+_STEPS = 3
 _LARGEST = 1024  # elements of a constant that a function body is specialised for
 
 
@@ -63,7 +65,7 @@ def decomposition(node: Node, notes: list[str]) -> Graph | None:
         return by_rule(node, notes, DECOMPOSITIONS)
     if node.regions:
         return None
-    graph = _by_adapters(node)
+    graph = _by_adapters(node, _STEPS)
     return _by_function(node) if graph is None else graph
 
 
@@ -73,7 +75,7 @@ def source(operator: Key) -> str:
         return "table"
     if _has_adapters(operator):
         return "adapters"
-    entry = schema(*operator, HUB_OPSETS.get(operator[0], HUB_OPSET))
+    entry: Any = schema(*operator, HUB_OPSETS.get(operator[0], HUB_OPSET))  # its stub lacks what follows
     has_body = entry is not None and (entry.has_function or entry.has_context_dependent_function)
     return "function" if has_body else ""
 
@@ -108,17 +110,38 @@ def by_rule(node: Node, notes: list[str], table: Rules) -> Graph | None:
     return graph
 
 
-def _by_adapters(node: Node) -> Graph | None:
-    """What the adapters build under the last opset that lacks the operator."""
+def _by_adapters(node: Node, left: int) -> Graph | None:
+    """What the adapters build under the last opset that lacks the operator.
+
+    A step on the way may build the operator itself with more around it (another element type, an axis moved): it is
+    looked at again then, `left` times at most.
+    """
     if not _has_adapters(node.op):
         return None
     try:
         made = decomposed(node, histories()[node.op][0] - 1)
     except Unsupported as refusal:
         raise Unsupported(node, re.sub(r",? (before|came with) version \d+$", "", refusal.reason)) from None
-    if made is None or any(inner.op == node.op for _, inner in made.walk()):
+    if made is None:
         return None
-    return raised(made)
+    graph = raised(made)
+    if all(inner.op != node.op for _, inner in graph.walk()):
+        return graph
+    return _again(graph, node.op, left - 1) if left else None
+
+
+def _again(graph: Graph, operator: Key, left: int) -> Graph | None:
+    """The graph with each such operator in it decomposed in turn; None where one can't be."""
+    found: list[bool] = []
+
+    def fallback(op: Builder, node: Node) -> Sequence[Value]:
+        body = _by_adapters(node, left) if node.op == operator and all(found) else None
+        found.append(node.op != operator or body is not None)
+        return op.copy(node) if body is None else inlined(op, node, body)
+
+    made = Rewriter(HUB, {}, fallback=fallback).run(graph)
+    infer(made)
+    return made if all(found) else None
 
 
 def _by_function(node: Node) -> Graph | None:

@@ -10,7 +10,6 @@ import numpy as np
 
 from ..attributes import NodeAttributes
 from ..constant_analysis import known_array
-from ..errors import Unsupported
 from ..graph import Node, Value
 from ..preconditions import axis_of, rank_of, required, size_of_axis
 from ..rewrite import Builder, collect, rule
@@ -55,10 +54,14 @@ def split(op: Builder, node: Node) -> list[Value]:
         parts = [(op.const([start]), op.const([end])) for start, end in itertools.pairwise(places)]
     else:
         total = size_of_axis(x, axis)
-        if total is None:
-            raise Unsupported(node, "equal parts of a size that isn't known before the model runs")
-        step = -(-total // count)
-        parts = [(op.const([step * at]), op.const([min(step * (at + 1), total)])) for at in range(count)]
+        if total is not None:
+            step = -(-total // count)
+            parts = [(op.const([step * at]), op.const([min(step * (at + 1), total)])) for at in range(count)]
+        else:  # a slice ends where the tensor does
+            sizes = op.Gather(op.Shape(x), op.const([axis]))
+            length = op.Div(op.Add(sizes, op.const([count - 1])), op.const([count]))
+            ends = [op.Mul(length, op.const([at])) for at in range(count + 1)]
+            parts = list(itertools.pairwise(ends))
     return [op.Slice(x, start, end, op.const([axis])) for start, end in parts]
 
 
