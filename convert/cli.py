@@ -154,6 +154,13 @@ def cli() -> None:
     help="Write out the passes of loops that certainly make no more than this many; 64 where no number is given.",
 )
 @click.option(
+    "--pass",
+    "passes",
+    metavar="FILE:NAME",
+    multiple=True,
+    help="Rules or a pass out of a Python file of your own, which is run.",
+)
+@click.option(
     "--only-ops",
     metavar="FILE|PROFILE",
     help=f"For ONNX: write the model with the operators of a list only; profiles: {', '.join(profiles())}.",
@@ -178,6 +185,7 @@ def convert(
     mdf_style: conversion.MdfStyle | None,
     fuse_recurrent: bool,
     unroll: int,
+    passes: Sequence[str],
     only_ops: str | None,
     trials: int,
     timeout: float,
@@ -195,6 +203,7 @@ def convert(
             mdf_style=mdf_style,
             fuse_recurrent=fuse_recurrent,
             unroll=unroll,
+            passes=passes,
             only_ops=only_ops,
             verify=trials,
             timeout=timeout,

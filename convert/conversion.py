@@ -29,6 +29,7 @@ from .onnx.opset import change_opset
 from .openvino.lowering import recurrent as openvino_recurrent
 from .requested_passes import ReportingPass, to_dialect_after
 from .terminal import writing
+from .user_passes import UserPass, user_pass
 from .verification import TIMEOUT, TRIALS
 from .verification import verify as verify_files
 
@@ -116,6 +117,7 @@ def convert(
     fuse_recurrent: bool = False,
     unroll: int = 0,
     only_ops: str | Path | Sequence[str] | None = None,
+    passes: Sequence[UserPass] = (),
     verify: int = TRIALS,
     timeout: float = TIMEOUT,
 ) -> ConversionReport:
@@ -132,6 +134,7 @@ def convert(
             one, and what comes from elsewhere is written as functions.
         fuse_recurrent: turn loops that are an LSTM, GRU or RNN into the operator; the report says which.
         unroll: write out the passes of loops that certainly make no more than this many; 0: none.
+        passes: rules or passes of one's own, done one after the other on the hub: "FILE:NAME", or see `user_passes`.
         only_ops: for ONNX targets: write the model with these operators only: a file, the name of a profile
             (`passes.operator_list.profiles()`), or the lines of a list. Without `opset` the nearest that it reads.
         verify: sets of designed inputs for the check; 0 turns it off.
@@ -155,9 +158,10 @@ def convert(
         operators = None if only_ops is None else operator_list(only_ops)
         if operators is not None:
             opset = _opset_of(operators, wanted, opset, graph)
-        passes: list[ReportingPass] = [FuseRecurrent(_OBJECTIONS.get(wanted.name))] if fuse_recurrent else []
-        passes += [UnrollLoops(unroll)] if unroll else []
-        made = to_dialect_after(passes, graph, wanted, opset)
+        asked: list[ReportingPass] = [FuseRecurrent(_OBJECTIONS.get(wanted.name))] if fuse_recurrent else []
+        asked += [UnrollLoops(unroll)] if unroll else []
+        asked += map(user_pass, passes)
+        made = to_dialect_after(asked, graph, wanted, opset)
         if operators is not None:
             before, told = made.meta.get("changes", ()), made.meta.get(NOTES, ())
             made = change_opset(made, made.opsets[""], operators)

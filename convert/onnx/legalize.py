@@ -11,13 +11,14 @@ from functools import partial
 
 import numpy as np
 
+from ...passes.captures import copied
 from ...passes.constant_analysis import known_array
 from ...passes.decompose import equivalents
 from ...passes.decompose.library import by_rule, decomposition, inlined
 from ...passes.errors import NotLegal, Unsupported
 from ...passes.graph import NOTES, Graph, Node, Value
 from ...passes.hub import HUB
-from ...passes.infer import constants_around, infer
+from ...passes.infer import infer
 from ...passes.operator_list import OperatorList
 from ...passes.opset import raising
 from ...passes.opset.changes import DECOMPOSED, Log, name_of
@@ -102,7 +103,7 @@ class _Legalizer:
         self._fix(op, node)
         reason = self.operators.objection(node)
         if not reason:
-            return op.copy(node, {name: _region(op, node, region) for name, region in node.regions.items()})
+            return copied(op, node)
         if node.op == ("", "Identity"):
             return [required(node, 0)]
         known = _known(op, node)
@@ -169,19 +170,6 @@ class _Legalizer:
         made = lower_operators(hub, self.opset)
         RemoveDead()(made)
         return made
-
-
-def _region(op: Builder, node: Node, region: Graph) -> Graph:
-    """A region rewritten; constants around it are constants in it, too."""
-    inner = op.region(region.name)
-    for value in region.inputs:
-        twin = inner.graph.add_input(inner.claim(value.name), value.type)
-        twin.meta = value.meta
-    seen = inner.graph.inputs[len(region.inputs) - node.captured :]
-    with constants_around(zip(seen, node.captures, strict=True)):
-        inner.graph.outputs = inner.inline(region, inner.graph.inputs)
-    inner.graph.meta = dict(region.meta)
-    return inner.graph
 
 
 def _variables(node: Node) -> list[Value]:

@@ -1,0 +1,164 @@
+"""Rewriting rules out of two functions: what is looked for, and what takes its place.
+
+    def erf_gelu(op, x):
+        return op.Mul(op.Mul(x, 0.5), op.Add(op.Erf(op.Div(x, 2**0.5)), 1.0))
+
+    def gelu(op, x):
+        return op.Gelu(x)
+
+    fuse_gelu = pattern_rule(erf_gelu, gelu)
+
+The parameters of the first function stand for any values, numbers in it for constants of one element that are as large
+(within a few units of float32's last place), attributes for attributes of that value. Operands of commutative operators
+(`core.CORE`) match in either order. The second function builds hub operators.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .captures import copied
+from .core import CORE
+from .errors import InvalidModel
+from .graph import Graph, Node, Value
+from .hub import HUB
+from .infer import constant_array
+from .pipeline import PassResult
+from .rewrite import Builder, Key, Rewriter, Rule, Rules
+
+_CLOSE = 1e-6  # relative: constants are written in float32, some by way of another formula
+
+
+@dataclass(frozen=True)
+class _Variable:
+    name: str
+
+
+@dataclass(frozen=True)
+class _Term:
+    op: Key
+    inputs: tuple[Any, ...]
+    attributes: Mapping[str, Any]
+
+
+class _Recorder:
+    """Takes down what a pattern's function builds."""
+
+    def __getattr__(self, op_type: str) -> Callable[..., _Term]:
+        if op_type.startswith("_"):
+            raise AttributeError(op_type)
+
+        def build(*inputs: Any, _domain: str = "", **attributes: Any) -> _Term:
+            return _Term((_domain, op_type), inputs, attributes)
+
+        return build
+
+
+def pattern_rule(pattern: Callable[..., Any], replacement: Callable[..., Any]) -> Rules:
+    """Rules for a `Rewriter`, or for `RewriteWith`.
+
+    Args:
+        pattern: `(op, *values)`, gives the one value that is looked for.
+        replacement: `(op, *values)` of the same parameters, gives the value that takes its place, or None where it
+            doesn't apply after all.
+
+    Raises:
+        InvalidModel: the pattern gives no operator, or the functions differ in their parameters.
+    """
+    names = list(inspect.signature(pattern).parameters)[1:]
+    if list(inspect.signature(replacement).parameters)[1:] != names:
+        raise InvalidModel(f"{replacement.__name__} doesn't take what {pattern.__name__} takes: {', '.join(names)}")
+    root = pattern(_Recorder(), *map(_Variable, names))
+    if not isinstance(root, _Term):
+        raise InvalidModel(f"{pattern.__name__} gives no operator")
+
+    def rewrite(op: Builder, node: Node) -> Value | None:
+        found = next(_matches(root, node, {}), None)
+        if found is None or set(found) != set(names):
+            return None
+        return replacement(op, *(found[name] for name in names))
+
+    return {root.op: [rewrite]}
+
+
+def _matches(term: _Term, node: Node, bound: Mapping[str, Value | None]) -> Iterator[dict[str, Value | None]]:
+    """Every way in which a node is what a term says, as the values of variables."""
+    if node.op != term.op or any(node.attributes.get(name) != value for name, value in term.attributes.items()):
+        return
+    inputs = list(node.formal_inputs)
+    inputs += [None] * (len(term.inputs) - len(inputs))
+    if any(value is not None for value in inputs[len(term.inputs) :]):
+        return
+    row = CORE.get(node.op_type) if not node.domain else None
+    orders = [inputs]
+    if row is not None and "commutative" in row.properties and len(inputs) == 2:
+        orders.append(inputs[::-1])
+    for order in orders:
+        yield from _all_match(term.inputs, order, bound)
+
+
+def _all_match(
+    terms: Sequence[Any], values: Sequence[Value | None], bound: Mapping[str, Value | None]
+) -> Iterator[dict[str, Value | None]]:
+    if not terms:
+        yield dict(bound)
+        return
+    for found in _one_matches(terms[0], values[0], bound):
+        yield from _all_match(terms[1:], values[1:], found)
+
+
+def _one_matches(
+    term: Any, value: Value | None, bound: Mapping[str, Value | None]
+) -> Iterator[dict[str, Value | None]]:
+    match term:
+        case _Variable(name):
+            if name not in bound or bound[name] is value:
+                yield {**bound, name: value}
+        case _Term():
+            if value is not None and value.producer is not None and value.index == 0:
+                yield from _matches(term, value.producer, bound)
+        case None:
+            if value is None:
+                yield dict(bound)
+        case _:
+            array = None if value is None else constant_array(value)
+            number = None if array is None or array.size != 1 or array.dtype.kind not in "fiub" else array.item()
+            if number is not None and np.isclose(number, float(term), rtol=_CLOSE, atol=0):
+                yield dict(bound)
+
+
+@dataclass
+class RewriteWith:
+    """A pass that applies rules everywhere, regions included; the graph is a new one where anything changes.
+
+    Attributes:
+        rules: by operator, see `pattern_rule` and `rewrite.rule`.
+        name: what the report calls them.
+        notes: takes up how often they applied.
+    """
+
+    rules: Rules
+    name: str = "rules"
+    notes: list[str] = field(default_factory=list, compare=False)
+
+    def __call__(self, graph: Graph) -> PassResult:
+        applied = 0
+
+        def counted(rule: Rule) -> Rule:
+            def rewrite(op: Builder, node: Node) -> Value | Sequence[Value] | None:
+                nonlocal applied
+                made = rule(op, node)
+                applied += made is not None
+                return made
+
+            return rewrite
+
+        table = {key: [counted(rule) for rule in rules] for key, rules in self.rules.items()}
+        made = Rewriter(HUB, table, fallback=copied).run(graph)
+        self.notes.append(f"{self.name} applied {applied} times" if applied != 1 else f"{self.name} applied once")
+        return PassResult(made, True) if applied else PassResult(graph, False)
