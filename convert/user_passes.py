@@ -75,7 +75,12 @@ class _Called:
     notes: list[str] = field(default_factory=list)
 
     def __call__(self, graph: Graph) -> PassResult:
-        result = self.found(graph)
+        try:
+            result = self.found(graph)
+        except BackedgeError:
+            raise
+        except Exception as error:
+            raise InvalidModel(f"{self.name}: {type(error).__name__}: {error}") from error
         if not isinstance(result, PassResult):
             raise InvalidModel(f"{self.name} gives {type(result).__name__}, not a PassResult")
         self.notes += getattr(self.found, "notes", [])

@@ -24,7 +24,7 @@ import numpy as np
 
 from .captures import copied
 from .core import CORE
-from .errors import InvalidModel
+from .errors import BackedgeError, InvalidModel
 from .graph import Graph, Node, Value
 from .hub import HUB
 from .infer import constant_array
@@ -140,6 +140,9 @@ class RewriteWith:
         rules: by operator, see `pattern_rule` and `rewrite.rule`.
         name: what the report calls them.
         notes: takes up how often they applied.
+
+    Raises:
+        InvalidModel: a rule fails in a way that is its own fault.
     """
 
     rules: Rules
@@ -152,7 +155,12 @@ class RewriteWith:
         def counted(rule: Rule) -> Rule:
             def rewrite(op: Builder, node: Node) -> Value | Sequence[Value] | None:
                 nonlocal applied
-                made = rule(op, node)
+                try:
+                    made = rule(op, node)
+                except BackedgeError:
+                    raise
+                except Exception as error:  # whoever wrote the rule is to know
+                    raise InvalidModel(f"{self.name} at {node}: {type(error).__name__}: {error}") from error
                 applied += made is not None
                 return made
 

@@ -146,6 +146,24 @@ def test_a_file_that_fails_is_told_by_its_error(tmp_path: Path) -> None:
         convert(saved(GELU, tmp_path), tmp_path / "b.onnx", passes=[f"{tmp_path}/bad.py:x"])
 
 
+def test_a_rule_that_fails_is_told_by_its_name_and_the_node(tmp_path: Path) -> None:
+    def erf(op: Any, x: Any) -> Any:
+        return op.Erf(x)
+
+    def wrong(op: Any, x: Any) -> Any:
+        return op.Tanh(x.nothing)
+
+    with pytest.raises(InvalidModel, match=r"rules at Erf-13 .*: AttributeError: 'Value' object has no attribute"):
+        convert(saved(GELU, tmp_path), tmp_path / "b.onnx", passes=[pattern_rule(erf, wrong)])
+
+    def broken(graph: Any) -> Any:
+        raise KeyError("x")
+
+    with pytest.raises(InvalidModel, match="broken: KeyError"):
+        convert(saved(GELU, tmp_path), tmp_path / "b.onnx", passes=[broken])
+    assert not (tmp_path / "b.onnx").exists()
+
+
 def test_functions_of_other_parameters_are_refused() -> None:
     with pytest.raises(InvalidModel, match="doesn't take what"):
         pattern_rule(lambda op, x: op.Erf(x), lambda op, y: op.Tanh(y))
