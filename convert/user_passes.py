@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..passes.errors import BackedgeError, InvalidModel
+from ..passes.errors import InvalidModel
 from ..passes.graph import Graph
-from ..passes.patterns import RewriteWith
+from ..passes.patterns import RewriteWith, own_fault
 from ..passes.pipeline import PassResult
 from ..passes.rewrite import collect
 from .requested_passes import ReportingPass
@@ -47,12 +47,8 @@ def _module(path: Path) -> Any:
         raise InvalidModel(f"{path}: no such Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses of the file look themselves up there
-    try:
+    with own_fault(str(path)):
         spec.loader.exec_module(module)
-    except BackedgeError:
-        raise
-    except Exception as error:
-        raise InvalidModel(f"{path}: {type(error).__name__}: {error}") from error
     return module
 
 
@@ -75,12 +71,8 @@ class _Called:
     notes: list[str] = field(default_factory=list)
 
     def __call__(self, graph: Graph) -> PassResult:
-        try:
+        with own_fault(self.name):
             result = self.found(graph)
-        except BackedgeError:
-            raise
-        except Exception as error:
-            raise InvalidModel(f"{self.name}: {type(error).__name__}: {error}") from error
         if not isinstance(result, PassResult):
             raise InvalidModel(f"{self.name} gives {type(result).__name__}, not a PassResult")
         self.notes += getattr(self.found, "notes", [])

@@ -15,6 +15,7 @@ The parameters of the first function stand for any values, numbers in it for con
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -132,6 +133,21 @@ def _one_matches(
                 yield dict(bound)
 
 
+@contextlib.contextmanager
+def own_fault(where: str) -> Iterator[None]:
+    """Around code that somebody else wrote: how it fails is told with its place, and is no fault of ours.
+
+    Raises:
+        InvalidModel: it fails.
+    """
+    try:
+        yield
+    except BackedgeError:
+        raise
+    except Exception as error:
+        raise InvalidModel(f"{where}: {type(error).__name__}: {error}") from error
+
+
 @dataclass
 class RewriteWith:
     """A pass that applies rules everywhere, regions included; the graph is a new one where anything changes.
@@ -155,12 +171,8 @@ class RewriteWith:
         def counted(rule: Rule) -> Rule:
             def rewrite(op: Builder, node: Node) -> Value | Sequence[Value] | None:
                 nonlocal applied
-                try:
+                with own_fault(f"{self.name} at {node}"):
                     made = rule(op, node)
-                except BackedgeError:
-                    raise
-                except Exception as error:  # whoever wrote the rule is to know
-                    raise InvalidModel(f"{self.name} at {node}: {type(error).__name__}: {error}") from error
                 applied += made is not None
                 return made
 

@@ -15,13 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any, Protocol, cast
 
 import numpy as np
 
 from .errors import BackedgeError, InvalidModel, Unsupported
 from .graph import GIVEN, Graph, Node, Value
-from .infer import fault_of
+from .infer import constants_around, fault_of
 from .loop import DOMAIN as HUB_DOMAIN
 from .loop import Slot
 from .tensor import TensorData
@@ -414,13 +415,21 @@ class Builder:
         self.graph.add_nodes([twin])
         return twin.outputs
 
-    def rewritten(self, region: Graph) -> Graph:
-        """A region rewritten with its inputs and outputs as they are."""
+    def rewritten(self, region: Graph, types: Iterable[Type | None] = (), around: Iterable[Value | None] = ()) -> Graph:
+        """A region rewritten with its inputs and outputs as they are.
+
+        Args:
+            types: what is known of each input from outside.
+            around: what its last inputs capture; small constants among them are known inside.
+        """
         inner = self.region(region.name)
-        for value in region.inputs:
-            twin = inner.graph.add_input(inner.claim(value.name), value.type)
+        for value, known in zip_longest(region.inputs, types):
+            twin = inner.graph.add_input(inner.claim(value.name), merge(value.type, known))
             twin.meta = value.meta
-        inner.graph.outputs = inner.inline(region, inner.graph.inputs)
+        captured = list(around)
+        seen = inner.graph.inputs[len(region.inputs) - len(captured) :]
+        with constants_around(zip(seen, captured, strict=True)):
+            inner.graph.outputs = inner.inline(region, inner.graph.inputs)
         inner.graph.meta = dict(region.meta)
         return inner.graph
 

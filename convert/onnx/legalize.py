@@ -14,10 +14,9 @@ import numpy as np
 from ...passes.captures import copied
 from ...passes.constant_analysis import known_array
 from ...passes.decompose import equivalents
-from ...passes.decompose.library import by_rule, decomposition, inlined
+from ...passes.decompose.library import by_rule, decomposition, replaced
 from ...passes.errors import NotLegal, Unsupported
 from ...passes.graph import NOTES, Graph, Node, Value
-from ...passes.hub import HUB
 from ...passes.infer import infer
 from ...passes.operator_list import OperatorList
 from ...passes.opset import raising
@@ -183,10 +182,7 @@ def _replaced(graph: Graph, node: Node, way: Callable[[Node], Graph | None]) -> 
     if body is None:
         return None
 
-    def fallback(op: Builder, seen: Node) -> Sequence[Value]:
-        return inlined(op, seen, body) if seen.outputs is node.outputs else op.copy(seen)
-
-    made = Rewriter(HUB, {}, fallback=fallback).run(graph)
+    made = replaced(graph, lambda seen: body if seen.outputs is node.outputs else None)
     infer(made)
     return made
 

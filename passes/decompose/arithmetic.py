@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ..attributes import NodeAttributes
 from ..constant_analysis import known_array
 from ..errors import Unsupported
 from ..graph import Node, Value
+from ..opset.steps import chained
 from ..preconditions import dtype_of, rank_of, required
 from ..rewrite import Builder, collect, rule
 from ..types import DType
 from .common import cast, numbers, working
 
 
-def _added(op: Builder, values: Sequence[Value]) -> Value:
-    """All operands, from the first on."""
-    total = values[0]
-    for value in values[1:]:
-        total = op.Add(total, value)
-    return total
-
-
 @rule("", "Sum")
 def total(op: Builder, node: Node) -> Value:
     """Sum-13: the operands added up, broadcast."""
-    made = _added(op, [required(node, index) for index in range(len(node.inputs))])
+    made = chained(op, "Add", [required(node, index) for index in range(len(node.inputs))])
     return op.Identity(made) if len(node.inputs) == 1 else made
 
 
@@ -33,7 +24,7 @@ def total(op: Builder, node: Node) -> Value:
 def mean(op: Builder, node: Node) -> Value:
     """Mean-13: the operands' sum by their number."""
     values = [required(node, index) for index in range(len(node.inputs))]
-    return op.Div(_added(op, values), numbers(op, len(values), dtype_of(node, values[0])))
+    return op.Div(chained(op, "Add", values), numbers(op, len(values), dtype_of(node, values[0])))
 
 
 @rule("", "Reciprocal")

@@ -8,14 +8,14 @@ adapters, too, which serve targets that lack them.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..errors import Unsupported
 from ..graph import Graph, Node, Value
 from ..hub import HUB
-from ..infer import infer, small_constant
+from ..infer import infer
 from ..opset.raising import raised
 from ..opset.table import find
 from ..opset.walk import histories
@@ -38,7 +38,7 @@ from . import (
     trees,
 )
 from .functions import body
-from .versions import decomposed
+from .versions import begun, decomposed
 
 _FAMILIES = (
     *(arithmetic, attention, encoders, features, max_pooling, models, ngrams, normalization, recurrent, sampling),
@@ -51,7 +51,7 @@ _LARGEST = 1024  # elements of a constant that a function body is specialised fo
 
 
 def decomposition(node: Node, notes: list[str]) -> Graph | None:
-    """A hub graph of what stands for the node, its inputs the node's inputs that are there, small constants among them
+    """A hub graph of what stands for the node, its inputs the node's inputs that are there, constants among them
     known; None where there is none.
 
     Args:
@@ -91,20 +91,11 @@ def by_rule(node: Node, notes: list[str], table: Rules) -> Graph | None:
     rules = table.get(node.op)
     if not rules:
         return None
-    graph = Graph("hub", node.op_type)
-    rewriter = Rewriter(HUB, {}, fallback=lambda op, node: op.copy(node), notes=notes)
-    rewriter.root = graph
-    op = Builder(rewriter, graph)
-    inputs: list[Value | None] = []
-    for value in node.inputs:
-        twin = None if value is None else op.input("x", value.type)
-        if value is not None and twin is not None:
-            twin.data = value.data or small_constant(value)
-        inputs.append(twin)
+    op, inputs = begun(node, Builder.copy, notes)
     made = rules[0](op, view(node, inputs))
     if made is None:
         return None
-    outputs = [made] if isinstance(made, Value) else list(made)
+    graph, outputs = op.graph, [made] if isinstance(made, Value) else list(made)
     graph.outputs = [value for value, old in zip(outputs, node.outputs, strict=False) if value.name and old.name]
     infer(graph)
     return graph
@@ -134,12 +125,12 @@ def _again(graph: Graph, operator: Key, left: int) -> Graph | None:
     """The graph with each such operator in it decomposed in turn; None where one can't be."""
     found: list[bool] = []
 
-    def fallback(op: Builder, node: Node) -> Sequence[Value]:
+    def way(node: Node) -> Graph | None:
         body = _by_adapters(node, left) if node.op == operator and all(found) else None
         found.append(node.op != operator or body is not None)
-        return op.copy(node) if body is None else inlined(op, node, body)
+        return body
 
-    made = Rewriter(HUB, {}, fallback=fallback).run(graph)
+    made = replaced(graph, way)
     infer(made)
     return made if all(found) else None
 
@@ -172,6 +163,16 @@ def inlined(op: Builder, node: Node, graph: Graph) -> list[Value]:
     return [next(made) if value.name else Value("") for value in node.outputs]
 
 
+def replaced(graph: Graph, way: Callable[[Node], Graph | None]) -> Graph:
+    """The hub graph with what `way` gives for a node (a `view`) in its place, regions included; None: it stays."""
+
+    def fallback(op: Builder, node: Node) -> Sequence[Value]:
+        body = way(node)
+        return op.copy(node) if body is None else inlined(op, node, body)
+
+    return Rewriter(HUB, {}, fallback=fallback).run(graph)
+
+
 @dataclass(frozen=True)
 class Decompose:
     """Put decompositions in the place of some operators, in regions too.
@@ -193,8 +194,7 @@ class Decompose:
     def __call__(self, graph: Graph) -> PassResult:
         if not any(node.op in self.operators for _, node in graph.walk()):
             return PassResult(graph, False)
-        return PassResult(Rewriter(HUB, {}, fallback=self._decomposed).run(graph), True)
+        return PassResult(replaced(graph, self._decomposed), True)
 
-    def _decomposed(self, op: Builder, node: Node) -> list[Value]:
-        graph = decomposition(node, op.rewriter.notes) if node.op in self.operators else None
-        return list(op.copy(node)) if graph is None else inlined(op, node, graph)
+    def _decomposed(self, node: Node) -> Graph | None:
+        return decomposition(node, []) if node.op in self.operators else None

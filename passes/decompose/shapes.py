@@ -45,29 +45,19 @@ def split(op: Builder, node: Node) -> list[Value]:
     """Split-18: a slice for each part; equal parts, the last one smaller, where no lengths are given."""
     x, lengths, attrs = required(node, 0), node.input(1), NodeAttributes(node)
     axis, count = attrs.int("axis"), len(node.outputs)
-    known = None if lengths is None else known_array(lengths)
-    if lengths is not None and known is None:
+    known, total = None if lengths is None else known_array(lengths), size_of_axis(x, axis)
+    if known is not None:
+        bounds = [op.const([place]) for place in (0, *np.cumsum(known.reshape(-1)).tolist())]
+    elif lengths is not None:
         ends = op.CumSum(lengths, op.const(0))
-        parts = [(op.Sub(end, length), end) for end, length in _pairs(op, ends, lengths, count)]
-    elif known is not None:
-        places = [0, *np.cumsum(known.reshape(-1)).tolist()]
-        parts = [(op.const([start]), op.const([end])) for start, end in itertools.pairwise(places)]
-    else:
-        total = size_of_axis(x, axis)
-        if total is not None:
-            step = -(-total // count)
-            parts = [(op.const([step * at]), op.const([min(step * (at + 1), total)])) for at in range(count)]
-        else:  # a slice ends where the tensor does
-            sizes = op.Gather(op.Shape(x), op.const([axis]))
-            length = op.Div(op.Add(sizes, op.const([count - 1])), op.const([count]))
-            ends = [op.Mul(length, op.const([at])) for at in range(count + 1)]
-            parts = list(itertools.pairwise(ends))
-    return [op.Slice(x, start, end, op.const([axis])) for start, end in parts]
-
-
-def _pairs(op: Builder, ends: Value, lengths: Value, count: int) -> list[tuple[Value, Value]]:
-    """The end and the length of each part, int64 [1]."""
-    return [(op.Gather(ends, op.const([at])), op.Gather(lengths, op.const([at]))) for at in range(count)]
+        bounds = [op.const([0]), *(op.Gather(ends, op.const([at])) for at in range(count))]
+    elif total is not None:
+        bounds = [op.const([min(-(-total // count) * at, total)]) for at in range(count + 1)]
+    else:  # a slice ends where the tensor does
+        sizes = op.Gather(op.Shape(x), op.const([axis]))
+        length = op.Div(op.Add(sizes, op.const([count - 1])), op.const([count]))
+        bounds = [op.Mul(length, op.const([at])) for at in range(count + 1)]
+    return [op.Slice(x, start, end, op.const([axis])) for start, end in itertools.pairwise(bounds)]
 
 
 @rule("", "Tile")

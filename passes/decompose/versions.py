@@ -11,10 +11,25 @@ from ..infer import small_constant
 from ..opset.build import StepBuilder
 from ..opset.resampling import by_gathers
 from ..opset.walk import Walk
-from ..rewrite import Builder, Rewriter
+from ..rewrite import Builder, Rewriter, Rule
 from ..schemas import HUB_OPSETS
 
 _UP = Walk(HUB_OPSETS, keep_dropped=True)
+
+
+def begun(node: Node, fallback: Rule, notes: list[str]) -> tuple[Builder, list[Value | None]]:
+    """A builder of a new hub graph, and its inputs in the place of the node's; constants among them are known."""
+    graph = Graph(HUB.name, node.op_type)
+    rewriter = Rewriter(HUB, {}, fallback=fallback, notes=notes)
+    rewriter.root = graph
+    op = Builder(rewriter, graph)
+    inputs: list[Value | None] = []
+    for value in node.inputs:
+        twin = None if value is None else op.input("x", value.type)
+        if value is not None and twin is not None:
+            twin.data = value.data or small_constant(value)
+        inputs.append(twin)
+    return op, inputs
 
 
 def decomposed(node: Node, opset: int) -> Graph | None:
@@ -27,18 +42,11 @@ def decomposed(node: Node, opset: int) -> Graph | None:
         Unsupported: the adapters can't express it.
     """
     walk = Walk({**HUB_OPSETS, node.domain: opset})
-    graph = Graph("hub", node.op_type)
-    rewriter = Rewriter(HUB, {}, fallback=_UP)
-    rewriter.root = graph
-    op = Builder(rewriter, graph)
+    op, inputs = begun(node, _UP, [])
+    graph = op.graph
     current = Node(node.domain, node.op_type, node.version)
     current.attributes, current.outputs, current.regions = node.attributes, node.outputs, node.regions
-    current.captured = node.captured
-    for value in node.inputs:
-        twin = None if value is None else op.input("x", value.type)
-        if value is not None and twin is not None:
-            twin.data = value.data or small_constant(value)
-        current.inputs.append(twin)
+    current.captured, current.inputs = node.captured, inputs
     for stage in walk.plan(node).stages:
         current.version = stage.version
         opsets = {**HUB_OPSETS, node.domain: stage.opsets[node.domain]}

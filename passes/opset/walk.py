@@ -21,14 +21,14 @@ import onnx.defs
 from ..constant_analysis import known_array
 from ..decompose.functions import body
 from ..errors import InvalidModel, Unsupported
-from ..graph import Graph, Node, Value
-from ..infer import constant_node_data, constants_around
+from ..graph import Node, Value
+from ..infer import constant_node_data
 from ..loop import DOMAIN as CONTROL
 from ..protos import DTYPES
 from ..rewrite import Builder
 from ..schema_check import conform
 from ..schemas import schema
-from ..types import DType, is_known, merge
+from ..types import DType, is_known
 from . import control
 from .allowed import check, narrowed
 from .build import StepBuilder, give_types
@@ -205,7 +205,12 @@ class Walk:
 
     def _keep(self, op: Builder, node: Node, version: int) -> Sequence[Value]:
         """The node itself at another version, its regions walked, its names kept."""
-        regions = {name: _region(op, node, region) for name, region in node.regions.items()} if node.regions else {}
+        regions = {
+            name: op.rewritten(
+                region, control.entering(node, region), node.captures
+            )  # adapters inside may ask for them
+            for name, region in node.regions.items()
+        }
         made = op.copy(node, regions)
         twin = made[0].producer if made else None
         if twin is not None:
@@ -317,19 +322,6 @@ def _short(op: Builder, node: Node) -> Value | None:
         return None
     array = known_array(Value("", None, node))
     return None if array is None else op.const(array)
-
-
-def _region(op: Builder, node: Node, region: Graph) -> Graph:
-    """A region walked; what enters it has the types that are known outside."""
-    inner = op.region(region.name)
-    for value, known in zip(region.inputs, control.entering(node, region), strict=True):
-        twin = inner.graph.add_input(inner.claim(value.name), merge(value.type, known))
-        twin.meta = value.meta
-    seen = inner.graph.inputs[len(region.inputs) - node.captured :]
-    with constants_around(zip(seen, node.captures, strict=True)):  # adapters inside may ask for them
-        inner.graph.outputs = inner.inline(region, inner.graph.inputs)
-    inner.graph.meta = dict(region.meta)
-    return inner.graph
 
 
 def _at(node: Node, version: int) -> Node:
