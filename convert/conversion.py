@@ -163,10 +163,9 @@ def convert(
         asked += map(user_pass, passes)
         made = to_dialect_after(asked, graph, wanted, opset)
         if operators is not None:
-            before, told = made.meta.get("changes", ()), made.meta.get(NOTES, ())
+            before = made.meta.get("changes", ())
             made = change_opset(made, made.opsets[""], operators)
             made.meta["changes"] = [*before, *made.meta["changes"]]
-            made.meta[NOTES] = [*told, *made.meta.get(NOTES, ())]
     report = ConversionReport(
         str(source),
         str(target),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import onnx.defs
 from backedge.convert.hlo.lowering.walk import RULES as HLO
-from backedge.convert.mdf.lowering.prepare import _COMPOSED as MDF_COMPOSED
+from backedge.convert.mdf.lowering.prepare import COMPOSED as MDF_COMPOSED
 from backedge.convert.mdf.lowering.scope import EXPRESSIONS as MDF
 from backedge.convert.openvino.lowering.walk import RULES as OPENVINO
 from backedge.passes.core import CORE, is_core

@@ -198,15 +198,21 @@ def _sliced(axis: int, backwards: int) -> Sliced:
     return Sliced(axis, -1, 0, -1) if backwards else Sliced(axis)
 
 
-def _scan(op: Builder, node: Node) -> Results:
-    body = _region(node, "body")
-    inputs, captures = _given(node, node.formal_inputs), _given(node, node.captures)
+def _counts(node: Node, body: Graph, inputs: int) -> tuple[int, int, int]:
+    """How many sequences, states and stacked outputs a Scan has."""
     sequences = int(node.attributes.get("num_scan_inputs", 0))
-    states = len(inputs) - sequences
+    states = inputs - sequences
     stacked = len(body.outputs) - states
     if sequences < 1 or states < 0 or stacked < 0 or len(node.outputs) > len(body.outputs):
         raise InvalidModel(f"{node!r}: num_scan_inputs {sequences} doesn't fit its inputs and outputs")
-    _arity(node, body, len(inputs))
+    _arity(node, body, inputs)
+    return sequences, states, stacked
+
+
+def _scan(op: Builder, node: Node) -> Results:
+    body = _region(node, "body")
+    inputs, captures = _given(node, node.formal_inputs), _given(node, node.captures)
+    sequences, states, stacked = _counts(node, body, len(inputs))
     in_axes = _ints(node, "scan_input_axes", sequences)
     in_back = _ints(node, "scan_input_directions", sequences)
     out_axes = _ints(node, "scan_output_axes", stacked)
@@ -230,12 +236,7 @@ def _scan_batch(op: Builder, node: Node) -> Results:
     body = _region(node, "body")
     lengths, inputs = node.input(0), _given(node, node.formal_inputs[1:])
     captures = _given(node, node.captures)
-    sequences = int(node.attributes.get("num_scan_inputs", 0))
-    states = len(inputs) - sequences
-    stacked = len(body.outputs) - states
-    if sequences < 1 or states < 0 or stacked < 0 or len(node.outputs) > len(body.outputs):
-        raise InvalidModel(f"{node!r}: num_scan_inputs {sequences} doesn't fit its inputs and outputs")
-    _arity(node, body, len(inputs))
+    sequences, states, stacked = _counts(node, body, len(inputs))
     directions = _ints(node, "directions", sequences)
     whole = op.Shape(inputs[states], start=1, end=2) if lengths is not None else None
 

@@ -33,13 +33,15 @@ def _habit(kinds: str, operators: str, text: str) -> Habit:
     return Habit(frozenset(kinds.split()), frozenset(operators.split()), text)
 
 
+_BY_ZERO = "multiplies elements that have no part in a point by 0"
+
 HABITS: Mapping[str, tuple[Habit, ...]] = {
     "onnxruntime": (
         _habit("nan", "ReduceMax ReduceMin GlobalMaxPool", "passes over NaN unless it comes first"),
         _habit("nan", "ArgMax ArgMin Hardmax", "takes NaN for neither larger nor smaller"),
         _habit("nan", "QuantizeLinear DynamicQuantizeLinear", "makes the lowest integer of NaN"),
         _habit("nan inf huge", "LSTM GRU RNN", "makes numbers of NaN in its activations, infinity less infinity too"),
-        _habit("nan inf", "DeformConv RoiAlign", "multiplies elements that have no part in a point by 0"),
+        _habit("nan inf", "DeformConv RoiAlign", _BY_ZERO),
         _habit("one", "AffineGrid", "puts the one point of an aligned axis at its start, not in its middle"),
     ),
     "openvino": (
@@ -49,7 +51,7 @@ HABITS: Mapping[str, tuple[Habit, ...]] = {
         _habit("nan", "Exp Softmax LogSoftmax ReduceLogSumExp", "makes a number or infinity of NaN"),
         _habit("nan", "QuantizeLinear DynamicQuantizeLinear", "makes the lowest integer of NaN"),
         _habit("nan inf huge", "Cast", "makes an integer of its own choice of what no 32-bit integer is"),
-        _habit("nan inf", "RoiAlign", "multiplies elements that have no part in a point by 0"),
+        _habit("nan inf", "RoiAlign", _BY_ZERO),
         _habit("inf", "Mod", "makes NaN of a remainder by infinity"),
         _habit("inf huge", "Gelu", "makes NaN of infinity, and infinity of huge numbers"),
         _habit(
@@ -59,7 +61,7 @@ HABITS: Mapping[str, tuple[Habit, ...]] = {
         ),
         _habit("denormal", "Div", "divides by a reciprocal, which overflows for denormal numbers"),
     ),
-    "reference": (_habit("nan inf", "RoiAlign", "multiplies elements that have no part in a point by 0"),),
+    "reference": (_habit("nan inf", "RoiAlign", _BY_ZERO),),
     "xla": (
         _habit("denormal", ANY, "takes denormal numbers for 0"),
         _habit("nan inf", "ConvTranspose", "multiplies them by the zeros that it puts between elements"),

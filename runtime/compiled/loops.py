@@ -86,7 +86,7 @@ class LoopWriter:
         self.bound = self.em.name("n")
         self.going = self.em.name("g")
         self.states: list[State] = []
-        self.piles: list[Pile] = []
+        self.stacked: list[Pile] = []
         self.through: dict[int, Tensor] = {}
         self.jobs: list[tuple[Tensor, Target]] = []
 
@@ -107,8 +107,8 @@ class LoopWriter:
             counted = condition is None or condition.value is not None
             for entry in self.loop.of(Stacked):
                 element = outputs[entry.place.leave]
-                self.piles.append(Pile(em, entry, element, self.counter, self.bound, counted))
-                self.jobs += self.piles[-1].write(before)
+                self.stacked.append(Pile(em, entry, element, self.counter, self.bound, counted))
+                self.jobs += self.stacked[-1].write(before)
             if condition is not None and not counted:
                 em.block.line(f"{self.going} = {condition.code}")
             self._carry(outputs)
@@ -332,6 +332,6 @@ class LoopWriter:
                 )
                 tensor = Stored(inside.kind, dims, inside.name, depth, owned=not state.changing, made=inside.made)
             found[state.entry.place.result] = tensor
-        for pile in self.piles:
+        for pile in self.stacked:
             found[pile.entry.place.result] = pile.result(count)
         return [found[place] for place in range(len(found))]

@@ -119,6 +119,11 @@ def widened(x: Array) -> Array:
     return x.astype(np.float32) if is_small_float(x.dtype) else x
 
 
+def weighted(elements: Array, weights: Array) -> Array:
+    """Elements by their weights; what has none has no part, NaN and infinity either."""
+    return np.where(weights != 0, elements * weights, 0)
+
+
 def is_float(dtype: np.dtype[Any]) -> bool:
     return dtype.kind == "f" or (dtype.kind == "V" and DType.of(dtype).is_float)
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .activation import swish
-from .base import Array, Attributes, Kernel, to_ints, widened
+from .base import Array, Attributes, Kernel, to_ints, weighted, widened
 from .quant import saturate
 from .shape import padded
 from .windows import Windows, extent, fold, patches, windows
@@ -145,8 +145,7 @@ def sample_linear(image: Array, points: Array) -> Array:
             weight = weight * (share[axis] if step else 1 - share[axis])
             inside &= (place >= 0) & (place < spatial[axis])
             index.append(np.clip(place, 0, max(spatial[axis] - 1, 0)))
-        weight = np.where(inside, weight, 0)
-        result += np.where(weight != 0, weight * image[(slice(None), *index)], 0)  # what has no weight may be NaN
+        result += weighted(image[(slice(None), *index)], np.where(inside, weight, 0))
     return result
 
 

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from ...passes.errors import Unsupported
-from .base import Array, Attributes, Kernel, is_float, scalar, to_ints, widened
+from .base import Array, Attributes, Kernel, is_float, scalar, to_ints, weighted, widened
 from .resize import cubic, triangle
 
 
@@ -135,7 +135,7 @@ def roi_align(attrs: Attributes, x: Array, rois: Array, batch: Array) -> Array:
         plane = image[int(batch[number])]
         inside = in_y[:, None] & in_x
         corners = [
-            _weighted(plane[:, row[:, None], column], np.where(inside, a[:, None] * b, 0))
+            weighted(plane[:, row[:, None], column], np.where(inside, a[:, None] * b, 0))
             for row, a in ((top, 1 - v), (bottom, v))
             for column, b in ((left, 1 - u), (right, u))
         ]
@@ -145,11 +145,6 @@ def roi_align(attrs: Attributes, x: Array, rois: Array, batch: Array) -> Array:
         else:
             result[number] = np.max(corners, axis=0).reshape(shape).max(axis=(2, 4))
     return result.astype(x.dtype)
-
-
-def _weighted(elements: Array, weights: Array) -> Array:
-    """Elements by their weights; what has none has no part, NaN and infinity either."""
-    return np.where(weights != 0, elements * weights, 0)
 
 
 def _corners(boxes: Array, centred: bool) -> tuple[Array, Array, Array, Array]:

@@ -139,6 +139,11 @@ def test_refusals_in_regions_are_all_told(tmp_path: Path) -> None:
     assert "4 nodes" in str(refusal.value)
 
 
+def test_a_note_is_told_once(tmp_path: Path) -> None:
+    report = convert(SAMPLES / "rnn_scan_forward.onnx", tmp_path / "b.onnx", only_ops="core", unroll=64, verify=0)
+    assert len([note for note in report.notes if "isn't unrolled" in note]) == 1
+
+
 def test_a_list_that_says_nothing_is_bad_input(tmp_path: Path) -> None:
     with pytest.raises(InvalidModel, match="it lists no operator"):
         convert(SAMPLES / "lcg.onnx", tmp_path / "b.onnx", only_ops=[])

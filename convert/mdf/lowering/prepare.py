@@ -48,7 +48,7 @@ _TOTAL = frozenset(
 )
 """Operators that give something for any values of inputs of the right types and shapes."""
 
-_COMPOSED: Rules = combine(compose.RULES, scatter.RULES, windows.RULES)
+COMPOSED: Rules = combine(compose.RULES, scatter.RULES, windows.RULES)
 
 
 @dataclass(slots=True)
@@ -139,7 +139,7 @@ def _plain(op: Builder, node: Node) -> Sequence[Value]:
 
 def _composed(op: Builder, node: Node, refusal: Unsupported) -> Sequence[Value]:
     """What stands for an operator that has no expression."""
-    own = by_rule(node, op.rewriter.notes, _COMPOSED)
+    own = by_rule(node, op.rewriter.notes, COMPOSED)
     if own is not None:
         return inlined(op, node, own)
     try:

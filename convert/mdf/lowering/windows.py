@@ -95,12 +95,6 @@ def global_lp_pool(op: Builder, node: Node) -> Value:
     return _norm(op, node, given(node), list(range(2, rank_of(node, given(node)))), 1)
 
 
-@rule("", "GlobalAveragePool", "GlobalMaxPool")
-def global_pool(op: Builder, node: Node) -> Value:
-    reduce = "ReduceMean" if "Average" in node.op_type else "ReduceMax"
-    return op.call(reduce, given(node), op.const(list(range(2, rank_of(node, given(node))))))
-
-
 # convolutions ------------------------------------------------------------------------------------
 
 

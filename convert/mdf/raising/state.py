@@ -344,7 +344,7 @@ class _Trial:
     def _places(self, live: Collection[Key]) -> Iterator[tuple[Value, Value, Value]]:
         """(body input, body output, initial value) of what is carried; what is written before it is read, once."""
         op = self.carrying.op
-        self.stand_in: dict[Value, Value] = {}
+        self.replacements: dict[Value, Value] = {}
         written: dict[Value, Value] = {}
         read: list[tuple[Value, Value, Value]] = []
         for key, inputs in self.inputs.items():
@@ -359,7 +359,7 @@ class _Trial:
                 else:
                     initial = op.const(np.zeros(kinds[index].shape, kinds[index].dtype.numpy))
                     if enter not in self.seen and leave in written:
-                        self.stand_in[enter] = written[leave]
+                        self.replacements[enter] = written[leave]
                         continue
                 written.setdefault(leave, enter)
                 read.append((enter, leave, initial))
@@ -371,7 +371,7 @@ class _Trial:
         for key, inputs in self.inputs.items():
             if key not in live:
                 continue
-            values = [results[self.stand_in.get(enter, enter)] for enter in inputs]
+            values = [results[self.replacements.get(enter, enter)] for enter in inputs]
             if key in self.leaving.counters:
                 after.counters[key] = values[0]
                 continue
