@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from backedge.convert.mdf.raising.evaluate import Scope, evaluate
 from backedge.convert.mdf.raising.functions import call
-from backedge.convert.mdf.raising.numpy_values import Number
+from backedge.convert.mdf.raising.numpy.evaluate import Scope, evaluate
+from backedge.convert.mdf.raising.numpy.values import Number
 from backedge.passes.errors import BackedgeError
 from backedge.passes.graph import Graph
 from backedge.passes.hub import HUB

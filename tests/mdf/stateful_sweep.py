@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 from backedge.convert.files import set_shapes, to_hub
 from backedge.convert.hlo.read import from_text
-from backedge.convert.mdf.expressions import parse
 from backedge.convert.mdf.lowering import lower_stateful
 from backedge.convert.mdf.model import Model
+from backedge.convert.mdf.raising.numpy.syntax import parse
 from backedge.convert.mdf.structure import tree_from_model
 from backedge.convert.onnx.read import read_model
 from backedge.passes.errors import BackedgeError

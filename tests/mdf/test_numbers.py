@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from backedge.convert.mdf.raising.ufuncs import UFUNCS
+from backedge.convert.mdf.raising.numpy.ufuncs import UFUNCS
 from backedge.passes.errors import InvalidModel, Unsupported
 
 from mdf.evaluated import agree, assert_same, built, each, ours, theirs
@@ -296,7 +296,7 @@ def test_lists(text: str) -> None:
 
 def test_a_list_that_is_kept_is_a_list() -> None:
     """What an expression gives as a list is one where it is named in another one, and an array by its name alone."""
-    from backedge.convert.mdf.raising.evaluate import evaluate
+    from backedge.convert.mdf.raising.numpy.evaluate import evaluate
 
     def doubled(op: Any, scope: Any) -> Any:
         kept = evaluate(op, "[a, 2]", scope, "here")

@@ -9,7 +9,7 @@ import numpy as np
 import onnx.defs
 import pytest
 from backedge.convert.mdf.raising.functions import call
-from backedge.convert.mdf.raising.onnx_calls import OPSET
+from backedge.convert.mdf.raising.onnx_functions import OPSET
 from backedge.passes.errors import BackedgeError, InvalidModel, Unsupported
 from backedge.passes.graph import Graph
 from backedge.passes.schemas import schema

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from backedge.convert.mdf.expressions import MEMBERS, METHODS
-from backedge.convert.mdf.raising.calls import NUMPY
-from backedge.convert.mdf.raising.python_calls import MATH, PYTHON
+from backedge.convert.mdf.raising.numpy.calls import NUMPY
+from backedge.convert.mdf.raising.numpy.python_functions import MATH, PYTHON
+from backedge.convert.mdf.raising.numpy.syntax import MEMBERS, METHODS
 from backedge.passes.errors import InvalidModel
 from backedge.passes.types import DType
 from backedge.runtime.oracles import Outcome, mdf_faults, mdf_guard, run_file

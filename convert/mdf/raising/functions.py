@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.infer import words
 from ....passes.rewrite import Builder
-from ..expressions import names as expression_names
-from ..expressions import parse
 from ..model import Plain
-from .evaluate import Scope, evaluate
-from .numpy_values import Number
-from .onnx_calls import PREFIX, onnx_call, operator_schema
+from .numpy.evaluate import Scope, evaluate
+from .numpy.syntax import names as expression_names
+from .numpy.syntax import parse
+from .numpy.values import Number
+from .onnx_functions import PREFIX, onnx_call, operator_schema
 
 STANDARD = {
     "linear": "variable0 * slope + intercept",

@@ -18,12 +18,12 @@ from ....passes.errors import InvalidModel, Unsupported
 from ....passes.rewrite import Builder
 from ....passes.tensor import TensorData
 from ....runtime.oracles.mdf_names import is_stateful
-from ..expressions import names, parse
 from ..model import Edge, Function, InputPort, Node, Parameter, Plain
-from .evaluate import evaluate
 from .functions import call
 from .logic import Logic, Term
-from .numpy_values import Number, chosen, constant, scalar
+from .numpy.evaluate import evaluate
+from .numpy.syntax import names, parse
+from .numpy.values import Number, chosen, constant, scalar
 from .order import Wiring
 from .schedule import Key
 from .state import Changing, Item, State, parts

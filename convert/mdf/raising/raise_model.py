@@ -31,7 +31,7 @@ from ....runtime.oracles.mdf_names import InputName, OutputName, interface
 from ..model import Model, Node
 from ..structure import tree_from_model
 from .nodes import Machine
-from .numpy_values import Number, cast
+from .numpy.values import Number, cast
 from .order import Scheduler, Wiring
 from .runs import Runs
 from .schedule import Key

@@ -13,7 +13,7 @@ from ....passes.graph import Value
 from ....passes.rewrite import Builder
 from .logic import Logic, Term
 from .nodes import Machine, is_stateful_parameter, named
-from .numpy_values import Number
+from .numpy.values import Number
 from .order import Scheduler, Turn
 from .schedule import Key
 from .state import Body, Carrying, Changing, Item, Run, State

@@ -15,7 +15,7 @@ from ....passes.loop import Captured, Carried, Condition, Iteration, Sliced, Slo
 from ....passes.rewrite import Builder
 from ....passes.types import DType, TensorType
 from .logic import Logic, Term, is_flag
-from .numpy_values import Number, cast, common_type, narrowest
+from .numpy.values import Number, cast, common_type, narrowest
 from .schedule import Key
 
 Item = Number | tuple[Number, ...] | None

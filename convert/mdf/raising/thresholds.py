@@ -13,7 +13,7 @@ from ....passes.types import DType
 from ..model import Node
 from .logic import COMPARATORS, Logic, Term, stands
 from .nodes import Machine, choose, sizes
-from .numpy_values import Number, cast, constant, known, reshaped, scalar
+from .numpy.values import Number, cast, constant, known, reshaped, scalar
 from .schedule import Key, Threshold
 from .state import Item, State, parts
 

@@ -10,63 +10,47 @@ from typing import Any
 
 import numpy as np
 
-from ....passes.errors import InvalidModel, Unsupported
-from ....passes.graph import Value
-from ....passes.infer import constant_array
-from ....passes.rewrite import Builder
-from ....passes.types import DType
-from .numpy_values import (
+from .....passes.errors import InvalidModel, Unsupported
+from .....passes.graph import Value
+from .....passes.infer import constant_array
+from .....passes.rewrite import Builder
+from .....passes.types import DType
+from .ufuncs import UFUNCS
+from .values import (
     Item,
     Listing,
     Number,
     applied,
+    broadcast,
     cast,
     chosen,
+    common_type,
     converted,
     known_scalar,
     scalar,
     stacked,
     truth,
 )
-from .products import matmul
-from .ufuncs import UFUNCS
 
-_UFUNC = {
-    "+": "add",
-    "-": "subtract",
-    "*": "multiply",
-    "/": "divide",
-    "//": "floor_divide",
-    "%": "remainder",
-    "**": "power",
-    "&": "bitwise_and",
-    "|": "bitwise_or",
-    "^": "bitwise_xor",
-    "==": "equal",
-    "!=": "not_equal",
-    "<": "less",
-    "<=": "less_equal",
-    ">": "greater",
-    ">=": "greater_equal",
+_BINARY: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
+    "+": (operator.add, "add"),
+    "-": (operator.sub, "subtract"),
+    "*": (operator.mul, "multiply"),
+    "/": (operator.truediv, "divide"),
+    "//": (operator.floordiv, "floor_divide"),
+    "%": (operator.mod, "remainder"),
+    "**": (operator.pow, "power"),
+    "&": (operator.and_, "bitwise_and"),
+    "|": (operator.or_, "bitwise_or"),
+    "^": (operator.xor, "bitwise_xor"),
+    "==": (operator.eq, "equal"),
+    "!=": (operator.ne, "not_equal"),
+    "<": (operator.lt, "less"),
+    "<=": (operator.le, "less_equal"),
+    ">": (operator.gt, "greater"),
+    ">=": (operator.ge, "greater_equal"),
 }
-_PYTHON: dict[str, Callable[[Any, Any], Any]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-    "//": operator.floordiv,
-    "%": operator.mod,
-    "**": operator.pow,
-    "&": operator.and_,
-    "|": operator.or_,
-    "^": operator.xor,
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
+"""Of Python's numbers a function of Python's, of arrays one of NumPy's."""
 _BITS = ("&", "|", "^")
 _COUNTING = ("+", "-", "//", "%", "**")
 """Operators that take Python's booleans as integers, and NumPy's as something else."""
@@ -104,7 +88,7 @@ def binary(op: Builder, symbol: str, left: Item, right: Item, where: str) -> Ite
     exponent = known_scalar(b) if symbol == "**" else None
     if isinstance(exponent, int) and exponent < 0 and a.dtype.is_integer:
         raise InvalidModel(f"{where}: NumPy takes no integers to the power {exponent}")
-    return applied(op, UFUNCS[_UFUNC[symbol]], [a, b], where)
+    return applied(op, UFUNCS[_BINARY[symbol][1]], [a, b], where)
 
 
 def _check_sharp(operands: Sequence[Number], where: str) -> None:
@@ -129,7 +113,7 @@ def _of_python(op: Builder, symbol: str, a: Number, b: Number, where: str) -> Nu
             raise Unsupported(where, "an integer to a power that isn't known: is it an integer or a float?")
         if y < 0:
             a, b = (converted(op, number, DType.FLOAT64, where) for number in (a, b))
-    return _weak(applied(op, UFUNCS[_UFUNC[symbol]], [a, b], where))
+    return _weak(applied(op, UFUNCS[_BINARY[symbol][1]], [a, b], where))
 
 
 def _weak(number: Number) -> Number:
@@ -162,7 +146,7 @@ def computed(symbol: str, x: Any, y: Any, where: str) -> bool | int | float:
             raise InvalidModel(f"{where}: {shown} is too large a number")
         raise Unsupported(where, f"{shown} has more than 64 bits")
     try:
-        found = _PYTHON[symbol](x, y)
+        found = _BINARY[symbol][0](x, y)
     except ZeroDivisionError:
         raise InvalidModel(f"{where}: {shown} divides by zero") from None
     except OverflowError:
@@ -241,6 +225,28 @@ def items_of(op: Builder, item: Item, where: str) -> list[Item]:
             value = op.Gather(number.value, op.const(np.asarray(index, np.int64)), axis=0)
         items.append(Number(value, number.python, max(number.listed - 1, 0)))
     return items
+
+
+# products ----------------------------------------------------------------------------------------
+
+
+def matmul(op: Builder, a: Number, b: Number, where: str) -> Number:
+    """`a @ b`
+
+    Raises:
+        InvalidModel: one has no axes, or the sizes don't go together.
+    """
+    if not a.rank or not b.rank:
+        raise InvalidModel(f"{where}: a matrix product with a number that is no array")
+    if a.shape[-1] != b.shape[-2 if b.rank > 1 else 0]:
+        raise InvalidModel(f"{where}: no matrix product of the shapes {a.shape} and {b.shape}")
+    columns = b.shape[-1] if b.rank > 1 else 1
+    broadcast([(*a.shape[:-1], 1), (*b.shape[:-2], 1, columns)], where)
+    dtype = common_type([a.dtype, b.dtype], where)
+    if dtype is not DType.BOOL:
+        return Number(op.MatMul(cast(op, a, dtype, where), cast(op, b, dtype, where)))
+    counted = op.MatMul(cast(op, a, DType.INT64, where), cast(op, b, DType.INT64, where))
+    return Number(op.Greater(counted, op.const(0)))
 
 
 # one operand -------------------------------------------------------------------------------------

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from ....passes.errors import InvalidModel, Unsupported
-from ....passes.infer import constant_array
-from ....passes.types import DType
-from .arguments import Call
-from .numpy_values import (
+from .....passes.errors import InvalidModel, Unsupported
+from .....passes.infer import constant_array, words
+from .....passes.types import DType
+from .arguments import Call, Function, Operand
+from .operators import binary, counted, items_of
+from .ufuncs import UFUNCS
+from .values import (
     Item,
     Listing,
     Number,
@@ -25,11 +27,6 @@ from .numpy_values import (
     scalar,
     truth,
 )
-from .operators import binary, counted, items_of
-from .ufuncs import UFUNCS
-
-Function = Callable[..., Item]
-"""(call, argument ...) -> what it gives; its own parameters are what it may be called with."""
 
 _MOST_ITEMS = 1024
 
@@ -37,14 +34,13 @@ _MOST_ITEMS = 1024
 # Python ------------------------------------------------------------------------------------------
 
 
-def abs_(call: Call, x: Item) -> Item:
-    number = call.operand(x)
-    if not number.is_weak:
-        return applied(call.op, UFUNCS["absolute"], [number], call.where)
-    plain = known_scalar(number)
+def abs_(call: Call, x: Operand) -> Item:
+    if not x.is_weak:
+        return applied(call.op, UFUNCS["absolute"], [x], call.where)
+    plain = known_scalar(x)
     if plain is not None:
         return scalar(call.op, abs(plain), call.where)
-    number = counted(call.op, number, call.where)
+    number = counted(call.op, x, call.where)
     return Number(applied(call.op, UFUNCS["absolute"], [number], call.where).value, python=True)
 
 
@@ -114,7 +110,7 @@ def bool_(call: Call, x: Item) -> Item:
     return _as_bool(call, x)
 
 
-def int_(call: Call, x: Item) -> Item:
+def int_(call: Call, x: Operand) -> Item:
     """Towards zero; what is no finite number ends a run in Python."""
     number = _single(call, x)
     plain = known_scalar(number)
@@ -125,12 +121,11 @@ def int_(call: Call, x: Item) -> Item:
     return Number(cast(call.op, number, DType.INT64, call.where), python=True)
 
 
-def float_(call: Call, x: Item) -> Item:
-    number = _single(call, x)
-    return Number(cast(call.op, number, DType.FLOAT64, call.where), python=True)
+def float_(call: Call, x: Operand) -> Item:
+    return Number(cast(call.op, _single(call, x), DType.FLOAT64, call.where), python=True)
 
 
-def round_(call: Call, number: Item, ndigits: Item = None) -> Item:
+def round_(call: Call, number: Operand, ndigits: Item = None) -> Item:
     """To the nearest integer, halves to the even one."""
     x = _single(call, number)
     if ndigits is not None:
@@ -139,9 +134,8 @@ def round_(call: Call, number: Item, ndigits: Item = None) -> Item:
     return int_(call, rounded if x.dtype.is_float else x)
 
 
-def _single(call: Call, item: Item) -> Number:
+def _single(call: Call, number: Number) -> Number:
     """One number, as `int()` and the functions of `math` take it."""
-    number = call.operand(item)
     if number.rank:
         raise InvalidModel(f"{call.where}: an array of shape {number.shape} where one number is expected")
     return number
@@ -165,58 +159,32 @@ PYTHON: dict[str, Function] = {
 
 # math --------------------------------------------------------------------------------------------
 
-_REAL = {
-    "acos": "arccos",
-    "acosh": "arccosh",
-    "asin": "arcsin",
-    "asinh": "arcsinh",
-    "atan": "arctan",
-    "atan2": "arctan2",
-    "atanh": "arctanh",
-    "cbrt": "cbrt",
-    "copysign": "copysign",
-    "cos": "cos",
-    "cosh": "cosh",
-    "degrees": "rad2deg",
-    "exp": "exp",
-    "exp2": "exp2",
-    "expm1": "expm1",
-    "fabs": "fabs",
-    "fmod": "fmod",
-    "hypot": "hypot",
-    "isfinite": "isfinite",
-    "isinf": "isinf",
-    "isnan": "isnan",
-    "log": "log",
-    "log10": "log10",
-    "log1p": "log1p",
-    "log2": "log2",
-    "pow": "power",
-    "radians": "deg2rad",
-    "sin": "sin",
-    "sinh": "sinh",
-    "sqrt": "sqrt",
-    "tan": "tan",
-    "tanh": "tanh",
-}
+_REAL = words(
+    "acos acosh asin asinh atan atan2 atanh cbrt copysign cos cosh degrees exp exp2 expm1 fabs fmod hypot isfinite "
+    "isinf isnan log log10 log1p log2 pow radians sin sinh sqrt tan tanh"
+)
 """Functions of `math` that are NumPy's of the same numbers as floats. Where these give NaN or infinity, math raises."""
 _ROUNDING = ("ceil", "floor", "trunc")
 
 
 def _real(name: str) -> Function:
-    if UFUNCS[_REAL[name]].ufunc.nin == 1:
-        return lambda call, x: _of_floats(call, name, x)
-    return lambda call, x, y: _of_floats(call, name, x, y)
+    def one(call: Call, x: Operand) -> Item:
+        return _of_floats(call, name, x)
+
+    def two(call: Call, x: Operand, y: Operand) -> Item:
+        return _of_floats(call, name, x, y)
+
+    return one if UFUNCS[name].ufunc.nin == 1 else two
 
 
-def _of_floats(call: Call, name: str, *items: Item) -> Number:
+def _of_floats(call: Call, name: str, *items: Number) -> Number:
     """A function of single numbers; of constants what Python makes of them."""
     numbers = [_single(call, item) for item in items]
     arrays = [constant_array(number.value) for number in numbers]
     if all(array is not None for array in arrays):
         return scalar(call.op, _computed(call, name, [array.item() for array in arrays]), call.where)
     floats = [converted(call.op, number, DType.FLOAT64, call.where) for number in numbers]
-    return Number(applied(call.op, UFUNCS[_REAL[name]], floats, call.where).value, python=True)
+    return Number(applied(call.op, UFUNCS[name], floats, call.where).value, python=True)
 
 
 def _computed(call: Call, name: str, plain: Sequence[Any]) -> Any:
@@ -227,15 +195,18 @@ def _computed(call: Call, name: str, plain: Sequence[Any]) -> Any:
 
 
 def _rounding(name: str) -> Function:
-    return lambda call, x: int_(call, applied(call.op, UFUNCS[name], [_single(call, x)], call.where))
+    def rounded(call: Call, x: Operand) -> Item:
+        return int_(call, applied(call.op, UFUNCS[name], [_single(call, x)], call.where))
+
+    return rounded
 
 
-def log(call: Call, x: Item, base: Item = None) -> Item:
+def log(call: Call, x: Operand, base: Operand | None = None) -> Item:
     found = _of_floats(call, "log", x)
     return found if base is None else binary(call.op, "/", found, _of_floats(call, "log", base), call.where)
 
 
-def hypot(call: Call, *coordinates: Item) -> Item:
+def hypot(call: Call, *coordinates: Operand) -> Item:
     """Of any number of coordinates."""
     return reduce(lambda a, b: _of_floats(call, "hypot", a, b), coordinates, scalar(call.op, 0.0, call.where))
 

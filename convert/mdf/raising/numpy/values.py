@@ -14,13 +14,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ....passes.constant_analysis import known_array
-from ....passes.errors import InvalidModel, Unsupported
-from ....passes.graph import Value
-from ....passes.infer import constant_array
-from ....passes.protos import enum_of
-from ....passes.rewrite import Builder
-from ....passes.types import DType
+from .....passes.constant_analysis import known_array
+from .....passes.errors import InvalidModel, Unsupported
+from .....passes.graph import Value
+from .....passes.infer import constant_array
+from .....passes.protos import enum_of
+from .....passes.rewrite import Builder
+from .....passes.types import DType
 from .ufuncs import Ufunc
 
 Array = np.ndarray[Any, Any]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -9,16 +10,15 @@ from typing import TypeVar
 
 import numpy as np
 
-from ....passes.errors import InvalidModel, Unsupported
-from ....passes.rewrite import Builder
-from ....passes.types import DType
-from .. import expressions as ex
-from ..model import Plain
-from . import calls
+from .....passes.errors import InvalidModel, Unsupported
+from .....passes.rewrite import Builder
+from .....passes.types import DType
+from ...model import Plain
+from . import calls, syntax
 from .arguments import Call
-from .numpy_values import Item, Listing, Number, chosen, constant, known_scalar, scalar, stacked, truth
 from .operators import binary, both, is_whole, unary
 from .subscripts import Part, Place, Rest, subscript
+from .values import Item, Listing, Number, chosen, constant, known_scalar, scalar, stacked, truth
 
 Made = TypeVar("Made")
 Scope = Mapping[str, "Number | tuple[Number, ...]"]
@@ -64,12 +64,12 @@ def _of_text(op: Builder, text: str, scope: Scope, where: str) -> Number | tuple
         return scalar(op, number, where)
     if text == WORD:
         return Number(op.const(np.asarray(WORD, object), DType.STRING), python=True)
-    return resolved(op, _Evaluation(op, scope, where).of(ex.parse(text, where)), where)
+    return resolved(op, _Evaluation(op, scope, where).of(syntax.parse(text, where)), where)
 
 
 def read_number(text: str) -> int | float | None:
     """A text as Python reads an integer or else a float; None where it is neither."""
-    if len(text) > ex.MOST_DIGITS:
+    if len(text) > syntax.MOST_DIGITS:
         return None
     for read in (int, float):
         try:
@@ -126,38 +126,52 @@ class _Evaluation:
     """
 
     op: Builder
-    scope: Scope
+    scope: Mapping[str, Item]
     where: str
     unsure: int = 0
 
-    def of(self, expression: ex.Expression) -> Item:
+    def of(self, node: ast.expr) -> Item:
         op, where = self.op, self.where
-        match expression:
-            case ex.Constant(value):
-                return value if value is None or isinstance(value, str) else scalar(op, value, where)
-            case ex.Name(id):
-                return self._named(id)
-            case ex.Attribute(module, name):
-                return calls.attribute(op, module, name, where)
-            case ex.Unary(symbol, operand):
-                return unary(op, symbol, self.of(operand), where)
-            case ex.Binary(first, rest):
-                return self._chain(first, rest)
-            case ex.Compare(first, rest):
-                return self._comparison(first, rest)
-            case ex.Logic(symbol, parts):
-                return self._logic(symbol, parts)
-            case ex.Choice():
-                return self._choice(expression)
-            case ex.Subscript():
-                places = [self._place(place) for place in expression.places]
-                return subscript(op, self.of(expression.base), places, self.unsure > 0, where)
-            case ex.Row(items, is_tuple):
-                made = tuple(self.of(item) for item in items)
-                return made if is_tuple else Listing(made)
-            case ex.Call():
-                return self._call(expression)
-        raise InvalidModel(f"{where}: ... stands for nothing outside of an index")
+        match node:
+            case ast.UnaryOp(ast.USub(), ast.Constant(int() | float() as number)) if not isinstance(number, bool):
+                return scalar(op, -number, where)
+            case ast.Constant():
+                return self._constant(node.value)
+            case ast.Name():
+                return self._named(node.id)
+            case ast.UnaryOp():
+                return unary(op, syntax.UNARY[type(node.op)], self.of(node.operand), where)
+            case ast.BinOp():
+                return self._chain(node)
+            case ast.Compare():
+                return self._comparison(node)
+            case ast.BoolOp():
+                return self._logic("and" if isinstance(node.op, ast.And) else "or", node.values)
+            case ast.IfExp():
+                return self._choice(node)
+            case ast.Subscript():
+                places = [self._place(place) for place in syntax.places(node)]
+                return subscript(op, self.of(node.value), places, self.unsure > 0, where)
+            case ast.Tuple():
+                return tuple(self.of(item) for item in node.elts)
+            case ast.List():
+                return Listing(tuple(self.of(item) for item in node.elts))
+            case ast.Attribute():
+                found = syntax.member(node)
+                if found is not None:
+                    return calls.attribute(op, *found, where)
+                return self._called(syntax.ARRAY, node.attr, [self.of(node.value)], {})
+            case ast.Call():
+                return self._call(node)
+        raise AssertionError(f"{where}: {node}")
+
+    def _constant(self, value: object) -> Item:
+        if value is ...:
+            raise InvalidModel(f"{self.where}: ... stands for nothing outside of an index")
+        if value is None or isinstance(value, str):
+            return value
+        assert isinstance(value, bool | int | float)
+        return scalar(self.op, value, self.where)
 
     def _named(self, name: str) -> Item:
         if name in self.scope:
@@ -166,29 +180,33 @@ class _Evaluation:
             return _TYPES[name]
         raise InvalidModel(f"{self.where}: {name!r:.60} is unknown")
 
-    def _chain(self, first: ex.Expression, rest: Sequence[tuple[str, ex.Expression]]) -> Item:
+    def _chain(self, node: ast.BinOp) -> Item:
+        first, rest = syntax.chain(node)
         item = self.of(first)
         for symbol, right in rest:
             item = binary(self.op, symbol, item, self.of(right), self.where)
         return item
 
-    def _comparison(self, first: ex.Expression, rest: Sequence[tuple[str, ex.Expression]]) -> Item:
+    def _comparison(self, node: ast.Compare) -> Item:
         """`a < b < c` is `a < b and b < c`, b computed once."""
-        (symbol, right), *more = rest
-        left = self.of(right)
-        found = binary(self.op, symbol, self.of(first), left, self.where)
-        for symbol, right in more:
-            if truth(self.op, found, self.where) is False:
+        found: Item = None
+        left = self.of(node.left)
+        for index, (operator, right) in enumerate(zip(node.ops, node.comparators, strict=True)):
+            compute = partial(self._compared, syntax.COMPARE[type(operator)], left, right)
+            if not index:
+                left, found = compute()
+            elif truth(self.op, found, self.where) is False:
                 return found
-            left, holds = self._perhaps(partial(self._compared, symbol, left, right))
-            found = both(self.op, "and", found, lambda holds=holds: holds, self.where)
+            else:
+                left, holds = self._perhaps(compute)
+                found = both(self.op, "and", found, lambda holds=holds: holds, self.where)
         return found
 
-    def _compared(self, symbol: str, left: Item, right: ex.Expression) -> tuple[Item, Item]:
+    def _compared(self, symbol: str, left: Item, right: ast.expr) -> tuple[Item, Item]:
         item = self.of(right)
         return item, binary(self.op, symbol, left, item, self.where)
 
-    def _logic(self, symbol: str, parts: Sequence[ex.Expression]) -> Item:
+    def _logic(self, symbol: str, parts: Sequence[ast.expr]) -> Item:
         """From the left: `a and b and c` is `(a and b) and c`."""
         found = self.of(parts[0])
         for part in parts[1:]:
@@ -198,11 +216,11 @@ class _Evaluation:
             found = both(self.op, symbol, found, right, self.where)
         return found
 
-    def _choice(self, choice: ex.Choice) -> Item:
-        condition = truth(self.op, self.of(choice.condition), self.where)
+    def _choice(self, node: ast.IfExp) -> Item:
+        condition = truth(self.op, self.of(node.test), self.where)
         if isinstance(condition, bool):
-            return self.of(choice.then if condition else choice.otherwise)
-        then, otherwise = (self._perhaps(partial(self.of, part)) for part in (choice.then, choice.otherwise))
+            return self.of(node.body if condition else node.orelse)
+        then, otherwise = (self._perhaps(partial(self.of, part)) for part in (node.body, node.orelse))
         return chosen(self.op, condition, then, otherwise, self.where)
 
     def _perhaps(self, compute: Callable[[], Made]) -> Made:
@@ -219,14 +237,26 @@ class _Evaluation:
         finally:
             self.unsure -= 1
 
-    def _place(self, place: ex.Expression | ex.Slice) -> Place:
-        if isinstance(place, ex.Slice):
-            return Part(*(None if bound is None else self.of(bound) for bound in (place.start, place.stop, place.step)))
-        return Rest() if isinstance(place, ex.Ellipsis) else self.of(place)
+    def _place(self, node: ast.expr) -> Place:
+        if isinstance(node, ast.Slice):
+            return Part(*(None if bound is None else self.of(bound) for bound in (node.lower, node.upper, node.step)))
+        if isinstance(node, ast.Constant) and node.value is ...:
+            return Rest()
+        return self.of(node)
 
-    def _call(self, call: ex.Call) -> Item:
-        if not call.module and call.name in self.scope:
-            raise InvalidModel(f"{self.where}: {call.name!r} is a value, no function")
-        arguments = [self.of(argument) for argument in call.arguments]
-        keywords = {name: self.of(argument) for name, argument in call.keywords}
-        return calls.call(Call(self.op, self.where, self.unsure > 0), call.module, call.name, arguments, keywords)
+    def _call(self, node: ast.Call) -> Item:
+        module, name = syntax.function(node)
+        if not module and name in self.scope:
+            raise InvalidModel(f"{self.where}: {name!r} is a value, no function")
+        own = [node.func.value] if module == syntax.ARRAY and isinstance(node.func, ast.Attribute) else []
+        arguments = [self.of(argument) for argument in (*own, *node.args)]
+        keywords = {keyword.arg or "": self.of(keyword.value) for keyword in node.keywords}
+        return self._called(module, name, arguments, keywords)
+
+    def _called(self, module: str, name: str, arguments: Sequence[Item], keywords: Mapping[str, Item]) -> Item:
+        call = Call(self.op, self.where, self._formula, self.unsure > 0)
+        return calls.call(call, module, name, arguments, keywords)
+
+    def _formula(self, tree: ast.expr, scope: Mapping[str, Item], where: str) -> Item:
+        """What stands for a function, by the names of its parameters."""
+        return _Evaluation(self.op, scope, where, self.unsure).of(tree)

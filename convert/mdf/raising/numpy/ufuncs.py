@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from ....passes.graph import Value
-from ....passes.protos import enum_of
-from ....passes.rewrite import Builder
-from ....passes.types import DType
-from ... import formulas
-from ...formulas import has_minus, number
+from .....passes.graph import Value
+from .....passes.protos import enum_of
+from .....passes.rewrite import Builder
+from .....passes.types import DType
+from .... import formulas
+from ....formulas import has_minus, number
 
 Build = Callable[..., Value]
 """(op, operand ...) -> result; all operands have one type and shapes that go together."""
@@ -253,18 +252,14 @@ _ROWS: dict[str, Build | Ufunc] = {
     "subtract": _same("Sub"),
     "multiply": _same("Mul", "And"),
     "divide": _same("Div"),
-    "true_divide": _same("Div"),
     "floor_divide": _by_kind(_guarded(_whole_quotient), _floor_divide),
     "remainder": _by_kind(_guarded(_same("Mod")), _remainder),
-    "mod": _by_kind(_guarded(_same("Mod")), _remainder),
     "fmod": _by_kind(_guarded(_fmod), _fmod),
     "power": _same("Pow"),
-    "pow": _same("Pow"),
     "float_power": _same("Pow"),
     "negative": _same("Neg"),
     "positive": _itself,
     "absolute": _same("Abs", "Identity"),
-    "abs": _same("Abs", "Identity"),
     "fabs": _same("Abs"),
     "sign": _sign,
     "copysign": _copysign,
@@ -307,13 +302,6 @@ _ROWS: dict[str, Build | Ufunc] = {
     "arcsinh": _same("Asinh"),
     "arccosh": _same("Acosh"),
     "arctanh": _same("Atanh"),
-    "asin": _same("Asin"),
-    "acos": _same("Acos"),
-    "atan": _same("Atan"),
-    "atan2": formulas.atan2,
-    "asinh": _same("Asinh"),
-    "acosh": _same("Acosh"),
-    "atanh": _same("Atanh"),
     "deg2rad": _scaled(math.pi / 180),
     "radians": _scaled(math.pi / 180),
     "rad2deg": _scaled(180 / math.pi),
@@ -333,7 +321,6 @@ _ROWS: dict[str, Build | Ufunc] = {
     "bitwise_or": _same("BitwiseOr", "Or"),
     "bitwise_xor": _same("BitwiseXor", "Xor"),
     "invert": _same("BitwiseNot", "Not"),
-    "bitwise_not": _same("BitwiseNot", "Not"),
     "isnan": _is(_same("IsNaN")),
     "isinf": _is(_same("IsInf")),
     "isfinite": _is(_is_finite),
@@ -341,11 +328,12 @@ _ROWS: dict[str, Build | Ufunc] = {
 }
 
 
-def _row(name: str, build: Build | Ufunc) -> Ufunc:
-    ufunc: Any = getattr(np, name)
-    assert isinstance(ufunc, np.ufunc), name
+def _row(ufunc: np.ufunc) -> Ufunc:
+    build = _ROWS[ufunc.__name__]
     return build if isinstance(build, Ufunc) else Ufunc(ufunc, build)
 
 
-UFUNCS: dict[str, Ufunc] = {name: _row(name, build) for name, build in _ROWS.items()}
-"""By their names in NumPy."""
+UFUNCS: dict[str, Ufunc] = {
+    name: _row(found) for name, found in vars(np).items() if isinstance(found, np.ufunc) and found.__name__ in _ROWS
+}
+"""By their names in NumPy, of which some have several."""

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ....passes.errors import InvalidModel, Unsupported
-from ....passes.graph import Value
-from ....passes.rewrite import Builder
-from ....passes.types import DType
-from .numpy_values import Item, Listing, Number, cast, known, reshaped, stacked
+from .....passes.errors import InvalidModel, Unsupported
+from .....passes.graph import Value
+from .....passes.rewrite import Builder
+from .....passes.types import DType
 from .operators import items_of
+from .values import Item, Listing, Number, cast, known, reshaped, stacked
 
 
 @dataclass(frozen=True, slots=True)

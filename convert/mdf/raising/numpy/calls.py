@@ -8,31 +8,39 @@ from dataclasses import replace
 
 import numpy as np
 
-from ....passes.errors import InvalidModel, Unsupported
-from ....passes.infer import words
-from ....passes.rewrite import Builder
-from ....passes.types import DType
-from ..expressions import ARRAY
-from .arguments import TYPES, Call
-from .array_creation import MAKERS
-from .methods import methods
-from .numpy_calls import NUMPY_CALLS
-from .numpy_values import Item, applied, constant, converted, scalar
-from .python_calls import MATH, MATH_CONSTANTS, NUMPY_CONSTANTS, PYTHON, Function
+from .....passes.errors import InvalidModel, Unsupported
+from .....passes.infer import words
+from .....passes.rewrite import Builder
+from .....passes.types import DType
+from .arguments import TYPES, Call, Function, Operand
+from .creation import MAKERS
+from .formulas import FORMULAS
+from .numpy_functions import NUMPY_FUNCTIONS
+from .python_functions import MATH, MATH_CONSTANTS, NUMPY_CONSTANTS, PYTHON
 from .reductions import REDUCTIONS
 from .shapes import SHAPES
+from .syntax import ARRAY, MEMBERS, METHODS
 from .ufuncs import UFUNCS
+from .values import Item, Number, applied, constant, converted, reshaped, scalar
 
 
 def _universal(name: str) -> Function:
     row = UFUNCS[name]
-    if row.ufunc.nin == 1:
-        return lambda call, x: applied(call.op, row, [call.operand(x)], call.where)
-    return lambda call, x1, x2: applied(call.op, row, [call.operand(x1), call.operand(x2)], call.where)
+
+    def one(call: Call, x: Operand) -> Item:
+        return applied(call.op, row, [x], call.where)
+
+    def two(call: Call, x1: Operand, x2: Operand) -> Item:
+        return applied(call.op, row, [x1, x2], call.where)
+
+    return one if row.ufunc.nin == 1 else two
 
 
 def _cast(dtype: DType) -> Function:
-    return lambda call, x: converted(call.op, call.array(x), dtype, call.where)
+    def cast(call: Call, x: Number) -> Item:
+        return converted(call.op, x, dtype, call.where)
+
+    return cast
 
 
 NUMPY: dict[str, Function] = {
@@ -41,13 +49,41 @@ NUMPY: dict[str, Function] = {
     **REDUCTIONS,
     **SHAPES,
     **MAKERS,
-    **NUMPY_CALLS,
+    **NUMPY_FUNCTIONS,
+    **FORMULAS,
 }
+
+
+# methods and members of arrays -------------------------------------------------------------------
+
+
+def _method(function: Function, unpacked: bool = False) -> Function:
+    """A function of NumPy with the array in front; `unpacked`: `a.reshape(2, 3)` for `a.reshape((2, 3))`.
+
+    Arrays have methods, and Python's numbers and lists haven't these.
+    """
+
+    def method(call: Call, own: Item, *items: Item, **keywords: Item) -> Item:
+        if not isinstance(own, Number) or own.is_weak or own.listed:
+            raise InvalidModel(f"{call.where}: of something that is no array")
+        return call.bound(function, [own, items] if unpacked and len(items) > 1 else [own, *items], keywords)
+
+    return method
+
+
+def _item(call: Call, own: Number) -> Item:
+    """The one element as a Python number."""
+    if own.size != 1:
+        raise InvalidModel(f"{call.where}: of an array of shape {own.shape}")
+    return Number(reshaped(call.op, own.value, ()), python=True)
+
+
+_METHODS = {**NUMPY, "flatten": NUMPY["ravel"], "T": NUMPY["transpose"], "item": _item}
 TABLES: Mapping[str, Mapping[str, Function]] = {
     "": PYTHON,
     "math": MATH,
     "numpy": NUMPY,
-    ARRAY: methods(NUMPY),
+    ARRAY: {name: _method(_METHODS[name], name in ("reshape", "transpose")) for name in METHODS | MEMBERS},
 }
 _REACHING = words(
     "apply_along_axis apply_over_axes array2string array_repr array_str base_repr binary_repr copyto einsum_path "

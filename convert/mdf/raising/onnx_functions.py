@@ -22,7 +22,7 @@ from ....passes.schema_check import problem
 from ....passes.schemas import HUB_OPSET, schema
 from ....passes.tensor import TensorData
 from ....passes.types import DType, TensorType, is_known, merge
-from .numpy_values import Array, Number, cast, known, reshaped
+from .numpy.values import Array, Number, cast, known, reshaped
 
 Given = Number | tuple[Number, ...]
 

@@ -1,0 +1,221 @@
+"""Calls: what a function's arguments are taken for, by the types that it declares for them."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Annotated, Any
+
+from .....passes.errors import InvalidModel, Unsupported
+from .....passes.rewrite import Builder
+from .....passes.types import DType
+from .operators import is_whole
+from .syntax import parse
+from .values import Array, Item, Listing, Number, known, scalar, stacked
+
+TYPES = {
+    "bool": DType.BOOL,
+    "bool_": DType.BOOL,
+    "double": DType.FLOAT64,
+    "float32": DType.FLOAT32,
+    "float64": DType.FLOAT64,
+    "int32": DType.INT32,
+    "int64": DType.INT64,
+    "int_": DType.INT64,
+    "single": DType.FLOAT32,
+}
+"""Element types by their names in NumPy."""
+_SPELLED = {**TYPES, "float": DType.FLOAT64, "int": DType.INT64}
+_MOST_ELEMENTS = 1 << 24
+"""Of an array that an expression makes out of nothing."""
+
+Function = Callable[..., Item]
+"""(call, argument ...) -> what it gives; the types of its parameters say what arguments are taken for."""
+Operand = Annotated[Number, "Python's numbers stay weak"]
+Known = Annotated[Any, "numbers, lists and texts that NumPy is called with at once"]
+Axes = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a function of a table.
+
+    Attributes:
+        where: names the place and the function for messages.
+        evaluate: (tree, scope, where) -> what an expression comes to.
+        safe: what is built may stand in a branch that isn't taken, and must not end the run.
+    """
+
+    op: Builder
+    where: str
+    evaluate: Callable[[ast.expr, Mapping[str, Item], str], Item]
+    safe: bool = False
+
+    def bound(self, function: Function, items: Sequence[Item], keywords: Mapping[str, Item]) -> Item:
+        """What a function of a table gives.
+
+        Raises:
+            InvalidModel: it takes no such arguments.
+            Unsupported: it takes an argument of this name nowhere but in NumPy.
+        """
+        signature = _signature(function)
+        some = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in signature.parameters.values())
+        odd = next((name for name in keywords if name not in signature.parameters), None)
+        if odd is not None and not some:
+            raise Unsupported(self.where, f"its argument {odd!r:.40}")
+        try:
+            given = signature.bind(self, *items, **keywords)
+        except TypeError as error:
+            raise InvalidModel(f"{self.where}: {error}") from None
+        for name in list(given.arguments)[1:]:
+            parameter, item = signature.parameters[name], given.arguments[name]
+            several = parameter.kind is inspect.Parameter.VAR_POSITIONAL
+            take = partial(self._taken, parameter.annotation)
+            given.arguments[name] = tuple(map(take, item)) if several else take(item)
+        given.apply_defaults()
+        return function(*given.args, **given.kwargs)
+
+    def _taken(self, annotation: str, item: Item) -> Any:
+        kind, *others = annotation.split(" | ")
+        return None if item is None and "None" in others else _TAKEN[kind](self, item)
+
+    def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """What a function of NumPy makes of known arguments.
+
+        Raises:
+            InvalidModel: it refuses them.
+        """
+        try:
+            return function(*arguments)
+        except (ValueError, TypeError, IndexError, ArithmeticError) as error:
+            raise InvalidModel(f"{self.where}: {' '.join(str(error).split()):.200}") from None
+
+    def compute(self, expression: str, **given: Any) -> Item:
+        """What an expression over these items and Python numbers comes to."""
+        scope = {
+            name: scalar(self.op, item, self.where) if isinstance(item, bool | int | float) else item
+            for name, item in given.items()
+        }
+        return self.evaluate(_tree(expression), scope, self.where)
+
+    def operand(self, item: Item) -> Number:
+        """What a universal function takes: Python numbers stay weak."""
+        number = stacked(self.op, item, self.where)
+        return number.array if number.listed else number
+
+    def array(self, item: Item) -> Number:
+        """What `numpy.asarray` makes of it."""
+        return stacked(self.op, item, self.where).array
+
+    def known(self, item: Item) -> Any:
+        """What NumPy is called with at once: numbers, arrays as lists, types, texts. Whole floats, which the engine
+        turns into integers from node to node, are integers."""
+        if isinstance(item, DType):
+            return item.numpy
+        if isinstance(item, Listing):
+            return [self.known(part) for part in item.items]
+        if isinstance(item, tuple):
+            return tuple(self.known(part) for part in item)
+        if not isinstance(item, Number):
+            return item
+        plain = self.elements(item).tolist()
+        return int(plain) if isinstance(plain, float) and is_whole(plain) else plain
+
+    def elements(self, number: Number) -> Array:
+        """What a number is, which has to be known."""
+        array = known(stacked(self.op, number, self.where))
+        if array is None:
+            raise Unsupported(self.where, "a number that has to be known, and only running it shows")
+        return array
+
+    def integer(self, item: Item) -> int:
+        """An integer that has to be known."""
+        found = self.known(item)
+        if not isinstance(found, int):
+            raise InvalidModel(f"{self.where}: an integer is expected")
+        return int(found)
+
+    def integers(self, item: Item) -> tuple[int, ...]:
+        """One integer or several."""
+        found = self.known(item)
+        found = found if isinstance(found, list | tuple) else [found]
+        if not all(isinstance(entry, int) for entry in found):
+            raise InvalidModel(f"{self.where}: integers are expected")
+        return tuple(map(int, found))
+
+    def shape(self, sizes: Sequence[int]) -> tuple[int, ...]:
+        """The shape of a new array."""
+        if min(sizes, default=0) < 0:
+            raise InvalidModel(f"{self.where}: the shape {tuple(sizes)}")
+        self.check_shape(sizes)
+        return tuple(sizes)
+
+    def check_shape(self, sizes: Sequence[int]) -> None:
+        """Refuse an array that is far larger than what it is made of."""
+        count = math.prod(sizes)
+        if len(sizes) > 32 or count > _MOST_ELEMENTS:
+            raise Unsupported(self.where, f"an array of {count} elements in {len(sizes)} axes")
+
+    def axis(self, axis: int, rank: int) -> int:
+        """An axis, counted from the front."""
+        if not -rank <= axis < rank:
+            raise InvalidModel(f"{self.where}: axis {axis} of an array of {rank} axes")
+        return axis % rank
+
+    def axes(self, given: Axes | None, rank: int, scalar: bool = False) -> Axes:
+        """Axes of a reduction, each once; None is all of them. `scalar`: one number has an axis 0 as well."""
+        if given is None or (scalar and not rank and given in ((0,), (-1,))):
+            return tuple(range(rank))
+        axes = tuple(self.axis(axis, rank) for axis in given)
+        if len(set(axes)) < len(axes):
+            raise InvalidModel(f"{self.where}: an axis twice")
+        return axes
+
+    def dtype(self, item: Item) -> DType:
+        """An element type."""
+        if isinstance(item, DType):
+            return item
+        if isinstance(item, str) and item in _SPELLED:
+            return _SPELLED[item]
+        raise Unsupported(self.where, "an element type that isn't float, int, bool or one of numpy.")
+
+
+_TAKEN: dict[str, Callable[[Call, Item], Any]] = {
+    "Item": lambda call, item: item,
+    "Number": Call.array,
+    "Operand": Call.operand,
+    "Known": Call.known,
+    "int": Call.integer,
+    "bool": lambda call, item: bool(call.integer(item)),
+    "Axes": Call.integers,
+    "DType": Call.dtype,
+}
+"""What an argument is taken for, by the type of the parameter; None stays where the type has it."""
+
+
+@cache
+def _tree(expression: str) -> ast.expr:
+    return parse(expression, expression)
+
+
+_signature = cache(inspect.signature)
+
+
+def signature(text: str, *annotations: str) -> inspect.Signature:
+    """The signature that `name(a, axis=None, *, k=0)` writes, the call in front; the last type is that of the rest."""
+    (tree,) = ast.parse(f"def {text}: ...").body
+    assert isinstance(tree, ast.FunctionDef)
+    own = [*tree.args.args, *tree.args.kwonlyargs]
+    defaults = [None] * (len(tree.args.args) - len(tree.args.defaults)) + tree.args.defaults + tree.args.kw_defaults
+    types = [*annotations, *[annotations[-1]] * len(own)]
+    made = [inspect.Parameter("call", inspect.Parameter.POSITIONAL_ONLY)]
+    for argument, default, annotation in zip(own, defaults, types, strict=False):
+        keyword = argument in tree.args.kwonlyargs
+        kind = inspect.Parameter.KEYWORD_ONLY if keyword else inspect.Parameter.POSITIONAL_OR_KEYWORD
+        value = inspect.Parameter.empty if default is None else ast.literal_eval(default)
+        made.append(inspect.Parameter(argument.arg, kind, default=value, annotation=annotation))
+    return inspect.Signature(made)

@@ -1,0 +1,244 @@
+"""Functions of NumPy that take several steps: choices, roundings, comparisons, order, products."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .....passes.errors import InvalidModel, Unsupported
+from .....passes.types import DType
+from .arguments import Call, Function, Operand
+from .operators import matmul
+from .shapes import along, expanded, ordered, taken
+from .values import (
+    Item,
+    Number,
+    broadcast,
+    cast,
+    checked_shape,
+    common_type,
+    converted,
+    promoted,
+    reshaped,
+    scalar,
+    where_values,
+)
+
+# choices -----------------------------------------------------------------------------------------
+
+
+def where(call: Call, condition: Number, x: Operand | None = None, y: Operand | None = None) -> Item:
+    if x is None or y is None:
+        raise Unsupported(call.where, "the places where something holds, whose number only running it shows")
+    test = converted(call.op, condition, DType.BOOL, call.where)
+    dtype = promoted([x, y], call.where)
+    shape = broadcast([test.shape, x.shape, y.shape], call.where)
+    values = [cast(call.op, number, dtype, call.where) for number in (x, y)]
+    return expanded(call, Number(where_values(call.op, test.value, *values)), shape)
+
+
+def clip(
+    call: Call,
+    a: Operand,
+    a_min: Operand | None = None,
+    a_max: Operand | None = None,
+    *,
+    min: Operand | None = None,
+    max: Operand | None = None,
+) -> Item:
+    """No less than one number and then no more than another."""
+    low, high = (a_min if min is None else min), (a_max if max is None else max)
+    made = a.array
+    if low is not None and high is not None:  # all three decide on the type
+        made = converted(call.op, a, promoted([a, low, high], call.where), call.where)
+    if low is not None:
+        made = call.compute("numpy.maximum(made, low)", made=made, low=low)
+    return made if high is None else call.compute("numpy.minimum(made, high)", made=made, high=high)
+
+
+def nan_to_num(
+    call: Call, x: Number, *, nan: Number | None = None, posinf: Number | None = None, neginf: Number | None = None
+) -> Item:
+    """Other numbers for NaN and infinities: by default zero, and the largest ones there are."""
+    if not x.dtype.is_float:
+        return x
+    op, limits, value = call.op, np.finfo(x.dtype.numpy), x.value
+    kinds = (
+        (op.IsNaN(value), nan, 0.0),
+        (op.IsInf(value, detect_negative=0), posinf, float(limits.max)),
+        (op.IsInf(value, detect_positive=0), neginf, float(limits.min)),
+    )
+    for condition, given, default in kinds:
+        filling = given or scalar(op, default, call.where)
+        if filling.rank:
+            raise Unsupported(call.where, "an array of replacements")
+        value = op.Where(condition, cast(op, filling, x.dtype, call.where), value)
+    return Number(value)
+
+
+# rounding and comparisons ------------------------------------------------------------------------
+
+
+def round_(call: Call, a: Number, decimals: int = 0) -> Item:
+    """To decimals, halves to the even one: scaled, rounded, scaled back."""
+    if not a.dtype.is_float:
+        if a.dtype is DType.BOOL or decimals < 0:
+            raise Unsupported(call.where, f"{a.dtype.value} to {decimals} decimals")
+        return a
+    if abs(decimals) > 300:
+        raise Unsupported(call.where, f"{decimals} decimals")
+    formulas = ("numpy.rint(a / scale) * scale", "numpy.rint(a)", "numpy.rint(a * scale) / scale")
+    return call.compute(formulas[int(np.sign(decimals)) + 1], a=a, scale=10.0 ** abs(decimals))
+
+
+def sinc(call: Call, x: Number) -> Item:
+    """sin(pi x) / (pi x), 1 at zero: NumPy takes a tiny number for it."""
+    wide = converted(call.op, x, DType.FLOAT64, call.where)
+    angle = call.compute("numpy.pi * numpy.where(x == 0, 1e-20, x)", x=wide)
+    return call.compute("numpy.sin(angle) / angle", angle=angle)
+
+
+def isclose(
+    call: Call,
+    a: Operand,
+    b: Operand,
+    rtol: Operand | float = 1e-05,
+    atol: Operand | float = 1e-08,
+    equal_nan: bool = False,
+) -> Item:
+    """|a - b| <= atol + rtol |b|; infinities have to be equal."""
+    if b.dtype is DType.BOOL:
+        b = converted(call.op, b, DType.FLOAT64, call.where)
+    close = "numpy.absolute(numpy.subtract(a, b)) <= atol + rtol * numpy.absolute(b)"
+    same = "numpy.equal(a, b) | (numpy.isnan(a) & numpy.isnan(b))" if equal_nan else "numpy.equal(a, b)"
+    return call.compute(f"({close}) & numpy.isfinite(b) | {same}", a=a, b=b, rtol=rtol, atol=atol)
+
+
+def array_equal(call: Call, a1: Number, a2: Number) -> Item:
+    if a1.shape != a2.shape:
+        return scalar(call.op, False, call.where)
+    return call.compute("bool(numpy.all(numpy.equal(a, b)))", a=a1, b=a2)
+
+
+# order -------------------------------------------------------------------------------------------
+
+
+def sort(call: Call, a: Number, axis: int | None = -1) -> Item:
+    """Upwards; NaN behind all others."""
+    if not a.rank:
+        raise InvalidModel(f"{call.where}: of one number")
+    return _sorted(call, *along(call, a, axis))
+
+
+def _sorted(call: Call, x: Number, axis: int) -> Number:
+    op, size = call.op, x.shape[axis]
+    if x.dtype is DType.BOOL:
+        ordered = _sorted(call, converted(op, x, DType.INT64, call.where), axis)
+        return converted(op, ordered, DType.BOOL, call.where)
+    missing = op.IsNaN(x.value) if x.dtype.is_float else None
+    key = x.value if missing is None else op.Where(missing, op.const(np.asarray(np.inf, x.dtype.numpy)), x.value)
+    ordered, _ = op.TopK(key, op.const([size]), axis=axis, largest=0, _outputs=2)
+    if missing is None:
+        return Number(ordered)
+    count = op.ReduceSum(op.Cast(missing, to=7), op.const([axis]))
+    shape = [size if place == axis else 1 for place in range(x.rank)]
+    places = op.const(np.arange(size).reshape(shape))
+    behind = op.GreaterOrEqual(places, op.Sub(op.const(size), count))
+    return Number(op.Where(behind, op.const(np.asarray(np.nan, x.dtype.numpy)), ordered))
+
+
+def median(call: Call, a: Number, axis: int | None = None) -> Item:
+    """The middle one, or the mean of the two in the middle; NaN where there is one."""
+    x = a if a.dtype.is_float else converted(call.op, a, DType.FLOAT64, call.where)
+    x, axis = along(call, x, None if axis is None else call.axis(axis, x.rank))
+    size = x.shape[axis]
+    if not size:
+        raise Unsupported(call.where, "of nothing")
+    ordered = _sorted(call, x, axis)
+    low, high, last = (taken(call, ordered, place, axis) for place in ((size - 1) // 2, size // 2, size - 1))
+    return call.compute("numpy.where(numpy.isnan(last), last, (low + high) * 0.5)", low=low, high=high, last=last)
+
+
+def interp(call: Call, x: Number, xp: Number, fp: Number) -> Item:
+    """Linear between the points (xp, fp), whose xp grow; beyond them the outermost fp."""
+    op = call.op
+    at, places, values = (converted(op, number, DType.FLOAT64, call.where) for number in (x, xp, fp))
+    if places.rank != 1 or places.shape != values.shape or not places.size:
+        raise InvalidModel(f"{call.where}: points of shapes {places.shape} and {values.shape}")
+    below = call.compute("numpy.sum(numpy.expand_dims(x, -1) >= xp, -1) - 1", x=at, xp=places)
+    low = call.compute("numpy.clip(below, 0, most)", below=below, most=max(places.size - 2, 0))
+    high = call.compute("numpy.clip(low + 1, 0, most)", low=low, most=places.size - 1)
+    inside = call.compute(
+        "(fp[high] - fp[low]) / (xp[high] - xp[low]) * (x - xp[low]) + fp[low]",
+        **{"x": at, "xp": places, "fp": values, "low": low, "high": high},
+    )
+    return call.compute(
+        "numpy.where(numpy.isnan(x), x, numpy.where(x < xp[0], fp[0], numpy.where(x >= xp[-1], fp[-1], inside)))",
+        **{"x": at, "xp": places, "fp": values, "inside": inside},
+    )
+
+
+# products ----------------------------------------------------------------------------------------
+
+
+def dot(call: Call, a: Number, b: Number) -> Item:
+    """Of a number the product, of arrays the sum over the last axis of `a` and the last but one of `b`."""
+    if not a.rank or not b.rank:
+        return _scaled(call, a, b)
+    if b.rank <= 2:
+        return matmul(call.op, a, b, call.where)
+    kept = (*b.shape[:-2], b.shape[-1])
+    moved = ordered(call, b, [b.rank - 2, *range(b.rank - 2), b.rank - 1])
+    flat = Number(reshaped(call.op, moved.value, (b.shape[-2], math.prod(kept))))
+    rows = Number(reshaped(call.op, a.value, (math.prod(a.shape[:-1]), a.shape[-1])))
+    made = matmul(call.op, rows, flat, call.where)
+    return Number(reshaped(call.op, made.value, (*a.shape[:-1], *kept)))
+
+
+def _scaled(call: Call, a: Number, b: Number) -> Item:
+    """A product with a number. Of floats it is added to nothing: there is no -0 in it, and nothing times 0 is 0."""
+    made = call.array(call.compute("a * b", a=a, b=b))
+    if not made.dtype.is_float or made.size < 2:
+        return made
+    return call.compute("numpy.where(factor == 0, 0, made + 0)", factor=b if a.rank else a, made=made)
+
+
+def einsum(call: Call, subscripts: Item, *operands: Number) -> Item:
+    """Einstein's summation, its equation as a text."""
+    if not isinstance(subscripts, str) or not operands:
+        raise Unsupported(call.where, "without an equation in front of arrays")
+    virtual = [np.broadcast_to(np.zeros(()), number.shape) for number in operands]
+    call.run(lambda *arrays: np.einsum_path(subscripts, *arrays, optimize=False), *virtual)
+    dtype = common_type([number.dtype for number in operands], call.where)
+    if dtype is DType.BOOL:
+        raise Unsupported(call.where, "of booleans")
+    values = [cast(call.op, number, dtype, call.where) for number in operands]
+    made = call.op.Einsum(*values, equation="".join(subscripts.split()))
+    if made.tensor.static_shape is None:
+        raise Unsupported(call.where, f"the equation {subscripts!r:.60}")
+    checked_shape(made.tensor.static_shape, call.where)
+    return Number(made)
+
+
+def linalg_det(call: Call, a: Number) -> Item:
+    if a.rank < 2 or a.shape[-1] != a.shape[-2]:
+        raise InvalidModel(f"{call.where}: of an array of shape {a.shape}")
+    return Number(call.op.Det(cast(call.op, a, a.dtype if a.dtype.is_float else DType.FLOAT64, call.where)))
+
+
+NUMPY_FUNCTIONS: dict[str, Function] = {
+    "array_equal": array_equal,
+    "clip": clip,
+    "einsum": einsum,
+    "dot": dot,
+    "interp": interp,
+    "isclose": isclose,
+    "linalg.det": linalg_det,
+    "median": median,
+    "nan_to_num": nan_to_num,
+    "round": round_,
+    "sinc": sinc,
+    "sort": sort,
+    "where": where,
+}

@@ -1,0 +1,172 @@
+"""Functions of NumPy that bring axes together: sums, means, extremes, norms, running sums."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .....passes.errors import InvalidModel, Unsupported
+from .....passes.graph import Value
+from .....passes.types import DType
+from .arguments import Axes, Call, Function
+from .shapes import along
+from .values import Item, Number, cast, converted, reshaped, supported
+
+
+def reduced(call: Call, op_type: str, value: Value, axes: Sequence[int], keep: bool) -> Number:
+    """A Reduce operator over some axes; over none of them it is the value itself."""
+    if not axes:
+        return Number(value)
+    return Number(call.op.call(op_type, value, call.op.const(list(axes)), keepdims=int(keep)))
+
+
+def _accumulated(call: Call, function: Callable[..., Any], x: Number, dtype: DType | None) -> Number:
+    """In the type that NumPy sums in: small integers and booleans as int64."""
+    wide = dtype or supported(function(np.zeros(1, x.dtype.numpy)).dtype, call.where)
+    return converted(call.op, x, wide, call.where)
+
+
+def _summed(function: Callable[..., Any], op_type: str) -> Function:
+    def total(
+        call: Call, a: Number, axis: Axes | None = None, dtype: DType | None = None, *, keepdims: bool = False
+    ) -> Item:
+        x = _accumulated(call, function, a, dtype)
+        return reduced(call, op_type, x.value, call.axes(axis, x.rank, scalar=True), keepdims)
+
+    return total
+
+
+def _running(function: Callable[..., Any], op_type: str) -> Function:
+    def running(call: Call, a: Number, axis: int | None = None, dtype: DType | None = None) -> Item:
+        x, axis = along(call, _accumulated(call, function, a, dtype), axis)
+        return Number(call.op.call(op_type, x.value, call.op.const(axis)))
+
+    return running
+
+
+def _extreme(op_type: str) -> Function:
+    def extreme(call: Call, a: Number, axis: Axes | None = None, *, keepdims: bool = False) -> Item:
+        """The largest (smallest) one; NaN where there is one. Booleans as numbers."""
+        axes = call.axes(axis, a.rank, scalar=True)
+        _check_some(call, a, axes)
+        if a.dtype is not DType.BOOL:
+            return reduced(call, op_type, a.value, axes, keepdims)
+        number = reduced(call, op_type, cast(call.op, a, DType.INT64, call.where), axes, keepdims)
+        return converted(call.op, number, DType.BOOL, call.where)
+
+    return extreme
+
+
+def _check_some(call: Call, x: Number, axes: Sequence[int]) -> None:
+    """NumPy knows no extreme of nothing, unless nothing is what it is asked for."""
+    kept = math.prod(x.shape[axis] for axis in range(x.rank) if axis not in axes)
+    if kept and not all(x.shape[axis] for axis in axes):
+        raise InvalidModel(f"{call.where}: an extreme of nothing")
+
+
+def _place(op_type: str) -> Function:
+    def place(call: Call, a: Number, axis: int | None = None, *, keepdims: bool = False) -> Item:
+        """Where the first one stands; of the first NaN where there is one, which ONNX leaves open."""
+        op = call.op
+        x = converted(op, a, DType.INT64, call.where) if a.dtype is DType.BOOL else a
+        x, axis_ = along(call, x, axis)
+        _check_some(call, x, [axis_])
+        found = op.call(op_type, x.value, axis=axis_, keepdims=1)
+        if x.dtype.is_float:
+            missing = cast(op, Number(op.IsNaN(x.value)), DType.INT64, call.where)
+            some = op.Greater(op.ReduceMax(missing, op.const([axis_]), keepdims=1), op.const(0))
+            found = op.Where(some, op.ArgMax(missing, axis=axis_, keepdims=1), found)
+        kept = [1 if axis in (None, place - a.rank, place) else size for place, size in enumerate(a.shape)]
+        return Number(reshaped(op, found, kept if keepdims else _but(x.shape, axis_)))
+
+    return place
+
+
+def _but(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    return (*shape[:axis], *shape[axis + 1 :])
+
+
+def mean(
+    call: Call, a: Number, axis: Axes | None = None, dtype: DType | None = None, *, keepdims: bool = False
+) -> Item:
+    x = _floats(call, a, dtype)
+    return _mean(call, x, call.axes(axis, x.rank), keepdims)
+
+
+def _floats(call: Call, x: Number, dtype: DType | None = None) -> Number:
+    """Integers and booleans as float64."""
+    return converted(call.op, x, dtype or (x.dtype if x.dtype.is_float else DType.FLOAT64), call.where)
+
+
+def _mean(call: Call, x: Number, axes: Sequence[int], keep: bool, less: int = 0) -> Number:
+    count = max(math.prod(x.shape[axis] for axis in axes) - less, 0)
+    total = reduced(call, "ReduceSum", x.value, axes, keep)
+    return Number(call.op.Div(total.value, call.op.const(np.asarray(count, x.dtype.numpy))))
+
+
+def var(
+    call: Call,
+    a: Number,
+    axis: Axes | None = None,
+    dtype: DType | None = None,
+    *,
+    ddof: int = 0,
+    keepdims: bool = False,
+) -> Item:
+    x = _floats(call, a, dtype)
+    axes = call.axes(axis, x.rank)
+    away = call.op.Sub(x.value, _mean(call, x, axes, True).value)
+    return _mean(call, Number(call.op.Mul(away, away)), axes, keepdims, ddof)
+
+
+def average(call: Call, a: Number, axis: Item = None, weights: Number | None = None) -> Item:
+    if weights is None:
+        return call.compute("numpy.mean(a, axis)", a=a, axis=axis)
+    if a.shape != weights.shape:
+        raise Unsupported(call.where, f"weights of shape {weights.shape} for an array of shape {a.shape}")
+    formula = "numpy.divide(numpy.sum(numpy.multiply(a, weights), axis), numpy.sum(weights, axis))"
+    return call.compute(formula, a=a, axis=axis, weights=weights)
+
+
+def norm(call: Call, x: Number, ord: Item = None, axis: Axes | None = None, keepdims: bool = False) -> Item:
+    """The root of the sum of squares: of all elements, or of vectors along one axis."""
+    vectors = x.rank == 1 or axis is not None
+    if ord is not None and not (ord == "fro" if not vectors else not isinstance(ord, str) and call.integer(ord) == 2):
+        raise Unsupported(call.where, "another norm than that of the squares")
+    squares = call.op.Mul(_floats(call, x).value, _floats(call, x).value)
+    sums = reduced(call, "ReduceSum", squares, call.axes(axis, x.rank), keepdims)
+    return call.compute("numpy.sqrt(x)", x=sums)
+
+
+def diff(call: Call, a: Number, n: int = 1, axis: int = -1) -> Item:
+    """Each element less the one before; of booleans whether they differ."""
+    axis = call.axis(axis, a.rank)
+    if not 0 <= n <= 64:
+        raise InvalidModel(f"{call.where}: n={n}")
+    name = "not_equal" if a.dtype is DType.BOOL else "subtract"
+    before = ":, " * axis
+    for _ in range(n):
+        a = call.array(call.compute(f"numpy.{name}(a[{before}1:], a[{before}:-1])", a=a))
+    return a
+
+
+REDUCTIONS: dict[str, Function] = {
+    "amax": _extreme("ReduceMax"),
+    "amin": _extreme("ReduceMin"),
+    "argmax": _place("ArgMax"),
+    "argmin": _place("ArgMin"),
+    "average": average,
+    "cumprod": _running(np.cumprod, "CumProd"),
+    "cumsum": _running(np.cumsum, "CumSum"),
+    "diff": diff,
+    "linalg.norm": norm,
+    "max": _extreme("ReduceMax"),
+    "mean": mean,
+    "min": _extreme("ReduceMin"),
+    "prod": _summed(np.prod, "ReduceProd"),
+    "sum": _summed(np.sum, "ReduceSum"),
+    "var": var,
+}

@@ -1,0 +1,335 @@
+"""Functions of NumPy that put elements elsewhere: other shapes, other orders, parts side by side.
+
+Where they go NumPy tells itself: its function is called with an array of the same shape that stands for the elements.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .....passes.errors import InvalidModel, Unsupported
+from .....passes.types import DType
+from .arguments import Axes, Call, Function, Known, signature
+from .operators import items_of
+from .subscripts import Part, subscript
+from .values import (
+    MOST_FOLDED,
+    Array,
+    Item,
+    Listing,
+    Number,
+    cast,
+    checked_shape,
+    common_type,
+    concatenated,
+    constant,
+    reshaped,
+    scalar,
+)
+
+_MOST_SPREAD = 4096
+"""Elements of a constant that one number, or a few, are spread to."""
+
+
+def shaped(call: Call, x: Number, shape: Sequence[int]) -> Number:
+    return Number(reshaped(call.op, x.value, shape))
+
+
+def along(call: Call, x: Number, axis: int | None) -> tuple[Number, int]:
+    """The array and the axis counted from the front; all elements in a row where there is none, or no axes."""
+    if axis is not None and x.rank:
+        return x, call.axis(axis, x.rank)
+    return shaped(call, x, (x.size,)), call.axis(axis or 0, 1)
+
+
+# views -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _View:
+    """A function that shows the elements of its first argument otherwise, the other arguments being known."""
+
+    __signature__: inspect.Signature
+    function: Callable[..., Array]
+
+    def __call__(self, call: Call, x: Number, *known: Any, **keywords: Any) -> Item:
+        given = self.__signature__.bind(call, x, *known, **keywords)
+        given.apply_defaults()
+        steps = np.cumprod([1, *x.shape[:0:-1]])[::-1].tolist() if x.rank else []
+        # only its shape and its steps are looked at, never an element
+        base = np.lib.stride_tricks.as_strided(np.zeros((), np.int8), x.shape, steps)
+        return _viewed(call, x, base, call.run(self.function, base, *given.args[2:]))
+
+
+def _viewed(call: Call, x: Number, base: Array, view: Array) -> Number:
+    if view.size != x.size:
+        call.check_shape(view.shape)
+        return expanded(call, x, view.shape)
+    if min(view.strides, default=0) < 0:
+        whole, back = Part(None, None, None), Part(None, None, scalar(call.op, -1, call.where))
+        places = [back if step < 0 else whole for step in view.strides]
+        return call.array(subscript(call.op, Number(x.value), places, False, call.where))
+    own, left = list(zip(view.shape, view.strides, strict=True)), list(zip(base.shape, base.strides, strict=True))
+    if sorted(own) != sorted(left):
+        return shaped(call, x, view.shape)
+    order: list[int] = []
+    for pair in own:
+        order.append(next(axis for axis, other in enumerate(left) if other == pair and axis not in order))
+    return ordered(call, x, order)
+
+
+def expanded(call: Call, x: Number, shape: Sequence[int]) -> Number:
+    """An array broadcast to a shape that it fits."""
+    if x.shape == tuple(shape):
+        return Number(x.value)
+    if x.value.data is not None and math.prod(shape) <= _MOST_SPREAD:
+        return Number(call.op.const(np.broadcast_to(x.value.data.numpy(), shape).copy()))
+    return Number(call.op.Expand(x.value, call.op.const(np.asarray(shape, np.int64))))
+
+
+def ordered(call: Call, x: Number, order: Sequence[int]) -> Number:
+    """The axes in another order."""
+    if list(order) == sorted(order):
+        return Number(x.value)
+    if x.value.data is not None:
+        return Number(call.op.const(np.ascontiguousarray(x.value.data.numpy().transpose(order))))
+    return Number(call.op.Transpose(x.value, perm=list(order)))
+
+
+_VIEWS = {
+    "atleast_1d(a)": np.atleast_1d,
+    "atleast_2d(a)": np.atleast_2d,
+    "atleast_3d(a)": np.atleast_3d,
+    "broadcast_to(array, shape)": np.broadcast_to,
+    "expand_dims(a, axis)": np.expand_dims,
+    "flip(m, axis=None)": np.flip,
+    "fliplr(m)": np.fliplr,
+    "flipud(m)": np.flipud,
+    "moveaxis(a, source, destination)": np.moveaxis,
+    "permute_dims(a, axes=None)": np.permute_dims,
+    "ravel(a)": np.ravel,
+    "reshape(a, shape)": np.reshape,
+    "squeeze(a, axis=None)": np.squeeze,
+    "swapaxes(a, axis1, axis2)": np.swapaxes,
+    "transpose(a, axes=None)": np.transpose,
+}
+VIEWS: dict[str, Any] = {
+    text.partition("(")[0]: _View(signature(text, "Number", "Known"), function) for text, function in _VIEWS.items()
+}
+
+
+# elements by their places ------------------------------------------------------------------------
+
+
+def _places(call: Call, x: Number) -> Array:
+    """For each element its place in the flattened array."""
+    call.check_shape(x.shape)
+    return np.arange(x.size).reshape(x.shape)
+
+
+def placed(call: Call, x: Number, places: Array) -> Number:
+    """The elements of these places: taken along one axis where that is all."""
+    base = _places(call, x)
+    for axis in range(x.rank if places.ndim == x.rank and places.size else 0):
+        first = np.moveaxis(places, axis, 0).reshape(places.shape[axis], -1)[:, 0]
+        indices = first // math.prod(x.shape[axis + 1 :]) % x.shape[axis]
+        if np.array_equal(np.take(base, indices, axis), places):
+            return taken(call, x, indices, axis)
+    return taken(call, shaped(call, x, (x.size,)), places, 0)
+
+
+def taken(call: Call, x: Number, places: int | Sequence[int] | Array, axis: int) -> Number:
+    """Elements at known places along an axis."""
+    indices = np.asarray(places, np.int64)
+    if np.array_equal(indices, np.arange(x.shape[axis])):
+        return Number(x.value)
+    if x.value.data is not None and math.prod(_but(x, axis)) * indices.size <= MOST_FOLDED:
+        return Number(call.op.const(np.take(x.value.data.numpy(), indices, axis)))
+    return Number(call.op.Gather(x.value, call.op.const(indices), axis=axis))
+
+
+def _but(x: Number, axis: int) -> tuple[int, ...]:
+    return (*x.shape[:axis], *x.shape[axis + 1 :])
+
+
+def roll(call: Call, a: Number, shift: Known, axis: Known = None) -> Item:
+    return placed(call, a, call.run(np.roll, _places(call, a), shift, axis))
+
+
+def diagonal(call: Call, a: Number, offset: Known = 0) -> Item:
+    """The diagonal of the first two axes, behind the others."""
+    return placed(call, a, call.run(np.diagonal, _places(call, a), offset))
+
+
+def diag(call: Call, v: Number, k: int = 0) -> Item:
+    """The diagonal of a matrix, or the matrix of a diagonal."""
+    if v.rank == 2:
+        return diagonal(call, v, k)
+    call.check_shape([v.size + abs(k)] * 2)
+    nothing = constant(call.op, np.zeros(1, v.dtype.numpy))
+    places = call.run(np.diag, np.arange(1, v.size + 1), k)  # 0 is the one zero put in front
+    return taken(call, _beside(call, [nothing, v], 0), places, 0)
+
+
+def repeat(call: Call, a: Number, repeats: Axes, axis: int | None = None) -> Item:
+    x, axis = along(call, a, axis)
+    call.check_shape([*_but(x, axis), max(repeats, default=0) * x.shape[axis]])
+    return taken(call, x, call.run(np.repeat, np.arange(x.shape[axis]), repeats), axis)
+
+
+def take(call: Call, a: Number, indices: Item, axis: int | None = None) -> Item:
+    number = call.array(indices)
+    if number.dtype not in (DType.INT64, DType.INT32, DType.BOOL) and not call.operand(indices).is_weak:
+        raise InvalidModel(f"{call.where}: indices that are {number.dtype.value}")
+    x, axis = (a, call.axis(axis, a.rank)) if axis is not None else along(call, a, None)
+    index = Number(cast(call.op, number, DType.INT64, call.where))
+    return subscript(call.op, Number(x.value), [*[Part(None, None, None)] * axis, index], call.safe, call.where)
+
+
+def tile(call: Call, A: Number, reps: Axes) -> Item:
+    rank = max(A.rank, len(reps))
+    shape = (*(1,) * (rank - A.rank), *A.shape)
+    times = (*(1,) * (rank - len(reps)), *reps)
+    call.shape([size * count for size, count in zip(shape, times, strict=True)])
+    x = shaped(call, A, shape)
+    return x if set(times) <= {1} else Number(call.op.Tile(x.value, call.op.const(np.asarray(times, np.int64))))
+
+
+def split(call: Call, ary: Number, indices_or_sections: Known, axis: int = 0) -> Item:
+    """Equal parts, or those between given places: a list."""
+    axis = call.axis(axis, ary.rank)
+    parts = call.run(np.split, np.arange(ary.shape[axis]), indices_or_sections)
+    return Listing(tuple(taken(call, ary, part, axis) for part in parts))
+
+
+def pad(
+    call: Call, array: Number, pad_width: Known, mode: Item = "constant", *, constant_values: Number | None = None
+) -> Item:
+    """Something around an array: zeros, another number, or copies of its own elements."""
+    pairs = call.run(np.broadcast_to, pad_width, (array.rank, 2))
+    if pairs.dtype.kind != "i" or pairs.min(initial=0) < 0:
+        raise Unsupported(call.where, "a width that isn't a known number of elements")
+    call.check_shape([size + int(pair.sum()) for size, pair in zip(array.shape, pairs, strict=True)])
+    if mode in ("edge", "reflect", "symmetric", "wrap"):
+        return placed(call, array, call.run(np.pad, _places(call, array), pairs, mode))
+    if mode != "constant":
+        raise Unsupported(call.where, f"the mode {mode!r:.40}")
+    filling = constant_values or constant(call.op, 0)
+    if filling.rank:
+        raise Unsupported(call.where, "several numbers around an array")
+    if not pairs.any():
+        return array
+    value = cast(call.op, filling, array.dtype, call.where)
+    return Number(call.op.Pad(array.value, call.op.const(pairs.T.ravel().astype(np.int64)), value))
+
+
+def _triangle(upper: int) -> Function:
+    def triangle(call: Call, m: Number, k: int = 0) -> Item:
+        if m.rank < 2:
+            raise Unsupported(call.where, f"of an array of shape {m.shape}")
+        return Number(call.op.Trilu(m.value, call.op.const(k), upper=upper))
+
+    return triangle
+
+
+# side by side ------------------------------------------------------------------------------------
+
+
+def _arrays(call: Call, items: Item) -> list[Number]:
+    """The arrays of a list, as one type."""
+    numbers = [call.array(item) for item in items_of(call.op, items, call.where)]
+    if not numbers:
+        raise InvalidModel(f"{call.where}: of no arrays")
+    dtype = common_type([number.dtype for number in numbers], call.where)
+    return [Number(cast(call.op, number, dtype, call.where)) for number in numbers]
+
+
+def concatenate(call: Call, arrays: Item, axis: int | None = 0) -> Item:
+    numbers = _arrays(call, arrays)
+    if axis is None:
+        return _beside(call, [shaped(call, number, (number.size,)) for number in numbers], 0)
+    return _beside(call, numbers, call.axis(axis, numbers[0].rank))
+
+
+def _beside(call: Call, numbers: Sequence[Number], axis: int) -> Number:
+    """Arrays of one type one after the other along an axis that they have."""
+    first = numbers[0]
+    for number in numbers:
+        if number.rank != first.rank or not number.rank or _but(number, axis) != _but(first, axis):
+            shapes = " and ".join(dict.fromkeys(str(number.shape) for number in numbers))
+            raise InvalidModel(f"{call.where}: arrays of shape {shapes} don't go side by side along axis {axis}")
+    data = [number.value.data for number in numbers]
+    whole = sum(number.size for number in numbers)
+    checked_shape((whole,), call.where)
+    if whole <= MOST_FOLDED and all(entry is not None for entry in data):
+        return Number(call.op.const(np.concatenate([entry.numpy() for entry in data if entry is not None], axis)))
+    return Number(call.op.Concat(*(number.value for number in numbers), axis=axis))
+
+
+def stack(call: Call, arrays: Item, axis: int = 0) -> Item:
+    numbers = _arrays(call, arrays)
+    if any(number.shape != numbers[0].shape for number in numbers):
+        raise InvalidModel(f"{call.where}: arrays of different shapes")
+    checked_shape((len(numbers), *numbers[0].shape), call.where)
+    return Number(concatenated(call.op, [number.value for number in numbers], call.axis(axis, numbers[0].rank + 1)))
+
+
+def _stacked(view: str, axis: Callable[[int], int]) -> Function:
+    def stacked(call: Call, tup: Item) -> Item:
+        """Each seen with so many axes, along one of them."""
+        numbers = [VIEWS[view](call, number) for number in _arrays(call, tup)]
+        return _beside(call, numbers, axis(numbers[0].rank))
+
+    return stacked
+
+
+def column_stack(call: Call, tup: Item) -> Item:
+    """Vectors as columns."""
+    numbers = _arrays(call, tup)
+    columns = [shaped(call, number, (number.size, 1)) if number.rank < 2 else number for number in numbers]
+    return _beside(call, columns, 1)
+
+
+# sizes -------------------------------------------------------------------------------------------
+
+
+def size(call: Call, a: Number, axis: int | None = None) -> Item:
+    return scalar(call.op, a.size if axis is None else a.shape[call.axis(axis, a.rank)], call.where)
+
+
+def ndim(call: Call, a: Number) -> Item:
+    return scalar(call.op, a.rank, call.where)
+
+
+def shape(call: Call, a: Number) -> Item:
+    return tuple(scalar(call.op, size, call.where) for size in a.shape)
+
+
+SHAPES: dict[str, Function] = {
+    **VIEWS,
+    "column_stack": column_stack,
+    "concatenate": concatenate,
+    "diag": diag,
+    "diagonal": diagonal,
+    "dstack": _stacked("atleast_3d", lambda rank: 2),
+    "hstack": _stacked("atleast_1d", lambda rank: 0 if rank == 1 else 1),
+    "ndim": ndim,
+    "pad": pad,
+    "repeat": repeat,
+    "roll": roll,
+    "shape": shape,
+    "size": size,
+    "split": split,
+    "stack": stack,
+    "take": take,
+    "tile": tile,
+    "tril": _triangle(0),
+    "triu": _triangle(1),
+    "vstack": _stacked("atleast_2d", lambda rank: 0),
+}
