@@ -1,4 +1,4 @@
-"""The tree of plain values that a document holds <-> a `Model`.
+"""The tree of plain values that a document holds <-> a `Model`, by one table of each object's fields.
 
 Read is what MDF's own library (modeci-mdf 0.4) takes, and lists of objects with an `id` in each wherever objects stand
 by their ids. That library drops fields it doesn't know; here they are refused, as they may be what the model is about.
@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from ...passes.errors import InvalidModel, Unsupported
 from .fields import ANYWHERE, FIELDS, Object
@@ -35,113 +36,63 @@ _MOST_ELEMENTS, _MOST_DIMENSIONS = 2**31, 64
 _REDUCTIONS = ("overwrite", "add", "multiply")
 _LIST_TEXT = re.compile(r"\((.*)\)|\[(.*)\]")
 
-_Named = TypeVar("_Named", Graph, Node, InputPort, OutputPort, Function, Parameter, ParameterCondition, Edge)
+
+# The kinds of fields ---------------------------------------------------------------------------------------------
 
 
-# Reading ---------------------------------------------------------------------------------------------------------
+def _given(value: Plain) -> Plain:
+    """What is there at all, though it may be 0 or empty."""
+    return value
 
 
-def model_from_tree(tree: Plain) -> Model:
-    """The model that a document holds; values that are expressions stay text.
+def _filled(value: Plain) -> Plain:
+    """What holds something."""
+    return value or None
 
-    Raises:
-        InvalidModel: it isn't MDF or contradicts itself, with the place.
-        Unsupported: it has more than one graph.
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """A field of an object of the document, and the attribute that holds it.
+
+    Attributes:
+        read: (object, name of the field) -> the attribute.
+        write: the attribute -> what the document has; None: nothing.
+        attribute: "" where it is called as the field.
     """
-    if not isinstance(tree, dict) or not tree:
-        raise InvalidModel(f"a model is an object under its id; here stands {kind_of(tree) if tree else 'nothing'}")
-    named, body = (tree["id"], tree) if "id" in tree else next(iter(tree.items()))
-    if body is not tree and len(tree) > 1:
-        names = ", ".join(shown(str(key)) for key in list(tree)[:5])
-        raise InvalidModel(f"it isn't one model under its id: on the first level stand {names}")
-    if not isinstance(named, str):
-        raise InvalidModel(f"the model's id must be text, not {kind_of(named)}")
-    model = Object(body, f"model {shown(named)}", "model")
-    graphs = list(model.children("graphs", "graph"))
-    if not graphs:
-        raise model.refused("it has no graph")
-    if len(graphs) > 1:
-        names = ", ".join(shown(name) for name, _ in graphs)
-        raise Unsupported(model.where, f"it has {len(graphs)} graphs ({names}); one graph is converted")
-    return Model(
-        id=named,
-        graphs=[_graph(name, graph) for name, graph in graphs],
-        format=model.label("format"),
-        application=model.label("generating_application"),
-        opset=model.label("onnx_opset_version") or None,
-        metadata=model.metadata,
-    )
+
+    name: str
+    read: Callable[[Object, str], Any]
+    write: Callable[[Any], Plain] = _given
+    attribute: str = ""
 
 
-def _graph(name: str, graph: Object) -> Graph:
-    made = Graph(
-        id=name,
-        nodes=[_node(child, node) for child, node in graph.children("nodes", "node")],
-        edges=[_edge(child, edge) for child, edge in graph.children("edges", "edge")],
-        parameters=graph.mapping("parameters") or {},
-        metadata=graph.metadata,
-    )
-    nodes = {node.id for node in made.nodes}
-    _check_edges(made, graph.where)
-    if graph.fields.get("conditions") is not None:
-        conditions = Object(graph.fields["conditions"], f"{graph.where}, conditions", "conditions")
-        made.node_conditions = _conditions(conditions, "node_specific", "node")
-        made.termination = _conditions(conditions, "termination", "time scale")
-        made.conditions_metadata = conditions.metadata
-        for node in made.node_conditions:
-            if node not in nodes:
-                raise conditions.refused(f"there is no node {shown(node)}")
-    return made
+def _any(holder: Object, name: str) -> Plain:
+    return holder.fields.get(name)
 
 
-def _check_edges(graph: Graph, where: str) -> None:
-    outputs = {node.id: {port.id for port in node.outputs} for node in graph.nodes}
-    inputs = {node.id: {port.id for port in node.inputs} for node in graph.nodes}
-    for edge in graph.edges:
-        ends = (
-            ("output", edge.sender, edge.sender_port, outputs),
-            ("input", edge.receiver, edge.receiver_port, inputs),
-        )
-        for kind, node, port, ports in ends:
-            if node not in ports:
-                raise InvalidModel(f"{where}, edge {shown(edge.id)}: there is no node {shown(node)}")
-            if port not in ports[node]:
-                reason = f"node {shown(node)} has no {kind} port {shown(port)}"
-                raise InvalidModel(f"{where}, edge {shown(edge.id)}: {reason}")
+def _object(holder: Object, name: str) -> dict[str, Plain]:
+    return holder.mapping(name) or {}
 
 
-def _node(name: str, node: Object) -> Node:
-    made = Node(
-        id=name,
-        inputs=[_input_port(child, port) for child, port in node.children("input_ports", "input port")],
-        functions=[_function(child, function) for child, function in node.children("functions", "function")],
-        parameters=[_parameter(child, parameter) for child, parameter in node.children("parameters", "parameter")],
-        outputs=[_output_port(child, port) for child, port in node.children("output_ports", "output port")],
-        metadata=node.metadata,
-    )
-    kinds: dict[str, str] = {}
-    for kind, members in (("input port", made.inputs), ("parameter", made.parameters), ("function", made.functions)):
-        for member in members:
-            if member.id in kinds:
-                raise node.refused(f"{shown(member.id)} is the id of its {kinds[member.id]} and of its {kind}")
-            kinds[member.id] = kind
-    return made
+def _children(name: str, attribute: str, kind: type[Any]) -> _Field:
+    def read(holder: Object, field: str) -> list[Any]:
+        return [_typed(kind, child, tree) for child, tree in holder.children(field, _TABLE[kind][0])]
+
+    return _Field(name, read, _by_id, attribute)
 
 
-def _input_port(name: str, port: Object) -> InputPort:
-    reduce = port.fields.get("reduce", "overwrite")
-    if reduce not in _REDUCTIONS:
-        raise port.refused(f"'reduce' is {shown(str(reduce))}; there are {', '.join(_REDUCTIONS)}")
-    return InputPort(name, port.fields.get("default_value"), _shape(port), port.text("type"), reduce, port.metadata)
+def _by_id(members: Iterable[Any]) -> Plain:
+    made: dict[str, Plain] = {}
+    for member in members:
+        if member.id in made:
+            raise InvalidModel(f"the id {shown(member.id)} stands twice in one place")
+        made[member.id] = _tree(member)
+    return made or None
 
 
-def _output_port(name: str, port: Object) -> OutputPort:
-    return OutputPort(name, port.fields.get("value"), _shape(port), port.text("type"), port.metadata)
-
-
-def _shape(port: Object) -> Shape:
+def _shape(port: Object, name: str) -> Shape:
     """The sizes: a list of them, or its text such as "(2, 3)"."""
-    value = port.fields.get("shape")
+    value = port.fields.get(name)
     if value is None or value == "":
         return ()
     if isinstance(value, str):
@@ -172,8 +123,15 @@ def _size(value: Plain, port: Object) -> int | str:
     raise port.refused(f"{shown(str(value))} is no size of a shape")
 
 
-def _function(name: str, function: Object) -> Function:
-    return Function(name, *_call(function), function.fields.get("value"), function.metadata)
+def _reduce(port: Object, name: str) -> str:
+    reduce = port.fields.get(name, "overwrite")
+    if reduce not in _REDUCTIONS:
+        raise port.refused(f"'reduce' is {shown(str(reduce))}; there are {', '.join(_REDUCTIONS)}")
+    return reduce
+
+
+def _derivative(parameter: Object, name: str) -> str | None:
+    return None if parameter.fields.get(name) is None else parameter.label(name)
 
 
 def _call(holder: Object) -> tuple[str | None, dict[str, Plain] | None]:
@@ -189,40 +147,146 @@ def _call(holder: Object) -> tuple[str | None, dict[str, Plain] | None]:
     return name, arguments
 
 
-def _parameter(name: str, parameter: Object) -> Parameter:
-    function, arguments = _call(parameter)
-    derivative = parameter.fields.get("time_derivative")
-    return Parameter(
-        id=name,
-        value=parameter.fields.get("value"),
-        initial=parameter.fields.get("default_initial_value"),
-        derivative=None if derivative is None else parameter.label("time_derivative"),
-        function=function,
-        args=arguments,
-        conditions=[
-            _parameter_condition(child, condition)
-            for child, condition in parameter.children("conditions", "parameter condition")
-        ],
-        metadata=parameter.metadata,
-    )
+_SHAPE = _Field("shape", _shape, lambda sizes: list(sizes) or None)
+_CALLED = (
+    _Field("function", lambda holder, _: _call(holder)[0]),
+    _Field("args", lambda holder, _: _call(holder)[1]),
+)
+_TABLE: dict[type[Any], tuple[str, Sequence[_Field]]] = {
+    Model: (
+        "model",
+        (
+            _Field("format", Object.label, _filled),
+            _Field("generating_application", Object.label, _filled, "application"),
+            _Field("onnx_opset_version", lambda model, name: model.label(name) or None, attribute="opset"),
+            _children("graphs", "graphs", Graph),
+        ),
+    ),
+    Graph: (
+        "graph",
+        (_children("nodes", "nodes", Node), _children("edges", "edges", Edge), _Field("parameters", _object, _filled)),
+    ),
+    Node: (
+        "node",
+        (
+            _children("input_ports", "inputs", InputPort),
+            _children("functions", "functions", Function),
+            _children("parameters", "parameters", Parameter),
+            _children("output_ports", "outputs", OutputPort),
+        ),
+    ),
+    InputPort: (
+        "input port",
+        (
+            _Field("default_value", _any, attribute="default"),
+            _SHAPE,
+            _Field("type", Object.text, _filled),
+            _Field("reduce", _reduce, lambda reduce: None if reduce == "overwrite" else reduce or None),
+        ),
+    ),
+    OutputPort: ("output port", (_Field("value", _any), _SHAPE, _Field("type", Object.text, _filled))),
+    Function: ("function", (*_CALLED, _Field("value", _any))),
+    Parameter: (
+        "parameter",
+        (
+            _Field("value", _any),
+            _Field("default_initial_value", _any, attribute="initial"),
+            _Field("time_derivative", _derivative, attribute="derivative"),
+            *_CALLED,
+            _children("conditions", "conditions", ParameterCondition),
+        ),
+    ),
+    ParameterCondition: ("parameter condition", (_Field("test", _any), _Field("value", _any))),
+    Edge: (
+        "edge",
+        (
+            *(_Field(name, Object.needed) for name in ("sender", "receiver", "sender_port", "receiver_port")),
+            _Field("parameters", _object, _filled),
+        ),
+    ),
+}
+"""What an object is called in messages, and its fields in the order in which they are written."""
 
 
-def _parameter_condition(name: str, condition: Object) -> ParameterCondition:
-    if condition.metadata:
-        raise condition.refused("MDF has no metadata here")
-    return ParameterCondition(name, condition.fields.get("test"), condition.fields.get("value"))
+# Reading ---------------------------------------------------------------------------------------------------------
 
 
-def _edge(name: str, edge: Object) -> Edge:
-    return Edge(
-        id=name,
-        sender=edge.needed("sender"),
-        receiver=edge.needed("receiver"),
-        sender_port=edge.needed("sender_port"),
-        receiver_port=edge.needed("receiver_port"),
-        parameters=edge.mapping("parameters") or {},
-        metadata=edge.metadata,
-    )
+def model_from_tree(tree: Plain) -> Model:
+    """The model that a document holds; values that are expressions stay text.
+
+    Raises:
+        InvalidModel: it isn't MDF or contradicts itself, with the place.
+        Unsupported: it has more than one graph.
+    """
+    if not isinstance(tree, dict) or not tree:
+        raise InvalidModel(f"a model is an object under its id; here stands {kind_of(tree) if tree else 'nothing'}")
+    named, body = (tree["id"], tree) if "id" in tree else next(iter(tree.items()))
+    if body is not tree and len(tree) > 1:
+        names = ", ".join(shown(str(key)) for key in list(tree)[:5])
+        raise InvalidModel(f"it isn't one model under its id: on the first level stand {names}")
+    if not isinstance(named, str):
+        raise InvalidModel(f"the model's id must be text, not {kind_of(named)}")
+    model = Object(body, f"model {shown(named)}", "model")
+    graphs = list(model.children("graphs", "graph"))
+    if not graphs:
+        raise model.refused("it has no graph")
+    if len(graphs) > 1:
+        names = ", ".join(shown(name) for name, _ in graphs)
+        raise Unsupported(model.where, f"it has {len(graphs)} graphs ({names}); one graph is converted")
+    return _typed(Model, named, model)
+
+
+def _typed(kind: type[Any], name: str, holder: Object) -> Any:
+    """The typed object of an object of the document."""
+    made = kind(name, **{field.attribute or field.name: field.read(holder, field.name) for field in _TABLE[kind][1]})
+    if not isinstance(made, ParameterCondition):
+        made.metadata = holder.metadata
+    elif holder.metadata:
+        raise holder.refused("MDF has no metadata here")
+    if isinstance(made, Node):
+        _check_ids(made, holder)
+    elif isinstance(made, Graph):
+        _check_edges(made, holder.where)
+        _read_conditions(made, holder)
+    return made
+
+
+def _check_ids(node: Node, holder: Object) -> None:
+    kinds: dict[str, str] = {}
+    for kind, members in (("input port", node.inputs), ("parameter", node.parameters), ("function", node.functions)):
+        for member in members:
+            if member.id in kinds:
+                raise holder.refused(f"{shown(member.id)} is the id of its {kinds[member.id]} and of its {kind}")
+            kinds[member.id] = kind
+
+
+def _check_edges(graph: Graph, where: str) -> None:
+    outputs = {node.id: {port.id for port in node.outputs} for node in graph.nodes}
+    inputs = {node.id: {port.id for port in node.inputs} for node in graph.nodes}
+    for edge in graph.edges:
+        ends = (
+            ("output", edge.sender, edge.sender_port, outputs),
+            ("input", edge.receiver, edge.receiver_port, inputs),
+        )
+        for kind, node, port, ports in ends:
+            if node not in ports:
+                raise InvalidModel(f"{where}, edge {shown(edge.id)}: there is no node {shown(node)}")
+            if port not in ports[node]:
+                reason = f"node {shown(node)} has no {kind} port {shown(port)}"
+                raise InvalidModel(f"{where}, edge {shown(edge.id)}: {reason}")
+
+
+def _read_conditions(graph: Graph, holder: Object) -> None:
+    if holder.fields.get("conditions") is None:
+        return
+    conditions = Object(holder.fields["conditions"], f"{holder.where}, conditions", "conditions")
+    graph.node_conditions = _conditions(conditions, "node_specific", "node")
+    graph.termination = _conditions(conditions, "termination", "time scale")
+    graph.conditions_metadata = conditions.metadata
+    nodes = {node.id for node in graph.nodes}
+    for node in graph.node_conditions:
+        if node not in nodes:
+            raise conditions.refused(f"there is no node {shown(node)}")
 
 
 def _conditions(conditions: Object, name: str, kind: str) -> dict[str, Condition]:
@@ -269,118 +333,32 @@ def tree_from_model(model: Model) -> dict[str, Plain]:
     Raises:
         InvalidModel: two things of one kind have the same id in one place.
     """
-    body = {
-        **_filled(
-            metadata=model.metadata,
-            format=model.format,
-            generating_application=model.application,
-            onnx_opset_version=model.opset,
-        ),
-        "graphs": _by_id(model.graphs, _graph_tree),
-    }
+    body = _tree(model)
     return {"id": model.id, **body} if model.id == "id" else {model.id: body}
 
 
-def _by_id(members: Iterable[_Named], tree_of: Callable[[_Named], dict[str, Plain]]) -> dict[str, Plain]:
-    made: dict[str, Plain] = {}
-    for member in members:
-        if member.id in made:
-            raise InvalidModel(f"the id {shown(member.id)} stands twice in one place")
-        made[member.id] = tree_of(member)
-    return made
+def _tree(member: Any) -> dict[str, Plain]:
+    made: dict[str, Plain] = {"metadata": _filled(getattr(member, "metadata", None))}
+    for field in _TABLE[type(member)][1]:
+        made[field.name] = field.write(getattr(member, field.attribute or field.name))
+    if isinstance(member, Graph):
+        made["conditions"] = _conditions_tree(member)
+    return {name: value for name, value in made.items() if value is not None}
 
 
-def _filled(**fields: Plain) -> dict[str, Plain]:
-    """The fields that hold something."""
-    return {name: value for name, value in fields.items() if value}
-
-
-def _given(**fields: Plain) -> dict[str, Plain]:
-    """The fields that are there at all, though they may be 0 or empty."""
-    return {name: value for name, value in fields.items() if value is not None}
-
-
-def _graph_tree(graph: Graph) -> dict[str, Plain]:
-    conditions = _filled(
-        metadata=graph.conditions_metadata,
-        node_specific={name: _condition_tree(condition) for name, condition in graph.node_conditions.items()},
-        termination={name: _condition_tree(condition) for name, condition in graph.termination.items()},
-    )
-    return _filled(
-        metadata=graph.metadata,
-        nodes=_by_id(graph.nodes, _node_tree),
-        edges=_by_id(graph.edges, _edge_tree),
-        parameters=graph.parameters,
-        conditions=conditions,
-    )
-
-
-def _node_tree(node: Node) -> dict[str, Plain]:
-    return _filled(
-        metadata=node.metadata,
-        input_ports=_by_id(node.inputs, _input_tree),
-        functions=_by_id(node.functions, _function_tree),
-        parameters=_by_id(node.parameters, _parameter_tree),
-        output_ports=_by_id(node.outputs, _output_tree),
-    )
-
-
-def _input_tree(port: InputPort) -> dict[str, Plain]:
-    reduce = "" if port.reduce == "overwrite" else port.reduce
-    return {
-        **_filled(metadata=port.metadata),
-        **_given(default_value=port.default),
-        **_filled(shape=list(port.shape), type=port.type, reduce=reduce),
+def _conditions_tree(graph: Graph) -> Plain:
+    fields = {
+        "metadata": graph.conditions_metadata,
+        "node_specific": {name: _condition_tree(condition) for name, condition in graph.node_conditions.items()},
+        "termination": {name: _condition_tree(condition) for name, condition in graph.termination.items()},
     }
-
-
-def _output_tree(port: OutputPort) -> dict[str, Plain]:
-    return {
-        **_filled(metadata=port.metadata),
-        **_given(value=port.value),
-        **_filled(shape=list(port.shape), type=port.type),
-    }
-
-
-def _function_tree(function: Function) -> dict[str, Plain]:
-    return {
-        **_filled(metadata=function.metadata),
-        **_given(function=function.function, args=function.args, value=function.value),
-    }
-
-
-def _parameter_tree(parameter: Parameter) -> dict[str, Plain]:
-    return {
-        **_filled(metadata=parameter.metadata),
-        **_given(
-            value=parameter.value,
-            default_initial_value=parameter.initial,
-            time_derivative=parameter.derivative,
-            function=parameter.function,
-            args=parameter.args,
-        ),
-        **_filled(conditions=_by_id(parameter.conditions, _parameter_condition_tree)),
-    }
-
-
-def _parameter_condition_tree(condition: ParameterCondition) -> dict[str, Plain]:
-    return _given(test=condition.test, value=condition.value)
-
-
-def _edge_tree(edge: Edge) -> dict[str, Plain]:
-    return {
-        **_filled(metadata=edge.metadata),
-        "sender": edge.sender,
-        "receiver": edge.receiver,
-        "sender_port": edge.sender_port,
-        "receiver_port": edge.receiver_port,
-        **_filled(parameters=edge.parameters),
-    }
+    return {name: value for name, value in fields.items() if value} or None
 
 
 def _condition_tree(condition: Condition) -> dict[str, Plain]:
     arguments = {name: _argument_tree(value) for name, value in condition.arguments.items()}
-    return {**_filled(metadata=condition.metadata), "type": condition.type, "kwargs": arguments}
+    metadata = {"metadata": condition.metadata} if condition.metadata else {}
+    return {**metadata, "type": condition.type, "kwargs": arguments}
 
 
 def _argument_tree(value: Plain) -> Plain:

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from ....passes.errors import Unsupported
-from ....passes.graph import Graph, Value
+from ....passes.graph import Value
 from ....passes.loop import Captured, Carried, Condition, Iteration, Sliced, Slot
 from ....passes.rewrite import Builder
+from ....passes.structure.simplify import RemoveDead
 from ....passes.types import DType, TensorType
 from .logic import Logic, Term, is_flag
 from .numpy.values import Number, cast, common_type, narrowest
@@ -404,22 +405,11 @@ def _close(op: Builder) -> list[tuple[Value, Value]]:
                 captured.append((value, found[value]))
         return found[value]
 
-    _drop_dead(graph)
+    RemoveDead()(graph)  # so that nothing is captured for what leads to no output
     for node in graph.nodes:
         node.inputs = [None if value is None else inside(value) for value in node.inputs]
     graph.outputs = [inside(value) for value in graph.outputs]
     return captured
-
-
-def _drop_dead(graph: Graph) -> None:
-    """Take out the nodes that lead to no output, so that nothing is captured for them."""
-    live = set(graph.outputs)
-    kept = []
-    for node in reversed(graph.nodes):
-        if any(value in live for value in node.outputs):
-            live.update(value for value in node.inputs if value is not None)
-            kept.append(node)
-    graph.set_nodes(reversed(kept))
 
 
 def _differ(a: Term, b: Term) -> bool:
