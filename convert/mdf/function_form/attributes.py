@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,32 @@ from .types import plain_type, type_of
 
 _KINDS: dict[str, int] = {name.lower(): number for name, number in AttributeProto.AttributeType.items() if number}
 _NAMES = {number: name for name, number in _KINDS.items()}
+_IN_VALUE = ("int", "float", "string")
+"""What stands in the value; everything else stands in metadata, but for one tensor."""
+
+
+class _NotPlain(ValueError):
+    """Something that only the attribute's message holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """One attribute, or one of a list.
+
+    Attributes:
+        field: of AttributeProto, where it stands alone.
+        write: what stands for it in a document.
+        read: the attribute of that.
+    """
+
+    field: str
+    write: Callable[[Any, Storage], Any]
+    read: Callable[[Plain, str], Any]
+
+
+def _element(kind: str) -> tuple[str, bool]:
+    """The kind of one, and whether it is a list of those."""
+    return (kind, False) if kind in _ITEMS else (kind.removesuffix("s"), True)
 
 
 def plain_attribute(name: str, value: Any, node: Node, storage: Storage) -> tuple[Plain, Metadata]:
@@ -53,8 +80,24 @@ def plain_attribute(name: str, value: Any, node: Node, storage: Storage) -> tupl
     kind = _NAMES[proto.type]
     if isinstance(value, AttributeRef):
         return None, {"kind": "reference", "to": value.name, "type": kind}
-    plain, metadata = _PLAIN[kind](proto, storage)
-    return plain, {"kind": kind, **metadata}
+    element, is_list = _element(kind)
+    item = _ITEMS[element]
+    try:
+        items = [
+            item.write(one, storage) for one in (getattr(proto, kind) if is_list else [getattr(proto, item.field)])
+        ]
+    except (UnicodeDecodeError, _NotPlain):
+        bare = AttributeProto()
+        bare.CopyFrom(proto)
+        bare.ClearField("name")
+        return None, {"kind": kind, "proto": plain_message(bare, storage.pack)}
+    if element in _IN_VALUE:
+        return (items if is_list or element == "string" else items[0]), {"kind": kind}
+    if is_list:
+        return None, {"kind": kind, "items": items}
+    if element == "tensor":
+        return items[0].pop("value"), {"kind": kind, **items[0]}
+    return None, {"kind": kind, _ALONE[element]: items[0]}
 
 
 def attribute_of(name: str, value: Plain, metadata: Metadata, where: str) -> Any:
@@ -69,88 +112,42 @@ def attribute_of(name: str, value: Plain, metadata: Metadata, where: str) -> Any
         if not isinstance(to, str) or not isinstance(type, str) or type not in _KINDS:
             raise InvalidModel(f"{where}: a reference to no attribute")
         return AttributeRef(to, _KINDS[type])
-    if not isinstance(kind, str) or kind not in _READ:
+    if not isinstance(kind, str) or kind not in _KINDS or _element(kind)[0] not in _ITEMS:
         raise InvalidModel(f"{where}: {shown(str(kind))} is no kind of attribute")
     if "proto" in metadata and kind not in ("tensor", "sparse_tensor"):
         proto = message_of(AttributeProto, metadata["proto"], where)
         if value is not None or proto.type != _KINDS[kind] or proto.ref_attr_name:
             raise InvalidModel(f"{where}: its message contradicts its value or its kind")
         return attribute_from_proto(proto, where)
-    return _READ[kind](value, metadata, where)
+    element, is_list = _element(kind)
+    if element == "tensor" and not is_list:
+        return array_of(value, metadata, where)
+    items = value if element in _IN_VALUE else metadata.get("items" if is_list else _ALONE[element])
+    if not is_list and element != "string":
+        items = [items]
+    elif not isinstance(items, list):
+        raise InvalidModel(f"{where}: {shown(str(items))} is no list")
+    elif not is_list and len(items) != 1:
+        raise InvalidModel(f"{where}: text stands in a list of one")
+    made = [_ITEMS[element].read(item, where) for item in items]
+    if not is_list:
+        return made[0]
+    return made if made and kind != "type_protos" else TypedList(_KINDS[kind], made)
 
 
-# writing -----------------------------------------------------------------------------------------
+# one of each kind --------------------------------------------------------------------------------
 
 
-def _told(proto: AttributeProto, storage: Storage) -> tuple[Plain, Metadata]:
-    """The attribute as its own message."""
-    bare = AttributeProto()
-    bare.CopyFrom(proto)
-    bare.ClearField("name")
-    return None, {"proto": plain_message(bare, storage.pack)}
+def _plain_float(number: float, storage: Storage) -> float:
+    """A short decimal.
 
-
-def _plain_float(number: float) -> float:
-    return float(str(np.float32(number)))
-
-
-def _payload(numbers: list[float]) -> bool:
-    """Whether a NaN holds more than that it is one."""
-    array = np.array(numbers, np.float32)
-    strange = np.isnan(array) & (array.view(np.uint32) != 0x7FC00000)
-    return bool(strange.any())
-
-
-def _float(proto: AttributeProto, storage: Storage) -> tuple[Plain, Metadata]:
-    return _told(proto, storage) if _payload([proto.f]) else (_plain_float(proto.f), {})
-
-
-def _floats(proto: AttributeProto, storage: Storage) -> tuple[Plain, Metadata]:
-    numbers = list(proto.floats)
-    return _told(proto, storage) if _payload(numbers) else ([_plain_float(number) for number in numbers], {})
-
-
-def _strings(proto: AttributeProto, storage: Storage) -> tuple[Plain, Metadata]:
-    try:
-        return [item.decode() for item in proto.strings or [proto.s][: proto.type == AttributeProto.STRING]], {}
-    except UnicodeDecodeError:
-        return _told(proto, storage)
-
-
-def _array(proto: TensorProto, storage: Storage) -> tuple[Plain, Metadata]:
-    return plain_array(tensor_from_proto(proto), storage)
-
-
-def _arrays(proto: AttributeProto, storage: Storage) -> tuple[Plain, Metadata]:
-    made = [_array(tensor, storage) for tensor in proto.tensors]
-    return None, {"items": [{"value": value, **metadata} for value, metadata in made]}
-
-
-_PLAIN: dict[str, Callable[[AttributeProto, Storage], tuple[Plain, Metadata]]] = {
-    "int": lambda proto, storage: (proto.i, {}),
-    "ints": lambda proto, storage: (list(proto.ints), {}),
-    "float": _float,
-    "floats": _floats,
-    "string": _strings,
-    "strings": _strings,
-    "tensor": lambda proto, storage: _array(proto.t, storage),
-    "tensors": _arrays,
-    "sparse_tensor": lambda proto, storage: (None, {"proto": plain_message(proto.sparse_tensor, storage.pack)}),
-    "sparse_tensors": lambda proto, storage: (
-        None,
-        {"items": [plain_message(item, storage.pack) for item in proto.sparse_tensors]},
-    ),
-    "type_proto": lambda proto, storage: (None, {"type": plain_type(type_from_proto(proto.tp))}),
-    "type_protos": lambda proto, storage: (
-        None,
-        {"items": [plain_type(type_from_proto(item)) for item in proto.type_protos]},
-    ),
-}
-
-
-# reading -----------------------------------------------------------------------------------------
-
-_Read = Callable[[Plain, Metadata, str], Any]
+    Raises:
+        _NotPlain: a NaN holds more than that it is one.
+    """
+    single = np.float32(number)
+    if np.isnan(single) and single.view(np.uint32) != 0x7FC00000:
+        raise _NotPlain
+    return float(str(single))
 
 
 def _number(value: Plain, where: str) -> int:
@@ -177,28 +174,12 @@ def _text(value: Plain, where: str) -> str:
     return value
 
 
-def _one_text(value: Plain, metadata: Metadata, where: str) -> str:
-    if not isinstance(value, list) or len(value) != 1:
-        raise InvalidModel(f"{where}: text stands in a list of one")
-    return _text(value[0], where)
+def _plain_array(proto: TensorProto, storage: Storage) -> dict[str, Plain]:
+    value, metadata = plain_array(tensor_from_proto(proto), storage)
+    return {"value": value, **metadata}
 
 
-def _list(kind: str, item: Callable[[Plain, str], Any]) -> _Read:
-    def read(value: Plain, metadata: Metadata, where: str) -> Any:
-        if not isinstance(value, list):
-            raise InvalidModel(f"{where}: {shown(str(value))} is no list")
-        made = [item(one, where) for one in value]
-        return made or TypedList(_KINDS[kind])
-
-    return read
-
-
-def _items(kind: str, item: Callable[[Plain, str], Any]) -> _Read:
-    read = _list(kind, item)
-    return lambda value, metadata, where: read(metadata.get("items"), metadata, where)
-
-
-def _array_item(item: Plain, where: str) -> TensorData:
+def _array(item: Plain, where: str) -> TensorData:
     return array_of(item.get("value") if isinstance(item, dict) else None, item, where)
 
 
@@ -206,21 +187,13 @@ def _sparse(item: Plain, where: str) -> Any:
     return sparse_from_proto(message_of(SparseTensorProto, item, where), where)
 
 
-def _types(value: Plain, metadata: Metadata, where: str) -> TypedList:
-    return TypedList(_KINDS["type_protos"], _items("type_protos", type_of)(value, metadata, where))
-
-
-_READ: dict[str, _Read] = {
-    "int": lambda value, metadata, where: _number(value, where),
-    "ints": _list("ints", _number),
-    "float": lambda value, metadata, where: _real(value, where),
-    "floats": _list("floats", _real),
-    "string": _one_text,
-    "strings": _list("strings", _text),
-    "tensor": lambda value, metadata, where: array_of(value, metadata, where),
-    "tensors": _items("tensors", _array_item),
-    "sparse_tensor": lambda value, metadata, where: _sparse(metadata.get("proto"), where),
-    "sparse_tensors": _items("sparse_tensors", _sparse),
-    "type_proto": lambda value, metadata, where: type_of(metadata.get("type"), where),
-    "type_protos": _types,
+_ITEMS = {
+    "int": _Item("i", lambda number, _: number, _number),
+    "float": _Item("f", _plain_float, _real),
+    "string": _Item("s", lambda text, _: text.decode(), _text),
+    "tensor": _Item("t", _plain_array, _array),
+    "sparse_tensor": _Item("sparse_tensor", lambda proto, storage: plain_message(proto, storage.pack), _sparse),
+    "type_proto": _Item("tp", lambda proto, _: plain_type(type_from_proto(proto)), type_of),
 }
+_ALONE = {"sparse_tensor": "proto", "type_proto": "type"}
+"""Where in metadata one stands."""
