@@ -1,27 +1,12 @@
-"""Objects of an MDF document with their places, which messages name; the fields that each kind may have."""
+"""Objects of an MDF document with their places, which messages name."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ...passes.errors import InvalidModel
 from .model import Plain
 from .plain import kind_of, shown
-
-FIELDS: dict[str, tuple[str, ...]] = {
-    "model": ("graphs", "format", "generating_application", "onnx_opset_version"),
-    "graph": ("nodes", "edges", "parameters", "conditions"),
-    "node": ("parameters", "input_ports", "functions", "output_ports"),
-    "input port": ("shape", "type", "default_value", "reduce"),
-    "output port": ("value", "shape", "type"),
-    "function": ("function", "args", "value"),
-    "parameter": ("value", "default_initial_value", "time_derivative", "function", "args", "conditions"),
-    "parameter condition": ("test", "value"),
-    "edge": ("sender", "receiver", "sender_port", "receiver_port", "parameters"),
-    "conditions": ("termination", "node_specific"),
-    "condition": ("type", "kwargs"),
-}
-"""By the kind of an object, the fields it may have besides those of `ANYWHERE`."""
 
 ANYWHERE = ("id", "metadata", "notes", "name")
 """`notes` and `name` say something to people and are ignored, as by MDF's engine."""
@@ -30,17 +15,20 @@ ANYWHERE = ("id", "metadata", "notes", "name")
 class Object:
     """An object of the document at its place, which every message names.
 
+    Args:
+        known: the fields that it may have besides those of `ANYWHERE`.
+
     Raises:
         InvalidModel: it is none, or has a field that MDF doesn't know.
     """
 
     __slots__ = ("fields", "where")
 
-    def __init__(self, tree: Plain, where: str, kind: str) -> None:
+    def __init__(self, tree: Plain, where: str, known: Sequence[str]) -> None:
         self.where = where
-        known = FIELDS[kind]
         if not isinstance(tree, dict):
-            raise self.refused(f"an object must stand here, with fields such as {known[0]!r}, not {kind_of(tree)}")
+            some = f"{known[0]!r} and {known[-1]!r}"
+            raise self.refused(f"an object must stand here, with fields such as {some}, not {kind_of(tree)}")
         self.fields: dict[str, Plain] = tree
         for name in tree:
             if name not in known and name not in ANYWHERE:
@@ -81,7 +69,7 @@ class Object:
     def metadata(self) -> dict[str, Plain]:
         return self.mapping("metadata") or {}
 
-    def children(self, name: str, kind: str) -> Iterator[tuple[str, Object]]:
+    def children(self, name: str, kind: str, known: Sequence[str]) -> Iterator[tuple[str, Object]]:
         """The objects in a field, with their ids: by their ids in an object, or in a list with an `id` in each."""
         value = self.fields.get(name, {})
         prefix = "" if kind == "graph" else f"{self.where}, "
@@ -95,10 +83,10 @@ class Object:
                 if named in seen:
                     raise self.refused(f"two of its {name!r} have the id {shown(named)}")
                 seen.add(named)
-                yield named, Object(tree, f"{prefix}{kind} {shown(named)}", kind)
+                yield named, Object(tree, f"{prefix}{kind} {shown(named)}", known)
         elif isinstance(value, dict):
             for key, tree in value.items():
-                child = Object(tree, f"{prefix}{kind} {shown(key)}", kind)
+                child = Object(tree, f"{prefix}{kind} {shown(key)}", known)
                 if tree.get("id", key) != key:
                     raise child.refused(f"its 'id' is {shown(str(tree['id']))}, and it stands under another")
                 yield key, child

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...passes.errors import InvalidModel, Unsupported
-from .fields import ANYWHERE, FIELDS, Object
+from .fields import ANYWHERE, Object
 from .model import (
     Condition,
     Edge,
@@ -76,9 +76,14 @@ def _object(holder: Object, name: str) -> dict[str, Plain]:
 
 def _children(name: str, attribute: str, kind: type[Any]) -> _Field:
     def read(holder: Object, field: str) -> list[Any]:
-        return [_typed(kind, child, tree) for child, tree in holder.children(field, _TABLE[kind][0])]
+        return [_typed(kind, child, tree) for child, tree in holder.children(field, _TABLE[kind][0], _known(kind))]
 
     return _Field(name, read, _by_id, attribute)
+
+
+def _known(kind: type[Any]) -> list[str]:
+    """The fields that an object may have."""
+    return [field.name for field in _TABLE[kind][1]] + (["conditions"] if kind is Graph else [])
 
 
 def _by_id(members: Iterable[Any]) -> Plain:
@@ -206,6 +211,7 @@ _TABLE: dict[type[Any], tuple[str, Sequence[_Field]]] = {
     ),
 }
 """What an object is called in messages, and its fields in the order in which they are written."""
+_CONDITIONS, _CONDITION = ("node_specific", "termination"), ("type", "kwargs")
 
 
 # Reading ---------------------------------------------------------------------------------------------------------
@@ -226,8 +232,8 @@ def model_from_tree(tree: Plain) -> Model:
         raise InvalidModel(f"it isn't one model under its id: on the first level stand {names}")
     if not isinstance(named, str):
         raise InvalidModel(f"the model's id must be text, not {kind_of(named)}")
-    model = Object(body, f"model {shown(named)}", "model")
-    graphs = list(model.children("graphs", "graph"))
+    model = Object(body, f"model {shown(named)}", _known(Model))
+    graphs = list(model.children("graphs", "graph", _known(Graph)))
     if not graphs:
         raise model.refused("it has no graph")
     if len(graphs) > 1:
@@ -279,7 +285,7 @@ def _check_edges(graph: Graph, where: str) -> None:
 def _read_conditions(graph: Graph, holder: Object) -> None:
     if holder.fields.get("conditions") is None:
         return
-    conditions = Object(holder.fields["conditions"], f"{holder.where}, conditions", "conditions")
+    conditions = Object(holder.fields["conditions"], f"{holder.where}, conditions", _CONDITIONS)
     graph.node_conditions = _conditions(conditions, "node_specific", "node")
     graph.termination = _conditions(conditions, "termination", "time scale")
     graph.conditions_metadata = conditions.metadata
@@ -297,7 +303,7 @@ def _conditions(conditions: Object, name: str, kind: str) -> dict[str, Condition
 
 
 def _condition(tree: Plain, where: str, beside: dict[str, Plain] | None = None) -> Condition:
-    condition = Object(tree, where, "condition")
+    condition = Object(tree, where, _CONDITION)
     arguments = {**(beside or {}), **(condition.mapping("kwargs") or {})}
     return Condition(
         condition.needed("type"),
@@ -319,7 +325,7 @@ def _nested(value: Plain, where: str) -> Plain:
     """A condition inside of another may have its arguments beside its type as well as under `kwargs`."""
     if not isinstance(value, dict) or not isinstance(value.get("type"), str):
         return value
-    own = FIELDS["condition"] + ANYWHERE
+    own = _CONDITION + ANYWHERE
     beside = {name: argument for name, argument in value.items() if name not in own}
     return _condition({name: value[name] for name in value if name in own}, where, beside)
 

@@ -19,7 +19,7 @@ REFUSED: list[tuple[Any, str]] = [
     ("m", "a model is an object under its id; here stands text"),
     ({"a": {}, "b": {}}, "it isn't one model under its id: on the first level stand 'a', 'b'"),
     ({"id": 1, "graphs": {}}, "the model's id must be text, not a whole number"),
-    ({"m": None}, "model 'm': an object must stand here, with fields such as 'graphs', not nothing"),
+    ({"m": None}, "model 'm': an object must stand here, with fields such as 'format' and 'graphs', not nothing"),
     ({"m": {}}, "model 'm': it has no graph"),
     ({"m": {"graphs": []}}, "model 'm': it has no graph"),
     ({"m": {"graphs": None}}, "model 'm': 'graphs' must be an object or a list, not nothing"),
@@ -31,7 +31,8 @@ REFUSED: list[tuple[Any, str]] = [
     (graph_of(parameters=[1]), "graph 'g': 'parameters' must be an object, not a list"),
     (
         graph_of(nodes={"A": None}),
-        "graph 'g', node 'A': an object must stand here, with fields such as 'parameters', not nothing",
+        "graph 'g', node 'A': an object must stand here, "
+        "with fields such as 'input_ports' and 'output_ports', not nothing",
     ),
     (graph_of(nodes={"A": {"id": "B"}}), "graph 'g', node 'A': its 'id' is 'B', and it stands under another"),
     (graph_of(nodes=[{"id": "A"}, {"id": "A"}]), "graph 'g': two of its 'nodes' have the id 'A'"),
@@ -63,11 +64,12 @@ REFUSED: list[tuple[Any, str]] = [
     (
         node_of(parameters={"p": 3}),
         "graph 'g', node 'A', parameter 'p': an object must stand here, "
-        "with fields such as 'value', not a whole number",
+        "with fields such as 'value' and 'conditions', not a whole number",
     ),
     (
         node_of(parameters={"p": [1]}),
-        "graph 'g', node 'A', parameter 'p': an object must stand here, with fields such as 'value', not a list",
+        "graph 'g', node 'A', parameter 'p': an object must stand here, "
+        "with fields such as 'value' and 'conditions', not a list",
     ),
     (
         node_of(parameters={"p": {"args": [1]}}),
@@ -145,12 +147,14 @@ REFUSED: list[tuple[Any, str]] = [
     ),
     (
         graph_of(conditions=[]),
-        "graph 'g', conditions: an object must stand here, with fields such as 'termination', not a list",
+        "graph 'g', conditions: an object must stand here, "
+        "with fields such as 'node_specific' and 'termination', not a list",
     ),
     (graph_of(conditions={"node_specific": {"B": {"type": "Always"}}}), "graph 'g', conditions: there is no node 'B'"),
     (
         graph_of(conditions={"termination": {"s": "Always"}}),
-        "graph 'g', conditions, time scale 's': an object must stand here, with fields such as 'type', not text",
+        "graph 'g', conditions, time scale 's': an object must stand here, "
+        "with fields such as 'type' and 'kwargs', not text",
     ),
     (graph_of(conditions={"termination": {"s": {}}}), "graph 'g', conditions, time scale 's': it has no 'type'"),
     (

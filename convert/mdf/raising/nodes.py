@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 import numpy as np
 
@@ -28,29 +29,18 @@ from .order import Wiring
 from .schedule import Key
 from .state import Changing, Item, State, parts
 
-
-class _Later:
-    """Something that is computed when it is asked for, once."""
-
-    def __init__(self, make: Callable[[], Item]) -> None:
-        self._make: Callable[[], Item] | None = make
-        self._made: Item = None
-
-    def __call__(self) -> Item:
-        if self._make is not None:
-            make, self._make = self._make, None
-            self._made = make()
-        return self._made
+Later = Callable[[], Item]
+"""Something that is computed when it is asked for, once."""
 
 
 class Scope(Mapping[str, Number | tuple[Number, ...]]):
     """The names that an expression of a node may use; what isn't asked for isn't computed."""
 
-    def __init__(self, where: str, found: Mapping[str, _Later | Item] | None = None) -> None:
+    def __init__(self, where: str, found: Mapping[str, Later | Item] | None = None) -> None:
         self._where = where
         self._found = dict(found or {})
 
-    def __setitem__(self, name: str, item: _Later | Item) -> None:
+    def __setitem__(self, name: str, item: Later | Item) -> None:
         self._found[name] = item
 
     def __getitem__(self, name: str) -> Number | tuple[Number, ...]:
@@ -71,7 +61,7 @@ class Scope(Mapping[str, Number | tuple[Number, ...]]):
 
     def _of(self, name: str) -> Item:
         found = self._found[name]
-        return found() if isinstance(found, _Later) else found
+        return found() if callable(found) else found
 
     def copy(self) -> Scope:
         return Scope(self._where, self._found)
@@ -233,7 +223,7 @@ class _Running:
 
     # parameters and functions ------------------------------------------------------------------------
 
-    def _last(self, parameter: Parameter, before: Scope) -> _Later | Item:
+    def _last(self, parameter: Parameter, before: Scope) -> Later | Item:
         """What a parameter had last; `before`: the names that there are for an initial value."""
         key: Key = ("parameter", self.node.id, parameter.id)
         held = self.state.numbers[key]
@@ -246,7 +236,7 @@ class _Running:
                 return made
             return choose(self.op, self.logic, self.ran, held, made, key)
 
-        return _Later(first)
+        return cache(first)
 
     def _first(self, parameter: Parameter, before: Scope) -> Item:
         """What a parameter has the first time."""

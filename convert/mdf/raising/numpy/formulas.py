@@ -67,6 +67,9 @@ class Formula:
         return call.compute(self.expression, **{name: item for name, item in given.arguments.items() if name != "call"})
 
 
-FORMULAS: dict[str, Function] = {
-    text.partition("(")[0]: Formula(signature(text, "Item"), expression) for text, expression in _FORMULAS.items()
-}
+def formula(text: str, expression: str) -> Formula:
+    """The function `name(parameters)` whose value is an expression."""
+    return Formula(signature(text, "Item"), expression)
+
+
+FORMULAS: dict[str, Function] = {text.partition("(")[0]: formula(text, body) for text, body in _FORMULAS.items()}

@@ -13,6 +13,7 @@ from .....passes.errors import InvalidModel, Unsupported
 from .....passes.infer import constant_array, words
 from .....passes.types import DType
 from .arguments import Call, Function, Operand
+from .formulas import formula
 from .operators import binary, counted, items_of
 from .ufuncs import UFUNCS
 from .values import (
@@ -21,7 +22,6 @@ from .values import (
     Number,
     applied,
     cast,
-    chosen,
     converted,
     known_scalar,
     scalar,
@@ -44,23 +44,20 @@ def abs_(call: Call, x: Operand) -> Item:
     return Number(applied(call.op, UFUNCS["absolute"], [number], call.where).value, python=True)
 
 
-def pow_(call: Call, base: Item, exp: Item) -> Item:
-    return binary(call.op, "**", base, exp, call.where)
-
-
 def _extreme(symbol: str) -> Function:
     def extreme(call: Call, *items: Item) -> Item:
         """The first of those that no other one is beyond: NaN counts as it stands, as in Python."""
         found = _listed(call, items[0]) if len(items) == 1 else list(items)
         if not found:
             raise InvalidModel(f"{call.where}: an extreme of nothing")
-        best = found[0]
-        for item in found[1:]:
-            beyond = truth(call.op, binary(call.op, symbol, item, best, call.where), call.where)
-            best = chosen(call.op, beyond, item, best, call.where)
-        return best
+        return _folded(call, f"item if item {symbol} found else found", found[0], found[1:])
 
     return extreme
+
+
+def _folded(call: Call, expression: str, found: Item, items: Sequence[Item]) -> Item:
+    """What is `found` so far and each item come to, one after the other."""
+    return reduce(lambda found, item: call.compute(expression, found=found, item=item), items, found)
 
 
 def _listed(call: Call, item: Item) -> list[Item]:
@@ -70,9 +67,9 @@ def _listed(call: Call, item: Item) -> list[Item]:
     return items
 
 
-def sum_(call: Call, iterable: Item, start: Item = None) -> Item:
-    first = scalar(call.op, 0, call.where) if start is None else start
-    return reduce(lambda a, b: binary(call.op, "+", a, b, call.where), _listed(call, iterable), first)
+def sum_(call: Call, iterable: Item, start: Item | int = 0) -> Item:
+    first = scalar(call.op, start, call.where) if isinstance(start, int) else start
+    return _folded(call, "found + item", first, _listed(call, iterable))
 
 
 def len_(call: Call, x: Item) -> Item:
@@ -86,28 +83,15 @@ def len_(call: Call, x: Item) -> Item:
 
 def _some(symbol: str) -> Function:
     def some(call: Call, iterable: Item) -> Item:
-        result: Item = scalar(call.op, symbol == "and", call.where)
-        for item in _listed(call, iterable):
-            holds = _as_bool(call, item)
-            result = chosen(call.op, truth(call.op, result, call.where), *_kept(symbol, holds, result), call.where)
-        return result
+        start = scalar(call.op, symbol == "and", call.where)
+        return _folded(call, f"found {symbol} bool(item)", start, _listed(call, iterable))
 
     return some
 
 
-def _kept(symbol: str, item: Item, before: Item) -> tuple[Item, Item]:
-    return (item, before) if symbol == "and" else (before, item)
-
-
-def _as_bool(call: Call, item: Item) -> Number:
-    condition = truth(call.op, item, call.where)
-    if isinstance(condition, bool):
-        return scalar(call.op, condition, call.where)
-    return Number(condition, python=True)
-
-
 def bool_(call: Call, x: Item) -> Item:
-    return _as_bool(call, x)
+    condition = truth(call.op, x, call.where)
+    return scalar(call.op, condition, call.where) if isinstance(condition, bool) else Number(condition, python=True)
 
 
 def int_(call: Call, x: Operand) -> Item:
@@ -151,7 +135,7 @@ PYTHON: dict[str, Function] = {
     "len": len_,
     "max": _extreme(">"),
     "min": _extreme("<"),
-    "pow": pow_,
+    "pow": formula("pow(base, exp)", "base ** exp"),
     "round": round_,
     "sum": sum_,
 }
