@@ -23,13 +23,6 @@ _SIGNS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
     ">=": ("GreaterOrEqual", lambda a, b: a >= b),
     "==": ("Equal", lambda a, b: a == b),
 }
-COMPARATORS = {sign: name for sign, (name, _) in _SIGNS.items()}
-"""Comparison sign -> operator."""
-
-
-def stands(a: float, sign: str, b: float) -> bool:
-    """Whether a number stands so to another."""
-    return _SIGNS[sign][1](a, b)
 
 
 def is_flag(term: Term) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
 
 from ....passes.errors import InvalidModel, Unsupported
 from ..model import Edge, Graph, InputPort
@@ -69,27 +70,18 @@ class Wiring:
         return next(port for port in self.nodes[edge.receiver].inputs if port.id == edge.receiver_port)
 
     def _sets(self, graph: Graph) -> list[list[str]]:
-        missing = {name: len(names) for name, names in self.dependencies.items()}
-        behind: dict[str, list[str]] = {}
-        for name, names in self.dependencies.items():
-            for other in names:
-                behind.setdefault(other, []).append(name)
+        sorter = TopologicalSorter(self.dependencies)
+        try:
+            sorter.prepare()
+        except CycleError as error:
+            stuck = ", ".join(repr(name) for name in list(dict.fromkeys(error.args[1]))[:5])
+            reason = f"a cycle through {stuck} that no default_value of a port cuts"
+            raise InvalidModel(f"graph {graph.id!r}: {reason}") from None
         place = {name: position for position, name in enumerate(self.nodes)}
         sets: list[list[str]] = []
-        ready = [name for name, count in missing.items() if not count]
-        while ready:
-            sets.append(ready)
-            following: list[str] = []
-            for name in ready:
-                del missing[name]
-                for other in behind.get(name, ()):
-                    missing[other] -= 1
-                    if not missing[other]:
-                        following.append(other)
-            ready = sorted(following, key=place.__getitem__)
-        if missing:
-            stuck = ", ".join(repr(name) for name in list(missing)[:5])
-            raise InvalidModel(f"graph {graph.id!r}: a cycle through {stuck} that no default_value of a port cuts")
+        while sorter.is_active():
+            sets.append(sorted(sorter.get_ready(), key=place.__getitem__))
+            sorter.done(*sets[-1])
         return sets
 
     def _check(self, edges: list[Edge]) -> None:

@@ -16,7 +16,7 @@ from ....passes.rewrite import Builder
 from ....passes.structure.simplify import RemoveDead
 from ....passes.types import DType, TensorType
 from .logic import Logic, Term, is_flag
-from .numpy.values import Number, cast, common_type, narrowest
+from .numpy.values import Kind, Number, cast, common_type, narrowest
 from .schedule import Key
 
 Item = Number | tuple[Number, ...] | None
@@ -48,24 +48,6 @@ class Changing(Exception):
         self.key = key
         self.reason = reason
         super().__init__(f"{key}: {reason}")
-
-
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """What two numbers must agree in to be carried in one place."""
-
-    dtype: DType
-    shape: tuple[int, ...]
-    python: bool
-    listed: int
-    blurred: DType | None
-
-    @staticmethod
-    def of(number: Number) -> _Kind:
-        return _Kind(number.dtype, number.shape, number.python, number.listed, number.blurred)
-
-    def number(self, value: Value) -> Number:
-        return Number(value, self.python, self.listed, blurred=self.blurred)
 
 
 def parts(item: Item) -> tuple[Number, ...]:
@@ -122,7 +104,7 @@ class Carrying:
     wanted: Collection[Key]
     exact: bool
     runs: bool
-    kinds: dict[Key, tuple[_Kind, ...]] = field(default_factory=dict)
+    kinds: dict[Key, tuple[Kind, ...]] = field(default_factory=dict)
     fixed: set[Key] = field(default_factory=set)
     loose: set[Key] = field(default_factory=set)  # looked fixed at first
     moving: set[Key] = field(default_factory=set)
@@ -173,13 +155,13 @@ class Carrying:
     def _compare(self, trial: _Trial, weak: _Trial, live: Collection[Key]) -> None:
         """Refuse what hangs on whether a number is Python's, if it is so at one time only."""
         for key in live:
-            one, other = ([*map(_Kind.of, parts(of.leaving.numbers.get(key)))] for of in (trial, weak))
+            one, other = ([number.kind for number in parts(of.leaving.numbers.get(key))] for of in (trial, weak))
             if [(kind.dtype, kind.shape) for kind in one] != [(kind.dtype, kind.shape) for kind in other]:
                 raise Changing(key, "it hangs on what is Python's number at one time, and an array at another")
 
     def _kind(self, key: Key, a: Item, b: Item) -> bool:
         """Find the kind of two items in one place; whether it is new."""
-        kinds = [tuple(map(_Kind.of, parts(item))) for item in (a, b) if item is not None]
+        kinds = [tuple(number.kind for number in parts(item)) for item in (a, b) if item is not None]
         if not kinds:
             return False
         first, *rest = kinds
@@ -194,14 +176,14 @@ class Carrying:
         self.kinds[key] = found
         return new
 
-    def _join(self, key: Key, a: _Kind, b: _Kind) -> _Kind | None:
+    def _join(self, key: Key, a: Kind, b: Kind) -> Kind | None:
         if a.shape != b.shape or a.listed != b.listed:
             self.changing[key] = f"{_shown(a)}, then {_shown(b)}"
             return None
         if a.python != b.python:
             self.mixed.add(key)
         dtype = common_type([a.dtype, b.dtype], f"{key}")
-        return _Kind(dtype, a.shape, a.python and b.python, a.listed, narrowest(a, b))
+        return Kind(dtype, a.shape, a.python and b.python, a.listed, narrowest(a, b))
 
     def _settled(self, trial: _Trial, live: Collection[Key]) -> bool:
         """Whether a trial leaves what it was entered with, as far as anybody asks."""
@@ -426,13 +408,13 @@ def _same(a: Item, b: Item) -> bool:
         if one.value is other.value:
             continue
         known, more = one.value.data, other.value.data
-        if known is None or more is None or _Kind.of(one) != _Kind.of(other):
+        if known is None or more is None or one.kind != other.kind:
             return False
         if not np.array_equal(known.numpy(), more.numpy()):
             return False
     return True
 
 
-def _shown(kind: _Kind) -> str:
+def _shown(kind: Kind) -> str:
     text = f"{'Python ' if kind.python else ''}{kind.dtype.value} {list(kind.shape)}"
     return f"a list of {text}" if kind.listed else text

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ....passes.errors import InvalidModel, Unsupported
-from ....passes.graph import Value
 from ....passes.rewrite import Builder
 from ....passes.types import DType
 from ..model import Node
-from .logic import COMPARATORS, Logic, Term, stands
+from .logic import Logic, Term
 from .nodes import Machine, choose, sizes
+from .numpy.evaluate import evaluate
 from .numpy.values import Number, cast, constant, known, reshaped, scalar
 from .schedule import Key, Threshold
 from .state import Item, State, parts
@@ -49,11 +49,11 @@ class Measure:
             number = Number(self.op.Gather(number.value, self.op.const(index, DType.INT64), axis=0))
         if number.size != 1:
             raise Unsupported(where, f"it has {number.size} elements, and indices don't say which is meant")
-        array = known(number)
-        if array is not None:
-            return _reached(float(array.item()), threshold)
         value = reshaped(self.op, cast(self.op, number, DType.FLOAT64, where), ())
-        return _comparison(self.op, value, threshold)
+        found = evaluate(self.op, _comparison(threshold), {"x": Number(value), **_numbers(self.op, threshold)}, where)
+        assert isinstance(found, Number)
+        array = known(found)
+        return found.value if array is None else bool(array)
 
     def _held(self, node: Node, place: Key, where: str) -> Number:
         """What is measured; what has no value yet counts as the engine takes it."""
@@ -95,20 +95,13 @@ def _kind(node: Node, name: str, where: str) -> str:
     raise InvalidModel(f"{where}: the node has nothing of this name")
 
 
-def _comparison(op: Builder, value: Value, threshold: Threshold) -> Value:
-    bound = op.const(np.float64(threshold.number), name="threshold")
-    if threshold.sign not in ("==", "!="):
-        return op.call(COMPARATORS[threshold.sign], value, bound)
-    tolerance = threshold.atol + threshold.rtol * abs(threshold.number)
-    equal = op.Equal(value, bound)
-    if np.isfinite(threshold.number) and tolerance != 0:
-        near = op.LessOrEqual(op.Abs(op.Sub(value, bound)), op.const(np.float64(tolerance)))
-        equal = op.Or(equal, near)
-    return equal if threshold.sign == "==" else op.Not(equal)
+def _comparison(threshold: Threshold) -> str:
+    """An expression over a number `x`; what is equal within a tolerance is NumPy's `isclose`."""
+    if threshold.sign not in ("==", "!=") or not (threshold.atol or threshold.rtol):
+        return f"x {threshold.sign} number"
+    return f"{'not ' if threshold.sign == '!=' else ''}numpy.isclose(x, number, rtol, atol)"
 
 
-def _reached(value: float, threshold: Threshold) -> bool:
-    if threshold.sign in ("==", "!="):
-        near = bool(np.isclose(value, threshold.number, atol=threshold.atol, rtol=threshold.rtol))
-        return near == (threshold.sign == "==")
-    return stands(value, threshold.sign, threshold.number)
+def _numbers(op: Builder, threshold: Threshold) -> dict[str, Number]:
+    numbers = {"number": threshold.number, "rtol": threshold.rtol, "atol": threshold.atol}
+    return {name: constant(op, np.float64(number)) for name, number in numbers.items()}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -32,6 +32,21 @@ MOST_FOLDED = 1 << 20
 _MOST_ELEMENTS = 1 << 28
 _NUMERIC = {*PLAIN, DType.FLOAT32, *(dtype for dtype in DType if dtype.is_integer and dtype.bits >= 8)}
 _WEAK = {DType.INT64: int, DType.FLOAT64: float, DType.BOOL: np.dtype(bool)}
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What is known of a `Number` besides its value, see there."""
+
+    dtype: DType
+    shape: tuple[int, ...]
+    python: bool
+    listed: int
+    blurred: DType | None
+
+    def number(self, value: Value) -> Number:
+        """A value of this kind."""
+        return Number(value, self.python, self.listed, blurred=self.blurred)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +92,9 @@ class Number:
         """Whether it is one Python number."""
         return self.python and not self.listed
 
-    def like(self, value: Value) -> Number:
-        """Another value in this one's place: what a loop carries for it."""
-        return replace(self, value=value, single=None)
+    @property
+    def kind(self) -> Kind:
+        return Kind(self.dtype, self.shape, self.python, self.listed, self.blurred)
 
     @property
     def array(self) -> Number:
@@ -378,7 +393,7 @@ def chosen(op: Builder, condition: Value | bool, then: Item, otherwise: Item, wh
     if a.shape != b.shape or a.listed != b.listed:
         raise Unsupported(where, f"it is {_described(a)} or {_described(b)}, which only running it shows")
     python = a.python and b.python
-    blurred = narrowest(a, b)
+    blurred = narrowest(a.kind, b.kind)
     dtype = common_type([a.dtype, b.dtype], where)
     if a.value is b.value:
         value = a.value
@@ -387,19 +402,8 @@ def chosen(op: Builder, condition: Value | bool, then: Item, otherwise: Item, wh
     return Number(value, python, a.listed, blurred=blurred)
 
 
-class Typed(Protocol):
-    """What a `Number` tells of its type."""
-
-    @property
-    def dtype(self) -> DType: ...
-    @property
-    def python(self) -> bool: ...
-    @property
-    def blurred(self) -> DType | None: ...
-
-
-def narrowest(a: Typed, b: Typed) -> DType | None:
-    """`Number.blurred` of what is the one or the other; None where both have one and the same type."""
+def narrowest(a: Kind, b: Kind) -> DType | None:
+    """`Kind.blurred` of what is the one or the other; None where both have one and the same type."""
     least = {each.blurred or each.dtype for each in (a, b)}
     if len(least) == 1 and a.python == b.python and a.blurred is b.blurred is None:
         return None
