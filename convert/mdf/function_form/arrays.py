@@ -119,13 +119,7 @@ def _plain_sparse(
 
 def _nested(flat: list[Any], shape: tuple[int, ...]) -> Plain:
     """A flat list as nested ones; [] for all that have no elements."""
-    if not flat:
-        return []
-    if not shape:
-        return flat[0]
-    for size in reversed(shape[1:]):
-        flat = [flat[start : start + size] for start in range(0, len(flat), size)]
-    return flat
+    return np.array(flat, object).reshape(shape).tolist() if flat else []
 
 
 def _texts(data: TensorData) -> list[bytes]:

@@ -14,9 +14,10 @@ from ....passes.constant_analysis import known_array
 from ....passes.errors import BackedgeError
 from ....passes.graph import Graph, Node, Value, bulk
 from ....passes.infer import infer
-from ....passes.opset import convert_opset
+from ....passes.opset.convert import OpsetDialect
 from ....passes.opset.walk import Walk
 from ....passes.protos import attribute_to_proto
+from ....passes.rewrite import Builder, Rewriter, view
 from ....passes.schemas import since_version
 from ....passes.tensor import TensorData
 from ....passes.types import Type
@@ -118,31 +119,24 @@ def here_of(node: Node) -> Node | None:
     Raises:
         Unsupported, InvalidModel: as the version adapters do.
     """
-    alone = Graph("onnx")
-    alone.opsets = {"": OPSET}
-    values: dict[Value, Value] = {}
-    for index, value in enumerate(node.inputs):
-        if value is not None and value not in values:
-            data = value.data or _known(value)
-            values[value] = alone.add_input(f"in_{index}", value.type)
-            if data is not None:
-                alone.inputs.remove(values[value])
-                values[value] = alone.add_constant(data, f"in_{index}")
-    inputs = [None if value is None else values[value] for value in node.inputs]
-    outputs = [(f"out_{index}" if value.name else "", value.type) for index, value in enumerate(node.outputs)]
-    twin = alone.add_node(node.op_type, inputs, outputs, node.attributes, version=node.version)
-    alone.outputs = [value for value in twin.outputs if value.name]
-    new = convert_opset(alone, {"": OPSET})
-    made = new.nodes
-    if len(made) != 1 or made[0].op != node.op:
+    op = Builder(Rewriter(OpsetDialect("onnx", {"": OPSET}), {}), Graph("onnx"))
+    inputs: list[Value | None] = []
+    own: dict[Value, Value] = {}
+    for value in node.inputs:
+        data = None if value is None else value.data or _known(value)
+        used = value if data is None else op.const(data)
+        inputs.append(used)
+        if value is not None and used is not None:
+            own[used] = value
+    results = Walk({"": OPSET})(op, view(node, inputs))
+    made = op.graph.nodes[0] if len(op.graph.nodes) == 1 else None
+    named = [(value, index) for index, value in enumerate(results) if node.outputs[index].name]
+    if made is None or made.op != node.op or any((value.producer, value.index) != (made, at) for value, at in named):
         return None
-    if [(value.producer, value.index) for value in new.outputs] != [(made[0], one.index) for one in alone.outputs]:
-        return None
-    old = {twin.name: value for value, twin in values.items()}
-    found = Node("", node.op_type, made[0].version, node.name)
-    found.attributes, found.outputs = made[0].attributes, node.outputs
-    found.inputs = [None if value is None else old.get(value.name, value) for value in made[0].inputs]
-    return found if all(value is None or value in values or value.data for value in found.inputs) else None
+    found = Node("", node.op_type, made.version, node.name)
+    found.attributes, found.outputs = made.attributes, node.outputs
+    found.inputs = [None if value is None else own.get(value, value) for value in made.inputs]
+    return found
 
 
 def _known(value: Value) -> TensorData | None:
@@ -176,12 +170,13 @@ def _same(one: Value | None, other: Value | None) -> bool:
 
 
 def _spelled(node: Node) -> dict[str, object]:
-    return {
-        name: _data(value)
-        if isinstance(value, TensorData)
-        else attribute_to_proto(name, value, node).SerializeToString(deterministic=True)
-        for name, value in node.attributes.items()
-    }
+    return {name: _spelled_attribute(name, value, node) for name, value in node.attributes.items()}
+
+
+def _spelled_attribute(name: str, value: Any, node: Node) -> object:
+    if isinstance(value, TensorData):
+        return _data(value)
+    return attribute_to_proto(name, value, node).SerializeToString(deterministic=True)
 
 
 def _data(data: TensorData) -> object:
@@ -191,7 +186,4 @@ def _data(data: TensorData) -> object:
 
 def same_attribute(name: str, value: Any, other: Any, node: Node) -> bool:
     """Whether two values of a node's attribute are the same."""
-    if isinstance(value, TensorData) and isinstance(other, TensorData):
-        return _data(value) == _data(other)
-    spelled = (attribute_to_proto(name, one, node).SerializeToString(deterministic=True) for one in (value, other))
-    return len(set(spelled)) == 1
+    return _spelled_attribute(name, value, node) == _spelled_attribute(name, other, node)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from .....passes.graph import Value
+from .....passes.infer import words
 from .....passes.protos import enum_of
 from .....passes.rewrite import Builder
 from .....passes.types import DType
@@ -47,11 +49,11 @@ def _cast(op: Builder, value: Value, dtype: DType) -> Value:
     return value if _dtype(value) is dtype else op.Cast(value, to=enum_of(dtype, value.name))
 
 
-def _same(op_type: str, logical: str | None = None) -> Build:
+def _same(op_type: str, logical: str | None = None, **attributes: Any) -> Build:
     """One operator; of booleans perhaps another one."""
 
     def build(op: Builder, *values: Value) -> Value:
-        return op.call(logical if logical and _dtype(values[0]) is DType.BOOL else op_type, *values)
+        return op.call(logical if logical and _dtype(values[0]) is DType.BOOL else op_type, *values, **attributes)
 
     return build
 
@@ -148,10 +150,6 @@ def _other_sign(op: Builder, left: Value, b: Value) -> Value:
     return op.And(differs, op.Not(op.Equal(left, zero)))
 
 
-def _fmod(op: Builder, a: Value, b: Value) -> Value:
-    return op.Mod(a, b, fmod=1)
-
-
 # extremes and signs ------------------------------------------------------------------------------
 
 
@@ -245,8 +243,9 @@ def _logical_not(op: Builder, x: Value) -> Value:
     return op.Not(x) if _dtype(x) is DType.BOOL else op.Equal(x, number(op, 0, x))
 
 
-_RECIPROCAL = Ufunc(np.reciprocal, _same("Reciprocal"), _INTEGERS)
-_ROWS: dict[str, Build | Ufunc] = {
+_ROWS: dict[str, Build] = {
+    **{name: _same(name.capitalize()) for name in words("sqrt exp log sin cos tan sinh cosh tanh")},
+    **{f"arc{name}": _same(f"A{name}") for name in words("sin cos tan sinh cosh tanh")},
     # arithmetic
     "add": _same("Add", "Or"),
     "subtract": _same("Sub"),
@@ -254,7 +253,7 @@ _ROWS: dict[str, Build | Ufunc] = {
     "divide": _same("Div"),
     "floor_divide": _by_kind(_guarded(_whole_quotient), _floor_divide),
     "remainder": _by_kind(_guarded(_same("Mod")), _remainder),
-    "fmod": _by_kind(_guarded(_fmod), _fmod),
+    "fmod": _by_kind(_guarded(_same("Mod", fmod=1)), _same("Mod", fmod=1)),
     "power": _same("Pow"),
     "float_power": _same("Pow"),
     "negative": _same("Neg"),
@@ -264,7 +263,7 @@ _ROWS: dict[str, Build | Ufunc] = {
     "sign": _sign,
     "copysign": _copysign,
     "square": _square,
-    "reciprocal": _RECIPROCAL,
+    "reciprocal": _same("Reciprocal"),
     "heaviside": _heaviside,
     # extremes
     "maximum": _same("Max", "Or"),
@@ -277,31 +276,16 @@ _ROWS: dict[str, Build | Ufunc] = {
     "trunc": _of_floats(_trunc),
     "rint": _same("Round"),
     # powers and logarithms
-    "sqrt": _same("Sqrt"),
     "cbrt": formulas.cbrt,
-    "exp": _same("Exp"),
     "exp2": _power_of(2),
     "expm1": formulas.expm1,
-    "log": _same("Log"),
     "log2": _logarithm(2),
     "log10": _logarithm(10),
     "log1p": formulas.log1p,
     "logaddexp": _logaddexp,
     "hypot": _hypot,
     # angles
-    "sin": _same("Sin"),
-    "cos": _same("Cos"),
-    "tan": _same("Tan"),
-    "arcsin": _same("Asin"),
-    "arccos": _same("Acos"),
-    "arctan": _same("Atan"),
     "arctan2": formulas.atan2,
-    "sinh": _same("Sinh"),
-    "cosh": _same("Cosh"),
-    "tanh": _same("Tanh"),
-    "arcsinh": _same("Asinh"),
-    "arccosh": _same("Acosh"),
-    "arctanh": _same("Atanh"),
     "deg2rad": _scaled(math.pi / 180),
     "radians": _scaled(math.pi / 180),
     "rad2deg": _scaled(180 / math.pi),
@@ -328,12 +312,9 @@ _ROWS: dict[str, Build | Ufunc] = {
 }
 
 
-def _row(ufunc: np.ufunc) -> Ufunc:
-    build = _ROWS[ufunc.__name__]
-    return build if isinstance(build, Ufunc) else Ufunc(ufunc, build)
-
-
 UFUNCS: dict[str, Ufunc] = {
-    name: _row(found) for name, found in vars(np).items() if isinstance(found, np.ufunc) and found.__name__ in _ROWS
+    name: Ufunc(found, _ROWS[found.__name__], _INTEGERS if found is np.reciprocal else frozenset())
+    for name, found in vars(np).items()
+    if isinstance(found, np.ufunc) and found.__name__ in _ROWS
 }
 """By their names in NumPy, of which some have several."""
