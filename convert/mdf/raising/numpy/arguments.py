@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import math
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -14,8 +15,8 @@ from .....passes.errors import InvalidModel, Unsupported
 from .....passes.rewrite import Builder
 from .....passes.types import DType
 from .operators import is_whole
-from .syntax import parse
-from .values import Array, Item, Listing, Number, known, scalar, stacked
+from .ufuncs import UFUNCS
+from .values import Array, Item, Listing, Number, applied, known, scalar, stacked
 
 TYPES = {
     "bool": DType.BOOL,
@@ -94,13 +95,21 @@ class Call:
         except (ValueError, TypeError, IndexError, ArithmeticError) as error:
             raise InvalidModel(f"{self.where}: {' '.join(str(error).split()):.200}") from None
 
-    def compute(self, expression: str, **given: Any) -> Item:
-        """What an expression over these items and Python numbers comes to."""
+    def compute(self, formula: str, **given: Any) -> Item:
+        """What a formula over these items and Python numbers comes to: an expression, and before it perhaps names for
+        parts of it, `name = expression`."""
         scope = {
             name: scalar(self.op, item, self.where) if isinstance(item, bool | int | float) else item
             for name, item in given.items()
         }
-        return self.evaluate(_tree(expression), scope, self.where)
+        *steps, last = _steps(formula)
+        for name, tree in steps:
+            scope[name] = self.evaluate(tree, scope, self.where)
+        return self.evaluate(last[1], scope, self.where)
+
+    def universal(self, name: str, *operands: Number) -> Number:
+        """A universal function of NumPy."""
+        return applied(self.op, UFUNCS[name], operands, self.where, self.compute)
 
     def operand(self, item: Item) -> Number:
         """What a universal function takes: Python numbers stay weak."""
@@ -198,8 +207,11 @@ _TAKEN: dict[str, Callable[[Call, Item], Any]] = {
 
 
 @cache
-def _tree(expression: str) -> ast.expr:
-    return parse(expression, expression)
+def _steps(code: str) -> list[tuple[str, ast.expr]]:
+    """The names and the trees of a formula's steps; the last one has no name."""
+    lines = ast.parse(textwrap.dedent(code)).body
+    named = [(ast.unparse(line.targets[0]), line.value) for line in lines if isinstance(line, ast.Assign)]
+    return [*named, *(("", line.value) for line in lines if isinstance(line, ast.Expr))]
 
 
 _signature = cache(inspect.signature)

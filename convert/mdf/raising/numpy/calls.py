@@ -21,19 +21,17 @@ from .reductions import REDUCTIONS
 from .shapes import SHAPES
 from .syntax import ARRAY, MEMBERS, METHODS
 from .ufuncs import UFUNCS
-from .values import Item, Number, applied, constant, converted, reshaped, scalar
+from .values import Item, Number, constant, converted, reshaped, scalar
 
 
 def _universal(name: str) -> Function:
-    row = UFUNCS[name]
-
     def one(call: Call, x: Operand) -> Item:
-        return applied(call.op, row, [x], call.where)
+        return call.universal(name, x)
 
     def two(call: Call, x1: Operand, x2: Operand) -> Item:
-        return applied(call.op, row, [x1, x2], call.where)
+        return call.universal(name, x1, x2)
 
-    return one if row.ufunc.nin == 1 else two
+    return one if UFUNCS[name].ufunc.nin == 1 else two
 
 
 def _cast(dtype: DType) -> Function:

@@ -95,8 +95,7 @@ def round_(call: Call, a: Number, decimals: int = 0) -> Item:
 def sinc(call: Call, x: Number) -> Item:
     """sin(pi x) / (pi x), 1 at zero: NumPy takes a tiny number for it."""
     wide = converted(call.op, x, DType.FLOAT64, call.where)
-    angle = call.compute("numpy.pi * numpy.where(x == 0, 1e-20, x)", x=wide)
-    return call.compute("numpy.sin(angle) / angle", angle=angle)
+    return call.compute("angle = numpy.pi * numpy.where(x == 0, 1e-20, x); numpy.sin(angle) / angle", x=wide)
 
 
 def isclose(
@@ -162,20 +161,19 @@ def median(call: Call, a: Number, axis: int | None = None) -> Item:
 
 def interp(call: Call, x: Number, xp: Number, fp: Number) -> Item:
     """Linear between the points (xp, fp), whose xp grow; beyond them the outermost fp."""
-    op = call.op
-    at, places, values = (converted(op, number, DType.FLOAT64, call.where) for number in (x, xp, fp))
+    at, places, values = (converted(call.op, number, DType.FLOAT64, call.where) for number in (x, xp, fp))
     if places.rank != 1 or places.shape != values.shape or not places.size:
         raise InvalidModel(f"{call.where}: points of shapes {places.shape} and {values.shape}")
-    below = call.compute("numpy.sum(numpy.expand_dims(x, -1) >= xp, -1) - 1", x=at, xp=places)
-    low = call.compute("numpy.clip(below, 0, most)", below=below, most=max(places.size - 2, 0))
-    high = call.compute("numpy.clip(low + 1, 0, most)", low=low, most=places.size - 1)
-    inside = call.compute(
-        "(fp[high] - fp[low]) / (xp[high] - xp[low]) * (x - xp[low]) + fp[low]",
-        **{"x": at, "xp": places, "fp": values, "low": low, "high": high},
-    )
     return call.compute(
-        "numpy.where(numpy.isnan(x), x, numpy.where(x < xp[0], fp[0], numpy.where(x >= xp[-1], fp[-1], inside)))",
-        **{"x": at, "xp": places, "fp": values, "inside": inside},
+        """
+        below = numpy.sum(numpy.expand_dims(x, -1) >= xp, -1) - 1
+        low = numpy.clip(below, 0, max(numpy.size(xp) - 2, 0))
+        high = numpy.clip(low + 1, 0, numpy.size(xp) - 1)
+        inside = (fp[high] - fp[low]) / (xp[high] - xp[low]) * (x - xp[low]) + fp[low]
+        found = numpy.where(x < xp[0], fp[0], numpy.where(x >= xp[-1], fp[-1], inside))
+        numpy.where(numpy.isnan(x), x, found)
+        """,
+        **{"x": at, "xp": places, "fp": values},
     )
 
 

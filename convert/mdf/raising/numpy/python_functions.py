@@ -20,7 +20,6 @@ from .values import (
     Item,
     Listing,
     Number,
-    applied,
     cast,
     converted,
     known_scalar,
@@ -36,12 +35,12 @@ _MOST_ITEMS = 1024
 
 def abs_(call: Call, x: Operand) -> Item:
     if not x.is_weak:
-        return applied(call.op, UFUNCS["absolute"], [x], call.where)
+        return call.universal("absolute", x)
     plain = known_scalar(x)
     if plain is not None:
         return scalar(call.op, abs(plain), call.where)
     number = counted(call.op, x, call.where)
-    return Number(applied(call.op, UFUNCS["absolute"], [number], call.where).value, python=True)
+    return Number(call.universal("absolute", number).value, python=True)
 
 
 def _extreme(symbol: str) -> Function:
@@ -114,7 +113,7 @@ def round_(call: Call, number: Operand, ndigits: Item = None) -> Item:
     x = _single(call, number)
     if ndigits is not None:
         raise Unsupported(call.where, "rounding to digits; numpy.round does it by NumPy's rules")
-    rounded = applied(call.op, UFUNCS["rint"], [converted(call.op, x, DType.FLOAT64, call.where)], call.where)
+    rounded = call.universal("rint", converted(call.op, x, DType.FLOAT64, call.where))
     return int_(call, rounded if x.dtype.is_float else x)
 
 
@@ -168,7 +167,7 @@ def _of_floats(call: Call, name: str, *items: Number) -> Number:
     if all(array is not None for array in arrays):
         return scalar(call.op, _computed(call, name, [array.item() for array in arrays]), call.where)
     floats = [converted(call.op, number, DType.FLOAT64, call.where) for number in numbers]
-    return Number(applied(call.op, UFUNCS[name], floats, call.where).value, python=True)
+    return Number(call.universal(name, *floats).value, python=True)
 
 
 def _computed(call: Call, name: str, plain: Sequence[Any]) -> Any:
@@ -180,7 +179,7 @@ def _computed(call: Call, name: str, plain: Sequence[Any]) -> Any:
 
 def _rounding(name: str) -> Function:
     def rounded(call: Call, x: Operand) -> Item:
-        return int_(call, applied(call.op, UFUNCS[name], [_single(call, x)], call.where))
+        return int_(call, call.universal(name, _single(call, x)))
 
     return rounded
 

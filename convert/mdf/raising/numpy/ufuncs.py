@@ -27,12 +27,12 @@ class Ufunc:
 
     Attributes:
         ufunc: NumPy's own, which tells the element types.
-        build: makes the result.
+        build: makes the result; or an expression over `x1` and `x2`, which have one type.
         refuses: element types for which there is no build.
     """
 
     ufunc: np.ufunc
-    build: Build
+    build: Build | str
     refuses: frozenset[DType] = frozenset()
 
 
@@ -81,14 +81,6 @@ def _compared(op_type: str, inverse: bool = False) -> Build:
         return op.Not(made) if inverse else made
 
     return build
-
-
-def _scaled(factor: float) -> Build:
-    return lambda op, x: op.Mul(x, number(op, factor, x))
-
-
-def _power_of(base: float) -> Build:
-    return lambda op, x: op.Pow(number(op, base, x), x)
 
 
 # rounding and division ---------------------------------------------------------------------------
@@ -153,30 +145,6 @@ def _other_sign(op: Builder, left: Value, b: Value) -> Value:
 # extremes and signs ------------------------------------------------------------------------------
 
 
-def _known(op_type: str, logical: str) -> Build:
-    """An extreme that passes NaN over where there is another number."""
-    extreme = _same(op_type, logical)
-
-    def build(op: Builder, a: Value, b: Value) -> Value:
-        made = extreme(op, a, b)
-        if not _dtype(a).is_float:
-            return made
-        return op.Where(op.IsNaN(a), b, op.Where(op.IsNaN(b), a, made))
-
-    return build
-
-
-def _copysign(op: Builder, x: Value, sign: Value) -> Value:
-    size = op.Abs(x)
-    return op.Where(has_minus(op, sign), op.Neg(size), size)
-
-
-def _heaviside(op: Builder, x: Value, middle: Value) -> Value:
-    zero = number(op, 0, x)
-    step = op.Where(op.Greater(x, zero), number(op, 1, x), zero)
-    return op.Where(op.Equal(x, zero), middle, op.Where(op.IsNaN(x), x, step))
-
-
 def _sign(op: Builder, x: Value) -> Value:
     """Sign, of which ONNX doesn't say what it makes of NaN."""
     made = op.Sign(x)
@@ -184,39 +152,6 @@ def _sign(op: Builder, x: Value) -> Value:
 
 
 # powers and logarithms ---------------------------------------------------------------------------
-
-
-def _square(op: Builder, x: Value) -> Value:
-    return op.Mul(x, x)
-
-
-def _logarithm(base: float) -> Build:
-    """A logarithm to another base than e: exact where the number is a power of it."""
-
-    def build(op: Builder, x: Value) -> Value:
-        found = op.Div(op.Log(x), number(op, math.log(base), x))
-        whole = op.Round(found)
-        return op.Where(op.Equal(op.Pow(number(op, base, x), whole), x), whole, found)
-
-    return build
-
-
-def _logaddexp(op: Builder, a: Value, b: Value) -> Value:
-    """log(e^a + e^b) from the larger one on; of two equal infinities that infinity."""
-    most = op.Max(a, b)
-    near = op.Neg(op.Abs(op.Sub(a, b)))
-    near = op.Where(op.Equal(a, b), number(op, 0, a), near)
-    return op.Add(most, formulas.log1p(op, op.Exp(near)))
-
-
-def _hypot(op: Builder, a: Value, b: Value) -> Value:
-    """The root of both squares; taken in parts of the larger one, they don't overflow. An infinite one beats NaN."""
-    a, b = op.Abs(a), op.Abs(b)
-    most, least = op.Max(a, b), op.Min(a, b)
-    zero = number(op, 0, a)
-    ratio = op.Div(least, op.Where(op.Equal(most, zero), number(op, 1, a), most))
-    length = op.Mul(most, op.Sqrt(op.Add(number(op, 1, a), op.Mul(ratio, ratio))))
-    return op.Where(op.Or(op.IsInf(a), op.IsInf(b)), number(op, math.inf, a), length)
 
 
 # kinds of numbers --------------------------------------------------------------------------------
@@ -231,10 +166,6 @@ def _is(kind: Build) -> Build:
     return build
 
 
-def _is_finite(op: Builder, x: Value) -> Value:
-    return op.Less(op.Abs(x), number(op, math.inf, x))
-
-
 def _logical(op_type: str) -> Build:
     return lambda op, a, b: op.call(op_type, _cast(op, a, DType.BOOL), _cast(op, b, DType.BOOL))
 
@@ -243,7 +174,21 @@ def _logical_not(op: Builder, x: Value) -> Value:
     return op.Not(x) if _dtype(x) is DType.BOOL else op.Equal(x, number(op, 0, x))
 
 
-_ROWS: dict[str, Build] = {
+_LOGARITHM = (
+    "found = numpy.log(x1) / {log}; whole = numpy.rint(found); numpy.where({base} ** whole == x1, whole, found)"
+)
+"""To another base than e: exact where the number is a power of it."""
+_LOGADDEXP = "numpy.maximum(x1, x2) + numpy.log1p(numpy.exp(-numpy.where(x1 == x2, 0, numpy.absolute(x1 - x2))))"
+"""From the larger one on; of two equal infinities that infinity."""
+_HYPOT = """
+a = numpy.absolute(x1)
+b = numpy.absolute(x2)
+most = numpy.maximum(a, b)
+ratio = numpy.minimum(a, b) / numpy.where(most == 0, 1, most)
+numpy.where(numpy.isinf(a) | numpy.isinf(b), numpy.inf, most * numpy.sqrt(1 + ratio * ratio))
+"""
+"""Squares of parts of the larger one don't overflow. An infinite one beats NaN."""
+_ROWS: dict[str, Build | str] = {
     **{name: _same(name.capitalize()) for name in words("sqrt exp log sin cos tan sinh cosh tanh")},
     **{f"arc{name}": _same(f"A{name}") for name in words("sin cos tan sinh cosh tanh")},
     # arithmetic
@@ -261,15 +206,15 @@ _ROWS: dict[str, Build] = {
     "absolute": _same("Abs", "Identity"),
     "fabs": _same("Abs"),
     "sign": _sign,
-    "copysign": _copysign,
-    "square": _square,
+    "copysign": "numpy.where(numpy.signbit(x2), -numpy.absolute(x1), numpy.absolute(x1))",
+    "square": "x1 * x1",
     "reciprocal": _same("Reciprocal"),
-    "heaviside": _heaviside,
+    "heaviside": "numpy.where(x1 == 0, x2, numpy.where(numpy.isnan(x1), x1, x1 > 0))",
     # extremes
     "maximum": _same("Max", "Or"),
     "minimum": _same("Min", "And"),
-    "fmax": _known("Max", "Or"),
-    "fmin": _known("Min", "And"),
+    "fmax": "numpy.where(numpy.isnan(x1), x2, numpy.where(numpy.isnan(x2), x1, numpy.maximum(x1, x2)))",
+    "fmin": "numpy.where(numpy.isnan(x1), x2, numpy.where(numpy.isnan(x2), x1, numpy.minimum(x1, x2)))",
     # rounding
     "floor": _of_floats(_same("Floor")),
     "ceil": _of_floats(_same("Ceil")),
@@ -277,19 +222,19 @@ _ROWS: dict[str, Build] = {
     "rint": _same("Round"),
     # powers and logarithms
     "cbrt": formulas.cbrt,
-    "exp2": _power_of(2),
+    "exp2": "2 ** x1",
     "expm1": formulas.expm1,
-    "log2": _logarithm(2),
-    "log10": _logarithm(10),
+    "log2": _LOGARITHM.format(base=2.0, log=math.log(2)),
+    "log10": _LOGARITHM.format(base=10.0, log=math.log(10)),
     "log1p": formulas.log1p,
-    "logaddexp": _logaddexp,
-    "hypot": _hypot,
+    "logaddexp": _LOGADDEXP,
+    "hypot": _HYPOT,
     # angles
     "arctan2": formulas.atan2,
-    "deg2rad": _scaled(math.pi / 180),
-    "radians": _scaled(math.pi / 180),
-    "rad2deg": _scaled(180 / math.pi),
-    "degrees": _scaled(180 / math.pi),
+    "deg2rad": f"x1 * {math.pi / 180}",
+    "radians": f"x1 * {math.pi / 180}",
+    "rad2deg": f"x1 * {180 / math.pi}",
+    "degrees": f"x1 * {180 / math.pi}",
     # comparisons and logic
     "equal": _compared("Equal"),
     "not_equal": _compared("Equal", inverse=True),
@@ -307,7 +252,7 @@ _ROWS: dict[str, Build] = {
     "invert": _same("BitwiseNot", "Not"),
     "isnan": _is(_same("IsNaN")),
     "isinf": _is(_same("IsInf")),
-    "isfinite": _is(_is_finite),
+    "isfinite": "numpy.absolute(x1) < numpy.inf",
     "signbit": _is(has_minus),
 }
 

@@ -8,7 +8,7 @@ zero) or in a complex number (a root of a negative one), the hub's operators giv
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -264,8 +264,13 @@ def concatenated(op: Builder, values: Sequence[Value], axis: int = 0) -> Value:
 # universal functions -----------------------------------------------------------------------------
 
 
-def applied(op: Builder, row: Ufunc, operands: Sequence[Number], where: str) -> Number:
+def applied(
+    op: Builder, row: Ufunc, operands: Sequence[Number], where: str, compute: Callable[..., Any] | None = None
+) -> Number:
     """A universal function of NumPy: types promoted, shapes broadcast; the result is never weak.
+
+    Args:
+        compute: what an expression comes to, for the functions that are one.
 
     Raises:
         InvalidModel: it takes no such types or shapes.
@@ -287,7 +292,12 @@ def applied(op: Builder, row: Ufunc, operands: Sequence[Number], where: str) -> 
     other = _otherwise(row, operands, resolved[-1], where)
     shape = broadcast([operand.shape for operand in operands], where)
     values = [cast(op, operand, dtype, where) for operand, dtype in zip(operands, resolved, strict=False)]
-    made = Number(row.build(op, *values), blurred=other)
+    if isinstance(row.build, str):
+        assert compute is not None, row.ufunc
+        value = compute(row.build, **{f"x{place}": Number(value) for place, value in enumerate(values, 1)}).value
+    else:
+        value = row.build(op, *values)
+    made = Number(value, blurred=other)
     assert made.dtype is resolved[-1], (row.ufunc, made.dtype, resolved)
     assert made.shape == shape, (row.ufunc, made.shape, shape)
     return made
