@@ -58,14 +58,11 @@ def linspace(call: Call, start: Number, stop: Number, num: int = 50, endpoint: b
     if plain[0] is not None and plain[1] is not None:
         return constant(call.op, np.linspace(plain[0], plain[1], num, endpoint))
     spaces = num - endpoint
+    step = "(last - first) / spaces" if spaces > 0 else "last - first"
+    made = "made" if not endpoint or num < 2 else "numpy.append(made[:-1], last)"
     places = constant(call.op, np.arange(num, dtype=np.float64))
-    given = {"first": ends[0], "last": ends[1], "places": places, "spaces": constant(call.op, np.float64(spaces))}
-    if spaces <= 0:
-        return call.compute("places * (last - first) + first", **given)
-    made = call.compute("places * ((last - first) / spaces) + first", **given)
-    if not endpoint or num < 2:
-        return made
-    return call.compute("numpy.append(made[:-1], last)", made=made, last=ends[1])
+    formula = f"made = places * ({step}) + first; {made}"
+    return call.compute(formula, first=ends[0], last=ends[1], places=places, spaces=float(spaces))
 
 
 def eye(call: Call, N: int, M: int | None = None, k: int = 0, dtype: DType | None = None) -> Item:

@@ -63,18 +63,19 @@ def nan_to_num(
     """Other numbers for NaN and infinities: by default zero, and the largest ones there are."""
     if not x.dtype.is_float:
         return x
-    op, limits, value = call.op, np.finfo(x.dtype.numpy), x.value
-    kinds = (
-        (op.IsNaN(value), nan, 0.0),
-        (op.IsInf(value, detect_negative=0), posinf, float(limits.max)),
-        (op.IsInf(value, detect_positive=0), neginf, float(limits.min)),
-    )
-    for condition, given, default in kinds:
-        filling = given or scalar(op, default, call.where)
-        if filling.rank:
-            raise Unsupported(call.where, "an array of replacements")
-        value = op.Where(condition, cast(op, filling, x.dtype, call.where), value)
-    return Number(value)
+    limits = np.finfo(x.dtype.numpy)
+    defaults = {"nan": 0.0, "posinf": float(limits.max), "neginf": float(limits.min)}
+    filling = {
+        name: converted(call.op, given or scalar(call.op, defaults[name], call.where), x.dtype, call.where)
+        for name, given in (("nan", nan), ("posinf", posinf), ("neginf", neginf))
+    }
+    if any(number.rank for number in filling.values()):
+        raise Unsupported(call.where, "an array of replacements")
+    formula = """
+        known = numpy.where(numpy.isnan(x), nan, x)
+        numpy.where(x == numpy.inf, posinf, numpy.where(x == -numpy.inf, neginf, known))
+    """
+    return call.compute(formula, x=x, **filling)
 
 
 # rounding and comparisons ------------------------------------------------------------------------
