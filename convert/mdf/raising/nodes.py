@@ -20,13 +20,13 @@ from ....passes.rewrite import Builder
 from ....passes.tensor import TensorData
 from ....runtime.oracles.mdf_names import is_stateful
 from ..model import Edge, Function, InputPort, Node, Parameter, Plain
+from .conditions import Key
 from .functions import call
 from .logic import Logic, Term
 from .numpy.evaluate import evaluate
 from .numpy.syntax import names, parse
 from .numpy.values import Number, chosen, constant, scalar
-from .order import Wiring
-from .schedule import Key
+from .scheduler import Wiring
 from .state import Changing, Item, State, parts
 
 Later = Callable[[], Item]

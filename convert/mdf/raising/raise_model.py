@@ -30,13 +30,13 @@ from ....passes.types import DType, TensorType, tensor
 from ....runtime.oracles.mdf_names import InputName, OutputName, interface
 from ..model import Model, Node
 from ..structure import tree_from_model
+from .conditions import Key
 from .nodes import Machine
 from .numpy.values import Number, cast
-from .order import Scheduler, Wiring
 from .runs import Runs
-from .schedule import Key
+from .scheduler import Scheduler, Wiring
 from .state import State
-from .static_schedule import timetable
+from .timetable import timetable
 
 
 def raise_model(model: Model) -> Graph:

@@ -11,14 +11,14 @@ import numpy as np
 from ....passes.errors import BackedgeError, Unsupported
 from ....passes.graph import Value
 from ....passes.rewrite import Builder
+from .conditions import Key
 from .logic import Logic, Term
 from .nodes import Machine, is_stateful_parameter, named
 from .numpy.values import Number
-from .order import Scheduler, Turn
-from .schedule import Key
+from .scheduler import Scheduler, Turn
 from .state import Body, Carrying, Changing, Item, Run, State
-from .static_schedule import Timetable, flag
 from .thresholds import Measure
+from .timetable import Timetable, flag
 
 _MOST_APART = 16
 """Passes that may stand one after the other where no loop can carry what changes its type."""

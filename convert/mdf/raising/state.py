@@ -15,9 +15,9 @@ from ....passes.loop import Captured, Carried, Condition, Iteration, Sliced, Slo
 from ....passes.rewrite import Builder
 from ....passes.structure.simplify import RemoveDead
 from ....passes.types import DType, TensorType
+from .conditions import Key
 from .logic import Logic, Term, is_flag
 from .numpy.values import Kind, Number, cast, common_type, narrowest
-from .schedule import Key
 
 Item = Number | tuple[Number, ...] | None
 """A number, the results of a function that has several, or nothing yet."""

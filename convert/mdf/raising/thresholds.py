@@ -10,11 +10,11 @@ from ....passes.errors import InvalidModel, Unsupported
 from ....passes.rewrite import Builder
 from ....passes.types import DType
 from ..model import Node
+from .conditions import Key, Threshold
 from .logic import Logic, Term
 from .nodes import Machine, choose, sizes
 from .numpy.evaluate import evaluate
 from .numpy.values import Number, cast, constant, known, reshaped, scalar
-from .schedule import Key, Threshold
 from .state import Item, State, parts
 
 

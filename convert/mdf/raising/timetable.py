@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from ....passes.errors import Unsupported
+from .conditions import Count, Every, Threshold, walk
 from .logic import Logic, Term
-from .order import Scheduler, Turn
-from .schedule import Count, Every, Threshold, walk
+from .scheduler import Scheduler, Turn
 from .state import Body
 
 Timetable = list[frozenset[str]]

@@ -1,6 +1,6 @@
 """Conditions of MDF's scheduler: what each asks for, as a table.
 
-A `Condition` is turned into a `Test` over counters that `order.Scheduler` keeps:
+A `Condition` is turned into a `Test` over counters that `scheduler.Scheduler` keeps:
 
 | key                      | counts                                                            |
 |--------------------------|-------------------------------------------------------------------|

@@ -12,8 +12,7 @@ from graphlib import CycleError, TopologicalSorter
 
 from ....passes.errors import InvalidModel, Unsupported
 from ..model import Edge, Graph, InputPort
-from .logic import Logic, Term
-from .schedule import (
+from .conditions import (
     PASSES,
     SCALES,
     SETS,
@@ -33,6 +32,7 @@ from .schedule import (
     keys,
     walk,
 )
+from .logic import Logic, Term
 
 _STARTED: Key = ("started",)  # whether any set has run, a flag
 
@@ -109,7 +109,7 @@ class Scheduler:
         plain: whether the document says nothing of that; then each node runs once, in one pass.
 
     Raises:
-        InvalidModel, Unsupported: see `schedule.Reader.read`; a node's condition counts executions of a node that
+        InvalidModel, Unsupported: see `conditions.Reader.read`; a node's condition counts executions of a node that
             stands in the same set, in a way that hangs on which of them is asked first.
     """
 
