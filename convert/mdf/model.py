@@ -1,12 +1,14 @@
 """A ModECI MDF model as typed objects: what the document says, nothing computed.
 
-`document.py` makes the tree of plain values out of a file and back, `structure.py` these objects out of the tree.
+`document.py` makes the tree of plain values out of a file and back, `structure.py` these objects out of the tree: by
+what is annotated here. Of each attribute that a field of the document holds that is how (a name of `structure.FORMS`,
+or what there is a table of) and the field's name, where it is another.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 Plain = Any
 """A value of a document: None, bool, int, float, str, bytes (BSON), list of these, dict of these."""
@@ -27,10 +29,10 @@ class InputPort:
     """
 
     id: str
-    default: Plain = None
-    shape: Shape = ()
-    type: str = ""
-    reduce: str = "overwrite"
+    default: Annotated[Plain, "any", "default_value"] = None
+    shape: Annotated[Shape, "shape"] = ()
+    type: Annotated[str, "text"] = ""
+    reduce: Annotated[str, "reduce"] = "overwrite"
     metadata: dict[str, Plain] = field(default_factory=dict)
 
 
@@ -39,9 +41,9 @@ class OutputPort:
     """What a node hands out: an expression over its ports, parameters and functions."""
 
     id: str
-    value: Plain = None
-    shape: Shape = ()
-    type: str = ""
+    value: Annotated[Plain, "any"] = None
+    shape: Annotated[Shape, "shape"] = ()
+    type: Annotated[str, "text"] = ""
     metadata: dict[str, Plain] = field(default_factory=dict)
 
 
@@ -50,9 +52,9 @@ class Function:
     """A function of a node: a named one with arguments, or an expression."""
 
     id: str
-    function: str | None = None
-    args: dict[str, Plain] | None = None
-    value: Plain = None
+    function: Annotated[str | None, "function"] = None
+    args: Annotated[dict[str, Plain] | None, "args"] = None
+    value: Annotated[Plain, "any"] = None
     metadata: dict[str, Plain] = field(default_factory=dict)
 
 
@@ -61,8 +63,8 @@ class ParameterCondition:
     """Where `test` holds, the parameter becomes `value`."""
 
     id: str
-    test: Plain = None
-    value: Plain = None
+    test: Annotated[Plain, "any"] = None
+    value: Annotated[Plain, "any"] = None
 
 
 @dataclass(slots=True)
@@ -78,22 +80,22 @@ class Parameter:
     """
 
     id: str
-    value: Plain = None
-    initial: Plain = None
-    derivative: str | None = None
-    function: str | None = None
-    args: dict[str, Plain] | None = None
-    conditions: list[ParameterCondition] = field(default_factory=list)
+    value: Annotated[Plain, "any"] = None
+    initial: Annotated[Plain, "any", "default_initial_value"] = None
+    derivative: Annotated[str | None, "derivative", "time_derivative"] = None
+    function: Annotated[str | None, "function"] = None
+    args: Annotated[dict[str, Plain] | None, "args"] = None
+    conditions: Annotated[list[ParameterCondition], ParameterCondition] = field(default_factory=list)
     metadata: dict[str, Plain] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class Node:
     id: str
-    inputs: list[InputPort] = field(default_factory=list)
-    functions: list[Function] = field(default_factory=list)
-    parameters: list[Parameter] = field(default_factory=list)
-    outputs: list[OutputPort] = field(default_factory=list)
+    inputs: Annotated[list[InputPort], InputPort, "input_ports"] = field(default_factory=list)
+    functions: Annotated[list[Function], Function] = field(default_factory=list)
+    parameters: Annotated[list[Parameter], Parameter] = field(default_factory=list)
+    outputs: Annotated[list[OutputPort], OutputPort, "output_ports"] = field(default_factory=list)
     metadata: dict[str, Plain] = field(default_factory=dict)
 
 
@@ -102,11 +104,11 @@ class Edge:
     """From a sender's output port to a receiver's input port; the value is multiplied by `parameters["weight"]`."""
 
     id: str
-    sender: str
-    receiver: str
-    sender_port: str
-    receiver_port: str
-    parameters: dict[str, Plain] = field(default_factory=dict)
+    sender: Annotated[str, "needed"]
+    receiver: Annotated[str, "needed"]
+    sender_port: Annotated[str, "needed"]
+    receiver_port: Annotated[str, "needed"]
+    parameters: Annotated[dict[str, Plain], "object"] = field(default_factory=dict)
     metadata: dict[str, Plain] = field(default_factory=dict)
 
 
@@ -124,9 +126,9 @@ class Graph:
     """A graph; `node_conditions` by node, `termination` by time scale (both from its ConditionSet)."""
 
     id: str
-    nodes: list[Node] = field(default_factory=list)
-    edges: list[Edge] = field(default_factory=list)
-    parameters: dict[str, Plain] = field(default_factory=dict)
+    nodes: Annotated[list[Node], Node] = field(default_factory=list)
+    edges: Annotated[list[Edge], Edge] = field(default_factory=list)
+    parameters: Annotated[dict[str, Plain], "object"] = field(default_factory=dict)
     node_conditions: dict[str, Condition] = field(default_factory=dict)
     termination: dict[str, Condition] = field(default_factory=dict)
     conditions_metadata: dict[str, Plain] = field(default_factory=dict)
@@ -136,8 +138,8 @@ class Graph:
 @dataclass(slots=True)
 class Model:
     id: str
-    graphs: list[Graph] = field(default_factory=list)
-    format: str = ""
-    application: str = ""
-    opset: str | None = None
+    graphs: Annotated[list[Graph], Graph] = field(default_factory=list)
+    format: Annotated[str, "label"] = ""
+    application: Annotated[str, "label", "generating_application"] = ""
+    opset: Annotated[str | None, "opset", "onnx_opset_version"] = None
     metadata: dict[str, Plain] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""The tree of plain values that a document holds <-> a `Model`, by one table of each object's fields.
+"""The tree of plain values that a document holds <-> a `Model`, as `model` says of each attribute.
 
 Read is what MDF's own library (modeci-mdf 0.4) takes, and lists of objects with an `id` in each wherever objects stand
 by their ids. That library drops fields it doesn't know; here they are refused, as they may be what the model is about.
@@ -8,22 +8,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from ...passes.errors import InvalidModel, Unsupported
 from .fields import ANYWHERE, Object
 from .model import (
     Condition,
-    Edge,
-    Function,
     Graph,
-    InputPort,
     Model,
     Node,
-    OutputPort,
-    Parameter,
     ParameterCondition,
     Plain,
     Shape,
@@ -37,7 +32,7 @@ _REDUCTIONS = ("overwrite", "add", "multiply")
 _LIST_TEXT = re.compile(r"\((.*)\)|\[(.*)\]")
 
 
-# The kinds of fields ---------------------------------------------------------------------------------------------
+# How attributes stand in a document ------------------------------------------------------------------------------
 
 
 def _given(value: Plain) -> Plain:
@@ -50,49 +45,12 @@ def _filled(value: Plain) -> Plain:
     return value or None
 
 
-@dataclass(frozen=True, slots=True)
-class _Field:
-    """A field of an object of the document, and the attribute that holds it.
-
-    Attributes:
-        read: (object, name of the field) -> the attribute.
-        write: the attribute -> what the document has; None: nothing.
-        attribute: "" where it is called as the field.
-    """
-
-    name: str
-    read: Callable[[Object, str], Any]
-    write: Callable[[Any], Plain] = _given
-    attribute: str = ""
-
-
 def _any(holder: Object, name: str) -> Plain:
     return holder.fields.get(name)
 
 
 def _object(holder: Object, name: str) -> dict[str, Plain]:
     return holder.mapping(name) or {}
-
-
-def _children(name: str, attribute: str, kind: type[Any]) -> _Field:
-    def read(holder: Object, field: str) -> list[Any]:
-        return [_typed(kind, child, tree) for child, tree in holder.children(field, _TABLE[kind][0], _known(kind))]
-
-    return _Field(name, read, _by_id, attribute)
-
-
-def _known(kind: type[Any]) -> list[str]:
-    """The fields that an object may have."""
-    return [field.name for field in _TABLE[kind][1]] + (["conditions"] if kind is Graph else [])
-
-
-def _by_id(members: Iterable[Any]) -> Plain:
-    made: dict[str, Plain] = {}
-    for member in members:
-        if member.id in made:
-            raise InvalidModel(f"the id {shown(member.id)} stands twice in one place")
-        made[member.id] = _tree(member)
-    return made or None
 
 
 def _shape(port: Object, name: str) -> Shape:
@@ -152,66 +110,39 @@ def _call(holder: Object) -> tuple[str | None, dict[str, Plain] | None]:
     return name, arguments
 
 
-_SHAPE = _Field("shape", _shape, lambda sizes: list(sizes) or None)
-_CALLED = (
-    _Field("function", lambda holder, _: _call(holder)[0]),
-    _Field("args", lambda holder, _: _call(holder)[1]),
-)
-_TABLE: dict[type[Any], tuple[str, Sequence[_Field]]] = {
-    Model: (
-        "model",
-        (
-            _Field("format", Object.label, _filled),
-            _Field("generating_application", Object.label, _filled, "application"),
-            _Field("onnx_opset_version", lambda model, name: model.label(name) or None, attribute="opset"),
-            _children("graphs", "graphs", Graph),
-        ),
-    ),
-    Graph: (
-        "graph",
-        (_children("nodes", "nodes", Node), _children("edges", "edges", Edge), _Field("parameters", _object, _filled)),
-    ),
-    Node: (
-        "node",
-        (
-            _children("input_ports", "inputs", InputPort),
-            _children("functions", "functions", Function),
-            _children("parameters", "parameters", Parameter),
-            _children("output_ports", "outputs", OutputPort),
-        ),
-    ),
-    InputPort: (
-        "input port",
-        (
-            _Field("default_value", _any, attribute="default"),
-            _SHAPE,
-            _Field("type", Object.text, _filled),
-            _Field("reduce", _reduce, lambda reduce: None if reduce == "overwrite" else reduce or None),
-        ),
-    ),
-    OutputPort: ("output port", (_Field("value", _any), _SHAPE, _Field("type", Object.text, _filled))),
-    Function: ("function", (*_CALLED, _Field("value", _any))),
-    Parameter: (
-        "parameter",
-        (
-            _Field("value", _any),
-            _Field("default_initial_value", _any, attribute="initial"),
-            _Field("time_derivative", _derivative, attribute="derivative"),
-            *_CALLED,
-            _children("conditions", "conditions", ParameterCondition),
-        ),
-    ),
-    ParameterCondition: ("parameter condition", (_Field("test", _any), _Field("value", _any))),
-    Edge: (
-        "edge",
-        (
-            *(_Field(name, Object.needed) for name in ("sender", "receiver", "sender_port", "receiver_port")),
-            _Field("parameters", _object, _filled),
-        ),
-    ),
+FORMS: dict[str, tuple[Callable[[Object, str], Any], Callable[[Any], Plain]]] = {
+    "any": (_any, _given),
+    "text": (Object.text, _filled),
+    "needed": (Object.needed, _given),
+    "label": (Object.label, _filled),
+    "object": (_object, _filled),
+    "shape": (_shape, lambda sizes: list(sizes) or None),
+    "reduce": (_reduce, lambda reduce: None if reduce == "overwrite" else reduce or None),
+    "derivative": (_derivative, _given),
+    "function": (lambda holder, _: _call(holder)[0], _given),
+    "args": (lambda holder, _: _call(holder)[1], _given),
+    "opset": (lambda holder, name: holder.label(name) or None, _filled),
 }
-"""What an object is called in messages, and its fields in the order in which they are written."""
+"""By the names in `model`: (object, name of the field) -> attribute; attribute -> field, None where it is left out."""
 _CONDITIONS, _CONDITION = ("node_specific", "termination"), ("type", "kwargs")
+
+
+@cache
+def _stored(kind: type[Any]) -> list[tuple[str, str, Any]]:
+    """Attribute, field, and how it stands there, of what an object of the document holds."""
+    hints = get_type_hints(kind, include_extras=True)
+    held = [(name, *get_args(hint)[1:]) for name, hint in hints.items() if get_origin(hint) is Annotated]
+    return [(name, field[0] if field else name, how) for name, how, *field in held]
+
+
+def _known(kind: type[Any]) -> list[str]:
+    """The fields that an object may have."""
+    return [name for _, name, _ in _stored(kind)] + (["conditions"] if kind is Graph else [])
+
+
+def _called(kind: type[Any]) -> str:
+    """What an object is called in messages: "input port"."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind.__name__).lower()
 
 
 # Reading ---------------------------------------------------------------------------------------------------------
@@ -244,7 +175,7 @@ def model_from_tree(tree: Plain) -> Model:
 
 def _typed(kind: type[Any], name: str, holder: Object) -> Any:
     """The typed object of an object of the document."""
-    made = kind(name, **{field.attribute or field.name: field.read(holder, field.name) for field in _TABLE[kind][1]})
+    made = kind(name, **{attribute: _read(how, holder, field) for attribute, field, how in _stored(kind)})
     if not isinstance(made, ParameterCondition):
         made.metadata = holder.metadata
     elif holder.metadata:
@@ -255,6 +186,12 @@ def _typed(kind: type[Any], name: str, holder: Object) -> Any:
         _check_edges(made, holder.where)
         _read_conditions(made, holder)
     return made
+
+
+def _read(how: str | type[Any], holder: Object, field: str) -> Any:
+    if isinstance(how, str):
+        return FORMS[how][0](holder, field)
+    return [_typed(how, name, tree) for name, tree in holder.children(field, _called(how), _known(how))]
 
 
 def _check_ids(node: Node, holder: Object) -> None:
@@ -345,11 +282,23 @@ def tree_from_model(model: Model) -> dict[str, Plain]:
 
 def _tree(member: Any) -> dict[str, Plain]:
     made: dict[str, Plain] = {"metadata": _filled(getattr(member, "metadata", None))}
-    for field in _TABLE[type(member)][1]:
-        made[field.name] = field.write(getattr(member, field.attribute or field.name))
+    for attribute, field, how in _stored(type(member)):
+        value = getattr(member, attribute)
+        made[field] = FORMS[how][1](value) if isinstance(how, str) else _by_id(value)
+    if isinstance(member, Model):
+        made["graphs"] = made.pop("graphs")  # behind what is short
     if isinstance(member, Graph):
         made["conditions"] = _conditions_tree(member)
     return {name: value for name, value in made.items() if value is not None}
+
+
+def _by_id(members: Iterable[Any]) -> Plain:
+    made: dict[str, Plain] = {}
+    for member in members:
+        if member.id in made:
+            raise InvalidModel(f"the id {shown(member.id)} stands twice in one place")
+        made[member.id] = _tree(member)
+    return made or None
 
 
 def _conditions_tree(graph: Graph) -> Plain:

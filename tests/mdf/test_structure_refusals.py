@@ -19,7 +19,10 @@ REFUSED: list[tuple[Any, str]] = [
     ("m", "a model is an object under its id; here stands text"),
     ({"a": {}, "b": {}}, "it isn't one model under its id: on the first level stand 'a', 'b'"),
     ({"id": 1, "graphs": {}}, "the model's id must be text, not a whole number"),
-    ({"m": None}, "model 'm': an object must stand here, with fields such as 'format' and 'graphs', not nothing"),
+    (
+        {"m": None},
+        "model 'm': an object must stand here, with fields such as 'graphs' and 'onnx_opset_version', not nothing",
+    ),
     ({"m": {}}, "model 'm': it has no graph"),
     ({"m": {"graphs": []}}, "model 'm': it has no graph"),
     ({"m": {"graphs": None}}, "model 'm': 'graphs' must be an object or a list, not nothing"),
