@@ -17,7 +17,6 @@ A sparse array has its stored elements in metadata: {dtype, shape, sparse: {valu
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -249,23 +248,16 @@ def _flattened(
     """The elements of nested lists, and their shape."""
     if shape is not None and 0 in shape and value == []:
         return [], shape
-    flat, found = [value], []
-    while isinstance(flat[0], list):
-        size = len(flat[0])
-        if not all(isinstance(item, list) and len(item) == size for item in flat):
-            raise InvalidModel(f"{where}: its lists aren't equally long")
-        found.append(size)
-        flat = list(itertools.chain.from_iterable(flat))
-        if not flat:
-            break
-        if len(found) > 64:
-            raise InvalidModel(f"{where}: its lists are deeper than any array")
+    array = np.array(value, object)
+    flat, found = array.ravel().tolist(), array.shape
+    if any(isinstance(item, list) for item in flat):
+        raise InvalidModel(f"{where}: its lists aren't equally long, or deeper than any array")
     kind = "text" if dtype is DType.STRING else "bool" if dtype is DType.BOOL else "float" if dtype.is_float else "int"
     if dtype.is_complex or not set(map(type, flat)) <= _KINDS[kind]:
         raise InvalidModel(f"{where}: its value isn't of type {dtype.value}")
     if kind in ("int", "float"):
         _check_range([number for number in flat if type(number) is int], dtype, where)
-    return flat, tuple(found)
+    return flat, found
 
 
 def _check_range(flat: Iterable[int], dtype: DType, where: str) -> None:
