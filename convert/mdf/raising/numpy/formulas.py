@@ -33,7 +33,7 @@ _FORMULAS = {
     ),
     # products
     "inner(a, b)": "numpy.dot(a, numpy.swapaxes(b, -1, -2) if numpy.ndim(a) and numpy.ndim(b) > 1 else b)",
-    "matmul(a, b)": "numpy.asarray(a) @ numpy.asarray(b)",
+    "matmul(x1, x2)": "numpy.asarray(x1) @ numpy.asarray(x2)",
     "outer(a, b)": "numpy.multiply(numpy.ravel(a)[:, None], numpy.ravel(b))",
     "vdot(a, b)": "numpy.ravel(a) @ numpy.ravel(b)",
     # new arrays
