@@ -60,7 +60,7 @@ def as_graph(model: mdf.Model) -> Graph:
         inputs += [results[place] for place in arriving[node.id] if place in results]
         names = [port.id for port in node.outputs]
         names += [one.id for one in node.parameters if (node.id, one.id) in states and one.id not in names]
-        attributes = {one.id: _said(one) for one in [*node.functions, *node.parameters]}
+        attributes = {one.id: _described(one) for one in [*node.functions, *node.parameters]}
         made = graph.add_node("Node", inputs, names, attributes, domain="mdf", name=node.id)
         results.update({(node.id, value.name): value for value in made.outputs})
     graph.outputs = [results[one.node, one.id] for one in known.outputs]
@@ -90,7 +90,7 @@ def in_order(graph: mdf.Graph) -> list[mdf.Node]:
     return [nodes[name] for name in order]
 
 
-def _said(one: mdf.Parameter | mdf.Function) -> str:
+def _described(one: mdf.Parameter | mdf.Function) -> str:
     """A parameter or function on one line."""
     if one.function is not None:
         return f"{one.function}({', '.join(f'{name}={value}' for name, value in (one.args or {}).items())})"

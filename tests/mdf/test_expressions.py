@@ -59,7 +59,7 @@ def test_trees(text: str) -> None:
 )
 def test_what_is_called(text: str, expected: tuple[str, str]) -> None:
     tree = syntax.parse(text, "here")
-    assert isinstance(tree, ast.Call) and syntax.function(tree) == expected
+    assert isinstance(tree, ast.Call) and syntax.callee(tree) == expected
 
 
 def test_chains() -> None:

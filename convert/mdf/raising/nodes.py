@@ -25,7 +25,7 @@ from .functions import call
 from .logic import Logic, Term
 from .numpy.evaluate import evaluate
 from .numpy.syntax import names, parse
-from .numpy.values import Number, chosen, constant, scalar
+from .numpy.values import Number, constant, scalar, select
 from .scheduler import Wiring
 from .state import Changing, Item, State, parts
 
@@ -176,7 +176,7 @@ class _Running:
 
     def _keep(self, key: Key, new: Item) -> None:
         """Put something into the state, where the node runs."""
-        self.state.numbers[key] = choose(self.op, self.logic, self.runs, new, self.state.numbers[key], key)
+        self.state.numbers[key] = select_item(self.op, self.logic, self.runs, new, self.state.numbers[key], key)
 
     # inputs ------------------------------------------------------------------------------------------
 
@@ -201,11 +201,11 @@ class _Running:
                 continue
             key: Key = ("edge", edge.id)
             both = brought if item is None else self._two(port, item, brought)
-            either = choose(self.op, self.logic, there, both, brought, key)
-            item = either if item is None else choose(self.op, self.logic, came, either, item, key)
+            either = select_item(self.op, self.logic, there, both, brought, key)
+            item = either if item is None else select_item(self.op, self.logic, came, either, item, key)
             there = self.logic.either(there, came)
         key = ("port", self.node.id, port.id)
-        return choose(self.op, self.logic, there, item, self.machine.default(self.op, self.node, port), key)
+        return select_item(self.op, self.logic, there, item, self.machine.default(self.op, self.node, port), key)
 
     def _two(self, port: InputPort, a: Item, b: Item) -> Item:
         text = "a + b" if port.reduce == "add" else "a * b"
@@ -234,7 +234,7 @@ class _Running:
             made = self.machine.first[key] = self._first(parameter, before)
             if held is None or made is None:
                 return made
-            return choose(self.op, self.logic, self.ran, held, made, key)
+            return select_item(self.op, self.logic, self.ran, held, made, key)
 
         return cache(first)
 
@@ -290,7 +290,7 @@ class _Running:
         if not parameter.conditions:
             return None
         key: Key = ("parameter", self.node.id, parameter.id)
-        return choose(self.op, self.logic, self.ran, self.state.numbers[key], scalar(self.op, 0.0, where), key)
+        return select_item(self.op, self.logic, self.ran, self.state.numbers[key], scalar(self.op, 0.0, where), key)
 
     def _computed(self, text: str, where: str, **items: Item) -> Item:
         return evaluate(self.op, text, Scope(where, items), where)
@@ -325,7 +325,7 @@ def sizes(port: InputPort, where: str) -> tuple[int, ...]:
     return found
 
 
-def choose(op: Builder, logic: Logic, flag: Term, a: Item, b: Item, key: Key) -> Item:
+def select_item(op: Builder, logic: Logic, flag: Term, a: Item, b: Item, key: Key) -> Item:
     """`a` where the flag is set, else `b`; what isn't computed yet is chosen nowhere.
 
     Raises:
@@ -337,7 +337,7 @@ def choose(op: Builder, logic: Logic, flag: Term, a: Item, b: Item, key: Key) ->
         return b if a is None else a
     if [(x.shape, x.listed) for x in parts(a)] != [(x.shape, x.listed) for x in parts(b)]:
         raise Changing(key, "its shape hangs on whether its node has run")
-    made = [chosen(op, logic.value(flag), x, y, f"{key}") for x, y in zip(parts(a), parts(b), strict=True)]
+    made = [select(op, logic.value(flag), x, y, f"{key}") for x, y in zip(parts(a), parts(b), strict=True)]
     numbers = tuple(number for number in made if isinstance(number, Number))
     return numbers if isinstance(a, tuple) else numbers[0]
 

@@ -22,7 +22,7 @@ from ....passes.schema_check import problem
 from ....passes.schemas import HUB_OPSET, schema
 from ....passes.tensor import TensorData
 from ....passes.types import DType, TensorType, is_known, merge
-from .numpy.values import Array, Number, cast, known, reshaped
+from .numpy.values import Array, Number, cast, known, reshape
 
 Given = Number | tuple[Number, ...]
 
@@ -139,13 +139,13 @@ def _inputs(op: Builder, found: OpSchema, arguments: Mapping[str, Given], where:
             raise InvalidModel(f"{where}: {key!r:.60} is {len(value)} values")
         values.append(_input(op, value, where))
     if found.name == "Reshape" and len(values) > 1:
-        values[1] = reshaped(op, values[1], (Number(values[1]).size,))
+        values[1] = reshape(op, values[1], (Number(values[1]).size,))
     if found.name == "Pad" and "constant_value" in chosen:
         filling = Number(values[-1])
         values[-1] = cast(op, filling, Number(values[0]).dtype, where)
     for place in _SCALARS.get(found.name, ()):
         if place < len(values) and Number(values[place]).size == 1:
-            values[place] = reshaped(op, values[place], ())
+            values[place] = reshape(op, values[place], ())
     return values
 
 
@@ -153,7 +153,7 @@ def _input(op: Builder, number: Number, where: str) -> Value:
     """A number as the engine hands it to ONNX Runtime: float64 becomes float32, int32 int64, a Python number a list."""
     narrower = {DType.FLOAT64: DType.FLOAT32, DType.INT32: DType.INT64}
     value = cast(op, number, narrower.get(number.dtype, number.dtype), where)
-    return reshaped(op, value, (1,)) if number.is_weak and number.dtype is not DType.BOOL else value
+    return reshape(op, value, (1,)) if number.is_weak and number.dtype is not DType.BOOL else value
 
 
 # attributes --------------------------------------------------------------------------------------

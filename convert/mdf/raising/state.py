@@ -17,7 +17,7 @@ from ....passes.structure.simplify import RemoveDead
 from ....passes.types import DType, TensorType
 from .conditions import Key
 from .logic import Logic, Term, is_flag
-from .numpy.values import Kind, Number, cast, common_type, narrowest
+from .numpy.values import Kind, Number, cast, common_type, narrowest_dtype
 
 Item = Number | tuple[Number, ...] | None
 """A number, the results of a function that has several, or nothing yet."""
@@ -183,7 +183,7 @@ class Carrying:
         if a.python != b.python:
             self.mixed.add(key)
         dtype = common_type([a.dtype, b.dtype], f"{key}")
-        return Kind(dtype, a.shape, a.python and b.python, a.listed, narrowest(a, b))
+        return Kind(dtype, a.shape, a.python and b.python, a.listed, narrowest_dtype(a, b))
 
     def _settled(self, trial: _Trial, live: Collection[Key]) -> bool:
         """Whether a trial leaves what it was entered with, as far as anybody asks."""

@@ -12,9 +12,9 @@ from ....passes.types import DType
 from ..model import Node
 from .conditions import Key, Threshold
 from .logic import Logic, Term
-from .nodes import Machine, choose, sizes
+from .nodes import Machine, select_item, sizes
 from .numpy.evaluate import evaluate
-from .numpy.values import Number, cast, constant, known, reshaped, scalar
+from .numpy.values import Number, cast, constant, known, reshape, scalar
 from .state import Item, State, parts
 
 
@@ -49,7 +49,7 @@ class Measure:
             number = Number(self.op.Gather(number.value, self.op.const(index, DType.INT64), axis=0))
         if number.size != 1:
             raise Unsupported(where, f"it has {number.size} elements, and indices don't say which is meant")
-        value = reshaped(self.op, cast(self.op, number, DType.FLOAT64, where), ())
+        value = reshape(self.op, cast(self.op, number, DType.FLOAT64, where), ())
         found = evaluate(self.op, _comparison(threshold), {"x": Number(value), **_numbers(self.op, threshold)}, where)
         assert isinstance(found, Number)
         array = known(found)
@@ -70,7 +70,7 @@ class Measure:
             ran = True
         elif ran is not True:
             first = self._before(node, kind, name, where)
-        item = choose(self.op, self.logic, ran, held, first, place)
+        item = select_item(self.op, self.logic, ran, held, first, place)
         if not isinstance(item, Number):
             raise Unsupported(where, "it is asked for before it has a value")
         return item

@@ -16,7 +16,7 @@ from .....passes.rewrite import Builder
 from .....passes.types import DType
 from .operators import is_whole
 from .ufuncs import UFUNCS
-from .values import Array, Item, Listing, Number, applied, known, scalar, stacked
+from .values import Array, Item, Listing, Number, apply_ufunc, as_number, known, scalar
 
 TYPES = {
     "bool": DType.BOOL,
@@ -109,16 +109,16 @@ class Call:
 
     def universal(self, name: str, *operands: Number) -> Number:
         """A universal function of NumPy."""
-        return applied(self.op, UFUNCS[name], operands, self.where, self.compute)
+        return apply_ufunc(self.op, UFUNCS[name], operands, self.where, self.compute)
 
     def operand(self, item: Item) -> Number:
         """What a universal function takes: Python numbers stay weak."""
-        number = stacked(self.op, item, self.where)
+        number = as_number(self.op, item, self.where)
         return number.array if number.listed else number
 
     def array(self, item: Item) -> Number:
         """What `numpy.asarray` makes of it."""
-        return stacked(self.op, item, self.where).array
+        return as_number(self.op, item, self.where).array
 
     def known(self, item: Item) -> Any:
         """What NumPy is called with at once: numbers, arrays as lists, types, texts. Whole floats, which the engine
@@ -136,7 +136,7 @@ class Call:
 
     def elements(self, number: Number) -> Array:
         """What a number is, which has to be known."""
-        array = known(stacked(self.op, number, self.where))
+        array = known(as_number(self.op, number, self.where))
         if array is None:
             raise Unsupported(self.where, "a number that has to be known, and only running it shows")
         return array

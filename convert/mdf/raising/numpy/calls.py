@@ -21,7 +21,7 @@ from .reductions import REDUCTIONS
 from .shapes import SHAPES
 from .syntax import ARRAY, MEMBERS, METHODS
 from .ufuncs import UFUNCS
-from .values import Item, Number, constant, converted, reshaped, scalar
+from .values import Item, Number, astype, constant, reshape, scalar
 
 
 def _universal(name: str) -> Function:
@@ -36,7 +36,7 @@ def _universal(name: str) -> Function:
 
 def _cast(dtype: DType) -> Function:
     def cast(call: Call, x: Number) -> Item:
-        return converted(call.op, x, dtype, call.where)
+        return astype(call.op, x, dtype, call.where)
 
     return cast
 
@@ -73,7 +73,7 @@ def _item(call: Call, own: Number) -> Item:
     """The one element as a Python number."""
     if own.size != 1:
         raise InvalidModel(f"{call.where}: of an array of shape {own.shape}")
-    return Number(reshaped(call.op, own.value, ()), python=True)
+    return Number(reshape(call.op, own.value, ()), python=True)
 
 
 _METHODS = {**NUMPY, "flatten": NUMPY["ravel"], "T": NUMPY["transpose"], "item": _item}

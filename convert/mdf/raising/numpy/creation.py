@@ -7,15 +7,15 @@ import numpy as np
 from .....passes.errors import InvalidModel, Unsupported
 from .....passes.types import DType
 from .arguments import Axes, Call, Function
-from .shapes import expanded
-from .values import Item, Number, broadcast, constant, converted, known
+from .shapes import expand
+from .values import Item, Number, astype, broadcast, constant, known
 
 
 def full(call: Call, shape: Axes, fill_value: Number, dtype: DType | None = None) -> Item:
     sizes = call.shape(shape)
     if broadcast([fill_value.shape, sizes], call.where) != sizes:
         raise InvalidModel(f"{call.where}: a shape {fill_value.shape} doesn't fill {sizes}")
-    return expanded(call, converted(call.op, fill_value, dtype or fill_value.dtype, call.where), sizes)
+    return expand(call, astype(call.op, fill_value, dtype or fill_value.dtype, call.where), sizes)
 
 
 def full_like(
@@ -27,7 +27,7 @@ def full_like(
 def array(call: Call, object: Number, dtype: DType | None = None, *, ndmin: int = 0) -> Item:
     if ndmin > object.rank:
         raise Unsupported(call.where, "more axes than the list has")
-    return object if dtype is None else converted(call.op, object, dtype, call.where)
+    return object if dtype is None else astype(call.op, object, dtype, call.where)
 
 
 def arange(
@@ -43,7 +43,7 @@ def arange(
         raise InvalidModel(f"{call.where}: from {first} to {end} in steps of {stride}")
     call.check_shape([max(int((end - first) / stride) + 1, 0)])
     made = constant(call.op, np.arange(first, end, stride))
-    return made if dtype is None else converted(call.op, made, dtype, call.where)
+    return made if dtype is None else astype(call.op, made, dtype, call.where)
 
 
 def linspace(call: Call, start: Number, stop: Number, num: int = 50, endpoint: bool = True) -> Item:
@@ -51,7 +51,7 @@ def linspace(call: Call, start: Number, stop: Number, num: int = 50, endpoint: b
     if num < 0:
         raise InvalidModel(f"{call.where}: {num} numbers")
     call.check_shape([num])
-    ends = [converted(call.op, end, DType.FLOAT64, call.where) for end in (start, stop)]
+    ends = [astype(call.op, end, DType.FLOAT64, call.where) for end in (start, stop)]
     if any(end.rank for end in ends):
         raise Unsupported(call.where, f"ends of shapes {start.shape} and {stop.shape}")
     plain = [known(end) for end in ends]
@@ -67,7 +67,7 @@ def linspace(call: Call, start: Number, stop: Number, num: int = 50, endpoint: b
 
 def eye(call: Call, N: int, M: int | None = None, k: int = 0, dtype: DType | None = None) -> Item:
     call.shape([N, N if M is None else M])
-    return converted(call.op, constant(call.op, np.eye(N, M, k)), dtype or DType.FLOAT64, call.where)
+    return astype(call.op, constant(call.op, np.eye(N, M, k)), dtype or DType.FLOAT64, call.where)
 
 
 MAKERS: dict[str, Function] = {

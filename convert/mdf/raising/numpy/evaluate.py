@@ -16,9 +16,9 @@ from .....passes.types import DType
 from ...model import Plain
 from . import calls, syntax
 from .arguments import Call
-from .operators import binary, both, is_whole, unary
-from .subscripts import Part, Place, Rest, subscript
-from .values import Item, Listing, Number, chosen, constant, known_scalar, scalar, stacked, truth
+from .operators import binary, is_whole, logical, unary
+from .subscripts import EllipsisPart, IndexPart, SlicePart, subscript
+from .values import Item, Listing, Number, as_number, constant, known_scalar, scalar, select, truth_value
 
 Made = TypeVar("Made")
 Scope = Mapping[str, "Number | tuple[Number, ...]"]
@@ -103,10 +103,10 @@ def resolved(op: Builder, item: Item, where: str) -> Number | tuple[Number, ...]
         InvalidModel: it isn't made of numbers.
     """
     if isinstance(item, tuple):
-        return tuple(stacked(op, part, where) for part in item)
+        return tuple(as_number(op, part, where) for part in item)
     if isinstance(item, Listing) and _is_uneven(item):
         raise Unsupported(where, "a list of lists and of arrays")
-    number = stacked(op, item, where)
+    number = as_number(op, item, where)
     plain = known_scalar(number)
     if isinstance(plain, float) and is_whole(plain):
         return scalar(op, int(plain), where)
@@ -150,14 +150,14 @@ class _Evaluation:
             case ast.IfExp():
                 return self._choice(node)
             case ast.Subscript():
-                places = [self._place(place) for place in syntax.places(node)]
+                places = [self._index_part(place) for place in syntax.index_items(node)]
                 return subscript(op, self.of(node.value), places, self.unsure > 0, where)
             case ast.Tuple():
                 return tuple(self.of(item) for item in node.elts)
             case ast.List():
                 return Listing(tuple(self.of(item) for item in node.elts))
             case ast.Attribute():
-                found = syntax.member(node)
+                found = syntax.module_member(node)
                 if found is not None:
                     return calls.attribute(op, *found, where)
                 return self._called(syntax.ARRAY, node.attr, [self.of(node.value)], {})
@@ -195,11 +195,11 @@ class _Evaluation:
             compute = partial(self._compared, syntax.COMPARE[type(operator)], left, right)
             if not index:
                 left, found = compute()
-            elif truth(self.op, found, self.where) is False:
+            elif truth_value(self.op, found, self.where) is False:
                 return found
             else:
                 left, holds = self._perhaps(compute)
-                found = both(self.op, "and", found, lambda holds=holds: holds, self.where)
+                found = logical(self.op, "and", found, lambda holds=holds: holds, self.where)
         return found
 
     def _compared(self, symbol: str, left: Item, right: ast.expr) -> tuple[Item, Item]:
@@ -211,17 +211,17 @@ class _Evaluation:
         found = self.of(parts[0])
         for part in parts[1:]:
             right = partial(self.of, part)
-            if not isinstance(truth(self.op, found, self.where), bool):
+            if not isinstance(truth_value(self.op, found, self.where), bool):
                 right = partial(self._perhaps, right)
-            found = both(self.op, symbol, found, right, self.where)
+            found = logical(self.op, symbol, found, right, self.where)
         return found
 
     def _choice(self, node: ast.IfExp) -> Item:
-        condition = truth(self.op, self.of(node.test), self.where)
+        condition = truth_value(self.op, self.of(node.test), self.where)
         if isinstance(condition, bool):
             return self.of(node.body if condition else node.orelse)
         then, otherwise = (self._perhaps(partial(self.of, part)) for part in (node.body, node.orelse))
-        return chosen(self.op, condition, then, otherwise, self.where)
+        return select(self.op, condition, then, otherwise, self.where)
 
     def _perhaps(self, compute: Callable[[], Made]) -> Made:
         """What Python computes only if a condition holds.
@@ -237,15 +237,16 @@ class _Evaluation:
         finally:
             self.unsure -= 1
 
-    def _place(self, node: ast.expr) -> Place:
+    def _index_part(self, node: ast.expr) -> IndexPart:
         if isinstance(node, ast.Slice):
-            return Part(*(None if bound is None else self.of(bound) for bound in (node.lower, node.upper, node.step)))
+            bounds = (node.lower, node.upper, node.step)
+            return SlicePart(*(None if bound is None else self.of(bound) for bound in bounds))
         if isinstance(node, ast.Constant) and node.value is ...:
-            return Rest()
+            return EllipsisPart()
         return self.of(node)
 
     def _call(self, node: ast.Call) -> Item:
-        module, name = syntax.function(node)
+        module, name = syntax.callee(node)
         if not module and name in self.scope:
             raise InvalidModel(f"{self.where}: {name!r} is a value, no function")
         own = [node.func.value] if module == syntax.ARRAY and isinstance(node.func, ast.Attribute) else []

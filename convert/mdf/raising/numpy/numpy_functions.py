@@ -10,17 +10,17 @@ from .....passes.errors import InvalidModel, Unsupported
 from .....passes.types import DType
 from .arguments import Call, Function, Operand
 from .operators import matmul
-from .shapes import along, expanded, ordered, taken
+from .shapes import expand, flat_or_axis, take_along, transposed
 from .values import (
     Item,
     Number,
+    astype,
     broadcast,
     cast,
     checked_shape,
     common_type,
-    converted,
-    promoted,
-    reshaped,
+    promoted_dtype,
+    reshape,
     scalar,
     where_values,
 )
@@ -31,11 +31,11 @@ from .values import (
 def where(call: Call, condition: Number, x: Operand | None = None, y: Operand | None = None) -> Item:
     if x is None or y is None:
         raise Unsupported(call.where, "the places where something holds, whose number only running it shows")
-    test = converted(call.op, condition, DType.BOOL, call.where)
-    dtype = promoted([x, y], call.where)
+    test = astype(call.op, condition, DType.BOOL, call.where)
+    dtype = promoted_dtype([x, y], call.where)
     shape = broadcast([test.shape, x.shape, y.shape], call.where)
     values = [cast(call.op, number, dtype, call.where) for number in (x, y)]
-    return expanded(call, Number(where_values(call.op, test.value, *values)), shape)
+    return expand(call, Number(where_values(call.op, test.value, *values)), shape)
 
 
 def clip(
@@ -51,7 +51,7 @@ def clip(
     low, high = (a_min if min is None else min), (a_max if max is None else max)
     made = a.array
     if low is not None and high is not None:  # all three decide on the type
-        made = converted(call.op, a, promoted([a, low, high], call.where), call.where)
+        made = astype(call.op, a, promoted_dtype([a, low, high], call.where), call.where)
     if low is not None:
         made = call.compute("numpy.maximum(made, low)", made=made, low=low)
     return made if high is None else call.compute("numpy.minimum(made, high)", made=made, high=high)
@@ -66,7 +66,7 @@ def nan_to_num(
     limits = np.finfo(x.dtype.numpy)
     defaults = {"nan": 0.0, "posinf": float(limits.max), "neginf": float(limits.min)}
     filling = {
-        name: converted(call.op, given or scalar(call.op, defaults[name], call.where), x.dtype, call.where)
+        name: astype(call.op, given or scalar(call.op, defaults[name], call.where), x.dtype, call.where)
         for name, given in (("nan", nan), ("posinf", posinf), ("neginf", neginf))
     }
     if any(number.rank for number in filling.values()):
@@ -95,7 +95,7 @@ def round_(call: Call, a: Number, decimals: int = 0) -> Item:
 
 def sinc(call: Call, x: Number) -> Item:
     """sin(pi x) / (pi x), 1 at zero: NumPy takes a tiny number for it."""
-    wide = converted(call.op, x, DType.FLOAT64, call.where)
+    wide = astype(call.op, x, DType.FLOAT64, call.where)
     return call.compute("angle = numpy.pi * numpy.where(x == 0, 1e-20, x); numpy.sin(angle) / angle", x=wide)
 
 
@@ -109,7 +109,7 @@ def isclose(
 ) -> Item:
     """|a - b| <= atol + rtol |b|; infinities have to be equal."""
     if b.dtype is DType.BOOL:
-        b = converted(call.op, b, DType.FLOAT64, call.where)
+        b = astype(call.op, b, DType.FLOAT64, call.where)
     close = "numpy.absolute(numpy.subtract(a, b)) <= atol + rtol * numpy.absolute(b)"
     same = "numpy.equal(a, b) | (numpy.isnan(a) & numpy.isnan(b))" if equal_nan else "numpy.equal(a, b)"
     return call.compute(f"({close}) & numpy.isfinite(b) | {same}", a=a, b=b, rtol=rtol, atol=atol)
@@ -128,41 +128,41 @@ def sort(call: Call, a: Number, axis: int | None = -1) -> Item:
     """Upwards; NaN behind all others."""
     if not a.rank:
         raise InvalidModel(f"{call.where}: of one number")
-    return _sorted(call, *along(call, a, axis))
+    return _sorted(call, *flat_or_axis(call, a, axis))
 
 
 def _sorted(call: Call, x: Number, axis: int) -> Number:
     op, size = call.op, x.shape[axis]
     if x.dtype is DType.BOOL:
-        ordered = _sorted(call, converted(op, x, DType.INT64, call.where), axis)
-        return converted(op, ordered, DType.BOOL, call.where)
+        transposed = _sorted(call, astype(op, x, DType.INT64, call.where), axis)
+        return astype(op, transposed, DType.BOOL, call.where)
     missing = op.IsNaN(x.value) if x.dtype.is_float else None
     key = x.value if missing is None else op.Where(missing, op.const(np.asarray(np.inf, x.dtype.numpy)), x.value)
-    ordered, _ = op.TopK(key, op.const([size]), axis=axis, largest=0, _outputs=2)
+    transposed, _ = op.TopK(key, op.const([size]), axis=axis, largest=0, _outputs=2)
     if missing is None:
-        return Number(ordered)
+        return Number(transposed)
     count = op.ReduceSum(op.Cast(missing, to=7), op.const([axis]))
     shape = [size if place == axis else 1 for place in range(x.rank)]
     places = op.const(np.arange(size).reshape(shape))
     behind = op.GreaterOrEqual(places, op.Sub(op.const(size), count))
-    return Number(op.Where(behind, op.const(np.asarray(np.nan, x.dtype.numpy)), ordered))
+    return Number(op.Where(behind, op.const(np.asarray(np.nan, x.dtype.numpy)), transposed))
 
 
 def median(call: Call, a: Number, axis: int | None = None) -> Item:
     """The middle one, or the mean of the two in the middle; NaN where there is one."""
-    x = a if a.dtype.is_float else converted(call.op, a, DType.FLOAT64, call.where)
-    x, axis = along(call, x, None if axis is None else call.axis(axis, x.rank))
+    x = a if a.dtype.is_float else astype(call.op, a, DType.FLOAT64, call.where)
+    x, axis = flat_or_axis(call, x, None if axis is None else call.axis(axis, x.rank))
     size = x.shape[axis]
     if not size:
         raise Unsupported(call.where, "of nothing")
-    ordered = _sorted(call, x, axis)
-    low, high, last = (taken(call, ordered, place, axis) for place in ((size - 1) // 2, size // 2, size - 1))
+    transposed = _sorted(call, x, axis)
+    low, high, last = (take_along(call, transposed, place, axis) for place in ((size - 1) // 2, size // 2, size - 1))
     return call.compute("numpy.where(numpy.isnan(last), last, (low + high) * 0.5)", low=low, high=high, last=last)
 
 
 def interp(call: Call, x: Number, xp: Number, fp: Number) -> Item:
     """Linear between the points (xp, fp), whose xp grow; beyond them the outermost fp."""
-    at, places, values = (converted(call.op, number, DType.FLOAT64, call.where) for number in (x, xp, fp))
+    at, places, values = (astype(call.op, number, DType.FLOAT64, call.where) for number in (x, xp, fp))
     if places.rank != 1 or places.shape != values.shape or not places.size:
         raise InvalidModel(f"{call.where}: points of shapes {places.shape} and {values.shape}")
     return call.compute(
@@ -188,11 +188,11 @@ def dot(call: Call, a: Number, b: Number) -> Item:
     if b.rank <= 2:
         return matmul(call.op, a, b, call.where)
     kept = (*b.shape[:-2], b.shape[-1])
-    moved = ordered(call, b, [b.rank - 2, *range(b.rank - 2), b.rank - 1])
-    flat = Number(reshaped(call.op, moved.value, (b.shape[-2], math.prod(kept))))
-    rows = Number(reshaped(call.op, a.value, (math.prod(a.shape[:-1]), a.shape[-1])))
+    moved = transposed(call, b, [b.rank - 2, *range(b.rank - 2), b.rank - 1])
+    flat = Number(reshape(call.op, moved.value, (b.shape[-2], math.prod(kept))))
+    rows = Number(reshape(call.op, a.value, (math.prod(a.shape[:-1]), a.shape[-1])))
     made = matmul(call.op, rows, flat, call.where)
-    return Number(reshaped(call.op, made.value, (*a.shape[:-1], *kept)))
+    return Number(reshape(call.op, made.value, (*a.shape[:-1], *kept)))
 
 
 def _scaled(call: Call, a: Number, b: Number) -> Item:

@@ -20,16 +20,16 @@ from .values import (
     Item,
     Listing,
     Number,
-    applied,
+    apply_ufunc,
+    as_number,
+    astype,
     broadcast,
     cast,
-    chosen,
     common_type,
-    converted,
     known_scalar,
     scalar,
-    stacked,
-    truth,
+    select,
+    truth_value,
 )
 
 _BINARY: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
@@ -71,27 +71,27 @@ def binary(op: Builder, symbol: str, left: Item, right: Item, where: str) -> Ite
     """
     if symbol in ("<<", ">>"):
         raise Unsupported(where, f"the operator {symbol}")
-    if _is_row(left) or _is_row(right):
+    if _is_list(left) or _is_list(right):
         listed = _of_lists(op, symbol, left, right, where)
         if listed is not None:
             return listed
-    a, b = stacked(op, left, where), stacked(op, right, where)
+    a, b = as_number(op, left, where), as_number(op, right, where)
     if symbol == "@":
         return matmul(op, a.array, b.array, where)
     if symbol in _BITS:
-        a, b = _whole(op, a, where), _whole(op, b, where)
+        a, b = _float_to_int(op, a, where), _float_to_int(op, b, where)
     if a.is_weak and b.is_weak:
         return _of_python(op, symbol, a, b, where)
     a, b = _strong_list(a), _strong_list(b)
     if symbol in _COUNTING and a.dtype is b.dtype is DType.BOOL:
-        _check_sharp([a, b], where)
+        _check_known_dtype([a, b], where)
     exponent = known_scalar(b) if symbol == "**" else None
     if isinstance(exponent, int) and exponent < 0 and a.dtype.is_integer:
         raise InvalidModel(f"{where}: NumPy takes no integers to the power {exponent}")
-    return applied(op, UFUNCS[_BINARY[symbol][1]], [a, b], where)
+    return apply_ufunc(op, UFUNCS[_BINARY[symbol][1]], [a, b], where)
 
 
-def _check_sharp(operands: Sequence[Number], where: str) -> None:
+def _check_known_dtype(operands: Sequence[Number], where: str) -> None:
     """Refuse arithmetic on what may be Python's boolean or NumPy's."""
     if any(operand.blurred is DType.BOOL for operand in operands):
         raise Unsupported(where, "arithmetic on a boolean that may be Python's or NumPy's, which only running it shows")
@@ -105,36 +105,36 @@ def _of_python(op: Builder, symbol: str, a: Number, b: Number, where: str) -> Nu
     """Two Python numbers: what is constant is computed as Python does it."""
     x, y = known_scalar(a), known_scalar(b)
     if x is not None and y is not None:
-        return scalar(op, computed(symbol, x, y, where), where)
+        return scalar(op, python_result(symbol, x, y, where), where)
     if not (symbol in _BITS and a.dtype is b.dtype is DType.BOOL):
-        a, b = counted(op, a, where), counted(op, b, where)
+        a, b = bool_to_int(op, a, where), bool_to_int(op, b, where)
     if symbol == "**" and a.dtype is b.dtype is DType.INT64:
         if y is None:
             raise Unsupported(where, "an integer to a power that isn't known: is it an integer or a float?")
         if y < 0:
-            a, b = (converted(op, number, DType.FLOAT64, where) for number in (a, b))
-    return _weak(applied(op, UFUNCS[_BINARY[symbol][1]], [a, b], where))
+            a, b = (astype(op, number, DType.FLOAT64, where) for number in (a, b))
+    return _weak(apply_ufunc(op, UFUNCS[_BINARY[symbol][1]], [a, b], where))
 
 
 def _weak(number: Number) -> Number:
     return replace(number, python=True)
 
 
-def counted(op: Builder, number: Number, where: str) -> Number:
+def bool_to_int(op: Builder, number: Number, where: str) -> Number:
     """A Python bool as the integer that it is in arithmetic."""
     if number.dtype is not DType.BOOL:
         return number
     return replace(number, value=cast(op, number, DType.INT64, where), single=None)
 
 
-def _whole(op: Builder, number: Number, where: str) -> Number:
+def _float_to_int(op: Builder, number: Number, where: str) -> Number:
     """A Python float as an integer: MDF's engine turns those that are whole numbers into such from node to node."""
     if not number.is_weak or number.dtype is not DType.FLOAT64 or known_scalar(number) is not None:
         return number
     return Number(cast(op, number, DType.INT64, where), python=True)
 
 
-def computed(symbol: str, x: Any, y: Any, where: str) -> bool | int | float:
+def python_result(symbol: str, x: Any, y: Any, where: str) -> bool | int | float:
     """What Python makes of two constants; no power is computed that wouldn't be a number of 64 bits.
 
     Raises:
@@ -161,17 +161,17 @@ def computed(symbol: str, x: Any, y: Any, where: str) -> bool | int | float:
 # lists -------------------------------------------------------------------------------------------
 
 
-def _is_row(item: Item) -> bool:
+def _is_list(item: Item) -> bool:
     return isinstance(item, Listing | tuple) or (isinstance(item, Number) and item.listed > 0)
 
 
 def _of_lists(op: Builder, symbol: str, left: Item, right: Item, where: str) -> Item:
     """What Python's lists (tuples) make of an operator; None where an array beside it takes it for one."""
-    if _is_row(left) and _is_row(right):
+    if _is_list(left) and _is_list(right):
         if symbol == "+" and isinstance(left, tuple) == isinstance(right, tuple):
-            return _row([*items_of(op, left, where), *items_of(op, right, where)], left)
+            return _list_like([*items_of(op, left, where), *items_of(op, right, where)], left)
         raise Unsupported(where, f"the operator {symbol} between two lists")
-    row, other = (left, right) if _is_row(left) else (right, left)
+    row, other = (left, right) if _is_list(left) else (right, left)
     if not isinstance(other, Number):
         return None
     if not other.is_weak:
@@ -190,7 +190,7 @@ def _of_lists(op: Builder, symbol: str, left: Item, right: Item, where: str) -> 
     items = items_of(op, row, where)
     if _leaves(items) * max(int(times), 0) > _MOST_LEAVES:
         raise Unsupported(where, f"a list {times} times over")
-    return _row(items * int(times), row)
+    return _list_like(items * int(times), row)
 
 
 def _leaves(items: Sequence[Item]) -> int:
@@ -199,7 +199,7 @@ def _leaves(items: Sequence[Item]) -> int:
     return len(items) + sum(map(_leaves, inner))
 
 
-def _row(items: Sequence[Item], like: Item) -> Item:
+def _list_like(items: Sequence[Item], like: Item) -> Item:
     return tuple(items) if isinstance(like, tuple) else Listing(tuple(items))
 
 
@@ -213,7 +213,7 @@ def items_of(op: Builder, item: Item, where: str) -> list[Item]:
         return list(item.items)
     if isinstance(item, tuple):
         return list(item)
-    number = stacked(op, item, where)
+    number = as_number(op, item, where)
     if not number.rank:
         raise InvalidModel(f"{where}: one number where a list of them is expected")
     array = constant_array(number.value)
@@ -245,8 +245,8 @@ def matmul(op: Builder, a: Number, b: Number, where: str) -> Number:
     dtype = common_type([a.dtype, b.dtype], where)
     if dtype is not DType.BOOL:
         return Number(op.MatMul(cast(op, a, dtype, where), cast(op, b, dtype, where)))
-    counted = op.MatMul(cast(op, a, DType.INT64, where), cast(op, b, DType.INT64, where))
-    return Number(op.Greater(counted, op.const(0)))
+    bool_to_int = op.MatMul(cast(op, a, DType.INT64, where), cast(op, b, DType.INT64, where))
+    return Number(op.Greater(bool_to_int, op.const(0)))
 
 
 # one operand -------------------------------------------------------------------------------------
@@ -259,44 +259,44 @@ def unary(op: Builder, symbol: str, operand: Item, where: str) -> Number:
         InvalidModel: NumPy has none of this type.
     """
     if symbol == "not":
-        return opposite(op, truth(op, operand, where))
-    if _is_row(operand):
+        return logical_not(op, truth_value(op, operand, where))
+    if _is_list(operand):
         raise InvalidModel(f"{where}: the operator {symbol} of a list")
-    number = stacked(op, operand, where)
+    number = as_number(op, operand, where)
     if not number.is_weak:
-        _check_sharp([number], where)
+        _check_known_dtype([number], where)
         name = {"-": "negative", "+": "positive", "~": "invert"}[symbol]
-        return applied(op, UFUNCS[name], [number], where)
-    number = counted(op, number, where)
+        return apply_ufunc(op, UFUNCS[name], [number], where)
+    number = bool_to_int(op, number, where)
     plain = known_scalar(number)
     if symbol == "+":
         return number
     if symbol == "-":
         if plain is not None:
             return scalar(op, -plain, where)
-        return _weak(applied(op, UFUNCS["negative"], [number], where))
-    return _weak(applied(op, UFUNCS["invert"], [_whole(op, number, where)], where))
+        return _weak(apply_ufunc(op, UFUNCS["negative"], [number], where))
+    return _weak(apply_ufunc(op, UFUNCS["invert"], [_float_to_int(op, number, where)], where))
 
 
 # conditions --------------------------------------------------------------------------------------
 
 
-def opposite(op: Builder, condition: Value | bool) -> Number:
+def logical_not(op: Builder, condition: Value | bool) -> Number:
     """A Python bool: `not condition`."""
     if isinstance(condition, bool):
         return Number(op.const(np.asarray(not condition)), python=True)
     return Number(op.Not(condition), python=True)
 
 
-def both(op: Builder, symbol: str, left: Item, right: Callable[[], Item], where: str) -> Item:
+def logical(op: Builder, symbol: str, left: Item, right: Callable[[], Item], where: str) -> Item:
     """`left and right`, `left or right`: one of the two, as Python has it."""
-    condition = truth(op, left, where)
+    condition = truth_value(op, left, where)
     if isinstance(condition, bool):
         return right() if condition == (symbol == "and") else left
     other = right()
     if symbol == "and":
-        return chosen(op, condition, other, left, where)
-    return chosen(op, condition, left, other, where)
+        return select(op, condition, other, left, where)
+    return select(op, condition, left, other, where)
 
 
 def is_whole(number: float) -> bool:

@@ -14,17 +14,17 @@ from .....passes.infer import constant_array, words
 from .....passes.types import DType
 from .arguments import Call, Function, Operand
 from .formulas import formula
-from .operators import binary, counted, items_of
+from .operators import binary, bool_to_int, items_of
 from .ufuncs import UFUNCS
 from .values import (
     Item,
     Listing,
     Number,
+    astype,
     cast,
-    converted,
     known_scalar,
     scalar,
-    truth,
+    truth_value,
 )
 
 _MOST_ITEMS = 1024
@@ -39,7 +39,7 @@ def abs_(call: Call, x: Operand) -> Item:
     plain = known_scalar(x)
     if plain is not None:
         return scalar(call.op, abs(plain), call.where)
-    number = counted(call.op, x, call.where)
+    number = bool_to_int(call.op, x, call.where)
     return Number(call.universal("absolute", number).value, python=True)
 
 
@@ -89,7 +89,7 @@ def _some(symbol: str) -> Function:
 
 
 def bool_(call: Call, x: Item) -> Item:
-    condition = truth(call.op, x, call.where)
+    condition = truth_value(call.op, x, call.where)
     return scalar(call.op, condition, call.where) if isinstance(condition, bool) else Number(condition, python=True)
 
 
@@ -113,7 +113,7 @@ def round_(call: Call, number: Operand, ndigits: Item = None) -> Item:
     x = _single(call, number)
     if ndigits is not None:
         raise Unsupported(call.where, "rounding to digits; numpy.round does it by NumPy's rules")
-    rounded = call.universal("rint", converted(call.op, x, DType.FLOAT64, call.where))
+    rounded = call.universal("rint", astype(call.op, x, DType.FLOAT64, call.where))
     return int_(call, rounded if x.dtype.is_float else x)
 
 
@@ -166,7 +166,7 @@ def _of_floats(call: Call, name: str, *items: Number) -> Number:
     arrays = [constant_array(number.value) for number in numbers]
     if all(array is not None for array in arrays):
         return scalar(call.op, _computed(call, name, [array.item() for array in arrays]), call.where)
-    floats = [converted(call.op, number, DType.FLOAT64, call.where) for number in numbers]
+    floats = [astype(call.op, number, DType.FLOAT64, call.where) for number in numbers]
     return Number(call.universal(name, *floats).value, python=True)
 
 

@@ -12,8 +12,8 @@ from .....passes.errors import InvalidModel, Unsupported
 from .....passes.graph import Value
 from .....passes.types import DType
 from .arguments import Axes, Call, Function
-from .shapes import along
-from .values import Item, Number, cast, converted, reshaped, supported
+from .shapes import flat_or_axis
+from .values import Item, Number, astype, cast, reshape, supported_dtype
 
 
 def reduced(call: Call, op_type: str, value: Value, axes: Sequence[int], keep: bool) -> Number:
@@ -25,8 +25,8 @@ def reduced(call: Call, op_type: str, value: Value, axes: Sequence[int], keep: b
 
 def _accumulated(call: Call, function: Callable[..., Any], x: Number, dtype: DType | None) -> Number:
     """In the type that NumPy sums in: small integers and booleans as int64."""
-    wide = dtype or supported(function(np.zeros(1, x.dtype.numpy)).dtype, call.where)
-    return converted(call.op, x, wide, call.where)
+    wide = dtype or supported_dtype(function(np.zeros(1, x.dtype.numpy)).dtype, call.where)
+    return astype(call.op, x, wide, call.where)
 
 
 def _summed(function: Callable[..., Any], op_type: str) -> Function:
@@ -41,7 +41,7 @@ def _summed(function: Callable[..., Any], op_type: str) -> Function:
 
 def _running(function: Callable[..., Any], op_type: str) -> Function:
     def running(call: Call, a: Number, axis: int | None = None, dtype: DType | None = None) -> Item:
-        x, axis = along(call, _accumulated(call, function, a, dtype), axis)
+        x, axis = flat_or_axis(call, _accumulated(call, function, a, dtype), axis)
         return Number(call.op.call(op_type, x.value, call.op.const(axis)))
 
     return running
@@ -55,7 +55,7 @@ def _extreme(op_type: str) -> Function:
         if a.dtype is not DType.BOOL:
             return reduced(call, op_type, a.value, axes, keepdims)
         number = reduced(call, op_type, cast(call.op, a, DType.INT64, call.where), axes, keepdims)
-        return converted(call.op, number, DType.BOOL, call.where)
+        return astype(call.op, number, DType.BOOL, call.where)
 
     return extreme
 
@@ -71,8 +71,8 @@ def _place(op_type: str) -> Function:
     def place(call: Call, a: Number, axis: int | None = None, *, keepdims: bool = False) -> Item:
         """Where the first one stands; of the first NaN where there is one, which ONNX leaves open."""
         op = call.op
-        x = converted(op, a, DType.INT64, call.where) if a.dtype is DType.BOOL else a
-        x, axis_ = along(call, x, axis)
+        x = astype(op, a, DType.INT64, call.where) if a.dtype is DType.BOOL else a
+        x, axis_ = flat_or_axis(call, x, axis)
         _check_some(call, x, [axis_])
         found = op.call(op_type, x.value, axis=axis_, keepdims=1)
         if x.dtype.is_float:
@@ -80,7 +80,7 @@ def _place(op_type: str) -> Function:
             some = op.Greater(op.ReduceMax(missing, op.const([axis_]), keepdims=1), op.const(0))
             found = op.Where(some, op.ArgMax(missing, axis=axis_, keepdims=1), found)
         kept = [1 if axis in (None, place - a.rank, place) else size for place, size in enumerate(a.shape)]
-        return Number(reshaped(op, found, kept if keepdims else _but(x.shape, axis_)))
+        return Number(reshape(op, found, kept if keepdims else _but(x.shape, axis_)))
 
     return place
 
@@ -98,7 +98,7 @@ def mean(
 
 def _floats(call: Call, x: Number, dtype: DType | None = None) -> Number:
     """Integers and booleans as float64."""
-    return converted(call.op, x, dtype or (x.dtype if x.dtype.is_float else DType.FLOAT64), call.where)
+    return astype(call.op, x, dtype or (x.dtype if x.dtype.is_float else DType.FLOAT64), call.where)
 
 
 def _mean(call: Call, x: Number, axes: Sequence[int], keep: bool, less: int = 0) -> Number:

@@ -17,7 +17,7 @@ from .....passes.errors import InvalidModel, Unsupported
 from .....passes.types import DType
 from .arguments import Axes, Call, Function, Known, signature
 from .operators import items_of
-from .subscripts import Part, subscript
+from .subscripts import SlicePart, subscript
 from .values import (
     MOST_FOLDED,
     Array,
@@ -27,25 +27,25 @@ from .values import (
     cast,
     checked_shape,
     common_type,
-    concatenated,
     constant,
-    reshaped,
+    reshape,
     scalar,
+    stack_values,
 )
 
 _MOST_SPREAD = 4096
 """Elements of a constant that one number, or a few, are spread to."""
 
 
-def shaped(call: Call, x: Number, shape: Sequence[int]) -> Number:
-    return Number(reshaped(call.op, x.value, shape))
+def reshape_number(call: Call, x: Number, shape: Sequence[int]) -> Number:
+    return Number(reshape(call.op, x.value, shape))
 
 
-def along(call: Call, x: Number, axis: int | None) -> tuple[Number, int]:
+def flat_or_axis(call: Call, x: Number, axis: int | None) -> tuple[Number, int]:
     """The array and the axis counted from the front; all elements in a row where there is none, or no axes."""
     if axis is not None and x.rank:
         return x, call.axis(axis, x.rank)
-    return shaped(call, x, (x.size,)), call.axis(axis or 0, 1)
+    return reshape_number(call, x, (x.size,)), call.axis(axis or 0, 1)
 
 
 # views -------------------------------------------------------------------------------------------
@@ -70,21 +70,21 @@ class _View:
 def _viewed(call: Call, x: Number, base: Array, view: Array) -> Number:
     if view.size != x.size:
         call.check_shape(view.shape)
-        return expanded(call, x, view.shape)
+        return expand(call, x, view.shape)
     if min(view.strides, default=0) < 0:
-        whole, back = Part(None, None, None), Part(None, None, scalar(call.op, -1, call.where))
+        whole, back = SlicePart(None, None, None), SlicePart(None, None, scalar(call.op, -1, call.where))
         places = [back if step < 0 else whole for step in view.strides]
         return call.array(subscript(call.op, Number(x.value), places, False, call.where))
     own, left = list(zip(view.shape, view.strides, strict=True)), list(zip(base.shape, base.strides, strict=True))
     if sorted(own) != sorted(left):
-        return shaped(call, x, view.shape)
+        return reshape_number(call, x, view.shape)
     order: list[int] = []
     for pair in own:
         order.append(next(axis for axis, other in enumerate(left) if other == pair and axis not in order))
-    return ordered(call, x, order)
+    return transposed(call, x, order)
 
 
-def expanded(call: Call, x: Number, shape: Sequence[int]) -> Number:
+def expand(call: Call, x: Number, shape: Sequence[int]) -> Number:
     """An array broadcast to a shape that it fits."""
     if x.shape == tuple(shape):
         return Number(x.value)
@@ -93,7 +93,7 @@ def expanded(call: Call, x: Number, shape: Sequence[int]) -> Number:
     return Number(call.op.Expand(x.value, call.op.const(np.asarray(shape, np.int64))))
 
 
-def ordered(call: Call, x: Number, order: Sequence[int]) -> Number:
+def transposed(call: Call, x: Number, order: Sequence[int]) -> Number:
     """The axes in another order."""
     if list(order) == sorted(order):
         return Number(x.value)
@@ -127,44 +127,44 @@ VIEWS: dict[str, Any] = {
 # elements by their places ------------------------------------------------------------------------
 
 
-def _places(call: Call, x: Number) -> Array:
+def _positions(call: Call, x: Number) -> Array:
     """For each element its place in the flattened array."""
     call.check_shape(x.shape)
     return np.arange(x.size).reshape(x.shape)
 
 
-def placed(call: Call, x: Number, places: Array) -> Number:
+def take_positions(call: Call, x: Number, places: Array) -> Number:
     """The elements of these places: taken along one axis where that is all."""
-    base = _places(call, x)
+    base = _positions(call, x)
     for axis in range(x.rank if places.ndim == x.rank and places.size else 0):
         first = np.moveaxis(places, axis, 0).reshape(places.shape[axis], -1)[:, 0]
         indices = first // math.prod(x.shape[axis + 1 :]) % x.shape[axis]
         if np.array_equal(np.take(base, indices, axis), places):
-            return taken(call, x, indices, axis)
-    return taken(call, shaped(call, x, (x.size,)), places, 0)
+            return take_along(call, x, indices, axis)
+    return take_along(call, reshape_number(call, x, (x.size,)), places, 0)
 
 
-def taken(call: Call, x: Number, places: int | Sequence[int] | Array, axis: int) -> Number:
+def take_along(call: Call, x: Number, places: int | Sequence[int] | Array, axis: int) -> Number:
     """Elements at known places along an axis."""
     indices = np.asarray(places, np.int64)
     if np.array_equal(indices, np.arange(x.shape[axis])):
         return Number(x.value)
-    if x.value.data is not None and math.prod(_but(x, axis)) * indices.size <= MOST_FOLDED:
+    if x.value.data is not None and math.prod(_other_sizes(x, axis)) * indices.size <= MOST_FOLDED:
         return Number(call.op.const(np.take(x.value.data.numpy(), indices, axis)))
     return Number(call.op.Gather(x.value, call.op.const(indices), axis=axis))
 
 
-def _but(x: Number, axis: int) -> tuple[int, ...]:
+def _other_sizes(x: Number, axis: int) -> tuple[int, ...]:
     return (*x.shape[:axis], *x.shape[axis + 1 :])
 
 
 def roll(call: Call, a: Number, shift: Known, axis: Known = None) -> Item:
-    return placed(call, a, call.run(np.roll, _places(call, a), shift, axis))
+    return take_positions(call, a, call.run(np.roll, _positions(call, a), shift, axis))
 
 
 def diagonal(call: Call, a: Number, offset: Known = 0) -> Item:
     """The diagonal of the first two axes, behind the others."""
-    return placed(call, a, call.run(np.diagonal, _places(call, a), offset))
+    return take_positions(call, a, call.run(np.diagonal, _positions(call, a), offset))
 
 
 def diag(call: Call, v: Number, k: int = 0) -> Item:
@@ -174,22 +174,22 @@ def diag(call: Call, v: Number, k: int = 0) -> Item:
     call.check_shape([v.size + abs(k)] * 2)
     nothing = constant(call.op, np.zeros(1, v.dtype.numpy))
     places = call.run(np.diag, np.arange(1, v.size + 1), k)  # 0 is the one zero put in front
-    return taken(call, _beside(call, [nothing, v], 0), places, 0)
+    return take_along(call, _concatenated(call, [nothing, v], 0), places, 0)
 
 
 def repeat(call: Call, a: Number, repeats: Axes, axis: int | None = None) -> Item:
-    x, axis = along(call, a, axis)
-    call.check_shape([*_but(x, axis), max(repeats, default=0) * x.shape[axis]])
-    return taken(call, x, call.run(np.repeat, np.arange(x.shape[axis]), repeats), axis)
+    x, axis = flat_or_axis(call, a, axis)
+    call.check_shape([*_other_sizes(x, axis), max(repeats, default=0) * x.shape[axis]])
+    return take_along(call, x, call.run(np.repeat, np.arange(x.shape[axis]), repeats), axis)
 
 
 def take(call: Call, a: Number, indices: Item, axis: int | None = None) -> Item:
     number = call.array(indices)
     if number.dtype not in (DType.INT64, DType.INT32, DType.BOOL) and not call.operand(indices).is_weak:
         raise InvalidModel(f"{call.where}: indices that are {number.dtype.value}")
-    x, axis = (a, call.axis(axis, a.rank)) if axis is not None else along(call, a, None)
+    x, axis = (a, call.axis(axis, a.rank)) if axis is not None else flat_or_axis(call, a, None)
     index = Number(cast(call.op, number, DType.INT64, call.where))
-    return subscript(call.op, Number(x.value), [*[Part(None, None, None)] * axis, index], call.safe, call.where)
+    return subscript(call.op, Number(x.value), [*[SlicePart(None, None, None)] * axis, index], call.safe, call.where)
 
 
 def tile(call: Call, A: Number, reps: Axes) -> Item:
@@ -197,7 +197,7 @@ def tile(call: Call, A: Number, reps: Axes) -> Item:
     shape = (*(1,) * (rank - A.rank), *A.shape)
     times = (*(1,) * (rank - len(reps)), *reps)
     call.shape([size * count for size, count in zip(shape, times, strict=True)])
-    x = shaped(call, A, shape)
+    x = reshape_number(call, A, shape)
     return x if set(times) <= {1} else Number(call.op.Tile(x.value, call.op.const(np.asarray(times, np.int64))))
 
 
@@ -205,7 +205,7 @@ def split(call: Call, ary: Number, indices_or_sections: Known, axis: int = 0) ->
     """Equal parts, or those between given places: a list."""
     axis = call.axis(axis, ary.rank)
     parts = call.run(np.split, np.arange(ary.shape[axis]), indices_or_sections)
-    return Listing(tuple(taken(call, ary, part, axis) for part in parts))
+    return Listing(tuple(take_along(call, ary, part, axis) for part in parts))
 
 
 def pad(
@@ -217,7 +217,7 @@ def pad(
         raise Unsupported(call.where, "a width that isn't a known number of elements")
     call.check_shape([size + int(pair.sum()) for size, pair in zip(array.shape, pairs, strict=True)])
     if mode in ("edge", "reflect", "symmetric", "wrap"):
-        return placed(call, array, call.run(np.pad, _places(call, array), pairs, mode))
+        return take_positions(call, array, call.run(np.pad, _positions(call, array), pairs, mode))
     if mode != "constant":
         raise Unsupported(call.where, f"the mode {mode!r:.40}")
     filling = constant_values or constant(call.op, 0)
@@ -253,15 +253,15 @@ def _arrays(call: Call, items: Item) -> list[Number]:
 def concatenate(call: Call, arrays: Item, axis: int | None = 0) -> Item:
     numbers = _arrays(call, arrays)
     if axis is None:
-        return _beside(call, [shaped(call, number, (number.size,)) for number in numbers], 0)
-    return _beside(call, numbers, call.axis(axis, numbers[0].rank))
+        return _concatenated(call, [reshape_number(call, number, (number.size,)) for number in numbers], 0)
+    return _concatenated(call, numbers, call.axis(axis, numbers[0].rank))
 
 
-def _beside(call: Call, numbers: Sequence[Number], axis: int) -> Number:
+def _concatenated(call: Call, numbers: Sequence[Number], axis: int) -> Number:
     """Arrays of one type one after the other along an axis that they have."""
     first = numbers[0]
     for number in numbers:
-        if number.rank != first.rank or not number.rank or _but(number, axis) != _but(first, axis):
+        if number.rank != first.rank or not number.rank or _other_sizes(number, axis) != _other_sizes(first, axis):
             shapes = " and ".join(dict.fromkeys(str(number.shape) for number in numbers))
             raise InvalidModel(f"{call.where}: arrays of shape {shapes} don't go side by side along axis {axis}")
     data = [number.value.data for number in numbers]
@@ -277,14 +277,14 @@ def stack(call: Call, arrays: Item, axis: int = 0) -> Item:
     if any(number.shape != numbers[0].shape for number in numbers):
         raise InvalidModel(f"{call.where}: arrays of different shapes")
     checked_shape((len(numbers), *numbers[0].shape), call.where)
-    return Number(concatenated(call.op, [number.value for number in numbers], call.axis(axis, numbers[0].rank + 1)))
+    return Number(stack_values(call.op, [number.value for number in numbers], call.axis(axis, numbers[0].rank + 1)))
 
 
 def _stacked(view: str, axis: Callable[[int], int]) -> Function:
     def stacked(call: Call, tup: Item) -> Item:
         """Each seen with so many axes, along one of them."""
         numbers = [VIEWS[view](call, number) for number in _arrays(call, tup)]
-        return _beside(call, numbers, axis(numbers[0].rank))
+        return _concatenated(call, numbers, axis(numbers[0].rank))
 
     return stacked
 
@@ -292,8 +292,8 @@ def _stacked(view: str, axis: Callable[[int], int]) -> Function:
 def column_stack(call: Call, tup: Item) -> Item:
     """Vectors as columns."""
     numbers = _arrays(call, tup)
-    columns = [shaped(call, number, (number.size, 1)) if number.rank < 2 else number for number in numbers]
-    return _beside(call, columns, 1)
+    columns = [reshape_number(call, number, (number.size, 1)) if number.rank < 2 else number for number in numbers]
+    return _concatenated(call, columns, 1)
 
 
 # sizes -------------------------------------------------------------------------------------------

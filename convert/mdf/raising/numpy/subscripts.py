@@ -12,11 +12,11 @@ from .....passes.graph import Value
 from .....passes.rewrite import Builder
 from .....passes.types import DType
 from .operators import items_of
-from .values import Item, Listing, Number, cast, known, reshaped, stacked
+from .values import Item, Listing, Number, as_number, cast, known, reshape
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SlicePart:
     """`start:stop:step` in an index."""
 
     start: Item
@@ -25,14 +25,14 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Rest:
+class EllipsisPart:
     """`...` in an index."""
 
 
-Place = Item | Part | Rest
+IndexPart = Item | SlicePart | EllipsisPart
 
 
-def subscript(op: Builder, base: Item, places: Sequence[Place], safe: bool, where: str) -> Item:
+def subscript(op: Builder, base: Item, places: Sequence[IndexPart], safe: bool, where: str) -> Item:
     """`base[places]`
 
     Args:
@@ -47,7 +47,7 @@ def subscript(op: Builder, base: Item, places: Sequence[Place], safe: bool, wher
         found = _of_row(op, base, places, where)
         if found is not None:
             return found
-    number = stacked(op, base, where)
+    number = as_number(op, base, where)
     if number.is_weak:
         raise InvalidModel(f"{where}: an index of one number")
     if number.listed and len(places) != 1:
@@ -55,20 +55,20 @@ def subscript(op: Builder, base: Item, places: Sequence[Place], safe: bool, wher
     made = _Indexing(op, number.value, where, safe).index(_expanded(number, places, where))
     if not number.listed:
         return Number(made)
-    inside = number.listed - (not isinstance(places[0], Part))
+    inside = number.listed - (not isinstance(places[0], SlicePart))
     return Number(made, number.python, inside)
 
 
-def _of_row(op: Builder, row: Listing | tuple[Item, ...], places: Sequence[Place], where: str) -> Item:
+def _of_row(op: Builder, row: Listing | tuple[Item, ...], places: Sequence[IndexPart], where: str) -> Item:
     """An item, or some, of a list or tuple; None where only running it shows which."""
     items = items_of(op, row, where)
     if len(places) != 1:
         raise InvalidModel(f"{where}: {len(places)} indices of a list")
     place = places[0]
-    if isinstance(place, Part):
+    if isinstance(place, SlicePart):
         some = items[_slice(op, place, where)]
         return tuple(some) if isinstance(row, tuple) else Listing(tuple(some))
-    if isinstance(place, Rest):
+    if isinstance(place, EllipsisPart):
         raise InvalidModel(f"{where}: ... as an index of a list")
     index = integer(op, place, where)
     if index is None:
@@ -84,7 +84,7 @@ def integer(op: Builder, item: Item, where: str) -> int | None:
     Raises:
         InvalidModel: it is none.
     """
-    number = stacked(op, item, where)
+    number = as_number(op, item, where)
     array = known(number)
     if number.rank or (array is not None and not _is_whole(array)):
         raise InvalidModel(f"{where}: an index that is no integer")
@@ -95,7 +95,7 @@ def _is_whole(array: np.ndarray) -> bool:
     return array.dtype.kind in "biu" or (array.dtype.kind == "f" and float(array).is_integer())
 
 
-def _slice(op: Builder, part: Part, where: str) -> slice:
+def _slice(op: Builder, part: SlicePart, where: str) -> slice:
     bounds: list[int | None] = []
     for item in (part.start, part.stop, part.step):
         bounds.append(None if item is None else integer(op, item, where))
@@ -106,15 +106,15 @@ def _slice(op: Builder, part: Part, where: str) -> slice:
     return slice(*bounds)
 
 
-def _expanded(number: Number, places: Sequence[Place], where: str) -> list[Place]:
+def _expanded(number: Number, places: Sequence[IndexPart], where: str) -> list[IndexPart]:
     """One place for each axis, and those for new ones; `...` and what is left out as whole axes."""
-    whole = Part(None, None, None)
-    used = sum(place is not None and not isinstance(place, Rest) for place in places)
+    whole = SlicePart(None, None, None)
+    used = sum(place is not None and not isinstance(place, EllipsisPart) for place in places)
     if used > number.rank:
         if any(isinstance(place, Number) and place.dtype is DType.BOOL for place in places):
             raise Unsupported(where, "a boolean as an index")
         raise InvalidModel(f"{where}: {used} indices of an array of shape {number.shape}")
-    rests = [index for index, place in enumerate(places) if isinstance(place, Rest)]
+    rests = [index for index, place in enumerate(places) if isinstance(place, EllipsisPart)]
     if len(rests) > 1:
         raise InvalidModel(f"{where}: ... twice in an index")
     at = rests[0] if rests else len(places)
@@ -131,7 +131,7 @@ class _Indexing:
     where: str
     safe: bool
 
-    def index(self, places: Sequence[Place]) -> Value:
+    def index(self, places: Sequence[IndexPart]) -> Value:
         self._check(places)
         axis = sum(place is not None for place in places)
         shape: list[int] = []  # of what is behind the axis, in reverse
@@ -141,9 +141,9 @@ class _Indexing:
                 continue
             axis -= 1
             shape.extend(reversed(self._take(axis, place)))
-        return reshaped(self.op, self.value, shape[::-1])
+        return reshape(self.op, self.value, shape[::-1])
 
-    def _check(self, places: Sequence[Place]) -> None:
+    def _check(self, places: Sequence[IndexPart]) -> None:
         """One array of indices stands beside single ones at most."""
         marks = ""
         for place in places:
@@ -154,13 +154,13 @@ class _Indexing:
         if marks.count("a") > 1 or ("a" in marks and " " in marks.strip()):
             raise Unsupported(self.where, "several arrays of indices in one subscript")
 
-    def _take(self, axis: int, place: Place) -> tuple[int, ...]:
+    def _take(self, axis: int, place: IndexPart) -> tuple[int, ...]:
         """What stands in the place of an axis; the sizes of that."""
         size = Number(self.value).shape[axis]
-        if isinstance(place, Part):
+        if isinstance(place, SlicePart):
             return (self._part(axis, size, _slice(self.op, place, self.where)),)
-        assert not isinstance(place, Rest)
-        number = stacked(self.op, place, self.where)
+        assert not isinstance(place, EllipsisPart)
+        number = as_number(self.op, place, self.where)
         if number.dtype is DType.BOOL:
             return self._masked(axis, size, number)
         array = known(number)

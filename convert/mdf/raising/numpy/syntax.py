@@ -114,12 +114,12 @@ def chain(node: ast.BinOp) -> tuple[ast.expr, list[tuple[str, ast.expr]]]:
     return first, rest[::-1]
 
 
-def places(node: ast.Subscript) -> list[ast.expr]:
+def index_items(node: ast.Subscript) -> list[ast.expr]:
     """What stands in an index, one for each axis; `ast.Slice` among them."""
     return node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
 
 
-def member(node: ast.Attribute) -> tuple[str, str] | None:
+def module_member(node: ast.Attribute) -> tuple[str, str] | None:
     """The module and the name of `numpy.pi`, `numpy.linalg.norm`; None where that isn't something of a module."""
     names = [node.attr]
     inner = node.value
@@ -131,26 +131,26 @@ def member(node: ast.Attribute) -> tuple[str, str] | None:
     return inner.id, ".".join(reversed(names))
 
 
-def function(node: ast.Call) -> tuple[str, str]:
+def callee(node: ast.Call) -> tuple[str, str]:
     """Module and name of what is called; of a builtin the module is "", of an array's method `ARRAY`."""
     if isinstance(node.func, ast.Attribute):
-        return member(node.func) or (ARRAY, node.func.attr)
+        return module_member(node.func) or (ARRAY, node.func.attr)
     assert isinstance(node.func, ast.Name)
     return "", node.func.id
 
 
-def parts(node: ast.expr) -> list[ast.expr]:
+def subexpressions(node: ast.expr) -> list[ast.expr]:
     """The expressions that an expression is made of."""
     match node:
         case ast.BinOp():
             first, rest = chain(node)
             return [first, *(right for _, right in rest)]
         case ast.Subscript():
-            return [node.value, *places(node)]
+            return [node.value, *index_items(node)]
         case ast.Attribute():
-            return [] if member(node) else [node.value]
+            return [] if module_member(node) else [node.value]
         case ast.Call():
-            array = [] if isinstance(node.func, ast.Name) else parts(node.func)
+            array = [] if isinstance(node.func, ast.Name) else subexpressions(node.func)
             return [*array, *node.args, *(keyword.value for keyword in node.keywords)]
     return [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
 
@@ -163,7 +163,7 @@ def names(tree: ast.expr) -> tuple[str, ...]:
         part = waiting.pop()
         if isinstance(part, ast.Name):
             found.append(part)
-        waiting += parts(part)
+        waiting += subexpressions(part)
     return tuple(dict.fromkeys(name.id for name in sorted(found, key=lambda name: (name.lineno, name.col_offset))))
 
 
@@ -194,7 +194,7 @@ class _Check:
                         raise self.refuse("is" if isinstance(operator, ast.Is | ast.IsNot) else "in")
             case ast.Attribute():
                 self._public(node)
-                if member(node) is None and node.attr not in MEMBERS:
+                if module_member(node) is None and node.attr not in MEMBERS:
                     raise self.refuse(f"the attribute {node.attr!r:.40}")
             case ast.Call():
                 self._call(node)
@@ -204,7 +204,7 @@ class _Check:
                 pass
             case _:
                 raise self.refuse(_FORBIDDEN.get(type(node), type(node).__name__))
-        for part in parts(node):
+        for part in subexpressions(node):
             self.check(part, depth + 1)
 
     def _constant(self, value: object) -> None:
@@ -226,7 +226,7 @@ class _Check:
         match node.func:
             case ast.Attribute():
                 self._public(node.func)
-                if member(node.func) is None and node.func.attr not in METHODS:
+                if module_member(node.func) is None and node.func.attr not in METHODS:
                     raise self.refuse(f"the method {node.func.attr!r:.40}")
             case ast.Name(name) if name in _HARMLESS:
                 raise Unsupported(self.where, f"Python's function {name!r}")

@@ -157,12 +157,12 @@ def cast(op: Builder, number: Number, dtype: DType, where: str) -> Value:
     return op.Cast(value, to=enum_of(dtype, where))
 
 
-def converted(op: Builder, number: Number, dtype: DType, where: str) -> Number:
+def astype(op: Builder, number: Number, dtype: DType, where: str) -> Number:
     """`numpy.asarray(number, dtype)`"""
     return Number(cast(op, number, dtype, where))
 
 
-def reshaped(op: Builder, value: Value, shape: Sequence[int]) -> Value:
+def reshape(op: Builder, value: Value, shape: Sequence[int]) -> Value:
     """The same elements in another static shape."""
     if value.tensor.static_shape == tuple(shape):
         return value
@@ -180,19 +180,19 @@ def common_type(dtypes: Sequence[DType], where: str) -> DType:
     Raises:
         Unsupported: NumPy has one that isn't among those that are computed in here.
     """
-    return supported(np.result_type(*(dtype.numpy for dtype in dtypes)), where)
+    return supported_dtype(np.result_type(*(dtype.numpy for dtype in dtypes)), where)
 
 
-def promoted(operands: Sequence[Number], where: str) -> DType:
+def promoted_dtype(operands: Sequence[Number], where: str) -> DType:
     """The element type that several operands have together, in which Python numbers are weak."""
     if all(operand.is_weak for operand in operands):
         return common_type([operand.dtype for operand in operands], where)
     weak = {DType.BOOL: np.dtype(bool), DType.INT64: 0, DType.FLOAT64: 0.0}
     given = [weak[operand.dtype] if operand.is_weak else operand.dtype.numpy for operand in operands]
-    return supported(np.result_type(*given), where)
+    return supported_dtype(np.result_type(*given), where)
 
 
-def supported(dtype: np.dtype[Any], where: str) -> DType:
+def supported_dtype(dtype: np.dtype[Any], where: str) -> DType:
     found = DType.of(dtype) if dtype.kind in "biuf" else None
     if found not in _NUMERIC:
         raise Unsupported(where, f"NumPy makes {dtype} of this")
@@ -224,7 +224,7 @@ def checked_shape(shape: tuple[int, ...], where: str) -> tuple[int, ...]:
     return shape
 
 
-def stacked(op: Builder, item: Item, where: str) -> Number:
+def as_number(op: Builder, item: Item, where: str) -> Number:
     """One number of whatever an expression has: a list becomes an array, as in `numpy.array`.
 
     Raises:
@@ -238,7 +238,7 @@ def stacked(op: Builder, item: Item, where: str) -> Number:
     if not isinstance(item, Listing | tuple):
         what = "None" if item is None else "a text" if isinstance(item, str) else "a type"
         raise InvalidModel(f"{where}: {what} where a number is expected")
-    parts = [stacked(op, part, where) for part in (item.items if isinstance(item, Listing) else item)]
+    parts = [as_number(op, part, where) for part in (item.items if isinstance(item, Listing) else item)]
     if not parts:
         return Number(op.const(np.zeros(0)), python=True, listed=1)
     if any(part.shape != parts[0].shape for part in parts):
@@ -248,10 +248,10 @@ def stacked(op: Builder, item: Item, where: str) -> Number:
     values = [cast(op, part, dtype, where) for part in parts]
     checked_shape((len(parts), *parts[0].shape), where)
     depth = 1 + min(part.listed for part in parts)
-    return Number(concatenated(op, values), python=all(part.python for part in parts), listed=depth)
+    return Number(stack_values(op, values), python=all(part.python for part in parts), listed=depth)
 
 
-def concatenated(op: Builder, values: Sequence[Value], axis: int = 0) -> Value:
+def stack_values(op: Builder, values: Sequence[Value], axis: int = 0) -> Value:
     """Values of one type and shape side by side along a new axis."""
     arrays = [value.data for value in values]
     small = len(values) * Number(values[0]).size <= MOST_FOLDED
@@ -264,7 +264,7 @@ def concatenated(op: Builder, values: Sequence[Value], axis: int = 0) -> Value:
 # universal functions -----------------------------------------------------------------------------
 
 
-def applied(
+def apply_ufunc(
     op: Builder, row: Ufunc, operands: Sequence[Number], where: str, compute: Callable[..., Any] | None = None
 ) -> Number:
     """A universal function of NumPy: types promoted, shapes broadcast; the result is never weak.
@@ -281,7 +281,7 @@ def applied(
     if DType.STRING in dtypes:
         raise InvalidModel(f"{where}: a text where a number is expected")
     try:
-        resolved = _resolved(row, operands, dtypes, where)
+        resolved = _resolved_dtypes(row, operands, dtypes, where)
     except TypeError:
         shown = " and ".join(dtype.value for dtype in dtypes)
         if any(operand.blurred for operand in operands):
@@ -289,7 +289,7 @@ def applied(
         raise InvalidModel(f"{where}: {row.ufunc.__name__} takes no {shown}") from None
     if resolved[0] in row.refuses:
         raise Unsupported(where, f"numpy.{row.ufunc.__name__} of {resolved[0].value}")
-    other = _otherwise(row, operands, resolved[-1], where)
+    other = _other_result_dtype(row, operands, resolved[-1], where)
     shape = broadcast([operand.shape for operand in operands], where)
     values = [cast(op, operand, dtype, where) for operand, dtype in zip(operands, resolved, strict=False)]
     if isinstance(row.build, str):
@@ -303,7 +303,7 @@ def applied(
     return made
 
 
-def _resolved(row: Ufunc, operands: Sequence[Number], dtypes: Sequence[DType], where: str) -> list[DType]:
+def _resolved_dtypes(row: Ufunc, operands: Sequence[Number], dtypes: Sequence[DType], where: str) -> list[DType]:
     """The element types in which NumPy computes on operands of these: of each, then of the result.
 
     Raises:
@@ -317,14 +317,14 @@ def _resolved(row: Ufunc, operands: Sequence[Number], dtypes: Sequence[DType], w
     found = row.ufunc.resolve_dtypes((*given, None))
     for operand, dtype in zip(operands, found, strict=False):
         _check_range(operand, dtype, where)
-    made = [supported(dtype, where) for dtype in found]
+    made = [supported_dtype(dtype, where) for dtype in found]
     odd = next((dtype for dtype in made if dtype not in (*PLAIN, DType.FLOAT32) and dtype not in dtypes), None)
     if odd is not None:
         raise Unsupported(where, f"NumPy computes {row.ufunc.__name__} of this in {odd.value}")
     return made
 
 
-def _otherwise(row: Ufunc, operands: Sequence[Number], result: DType, where: str) -> DType | None:
+def _other_result_dtype(row: Ufunc, operands: Sequence[Number], result: DType, where: str) -> DType | None:
     """The narrowest type that the result may have as well, because operands may.
 
     Raises:
@@ -337,7 +337,7 @@ def _otherwise(row: Ufunc, operands: Sequence[Number], result: DType, where: str
     if python:  # whose booleans are integers
         narrow = [DType.INT64 if dtype is DType.BOOL else dtype for dtype in narrow]
     try:
-        other = _resolved(row, operands, narrow, where)[-1]
+        other = _resolved_dtypes(row, operands, narrow, where)[-1]
     except TypeError:
         return None
     divides = row.ufunc in (np.floor_divide, np.remainder, np.fmod)
@@ -360,7 +360,7 @@ def _check_range(operand: Number, dtype: np.dtype[Any], where: str) -> None:
 # conditions --------------------------------------------------------------------------------------
 
 
-def truth(op: Builder, item: Item, where: str) -> Value | bool:
+def truth_value(op: Builder, item: Item, where: str) -> Value | bool:
     """Whether Python takes it for true: a bool scalar, or the answer itself where it is certain.
 
     Raises:
@@ -381,13 +381,13 @@ def truth(op: Builder, item: Item, where: str) -> Value | bool:
     array = known(item)
     if array is not None:
         return bool(array.item())
-    value = reshaped(op, item.value, ())
+    value = reshape(op, item.value, ())
     if item.dtype is DType.BOOL:
         return value
     return op.Not(op.Equal(value, op.const(np.zeros((), item.dtype.numpy))))
 
 
-def chosen(op: Builder, condition: Value | bool, then: Item, otherwise: Item, where: str) -> Item:
+def select(op: Builder, condition: Value | bool, then: Item, otherwise: Item, where: str) -> Item:
     """One of two items, both of which are computed already.
 
     Raises:
@@ -396,14 +396,14 @@ def chosen(op: Builder, condition: Value | bool, then: Item, otherwise: Item, wh
     if isinstance(condition, bool):
         return then if condition else otherwise
     if isinstance(then, tuple) and isinstance(otherwise, tuple) and len(then) == len(otherwise):
-        return tuple(chosen(op, condition, a, b, where) for a, b in zip(then, otherwise, strict=True))
+        return tuple(select(op, condition, a, b, where) for a, b in zip(then, otherwise, strict=True))
     if isinstance(then, tuple) or isinstance(otherwise, tuple):
         raise Unsupported(where, "it is a tuple or not, which only running it shows")
-    a, b = stacked(op, then, where), stacked(op, otherwise, where)
+    a, b = as_number(op, then, where), as_number(op, otherwise, where)
     if a.shape != b.shape or a.listed != b.listed:
         raise Unsupported(where, f"it is {_described(a)} or {_described(b)}, which only running it shows")
     python = a.python and b.python
-    blurred = narrowest(a.kind, b.kind)
+    blurred = narrowest_dtype(a.kind, b.kind)
     dtype = common_type([a.dtype, b.dtype], where)
     if a.value is b.value:
         value = a.value
@@ -412,7 +412,7 @@ def chosen(op: Builder, condition: Value | bool, then: Item, otherwise: Item, wh
     return Number(value, python, a.listed, blurred=blurred)
 
 
-def narrowest(a: Kind, b: Kind) -> DType | None:
+def narrowest_dtype(a: Kind, b: Kind) -> DType | None:
     """`Kind.blurred` of what is the one or the other; None where both have one and the same type."""
     least = {each.blurred or each.dtype for each in (a, b)}
     if len(least) == 1 and a.python == b.python and a.blurred is b.blurred is None:
