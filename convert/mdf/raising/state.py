@@ -202,7 +202,7 @@ class Carrying:
                 self.fixed.add(key)
                 settled = False
             elif key not in self.changing:
-                settled &= not self._kind(key, trial.template(key), item)
+                settled &= not self._kind(key, entered, item)
         for key, term in trial.leaving.counters.items():
             if key not in self.moving and _differ(term, self.start.counters[key]):
                 self.moving.add(key)
@@ -247,9 +247,6 @@ class _Trial:
 
     def _input(self, key: Key, type: TensorType) -> Value:
         return self.body.op.input("_".join(str(part) for part in key[1:] or key).replace(" ", "_"), type)
-
-    def template(self, key: Key) -> Item:
-        return self.entered.numbers[key]
 
     def _left(self, key: Key) -> list[Value]:
         """What the body leaves in a place, in the type that is carried there."""

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Annotated, Any
 
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+
 from .....passes.errors import InvalidModel, Unsupported
 from .....passes.rewrite import Builder
 from .....passes.types import DType
@@ -19,18 +22,12 @@ from .ufuncs import UFUNCS
 from .values import Array, Item, Listing, Number, apply_ufunc, as_number, known, scalar
 
 TYPES = {
-    "bool": DType.BOOL,
-    "bool_": DType.BOOL,
-    "double": DType.FLOAT64,
-    "float32": DType.FLOAT32,
-    "float64": DType.FLOAT64,
-    "int32": DType.INT32,
-    "int64": DType.INT64,
-    "int_": DType.INT64,
-    "single": DType.FLOAT32,
+    name: DType.of(np.dtype(getattr(np, name)))
+    for name in ("bool", "bool_", "double", "float32", "float64", "int32", "int64", "int_", "single")
 }
 """Element types by their names in NumPy."""
-_SPELLED = {**TYPES, "float": DType.FLOAT64, "int": DType.INT64}
+PYTHON_TYPES = {"float": DType.FLOAT64, "int": DType.INT64, "bool": DType.BOOL}
+_SPELLED = {**TYPES, **PYTHON_TYPES}
 _MOST_ELEMENTS = 1 << 24
 """Of an array that an expression makes out of nothing."""
 
@@ -171,18 +168,13 @@ class Call:
 
     def axis(self, axis: int, rank: int) -> int:
         """An axis, counted from the front."""
-        if not -rank <= axis < rank:
-            raise InvalidModel(f"{self.where}: axis {axis} of an array of {rank} axes")
-        return axis % rank
+        return self.run(normalize_axis_index, axis, rank)
 
     def axes(self, given: Axes | None, rank: int, scalar: bool = False) -> Axes:
         """Axes of a reduction, each once; None is all of them. `scalar`: one number has an axis 0 as well."""
         if given is None or (scalar and not rank and given in ((0,), (-1,))):
             return tuple(range(rank))
-        axes = tuple(self.axis(axis, rank) for axis in given)
-        if len(set(axes)) < len(axes):
-            raise InvalidModel(f"{self.where}: an axis twice")
-        return axes
+        return self.run(normalize_axis_tuple, given, rank)
 
     def dtype(self, item: Item) -> DType:
         """An element type."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from .arguments import TYPES, Call, Function, Operand
 from .creation import MAKERS
 from .formulas import FORMULAS
 from .numpy_functions import NUMPY_FUNCTIONS
-from .python_functions import MATH, MATH_CONSTANTS, NUMPY_CONSTANTS, PYTHON
+from .python_functions import MATH, PYTHON
 from .reductions import REDUCTIONS
 from .shapes import SHAPES
 from .syntax import ARRAY, MEMBERS, METHODS
@@ -83,6 +84,7 @@ TABLES: Mapping[str, Mapping[str, Function]] = {
     "numpy": NUMPY,
     ARRAY: {name: _method(_METHODS[name], name in ("reshape", "transpose")) for name in METHODS | MEMBERS},
 }
+_CONSTANTS = {"math": words("e inf nan pi tau"), "numpy": words("e euler_gamma False_ inf nan newaxis pi True_")}
 _REACHING = words(
     "apply_along_axis apply_over_axes array2string array_repr array_str base_repr binary_repr copyto einsum_path "
     "errstate fill_diagonal format_float_positional format_float_scientific from_dlpack frombuffer fromfile "
@@ -102,12 +104,11 @@ def attribute(op: Builder, module: str, name: str, where: str) -> Item:
     """
     if module == "numpy" and name in TYPES:
         return TYPES[name]
-    if module == "numpy" and name in ("True_", "False_"):
-        return constant(op, np.asarray(name == "True_"))
-    constants = MATH_CONSTANTS if module == "math" else NUMPY_CONSTANTS
-    if name in constants:
-        value = constants[name]
-        return None if value is None else scalar(op, value, where)
+    if name in _CONSTANTS[module]:
+        value: Any = getattr(math if module == "math" else np, name)
+        return (
+            constant(op, value) if isinstance(value, np.bool) else None if value is None else scalar(op, value, where)
+        )
     if name in TABLES[module]:
         raise InvalidModel(f"{where}: {module}.{name} is a function, no value")
     raise _unknown(module, name, where)

@@ -15,7 +15,7 @@ from .....passes.rewrite import Builder
 from .....passes.types import DType
 from ...model import Plain
 from . import calls, syntax
-from .arguments import Call
+from .arguments import PYTHON_TYPES, Call
 from .operators import binary, is_whole, logical, unary
 from .subscripts import EllipsisPart, IndexPart, SlicePart, subscript
 from .values import Item, Listing, Number, as_number, constant, known_scalar, scalar, select, truth_value
@@ -23,7 +23,6 @@ from .values import Item, Listing, Number, as_number, constant, known_scalar, sc
 Made = TypeVar("Made")
 Scope = Mapping[str, "Number | tuple[Number, ...]"]
 
-_TYPES = {"float": DType.FLOAT64, "int": DType.INT64, "bool": DType.BOOL}
 WORD = "constant"
 """The one text that MDF's engine takes for what it says: a mode of `onnx::Pad`."""
 
@@ -176,8 +175,8 @@ class _Evaluation:
     def _named(self, name: str) -> Item:
         if name in self.scope:
             return self.scope[name]
-        if name in _TYPES:
-            return _TYPES[name]
+        if name in PYTHON_TYPES:
+            return PYTHON_TYPES[name]
         raise InvalidModel(f"{self.where}: {name!r:.60} is unknown")
 
     def _chain(self, node: ast.BinOp) -> Item:

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
-import numpy as np
-
 from .....passes.errors import InvalidModel, Unsupported
 from .....passes.infer import constant_array, words
 from .....passes.types import DType
@@ -199,13 +197,4 @@ MATH: dict[str, Function] = {
     **{name: _rounding(name) for name in _ROUNDING},
     "hypot": hypot,
     "log": log,
-}
-MATH_CONSTANTS = {"e": math.e, "inf": math.inf, "nan": math.nan, "pi": math.pi, "tau": math.tau}
-NUMPY_CONSTANTS: dict[str, float | None] = {
-    "e": math.e,
-    "euler_gamma": np.euler_gamma,
-    "inf": math.inf,
-    "nan": math.nan,
-    "newaxis": None,
-    "pi": math.pi,
 }
