@@ -106,9 +106,9 @@ def attribute(op: Builder, module: str, name: str, where: str) -> Item:
         return TYPES[name]
     if name in _CONSTANTS[module]:
         value: Any = getattr(math if module == "math" else np, name)
-        return (
-            constant(op, value) if isinstance(value, np.bool) else None if value is None else scalar(op, value, where)
-        )
+        if value is None:
+            return None
+        return constant(op, value) if isinstance(value, np.bool) else scalar(op, value, where)
     if name in TABLES[module]:
         raise InvalidModel(f"{where}: {module}.{name} is a function, no value")
     raise _unknown(module, name, where)
