@@ -19,7 +19,7 @@ from .....passes.rewrite import Builder
 from .....passes.types import DType
 from .operators import is_whole
 from .ufuncs import UFUNCS
-from .values import Array, Item, Listing, Number, apply_ufunc, as_number, known, scalar
+from .values import Array, Item, Number, apply_ufunc, as_number, known, scalar
 
 TYPES = {
     name: DType.of(np.dtype(getattr(np, name)))
@@ -122,8 +122,8 @@ class Call:
         turns into integers from node to node, are integers."""
         if isinstance(item, DType):
             return item.numpy
-        if isinstance(item, Listing):
-            return [self.known(part) for part in item.items]
+        if isinstance(item, list):
+            return [self.known(part) for part in item]
         if isinstance(item, tuple):
             return tuple(self.known(part) for part in item)
         if not isinstance(item, Number):

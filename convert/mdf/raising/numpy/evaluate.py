@@ -17,8 +17,8 @@ from ...model import Plain
 from . import calls, syntax
 from .arguments import PYTHON_TYPES, Call
 from .operators import binary, is_whole, logical, unary
-from .subscripts import EllipsisPart, IndexPart, SlicePart, subscript
-from .values import Item, Listing, Number, as_number, constant, known_scalar, scalar, select, truth_value
+from .subscripts import IndexPart, subscript
+from .values import Item, Number, as_number, constant, known_scalar, scalar, select, truth_value
 
 Made = TypeVar("Made")
 Scope = Mapping[str, "Number | tuple[Number, ...]"]
@@ -103,7 +103,7 @@ def resolved(op: Builder, item: Item, where: str) -> Number | tuple[Number, ...]
     """
     if isinstance(item, tuple):
         return tuple(as_number(op, part, where) for part in item)
-    if isinstance(item, Listing) and _is_uneven(item):
+    if isinstance(item, list) and _is_uneven(item):
         raise Unsupported(where, "a list of lists and of arrays")
     number = as_number(op, item, where)
     plain = known_scalar(number)
@@ -112,8 +112,8 @@ def resolved(op: Builder, item: Item, where: str) -> Number | tuple[Number, ...]
     return number
 
 
-def _is_uneven(listing: Listing) -> bool:
-    return len({isinstance(item, Listing) or (isinstance(item, Number) and item.listed) for item in listing.items}) > 1
+def _is_uneven(items: list[Item]) -> bool:
+    return len({isinstance(item, list) or (isinstance(item, Number) and item.listed) for item in items}) > 1
 
 
 @dataclass
@@ -154,7 +154,7 @@ class _Evaluation:
             case ast.Tuple():
                 return tuple(self.of(item) for item in node.elts)
             case ast.List():
-                return Listing(tuple(self.of(item) for item in node.elts))
+                return [self.of(item) for item in node.elts]
             case ast.Attribute():
                 found = syntax.module_member(node)
                 if found is not None:
@@ -239,9 +239,9 @@ class _Evaluation:
     def _index_part(self, node: ast.expr) -> IndexPart:
         if isinstance(node, ast.Slice):
             bounds = (node.lower, node.upper, node.step)
-            return SlicePart(*(None if bound is None else self.of(bound) for bound in bounds))
+            return slice(*(None if bound is None else self.of(bound) for bound in bounds))
         if isinstance(node, ast.Constant) and node.value is ...:
-            return EllipsisPart()
+            return ...
         return self.of(node)
 
     def _call(self, node: ast.Call) -> Item:

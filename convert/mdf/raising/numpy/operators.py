@@ -18,7 +18,6 @@ from .....passes.types import DType
 from .ufuncs import UFUNCS
 from .values import (
     Item,
-    Listing,
     Number,
     apply_ufunc,
     as_number,
@@ -162,7 +161,7 @@ def python_result(symbol: str, x: Any, y: Any, where: str) -> bool | int | float
 
 
 def _is_list(item: Item) -> bool:
-    return isinstance(item, Listing | tuple) or (isinstance(item, Number) and item.listed > 0)
+    return isinstance(item, list | tuple) or (isinstance(item, Number) and item.listed > 0)
 
 
 def _of_lists(op: Builder, symbol: str, left: Item, right: Item, where: str) -> Item:
@@ -195,12 +194,12 @@ def _of_lists(op: Builder, symbol: str, left: Item, right: Item, where: str) -> 
 
 def _leaves(items: Sequence[Item]) -> int:
     """How many items there are in lists inside of lists."""
-    inner = (item.items if isinstance(item, Listing) else item for item in items if isinstance(item, Listing | tuple))
+    inner = (item for item in items if isinstance(item, list | tuple))
     return len(items) + sum(map(_leaves, inner))
 
 
 def _list_like(items: Sequence[Item], like: Item) -> Item:
-    return tuple(items) if isinstance(like, tuple) else Listing(tuple(items))
+    return tuple(items) if isinstance(like, tuple) else list(items)
 
 
 def items_of(op: Builder, item: Item, where: str) -> list[Item]:
@@ -209,9 +208,7 @@ def items_of(op: Builder, item: Item, where: str) -> list[Item]:
     Raises:
         InvalidModel: it is one number.
     """
-    if isinstance(item, Listing):
-        return list(item.items)
-    if isinstance(item, tuple):
+    if isinstance(item, list | tuple):
         return list(item)
     number = as_number(op, item, where)
     if not number.rank:

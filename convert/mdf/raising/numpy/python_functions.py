@@ -16,7 +16,6 @@ from .operators import binary, bool_to_int, items_of
 from .ufuncs import UFUNCS
 from .values import (
     Item,
-    Listing,
     Number,
     astype,
     cast,
@@ -70,8 +69,8 @@ def sum_(call: Call, iterable: Item, start: Item | int = 0) -> Item:
 
 
 def len_(call: Call, x: Item) -> Item:
-    if isinstance(x, Listing | tuple):
-        return scalar(call.op, len(x.items if isinstance(x, Listing) else x), call.where)
+    if isinstance(x, list | tuple):
+        return scalar(call.op, len(x), call.where)
     number = call.operand(x)
     if not number.rank:
         raise InvalidModel(f"{call.where}: the length of one number")

@@ -17,12 +17,11 @@ from .....passes.errors import InvalidModel, Unsupported
 from .....passes.types import DType
 from .arguments import Axes, Call, Function, Known, signature
 from .operators import items_of
-from .subscripts import SlicePart, subscript
+from .subscripts import subscript
 from .values import (
     MOST_FOLDED,
     Array,
     Item,
-    Listing,
     Number,
     cast,
     checked_shape,
@@ -72,7 +71,7 @@ def _viewed(call: Call, x: Number, base: Array, view: Array) -> Number:
         call.check_shape(view.shape)
         return expand(call, x, view.shape)
     if min(view.strides, default=0) < 0:
-        whole, back = SlicePart(None, None, None), SlicePart(None, None, scalar(call.op, -1, call.where))
+        whole, back = slice(None), slice(None, None, scalar(call.op, -1, call.where))
         places = [back if step < 0 else whole for step in view.strides]
         return call.array(subscript(call.op, Number(x.value), places, False, call.where))
     own, left = list(zip(view.shape, view.strides, strict=True)), list(zip(base.shape, base.strides, strict=True))
@@ -189,7 +188,7 @@ def take(call: Call, a: Number, indices: Item, axis: int | None = None) -> Item:
         raise InvalidModel(f"{call.where}: indices that are {number.dtype.value}")
     x, axis = (a, call.axis(axis, a.rank)) if axis is not None else flat_or_axis(call, a, None)
     index = Number(cast(call.op, number, DType.INT64, call.where))
-    return subscript(call.op, Number(x.value), [*[SlicePart(None, None, None)] * axis, index], call.safe, call.where)
+    return subscript(call.op, Number(x.value), [*[slice(None)] * axis, index], call.safe, call.where)
 
 
 def tile(call: Call, A: Number, reps: Axes) -> Item:
@@ -205,7 +204,7 @@ def split(call: Call, ary: Number, indices_or_sections: Known, axis: int = 0) ->
     """Equal parts, or those between given places: a list."""
     axis = call.axis(axis, ary.rank)
     parts = call.run(np.split, np.arange(ary.shape[axis]), indices_or_sections)
-    return Listing(tuple(take_along(call, ary, part, axis) for part in parts))
+    return [take_along(call, ary, part, axis) for part in parts]
 
 
 def pad(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import EllipsisType
 
 import numpy as np
 
@@ -12,24 +13,10 @@ from .....passes.graph import Value
 from .....passes.rewrite import Builder
 from .....passes.types import DType
 from .operators import items_of
-from .values import Item, Listing, Number, as_number, cast, known, reshape
+from .values import Item, Number, as_number, cast, known, reshape
 
-
-@dataclass(frozen=True, slots=True)
-class SlicePart:
-    """`start:stop:step` in an index."""
-
-    start: Item
-    stop: Item
-    step: Item
-
-
-@dataclass(frozen=True, slots=True)
-class EllipsisPart:
-    """`...` in an index."""
-
-
-IndexPart = Item | SlicePart | EllipsisPart
+IndexPart = Item | slice | EllipsisType
+"""An index of one axis, None for a new one, `start:stop:step` of items, or `...`."""
 
 
 def subscript(op: Builder, base: Item, places: Sequence[IndexPart], safe: bool, where: str) -> Item:
@@ -43,7 +30,7 @@ def subscript(op: Builder, base: Item, places: Sequence[IndexPart], safe: bool, 
         InvalidModel: an index that is no integer, too many of them, or one that is certainly out of range.
         Unsupported: a part whose size only running it shows.
     """
-    if isinstance(base, Listing | tuple):
+    if isinstance(base, list | tuple):
         found = _of_row(op, base, places, where)
         if found is not None:
             return found
@@ -55,20 +42,20 @@ def subscript(op: Builder, base: Item, places: Sequence[IndexPart], safe: bool, 
     made = _Indexing(op, number.value, where, safe).index(_expanded(number, places, where))
     if not number.listed:
         return Number(made)
-    inside = number.listed - (not isinstance(places[0], SlicePart))
+    inside = number.listed - (not isinstance(places[0], slice))
     return Number(made, number.python, inside)
 
 
-def _of_row(op: Builder, row: Listing | tuple[Item, ...], places: Sequence[IndexPart], where: str) -> Item:
+def _of_row(op: Builder, row: list[Item] | tuple[Item, ...], places: Sequence[IndexPart], where: str) -> Item:
     """An item, or some, of a list or tuple; None where only running it shows which."""
     items = items_of(op, row, where)
     if len(places) != 1:
         raise InvalidModel(f"{where}: {len(places)} indices of a list")
     place = places[0]
-    if isinstance(place, SlicePart):
+    if isinstance(place, slice):
         some = items[_slice(op, place, where)]
-        return tuple(some) if isinstance(row, tuple) else Listing(tuple(some))
-    if isinstance(place, EllipsisPart):
+        return tuple(some) if isinstance(row, tuple) else some
+    if isinstance(place, EllipsisType):
         raise InvalidModel(f"{where}: ... as an index of a list")
     index = integer(op, place, where)
     if index is None:
@@ -95,7 +82,7 @@ def _is_whole(array: np.ndarray) -> bool:
     return array.dtype.kind in "biu" or (array.dtype.kind == "f" and float(array).is_integer())
 
 
-def _slice(op: Builder, part: SlicePart, where: str) -> slice:
+def _slice(op: Builder, part: slice, where: str) -> slice:
     bounds: list[int | None] = []
     for item in (part.start, part.stop, part.step):
         bounds.append(None if item is None else integer(op, item, where))
@@ -108,13 +95,13 @@ def _slice(op: Builder, part: SlicePart, where: str) -> slice:
 
 def _expanded(number: Number, places: Sequence[IndexPart], where: str) -> list[IndexPart]:
     """One place for each axis, and those for new ones; `...` and what is left out as whole axes."""
-    whole = SlicePart(None, None, None)
-    used = sum(place is not None and not isinstance(place, EllipsisPart) for place in places)
+    whole = slice(None)
+    used = sum(place is not None and not isinstance(place, EllipsisType) for place in places)
     if used > number.rank:
         if any(isinstance(place, Number) and place.dtype is DType.BOOL for place in places):
             raise Unsupported(where, "a boolean as an index")
         raise InvalidModel(f"{where}: {used} indices of an array of shape {number.shape}")
-    rests = [index for index, place in enumerate(places) if isinstance(place, EllipsisPart)]
+    rests = [index for index, place in enumerate(places) if isinstance(place, EllipsisType)]
     if len(rests) > 1:
         raise InvalidModel(f"{where}: ... twice in an index")
     at = rests[0] if rests else len(places)
@@ -150,16 +137,16 @@ class _Indexing:
             if isinstance(place, Number) and place.dtype is not DType.STRING:
                 marks += "a" if place.rank else "i"
             else:
-                marks += "a" if isinstance(place, Listing | tuple) else " "
+                marks += "a" if isinstance(place, list | tuple) else " "
         if marks.count("a") > 1 or ("a" in marks and " " in marks.strip()):
             raise Unsupported(self.where, "several arrays of indices in one subscript")
 
     def _take(self, axis: int, place: IndexPart) -> tuple[int, ...]:
         """What stands in the place of an axis; the sizes of that."""
         size = Number(self.value).shape[axis]
-        if isinstance(place, SlicePart):
+        if isinstance(place, slice):
             return (self._part(axis, size, _slice(self.op, place, self.where)),)
-        assert not isinstance(place, EllipsisPart)
+        assert not isinstance(place, EllipsisType)
         number = as_number(self.op, place, self.where)
         if number.dtype is DType.BOOL:
             return self._masked(axis, size, number)

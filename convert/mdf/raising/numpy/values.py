@@ -102,15 +102,9 @@ class Number:
         return replace(self, python=False, listed=0) if self.python or self.listed else self
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """A list as an expression writes it; what is in it may have different shapes."""
-
-    items: tuple[Item, ...]
-
-
-Item = Number | Listing | DType | str | None | tuple["Item", ...]
-"""What a part of an expression is; an element type, a text and None only stand as arguments."""
+Item = Number | DType | str | None | list["Item"] | tuple["Item", ...]
+"""What a part of an expression is: a list is one that the expression writes, what is in it may have different shapes.
+An element type, a text and None only stand as arguments."""
 
 
 # constants ---------------------------------------------------------------------------------------
@@ -235,10 +229,10 @@ def as_number(op: Builder, item: Item, where: str) -> Number:
         if item.dtype is DType.STRING:
             raise InvalidModel(f"{where}: a text where a number is expected")
         return item
-    if not isinstance(item, Listing | tuple):
+    if not isinstance(item, list | tuple):
         what = "None" if item is None else "a text" if isinstance(item, str) else "a type"
         raise InvalidModel(f"{where}: {what} where a number is expected")
-    parts = [as_number(op, part, where) for part in (item.items if isinstance(item, Listing) else item)]
+    parts = [as_number(op, part, where) for part in item]
     if not parts:
         return Number(op.const(np.zeros(0)), python=True, listed=1)
     if any(part.shape != parts[0].shape for part in parts):
@@ -368,8 +362,8 @@ def truth_value(op: Builder, item: Item, where: str) -> Value | bool:
     """
     if item is None:
         return False
-    if isinstance(item, Listing | tuple):
-        return bool(item.items if isinstance(item, Listing) else item)
+    if isinstance(item, list | tuple):
+        return bool(item)
     if isinstance(item, str):
         return bool(item)
     if not isinstance(item, Number) or item.dtype is DType.STRING:
