@@ -12,7 +12,6 @@ from .....passes.errors import InvalidModel, Unsupported
 from .....passes.graph import Value
 from .....passes.rewrite import Builder
 from .....passes.types import DType
-from .operators import items_of
 from .values import Item, Number, as_number, cast, known, reshape
 
 IndexPart = Item | slice | EllipsisType
@@ -31,7 +30,7 @@ def subscript(op: Builder, base: Item, places: Sequence[IndexPart], safe: bool, 
         Unsupported: a part whose size only running it shows.
     """
     if isinstance(base, list | tuple):
-        found = _of_row(op, base, places, where)
+        found = _of_list(op, base, places, where)
         if found is not None:
             return found
     number = as_number(op, base, where)
@@ -46,23 +45,21 @@ def subscript(op: Builder, base: Item, places: Sequence[IndexPart], safe: bool, 
     return Number(made, number.python, inside)
 
 
-def _of_row(op: Builder, row: list[Item] | tuple[Item, ...], places: Sequence[IndexPart], where: str) -> Item:
+def _of_list(op: Builder, row: list[Item] | tuple[Item, ...], places: Sequence[IndexPart], where: str) -> Item:
     """An item, or some, of a list or tuple; None where only running it shows which."""
-    items = items_of(op, row, where)
     if len(places) != 1:
         raise InvalidModel(f"{where}: {len(places)} indices of a list")
     place = places[0]
     if isinstance(place, slice):
-        some = items[_slice(op, place, where)]
-        return tuple(some) if isinstance(row, tuple) else some
+        return row[_slice(op, place, where)]
     if isinstance(place, EllipsisType):
         raise InvalidModel(f"{where}: ... as an index of a list")
     index = integer(op, place, where)
     if index is None:
         return None
-    if not -len(items) <= index < len(items):
-        raise InvalidModel(f"{where}: index {index} of {len(items)} items")
-    return items[index]
+    if not -len(row) <= index < len(row):
+        raise InvalidModel(f"{where}: index {index} of {len(row)} items")
+    return row[index]
 
 
 def integer(op: Builder, item: Item, where: str) -> int | None:
