@@ -32,13 +32,6 @@ _NOTHING: Key = ("nothing",)  # a counter that stays 0
 
 
 @dataclass(frozen=True, slots=True)
-class Fixed:
-    """Always or never."""
-
-    holds: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Count:
     """The sum of counters against a number."""
 
@@ -99,7 +92,8 @@ class NWhen:
     number: float
 
 
-Test = Fixed | Count | Every | JustRan | Threshold | AllOf | AnyOf | Not | NWhen
+Test = bool | Count | Every | JustRan | Threshold | AllOf | AnyOf | Not | NWhen
+"""What a condition asks; True and False: always and never."""
 
 
 def inner(test: Test) -> tuple[Test, ...]:
@@ -323,12 +317,12 @@ def _combined(at: _Reading) -> Test:
 
 
 def _start_of_update(at: _Reading) -> Test:
-    return AllOf((Count((PASSES,), "==", 0), Fixed(at.number("n") == 0)))
+    return AllOf((Count((PASSES,), "==", 0), at.number("n") == 0))
 
 
 _READERS: Mapping[str, Callable[[_Reading], Test]] = {
-    "Always": lambda at: Fixed(True),
-    "Never": lambda at: Fixed(False),
+    "Always": lambda at: True,
+    "Never": lambda at: False,
     "All": lambda at: AllOf(at.conditions()),
     "And": lambda at: AllOf(at.conditions()),
     "Any": lambda at: AnyOf(at.conditions()),
@@ -342,8 +336,8 @@ _READERS: Mapping[str, Callable[[_Reading], Test]] = {
     "JustRan": lambda at: JustRan(at.node()),
     "AtEnvironmentStateUpdateStart": lambda at: Count((PASSES,), "==", 0),
     "AtEnvironmentStateUpdateNStart": _start_of_update,
-    "AtEnvironmentSequenceStart": lambda at: Fixed(True),
-    "AtEnvironmentSequenceNStart": lambda at: Fixed(at.number("n") == 0),
+    "AtEnvironmentSequenceStart": lambda at: True,
+    "AtEnvironmentSequenceNStart": lambda at: at.number("n") == 0,
     "Threshold": lambda at: at.threshold(),
 }
 

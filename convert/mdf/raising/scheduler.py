@@ -20,7 +20,6 @@ from .conditions import (
     AnyOf,
     Count,
     Every,
-    Fixed,
     JustRan,
     Key,
     Not,
@@ -312,8 +311,8 @@ class Turn:
         """Whether a test holds; `asked`: whether the scheduler asks at all, for those that count that."""
         logic = self.logic
         match test:
-            case Fixed(known):
-                return known
+            case bool():
+                return test
             case Count(found, sign, number):
                 total: Term = 0
                 for key in found:
