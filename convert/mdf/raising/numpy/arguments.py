@@ -54,7 +54,7 @@ class Call:
     safe: bool = False
 
     def bound(self, function: Function, items: Sequence[Item], keywords: Mapping[str, Item]) -> Item:
-        """What a function of a table gives.
+        """What a function of a table gives; it gets all its parameters, those that are left out as their defaults.
 
         Raises:
             InvalidModel: it takes no such arguments.

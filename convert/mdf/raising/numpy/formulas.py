@@ -62,9 +62,8 @@ class Formula:
     expression: str
 
     def __call__(self, call: Call, *items: Item, **keywords: Item) -> Item:
-        given = self.__signature__.bind(call, *items, **keywords)
-        given.apply_defaults()
-        return call.compute(self.expression, **{name: item for name, item in given.arguments.items() if name != "call"})
+        names = list(self.__signature__.parameters)[1:]
+        return call.compute(self.expression, **dict(zip(names, items, strict=False)), **keywords)
 
 
 def formula(text: str, expression: str) -> Formula:

@@ -57,13 +57,11 @@ class _View:
     __signature__: inspect.Signature
     function: Callable[..., Array]
 
-    def __call__(self, call: Call, x: Number, *known: Any, **keywords: Any) -> Item:
-        given = self.__signature__.bind(call, x, *known, **keywords)
-        given.apply_defaults()
+    def __call__(self, call: Call, x: Number, *known: Any) -> Item:
         steps = np.cumprod([1, *x.shape[:0:-1]])[::-1].tolist() if x.rank else []
         # only its shape and its steps are looked at, never an element
         base = np.lib.stride_tricks.as_strided(np.zeros((), np.int8), x.shape, steps)
-        return _viewed(call, x, base, call.run(self.function, base, *given.args[2:]))
+        return _viewed(call, x, base, call.run(self.function, base, *known))
 
 
 def _viewed(call: Call, x: Number, base: Array, view: Array) -> Number:
