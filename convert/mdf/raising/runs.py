@@ -13,10 +13,11 @@ from ....passes.graph import Value
 from ....passes.rewrite import Builder
 from .conditions import Key
 from .logic import Logic, Term
+from .loops import Body, Carrying, Run
 from .nodes import Machine, is_stateful_parameter, named
 from .numpy.values import Number
 from .scheduler import Scheduler, Turn
-from .state import Body, Carrying, Changing, Item, Run, State
+from .state import Changing, Item, State
 from .thresholds import Measure
 from .timetable import Timetable, flag
 

@@ -9,8 +9,8 @@ import numpy as np
 from ....passes.errors import Unsupported
 from .conditions import Count, Every, Threshold, walk
 from .logic import Logic, Term
+from .loops import Body
 from .scheduler import Scheduler, Turn
-from .state import Body
 
 Timetable = list[frozenset[str]]
 """The nodes that run, pass by pass."""

@@ -18,8 +18,8 @@ from .....passes.errors import InvalidModel, Unsupported
 from .....passes.rewrite import Builder
 from .....passes.types import DType
 from .operators import is_whole
-from .ufuncs import UFUNCS
-from .values import Array, Item, Number, apply_ufunc, as_number, known, scalar
+from .ufuncs import UFUNCS, apply_ufunc
+from .values import Array, Item, Number, as_number, known, scalar
 
 TYPES = {
     name: DType.of(np.dtype(getattr(np, name)))

@@ -15,11 +15,10 @@ from .....passes.graph import Value
 from .....passes.infer import constant_array
 from .....passes.rewrite import Builder
 from .....passes.types import DType
-from .ufuncs import UFUNCS
+from .ufuncs import UFUNCS, apply_ufunc
 from .values import (
     Item,
     Number,
-    apply_ufunc,
     as_number,
     astype,
     broadcast,

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from .....passes.errors import InvalidModel, Unsupported
 from .....passes.graph import Value
 from .....passes.infer import words
-from .....passes.protos import enum_of
 from .....passes.rewrite import Builder
 from .....passes.types import DType
 from .... import formulas
 from ....formulas import has_minus, number
+from .values import PLAIN, Number, broadcast, cast, known_scalar, supported_dtype
 
 Build = Callable[..., Value]
 """(op, operand ...) -> result; all operands have one type and shapes that go together."""
@@ -36,24 +37,16 @@ class Ufunc:
     refuses: frozenset[DType] = frozenset()
 
 
+_WEAK = {DType.INT64: int, DType.FLOAT64: float, DType.BOOL: np.dtype(bool)}
+"""A Python number to NumPy's resolution of types."""
 _INTEGERS = frozenset(dtype for dtype in DType if dtype.is_integer)
-
-
-def _dtype(value: Value) -> DType:
-    dtype = value.tensor.dtype
-    assert dtype is not None, value
-    return dtype
-
-
-def _cast(op: Builder, value: Value, dtype: DType) -> Value:
-    return value if _dtype(value) is dtype else op.Cast(value, to=enum_of(dtype, value.name))
 
 
 def _same(op_type: str, logical: str | None = None, **attributes: Any) -> Build:
     """One operator; of booleans perhaps another one."""
 
     def build(op: Builder, *values: Value) -> Value:
-        return op.call(logical if logical and _dtype(values[0]) is DType.BOOL else op_type, *values, **attributes)
+        return op.call(logical if logical and Number(values[0]).dtype is DType.BOOL else op_type, *values, **attributes)
 
     return build
 
@@ -66,7 +59,7 @@ def _of_floats(formula: Build) -> Build:
     """A formula of floats; whole numbers stay what they are."""
 
     def build(op: Builder, x: Value) -> Value:
-        return formula(op, x) if _dtype(x).is_float else x
+        return formula(op, x) if Number(x).dtype.is_float else x
 
     return build
 
@@ -75,8 +68,8 @@ def _compared(op_type: str, inverse: bool = False) -> Build:
     """A comparison; booleans, which ONNX doesn't order, as integers."""
 
     def build(op: Builder, a: Value, b: Value) -> Value:
-        if _dtype(a) is DType.BOOL:
-            a, b = _cast(op, a, DType.INT64), _cast(op, b, DType.INT64)
+        if Number(a).dtype is DType.BOOL:
+            a, b = cast(op, Number(a), DType.INT64, a.name), cast(op, Number(b), DType.INT64, b.name)
         made = op.call(op_type, a, b)
         return op.Not(made) if inverse else made
 
@@ -105,7 +98,7 @@ def _guarded(build: Build) -> Build:
 
 
 def _by_kind(integers: Build, floats: Build) -> Build:
-    return lambda op, a, b: (floats if _dtype(a).is_float else integers)(op, a, b)
+    return lambda op, a, b: (floats if Number(a).dtype.is_float else integers)(op, a, b)
 
 
 def _whole_quotient(op: Builder, a: Value, b: Value) -> Value:
@@ -148,7 +141,7 @@ def _other_sign(op: Builder, left: Value, b: Value) -> Value:
 def _sign(op: Builder, x: Value) -> Value:
     """Sign, of which ONNX doesn't say what it makes of NaN."""
     made = op.Sign(x)
-    return op.Where(op.IsNaN(x), x, made) if _dtype(x).is_float else made
+    return op.Where(op.IsNaN(x), x, made) if Number(x).dtype.is_float else made
 
 
 # powers and logarithms ---------------------------------------------------------------------------
@@ -161,17 +154,18 @@ def _is(kind: Build) -> Build:
     """A question about floats, of integers and booleans as such."""
 
     def build(op: Builder, x: Value) -> Value:
-        return kind(op, x if _dtype(x).is_float else _cast(op, x, DType.FLOAT64))
+        return kind(op, x if Number(x).dtype.is_float else cast(op, Number(x), DType.FLOAT64, x.name))
 
     return build
 
 
 def _logical(op_type: str) -> Build:
-    return lambda op, a, b: op.call(op_type, _cast(op, a, DType.BOOL), _cast(op, b, DType.BOOL))
+    """Of numbers as conditions."""
+    return lambda op, *operands: op.call(op_type, *(cast(op, Number(x), DType.BOOL, x.name) for x in operands))
 
 
 def _logical_not(op: Builder, x: Value) -> Value:
-    return op.Not(x) if _dtype(x) is DType.BOOL else op.Equal(x, number(op, 0, x))
+    return op.Not(x) if Number(x).dtype is DType.BOOL else op.Equal(x, number(op, 0, x))
 
 
 _LOGARITHM = (
@@ -263,3 +257,99 @@ UFUNCS: dict[str, Ufunc] = {
     if isinstance(found, np.ufunc) and found.__name__ in _ROWS
 }
 """By their names in NumPy, of which some have several."""
+
+
+# applied to numbers -------------------------------------------------------------------------------
+
+
+def apply_ufunc(
+    op: Builder, row: Ufunc, operands: Sequence[Number], where: str, compute: Callable[..., Any] | None = None
+) -> Number:
+    """A universal function of NumPy: types promoted, shapes broadcast; the result is never weak.
+
+    Args:
+        compute: what an expression comes to, for the functions that are one.
+
+    Raises:
+        InvalidModel: it takes no such types or shapes.
+        Unsupported: it is computed in a type that isn't supported (float16 of booleans), or only running it shows in
+            which one.
+    """
+    dtypes = [operand.dtype for operand in operands]
+    if DType.STRING in dtypes:
+        raise InvalidModel(f"{where}: a text where a number is expected")
+    try:
+        resolved = _resolved_dtypes(row, operands, dtypes, where)
+    except TypeError:
+        shown = " and ".join(dtype.value for dtype in dtypes)
+        if any(operand.blurred for operand in operands):
+            raise Unsupported(where, f"{row.ufunc.__name__} of {shown}, or of a type that it takes") from None
+        raise InvalidModel(f"{where}: {row.ufunc.__name__} takes no {shown}") from None
+    if resolved[0] in row.refuses:
+        raise Unsupported(where, f"numpy.{row.ufunc.__name__} of {resolved[0].value}")
+    other = _other_result_dtype(row, operands, resolved[-1], where)
+    shape = broadcast([operand.shape for operand in operands], where)
+    values = [cast(op, operand, dtype, where) for operand, dtype in zip(operands, resolved, strict=False)]
+    if isinstance(row.build, str):
+        assert compute is not None, row.ufunc
+        value = compute(row.build, **{f"x{place}": Number(value) for place, value in enumerate(values, 1)}).value
+    else:
+        value = row.build(op, *values)
+    made = Number(value, blurred=other)
+    assert made.dtype is resolved[-1], (row.ufunc, made.dtype, resolved)
+    assert made.shape == shape, (row.ufunc, made.shape, shape)
+    return made
+
+
+def _resolved_dtypes(row: Ufunc, operands: Sequence[Number], dtypes: Sequence[DType], where: str) -> list[DType]:
+    """The element types in which NumPy computes on operands of these: of each, then of the result.
+
+    Raises:
+        TypeError: it takes no such types.
+    """
+    strong = all(operand.is_weak for operand in operands)
+    given = [
+        _WEAK[dtype] if operand.is_weak and not strong else dtype.numpy
+        for operand, dtype in zip(operands, dtypes, strict=True)
+    ]
+    found = row.ufunc.resolve_dtypes((*given, None))
+    for operand, dtype in zip(operands, found, strict=False):
+        _check_range(operand, dtype, where)
+    made = [supported_dtype(dtype, where) for dtype in found]
+    odd = next((dtype for dtype in made if dtype not in (*PLAIN, DType.FLOAT32) and dtype not in dtypes), None)
+    if odd is not None:
+        raise Unsupported(where, f"NumPy computes {row.ufunc.__name__} of this in {odd.value}")
+    return made
+
+
+def _other_result_dtype(row: Ufunc, operands: Sequence[Number], result: DType, where: str) -> DType | None:
+    """The narrowest type that the result may have as well, because operands may.
+
+    Raises:
+        Unsupported: the values would be others then: booleans are added up otherwise, integers divided by zero.
+    """
+    if all(operand.blurred is None for operand in operands):
+        return None
+    python = all(operand.is_weak for operand in operands)
+    narrow = [operand.blurred or operand.dtype for operand in operands]
+    if python:  # whose booleans are integers
+        narrow = [DType.INT64 if dtype is DType.BOOL else dtype for dtype in narrow]
+    try:
+        other = _resolved_dtypes(row, operands, narrow, where)[-1]
+    except TypeError:
+        return None
+    divides = row.ufunc in (np.floor_divide, np.remainder, np.fmod)
+    if other is not result and not python and (other is DType.BOOL or (divides and not other.is_float)):
+        raise Unsupported(where, f"{row.ufunc.__name__} of what has a type that only running it shows")
+    if result is DType.BOOL and not python and all(each.is_weak or each.blurred for each in operands):
+        return DType.BOOL  # Python's or NumPy's
+    return None if other is result else other
+
+
+def _check_range(operand: Number, dtype: np.dtype[Any], where: str) -> None:
+    """A Python integer has to be one of the type that it takes."""
+    number = known_scalar(operand)
+    if isinstance(number, int) and dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        if not limits.min <= number <= limits.max:
+            raise InvalidModel(f"{where}: {number} is no {dtype}")

@@ -8,7 +8,7 @@ zero) or in a complex number (a root of a negative one), the hub's operators giv
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,7 +21,6 @@ from .....passes.infer import constant_array
 from .....passes.protos import enum_of
 from .....passes.rewrite import Builder
 from .....passes.types import DType
-from .ufuncs import Ufunc
 
 Array = np.ndarray[Any, Any]
 
@@ -31,7 +30,6 @@ MOST_FOLDED = 1 << 20
 """Elements of a constant that is made of smaller ones."""
 _MOST_ELEMENTS = 1 << 28
 _NUMERIC = {*PLAIN, DType.FLOAT32, *(dtype for dtype in DType if dtype.is_integer and dtype.bits >= 8)}
-_WEAK = {DType.INT64: int, DType.FLOAT64: float, DType.BOOL: np.dtype(bool)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,102 +251,6 @@ def stack_values(op: Builder, values: Sequence[Value], axis: int = 0) -> Value:
         return op.const(np.stack([array.numpy() for array in arrays if array is not None], axis))
     axes = op.const([axis])
     return op.Concat(*(op.Unsqueeze(value, axes) for value in values), axis=axis)
-
-
-# universal functions -----------------------------------------------------------------------------
-
-
-def apply_ufunc(
-    op: Builder, row: Ufunc, operands: Sequence[Number], where: str, compute: Callable[..., Any] | None = None
-) -> Number:
-    """A universal function of NumPy: types promoted, shapes broadcast; the result is never weak.
-
-    Args:
-        compute: what an expression comes to, for the functions that are one.
-
-    Raises:
-        InvalidModel: it takes no such types or shapes.
-        Unsupported: it is computed in a type that isn't supported (float16 of booleans), or only running it shows in
-            which one.
-    """
-    dtypes = [operand.dtype for operand in operands]
-    if DType.STRING in dtypes:
-        raise InvalidModel(f"{where}: a text where a number is expected")
-    try:
-        resolved = _resolved_dtypes(row, operands, dtypes, where)
-    except TypeError:
-        shown = " and ".join(dtype.value for dtype in dtypes)
-        if any(operand.blurred for operand in operands):
-            raise Unsupported(where, f"{row.ufunc.__name__} of {shown}, or of a type that it takes") from None
-        raise InvalidModel(f"{where}: {row.ufunc.__name__} takes no {shown}") from None
-    if resolved[0] in row.refuses:
-        raise Unsupported(where, f"numpy.{row.ufunc.__name__} of {resolved[0].value}")
-    other = _other_result_dtype(row, operands, resolved[-1], where)
-    shape = broadcast([operand.shape for operand in operands], where)
-    values = [cast(op, operand, dtype, where) for operand, dtype in zip(operands, resolved, strict=False)]
-    if isinstance(row.build, str):
-        assert compute is not None, row.ufunc
-        value = compute(row.build, **{f"x{place}": Number(value) for place, value in enumerate(values, 1)}).value
-    else:
-        value = row.build(op, *values)
-    made = Number(value, blurred=other)
-    assert made.dtype is resolved[-1], (row.ufunc, made.dtype, resolved)
-    assert made.shape == shape, (row.ufunc, made.shape, shape)
-    return made
-
-
-def _resolved_dtypes(row: Ufunc, operands: Sequence[Number], dtypes: Sequence[DType], where: str) -> list[DType]:
-    """The element types in which NumPy computes on operands of these: of each, then of the result.
-
-    Raises:
-        TypeError: it takes no such types.
-    """
-    strong = all(operand.is_weak for operand in operands)
-    given = [
-        _WEAK[dtype] if operand.is_weak and not strong else dtype.numpy
-        for operand, dtype in zip(operands, dtypes, strict=True)
-    ]
-    found = row.ufunc.resolve_dtypes((*given, None))
-    for operand, dtype in zip(operands, found, strict=False):
-        _check_range(operand, dtype, where)
-    made = [supported_dtype(dtype, where) for dtype in found]
-    odd = next((dtype for dtype in made if dtype not in (*PLAIN, DType.FLOAT32) and dtype not in dtypes), None)
-    if odd is not None:
-        raise Unsupported(where, f"NumPy computes {row.ufunc.__name__} of this in {odd.value}")
-    return made
-
-
-def _other_result_dtype(row: Ufunc, operands: Sequence[Number], result: DType, where: str) -> DType | None:
-    """The narrowest type that the result may have as well, because operands may.
-
-    Raises:
-        Unsupported: the values would be others then: booleans are added up otherwise, integers divided by zero.
-    """
-    if all(operand.blurred is None for operand in operands):
-        return None
-    python = all(operand.is_weak for operand in operands)
-    narrow = [operand.blurred or operand.dtype for operand in operands]
-    if python:  # whose booleans are integers
-        narrow = [DType.INT64 if dtype is DType.BOOL else dtype for dtype in narrow]
-    try:
-        other = _resolved_dtypes(row, operands, narrow, where)[-1]
-    except TypeError:
-        return None
-    divides = row.ufunc in (np.floor_divide, np.remainder, np.fmod)
-    if other is not result and not python and (other is DType.BOOL or (divides and not other.is_float)):
-        raise Unsupported(where, f"{row.ufunc.__name__} of what has a type that only running it shows")
-    if result is DType.BOOL and not python and all(each.is_weak or each.blurred for each in operands):
-        return DType.BOOL  # Python's or NumPy's
-    return None if other is result else other
-
-
-def _check_range(operand: Number, dtype: np.dtype[Any], where: str) -> None:
-    """A Python integer has to be one of the type that it takes."""
-    number = known_scalar(operand)
-    if isinstance(number, int) and dtype.kind in "iu":
-        limits = np.iinfo(dtype)
-        if not limits.min <= number <= limits.max:
-            raise InvalidModel(f"{where}: {number} is no {dtype}")
 
 
 # conditions --------------------------------------------------------------------------------------
