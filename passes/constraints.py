@@ -34,12 +34,13 @@ def spelled(type: Type | None) -> str | None:
     return None
 
 
-_DTYPES = {f"tensor({_SPELLED.get(dtype, dtype.value)})": dtype for dtype in DType}
+TENSOR_DTYPES = {f"tensor({_SPELLED.get(dtype, dtype.value)})": dtype for dtype in DType}
+"""A tensor as ONNX's schemas write it -> its element type."""
 
 
 def spelled_dtypes(types: frozenset[str]) -> frozenset[DType]:
     """The element types of the tensors among types as ONNX's schemas write them."""
-    return frozenset(_DTYPES[name] for name in types if name in _DTYPES)
+    return frozenset(TENSOR_DTYPES[name] for name in types if name in TENSOR_DTYPES)
 
 
 @cache

@@ -8,29 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cache
 
+from .constraints import TENSOR_DTYPES
 from .graph import Node
 from .schemas import schema
-from .types import DType, TensorType, Type, merge
+from .types import TensorType, Type, merge
 
-_KEEP_RANK = frozenset(
-    [
-        "BatchNormalization",
-        "Compress",
-        "Concat",
-        "GlobalLpPool",
-        "InstanceNormalization",
-        "LpPool",
-        "Pad",
-        "Split",
-        "Upsample",
-    ]
-)
-"""Operators of which some version has no inference, and whose results have as many axes as the first input."""
-_SPELLED = {
-    "float": DType.FLOAT32,
-    "double": DType.FLOAT64,
-    **{dtype.value: dtype for dtype in DType},
+_KEEP_RANK = {
+    *("BatchNormalization", "Compress", "Concat", "GlobalLpPool", "InstanceNormalization"),
+    *("LpPool", "Pad", "Split", "Upsample"),
 }
+"""Operators of which some version has no inference, and whose results have as many axes as the first input."""
 
 
 @cache
@@ -60,7 +47,7 @@ def completed(node: Node, types: Sequence[Type | None]) -> Sequence[Type | None]
 
 def _completed(node: Node, found: TensorType | None, bound: Mapping[str, Type], name: str) -> Type | None:
     if name.startswith("tensor("):
-        return merge(found, TensorType(_SPELLED.get(name[7:-1])))
+        return merge(found, TensorType(TENSOR_DTYPES.get(name)))
     given = bound.get(name)
     if not isinstance(given, TensorType):
         return found

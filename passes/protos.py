@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import AttributeProto, NodeProto, SparseTensorProto, TensorProto, TypeProto, numpy_helper
+from onnx import AttributeProto, NodeProto, SparseTensorProto, TensorProto, TypeProto, helper, numpy_helper
 
-from .errors import InvalidModel
+from .errors import InvalidModel, Unsupported
 from .graph import Node, Value
 from .tensor import TensorData
 from .types import (
@@ -29,36 +29,11 @@ from .types import (
     Type,
 )
 
+_NAMES = {"FLOAT": "FLOAT32", "DOUBLE": "FLOAT64"}
 DTYPES: dict[int, DType] = {
-    TensorProto.FLOAT: DType.FLOAT32,
-    TensorProto.UINT8: DType.UINT8,
-    TensorProto.INT8: DType.INT8,
-    TensorProto.UINT16: DType.UINT16,
-    TensorProto.INT16: DType.INT16,
-    TensorProto.INT32: DType.INT32,
-    TensorProto.INT64: DType.INT64,
-    TensorProto.STRING: DType.STRING,
-    TensorProto.BOOL: DType.BOOL,
-    TensorProto.FLOAT16: DType.FLOAT16,
-    TensorProto.DOUBLE: DType.FLOAT64,
-    TensorProto.UINT32: DType.UINT32,
-    TensorProto.UINT64: DType.UINT64,
-    TensorProto.COMPLEX64: DType.COMPLEX64,
-    TensorProto.COMPLEX128: DType.COMPLEX128,
-    TensorProto.BFLOAT16: DType.BFLOAT16,
-    TensorProto.FLOAT8E4M3FN: DType.FLOAT8E4M3FN,
-    TensorProto.FLOAT8E4M3FNUZ: DType.FLOAT8E4M3FNUZ,
-    TensorProto.FLOAT8E5M2: DType.FLOAT8E5M2,
-    TensorProto.FLOAT8E5M2FNUZ: DType.FLOAT8E5M2FNUZ,
-    TensorProto.UINT4: DType.UINT4,
-    TensorProto.INT4: DType.INT4,
-    TensorProto.FLOAT4E2M1: DType.FLOAT4E2M1,
-    TensorProto.FLOAT8E8M0: DType.FLOAT8E8M0,
-    TensorProto.UINT2: DType.UINT2,
-    TensorProto.INT2: DType.INT2,
-    TensorProto.FLOAT6E2M3: DType.FLOAT6E2M3,
-    TensorProto.FLOAT6E3M2: DType.FLOAT6E3M2,
+    number: DType[_NAMES.get(name, name)] for name, number in TensorProto.DataType.items() if number
 }
+"""TensorProto.DataType -> element type."""
 ENUMS: dict[DType, int] = {dtype: number for number, dtype in DTYPES.items()}
 
 
@@ -104,8 +79,6 @@ def enum_of(dtype: DType, where: object) -> int:
         Unsupported: ONNX has no such type.
     """
     if dtype not in ENUMS:
-        from .errors import Unsupported
-
         raise Unsupported(where, f"ONNX has no element type {dtype.value}")
     return ENUMS[dtype]
 
@@ -146,38 +119,24 @@ def type_from_proto(proto: TypeProto, where: str = "type") -> Type | None:
     return None
 
 
-def _set_tensor(body: Any, dtype: DType | None, shape: tuple[Dim, ...] | None, where: object) -> None:
-    body.elem_type = 0 if dtype is None else enum_of(dtype, where)
-    if shape is not None:
-        body.shape.SetInParent()
-        for dim in shape:
-            entry = body.shape.dim.add()
-            if isinstance(dim, int):
-                entry.dim_value = dim
-            elif isinstance(dim, str):
-                entry.dim_param = dim
-
-
 def type_to_proto(type: Type | None, where: object = "type") -> TypeProto:
     """The TypeProto of a type (bounds of a dimension can't be expressed and become unknown)."""
-    proto = TypeProto()
     match type:
-        case TensorType(dtype, shape):
-            _set_tensor(proto.tensor_type, dtype, shape, where)
-            proto.tensor_type.SetInParent()
-        case SparseTensorType(dtype, shape):
-            _set_tensor(proto.sparse_tensor_type, dtype, shape, where)
-            proto.sparse_tensor_type.SetInParent()
+        case TensorType(dtype, shape) | SparseTensorType(dtype, shape):
+            make = (
+                helper.make_tensor_type_proto if isinstance(type, TensorType) else helper.make_sparse_tensor_type_proto
+            )
+            dims = None if shape is None else [dim if isinstance(dim, int | str) else None for dim in shape]
+            return make(0 if dtype is None else enum_of(dtype, where), dims)
         case SequenceType(element):
-            proto.sequence_type.elem_type.CopyFrom(type_to_proto(element, where))
+            return helper.make_sequence_type_proto(type_to_proto(element, where))
         case OptionalType(element):
-            proto.optional_type.elem_type.CopyFrom(type_to_proto(element, where))
+            return helper.make_optional_type_proto(type_to_proto(element, where))
         case MapType(key, value):
-            proto.map_type.key_type = enum_of(key, where)
-            proto.map_type.value_type.CopyFrom(type_to_proto(value, where))
+            return helper.make_map_type_proto(enum_of(key, where), type_to_proto(value, where))
         case OpaqueType(domain, name):
-            proto.opaque_type.domain, proto.opaque_type.name = domain, name
-    return proto
+            return TypeProto(opaque_type=TypeProto.Opaque(domain=domain, name=name))
+    return TypeProto()
 
 
 # constants ---------------------------------------------------------------------------------------
@@ -202,15 +161,6 @@ def tensor_from_proto(proto: TensorProto, where: str = "tensor") -> TensorData:
     return data
 
 
-_FIELD_OF = {
-    **dict.fromkeys((DType.FLOAT32, DType.COMPLEX64), "float_data"),
-    **dict.fromkeys((DType.FLOAT64, DType.COMPLEX128), "double_data"),
-    DType.INT64: "int64_data",
-    **dict.fromkeys((DType.UINT32, DType.UINT64), "uint64_data"),
-    DType.STRING: "string_data",
-}
-
-
 def _check_fill(proto: TensorProto, data: TensorData, where: str) -> None:
     if proto.data_location == TensorProto.EXTERNAL:
         return
@@ -219,7 +169,7 @@ def _check_fill(proto: TensorProto, data: TensorData, where: str) -> None:
     elif proto.HasField("raw_data"):
         found, expected = len(proto.raw_data), data.nbytes
     else:
-        found, expected = len(getattr(proto, _FIELD_OF.get(data.dtype, "int32_data"))), data.size
+        found, expected = len(getattr(proto, helper.tensor_dtype_to_field(proto.data_type))), data.size
         if data.dtype.is_complex:
             expected *= 2
         if data.dtype.bits < 8:  # packed: a byte in each int32

@@ -7,6 +7,7 @@ their own folders; here stands only what a value is.
 from __future__ import annotations
 
 import enum
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,44 +114,20 @@ class DType(enum.Enum):
 _EXACT_BITS = {DType.BFLOAT16: 8, DType.FLOAT16: 11, DType.FLOAT32: 24, DType.FLOAT64: 53}
 """Integers of so many bits are exact in a float."""
 
-_NUMPY: dict[DType, np.dtype[Any]] = {
-    DType.BOOL: np.dtype(np.bool_),
-    DType.UINT1: np.dtype(np.uint8),
-    DType.UINT2: np.dtype(ml_dtypes.uint2),
-    DType.UINT3: np.dtype(np.uint8),
-    DType.UINT4: np.dtype(ml_dtypes.uint4),
-    DType.UINT6: np.dtype(np.uint8),
-    DType.UINT8: np.dtype(np.uint8),
-    DType.UINT16: np.dtype(np.uint16),
-    DType.UINT32: np.dtype(np.uint32),
-    DType.UINT64: np.dtype(np.uint64),
-    DType.INT2: np.dtype(ml_dtypes.int2),
-    DType.INT4: np.dtype(ml_dtypes.int4),
-    DType.INT8: np.dtype(np.int8),
-    DType.INT16: np.dtype(np.int16),
-    DType.INT32: np.dtype(np.int32),
-    DType.INT64: np.dtype(np.int64),
-    DType.FLOAT16: np.dtype(np.float16),
-    DType.BFLOAT16: np.dtype(ml_dtypes.bfloat16),
-    DType.FLOAT32: np.dtype(np.float32),
-    DType.FLOAT64: np.dtype(np.float64),
-    DType.FLOAT8E3M4: np.dtype(ml_dtypes.float8_e3m4),
-    DType.FLOAT8E4M3: np.dtype(ml_dtypes.float8_e4m3),
-    DType.FLOAT8E4M3FN: np.dtype(ml_dtypes.float8_e4m3fn),
-    DType.FLOAT8E4M3FNUZ: np.dtype(ml_dtypes.float8_e4m3fnuz),
-    DType.FLOAT8E4M3B11FNUZ: np.dtype(ml_dtypes.float8_e4m3b11fnuz),
-    DType.FLOAT8E5M2: np.dtype(ml_dtypes.float8_e5m2),
-    DType.FLOAT8E5M2FNUZ: np.dtype(ml_dtypes.float8_e5m2fnuz),
-    DType.FLOAT8E8M0: np.dtype(ml_dtypes.float8_e8m0fnu),
-    DType.FLOAT4E2M1: np.dtype(ml_dtypes.float4_e2m1fn),
-    DType.FLOAT6E2M3: np.dtype(ml_dtypes.float6_e2m3fn),
-    DType.FLOAT6E3M2: np.dtype(ml_dtypes.float6_e3m2fn),
-    DType.NF4: np.dtype(np.uint8),
-    DType.COMPLEX64: np.dtype(np.complex64),
-    DType.COMPLEX128: np.dtype(np.complex128),
-    DType.STRING: np.dtype(object),
-}
-_CODES_ONLY = (DType.UINT1, DType.UINT3, DType.UINT6, DType.NF4)  # share uint8 arrays, not found again from one
+_CODES_ONLY = (DType.UINT1, DType.UINT3, DType.UINT6, DType.NF4)
+"""Their codes stand in uint8 arrays, out of which the types aren't found again."""
+_LIBRARY_NAMES = {DType.FLOAT8E8M0: "float8_e8m0fnu", DType.STRING: "object", **dict.fromkeys(_CODES_ONLY, "uint8")}
+
+
+def _numpy_name(dtype: DType) -> str:
+    """How NumPy or ml_dtypes calls an element type: float8e4m3 is float8_e4m3 there, float4e2m1 float4_e2m1fn."""
+    short_float = re.fullmatch(r"(float[468])(e.*)", dtype.value)
+    if dtype in _LIBRARY_NAMES or short_float is None:
+        return _LIBRARY_NAMES.get(dtype, dtype.value)
+    return f"{short_float[1]}_{short_float[2]}{'' if short_float[1] == 'float8' else 'fn'}"
+
+
+_NUMPY = {dtype: np.dtype(getattr(ml_dtypes, name, name)) for dtype in DType if (name := _numpy_name(dtype))}
 _FROM_NUMPY = {dtype: name for name, dtype in _NUMPY.items() if name not in _CODES_ONLY}
 _NARROW = {"nf4": 4, "float4e2m1": 4, "float6e2m3": 6, "float6e3m2": 6, "bool": 8, "string": 0}
 _BITS: dict[DType, int] = {
