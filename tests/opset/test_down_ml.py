@@ -90,9 +90,7 @@ def test_one_key_for_every_nan_and_for_both_zeros() -> None:
     attributes = {"keys_floats": [NAN, 0.0], "values_int64s": [5, 6], "default_int64": 7}
     proto = model("LabelEncoder", 4, TensorProto.FLOAT, TensorProto.INT64, ([5], [5]), **attributes)
     assert outputs(proto, 18, x).tolist() == [5, 5, 6, 6, 7]
-    encoder = next(node for node in lowered(proto, 18).nodes if node.op_type == "LabelEncoder")
-    keys = np.array(list(encoder.attributes["keys_floats"]))
-    assert np.signbit(keys).tolist() == [False, True]
+    assert outputs(proto, 9, x).tolist() == [5, 5, 6, 6, 7]
 
 
 @pytest.mark.parametrize("key", [NAN, 1.0])
@@ -108,22 +106,19 @@ def test_the_last_of_two_equal_keys_counts() -> None:
     assert outputs(proto, 18, i64(1, 2, 3)).tolist() == [7, 6, -1]
 
 
+@pytest.mark.parametrize("target", [18, 9, 7])
 @pytest.mark.parametrize(
-    ("kind", "keys", "target", "reason"),
+    ("kind", "keys"),
     [
-        (
-            TensorProto.DOUBLE,
-            {"keys_tensor": _tensor(TensorProto.DOUBLE, 0.1)},
-            18,
-            "keys of float64 came with version 4",
-        ),
-        (TensorProto.FLOAT, {"keys_floats": [0.5]}, 8, "keys of float32 came with version 2"),
+        (TensorProto.DOUBLE, {"keys_tensor": _tensor(TensorProto.DOUBLE, 0.1)}),
+        (TensorProto.FLOAT, {"keys_floats": [0.1]}),
     ],
 )
-def test_keys_that_have_no_older_form(kind: int, keys: dict[str, Any], target: int, reason: str) -> None:
-    proto = model("LabelEncoder", 4, kind, TensorProto.INT64, ([2], [2]), **keys, values_int64s=[1])
-    with pytest.raises(Unsupported, match=reason):
-        lowered(proto, target)
+def test_keys_that_no_older_encoder_has(kind: int, keys: dict[str, Any], target: int) -> None:
+    proto = model("LabelEncoder", 4, kind, TensorProto.INT64, ([3], [3]), **keys, values_int64s=[7])
+    dtype = helper.tensor_dtype_to_np_dtype(kind)
+    x = np.array([0.1, np.nextafter(dtype.type(0.1), dtype.type(1)), NAN], dtype)
+    assert outputs(proto, target, x).tolist() == [7, -1, -1]
 
 
 # trees: x[0] <= 1 ? (x[1] is one of 3, 5 ? leaf 0 : leaf 1) : leaf 2, and a tree that is a leaf
@@ -196,16 +191,19 @@ def test_every_comparison_in_float64(mode: int) -> None:
     np.testing.assert_array_equal(outputs(proto, 9, x), compare(x, split).astype(np.float64))
 
 
-@pytest.mark.parametrize(
-    ("attributes", "reason"),
-    [
-        ({"post_transform": 1}, "post_transform SOFTMAX in float64 came with version 5"),
-        ({"aggregate_function": 2}, "MIN in float64 of targets that may get no vote"),
-    ],
-)
-def test_forest_refused(attributes: dict[str, Any], reason: str) -> None:
-    with pytest.raises(Unsupported, match=reason):
-        lowered(forest(TensorProto.DOUBLE, **attributes), 18)
+@pytest.mark.parametrize("target", [18, 9])
+def test_forest_of_softmax_in_float64(target: int) -> None:
+    y = outputs(forest(TensorProto.DOUBLE, post_transform=1), target, np.array(ROWS))
+    weights = np.exp(_summed(False, np.float64) - _summed(False, np.float64).max(1, keepdims=True))
+    np.testing.assert_allclose(y, weights / weights.sum(1, keepdims=True), rtol=1e-12)
+
+
+@pytest.mark.parametrize("target", [18, 9])
+def test_forest_of_minima_in_float64(target: int) -> None:
+    """Target 0 gets no vote where the first tree's leaf is another target's: 0, then."""
+    y = outputs(forest(TensorProto.DOUBLE, aggregate_function=2), target, np.array(ROWS))
+    expected = [[WEIGHTS[leaf] if FOREST["leaf_targetids"][leaf] == 0 else 0, 0.25] for leaf in LEAVES[False]]
+    np.testing.assert_array_equal(y, np.array(expected))
 
 
 def _regressor(split: float) -> onnx.ModelProto:
