@@ -15,10 +15,9 @@ from ..graph import Node, Value
 from ..ml_attributes import default_of, keys_of
 from ..preconditions import required
 from ..protos import TypedList
-from ..schemas import HUB_OPSET
 from ..types import DType
 from .build import StepBuilder
-from .steps import Made, as_type, changed, given
+from .steps import Made, as_type, changed, decomposed, given
 
 _DOMAIN = "ai.onnx.ml"
 _LISTS = {
@@ -59,7 +58,7 @@ def to_lists(op: StepBuilder, node: Node) -> Made:
     table, x = _Table(node), required(node, 0)
     keys, values, default, kind = list(table.pairs), list(table.pairs.values()), table.default, table.value
     if table.key is DType.FLOAT64 or (table.key.is_float and any(key == 0 or key != key for key in keys)):
-        return label_encoder(op.at(HUB_OPSET), node)
+        return decomposed(label_encoder)(op, node)
     if not any(name.endswith("_tensor") for name in node.attributes):
         return None
     held = DType.INT64 if table.key in _SHORT else table.key
@@ -94,7 +93,7 @@ def to_positions(op: StepBuilder, node: Node) -> Made:
     if table.key is not DType.STRING:
         if keys == places and table.value is DType.STRING and table.key is DType.INT64:
             return changed(plain, classes_strings=values, default_string=table.default)
-        return label_encoder(op.at(HUB_OPSET), node)
+        return decomposed(label_encoder)(op, node)
     if values == places and table.value is DType.INT64:
         return changed(plain, classes_strings=keys, default_int64=table.default)
     found = op.call("LabelEncoder", required(node, 0), _domain=_DOMAIN, classes_strings=keys, default_int64=len(keys))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..decompose.normalization import batch_normalization
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..preconditions import required
@@ -13,7 +14,21 @@ from ..tensor import TensorData
 from ..types import DType
 from .build import StepBuilder
 from .moments import deviation
-from .steps import Made, Step, as_type, attribute, changed, constant, dropped, dtype, numbers, rank, same, wanted
+from .steps import (
+    Made,
+    Step,
+    as_type,
+    attribute,
+    changed,
+    constant,
+    decomposed,
+    dropped,
+    dtype,
+    numbers,
+    rank,
+    same,
+    wanted,
+)
 
 # BatchNormalization ------------------------------------------------------------------------------
 
@@ -66,27 +81,15 @@ def _training_mode(op: StepBuilder, node: Node) -> Made:
     return [*made, *saved][: len(node.outputs)]
 
 
-def _in_one_type(op: StepBuilder, node: Node) -> list[Value]:
-    """Scale and statistics of other types than the data: everything in the widest of them, at least float32."""
-    kinds = [dtype(node, value) for value in node.inputs]
-    work = DType.FLOAT64 if DType.FLOAT64 in kinds else DType.FLOAT32
-    inputs = [as_type(op, required(node, index), work) for index in range(5)]
-    count = max([0, *(index for index in range(len(node.outputs)) if wanted(node, index))]) + 1
-    made = op.BatchNormalization(*inputs, _outputs=count, **node.attributes)
-    values: Sequence[Value] = [made] if isinstance(made, Value) else made
-    back = [kinds[0], kinds[3], kinds[4]]
-    return [as_type(op, value, kind) for value, kind in zip(values, back, strict=False)]
-
-
 def _scale_of_data(op: StepBuilder, node: Node) -> Made:
     """Version 14 has one type for data, scale and bias, and one for the statistics."""
     kinds = [dtype(node, value) for value in node.inputs]
-    return None if len({*kinds[:3]}) == 1 == len({*kinds[3:]}) else _in_one_type(op, node)
+    return None if len({*kinds[:3]}) == 1 == len({*kinds[3:]}) else decomposed(batch_normalization)(op, node)
 
 
 def _no_training(op: StepBuilder, node: Node) -> Made:
     if len({dtype(node, value) for value in node.inputs}) > 1:
-        return _in_one_type(op.at(14), node)
+        return decomposed(batch_normalization)(op, node)
     plain = changed(node, without=("training_mode",), outputs=1)
     if not attribute(node, "training_mode", 0):
         return plain

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..decompose.arithmetic import general_product
 from ..errors import InvalidModel, Unsupported
 from ..graph import Node, Value
 from ..preconditions import required
@@ -15,7 +16,20 @@ from .build import StepBuilder
 from .counting import counted, single
 from .loops import Pass, looped
 from .offsets import along, extent
-from .steps import SHORT_INTEGERS, Made, Step, as_type, attribute, changed, dtype, given, numbers, rank, same, work_type
+from .steps import (
+    SHORT_INTEGERS,
+    Made,
+    Step,
+    as_type,
+    changed,
+    decomposed,
+    dtype,
+    given,
+    numbers,
+    rank,
+    same,
+    work_type,
+)
 
 _I64, _BOOL, _F32 = DType.INT64, DType.BOOL, DType.FLOAT32
 
@@ -244,23 +258,8 @@ def _matrix_product(op: StepBuilder, node: Node) -> Made:
 
 
 def _gemm_of_integers(op: StepBuilder, node: Node) -> Made:
-    """Gemm of integers, which came with version 9, with whole factors."""
-    a, b, c = (required(node, index) for index in range(3))
-    kind = dtype(node, a)
-    if kind.is_float:
-        return None
-    factors = [attribute(node, name, 1.0) for name in ("alpha", "beta")]
-    if any(factor != int(factor) for factor in factors):
-        raise Unsupported(node, "factors that aren't whole, of integers")
-    a, b = (
-        op.Transpose(value, perm=[1, 0]) if attribute(node, name, 0) else value
-        for value, name in ((a, "transA"), (b, "transB"))
-    )
-    product, added = (
-        value if factor == 1 else op.Mul(value, op.const(int(factor), kind))
-        for value, factor in zip((op.at(9).MatMul(a, b), c), factors, strict=True)
-    )
-    return op.Add(product, added)
+    """Gemm of integers came with version 9."""
+    return None if dtype(node, required(node, 0)).is_float else decomposed(general_product)(op, node)
 
 
 ROWS = {

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..decompose.shapes import flatten
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..preconditions import required
 from ..types import DType
 from .build import StepBuilder
 from .counting import one_of, single
-from .offsets import along, extent, extents, shaped, total_of
+from .offsets import along, extent
 from .runtime_axes import squeeze, unsqueeze
 from .steps import (
     INT64_MAX,
@@ -23,6 +24,7 @@ from .steps import (
     both,
     changed,
     constant,
+    decomposed,
     defaults,
     dropped,
     dtype,
@@ -123,11 +125,7 @@ def _depth_first(op: StepBuilder, node: Node) -> Made:
 
 def _two_axes(op: StepBuilder, node: Node) -> Made:
     """Flatten-1 takes floats only; Reshape takes everything."""
-    x = required(node, 0)
-    if dtype(node, x).is_float:
-        return None
-    sizes, axis = extents(op, x, rank(node, x)), attribute(node, "axis", 1)
-    return shaped(op, x, [total_of(op, sizes[:axis]), total_of(op, sizes[axis:])])
+    return None if dtype(node, required(node, 0)).is_float else decomposed(flatten)(op, node)
 
 
 # Tile --------------------------------------------------------------------------------------------

@@ -26,7 +26,8 @@ from ..constant_analysis import known_array
 from ..errors import InvalidModel, Unsupported
 from ..graph import Node, Value
 from ..protos import ENUMS, AttributeRef, TypedList
-from ..rewrite import Builder
+from ..rewrite import Builder, Rule
+from ..schemas import HUB_OPSET
 from ..types import DType, TensorType
 
 Made = Node | Value | Sequence[Value] | None
@@ -213,6 +214,11 @@ def chained(op: Builder, op_type: str, values: Sequence[Value]) -> Value:
 def numbers(op: Builder, values: Any, dtype: DType = DType.INT64) -> Value:
     """A constant vector."""
     return op.const(np.asarray(values).reshape(-1), dtype)
+
+
+def decomposed(rule: Rule) -> Adapter:
+    """What a decomposition builds of the hub's operators."""
+    return lambda op, node: rule(op.at(HUB_OPSET), node)
 
 
 # regular steps -------------------------------------------------------------------------------------

@@ -20,10 +20,9 @@ from ..graph import Node
 from ..ml_attributes import AGGREGATES, LEAF, MODES, TRANSFORMS, Forest, forest
 from ..preconditions import required
 from ..protos import TypedList
-from ..schemas import HUB_OPSET
 from ..types import DType
 from .build import StepBuilder
-from .steps import Made, as_type, attribute, dtype
+from .steps import Made, as_type, attribute, decomposed, dtype
 
 _EQUAL = MODES.index("BRANCH_EQ")
 _MOST = 1_000_000  # nodes
@@ -74,7 +73,7 @@ def to_regressor(op: StepBuilder, node: Node) -> Made:
     x, attrs = required(node, 0), NodeAttributes(node)
     kind = dtype(node, x)
     if kind is DType.FLOAT64:
-        return tree_ensemble(op.at(HUB_OPSET), node)
+        return decomposed(tree_ensemble)(op, node)
     trees = forest(attrs)
     rows = _rows(node, trees)
     leaves = [row for row in rows if row.mode == LEAF]
