@@ -27,7 +27,7 @@ A `backedge.If` node has the inputs [condition (bool []), captured ...] and the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -200,6 +200,30 @@ class Loop:
     def iteration(self) -> Entry | None:
         found = self.of(Iteration)
         return found[0] if found else None
+
+
+def entry_of(
+    slot: Slot,
+    outside: Value | None = None,
+    enter: Value | None = None,
+    leave: Value | None = None,
+    result: Value | None = None,
+) -> Entry:
+    """A slot to be set with `set_entries`, which gives it its place."""
+    return Entry(Place(slot), outside, enter, leave, result)
+
+
+def set_entries(graph: Graph, node: Node, condition: Value | None, entries: Sequence[Entry]) -> None:
+    """Give a Loop of a graph other slots, and the values that stand in them; its trip count stays."""
+
+    def given(values: Iterable[Value | None]) -> list[Value]:
+        return [value for value in values if value is not None]
+
+    body = node.regions["body"]
+    node.attributes["slots"] = tuple(entry.slot for entry in entries)
+    body.inputs, body.outputs = given(entry.enter for entry in entries), given(entry.leave for entry in entries)
+    outside, results = given(entry.outside for entry in entries), given(entry.result for entry in entries)
+    graph.replace_node(node, [node.inputs[0], condition, *outside], results)
 
 
 def is_loop(node: Node) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from ..graph import Graph, Node, Value
 from ..hub import HUB
 from ..infer import constant_array
-from ..loop import Captured, Carried, Entry, Loop, Slot, Stacked, is_loop
+from ..loop import Captured, Carried, Entry, Loop, Stacked, entry_of, is_loop, set_entries
 from ..pipeline import PassResult
 from ..rewrite import Builder, Names, Rewriter
 from ..types import DType, SequenceType, TensorType
@@ -151,71 +151,43 @@ def _slot_for(user: Node, built: _Built) -> Stacked | None:
 def _replace(op: Builder, loop: Loop, built: _Built, wanted: dict[Node, Stacked]) -> None:
     graph, node, body = op.graph, loop.node, loop.body
     inner = Builder(op.rewriter, body)
-    slots: list[Slot] = []
-    outside: list[Value | None] = [loop.trip, loop.initial_condition]
-    enter: list[Value] = []
-    leave: list[Value] = []
-    results: list[Value] = []
-    for entry in loop.entries:
-        if entry.place == built.entry.place:
-            continue
-        slots.append(entry.slot)
-        for values, value in (
-            (outside, entry.outside),
-            (enter, entry.enter),
-            (leave, entry.leave),
-            (results, entry.result),
-        ):
-            if value is not None:
-                values.append(value)
+    entries = [entry for entry in loop.entries if entry.place != built.entry.place]
     made: dict[Stacked, Value] = {}
     for slot in dict.fromkeys(wanted.values()):
-        result = Value(
-            op.rewriter.names.fresh(f"{built.insert.output.name}_all"), None, node, len(node.outputs) + len(made)
-        )
-        shape = list(built.element.tensor.shape or ())
+        name = op.rewriter.names.fresh(f"{built.insert.output.name}_all")
+        result = made[slot] = Value(name, None, node, len(node.outputs) + len(made))
+        known, shape = built.element.tensor, list(built.element.tensor.shape or ())
         if slot == _COUNTED:
             result.type = TensorType(DType.INT64, (None,))
-            slots.append(Stacked(0))
-            leave.append(inner.const(0, DType.INT64))
+            entries.append(entry_of(Stacked(0), leave=inner.const(0, DType.INT64), result=result))
         elif slot.part == -1:  # parts of any size: a tensor that grows
             shape[slot.axis] = 0
             sizes = [int(dim) for dim in shape if isinstance(dim, int)]
-            dtype = built.element.tensor.dtype or DType.FLOAT32
+            dtype = known.dtype or DType.FLOAT32
             start = op.const(np.zeros(sizes, dtype.numpy), dtype)
             shape[slot.axis] = None
             result.type = TensorType(dtype, tuple(shape))
-            grown = inner.input(f"{result.name}_so_far", result.type)
-            body.inputs.pop()
+            grown = inner.input(f"{name}_so_far", result.type)
             parts = (built.element, grown) if slot.reverse else (grown, built.element)
-            slots.append(Carried())
-            outside.append(start)
-            enter.append(grown)
-            leave.append(inner.Concat(*parts, axis=slot.axis, _types=[result.type]))
+            longer = inner.Concat(*parts, axis=slot.axis, _types=[result.type])
+            entries.append(entry_of(Carried(), start, grown, longer, result))
         else:
             if slot.part is None:
                 shape.insert(slot.axis, None)
             else:
                 shape[slot.axis] = None
-            known = built.element.tensor.shape is not None
-            result.type = TensorType(built.element.tensor.dtype, tuple(shape) if known else None)
-            slots.append(slot)
-            leave.append(built.element)
-        results.append(result)
-        made[slot] = result
-    users = {user: made[slot] for user, slot in wanted.items()}
-    old = built.entry.result
+            result.type = TensorType(known.dtype, None if known.shape is None else tuple(shape))
+            entries.append(entry_of(slot, leave=built.element, result=result))
     joined = {slot: _with_given(op, value, slot, built) for slot, value in made.items()}
-    for user in users:
-        new = _read(op, user, joined[wanted[user]])
+    for user, slot in wanted.items():
+        new = _read(op, user, joined[slot])
         graph.replace_uses(user.output, new)
         graph.remove_node(user)
         new.name = user.output.name  # the model may hand it out
+    old = built.entry.result
     assert old is None or not graph.uses(old)
-    node.attributes["slots"] = tuple(slots)
-    body.inputs, body.outputs = enter, leave
+    set_entries(graph, node, loop.initial_condition, entries)
     body.remove_node(built.insert)
-    graph.replace_node(node, outside, results)
 
 
 def _with_given(op: Builder, stack: Value, slot: Stacked, built: _Built) -> Value:

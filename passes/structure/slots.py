@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from ..graph import Graph, Node, Value
 from ..infer import constant_array
-from ..loop import Captured, Carried, Condition, Iteration, Loop, Sliced, Slot, Stacked, is_loop
+from ..loop import (
+    Captured,
+    Carried,
+    Condition,
+    Entry,
+    Iteration,
+    Loop,
+    Sliced,
+    Stacked,
+    entry_of,
+    is_loop,
+    set_entries,
+)
 from ..pipeline import PassResult
 
 
@@ -43,80 +56,40 @@ class PruneSlots:
 
 
 def _prune(graph: Graph, node: Node) -> bool:
-    loop = Loop(node)
-    body = loop.body
-    handed_out = set(graph.outputs)
-    leaving: dict[Value, int] = {}
-    for value in body.outputs:
-        leaving[value] = leaving.get(value, 0) + 1
+    loop, body, handed_out = Loop(node), node.regions["body"], set(graph.outputs)
+    condition, leaving = loop.initial_condition, Counter(body.outputs)
     bounded = loop.trip is not None or bool(loop.of(Sliced))
-    slots: list[Slot] = []
-    outside: list[Value | None] = [loop.trip, loop.initial_condition]
-    enter: list[Value] = []
-    leave: list[Value] = []
-    results: list[Value] = []
-    late: list[tuple[Value, Value]] = []  # carried values turned captured: they go to the end of the slots
-    changed = False
+    kept: list[Entry] = []
+    invariant: list[Entry] = []  # carried values that never change are captured, and go to the end of the slots
     for entry in loop.entries:
-        slot: Slot = entry.slot
-        seen = entry.enter is not None and (bool(body.uses(entry.enter)) or entry.enter in leaving)
+        enter = entry.enter
+        seen = enter is not None and (bool(body.uses(enter)) or enter in leaving)
         wanted = entry.result is not None and (bool(graph.uses(entry.result)) or entry.result in handed_out)
-        if isinstance(slot, Iteration | Captured) and not seen:
-            changed = True
-            continue
-        if isinstance(slot, Stacked) and not wanted:
-            changed = True
-            continue
-        if isinstance(slot, Condition):
-            start, stop = loop.initial_condition, entry.leave
-            always = (start is None or _is_true(start)) and _is_true(stop)
-            if always and bounded and not seen:
-                outside[1] = None
-                changed = True
+        match entry.slot:
+            case Iteration() | Captured() if not seen:
                 continue
-            if slot.body_input and not seen:
-                slot = Condition(body_input=False)
-                changed = True
-                slots.append(slot)
-                leave.append(_known(entry.leave))
+            case Stacked() if not wanted:
                 continue
-        if (
-            isinstance(slot, Carried)
-            and entry.leave is entry.enter
-            and entry.result not in handed_out
-            and entry.enter is not None
-            and entry.outside is not None
-        ):
-            if entry.result is not None:
-                graph.replace_uses(entry.result, entry.outside)
-            changed = True
-            if body.uses(entry.enter) or leaving[entry.enter] > 1:
-                late.append((entry.outside, entry.enter))
-            continue
-        slots.append(slot)
-        if entry.outside is not None:
-            outside.append(entry.outside)
-        if entry.enter is not None:
-            enter.append(entry.enter)
-        if entry.leave is not None:
-            leave.append(entry.leave)
-        if entry.result is not None:
-            results.append(entry.result)
-    if not changed:
+            case Condition(body_input) if not seen:
+                if bounded and _is_true(entry.leave) and (condition is None or _is_true(condition)):
+                    condition = None
+                    continue
+                entry = entry_of(Condition(body_input=False), leave=entry.leave) if body_input else entry
+            case Carried() if enter is not None and enter is entry.leave and entry.result not in handed_out:
+                assert entry.outside is not None
+                if entry.result is not None:
+                    graph.replace_uses(entry.result, entry.outside)
+                if body.uses(enter) or leaving[enter] > 1:
+                    invariant.append(entry_of(Captured(), entry.outside, enter))
+                continue
+            case _:
+                pass
+        kept.append(entry)
+    entries = [*kept, *invariant]
+    if entries == loop.entries:
         return False
-    for value, inside in late:
-        slots.append(Captured())
-        outside.append(value)
-        enter.append(inside)
-    node.attributes["slots"] = tuple(slots)
-    body.inputs, body.outputs = enter, leave
-    graph.replace_node(node, outside, results)
+    set_entries(graph, node, condition, entries)
     return True
-
-
-def _known(value: Value | None) -> Value:
-    assert value is not None
-    return value
 
 
 def _is_true(value: Value | None) -> bool:
