@@ -41,14 +41,14 @@ def sampling_on(
 ) -> Callable[[tuple[Any, ...], float], Run]:
     """Arguments of `Combined` and seconds for one run -> both files on our executor in one process, and on the runtime
     that they share if it answers as fast; see `sampling_session`."""
-    runtimes = {format_of(path, format).runtime for path, format in zip(paths, formats, strict=True)}
-    is_fast = runtimes == {"onnxruntime"} and not any(path.suffix == ".onnxtxt" for path in paths)
+    a, b = (format_of(path, format) for path, format in zip(paths, formats, strict=True))
+    is_quick = a.is_quick and a.runtime == b.runtime and not any(path.suffix in a.unread for path in paths)
 
     def sample(arguments: tuple[Any, ...], patience: float) -> Run:
         options = {
             "other": str(paths[1].absolute()),
             "formats": list(formats),
-            "runtime": ORACLES["onnxruntime"].module if is_fast else "",
+            "runtime": ORACLES[a.runtime].module if is_quick else "",
             "sets": packed(arguments),
             "seconds": _CALL_SECONDS,
             "patience": patience,

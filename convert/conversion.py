@@ -6,36 +6,26 @@ import contextlib
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from ..passes.errors import InvalidModel
 from ..passes.exit_codes import OF_VERDICT
 from ..passes.graph import NOTES, Graph
 from ..passes.operator_list import OperatorList, operator_list
 from ..passes.opset import Change
-from ..passes.schemas import HUB_OPSET
 from ..passes.structure.recurrent import FuseRecurrent
 from ..passes.structure.unroll import UnrollLoops
 from ..runtime.compare.record import Report
 from .files import Opset, judged, load, set_shapes
-from .format import Format, format_of
-from .mdf.write import lower_to_states
-from .onnx.check import alike
-from .onnx.lowering import DEFAULT_OPSET
-from .onnx.opset import change_opset
-from .openvino.lowering import recurrent as openvino_recurrent
+from .format import Format, MdfStyle, format_of
 from .requested_passes import ReportingPass, to_dialect_after
 from .terminal import writing
 from .user_passes import UserPass, user_pass
 from .verification import TIMEOUT, TRIALS
 from .verification import verify as verify_files
-
-_OBJECTIONS = {"openvino": openvino_recurrent.objection}  # formats that have no operator for some recurrences
-
-MdfStyle = Literal["function", "stateful"]
 
 
 @dataclass(slots=True)
@@ -146,7 +136,7 @@ def convert(
         NotLegal: all nodes that the operators of `only_ops` can't express.
     """
     source, target = Path(source), Path(target)
-    wanted = _in_style(format_of(target, to_format), mdf_style)
+    wanted = format_of(target, to_format).in_style(mdf_style)
     if not target.parent.is_dir():
         raise InvalidModel(f"{target}: no such folder")
     if target.exists() and not target.is_file():
@@ -155,23 +145,19 @@ def convert(
         graph = load(source, from_format)
         if shapes:
             set_shapes(graph, shapes)
-        operators = None if only_ops is None else operator_list(only_ops)
-        if operators is not None:
-            opset = _opset_of(operators, wanted, opset, graph)
-        asked: list[ReportingPass] = [FuseRecurrent(_OBJECTIONS.get(wanted.name))] if fuse_recurrent else []
+        limited: Callable[[Graph], Graph] = _as_it_is
+        if only_ops is not None:
+            opset, limited = _limited(operator_list(only_ops), wanted, opset, graph)
+        asked: list[ReportingPass] = [FuseRecurrent(wanted.objection_to_recurrence)] if fuse_recurrent else []
         asked += [UnrollLoops(unroll)] if unroll else []
         asked += map(user_pass, passes)
-        made = to_dialect_after(asked, graph, wanted, opset)
-        if operators is not None:
-            before = made.meta.get("changes", ())
-            made = change_opset(made, made.opsets[""], operators)
-            made.meta["changes"] = [*before, *made.meta["changes"]]
+        made = limited(to_dialect_after(asked, graph, wanted, opset))
     report = ConversionReport(
         str(source),
         str(target),
         format_of(source, from_format).name,
         wanted.name,
-        made.opsets.get("") if wanted.name in ("onnx", "mdf") else None,
+        made.opsets.get(""),
         (_count(graph), _count(made)),
         dict(sorted(Counter(node.op_type for _, node in made.walk()).items())),
         list(made.meta.get("changes", ())),
@@ -236,9 +222,7 @@ def _check(report: ConversionReport, wanted: Format, draft: Path, origin: Format
     found = wanted.check.objection(draft)
     if not found:
         return
-    if origin.check == wanted.check and (
-        alike(found, origin.check.objection(source)) or wanted.check.misdeclared(draft, source)
-    ):
+    if origin.check == wanted.check and wanted.check.objects_alike(found, draft, source):
         report.notes.append(f"{wanted.check.name} objects as to the source: {found}")
     else:
         report.refusal = f"{wanted.check.name} refuses it: {found}"
@@ -249,36 +233,24 @@ def _was_loaded(comparison: Report, runtime: str) -> bool:
     return any(run.status not in ("load", "skipped") for run in runs)
 
 
-def _in_style(target: Format, style: MdfStyle | None) -> Format:
-    """The format, as one that writes MDF in a given style.
-
-    Raises:
-        InvalidModel: another format has no styles.
-    """
-    if style is None:
-        return target
-    if target.name != "mdf":
-        raise InvalidModel(f"--mdf-style is for MDF, not for {target.name}")
-    if style == "function":
-        return replace(target, dialect="onnx")
-    return replace(target, lower_graph=lower_to_states, from_onnx=None)
+def _as_it_is(graph: Graph) -> Graph:
+    return graph
 
 
-def _opset_of(operators: OperatorList, target: Format, opset: Opset, graph: Graph) -> int:
-    """The opset to write a model at that is limited to a list of operators.
+def _limited(
+    operators: OperatorList, target: Format, opset: Opset, graph: Graph
+) -> tuple[int, Callable[[Graph], Graph]]:
+    """The opset to write a model at that is limited to a list of operators, and what limits it once it is there.
 
     Raises:
         InvalidModel: the list is for another format, or doesn't go with the opset.
     """
-    if target.name != "onnx":
+    if target.listed is None:
         raise InvalidModel(f"--only-ops is for ONNX, not for {target.name}")
     if opset == "min":
         raise InvalidModel("--only-ops takes no opset min: name one, or none")
-    first, last = operators.opsets or (1, HUB_OPSET)
-    if opset is not None and not first <= opset <= last:
-        raise InvalidModel(f"{operators.name} reads the opsets {first} to {last}, not {opset}")
-    own = graph.opsets.get("", DEFAULT_OPSET) if graph.dialect == "onnx" else DEFAULT_OPSET
-    return opset or min(max(own, first), last)
+    limited = target.listed.limited
+    return target.listed.opset(operators, graph, opset), lambda made: limited(made, operators)
 
 
 def _count(graph: Graph) -> int:

@@ -17,7 +17,6 @@ from ..passes.structure.simplify import RemoveDead
 from ..passes.types import SequenceType, TensorType, merge_dims
 from ..runtime import RAISER
 from .format import FORMATS, Format, format_of
-from .onnx.opset import lowest_opset
 
 Opset = int | Literal["min"] | None
 
@@ -89,15 +88,15 @@ def to_dialect(graph: Graph, target: Format, opset: Opset = None) -> Graph:
         Unsupported: what can't be expressed there, with the node and the reason.
     """
     if opset == "min":
-        if not graph.dialect == target.name == "onnx":
+        if target.lowest is None or graph.dialect != target.dialect:
             raise InvalidModel('opset "min" is for conversions from ONNX to ONNX')
-        return lowest_opset(graph)
-    if graph.dialect == "onnx" and target.from_onnx is not None:
-        return target.from_onnx(graph, opset)
+        return target.lowest(graph)
+    if graph.dialect in target.direct:
+        return target.direct[graph.dialect](graph, opset)
     if graph.dialect == target.dialect and opset is None:
         return graph
     hub = to_hub(graph)
-    if target.name != "onnx" and any(isinstance(value.type, SequenceType) for value in _all_values(hub)):
+    if not target.has_sequences and any(isinstance(value.type, SequenceType) for value in _all_values(hub)):
         hub = hub.copy()  # a hub graph is the caller's own
         Pipeline([SequencesToStacks(), RemoveDead()])(hub)
         infer(hub)

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Callable
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..passes.errors import InvalidModel
 from ..passes.graph import Graph
 from ..runtime.oracles import why_unread
+
+if TYPE_CHECKING:
+    from ..passes.operator_list import OperatorList
+    from ..passes.structure.recurrent import Found
+
+
+MdfStyle = Literal["function", "stateful"]
+
+_DIFFERENT = re.compile(r"\d+|'[^']*'|\"[^\"]*\"|\([^()]*\)")  # what differs between one model and another
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +40,28 @@ class Check:
     by_loading: bool = True
     misdeclared: Callable[[Path, Path], bool] = lambda path, source: False
 
+    def objects_alike(self, found: str, path: Path, source: Path) -> bool:
+        """Whether what was found against a file is there against its source, too, but for names and numbers."""
+        same = _DIFFERENT.sub("", found) == _DIFFERENT.sub("", self.objection(source))
+        return same or self.misdeclared(path, source)
 
-_READERS = {
-    runtime: Check(name, functools.partial(why_unread, runtime))
-    for runtime, name in (("openvino", "OpenVINO"), ("xla", "XLA"), ("mdf", "modeci-mdf"))
-}
+
+@dataclass(frozen=True, slots=True)
+class ListedOperators:
+    """How a format's files are written with the operators of a list only.
+
+    Attributes:
+        opset: list, graph, the opset that is asked for -> the opset to write at.
+        limited: graph in the format's dialect at this opset, list -> the graph with these operators only.
+    """
+
+    opset: Callable[[OperatorList, Graph, int | None], int]
+    limited: Callable[[Graph, OperatorList], Graph]
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A file format.
+    """A file format: all that the rest of `convert` asks about one.
 
     Attributes:
         name: what `--from` and `--to` call it.
@@ -51,8 +73,16 @@ class Format:
         runtime: the oracle that runs its files.
         about: one line for `backedge formats`.
         check: who accepts or refuses a file of this format.
-        from_onnx: dialect "onnx" -> what this format writes, at an opset; for those whose files hold ONNX's operators,
-            which needn't pass through the hub then.
+        direct: dialect -> how its graphs become what this format writes without passing through the hub, at an opset.
+        has_sequences: whether its graphs may hold sequences of tensors; elsewhere they become stacked tensors.
+        lowest: graph in this dialect -> the same at the lowest opset that has all of it (`--opset min`).
+        listed: for formats that `--only-ops` is for.
+        styles: for formats that have several ways to write a model (`--mdf-style`): name -> the fields that differ.
+        objection_to_recurrence: a recurrence that `--fuse-recurrent` found -> why the format has no operator for it.
+        second_runtime: the oracle that is asked where `runtime` can't load a file, and where the two sides differ.
+        unread: those of `suffixes` that the runtimes don't read: they are given a copy under the first suffix.
+        run_options: hub graph -> what `runtime` must be told of the model beside its file.
+        is_quick: whether `runtime` answers as fast as our executor, so that it may be asked thousands of times.
     """
 
     name: str
@@ -65,7 +95,28 @@ class Format:
     runtime: str
     about: str
     check: Check
-    from_onnx: Callable[[Graph, int | None], Graph] | None = None
+    direct: Mapping[str, Callable[[Graph, int | None], Graph]] = field(default_factory=dict)
+    has_sequences: bool = False
+    lowest: Callable[[Graph], Graph] | None = None
+    listed: ListedOperators | None = None
+    styles: Mapping[MdfStyle, Mapping[str, Any]] = field(default_factory=dict)
+    objection_to_recurrence: Callable[[Found], str | None] | None = None
+    second_runtime: str = ""
+    unread: tuple[str, ...] = ()
+    run_options: Callable[[Graph], Mapping[str, Any]] | None = None
+    is_quick: bool = False
+
+    def in_style(self, style: MdfStyle | None) -> Format:
+        """The format, as one that writes in a given style.
+
+        Raises:
+            InvalidModel: it has no styles.
+        """
+        if style is None:
+            return self
+        if style not in self.styles:
+            raise InvalidModel(f"--mdf-style is for MDF, not for {self.name}")
+        return replace(self, **self.styles[style])
 
 
 def _in(module: str, name: str) -> Callable[..., Any]:
@@ -78,91 +129,104 @@ def _in(module: str, name: str) -> Callable[..., Any]:
     return call
 
 
+def _reader(runtime: str, name: str) -> Check:
+    return Check(name, functools.partial(why_unread, runtime))
+
+
+def _without_opset(lower: Callable[[Graph], Graph], reason: str) -> Callable[[Graph, int | None], Graph]:
+    def lower_graph(graph: Graph, opset: int | None) -> Graph:
+        if opset is not None:
+            raise InvalidModel(reason)
+        return lower(graph)
+
+    return lower_graph
+
+
 def _at_opset(graph: Graph, opset: int | None) -> Graph:
     return graph if opset in (None, graph.opsets.get("")) else _in(".onnx.opset", "change_opset")(graph, opset or 0)
 
 
-def _to_openvino(graph: Graph, opset: int | None) -> Graph:
-    if opset is not None:
-        raise InvalidModel("OpenVINO IR takes no --opset: every layer names its own")
-    return _in(".openvino.lowering", "lower_graph")(graph)
-
-
-def _to_hlo(graph: Graph, opset: int | None) -> Graph:
-    if opset is not None:
-        raise InvalidModel("HLO takes no --opset: it has no versions")
-    return _in(".hlo.lowering", "lower_graph")(graph)
-
+_HLO = Format(
+    name="hlo",
+    suffixes=(".hlo", ".hlo.txt"),
+    dialect="hlo",
+    read=_in(".hlo.read", "read"),
+    write=_in(".hlo.write", "write"),
+    raise_graph=_in(".hlo.raising", "raise_graph"),
+    lower_graph=_without_opset(_in(".hlo.lowering", "lower_graph"), "HLO takes no --opset: it has no versions"),
+    runtime="xla",
+    about="XLA's HLO as text; while and conditional",
+    check=_reader("xla", "XLA"),
+)
 
 FORMATS: dict[str, Format] = {
     entry.name: entry
     for entry in (
         Format(
-            "onnx",
-            (".onnx", ".onnxtxt"),
-            "onnx",
-            _in(".onnx.read", "read"),
-            _in(".onnx.write", "write"),
-            _in(".onnx.raising", "raise_graph"),
-            _in(".onnx.lowering", "lower_graph"),
-            "onnxruntime",
-            "ONNX, opset 1 to 28; Loop, Scan and If of every version",
-            Check(
+            name="onnx",
+            suffixes=(".onnx", ".onnxtxt"),
+            dialect="onnx",
+            read=_in(".onnx.read", "read"),
+            write=_in(".onnx.write", "write"),
+            raise_graph=_in(".onnx.raising", "raise_graph"),
+            lower_graph=_in(".onnx.lowering", "lower_graph"),
+            runtime="onnxruntime",
+            about="ONNX, opset 1 to 28; Loop, Scan and If of every version",
+            check=Check(
                 "ONNX's checker",
                 _in(".onnx.check", "objection"),
                 by_loading=False,
                 misdeclared=_in(".onnx.check", "misdeclared"),
             ),
-            _at_opset,
+            direct={"onnx": _at_opset},
+            has_sequences=True,
+            lowest=_in(".onnx.opset", "lowest_opset"),
+            listed=ListedOperators(_in(".onnx.opset", "listed_opset"), _in(".onnx.opset", "with_listed_operators")),
+            second_runtime="reference",
+            unread=(".onnxtxt",),
+            is_quick=True,
         ),
         Format(
-            "openvino",
-            (".xml",),
-            "openvino",
-            _in(".openvino.read", "read"),
-            _in(".openvino.write", "write"),
-            _in(".openvino.raising", "raise_canonical"),
-            _to_openvino,
-            "openvino",
-            "OpenVINO IR v10 and v11 (.xml + .bin); Loop, TensorIterator and If",
-            _READERS["openvino"],
+            name="openvino",
+            suffixes=(".xml",),
+            dialect="openvino",
+            read=_in(".openvino.read", "read"),
+            write=_in(".openvino.write", "write"),
+            raise_graph=_in(".openvino.raising", "raise_canonical"),
+            lower_graph=_without_opset(
+                _in(".openvino.lowering", "lower_graph"), "OpenVINO IR takes no --opset: every layer names its own"
+            ),
+            runtime="openvino",
+            about="OpenVINO IR v10 and v11 (.xml + .bin); Loop, TensorIterator and If",
+            check=_reader("openvino", "OpenVINO"),
+            objection_to_recurrence=_in(".openvino.lowering.recurrent", "objection"),
+        ),
+        _HLO,
+        replace(
+            _HLO,
+            name="stablehlo",
+            suffixes=(".mlir", ".mlirbc", ".jax_export", ".hlo.pb"),
+            read=_in(".hlo.stablehlo", "read"),
+            write=_in(".hlo.stablehlo", "write"),
+            about="StableHLO, what jax.export writes and HLO protos, through jaxlib",
         ),
         Format(
-            "hlo",
-            (".hlo", ".hlo.txt"),
-            "hlo",
-            _in(".hlo.read", "read"),
-            _in(".hlo.write", "write"),
-            _in(".hlo.raising", "raise_graph"),
-            _to_hlo,
-            "xla",
-            "XLA's HLO as text; while and conditional",
-            _READERS["xla"],
-        ),
-        Format(
-            "stablehlo",
-            (".mlir", ".mlirbc", ".jax_export", ".hlo.pb"),
-            "hlo",
-            _in(".hlo.stablehlo", "read"),
-            _in(".hlo.stablehlo", "write"),
-            _in(".hlo.raising", "raise_graph"),
-            _to_hlo,
-            "xla",
-            "StableHLO, what jax.export writes and HLO protos, through jaxlib",
-            _READERS["xla"],
-        ),
-        Format(
-            "mdf",
-            (".json", ".yaml", ".yml", ".bson"),
-            "mdf",
-            _in(".mdf.read", "read"),
-            _in(".mdf.write", "write"),
-            _in(".mdf.read", "raise_graph"),
-            _in(".mdf.write", "lower_graph"),
-            "mdf",
-            "ModECI MDF: onnx:: functions with Loop, Scan and If; native graphs with states and conditions",
-            _READERS["mdf"],
-            _in(".mdf.function_form", "prepared"),
+            name="mdf",
+            suffixes=(".json", ".yaml", ".yml", ".bson"),
+            dialect="mdf",
+            read=_in(".mdf.read", "read"),
+            write=_in(".mdf.write", "write"),
+            raise_graph=_in(".mdf.read", "raise_graph"),
+            lower_graph=_in(".mdf.write", "lower_graph"),
+            runtime="mdf",
+            about="ModECI MDF: onnx:: functions with Loop, Scan and If; native graphs with states and conditions",
+            check=_reader("mdf", "modeci-mdf"),
+            direct={"onnx": _in(".mdf.function_form", "prepared")},
+            styles={
+                "function": {"dialect": "onnx"},
+                "stateful": {"lower_graph": _in(".mdf.write", "lower_to_states"), "direct": {}},
+            },
+            run_options=_in(".mdf.read", "run_options"),
         ),
     )
 }

@@ -15,7 +15,6 @@ from ..passes.structure.simplify import RemoveDead
 from ..passes.types import SequenceType
 from .files import Opset, to_dialect, to_hub
 from .format import Format
-from .onnx.opset import lowest_opset
 
 
 class ReportingPass(Protocol):
@@ -63,8 +62,8 @@ def to_dialect_after(passes: Sequence[ReportingPass], graph: Graph, target: Form
 
 def _lowered(graph: Graph, hub: Graph, target: Format, opset: Opset) -> Graph:
     """The changed hub graph in the target's dialect; an ONNX model keeps its opset unless another one is asked for."""
-    if graph.dialect != "onnx" or target.name != "onnx":
+    if graph.dialect != target.dialect or target.lowest is None:
         return to_dialect(hub, target, opset)
     if opset == "min":
-        return lowest_opset(target.lower_graph(hub, HUB_OPSET))
+        return target.lowest(target.lower_graph(hub, HUB_OPSET))
     return target.lower_graph(hub, opset or graph.opsets.get(""))

@@ -35,7 +35,6 @@ from .asked import executor_on, sampling_on
 from .exploration import explore
 from .files import judged, load, set_shapes, to_hub
 from .format import format_of
-from .onnx.write import write as write_onnx
 
 TRIALS = 64
 """Sets of inputs for `verify`: faults that few inputs reveal need about so many."""
@@ -84,22 +83,22 @@ def _rounding(
 def _runtimes(
     path: Path, format: str | None, graph: Graph, hub: Graph | None, folder: Path, timeout: float, notes: list[str]
 ) -> list[Runnable]:
-    """The file's own runtime; onnx's reference evaluator where ONNX Runtime can't load the file.
+    """The file's own runtime; the format's second one where that can't load the file.
 
     `notes` takes up what a runtime had to be told of the file to read it.
     """
     found = format_of(path, format)
     if why_unavailable(found.runtime):
         return []
-    if path.suffix == ".onnxtxt":  # runtimes read the binary form only
-        path = folder / f"{path.stem}.onnx"
-        write_onnx(graph, path)
-    options = {"types": _element_types(hub)} if found.runtime == "mdf" and hub is not None else None
+    if path.suffix in found.unread:
+        path = folder / f"{path.stem}{found.suffixes[0]}"
+        found.write(graph, path)
+    options = None if found.run_options is None or hub is None else found.run_options(hub)
     runnables = [on_file(found.runtime, path, timeout, options=options)]
-    if found.name == "onnx":
+    if found.second_runtime:
         (probe,) = run_file(found.runtime, path, [{}], timeout)
         if probe.stage == "load":
-            runnables.append(on_file("reference", path, timeout))
+            runnables.append(on_file(found.second_runtime, path, timeout))
         notes += [f"{found.runtime} on {path.name}: {probe.note}"] if probe.note else []
     return runnables
 
@@ -107,14 +106,12 @@ def _runtimes(
 def _twin(path: Path, format: str | None, other: Path, other_format: str | None, timeout: float) -> Runnable | None:
     """The other file's runtime on this file, where it isn't its own one but reads it: OpenVINO reads ONNX."""
     runtime = format_of(other, other_format).runtime
-    reads = path.suffix in ORACLES[runtime].suffixes and not why_unavailable(runtime)
-    return on_file(runtime, path, timeout) if reads and runtime != format_of(path, format).runtime else None
+    reads = runtime != format_of(path, format).runtime and _is_read_by(runtime, path)
+    return on_file(runtime, path, timeout) if reads else None
 
 
-def _element_types(graph: Graph) -> dict[str, str]:
-    """Those of the outputs: MDF's engine has numbers without any."""
-    dtypes = {value.name: value.tensor.dtype for value in graph.outputs}
-    return {name: dtype.value for name, dtype in dtypes.items() if dtype is not None}
+def _is_read_by(runtime: str, path: Path) -> bool:
+    return path.suffix in ORACLES[runtime].suffixes and not why_unavailable(runtime)
 
 
 def _side(
@@ -190,8 +187,9 @@ def verify(
         side_b, hub_b, _ = _side(paths[1], formats[1], folders[1], limits[1], shown[1], notes)
         side_a.twin = _twin(paths[0], formats[0], paths[1], formats[1], timeout)
         side_b.twin = _twin(paths[1], formats[1], paths[0], formats[0], timeout)
-        if paths[0].suffix == ".onnx" and all(one.name != "reference" for one in side_a.runnables):
-            side_a.third = on_file("reference", paths[0], timeout)
+        second = format_of(paths[0], formats[0]).second_runtime
+        if second and _is_read_by(second, paths[0]) and all(one.name != second for one in side_a.runnables):
+            side_a.third = on_file(second, paths[0], timeout)
         known = hub_a or graph_a
         if shapes:
             known = known.copy()

@@ -32,6 +32,12 @@ def read(path: Path) -> Graph:
     return from_model(model) if is_ours(model) else as_graph(model)
 
 
+def run_options(hub: Graph) -> dict[str, dict[str, str]]:
+    """What MDF's engine, whose numbers have no element types, must be told beside a file: those of the outputs."""
+    dtypes = {value.name: value.tensor.dtype for value in hub.outputs}
+    return {"types": {name: dtype.value for name, dtype in dtypes.items() if dtype is not None}}
+
+
 def raise_graph(graph: Graph) -> Graph:
     """A hub graph of one of dialect "mdf", see `raising`."""
     return raise_model(graph.meta[MODEL])

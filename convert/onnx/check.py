@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import onnx
 
 _MOST_BYTES = 1_500_000_000  # shape inference needs the model as one message
-_OWN = re.compile(r"\d+|'[^']*'|\"[^\"]*\"|\([^()]*\)")  # what differs between one model and another
 _REFUSALS = (
     onnx.checker.ValidationError,
     onnx.shape_inference.InferenceError,
@@ -55,8 +53,3 @@ def _loaded(path: Path) -> onnx.ModelProto:
     if path.suffix == ".onnxtxt":
         return onnx.parser.parse_model(path.read_text())
     return onnx.load(path, load_external_data=False)
-
-
-def alike(one: str, other: str) -> bool:
-    """Whether two objections are the same but for names and numbers."""
-    return _OWN.sub("", one) == _OWN.sub("", other)

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 
 from ...passes.defaults import put_on_defaults, take_off_defaults
-from ...passes.errors import Unsupported
+from ...passes.errors import InvalidModel, Unsupported
 from ...passes.graph import NOTES, Graph, bulk
 from ...passes.hub import HUB
 from ...passes.infer import infer
@@ -18,12 +18,12 @@ from ...passes.operator_list import OperatorList
 from ...passes.opset import Change, Log, raising_loops, restamped
 from ...passes.opset.changes import DECOMPOSED, INLINED, name_of
 from ...passes.rewrite import Builder, Rewriter, combine
-from ...passes.schemas import schema
+from ...passes.schemas import HUB_OPSET, schema
 from ...passes.structure.simplify import RemoveDead
 from ...passes.tensor import TensorData
 from .functions import Converted, convert_functions
 from .legalize import legalized
-from .lowering import finished, lower_operators, targets_of
+from .lowering import DEFAULT_OPSET, finished, lower_operators, targets_of
 from .raising import FunctionKey, function_key, function_rules
 from .write import IR_OF_OPSET, IR_WITH_DEFAULTS, IR_WITH_FUNCTIONS
 
@@ -139,6 +139,31 @@ def lowest_opset(graph: Graph) -> Graph:
         except Unsupported:
             continue
     return graph
+
+
+def listed_opset(operators: OperatorList, graph: Graph, opset: int | None) -> int:
+    """The opset to write a model at that is limited to a list of operators: `opset`, else the nearest to its own.
+
+    Raises:
+        InvalidModel: the list doesn't go with the opset.
+    """
+    first, last = operators.opsets or (1, HUB_OPSET)
+    if opset is not None and not first <= opset <= last:
+        raise InvalidModel(f"{operators.name} reads the opsets {first} to {last}, not {opset}")
+    own = graph.opsets.get("", DEFAULT_OPSET) if graph.dialect == "onnx" else DEFAULT_OPSET
+    return opset or min(max(own, first), last)
+
+
+def with_listed_operators(graph: Graph, operators: OperatorList) -> Graph:
+    """The graph with operators of the list only, at its own opset.
+
+    Raises:
+        NotLegal: the list can't express some nodes, and neither what they are made of.
+    """
+    before = graph.meta.get("changes", ())
+    made = change_opset(graph, graph.opsets[""], operators)
+    made.meta["changes"] = [*before, *made.meta["changes"]]
+    return made
 
 
 def _log_calls(graph: Graph, inlined: Collection[FunctionKey], opset: int, log: Log) -> None:

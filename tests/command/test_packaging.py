@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+
+from backedge.convert import FORMATS
 
 ROOT = Path(__file__).parents[2]
 TOP = ("convert", "passes", "runtime")
@@ -50,3 +53,19 @@ def test_the_table_of_sampled_tests_names_files_that_there_are() -> None:
     from conftest import SHARES
 
     assert [name for name in SHARES if not (ROOT / "tests" / name).is_file()] == []
+
+
+def test_what_is_asked_about_a_format_stands_in_its_record() -> None:
+    """The modules of `convert` that are about all formats name none of them, but for the table of formats."""
+    folders = "|".join(path.name for path in (ROOT / "convert").iterdir() if (path / "read.py").is_file())
+    names = "|".join(re.escape(name) for entry in FORMATS.values() for name in (entry.name, entry.runtime))
+    suffixes = "|".join(re.escape(suffix) for entry in FORMATS.values() for suffix in entry.suffixes)
+    named = re.compile(rf'"({names}|{suffixes})"|(from|import) \.+({folders})\b')
+    found = [
+        f"{path.name}:{number}: {line.strip()}"
+        for path in (ROOT / "convert").glob("*.py")
+        if path.name != "format.py"
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if named.search(line)
+    ]
+    assert folders and not found, "\n".join(found)
