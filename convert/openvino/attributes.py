@@ -1,13 +1,13 @@
-"""What the attributes of a layer's `<data>` are: opset1 to opset17.
+"""What the attributes of a layer's `<data>` are.
 
-An attribute means the same kind of value in every operator that has it, but for the few in `_ELSEWHERE`.
+An attribute is of the same kind in every layer that has it, but for a few whose rows in `layers.py` say so.
 Attributes that aren't listed are strings ("auto_broadcast", "mode", element types).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...passes.errors import InvalidModel
@@ -45,32 +45,6 @@ _FLOAT_LISTS = """
     max_size ratio scale variance width
 """
 
-_OPERATORS = """
-    Abs Acos Acosh AdaptiveAvgPool AdaptiveMaxPool Add Asin Asinh Assign Atan Atanh AvgPool BGRtoNV12
-    BatchNormInference BatchToSpace BinaryConvolution BitwiseAnd BitwiseLeftShift BitwiseNot BitwiseOr
-    BitwiseRightShift BitwiseXor Broadcast Bucketize CTCGreedyDecoder CTCGreedyDecoderSeqLen CTCLoss Ceiling Clamp
-    Col2Im Concat Const Convert ConvertLike ConvertPromoteTypes Convolution ConvolutionBackpropData Cos Cosh CumSum
-    DFT DeformableConvolution DeformablePSROIPooling DepthToSpace DetectionOutput Divide Einsum Elu
-    EmbeddingBagOffsets EmbeddingBagOffsetsSum EmbeddingBagPacked EmbeddingBagPackedSum EmbeddingSegmentsSum Equal
-    Erf ErfInv Exp ExperimentalDetectronDetectionOutput ExperimentalDetectronGenerateProposalsSingleImage
-    ExperimentalDetectronPriorGridGenerator ExperimentalDetectronROIFeatureExtractor ExperimentalDetectronTopKROIs
-    ExtractImagePatches Eye FakeConvert FakeQuantize Floor FloorMod GRN GRUCell GRUSequence Gather GatherElements
-    GatherND GatherTree Gelu GenerateProposals Greater GreaterEqual GridSample GroupConvolution
-    GroupConvolutionBackpropData GroupNormalization GroupedMatMul HSigmoid HSwish HardSigmoid I420toBGR I420toRGB
-    IDFT IRDFT ISTFT Identity If Interpolate Inverse IsFinite IsInf IsNaN LRN LSTMCell LSTMSequence Less LessEqual
-    Log LogSoftmax LogicalAnd LogicalNot LogicalOr LogicalXor Loop MVN MatMul MatrixNms MaxPool Maximum Minimum Mish
-    Mod MulticlassNms Multinomial Multiply NMSRotated NV12toBGR NV12toRGB Negative NonMaxSuppression NonZero
-    NormalizeL2 NotEqual OneHot PReLU PSROIPooling Pad Parameter Power PriorBox PriorBoxClustered Proposal RDFT
-    RGBtoNV12 RNNCell RNNSequence ROIAlign ROIAlignRotated ROIPooling RandomUniform Range ReLU ReadValue ReduceL1
-    ReduceL2 ReduceLogicalAnd ReduceLogicalOr ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum RegionYolo
-    ReorgYolo Reshape Result Reverse ReverseSequence Roll Round STFT ScaledDotProductAttention ScatterElementsUpdate
-    ScatterNDUpdate ScatterUpdate SearchSorted SegmentMax Select Selu ShapeOf ShuffleChannels Sigmoid Sign Sin Sinh
-    Slice SliceScatter SoftMax SoftPlus SoftSign SpaceToBatch SpaceToDepth SparseFillEmptyRows Split Sqrt
-    SquaredDifference Squeeze StridedSlice StringTensorPack StringTensorUnpack Subtract Swish Tan Tanh
-    TensorIterator Tile TopK Transpose Unique Unsqueeze VariadicSplit Xor
-"""
-_CANONICAL = {name.lower(): name for name in _OPERATORS.split()}
-
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 _INTEGER = re.compile(r"[+-]?[0-9]{1,20}")
 
@@ -95,61 +69,46 @@ def _list(of: Callable[[str], Any]) -> Callable[[str], list[Any]]:
     return parse
 
 
-Parser = tuple[str, Callable[[str], Any]]
-_INTEGER_KIND: Parser = ("a whole number", _integer)
-_FLOAT_KIND: Parser = ("a number", float)
-_BOOLEAN_KIND: Parser = ("true or false", _boolean)
-_INTEGER_LIST: Parser = ("a list of whole numbers", _list(_integer))
-_FLOAT_LIST: Parser = ("a list of numbers", _list(float))
-_TEXT: Parser = ("text", str)
-_STRING_LIST: Parser = ("a list of words", _list(str.strip))
+Kind = tuple[str, Callable[[str], Any]]
+"""What an attribute is, in words, and what makes it of its text."""
+INTEGER: Kind = ("a whole number", _integer)
+FLOAT: Kind = ("a number", float)
+BOOLEAN: Kind = ("true or false", _boolean)
+INTEGERS: Kind = ("a list of whole numbers", _list(_integer))
+FLOATS: Kind = ("a list of numbers", _list(float))
+TEXT: Kind = ("text", str)
+WORDS: Kind = ("a list of words", _list(str.strip))
 
-_KINDS: dict[str, Parser] = {
+_KINDS: dict[str, Kind] = {
     name: kind
     for names, kind in (
-        (_INTEGERS, _INTEGER_KIND),
-        (_FLOATS, _FLOAT_KIND),
-        (_BOOLEANS, _BOOLEAN_KIND),
-        (_INTEGER_LISTS, _INTEGER_LIST),
-        (_FLOAT_LISTS, _FLOAT_LIST),
-        ("activations", _STRING_LIST),
+        (_INTEGERS, INTEGER),
+        (_FLOATS, FLOAT),
+        (_BOOLEANS, BOOLEAN),
+        (_INTEGER_LISTS, INTEGERS),
+        (_FLOAT_LISTS, FLOATS),
+        ("activations", WORDS),
     )
     for name in names.split()
 }
-_ELSEWHERE: dict[tuple[str, str], Parser] = {
-    ("DetectionOutput", "keep_top_k"): _INTEGER_LIST,
-    ("DetectionOutput", "pad_value"): _TEXT,  # of the network's training: it may be empty
-    ("PriorBox", "clip"): _BOOLEAN_KIND,
-    ("PriorBox", "min_size"): _FLOAT_LIST,
-    ("PriorBoxClustered", "clip"): _BOOLEAN_KIND,
-    ("Proposal", "min_size"): _INTEGER_KIND,
-    ("ROIPooling", "output_size"): _INTEGER_LIST,
-}
 
 
-def canonical(layer_type: str) -> str:
-    """The usual spelling of a layer type, whatever the case of its letters; an unknown one as it is."""
-    return _CANONICAL.get(layer_type.lower(), layer_type)
+def parse(data: Mapping[str, str], own: Mapping[str, Kind]) -> dict[str, Any]:
+    """The attributes of a layer from the strings of its `<data>`, in their order.
 
-
-def parse(op_type: str, data: dict[str, str]) -> dict[str, Any]:
-    """The attributes of an operator of some opset, from the strings of its `<data>`, in their order.
+    Args:
+        own: the kinds of those that are of another kind in this layer.
 
     Raises:
         InvalidModel: an attribute isn't what it must be.
     """
-    if op_type.lower() not in _CANONICAL:
-        return dict(data)
     attributes: dict[str, Any] = {}
     for name, text in data.items():
-        kind = _ELSEWHERE.get((op_type, name)) or _KINDS.get(name)
-        if kind is None:
-            attributes[name] = text
-            continue
+        words, make = own.get(name) or _KINDS.get(name, TEXT)
         try:
-            attributes[name] = kind[1](text)
+            attributes[name] = make(text)
         except ValueError:
-            raise InvalidModel(f"attribute {name} is {shown(text)}, not {kind[0]}") from None
+            raise InvalidModel(f"attribute {name} is {shown(text)}, not {words}") from None
     return attributes
 
 

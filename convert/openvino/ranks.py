@@ -12,14 +12,8 @@ from collections.abc import Sequence
 from ...passes.graph import Node, Value
 from ...passes.types import TensorType
 from .dialect import DOMAIN, ELSE_OUTPUTS, OUTPUT_MAPS, THEN_OUTPUTS, OutputMap
+from .layers import LAYERS
 from .types import parse_shape
-
-_REDUCTIONS = "L1 L2 LogicalAnd LogicalOr Max Mean Min Prod Sum"
-_BY_CONTENT = frozenset(
-    ["Broadcast", "Eye", "GatherND", "RandomUniform", "Reshape", "Squeeze", "StridedSlice", "Tile", "Unsqueeze"]
-    + [f"Reduce{name}" for name in _REDUCTIONS.split()]
-)
-"""Operators whose result's rank hangs on the contents of inputs (or, Squeeze, on unknown sizes)."""
 
 _BODY_OUTPUTS = {"body": OUTPUT_MAPS, "then_body": THEN_OUTPUTS, "else_body": ELSE_OUTPUTS}
 
@@ -34,7 +28,7 @@ def _follows(node: Node) -> bool:
         return False
     if node.op_type == "ReadValue" and "variable_shape" in node.attributes:
         return parse_shape(node.attributes["variable_shape"]) is not None
-    if node.op_type not in _BY_CONTENT:
+    if node.op_type not in LAYERS or not LAYERS[node.op_type].open_rank:
         return True
     if node.op_type == "Squeeze" and len(node.inputs) == 1:
         return node.inputs[0] is not None and node.inputs[0].tensor.static_shape is not None

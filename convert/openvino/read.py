@@ -12,8 +12,8 @@ from pathlib import Path
 from ...passes.errors import InvalidModel
 from ...passes.graph import Graph, Node, Value, bulk
 from ...passes.types import TensorType
-from . import attributes
 from .dialect import DOMAIN, META, PORT, Layer, Net, Port, Result
+from .layers import canonical, typed_attributes
 from .markup import Element, parse
 from .names import name_values, split_names
 from .portmaps import Body, read_port_maps
@@ -118,7 +118,7 @@ class _Reader:
         return source, port, target, slot
 
     def _layer(self, element: Element) -> _Layer:
-        kind = attributes.canonical(element.attribute("type"))
+        kind = canonical(element.attribute("type"))
         layer = _Layer(parse_int(element.attribute("id"), "layer id"), kind, element.attributes.get("name", ""))
         version = element.attribute("version")
         inputs, outputs = _ports(element, "input"), _ports(element, "output")
@@ -175,7 +175,7 @@ class _Reader:
         number = version.removeprefix(_OPSET)
         if version.startswith(_OPSET) and number.isascii() and number.isdigit() and len(number) < 5:
             node = Node(DOMAIN, layer.kind, int(number), layer.name)
-            node.attributes = attributes.parse(layer.kind, given)
+            node.attributes = typed_attributes(layer.kind, given)
         else:
             node = Node(version, element.attribute("type"), 0, layer.name)
             node.attributes = dict(given)

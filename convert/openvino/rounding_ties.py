@@ -12,33 +12,10 @@ from __future__ import annotations
 import numpy as np
 
 from ...passes.graph import Node, Value
-from ...passes.infer import words
+from .layers import LAYERS, OF_HUB
 
-_ROUNDED = words(
-    "Convolution ConvolutionBackpropData Erf Exp Gelu GroupConvolution GroupConvolutionBackpropData MVN MatMul Mish "
-    "Sigmoid SoftMax SoftPlus Swish Tanh"
-)
-_ON_THE_GRID = words(
-    "Add Clamp Concat MaxPool Maximum Minimum ReLU Reshape Slice Split Squeeze StridedSlice Subtract Transpose "
-    "Unsqueeze VariadicSplit"
-)
-_ALIASES = {
-    "Cast": "Convert",
-    "Clip": "Clamp",
-    "Conv": "Convolution",
-    "ConvTranspose": "ConvolutionBackpropData",
-    "Div": "Divide",
-    "Gemm": "MatMul",
-    "LayerNormalization": "MVN",
-    "Max": "Maximum",
-    "Min": "Minimum",
-    "Mul": "Multiply",
-    "Relu": "ReLU",
-    "Softmax": "SoftMax",
-    "Softplus": "SoftPlus",
-    "Sub": "Subtract",
-}
-"""The hub's operators by OpenVINO's names for them."""
+_ALSO = {"Gemm": "MatMul", "LayerNormalization": "MVN"}
+"""Operators of the hub that a layer with another name computes."""
 _MOST = 255  # steps from the zero point, in 8 bits
 _CLOSE = 2e-5  # of a step: what FakeQuantize loses of it
 _MOST_LOOKED_AT = 4096
@@ -50,7 +27,13 @@ _ROUNDED_GRID: Grid = np.zeros((0, 2))
 
 
 def _name(node: Node) -> str:
-    return _ALIASES.get(node.op_type, node.op_type)
+    """The layer that a node is, or that stands for the hub's operator."""
+    return node.op_type if node.op_type in LAYERS else OF_HUB.get(node.op_type, _ALSO.get(node.op_type, node.op_type))
+
+
+def _grid_of(node: Node) -> str:
+    spec = LAYERS.get(_name(node))
+    return "" if spec is None else spec.grid
 
 
 def has_exact_ties(x: Value, scale: np.ndarray) -> bool:
@@ -85,7 +68,7 @@ def _grid(value: Value, rounded: Grid | None) -> Grid | None:
     while stack:
         top = stack[-1]
         node = top.producer
-        if node is None or _name(node) in _ROUNDED:
+        if node is None or _grid_of(node) == "rounded":
             found[top] = rounded if node is not None else _of_constant(top)
         elif (step := _dequantized(node)) is not None:
             found[top] = step
@@ -103,7 +86,7 @@ def _grid(value: Value, rounded: Grid | None) -> Grid | None:
 def _keeps_grids(node: Node) -> bool:
     resized = node.op_type in ("Interpolate", "Resize")
     nearest = resized and node.attributes.get("mode", "nearest") == "nearest"
-    return _name(node) in _ON_THE_GRID or _name(node) in ("Multiply", "Divide") or nearest
+    return _grid_of(node) == "kept" or _name(node) in ("Multiply", "Divide") or nearest
 
 
 def _array(value: Value | None) -> np.ndarray | None:

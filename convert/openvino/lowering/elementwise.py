@@ -14,30 +14,8 @@ from ....passes.preconditions import dtype_of, flag, required
 from ....passes.protos import DTYPES
 from ....passes.rewrite import Builder, collect, combine, renamed, rule
 from ....passes.types import DType
+from ..layers import OF_HUB, PLAIN
 from .tools import LARGEST, convert, element_type, number, saturated, scalar
-
-_SAME = """
-    Abs Acos Acosh Add And Asin Asinh Atan Atanh BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Ceil Cos Cosh Equal Erf
-    Exp Floor HardSwish IsNaN Less LessOrEqual Log Mish Mul Neg Not Or Relu Sigmoid Sign
-    Sin Sinh Softplus Softsign Sqrt Sub Tan Tanh Where Xor
-"""
-_OTHERWISE = {
-    "And": "LogicalAnd",
-    "Ceil": "Ceiling",
-    "HardSwish": "HSwish",
-    "LessOrEqual": "LessEqual",
-    "Mul": "Multiply",
-    "Neg": "Negative",
-    "Not": "LogicalNot",
-    "Or": "LogicalOr",
-    "Relu": "ReLU",
-    "Softplus": "SoftPlus",
-    "Softsign": "SoftSign",
-    "Sub": "Subtract",
-    "Where": "Select",
-    "Xor": "LogicalXor",
-}
-_RENAMED = {name: _OTHERWISE.get(name, name) for name in _SAME.split()}
 
 
 @rule("", "Identity")
@@ -52,7 +30,7 @@ def narrow(op: Builder, node: Node) -> Value | None:
     if dtype not in (DType.INT8, DType.UINT8):
         return None
     wide = [convert(op, node, value, DType.INT32) for value in node.inputs if value is not None]
-    return convert(op, node, op.call(_RENAMED[node.op_type], *wide), dtype)
+    return convert(op, node, op.call(OF_HUB[node.op_type], *wide), dtype)
 
 
 @rule("", "Greater", "GreaterOrEqual")
@@ -307,4 +285,4 @@ def gelu(op: Builder, node: Node) -> Value:
     return op.Gelu(*node.inputs, approximation_mode=mode)
 
 
-RULES = combine(collect(globals()), renamed("", _RENAMED), _CONSTANT_INPUTS)
+RULES = combine(collect(globals()), renamed("", {hub: layer for layer, hub in PLAIN.items()}), _CONSTANT_INPUTS)

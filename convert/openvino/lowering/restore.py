@@ -15,17 +15,9 @@ from ....passes.structure.simplify import RemoveDead
 from ....passes.tensor import TensorData
 from ....passes.types import merge
 from ..dialect import DOMAIN
+from ..layers import LAYERS
 from ..origin import ORIGIN, Input, Origin, Output, conforms, same_data
 from ..variables import values_read
-
-_TOTAL = """
-    BatchToSpace DepthToSpace FakeQuantize GRN GRUCell GRUSequence Gelu GroupNormalization HSigmoid HSwish Interpolate
-    LSTMCell LSTMSequence LogSoftmax MVN Mish NormalizeL2 RNNCell RNNSequence ScaledDotProductAttention ShuffleChannels
-    SoftMax SoftPlus SpaceToBatch SpaceToDepth Split Swish VariadicSplit
-"""
-_ANYWHERE = frozenset(_TOTAL.split())
-"""Layers that mean what their hub form means whatever they are fed with. Others leave open what the hub defines (a
-negative index, a division by zero), so they come back only if all that leads to them is as it was in the file."""
 
 
 def restore(graph: Graph) -> None:
@@ -122,7 +114,8 @@ class _Restorer:
                 found.inputs[place] = self._values[source]
         if not all(conforms(value.type, origin.types[place]) for place, value in found.inputs.items()):
             return
-        total = origin.layer.op_type in _ANYWHERE
+        spec = LAYERS.get(origin.layer.op_type)
+        total = spec is not None and spec.total  # others come back only if all that leads to them is as in the file
         if found.inputs.keys() == origin.types.keys() and (
             kept or (total and not _leads_to(results.values(), found.inputs.values()))
         ):

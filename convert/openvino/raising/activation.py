@@ -4,18 +4,9 @@ from __future__ import annotations
 
 from ....passes.graph import Node, Value
 from ....passes.preconditions import given, size_of_axis
-from ....passes.rewrite import Builder, collect, combine, rule
+from ....passes.rewrite import Builder, collect, rule
 from ..dialect import DOMAIN
-from .support import Results, call, choice, constant, dimension, number, reshaped, rows, scalar
-
-_ROWS = {
-    "HSwish": "HardSwish",
-    "Mish": "Mish",
-    "ReLU": "Relu",
-    "Sigmoid": "Sigmoid",
-    "SoftPlus": "Softplus",
-    "SoftSign": "Softsign",
-}
+from .support import Results, call, choice, constant, dimension, number, reshaped, scalar
 
 
 def _single(value: Value | None) -> float | None:
@@ -103,4 +94,4 @@ def prelu(op: Builder, node: Node) -> Results:
     return op.Where(op.Less(x, number(op, 0, x)), op.Mul(x, slope), x)
 
 
-RULES = combine(collect(globals()), rows(_ROWS))
+RULES = collect(globals())

@@ -12,47 +12,9 @@ from ....passes.protos import ENUMS, enum_of
 from ....passes.rewrite import Builder, collect, combine, rule
 from ....passes.types import DType, TensorType
 from ..dialect import DOMAIN
+from ..layers import PLAIN
 from .support import Results, aligned, call, cast, constant, element_type, half_away, limits, number, rows
 
-_ROWS = {
-    "Abs": "Abs",
-    "Acos": "Acos",
-    "Acosh": "Acosh",
-    "Add": "Add",
-    "Asin": "Asin",
-    "Asinh": "Asinh",
-    "Atan": "Atan",
-    "Atanh": "Atanh",
-    "Ceiling": "Ceil",
-    "Cos": "Cos",
-    "Cosh": "Cosh",
-    "Equal": "Equal",
-    "Erf": "Erf",
-    "Exp": "Exp",
-    "Floor": "Floor",
-    "Greater": "Greater",
-    "GreaterEqual": "GreaterOrEqual",
-    "IsNaN": "IsNaN",
-    "Less": "Less",
-    "LessEqual": "LessOrEqual",
-    "Log": "Log",
-    "LogicalAnd": "And",
-    "LogicalNot": "Not",
-    "LogicalOr": "Or",
-    "LogicalXor": "Xor",
-    "Maximum": "Max",
-    "Minimum": "Min",
-    "Multiply": "Mul",
-    "Negative": "Neg",
-    "Sign": "Sign",
-    "Sin": "Sin",
-    "Sinh": "Sinh",
-    "Sqrt": "Sqrt",
-    "Subtract": "Sub",
-    "Tan": "Tan",
-    "Tanh": "Tanh",
-    "Xor": "Xor",
-}
 _BITWISE = {
     "BitwiseAnd": ("BitwiseAnd", "And"),
     "BitwiseNot": ("BitwiseNot", "Not"),
@@ -271,4 +233,4 @@ def convert_promote_types(op: Builder, node: Node) -> Results:
     return [_converted(op, node, value, dtype) for value in (a, b)]
 
 
-RULES = combine(collect(globals()), rows(_ROWS))
+RULES = combine(collect(globals()), rows(PLAIN))

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from ....passes.graph import Node
 from ....passes.rewrite import Builder, Key, Rule, Rules, combine
-from .. import attributes
 from ..dialect import DOMAIN
+from ..layers import typed_attributes
 from .support import Results
 
 INTERNAL = "ie_internal_opset"
@@ -21,7 +21,7 @@ OLD = (EXTENSION, "experimental")
 def typed(node: Node, op_type: str, version: int) -> Node:
     """The layer of an opset that a node stands for."""
     view = Node(DOMAIN, op_type, version, node.name)
-    view.attributes = attributes.parse(op_type, node.attributes)
+    view.attributes = typed_attributes(op_type, node.attributes)
     view.inputs, view.outputs, view.meta = node.inputs, node.outputs, node.meta
     return view
 

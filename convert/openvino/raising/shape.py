@@ -5,7 +5,7 @@ from __future__ import annotations
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.preconditions import given, rank_of, size_of_axis
-from ....passes.rewrite import Builder, collect, combine, rule
+from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
 from .support import (
@@ -20,12 +20,9 @@ from .support import (
     integers,
     normal_axes,
     number,
-    rows,
     scalar,
     vector,
 )
-
-_ROWS = {"Identity": "Identity"}
 
 
 @rule(DOMAIN, "ShapeOf")
@@ -192,4 +189,4 @@ def eye(op: Builder, node: Node) -> Results:
     return op.Expand(matrix, shape)
 
 
-RULES = combine(collect(globals()), rows(_ROWS))
+RULES = collect(globals())
