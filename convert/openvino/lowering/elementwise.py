@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
+from ....passes.opset.steps import chained
 from ....passes.preconditions import dtype_of, flag, required
 from ....passes.protos import DTYPES
 from ....passes.rewrite import Builder, collect, combine, renamed, rule
@@ -92,39 +92,15 @@ def power(op: Builder, node: Node) -> Value:
     return convert(op, node, raised, kind)
 
 
-@rule("", "Reciprocal")
-def reciprocal(op: Builder, node: Node) -> Value:
-    x = required(node, 0)
-    return op.Divide(number(op, node, 1, x), x)
-
-
-def _folded(target: str, node: Node, op: Builder) -> Value:
-    values = [value for value in node.inputs if value is not None]
-    return functools.reduce(lambda a, b: op.call(target, a, b), values)
-
-
-@rule("", "Max", "Min", "Sum")
+@rule("", "Max", "Min")
 def variadic(op: Builder, node: Node) -> Value:
-    return _folded({"Max": "Maximum", "Min": "Minimum", "Sum": "Add"}[node.op_type], node, op)
-
-
-@rule("", "Mean")
-def mean(op: Builder, node: Node) -> Value:
-    return op.Divide(_folded("Add", node, op), number(op, node, len(node.inputs), required(node, 0)))
+    return chained(op, OF_HUB[node.op_type], [required(node, index) for index in range(len(node.inputs))])
 
 
 @rule("", "Cast")
 def cast(op: Builder, node: Node) -> Value:
     x = required(node, 0)
     return _cast(op, node, x, DTYPES[node.attributes["to"]])
-
-
-@rule("", "CastLike")
-def cast_like(op: Builder, node: Node) -> Value:
-    x, like = required(node, 0), required(node, 1)
-    if like.tensor.dtype is None:
-        return op.ConvertLike(x, like)
-    return _cast(op, node, x, like.tensor.dtype)
 
 
 def _cast(op: Builder, node: Node, x: Value, target: DType) -> Value:
@@ -251,30 +227,6 @@ def prelu(op: Builder, node: Node) -> Value:
     if slope.data is not None and slope.data.size == 1 and dtype_of(node, x).is_float:
         return op.PReLU(x, op.const(slope.data.numpy().reshape(-1), slope.data.dtype))
     return op.Select(op.Less(x, number(op, node, 0, x)), op.Multiply(x, slope), x)
-
-
-@rule("", "Celu")
-def celu(op: Builder, node: Node) -> Value:
-    """alpha * Elu(x / alpha)"""
-    x = required(node, 0)
-    alpha = number(op, node, node.attributes.get("alpha", 1.0), x)
-    return op.Multiply(op.Elu(op.Divide(x, alpha), alpha=1.0), alpha)
-
-
-@rule("", "ThresholdedRelu")
-def thresholded_relu(op: Builder, node: Node) -> Value:
-    x = required(node, 0)
-    alpha = number(op, node, node.attributes.get("alpha", 1.0), x)
-    return op.Select(op.Less(alpha, x), x, number(op, node, 0, x))
-
-
-@rule("", "Shrink")
-def shrink(op: Builder, node: Node) -> Value:
-    x = required(node, 0)
-    bias = number(op, node, node.attributes.get("bias", 0.0), x)
-    limit = node.attributes.get("lambd", 0.5)
-    above = op.Select(op.Less(number(op, node, limit, x), x), op.Subtract(x, bias), number(op, node, 0, x))
-    return op.Select(op.Less(x, number(op, node, -limit, x)), op.Add(x, bias), above)
 
 
 @rule("", "Gelu")

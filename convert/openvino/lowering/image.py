@@ -19,9 +19,7 @@ from .tools import (
     join,
     number,
     range_of,
-    reshape,
     scalar,
-    shape_of,
     size_of,
     swapped,
     vector,
@@ -153,34 +151,6 @@ def roi_align(op: Builder, node: Node) -> Value | None:
     return op.Select(filled, made, number(op, node, 0, made))
 
 
-@rule("", "AffineGrid")
-def affine_grid(op: Builder, node: Node) -> Value:
-    """The corners of a grid from -1 to 1 (or the middles of its cells), a 1 behind, times theta."""
-    theta, size = required(node, 0), convert(op, node, required(node, 1), DType.INT64)
-    spatial = (size_of_axis(size, 0) or 0) - 2
-    if spatial not in (2, 3):
-        raise Unsupported(node, f"a grid of {spatial} axes")
-    one, two = number(op, node, 1, theta), number(op, node, 2, theta)
-    grid_shape = cut(op, size, 2, 2 + spatial)
-    columns = []
-    for axis in range(spatial)[::-1]:
-        length = cut(op, size, 2 + axis, 3 + axis)
-        steps = op.ConvertLike(range_of(op, length), theta)
-        cells = op.ConvertLike(length, theta)
-        if flag(node, "align_corners"):
-            places = op.Subtract(op.Divide(op.Multiply(steps, two), op.Maximum(op.Subtract(cells, one), one)), one)
-        else:
-            places = op.Subtract(op.Divide(op.Add(op.Multiply(steps, two), one), cells), one)
-        shape = [1] * spatial
-        shape[axis] = -1
-        along = op.Reshape(places, i64(op, shape), special_zero=False)
-        columns.append(reshape(op, op.Broadcast(along, grid_shape, mode="bidirectional"), [-1, 1]))
-    columns.append(op.Add(op.Multiply(columns[0], number(op, node, 0, theta)), one))
-    product = op.MatMul(op.Concat(*columns, axis=1), theta, transpose_a=False, transpose_b=True)
-    target = op.Concat(cut(op, size, 0, 1), grid_shape, i64(op, [spatial]), axis=0)
-    return op.Reshape(product, target, special_zero=False)
-
-
 # Fourier transforms ------------------------------------------------------------------------------
 
 
@@ -262,38 +232,6 @@ def _inverse_onesided(op: Builder, node: Node, x: Value, axis: int, stated: Valu
     imaginary = op.const(np.array([False, True]))
     full = op.Select(op.LogicalAnd(middle, imaginary), number(op, node, 0, x), full)
     return cut(op, op.IDFT(full, i64(op, [axis])), 0, 1, axis=last)
-
-
-@rule("", "STFT")
-def stft(op: Builder, node: Node) -> Value:
-    """Frames gathered from the signal, weighted, transformed."""
-    signal, step, window, length = (node.input(index) for index in range(4))
-    assert signal is not None and step is not None
-    if signal.rank == 2:  # real, which exporters needn't say by an axis of its own
-        signal = op.Unsqueeze(signal, i64(op, [2]))
-    parts = size_of_axis(signal, 2)
-    onesided = flag(node, "onesided", 1)
-    if parts is None:
-        raise Unsupported(node, "whether the input is complex is known at run time only")
-    if onesided and parts == 2:
-        raise Unsupported(node, "a onesided transform of a complex signal")
-    have = size_of(op, node, signal, 1)
-    if length is not None:
-        width = vector(op, convert(op, node, length, DType.INT64))
-    else:
-        width = have if window is None else shape_of(op, window)
-    hop = vector(op, convert(op, node, step, DType.INT64))
-    count = op.Add(op.Divide(op.Subtract(have, width), hop, m_pythondiv=False), i64(op, [1]))
-    starts = op.Unsqueeze(op.Multiply(range_of(op, count), hop), i64(op, [1]))
-    places = op.Add(starts, op.Unsqueeze(range_of(op, width), i64(op, [0])))
-    frames = op.Gather(signal, places, i64(op, 1), batch_dims=0)  # [batch, frames, width, parts]
-    if window is not None:
-        frames = op.Multiply(frames, op.Unsqueeze(window, i64(op, [1])))
-    if onesided:
-        return op.RDFT(op.Squeeze(frames, i64(op, [3])), i64(op, [2]))
-    if parts == 1:
-        frames = op.Concat(frames, op.Multiply(frames, number(op, node, 0, signal)), axis=3)
-    return op.DFT(frames, i64(op, [2]))
 
 
 RULES = collect(globals())

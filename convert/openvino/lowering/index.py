@@ -13,7 +13,7 @@ from ....passes.preconditions import axis_of, flag, rank_of, required, size_of_a
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from .text import chosen, is_text
-from .tools import convert, cut, i64, ints, number, range_of, scalar, shape_of, size_of, vector, with_size
+from .tools import convert, cut, i64, ints, number, range_of, scalar, shape_of, size_of, with_size
 
 
 def _from_front(op: Builder, node: Node, positions: Value, size: Value) -> Value:
@@ -89,39 +89,9 @@ def scatter_nd(op: Builder, node: Node) -> Value:
     return op.ScatterNDUpdate(data, places, required(node, 2), reduction=reduction)
 
 
-@rule("", "TensorScatter")
-def tensor_scatter(op: Builder, node: Node) -> Value:
-    """Positions along the axis for each sample of the batch, then ScatterElements."""
-    cache, update, starts = required(node, 0), required(node, 1), node.input(2)
-    rank = rank_of(node, cache)
-    axis = axis_of(node, node.attributes.get("axis", -2), rank)
-    steps = range_of(op, size_of(op, node, update, axis))
-    shape = [1] * rank
-    shape[axis] = -1
-    places = op.Reshape(steps, i64(op, shape), special_zero=False)
-    if starts is not None:
-        first = convert(op, node, starts, DType.INT64)
-        places = op.Add(op.Reshape(first, i64(op, [-1] + [1] * (rank - 1)), special_zero=False), places)
-    if node.attributes.get("mode", "linear") == "circular":
-        places = op.FloorMod(places, size_of(op, node, cache, axis))
-    places = op.Broadcast(places, shape_of(op, update), mode="bidirectional")
-    return op.ScatterElementsUpdate(cache, places, update, i64(op, axis), reduction="none", use_init_val=True)
-
-
 @rule("", "NonZero")
 def non_zero(op: Builder, node: Node) -> Value:
     return op.NonZero(required(node, 0), output_type="i64")
-
-
-@rule("", "Compress")
-def compress(op: Builder, node: Node) -> Value:
-    """Gather at the positions where the condition is true."""
-    data, condition = required(node, 0), required(node, 1)
-    axis = node.attributes.get("axis")
-    if axis is None:
-        data, axis = vector(op, data), 0
-    places = op.NonZero(condition, output_type="i64")
-    return op.Gather(data, op.Squeeze(places, i64(op, [0])), i64(op, axis), batch_dims=0)
 
 
 @rule("", "OneHot")
@@ -178,16 +148,6 @@ def non_max_suppression(op: Builder, node: Node) -> Value:
         output_type="i64",
         _outputs=3,
     )[0]
-
-
-@rule("", "OptionalHasElement")
-def optional_has_element(op: Builder, node: Node) -> Value:
-    return op.const(node.input(0) is not None)
-
-
-@rule("", "OptionalGetElement")
-def optional_get_element(op: Builder, node: Node) -> Value:
-    return required(node, 0)
 
 
 @rule("", "Einsum")

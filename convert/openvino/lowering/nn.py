@@ -11,7 +11,7 @@ from ....passes.graph import Node, Value
 from ....passes.preconditions import flag, rank_of, required, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
-from .tools import convert, cut, i64, number, reshape, shape_of, size_of, with_size
+from .tools import convert, cut, i64, number, reshape, shape_of, size_of
 
 _AUTO_PADS = {"NOTSET": "explicit", "SAME_UPPER": "same_upper", "SAME_LOWER": "same_lower", "VALID": "valid"}
 
@@ -94,31 +94,6 @@ def convolved(op: Builder, node: Node, x: Value, weights: Value) -> Value:
     if groups == 1:
         return op.Convolution(x, weights, **attributes)
     return op.GroupConvolution(x, _grouped(op, node, weights, groups), **attributes)
-
-
-@rule("", "CausalConvWithState")
-def causal_conv(op: Builder, node: Node) -> list[Value]:
-    """Each channel with its own kernel over what was before it and itself; what was last is kept for the next time."""
-    x, weights, bias, past = required(node, 0), _weights(node), node.input(2), node.input(3)
-    channels, length = size_of_axis(weights, 0), size_of_axis(weights, 2)
-    if channels is None or length is None:
-        raise Unsupported(node, "how long its kernels are is known at run time only")
-    reach = length - 1
-    if past is not None:
-        line = op.Concat(past, x, axis=2)
-    else:
-        line = op.Pad(x, i64(op, [0, 0, reach]), i64(op, [0, 0, 0]), number(op, node, 0, x), pad_mode="constant")
-    line = with_size(op, line, 1, channels)
-    window = {"strides": [1], "dilations": [1], "pads_begin": [0], "pads_end": [0], "auto_pad": "explicit"}
-    made = _biased(op, node, op.GroupConvolution(line, _grouped(op, node, weights, channels), **window), bias, 1)
-    activation = node.attributes.get("activation", "none")
-    if activation not in ("none", "silu", "swish"):
-        raise Unsupported(node, f"activation={activation!r} isn't known")
-    made = made if activation == "none" else op.Swish(made)
-    if len(node.outputs) == 1:
-        return [made]
-    end = size_of(op, node, line, 2)
-    return [made, cut(op, line, op.Subtract(end, i64(op, [reach])), end, axis=2)]
 
 
 @rule("", "ConvTranspose")
@@ -233,38 +208,14 @@ def _by_columns(op: Builder, node: Node, x: Value, places: Value) -> Value:
     return op.Add(op.Subtract(places, inside), op.Add(op.Multiply(column, height), row))
 
 
-@rule("", "GlobalAveragePool", "GlobalMaxPool")
-def global_pool(op: Builder, node: Node) -> Value:
-    x = required(node, 0)
-    axes = i64(op, list(range(2, rank_of(node, x))))
-    target = {"GlobalAveragePool": "ReduceMean", "GlobalMaxPool": "ReduceMax"}[node.op_type]
-    return op.call(target, x, axes, keep_dims=True)
-
-
-def _power_mean(op: Builder, node: Node, x: Value) -> tuple[Value, Value, Value]:
-    """|x| ** p, p and 1 / p."""
-    order = node.attributes.get("p", 2)
-    p = number(op, node, order, x)
-    return op.Power(op.Abs(x), p), p, number(op, node, 1 / order, x)
-
-
-@rule("", "GlobalLpPool")
-def global_lp_pool(op: Builder, node: Node) -> Value:
-    x = required(node, 0)
-    powers, _, inverse = _power_mean(op, node, x)
-    axes = i64(op, list(range(2, rank_of(node, x))))
-    return op.Power(op.ReduceSum(powers, axes, keep_dims=True), inverse)
-
-
 @rule("", "LpPool")
 def lp_pool(op: Builder, node: Node) -> Value:
     """(sum of |x| ** p) ** (1 / p): the mean that counts the padding, times the size of the window."""
-    x = required(node, 0)
-    powers, _, inverse = _power_mean(op, node, x)
-    attributes = _pool(node, _spatial(node, x))
-    mean = op.AvgPool(powers, **{"exclude-pad": False}, **attributes, _version=16)
+    x, order = required(node, 0), node.attributes.get("p", 2)
+    powers = op.Power(op.Abs(x), number(op, node, order, x))
+    mean = op.AvgPool(powers, **{"exclude-pad": False}, **_pool(node, _spatial(node, x)), _version=16)
     size = math.prod(node.attributes["kernel_shape"])
-    return op.Power(op.Multiply(mean, number(op, node, size, x)), inverse)
+    return op.Power(op.Multiply(mean, number(op, node, size, x)), number(op, node, 1 / order, x))
 
 
 @rule("", "MaxUnpool")

@@ -71,19 +71,4 @@ def bernoulli(op: Builder, node: Node) -> Value:
     return convert(op, node, op.Less(drawn, convert(op, node, chance, DType.FLOAT32)), dtype)
 
 
-@rule("", "Multinomial")
-def multinomial(op: Builder, node: Node) -> Value:
-    """Which class an even number falls to: how many of the running sums of the probabilities it isn't below."""
-    logits = convert(op, node, required(node, 0), DType.FLOAT32)
-    sums = op.CumSum(op.SoftMax(logits, axis=1), i64(op, 1), exclusive=False, reverse=False)
-    count = int(node.attributes.get("sample_size", 1))
-    shape = op.Concat(op.Gather(shape_of(op, logits), i64(op, [0]), i64(op, 0), batch_dims=0), i64(op, [count]), axis=0)
-    drawn = op.Unsqueeze(_uniform(op, node, shape, 0.0, 1.0), i64(op, [2]))
-    above = op.GreaterEqual(drawn, op.Unsqueeze(sums, i64(op, [1])))
-    found = op.ReduceSum(op.Convert(above, destination_type="i32"), i64(op, [2]), keep_dims=False)
-    last = op.Gather(shape_of(op, logits), i64(op, 1), i64(op, 0), batch_dims=0)
-    bounded = op.Minimum(found, op.Convert(op.Subtract(last, i64(op, 1)), destination_type="i32"))
-    return convert(op, node, bounded, DTYPES[node.attributes.get("dtype", 6)])
-
-
 RULES = collect(globals())

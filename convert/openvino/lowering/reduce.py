@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
 from ....passes.errors import Unsupported
-from ....passes.graph import Graph, Node, Value
-from ....passes.hub import HUB
-from ....passes.infer import infer
-from ....passes.loop import Carried, Sliced, Stacked
+from ....passes.graph import Node, Value
 from ....passes.preconditions import axis_of, dtype_of, flag, rank_of, required
-from ....passes.rewrite import Builder, Rewriter, Rule, collect, rule
+from ....passes.rewrite import Builder, Rule, collect, rule
 from ....passes.types import DType
 from .context import context_of
 from .tools import (
@@ -30,41 +26,10 @@ from .tools import (
     scalar,
     shape_of,
     size_of,
-    swapped,
     vector,
 )
 
-Step = Callable[[Builder, Value], Value]
-
-
-def _as_is(op: Builder, value: Value) -> Value:
-    return value
-
-
-def _abs(op: Builder, value: Value) -> Value:
-    return op.Abs(value)
-
-
-def _square(op: Builder, value: Value) -> Value:
-    return op.Multiply(value, value)
-
-
-def _log(op: Builder, value: Value) -> Value:
-    return op.Log(value)
-
-
-_REDUCTIONS: dict[str, tuple[str, Step, Step, Step]] = {
-    # OpenVINO's reduction, what is done before and after it, what is left of all that without axes
-    "ReduceL1": ("ReduceL1", _as_is, _as_is, _abs),
-    "ReduceL2": ("ReduceL2", _as_is, _as_is, _abs),
-    "ReduceLogSum": ("ReduceSum", _as_is, _log, _log),
-    "ReduceMax": ("ReduceMax", _as_is, _as_is, _as_is),
-    "ReduceMean": ("ReduceMean", _as_is, _as_is, _as_is),
-    "ReduceMin": ("ReduceMin", _as_is, _as_is, _as_is),
-    "ReduceProd": ("ReduceProd", _as_is, _as_is, _as_is),
-    "ReduceSum": ("ReduceSum", _as_is, _as_is, _as_is),
-    "ReduceSumSquare": ("ReduceSum", _square, _as_is, _square),
-}
+_NORMS = ("ReduceL1", "ReduceL2")
 _WORST = {"ReduceMax": -math.inf, "ReduceMin": math.inf}
 _OF_BOOLEANS = {"ReduceMax": "ReduceLogicalOr", "ReduceMin": "ReduceLogicalAnd"}
 
@@ -99,15 +64,15 @@ def _all_if_none(op: Builder, node: Node, data: Value, axes: Value) -> Value:
     return vector(op, op.NonZero(chosen, output_type="i64"))
 
 
-@rule("", *_REDUCTIONS)
+@rule("", "ReduceL1", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum")
 def reduce_(op: Builder, node: Node) -> Value:
     data = required(node, 0)
-    target, before, after, without = _REDUCTIONS[node.op_type]
+    target = node.op_type
     if _may_be_none(node):
         return _with_one_more(op, node, data, reduce_)
     axes = _axes(op, node, data)
     if axes is None or data.rank == 0:
-        return without(op, data)
+        return op.Abs(data) if target in _NORMS else data
     dtype, keep = dtype_of(node, data), flag(node, "keepdims", 1)
     known = ints(axes)
     if known is None and not keep:
@@ -117,7 +82,7 @@ def reduce_(op: Builder, node: Node) -> Value:
             return op.call(_OF_BOOLEANS[target], data, axes, keep_dims=keep)
         counted = op.call(target, convert(op, node, data, DType.INT32), axes, keep_dims=keep)
         return convert(op, node, counted, DType.BOOL)
-    result = reduced(op, node, target, before(op, data), axes, keep)
+    result = reduced(op, node, target, data, axes, keep)
     if target in _WORST and dtype.is_float:
         worst = number(op, node, _WORST[target], data)
         shape = node.output.tensor.static_shape
@@ -129,7 +94,7 @@ def reduce_(op: Builder, node: Node) -> Value:
         elif _may_be_empty(data, known):
             count = op.ReduceProd(op.Gather(shape_of(op, data), axes, i64(op, 0), batch_dims=0), i64(op, [0]))
             result = op.Select(op.Equal(count, i64(op, 0)), worst, result)
-    return after(op, result)
+    return result
 
 
 def _may_be_none(node: Node) -> bool:
@@ -247,37 +212,6 @@ def topk(op: Builder, node: Node) -> tuple[Value, ...]:
 def cum_sum(op: Builder, node: Node) -> Value:
     axis = scalar(op, required(node, 1))
     return op.CumSum(required(node, 0), axis, exclusive=flag(node, "exclusive"), reverse=flag(node, "reverse"))
-
-
-@rule("", "CumProd")
-def cum_prod(op: Builder, node: Node) -> Value:
-    """A loop along the axis that carries the product; along the first one where it is known at run time only."""
-    data, stated = required(node, 0), required(node, 1)
-    rank, known = rank_of(node, data), ints(stated)
-    if known is not None or rank == 1:
-        return _products(op, node, data, axis_of(node, known[0], rank) if known else 0)
-    axis = op.FloorMod(vector(op, convert(op, node, stated, DType.INT64)), i64(op, rank))
-    order = swapped(op, axis, rank)
-    return op.Transpose(_products(op, node, op.Transpose(data, order), 0), order)
-
-
-def _products(op: Builder, node: Node, data: Value, axis: int) -> Value:
-    dtype = dtype_of(node, data)
-    graph = Graph("hub")
-    hub = Builder(Rewriter(HUB, {}), graph)
-    x = graph.add_input("x", data.type)
-    shape = hub.Concat(hub.Shape(x, start=0, end=axis), hub.Shape(x, start=axis + 1), axis=0)
-    first = hub.Expand(hub.const(1, dtype), shape)
-    body = hub.region("body")
-    product, element = (body.input(name, first.type) for name in ("product", "element"))
-    following = body.Mul(product, element)
-    body.graph.outputs = [following, product if flag(node, "exclusive") else following]
-    reverse = flag(node, "reverse")
-    walk = Sliced(axis, -1, 0, -1) if reverse else Sliced(axis)
-    _, y = hub.loop(None, None, [Carried(), walk, Stacked(axis, reverse)], [first, x], body.graph)
-    graph.outputs = [y]
-    infer(graph)
-    return op.inline(graph, [data])[0]
 
 
 @rule("", "ReverseSequence")

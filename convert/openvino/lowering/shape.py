@@ -10,7 +10,6 @@ from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.infer import constant_node_data
 from ....passes.preconditions import axis_of, dtype_of, flag, rank_of, required, size_of_axis
-from ....passes.protos import DTYPES
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.tensor import TensorData
 from ....passes.types import DType
@@ -49,15 +48,6 @@ def shape(op: Builder, node: Node) -> Value:
     return whole if (start, end) == (0, _LAST) else cut(op, whole, start, end)
 
 
-@rule("", "Size")
-def size(op: Builder, node: Node) -> Value:
-    data = required(node, 0)
-    static = data.tensor.static_shape
-    if static is not None:
-        return i64(op, math.prod(static))
-    return op.ReduceProd(op.ShapeOf(data, output_type="i64"), i64(op, [0]), keep_dims=False)
-
-
 @rule("", "Reshape")
 def reshape(op: Builder, node: Node) -> Value:
     return op.Reshape(required(node, 0), _sizes(node, 1), special_zero=not flag(node, "allowzero"))
@@ -69,23 +59,6 @@ def _sizes(node: Node, index: int) -> Value:
     if sizes.producer is None and size_of_axis(sizes, 0) is None:
         raise Unsupported(node, "how many axes it makes is known at run time only")
     return sizes
-
-
-@rule("", "Flatten")
-def flatten(op: Builder, node: Node) -> Value:
-    """[product of the sizes before the axis, product of the others]"""
-    data = required(node, 0)
-    axis = node.attributes.get("axis", 1)
-    static = data.tensor.static_shape
-    if static is not None:
-        at = axis if axis >= 0 else axis + len(static)
-        target = i64(op, [math.prod(static[:at]), math.prod(static[at:])])
-    else:
-        sizes = op.ShapeOf(data, output_type="i64")
-        halves = [cut(op, sizes, 0, axis), cut(op, sizes, axis, _LAST)] if axis else [i64(op, [1]), sizes]
-        products = [op.ReduceProd(half, i64(op, [0]), keep_dims=True) for half in halves]
-        target = op.Concat(*products, axis=0)
-    return op.Reshape(data, target, special_zero=False)
 
 
 @rule("", "Squeeze")
@@ -184,32 +157,6 @@ def range_(op: Builder, node: Node) -> Value:
         start, limit, step = (convert(op, node, value, DType.FLOAT32) for value in (start, limit, step))
         return convert(op, node, op.Range(start, limit, step, output_type="f32"), dtype)
     return op.Range(start, limit, step, output_type=element_type(node, dtype))
-
-
-@rule("", "EyeLike")
-def eye_like(op: Builder, node: Node) -> Value:
-    """Ones where column - row is k."""
-    data = required(node, 0)
-    number_of_type = node.attributes.get("dtype")
-    dtype = DTYPES[number_of_type] if number_of_type else dtype_of(node, data)
-    found = op.Equal(_diagonals(op, node, data), i64(op, node.attributes.get("k", 0)))
-    return convert(op, node, found, dtype)
-
-
-def _diagonals(op: Builder, node: Node, data: Value) -> Value:
-    """column - row for each element of the last two axes."""
-    rows = op.Unsqueeze(range_of(op, size_of(op, node, data, -2)), i64(op, [1]))
-    columns = op.Unsqueeze(range_of(op, size_of(op, node, data, -1)), i64(op, [0]))
-    return op.Subtract(columns, rows)
-
-
-@rule("", "Trilu")
-def trilu(op: Builder, node: Node) -> Value:
-    data, offset = required(node, 0), node.input(1)
-    bound = i64(op, 0) if offset is None else scalar(op, offset)
-    where = _diagonals(op, node, data)
-    keep = op.GreaterEqual(where, bound) if flag(node, "upper", 1) else op.LessEqual(where, bound)
-    return op.Select(keep, data, number(op, node, 0, data))
 
 
 # putting together and taking apart ---------------------------------------------------------------
