@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .decompose.library import decomposition
+from .decompose.library import decomposition, source
 from .errors import Unsupported
 from .graph import Graph, Node
 
@@ -23,5 +23,7 @@ def decomposed_for(node: Node, notes: list[str], target: str) -> Graph:
         raise Unsupported(node, f"{refusal.reason}; it isn't supported by {target}") from None
     if graph is None:
         name = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
+        if source(node.op):
+            raise Unsupported(node, f"what {name} is made of follows from types and shapes known at run time only")
         raise Unsupported(node, f"{name} isn't supported by {target}")
     return graph

@@ -41,6 +41,25 @@ def decomposed(node: Node, opset: int) -> Graph | None:
     Raises:
         Unsupported: the adapters can't express it.
     """
+    op, made = _under(node, opset)
+    return op.graph if made is None else None
+
+
+def narrowed(node: Node, opset: int) -> Graph:
+    """The node as an older opset expresses it, which must take the same form today, less of it; else as `decomposed`.
+
+    Raises:
+        Unsupported: the adapters can't express it.
+    """
+    op, made = _under(node, opset)
+    if made is not None:
+        made.version = node.version
+        op.graph.outputs = list(op.copy(made))
+    return op.graph
+
+
+def _under(node: Node, opset: int) -> tuple[Builder, Node | None]:
+    """A builder of the graph that stands for a node under an opset, and the node that is still to be built, if any."""
     walk = Walk({**HUB_OPSETS, node.domain: opset})
     op, inputs = begun(node, _UP, [])
     graph = op.graph
@@ -55,12 +74,12 @@ def decomposed(node: Node, opset: int) -> Graph | None:
             continue
         if not isinstance(made, Node):
             graph.outputs = [made] if isinstance(made, Value) else list(made)
-            return graph
+            return op, None
         if made.op == ("", "Upsample"):  # which is no simpler than the Resize that it is today
             made = by_gathers(StepBuilder(_UP, op, opsets), current, "there is no Resize")
             graph.outputs = [made]
-            return graph
+            return op, None
         if made.op != current.op:
-            return None
+            return op, made
         current = made
-    return None
+    return op, current

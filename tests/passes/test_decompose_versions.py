@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from backedge.convert.onnx.raising import raise_graph
-from backedge.passes.decompose.versions import decomposed
+from backedge.passes.decompose.versions import decomposed, narrowed
 from backedge.passes.errors import Unsupported
 from backedge.passes.graph import Graph, Node
 from backedge.passes.infer import infer
@@ -58,3 +58,23 @@ def test_what_stays_itself() -> None:
 def test_what_cannot_be_said() -> None:
     with pytest.raises(Unsupported, match="the bits of float8e5m2"):
         decomposed(node_of("BitCast", DType.FLOAT8E5M2, 2, to=3), 25)
+
+
+@pytest.mark.parametrize("mode", ["edge", "wrap"])
+def test_padding_as_an_older_opset_has_it(mode: str) -> None:
+    """Of all axes, known at run time or not; wrapping round, which came later, is done by other operators."""
+    graph = Graph("hub")
+    x, pads = graph.add_input("x", tensor(DType.FLOAT32, 2, 3)), graph.add_input("pads", tensor(DType.INT64, 2))
+    axes = graph.add_input("axes", tensor(DType.INT64, 1))
+    version = since_version("", "Pad", HUB_OPSETS[""])
+    assert version is not None
+    graph.outputs = [graph.add_node("Pad", [x, pads, None, axes], ["y"], {"mode": mode}, version=version).output]
+    infer(graph)
+    made = raise_graph(narrowed(graph.nodes[0], 17))
+    left = [node for _, node in made.walk() if node.op_type == "Pad"]
+    assert [len(node.inputs) for node in left] == ([] if mode == "wrap" else [2])
+    data = np.arange(6, dtype=np.float32).reshape(2, 3)
+    names = [value.name for value in made.inputs]
+    feeds = dict(zip(names, (data, np.array([2, 1]), np.array([-1])), strict=True))
+    (found,) = run(made, feeds).values()
+    np.testing.assert_array_equal(found, np.pad(data, [(0, 0), (2, 1)], mode=mode))  # type: ignore[call-overload]

@@ -1,11 +1,13 @@
-"""Hub -> OpenVINO: operators without a rule of their own, by what they are made of."""
+"""Hub -> OpenVINO: operators without a rule of their own, and forms without one, by what they are made of."""
 
 from __future__ import annotations
 
 from ....passes.decompose.library import inlined
+from ....passes.decompose.versions import narrowed
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.legalize import decomposed_for
+from ....passes.opset.raising import raised
 from ....passes.rewrite import Builder
 from ....passes.types import DType
 from .admission import is_beyond
@@ -29,3 +31,8 @@ def by_function(op: Builder, node: Node) -> list[Value]:
         raise Unsupported(node, "integers that int32 doesn't hold, in which OpenVINO's CPU computes")
     context_of(op).look_at(graph)
     return inlined(op, node, graph)
+
+
+def narrower(op: Builder, node: Node, opset: int) -> list[Value]:
+    """What an operator is under an older opset, where it does less: see `narrowed`."""
+    return inlined(op, node, raised(narrowed(node, opset)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from ....passes.preconditions import axis_of, dtype_of, flag, rank_of, required,
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.tensor import TensorData
 from ....passes.types import DType
+from .functions import narrower
 from .tools import (
     all_but,
     convert,
@@ -21,7 +23,6 @@ from .tools import (
     i64,
     ints,
     join,
-    marked,
     number,
     range_of,
     scalar,
@@ -78,22 +79,16 @@ def squeeze(op: Builder, node: Node) -> Value:
 
 
 @rule("", "Unsqueeze")
-def unsqueeze(op: Builder, node: Node) -> Value:
+def unsqueeze(op: Builder, node: Node) -> Value | Sequence[Value]:
+    """Of axes known at run time only it is the Reshape that opset 12 makes of it."""
     data, axes = required(node, 0), required(node, 1)
     if ints(axes) == []:
         return data
     if axes.data is not None:
         return op.Unsqueeze(data, axes)
-    count = size_of_axis(axes, 0)
-    if count is None:
+    if size_of_axis(axes, 0) is None:
         raise Unsupported(node, "how many axes are new is known at run time only")
-    rank = rank_of(node, data) + count
-    new = op.Equal(marked(op, node, axes, rank), i64(op, 1))
-    old = op.Convert(op.LogicalNot(new), destination_type="i64")
-    place = op.Subtract(op.CumSum(old, i64(op, 0), exclusive=False, reverse=False), old)
-    sizes = op.Concat(shape_of(op, data), i64(op, [1]), axis=0)
-    target = op.Select(new, i64(op, 1), op.Gather(sizes, place, i64(op, 0), batch_dims=0))
-    return op.Reshape(data, target, special_zero=False)
+    return narrower(op, node, 12)
 
 
 @rule("", "Transpose")
@@ -211,27 +206,28 @@ def slice_(op: Builder, node: Node) -> Value:
     return op.Slice(data, starts, ends, convert(op, node, steps, DType.INT64), convert(op, node, axes, DType.INT64))
 
 
-_PAD_MODES = {"constant": "constant", "reflect": "reflect", "edge": "edge"}
-
-
 @rule("", "Pad")
-def pad(op: Builder, node: Node) -> Value:
+def pad(op: Builder, node: Node) -> Value | Sequence[Value]:
+    """Of all axes, not wrapping round, as under opset 17."""
     data, pads, fill, axes = (node.input(index) for index in range(4))
     assert data is not None and pads is not None
     mode = node.attributes.get("mode", "constant")
-    pads = convert(op, node, pads, DType.INT64)
-    rank = rank_of(node, data)
-    begins, ends = _pad_ends(op, node, pads, axes, rank)
-    if mode == "wrap":
-        return _wrapped(op, node, data, begins, ends, rank)
-    if mode not in _PAD_MODES:
+    if axes is not None or mode == "wrap":
+        return narrower(op, node, 17)
+    if mode not in ("constant", "reflect", "edge"):
         raise Unsupported(node, f"mode={mode!r} isn't supported by OpenVINO")
+    pads, rank = convert(op, node, pads, DType.INT64), rank_of(node, data)
+    known = ints(pads)
+    begins, ends = (
+        cut(op, pads, start, start + rank) if known is None else i64(op, known[start : start + rank])
+        for start in (0, rank)
+    )
     value = None
     if mode == "constant":
         if fill is not None and fill.array() is None:
             return _filled(op, node, data, begins, ends, scalar(op, fill))
         value = number(op, node, 0, data) if fill is None else scalar(op, fill)
-    return op.Pad(data, begins, ends, value, pad_mode=_PAD_MODES[mode])
+    return op.Pad(data, begins, ends, value, pad_mode=mode)
 
 
 def _filled(op: Builder, node: Node, data: Value, begins: Value, ends: Value, fill: Value) -> Value:
@@ -240,59 +236,6 @@ def _filled(op: Builder, node: Node, data: Value, begins: Value, ends: Value, fi
     inside = op.Pad(op.Broadcast(one, shape_of(op, data), mode="numpy"), begins, ends, zero, pad_mode="constant")
     padded = op.Pad(data, begins, ends, number(op, node, 0, data), pad_mode="constant")
     return op.Select(convert(op, node, inside, DType.BOOL), padded, fill)
-
-
-def _pad_ends(op: Builder, node: Node, pads: Value, axes: Value | None, rank: int) -> tuple[Value, Value]:
-    """What is added before and after each axis, i64 [rank] each."""
-    known, chosen = ints(pads), ints(axes)
-    if axes is not None and chosen is None:
-        count = size_of(op, node, axes, 0)
-        places = op.FloorMod(convert(op, node, axes, DType.INT64), i64(op, rank))
-        zeros = i64(op, [0] * rank)
-        halves = (cut(op, pads, 0, count), cut(op, pads, count, _LAST))
-        first, second = (
-            op.ScatterElementsUpdate(zeros, places, half, i64(op, 0), reduction="none", use_init_val=True)
-            for half in halves
-        )
-        return first, second
-    places = list(range(rank)) if chosen is None else [axis_of(node, axis, rank) for axis in chosen]
-    if known is not None:
-        both = []
-        for half in (known[: len(places)], known[len(places) :]):
-            full = [0] * rank
-            for axis, amount in zip(places, half, strict=True):
-                full[axis] += amount
-            both.append(i64(op, full))
-        return both[0], both[1]
-    begins, ends = cut(op, pads, 0, len(places)), cut(op, pads, len(places), 2 * len(places))
-    if places != list(range(rank)):
-        # entry k of a half belongs to axis places[k]; the entry after the last is 0
-        order = i64(op, [places.index(axis) if axis in places else len(places) for axis in range(rank)])
-        zero = i64(op, [0])
-        begins, ends = (
-            op.Gather(op.Concat(half, zero, axis=0), order, i64(op, 0), batch_dims=0) for half in (begins, ends)
-        )
-    return begins, ends
-
-
-def _wrapped(op: Builder, node: Node, data: Value, begins: Value, ends: Value, rank: int) -> Value:
-    """Each axis gathered at its positions modulo its size; negative amounts are cut off before."""
-    for axis in range(rank):
-        before, after = cut(op, begins, axis, axis + 1), cut(op, ends, axis, axis + 1)
-        amounts = [(ints(value) or [-1] * rank)[axis] for value in (begins, ends)]
-        if amounts == [0, 0]:
-            continue
-        length, zero = size_of(op, node, data, axis), i64(op, [0])
-        start, stop = op.Subtract(zero, before), op.Add(length, after)
-        places = op.Range(scalar(op, start), scalar(op, stop), i64(op, 1), output_type="i64")
-        if min(amounts) < 0:
-            first = op.Maximum(start, zero)
-            left = op.Subtract(op.Minimum(stop, length), first)
-            places = op.Add(first, op.FloorMod(op.Subtract(places, first), left))
-        else:
-            places = op.FloorMod(places, length)
-        data = op.Gather(data, places, i64(op, axis), batch_dims=0)
-    return data
 
 
 _BLOCK_MODES = {"DCR": "blocks_first", "CRD": "depth_first"}
