@@ -83,6 +83,13 @@ BACK_EDGES = "back_edges"  # tuple[BackEdge, ...]
 THEN_INPUTS, THEN_OUTPUTS = "then_inputs", "then_outputs"  # tuple[InputMap, ...], tuple[OutputMap, ...]
 ELSE_INPUTS, ELSE_OUTPUTS = "else_inputs", "else_outputs"
 
+BODY_MAPS: dict[str, tuple[str, str]] = {
+    "body": (INPUT_MAPS, OUTPUT_MAPS),
+    "else_body": (ELSE_INPUTS, ELSE_OUTPUTS),
+    "then_body": (THEN_INPUTS, THEN_OUTPUTS),
+}
+"""Region -> the attributes of its node that hold the region's port maps."""
+
 
 @dataclass(slots=True)
 class Port:

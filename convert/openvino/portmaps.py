@@ -7,40 +7,22 @@ from typing import Any
 
 from ...passes.errors import InvalidModel, Unsupported
 from ...passes.graph import Graph, Node, Value
-from .dialect import (
-    BACK_EDGES,
-    DOMAIN,
-    ELSE_INPUTS,
-    ELSE_OUTPUTS,
-    INPUT_MAPS,
-    OUTPUT_MAPS,
-    THEN_INPUTS,
-    THEN_OUTPUTS,
-    BackEdge,
-    InputMap,
-    OutputMap,
-)
+from .dialect import BACK_EDGES, BODY_MAPS, DOMAIN, BackEdge, InputMap, OutputMap
 from .markup import Element
 from .types import LARGEST, parse_int
 
 ITERATION, CONDITION = "current_iteration", "execution_condition"
 SLICE = ("start", "end", "stride", "part_size")
 
-PORT_MAPS: dict[str, tuple[str, str, str]] = {
-    "port_map": ("body", INPUT_MAPS, OUTPUT_MAPS),
-    "else_port_map": ("else_body", ELSE_INPUTS, ELSE_OUTPUTS),
-    "then_port_map": ("then_body", THEN_INPUTS, THEN_OUTPUTS),
-}
-"""Element -> the body it is for, and the attributes that hold its inputs and outputs."""
-
-MAP_ATTRIBUTES = frozenset([*(name for _, *names in PORT_MAPS.values() for name in names), BACK_EDGES])
+MAP_ATTRIBUTES = frozenset([*(name for names in BODY_MAPS.values() for name in names), BACK_EDGES])
 """The attributes of a node that stand in port maps and back edges."""
 
-_MAPS_OF: dict[str, tuple[str, ...]] = {
-    "Loop": ("port_map",),
-    "TensorIterator": ("port_map",),
-    "If": ("then_port_map", "else_port_map"),
-}
+_BODIES = {"Loop": ("body",), "TensorIterator": ("body",), "If": ("then_body", "else_body")}
+
+
+def _tag(body: str) -> str:
+    """The element that holds the port maps of a body: `then_port_map` those of `then_body`."""
+    return body.replace("body", "port_map")
 
 
 @dataclass(slots=True)
@@ -130,8 +112,8 @@ def read_port_maps(
     Raises:
         InvalidModel: a body or an entry is missing, or names what isn't there.
     """
-    maps = _MAPS_OF.get(node.op_type, ()) if node.domain == DOMAIN else ()
-    wanted = {PORT_MAPS[tag][0] for tag in maps}
+    names = _BODIES.get(node.op_type, ()) if node.domain == DOMAIN else ()
+    wanted = set(names)
     if bodies.keys() != wanted:
         odd = sorted(bodies.keys() ^ wanted)[0]
         raise InvalidModel(f"it has no <{odd}>" if odd in wanted else f"it can't have a <{odd}>")
@@ -140,12 +122,11 @@ def read_port_maps(
     fixed = {"Loop": 2, "If": 1}.get(node.op_type, 0)
     if len(node.inputs) < fixed:
         raise InvalidModel(f"it needs {fixed} inputs or more, it has {len(node.inputs)}")
-    for tag in maps:
-        body_name, input_name, output_name = PORT_MAPS[tag]
-        body = bodies[body_name]
+    for name in names:
+        body = bodies[name]
         inputs: list[InputMap] = []
         outputs: list[OutputMap] = []
-        for entry in (entry for part in element.of(tag) for entry in part.children):
+        for entry in (entry for part in element.of(_tag(name)) for entry in part.children):
             if not isinstance(entry, Element):
                 continue
             if entry.tag == "input":
@@ -155,8 +136,8 @@ def read_port_maps(
                 joins = _entry(entry, body.results, "Result", outs)
                 outputs.append(OutputMap(*joins, **_slice(entry)))
         _check(node, body, inputs, outputs, fixed)
-        attributes |= {input_name: tuple(inputs), output_name: tuple(outputs)}
-        if tag == "port_map":
+        attributes |= zip(BODY_MAPS[name], (tuple(inputs), tuple(outputs)), strict=True)
+        if name == "body":
             attributes[BACK_EDGES] = _back_edges(element, body, inputs)
     return attributes
 
@@ -198,7 +179,7 @@ def spelled_port_maps(node: Node, ids: dict[str, Ids]) -> list[tuple[str, Spelle
         Unsupported: a region has no port maps, or they don't fit it.
     """
     found: list[tuple[str, Spelled]] = []
-    for tag, (body, input_name, output_name) in PORT_MAPS.items():
+    for body, (input_name, output_name) in BODY_MAPS.items():
         if body not in node.regions:
             continue
         for name in (input_name, output_name):
@@ -220,7 +201,7 @@ def spelled_port_maps(node: Node, ids: dict[str, Ids]) -> list[tuple[str, Spelle
             else:
                 port = -1 if entry.external < 0 else len(node.inputs) + entry.external
                 there.append(("output", _spelled(entry, port, ids[body].first_result + entry.result)))
-        found.append((tag, connected + special))
+        found.append((_tag(body), connected + special))
     return found
 
 

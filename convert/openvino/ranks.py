@@ -11,11 +11,9 @@ from collections.abc import Sequence
 
 from ...passes.graph import Node, Value
 from ...passes.types import TensorType
-from .dialect import DOMAIN, ELSE_OUTPUTS, OUTPUT_MAPS, THEN_OUTPUTS, OutputMap
+from .dialect import BODY_MAPS, DOMAIN, OutputMap
 from .layers import LAYERS
 from .types import parse_shape
-
-_BODY_OUTPUTS = {"body": OUTPUT_MAPS, "then_body": THEN_OUTPUTS, "else_body": ELSE_OUTPUTS}
 
 
 def _is_scalar(value: Value | None) -> bool:
@@ -39,7 +37,7 @@ def _follows(node: Node) -> bool:
 def _from_bodies(node: Node, index: int) -> bool:
     """Whether all bodies of a Loop, TensorIterator or If make a scalar for this output."""
     for name, region in node.regions.items():
-        maps: tuple[OutputMap, ...] = node.attributes[_BODY_OUTPUTS[name]]
+        maps: tuple[OutputMap, ...] = node.attributes[BODY_MAPS[name][1]]
         for entry in maps:
             if entry.external == index and (entry.axis is not None or not _is_scalar(region.outputs[entry.result])):
                 return False

@@ -9,7 +9,7 @@ from ....passes.graph import Graph, Node, Value
 from ....passes.loop import DOMAIN as HUB
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import merge
-from ..dialect import ELSE_INPUTS, ELSE_OUTPUTS, THEN_INPUTS, THEN_OUTPUTS, InputMap, OutputMap
+from ..dialect import BODY_MAPS, InputMap, OutputMap
 from .context import context_of
 from .tools import copied, scalar
 
@@ -53,10 +53,10 @@ def branch(op: Builder, node: Node) -> Sequence[Value]:
     twin = Node(domain, "If", version)
     inputs = [scalar(op, condition)]
     results = tuple(OutputMap(index, index) for index in range(len(node.outputs)))
-    regions = (("then", THEN_INPUTS, THEN_OUTPUTS), ("else", ELSE_INPUTS, ELSE_OUTPUTS))
     attributes: dict[str, tuple[InputMap, ...] | tuple[OutputMap, ...]] = {}
-    for name, taken, given in regions:
-        twin.regions[f"{name}_body"], attributes[taken] = _branch(op, node, f"{name}_body", node.regions[name], inputs)
+    for name in ("then", "else"):
+        body, (taken, given) = f"{name}_body", BODY_MAPS[f"{name}_body"]
+        twin.regions[body], attributes[taken] = _branch(op, node, body, node.regions[name], inputs)
         attributes[given] = results
     for old, *both in zip(node.outputs, *(region.outputs for region in twin.regions.values()), strict=True):
         if both[0].rank is None or both[0].rank != both[1].rank:

@@ -7,21 +7,8 @@ from dataclasses import replace
 
 from ....passes.graph import Graph, Node, Value
 from ....passes.structure.simplify import RemoveDead
-from ..dialect import (
-    BACK_EDGES,
-    ELSE_INPUTS,
-    ELSE_OUTPUTS,
-    INPUT_MAPS,
-    OUTPUT_MAPS,
-    THEN_INPUTS,
-    THEN_OUTPUTS,
-    BackEdge,
-    InputMap,
-    OutputMap,
-)
+from ..dialect import BACK_EDGES, BODY_MAPS, INPUT_MAPS, OUTPUT_MAPS, BackEdge, InputMap, OutputMap
 from ..origin import ORIGIN
-
-_IF_MAPS = {"then_body": (THEN_INPUTS, THEN_OUTPUTS), "else_body": (ELSE_INPUTS, ELSE_OUTPUTS)}
 
 
 def prune(graph: Graph) -> None:
@@ -97,8 +84,8 @@ def _prune_if(graph: Graph, node: Node) -> bool:
     used = _used(graph, node)
     inputs: list[Value | None] = [node.inputs[0]]
     modified = len(used) < len(node.outputs)
-    for name, (taken, given) in _IF_MAPS.items():
-        body = node.regions[name]
+    for name in ("then_body", "else_body"):
+        body, (taken, given) = node.regions[name], BODY_MAPS[name]
         by_port = {entry.external: body.outputs[entry.result] for entry in node.attributes[given]}
         body.outputs = [by_port[index] for index in used]
         kept = [
