@@ -28,8 +28,12 @@ class ExecutionError(BackedgeError):
     """A node failed while it ran: the shapes or values it met are not ones it can work on. Exit code 2."""
 
 
-def _as_it_is(value: Array) -> Array:
+def _as_it_is(value: Array, units: float = 0.0) -> Array:
     return value
+
+
+def _whole(value: Array, function: Callable[[Array], Array] = np.rint, **_: Any) -> Array:
+    return function(value)
 
 
 class Attributes(NodeAttributes):
@@ -44,9 +48,14 @@ class Attributes(NodeAttributes):
         single: what float32 is computed in, a wider type where a run is to be more exact than the graph declares.
         rounded: what a kernel hands intermediate results through that a runtime rounds: they come back as they are, or
             with the errors of a run that is to have some.
+        computed: the same for numbers on their way to whole ones; `computed(value, units)`: a runtime is off by up to
+            so many units of float32.
+        whole: makes whole numbers, `whole(value, function)` with what rounds (np.rint), in sight of a run that watches
+            or forces such steps. It takes what it should know of the step by name: `zero`, `low`, `high` and `part` as
+            `runtime.wide.steps.Step` has them.
     """
 
-    __slots__ = ("captured", "outputs", "regions", "rounded", "single", "state", "wanted")
+    __slots__ = ("captured", "computed", "outputs", "regions", "rounded", "single", "state", "wanted", "whole")
 
     def __init__(self, node: Node, regions: Mapping[str, Region] | None = None) -> None:
         super().__init__(node)
@@ -57,6 +66,8 @@ class Attributes(NodeAttributes):
         self.single: np.dtype[Any] = np.dtype(np.float32)
         self.state: Any = None
         self.rounded: Callable[[Array], Array] = _as_it_is
+        self.computed: Callable[[Array, float], Array] = _as_it_is
+        self.whole: Callable[..., Array] = _whole
 
     def dtype(self, name: str, default: DType | None = None) -> DType:
         """As declared; a run that is more exact than the graph declares computes in float64 instead."""

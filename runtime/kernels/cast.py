@@ -10,9 +10,10 @@ import numpy as np
 
 from ...passes.attributes import strings
 from ...passes.types import DType
-from .base import Array, Attributes, Kernel, is_float
+from .base import COMPUTED, Array, Attributes, Kernel, is_float
 
 _FLOAT8 = (DType.FLOAT8E4M3FN, DType.FLOAT8E4M3FNUZ, DType.FLOAT8E5M2, DType.FLOAT8E5M2FNUZ)
+_TYPES = frozenset(dtype.numpy for dtype in DType)
 _SPECIAL = {"nan": "NaN", "inf": "INF", "-inf": "-INF"}
 
 
@@ -94,19 +95,26 @@ def _integer(item: str) -> int:
         return math.trunc(float(item))
 
 
-def cast(attrs: Attributes, x: Array) -> Array:
-    return convert(x, attrs.dtype("to"), attrs.int("saturate", 1) != 0, attrs.string("round_mode", "up"))
+def cast(attrs: Attributes, x: Array, like: Array | None = None) -> Array:
+    """To the type of `like`, or the attribute's. To an integer is a step; a run that is more exact than the graph
+    declares has its own type for every float that is computed in."""
+    to = _target(attrs, like)
+    if to in (*COMPUTED, DType.FLOAT64) and attrs.single != np.float32 and x.dtype != object:
+        return x.astype(attrs.single)
+    if x.dtype.kind == "f":
+        x = attrs.whole(x, np.trunc) if to.is_integer else x
+        x = x.astype(np.float64) if x.dtype.itemsize > 8 else x
+    return convert(x, to, attrs.int("saturate", 1) != 0, attrs.string("round_mode", "up"))
 
 
-def cast_1(attrs: Attributes, x: Array) -> Array:
-    """Before version 6 `to` is a string."""
-    return convert(
-        x, DType({"FLOAT": "float32", "DOUBLE": "float64"}.get(attrs.string("to"), attrs.string("to").lower()))
-    )
-
-
-def cast_like(attrs: Attributes, x: Array, like: Array) -> Array:
-    return convert(x, DType.of(like.dtype), attrs.int("saturate", 1) != 0, attrs.string("round_mode", "up"))
+def _target(attrs: Attributes, like: Array | None) -> DType:
+    """The wanted element type; before version 6 `to` is a string."""
+    if like is not None:
+        return DType.of(like.dtype) if like.dtype in _TYPES else DType.FLOAT64
+    if attrs.version >= 6:
+        return attrs.dtype("to")
+    spelled = attrs.string("to")
+    return DType({"FLOAT": "float32", "DOUBLE": "float64"}.get(spelled, spelled.lower()))
 
 
 def bit_cast(attrs: Attributes, x: Array) -> Array:
@@ -118,12 +126,8 @@ def bit_cast(attrs: Attributes, x: Array) -> Array:
     return np.ascontiguousarray(x).view(to.numpy).reshape(x.shape)
 
 
-def any_cast(attrs: Attributes, x: Array) -> Array:
-    return cast_1(attrs, x) if attrs.version < 6 else cast(attrs, x)
-
-
 TABLE: dict[str, Kernel] = {
-    "Cast": any_cast,
-    "CastLike": cast_like,
+    "Cast": cast,
+    "CastLike": cast,
     "BitCast": bit_cast,
 }

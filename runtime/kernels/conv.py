@@ -10,7 +10,7 @@ import numpy as np
 
 from .activation import swish
 from .base import Array, Attributes, Kernel, to_ints, weighted, widened
-from .quant import saturate
+from .quant import quantized
 from .shape import padded
 from .windows import Windows, extent, fold, patches, windows
 
@@ -75,7 +75,7 @@ def qlinear_conv(
     if bias is not None:
         total = total + _channels(bias, x.ndim - 2)
     scale = x_scale.reshape(()) * _channels(w_scale, x.ndim - 2) / y_scale.reshape(())
-    return saturate(np.rint(total * scale.astype(np.float64)) + y_zero.astype(np.float64), y_zero.dtype)
+    return quantized(attrs, attrs.computed(total * scale, 4.0), y_zero, y_zero.dtype)
 
 
 def conv_transpose(attrs: Attributes, x: Array, w: Array, bias: Array | None = None) -> Array:

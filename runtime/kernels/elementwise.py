@@ -37,6 +37,13 @@ def unary(function: Callable[[Array], Array]) -> Kernel:
     return kernel
 
 
+def whole(function: Callable[[Array], Array]) -> Kernel:
+    def kernel(attrs: Attributes, x: Array) -> Array:
+        return attrs.whole(x, function)
+
+    return kernel
+
+
 def variadic(function: Binary) -> Kernel:
     def kernel(_: Attributes, *inputs: Array) -> Array:
         return reduce(function, inputs)
@@ -170,9 +177,9 @@ TABLE: dict[str, Kernel] = {
     "BitwiseNot": unary(np.invert),
     "Reciprocal": unary(reciprocal),
     "Sqrt": unary(np.sqrt),
-    "Ceil": unary(np.ceil),
-    "Floor": unary(np.floor),
-    "Round": unary(np.rint),
+    "Ceil": whole(np.ceil),
+    "Floor": whole(np.floor),
+    "Round": whole(np.rint),
     "Exp": accurate(np.exp),
     "Log": accurate(np.log),
     "Sin": accurate(np.sin),

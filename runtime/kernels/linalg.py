@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .base import Array, Attributes, Kernel, is_float, widened
-from .quant import saturate
+from .quant import quantized
 
 
 def matmul(_: Attributes, a: Array, b: Array) -> Array:
@@ -55,7 +55,7 @@ def matmul_integer(
 
 
 def qlinear_matmul(
-    _: Attributes,
+    attrs: Attributes,
     a: Array,
     a_scale: Array,
     a_zero: Array,
@@ -67,9 +67,9 @@ def qlinear_matmul(
 ) -> Array:
     product = np.matmul(centred(a, a_zero, per_row=True), centred(b, b_zero, per_row=False))
     rows = a_scale[:, None] if a_scale.ndim == 1 and a_scale.size > 1 else a_scale
-    ratio = rows.astype(np.float32) * b_scale.astype(np.float32) / y_scale.astype(np.float32)
-    scaled = product * ratio.reshape(()) if ratio.size == 1 else product * ratio
-    return saturate(np.rint(scaled) + y_zero.astype(np.float64), y_zero.dtype)
+    ratio = rows.astype(attrs.single) * b_scale.astype(attrs.single) / y_scale.astype(attrs.single)
+    scaled = attrs.computed(product * (ratio.reshape(()) if ratio.size == 1 else ratio), 4.0)
+    return quantized(attrs, scaled, y_zero, y_zero.dtype)
 
 
 def determinant(_: Attributes, x: Array) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,6 @@ from ...passes.types import DType, OptionalType, SequenceType, TensorType, Type
 from ..kernels.base import Array, Attributes, Kernel, is_float
 from ..plan import Call
 from .noise import HALVES, Noise, growth
-from .stepping import STEPPING
 from .steps import Step, Watch
 from .terms import (
     ABSOLUTE,
@@ -24,6 +24,7 @@ from .terms import (
     NEVER_EXACT,
     ROUNDED_INSIDE,
     SHAKEN,
+    STEPPING,
     TERMS,
 )
 
@@ -69,12 +70,8 @@ class Wide:
         attributes.single = self.real
         types = [element_type(value.type) for value in node.outputs]
         inputs = [None if value is None else element_type(value.type) for value in node.inputs]
-        if self._is_rounded_once(node):
+        if self._is_rounded_once(node) or _is_of_bits(node, types):
             return lambda *values: self.value(kernel(plain, *_as_declared(values, inputs)))
-        if node.op_type in STEPPING and node.domain == "":
-            stepping = STEPPING[node.op_type]
-            noisy = self._before_a_step(inputs[0])
-            kernel = lambda attrs, *values: stepping(self._round, noisy, attrs, *values)  # noqa: E731
         return _Operator(self, node, kernel, attributes, inputs, types)
 
     def _is_rounded_once(self, node: Node) -> bool:
@@ -92,18 +89,6 @@ class Wide:
     def _is_constant(self, value: Value) -> bool:
         return value in self._constants or (value.producer is None and value.data is not None)
 
-    def _round(self, step: Step) -> Array:
-        return step.whole if self.watch is None else self.watch(step)
-
-    def _before_a_step(self, dtype: DType | None) -> Any:
-        def noisy(value: Array, size: float) -> Array:
-            if self.noise is None:
-                return value
-            held = self.noise.held(dtype if dtype is not None and dtype.is_float else DType.FLOAT32)
-            return self.noise.result(value, held, size)
-
-        return noisy
-
 
 class _Operator:
     """One node, run in wide numbers."""
@@ -117,7 +102,7 @@ class _Operator:
         inputs: list[DType | None],
         outputs: list[DType | None],
     ) -> None:
-        name = node.op_type
+        name, self._name = node.op_type, node.outputs[0].name
         self._wide, self._kernel, self._attributes = wide, kernel, attributes
         self._inputs, self._outputs = inputs, outputs
         self._count = TERMS.get(name)
@@ -126,14 +111,14 @@ class _Operator:
         self._inside, self._never_exact = name in ROUNDED_INSIDE, name in NEVER_EXACT
         self._is_mean = name in MEANS
         self._size = FUNCTION if name in FUNCTIONS or self._absolute else ARITHMETIC
-        self._moves = name in MOVES or (name in STEPPING and name not in ("Cast", "CastLike", "DequantizeLinear"))
+        self._moves = name in MOVES or name in STEPPING
         if name in ("Cast", "CastLike"):
             self._size = 1.0
             self._moves = not _narrows(inputs[0] if inputs else None, outputs[0])
         self._terms = 1.0
         floats = (one for one in (*inputs, *outputs) if one is not None and one.is_float)
         self._inner = next(floats, DType.FLOAT32)
-        attributes.rounded = self._rounded
+        attributes.rounded, attributes.computed, attributes.whole = self._rounded, self._computed, self._whole
 
     def __call__(self, *values: Any) -> Any:
         noise = self._wide.noise
@@ -166,6 +151,21 @@ class _Operator:
         """An intermediate result: off whatever it is, a mean of ones as well."""
         noise = self._wide.noise
         return value if noise is None else noise.terms(value, self._inner, 1.0, self._inside)
+
+    def _computed(self, value: Array, units: float) -> Array:
+        """Numbers on their way to whole ones, as a runtime computes them."""
+        noise, dtype = self._wide.noise, self._inputs[0]
+        if noise is None:
+            return value
+        return noise.result(value, noise.held(dtype if dtype is not None and dtype.is_float else DType.FLOAT32), units)
+
+    def _whole(self, value: Array, function: Callable[[Array], Array] = np.rint, part: str = "", **known: Any) -> Array:
+        """Whole numbers, in sight of who watches this run. What is no number stays as it is where nothing cuts it off,
+        else NaN counts as 0."""
+        kept = np.isnan(value) if "low" in known else ~np.isfinite(value)
+        step = Step(self._name + part, np.where(kept, 0, value), function, **known)
+        made = step.whole if self._wide.watch is None else self._wide.watch(step)
+        return made if "low" in known else np.where(kept, value, made)
 
     def _each(self, noise: Noise, moved: Any, result: Any = None, total: Any = None) -> Any:
         """Results with their noise. `result`, `total`: without that of the terms, and of the terms' sizes."""
@@ -216,6 +216,13 @@ def element_type(type: Type | None) -> DType | None:
 def _narrows(source: DType | None, to: DType | None) -> bool:
     """A cast to a float that doesn't hold all numbers of the source."""
     return to is not None and to.is_float and (source is None or not to.holds(source))
+
+
+def _is_of_bits(node: Node, types: list[DType | None]) -> bool:
+    """What looks at the digits of a number, which are those of its declared type: BitCast, and casts to text."""
+    return not node.domain and (
+        node.op_type == "BitCast" or (node.op_type in ("Cast", "CastLike") and types == [DType.STRING])
+    )
 
 
 def _has_fixed_shape(node: Node) -> bool:

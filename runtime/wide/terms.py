@@ -33,6 +33,9 @@ MOVES = frozenset(
 )
 """Operators that hand on what they were given: whatever rounds was rounded before."""
 
+STEPPING = frozenset(("QuantizeLinear", "DynamicQuantizeLinear", "QLinearMatMul", "QLinearConv"))
+"""Operators that end in whole numbers: what they compute before is off, see `Attributes.computed`."""
+
 FUNCTIONS = frozenset(
     """
     Acos Acosh Asin Asinh Atan Atanh Cos Cosh Exp Log LogSoftmax Pow Sin Sinh Softmax Tan Tanh BlackmanWindow
