@@ -103,7 +103,7 @@ class Finding:
     difference: Difference
     a: str
     b: str
-    profile: list[float] = field(default_factory=list)
+    profile: tuple[float, ...] = ()
     inputs: Batch = field(default_factory=dict)
     text: str = ""
 

@@ -19,20 +19,17 @@ like any other.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from ..oracles import Batch, Outcome, Values
-from ..wide.evidence import LOUD_RUNS, PATIENT_RUNS
-from ..wide.spread import alike, flat
-from .iterations import Stacking
-from .rounding_evidence import Answer, Evidence, Judgement, Output, read_evidence
-from .rounding_tensors import Tensors
+from ..wide.evidence import LOUD_RUNS, PATIENT_RUNS, Evidence, Output
+from .answers import Answer
 from .runnables import Asking
-from .tolerance import Difference, Measure, measure_values
+from .tolerance import Measure
 
 BUDGET = 60.0
 """Seconds. After them what lies no further apart than what rounding explained in the trials before, in units of the
@@ -67,12 +64,8 @@ class Rounding:
         self._largest = 0.0  # units of the tolerance table that rounding has explained
         self._meaning = 0.0
         self._away: dict[str, tuple[float, float]] = {}
-        self._why: dict[str, int] = {}
-        self._is_wider = True
-
-    def trial(self, number: int, batch: Batch, answers: Sequence[Answer]) -> TrialRounding:
-        """The judge of one trial; nothing is run before it is asked. `answers`: all of A's that can be used."""
-        return TrialRounding(self, number, batch, answers)
+        self._remarks: dict[int, Counter[str]] = {}
+        self.is_wider = True
 
     def close(self) -> None:
         """End the other process."""
@@ -88,9 +81,9 @@ class Rounding:
             )
             agree = f"same computation in float64 ({self._meaning:.2g} of a rounding error apart); "
             yield f"{'' if self.alone else agree}{away}"
-        if not self._is_wider:
+        if not self.is_wider:
             yield "nothing wider than float64 was to be had: rounding in float64 was judged by its own size"
-        for why, count in self._why.items():
+        for why, count in sum(self._remarks.values(), Counter[str]()).items():
             yield f"{count} outputs: {why}"
 
     # what trials ask ------------------------------------------------------------------------------------
@@ -108,15 +101,10 @@ class Rounding:
         self._left -= time.monotonic() - start
         return outcome
 
-    def explained(self, gross: float) -> bool:
-        """Whether the time is up, and rounding explained as much in a trial for which there was time."""
-        return self._left <= 0 and gross <= self._largest
-
-    def share(self, gross: float) -> float:
-        """Of what rounding explained before, told as what the report says of it."""
-        self.unsaid(
-            "held to what rounding explained in the trials before, the time for further float64 runs is used up"
-        )
+    def explained(self, gross: float) -> float | None:
+        """The share of what rounding explained in a trial for which there was time, if it is up and that is enough."""
+        if self._left > 0 or gross > self._largest:
+            return None
         return gross / self._largest if self._largest else 0.0
 
     def affords(self, gross: float) -> bool:
@@ -128,84 +116,63 @@ class Rounding:
         self._more -= 1
         return True
 
-    def note(self, who: str, meaning: float, away: float, allowed: float, gross: float, is_wider: bool) -> None:
+    def note(self, who: str, meaning: float, away: float, allowed: float, gross: float) -> None:
+        """Rounding explains how far the answers of a trial lie apart."""
         self._meaning, self._largest = max(self._meaning, meaning), max(self._largest, gross)
-        self._is_wider = self._is_wider and is_wider
-        if away > allowed:
-            self.unsaid(f"{who} computes them inexactly, by less than the tolerance of their element types")
-            return
-        before = self._away.get(who, (0.0, allowed))
-        self._away[who] = max(before, (away, allowed))
+        if away <= allowed:
+            self._away[who] = max(self._away.get(who, (0.0, allowed)), (away, allowed))
 
-    def said(self) -> dict[str, int]:
-        """What `lines` would say of outputs that nothing follows from; for `take_back`."""
-        return dict(self._why)
+    def remark(self, trial: int, why: str) -> None:
+        """Something for the report, on an output of a trial that nothing follows from."""
+        self._remarks.setdefault(trial, Counter())[why] += 1
 
-    def take_back(self, said: dict[str, int]) -> None:
-        """A trial is judged once more: what was said of it doesn't stand."""
-        self._why = dict(said)
-
-    def unsaid(self, why: str) -> None:
-        self._why[why] = self._why.get(why, 0) + 1
+    def forget(self, trial: int) -> None:
+        """A trial is judged once more: the remarks on it don't stand."""
+        self._remarks.pop(trial, None)
 
 
 class TrialRounding:
-    """Judges the differences of one trial."""
+    """What is known of rounding in one trial; nothing is run before it is asked for.
+
+    Attributes:
+        alone: only A has a float64 run.
+        answers: all of A's that can be used.
+    """
 
     def __init__(self, rounding: Rounding, number: int, batch: Batch, answers: Sequence[Answer]) -> None:
-        self._rounding, self._number, self._batch, self._answers = rounding, number, batch, answers
+        self.alone, self.answers = rounding.alone, answers
+        self.coarse = rounding.coarse
+        self._rounding, self._number, self._batch = rounding, number, batch
         self._known: dict[bool, Evidence | Outcome] = {}
         self._loud: dict[tuple[bool, int], dict[str, Output]] = {}
-        self._undecided = ""
 
-    @property
-    def alone(self) -> bool:
-        """Only A has a float64 run."""
-        return self._rounding.alone
+    def explained(self, coarse: bool, gross: float) -> float | None:
+        """The share of what rounding explained before, where that is enough and there is no time to look further."""
+        share = None if coarse in self._known else self._rounding.explained(gross)
+        if share is not None:
+            self._remark(
+                "held to what rounding explained in the trials before, the time for further float64 runs is used up"
+            )
+        return share
 
-    def judge(
-        self, one: Answer, other: Answer, name: str, twin: str, found: Difference, stacking: Stacking | None
-    ) -> Judgement:
-        """Output `name` of A's answer `one` against `twin` of B's answer `other`, which aren't near each other."""
-        assert one.outputs is not None and other.outputs is not None
-        values = one.outputs[name], other.outputs[twin]
-        coarse = self._rounding.coarse(one, other)
-        table = measure_values(*values, output=name, stacking=stacking, coarse=coarse)
-        if found.kind == "value" and coarse not in self._known and self._rounding.explained(table.units):
-            return Judgement(Measure(None, self._rounding.share(table.units), table.max_abs))
-        evidence = self._evidence(coarse, table.units)
-        if isinstance(evidence, str):
-            return self._inconclusive(evidence, table)
-        if isinstance(evidence, Outcome):
-            self._rounding.unsaid(f"judged by tolerances, as float64 runs aren't to be had ({evidence.error})")
-            return Judgement(table, text="")
-        output = evidence.outputs[name]
-        if found.kind != "value":
-            return self._structure(coarse, name, output, found, table)
-        leaves = flat(values[0]), flat(values[1])
-        if not (alike(leaves[0], output.exact) and alike(leaves[1], output.exact)):
-            return self._structure(coarse, name, output, found, table)
-        if not output.same_shape:
-            return self._structure(coarse, name, output, replace(found, kind="shape"), table)
-        return Tensors(self, evidence, output, coarse, name, leaves).judgement(
-            one, other, values, found, table, stacking
-        )
+    def evidence(self, coarse: bool, gross: float) -> Evidence | str | None:
+        """What float64 runs say; why there is no telling; None where they aren't to be had and tolerances judge.
 
-    # what was found -------------------------------------------------------------------------------------
-
-    def _evidence(self, coarse: bool, gross: float) -> Evidence | Outcome | str:
+        Args:
+            gross: how far the answers lie apart, in units of the tolerance table.
+        """
         if coarse not in self._known:
             if not self._rounding.affords(gross):
                 return "not decided whether rounding explains it, the time for that is used up"
             outcome = self._rounding.ask(self._batch, 0, self._number, coarse)
-            if outcome.outputs is not None:
-                self._known[coarse] = read_evidence(outcome.outputs)
-            elif outcome.stage in ("load", "run"):
-                self._known[coarse] = outcome
-            else:
-                self._undecided = f"not decided whether rounding explains it ({outcome.error})"
-                return self._undecided
-        return self._known[coarse]
+            if outcome.outputs is None and outcome.stage not in ("load", "run"):
+                return f"not decided whether rounding explains it ({outcome.error})"
+            self._known[coarse] = outcome if outcome.outputs is None else Evidence.read(outcome.outputs)
+        found = self._known[coarse]
+        if isinstance(found, Evidence):
+            return found
+        self._remark(f"judged by tolerances, as float64 runs aren't to be had ({found.error})")
+        return None
 
     def loud(self, coarse: bool, name: str, patient: bool = False) -> Output | None:
         """The largest distances under loud noise, of more runs where somebody is patient; None if there is no
@@ -213,28 +180,20 @@ class TrialRounding:
         key = coarse, PATIENT_RUNS if patient else LOUD_RUNS
         if key not in self._loud:
             outcome = self._rounding.ask(self._batch, key[1], self._number, coarse)
-            self._loud[key] = {} if outcome.outputs is None else read_evidence(outcome.outputs).outputs
+            self._loud[key] = {} if outcome.outputs is None else Evidence.read(outcome.outputs).outputs
         return self._loud[key].get(name)
 
-    def answers(self, name: str) -> Iterator[tuple[Answer, list[Any]]]:
-        """A's own answers for an output."""
-        for answer in self._answers:
-            if answer.outputs is not None and name in answer.outputs:
-                yield answer, flat(answer.outputs[name])
-
     def note(self, who: str, meaning: float, away: float, allowed: float, gross: float, is_wider: bool) -> None:
-        self._rounding.note(who, meaning, away, allowed, gross, is_wider)
+        """Rounding explains how far `who`'s answer lies away, or its runtime's own inexactness does."""
+        self._rounding.note(who, meaning, away, allowed, gross)
+        self._rounding.is_wider &= is_wider
+        if away > allowed:
+            self._remark(f"{who} computes them inexactly, by less than the tolerance of their element types")
 
-    def inconclusive(self, why: str, measure: Measure) -> Judgement:
-        self._rounding.unsaid(why)
-        return Judgement(replace(measure, difference=None), inconclusive=True, text=why)
+    def _remark(self, why: str) -> None:
+        self._rounding.remark(self._number, why)
 
-    _inconclusive = inconclusive
-
-    def _structure(self, coarse: bool, name: str, output: Output, found: Difference, table: Measure) -> Judgement:
-        loud = self.loud(coarse, name)
-        if output.loose or (loud is not None and loud.loose):
-            return self.inconclusive("rounding decides their shape", table)
-        if table.difference is None:  # the answers agree well, the float64 runs have other shapes
-            return self.inconclusive("the shapes of float64 runs are others", table)
-        return Judgement(table, text="rounding doesn't explain it")
+    def inconclusive(self, why: str, measure: Measure) -> Measure:
+        """Nothing follows from it; the report says why."""
+        self._remark(why)
+        return replace(measure, difference=None, inconclusive=True, text=why)

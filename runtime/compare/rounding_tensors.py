@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from ..oracles import Values
-from ..wide.spread import alike, distance, is_real
+from ..kernels.base import Array
+from ..wide.evidence import Evidence, Output
+from ..wide.spread import alike, distance, flat, is_real
 from ..wide.steps import STEPS_ALLOWED
+from .answers import Answer
 from .iterations import Stacking
-from .rounding_evidence import Answer, Array, Evidence, Judgement, Output
-from .tolerance import Difference, Measure, first_wrong, profile_of, scalar_of
+from .rounding import TrialRounding
+from .tolerance import Difference, Measure, Tolerance, first_wrong, measure_values, profile_of, scalar_of
 
 ALLOWED, SHARE_OF_OWN = 6.0, 3.0
 OWN_ALLOWED = SHARE_OF_OWN * ALLOWED
@@ -34,146 +36,134 @@ CHAOTIC = 0.5
 """A spread that is this share of an element says that the element is noise."""
 
 
-class Trial(Protocol):
-    """What is asked of the trial that the answers belong to."""
+def judged(
+    trial: TrialRounding, one: Answer, other: Answer, name: str, twin: str, found: Difference, stacking: Stacking | None
+) -> Measure:
+    """What is made of output `name` of A's answer `one` and `twin` of B's answer `other`, which aren't near each
+    other."""
+    assert one.outputs is not None and other.outputs is not None
+    values = one.outputs[name], other.outputs[twin]
+    coarse = trial.coarse(one, other)
+    table = measure_values(*values, Tolerance(coarse=coarse), output=name, stacking=stacking)
+    if found.kind == "value" and (share := trial.explained(coarse, table.units)) is not None:
+        return Measure(None, share, table.max_abs)
+    evidence = trial.evidence(coarse, table.units)
+    if isinstance(evidence, str):
+        return trial.inconclusive(evidence, table)
+    if evidence is None:
+        return table
+    output = evidence.outputs[name]
+    leaves = flat(values[0]), flat(values[1])
+    are_comparable = found.kind == "value" and all(alike(half, output.exact) for half in leaves) and output.same_shape
+    if are_comparable:
+        return _Tensors(trial, evidence, output, coarse, (one, other), name, leaves, table, stacking).judged(found)
+    loud = trial.loud(coarse, name)
+    if output.loose or (loud is not None and loud.loose):
+        return trial.inconclusive("rounding decides their shape", table)
+    if table.difference is None:  # the answers agree well, the float64 runs have other shapes
+        return trial.inconclusive("the shapes of float64 runs are others", table)
+    return replace(table, text="rounding doesn't explain it")
 
-    @property
-    def alone(self) -> bool: ...
-    def loud(self, coarse: bool, name: str, patient: bool = False) -> Output | None: ...
-    def answers(self, name: str) -> Iterator[tuple[Answer, list[Any]]]: ...
-    def note(self, who: str, meaning: float, away: float, allowed: float, gross: float, is_wider: bool) -> None: ...
-    def inconclusive(self, why: str, measure: Measure) -> Judgement: ...
 
-
-class Tensors:
+class _Tensors:
     """One output of two answers beside the evidence, tensor by tensor."""
 
     def __init__(
         self,
-        trial: Trial,
+        trial: TrialRounding,
         evidence: Evidence,
         output: Output,
         coarse: bool,
+        answers: tuple[Answer, Answer],
         name: str,
         leaves: tuple[list[Any], list[Any]],
+        table: Measure,
+        stacking: Stacking | None,
     ) -> None:
         self._trial, self._evidence, self._output = trial, evidence, output
-        self._coarse, self._name = coarse, name
+        self._coarse, self._name, self._table, self._stacking = coarse, name, table, stacking
+        self._names = answers[0].runnable.name, answers[1].runnable.name
         self._one, self._other = leaves
-        self._meaning_allowed = 1.0 if evidence.is_wider else ALLOWED
+        self._is_tensor = isinstance((answers[0].outputs or {})[name], np.ndarray)
         pairs = list(zip(self._one, self._other, output.exact, strict=True))
         self._asked = [_asked(*pair) for pair in pairs]  # elements that say something
         self._unknown = any(
             bool((_unlike(a, b) & ~asked).any()) for (a, b, _), asked in zip(pairs, self._asked, strict=True)
         )
 
-    def judgement(
-        self,
-        one: Answer,
-        other: Answer,
-        values: tuple[Values, Values],
-        found: Difference,
-        table: Measure,
-        stacking: Stacking | None,
-    ) -> Judgement:
-        own = max((self._worst(leaves, as_numbers=True) for _, leaves in self._own()), default=0.0)
+    def judged(self, found: Difference) -> Measure:
+        """What is made of the difference that was found."""
+        allowed_meaning = 1.0 if self._evidence.is_wider else ALLOWED
+        own = max((self._worst(leaves, as_numbers=True) for leaves in self._own()), default=0.0)
         allowed = max(ALLOWED, SHARE_OF_OWN * own) if own <= OWN_ALLOWED else ALLOWED
         meaning = [
-            np.where(asked, units, 0.0) / self._meaning_allowed
+            np.where(asked, units, 0.0) / allowed_meaning
             for asked, units in zip(self._asked, self._output.units, strict=True)
         ]
         away = [units / allowed for units in self._units(self._other)]
         first = [units / OWN_ALLOWED for units in self._units(self._one)]
         shares = [np.maximum(a, b) for a, b in zip(meaning, away, strict=True)]
-        if all(_within(share) for share in (*shares, *first)) and not self._steps_differ:
+        if max(_largest(shares), _largest(first)) <= 1 and not self._steps_differ:
             if self._unknown or self._is_chaotic:
-                return self._trial.inconclusive("rounding alone moves them as far as they are large", table)
-            z = _largest(meaning) * self._meaning_allowed
-            self._trial.note(
-                other.runnable.name, z, self._worst(self._other), allowed, table.units, self._evidence.is_wider
-            )
-            return Judgement(Measure(None, _largest(shares), table.max_abs))
-        return self._difference(one, other, meaning, away, first, allowed, values, found, table, stacking)
+                return self._inconclusive("rounding alone moves them as far as they are large")
+            self._note(_largest(meaning) * allowed_meaning, self._worst(self._other), allowed)
+            return Measure(None, _largest(shares), self._table.max_abs)
+        return self._difference(found, (meaning, away, first), allowed)
 
-    def _difference(
-        self,
-        one: Answer,
-        other: Answer,
-        meaning: list[Array],
-        away: list[Array],
-        first: list[Array],
-        allowed: float,
-        values: tuple[Values, Values],
-        found: Difference,
-        table: Measure,
-        stacking: Stacking | None,
-    ) -> Judgement:
-        shares = meaning, away, first
+    def _difference(self, found: Difference, shares: Sequence[list[Array]], allowed: float) -> Measure:
+        one, other = self._names
         left = self._unturned(shares)
-        worst = [_largest(one) for one in left]
-        if worst[0] <= 1 < max(worst) and self._evidence.is_stepped:
+        meaning, away, first = map(_largest, left)
+        if meaning <= 1 < max(meaning, away, first) and self._evidence.steps:
             left = self._unturned(shares, patient=True)
-            worst = [_largest(one) for one in left]
-        real_meaning, real_away, real_first = left
+            meaning, away, first = map(_largest, left)
         if self._steps_differ:
             times = self._evidence.steps_apart / STEPS_ALLOWED
             text = f"{times:.3g} times what rounding explains before a quantizer, in float64"
             text = text if np.isfinite(times) else "a number is rounded to a whole one in another way, in float64"
-            return self._found(real_meaning, values, found, text, stacking, max(times, worst[0]))
-        if worst[0] > 1:
-            text = f"{worst[0]:.3g} times what rounding explains, also in float64"
-            return self._found(real_meaning, values, found, text, stacking)
-        one_runtime = one.runnable.name == other.runnable.name
-        if table.difference is None and max(worst) > 1 and not one_runtime:  # the same in float64
-            self._trial.note(
-                other.runnable.name, worst[0], worst[1] * allowed, allowed, table.units, self._evidence.is_wider
-            )
-            return Judgement(Measure(None, table.units, table.max_abs))
-        if 1 < worst[1] <= (INEXACT if one_runtime else INEXACT_OF_ANOTHER):
-            return self._trial.inconclusive(f"{other.runnable.name} computes {self._name} of B inexactly", table)
-        if worst[1] > 1:
-            text = f"{worst[1]:.3g} times what rounding explains in {other.runnable.name}"
+            return self._found(left[0], found, text, units=max(times, meaning))
+        if meaning > 1:
+            return self._found(left[0], found, f"{meaning:.3g} times what rounding explains, also in float64")
+        inexact = INEXACT if one == other else INEXACT_OF_ANOTHER
+        if self._table.difference is None and max(away, first) > 1 and one != other:  # the same in float64
+            self._note(meaning, away * allowed, allowed)
+            return Measure(None, self._table.units, self._table.max_abs)
+        if 1 < away <= inexact:
+            return self._inconclusive(f"{other} computes {self._name} of B inexactly")
+        if away > 1:
+            text = f"{away:.3g} times what rounding explains in {other}"
             text += "" if self._trial.alone else " only: the files agree in float64"
-            return replace(self._found(real_away, values, found, text, stacking), by_runtime=True)
-        if worst[2] > 1:
-            if table.difference is None or worst[2] <= (INEXACT if one_runtime else INEXACT_OF_ANOTHER):
-                return self._trial.inconclusive(f"{one.runnable.name} computes {self._name} of A inexactly", table)
-            text = f"{one.runnable.name}'s result of A is {worst[2]:.3g} times what rounding explains from what A says"
-            return replace(self._found(real_first, values, found, text, stacking), by_runtime=True)
+            return self._found(left[1], found, text, by_runtime=True)
+        if first > 1:
+            if self._table.difference is None or first <= inexact:
+                return self._inconclusive(f"{one} computes {self._name} of A inexactly")
+            text = f"{one}'s result of A is {first:.3g} times what rounding explains from what A says"
+            return self._found(left[2], found, text, by_runtime=True)
         if self._evidence.forced and not self._unknown:  # forced to A's steps B is the same, and only steps turned
-            self._trial.note(
-                other.runnable.name, worst[0], worst[1] * allowed, allowed, table.units, self._evidence.is_wider
-            )
-            return Judgement(Measure(None, max(worst), table.max_abs))
-        return self._trial.inconclusive("rounding decides on which side of a comparison or a step they fall", table)
+            self._note(meaning, away * allowed, allowed)
+            return Measure(None, max(meaning, away, first), self._table.max_abs)
+        return self._inconclusive("rounding decides on which side of a comparison or a step they fall")
+
+    def _note(self, meaning: float, away: float, allowed: float) -> None:
+        self._trial.note(self._names[1], meaning, away, allowed, self._table.units, self._evidence.is_wider)
+
+    def _inconclusive(self, why: str) -> Measure:
+        return self._trial.inconclusive(why, self._table)
 
     def _found(
-        self,
-        shares: list[Array],
-        values: tuple[Values, Values],
-        found: Difference,
-        text: str,
-        stacking: Stacking | None,
-        units: float | None = None,
-    ) -> Judgement:
+        self, shares: list[Array], found: Difference, text: str, units: float | None = None, by_runtime: bool = False
+    ) -> Measure:
         """The difference where the shares are too large; in sequences the one that was found."""
         worst = _largest(shares) if units is None else units
-        if not isinstance(values[0], np.ndarray) or len(shares) != 1 or not (shares[0] > 1).any():
-            return Judgement(Measure(replace(found, max_units=worst), worst, found.max_abs), text=text)
-        wrong = shares[0] > 1
-        index, iteration = first_wrong(wrong, stacking)
-        one, other = np.asarray(values[0]), np.asarray(values[1])
-        difference = replace(
-            found,
-            index=index,
-            expected=scalar_of(one[index]),
-            actual=scalar_of(other[index]),
-            max_units=worst,
-            count=int(wrong.sum()),
-            iteration=iteration,
-        )
-        profile = profile_of(shares[0], stacking) if stacking is not None else []
-        return Judgement(Measure(difference, worst, found.max_abs), text=text, profile=profile)
+        profile: tuple[float, ...] = ()
+        difference = replace(found, max_units=worst)
+        if self._is_tensor and len(shares) == 1 and (wrong := shares[0] > 1).any():
+            index, iteration = first_wrong(wrong, self._stacking)
+            one, other = scalar_of(self._one[0][index]), scalar_of(self._other[0][index])
+            difference = replace(difference, index=index, expected=one, actual=other, iteration=iteration)
+            difference = replace(difference, count=int(wrong.sum()))
+            profile = profile_of(shares[0], self._stacking)
+        return Measure(difference, worst, found.max_abs, profile, by_runtime=by_runtime, text=text)
 
     # numbers --------------------------------------------------------------------------------------------
 
@@ -196,10 +186,11 @@ class Tensors:
                     return True
         return False
 
-    def _own(self) -> Iterator[tuple[Answer, list[Any]]]:
-        for answer, leaves in self._trial.answers(self._name):
-            if alike(leaves, self._output.exact):
-                yield answer, leaves
+    def _own(self) -> Iterator[list[Any]]:
+        """The tensors of A's own answers."""
+        given = (answer.outputs or {} for answer in self._trial.answers)
+        found = (flat(outputs[self._name]) for outputs in given if self._name in outputs)
+        return (leaves for leaves in found if alike(leaves, self._output.exact))
 
     def _units(self, leaves: list[Any], as_numbers: bool = False) -> list[Array]:
         """Spreads between an answer and what A says; infinite for other things than numbers that aren't the same."""
@@ -267,10 +258,6 @@ def _unlike(one: Any, other: Any) -> Array:
 
 def _wide(leaf: Any, like: Any) -> Array:
     return np.asarray(leaf).astype(np.complex128 if np.asarray(like).dtype.kind == "c" else np.float64)
-
-
-def _within(share: Array) -> bool:
-    return not bool((share > 1).any())
 
 
 def _largest(shares: Sequence[Array]) -> float:

@@ -123,63 +123,69 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A comparison also where nothing differs: the largest error, in units of what is allowed and absolute."""
+    """How far two values lie apart, also where nothing differs, and what is made of it.
+
+    Attributes:
+        difference: None where there is none, or where rounding explains it.
+        units: the largest error in units of what is allowed.
+        max_abs: the largest absolute error.
+        profile: the largest units of each iteration, first iteration first, of values that differ and are stacked.
+        inconclusive: nothing follows from it.
+        by_runtime: there is a difference in what a runtime computes; in float64 the files agree.
+        text: how a difference stands to rounding, in the words of the report.
+    """
 
     difference: Difference | None = None
     units: float = 0.0
     max_abs: float = 0.0
+    profile: tuple[float, ...] = ()
+    inconclusive: bool = False
+    by_runtime: bool = False
+    text: str = ""
 
 
-def budget_of(dtype: DType, coarse: bool = False) -> Budget:
-    """The default budget of an element type; `coarse`: float64 was computed in float32."""
-    return _BUDGETS.get(_COARSE.get(dtype, dtype) if coarse else dtype, _EXACT)
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """What floats may be off by.
 
-
-def _budget(dtype: DType, rtol: float | None, atol: float | None, coarse: bool, near: bool) -> Budget:
-    if near:
-        return _NEAR.get(_COARSE.get(dtype, dtype) if coarse else dtype, _EXACT)
-    if rtol is None and atol is None:
-        return budget_of(dtype, coarse)
-    return Budget(rtol or 0.0, atol or 0.0)
-
-
-def compare_values(
-    expected: Values,
-    actual: Values,
-    rtol: float | None = None,
-    atol: float | None = None,
-    *,
-    output: str = "",
-    stacking: Stacking | None = None,
-    coarse: bool = False,
-) -> Difference | None:
-    """The first difference of two values (tensors, sequences, maps, empty optionals), or None.
-
-    Args:
+    Attributes:
         rtol, atol: instead of the element type's own. With either given the other is 0 unless it is given too, and
             `atol` also holds for integers.
-        output: name for the report.
-        stacking: along which axis the output's iterations are stacked.
         coarse: one side computed float64 in float32.
+        near: a few units in the last place of each element are allowed, and nothing else.
     """
-    return measure_values(expected, actual, rtol, atol, output=output, stacking=stacking, coarse=coarse).difference
+
+    rtol: float | None = None
+    atol: float | None = None
+    coarse: bool = False
+    near: bool = False
+
+    def of(self, dtype: DType) -> Budget:
+        """The budget of an element type."""
+        held = _COARSE.get(dtype, dtype) if self.coarse else dtype
+        if self.near:
+            return _NEAR.get(held, _EXACT)
+        if self.rtol is None and self.atol is None:
+            return _BUDGETS.get(held, _EXACT)
+        return Budget(self.rtol or 0.0, self.atol or 0.0)
 
 
 def measure_values(
     expected: Values,
     actual: Values,
-    rtol: float | None = None,
-    atol: float | None = None,
+    tolerance: Tolerance = Tolerance(),
     *,
     output: str = "",
     stacking: Stacking | None = None,
-    coarse: bool = False,
-    near: bool = False,
     path: tuple[Any, ...] = (),
 ) -> Measure:
-    """As `compare_values`, with the size of the error also where it is allowed.
+    """The first difference of two values (tensors, sequences, maps, empty optionals), and the size of the error also
+    where it is allowed.
 
-    `near`: a few units in the last place of each element are allowed, and nothing else.
+    Args:
+        output: name for the report.
+        stacking: along which axis the output's iterations are stacked.
+        path: where in sequences or maps the values stand.
     """
 
     def differ(kind: Kind, one: Any, other: Any) -> Measure:
@@ -188,7 +194,7 @@ def measure_values(
     def each(pairs: Any) -> Measure:
         worst = Measure()
         for step, one, other in pairs:
-            found = measure_values(one, other, rtol, atol, output=output, coarse=coarse, near=near, path=(*path, step))
+            found = measure_values(one, other, tolerance, output=output, path=(*path, step))
             if found.difference:
                 return found
             worst = Measure(None, max(worst.units, found.units), max(worst.max_abs, found.max_abs))
@@ -214,7 +220,7 @@ def measure_values(
         found = Difference("shape", output, path, expected=list(one.shape), actual=list(other.shape))
         common = _common_iterations(one, other, stacking)
         return Measure(replace(found, iteration=common), math.inf, math.nan)
-    error, allowed = _errors(one, other, dtypes[0], _budget(dtypes[0], rtol, atol, coarse, near), not near)
+    error, allowed = _errors(one, other, dtypes[0], tolerance.of(dtypes[0]), not tolerance.near)
     return _judge(one, other, error, allowed, Difference("value", output, path), stacking)
 
 
@@ -271,7 +277,8 @@ def _judge(
     if not error.size:
         return Measure()
     wrong = ~(error <= allowed)
-    worst = float(np.max(_units(error, allowed)))
+    units = _units(error, allowed)
+    worst = float(np.max(units))
     finite = error[np.isfinite(error)]
     max_abs = float(finite.max()) if finite.size else math.nan
     if not wrong.any():
@@ -279,23 +286,18 @@ def _judge(
     index, iteration = first_wrong(wrong, stacking)
     if np.isnan(error).any():
         max_abs = math.nan
-    return Measure(
-        Difference(
-            "value",
-            found.output,
-            found.path,
-            index,
-            scalar_of(one[index]),
-            scalar_of(other[index]),
-            max_abs,
-            worst,
-            int(wrong.sum()),
-            wrong.size,
-            iteration,
-        ),
-        worst,
-        max_abs,
+    difference = replace(
+        found,
+        index=index,
+        expected=scalar_of(one[index]),
+        actual=scalar_of(other[index]),
+        max_abs=max_abs,
+        max_units=worst,
+        count=int(wrong.sum()),
+        total=wrong.size,
+        iteration=iteration,
     )
+    return Measure(difference, worst, max_abs, profile_of(units, stacking))
 
 
 def _units(error: Floats, allowed: Floats | float) -> Floats:
@@ -333,30 +335,13 @@ def _common_iterations(one: Any, other: Any, stacking: Stacking | None) -> int |
     return min(one.shape[axis], other.shape[axis]) // stacking.part
 
 
-def error_profile(
-    expected: Values,
-    actual: Values,
-    stacking: Stacking,
-    rtol: float | None = None,
-    atol: float | None = None,
-    coarse: bool = False,
-) -> list[float]:
-    """The largest error at each position of the stacking axis, first iteration first, in units of what is allowed."""
-    one, other = np.asarray(expected), np.asarray(actual)
-    if one.shape != other.shape or not -one.ndim <= stacking.axis < one.ndim:
-        return []
-    dtype = DType.of(one.dtype)
-    error, allowed = _errors(one, other, dtype, _budget(dtype, rtol, atol, coarse, False), True)
-    return profile_of(_units(error, allowed), stacking)
-
-
-def profile_of(units: Floats, stacking: Stacking) -> list[float]:
+def profile_of(units: Floats, stacking: Stacking | None) -> tuple[float, ...]:
     """The largest of each element's units at each position of the stacking axis, first iteration first."""
-    if not -units.ndim <= stacking.axis < units.ndim:
-        return []
+    if stacking is None or not -units.ndim <= stacking.axis < units.ndim:
+        return ()
     rows = np.moveaxis(units, stacking.axis, 0).reshape(units.shape[stacking.axis], -1)
     worst = rows.max(axis=1, initial=0.0)
-    return [float(unit) for unit in (worst[::-1] if stacking.reverse else worst)]
+    return tuple((worst[::-1] if stacking.reverse else worst).tolist())
 
 
 def scalar_of(element: Any) -> Any:

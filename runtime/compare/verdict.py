@@ -19,14 +19,16 @@ from ..oracles import Batch, Outcome, Values
 from .answers import Answer, Pair, deciding, evidence, left_alone, only_its_runtime_fails, unanswered
 from .conclude import conclude
 from .interface import fits, interface_differences
+from .iterations import Stacking
 from .matching import Matching, match_names, renamed
 from .ranges import are_coarse_integers, has_overflowed, mark_beyond_int32, part_over_overflow
 from .record import Disagreement, Finding, Report, SideRun, Status, Trial
-from .rounding import Judgement, Rounding, TrialRounding
+from .rounding import Rounding, TrialRounding
+from .rounding_tensors import judged
 from .second_look import Both, SecondLook, SideAnswers
 from .sides import Side, answers_of, outcomes_of
 from .signature import Designed
-from .tolerance import Difference, Measure, error_profile, measure_values
+from .tolerance import Difference, Measure, Tolerance, measure_values
 
 RUNTIMES_APART = 0.01
 """What two different runtimes give for two files may be apart by this share of the largest number, if one of them gives
@@ -81,9 +83,9 @@ class _Comparison:
         self.outputs: Matching | None = None
         self.first: Finding | None = None
         self.is_settled = False  # a runtime that isn't ours has a part in the first difference
-        self.inner: dict[tuple[str, str, str], Disagreement] = {}
-        self.told = 0  # equal trials with something to compare in them
-        self.again = SecondLook(self._first_inside)
+        self.disagreements: dict[tuple[str, str, str], Disagreement] = {}
+        self.telling = 0  # equal trials with something to compare in them
+        self.again = SecondLook(self._first_difference)
         self.parted = 0
         self.excused = 0  # trials in which a difference had such a reason
 
@@ -109,7 +111,7 @@ class _Comparison:
                 self.b.name,
                 trials=trials,
                 first=self.first,
-                disagreements=list(self.inner.values()),
+                disagreements=list(self.disagreements.values()),
                 inputs=self.inputs,
                 outputs=outputs,
                 rtol=self.rtol,
@@ -118,7 +120,7 @@ class _Comparison:
                 asked=asked if asked is not None else len(trials),
                 interface=interface_differences(self.inputs, outputs, self.a.types, self.b.types, self.a.optional),
             ),
-            self.told,
+            self.telling,
             [*self.a.random, *self.b.random],
             [*([] if self.rounding is None else self.rounding.lines(self.first is None)), *self.again.lines()],
         )
@@ -133,20 +135,19 @@ class _Comparison:
         undecided, earlier = not self.is_settled, self.first
         if undecided:
             self.first = None
-        said = {} if self.rounding is None else self.rounding.said()
         pairs, status, units = self._decide(number, both)
         if status == "different" and undecided:
-            pairs, status, units = self._looked_into(number, both, pairs, units, said)
+            pairs, status, units = self._looked_into(number, both, pairs, units)
         if status == "different" and undecided and (self.parted >= ALONE or self.again.is_parted(both)):
             self.first, self.parted = None, self.parted + 1  # A's own runtime and B's part over A itself
-            self._take_back(said)
+            self._take_back(number)
             status = "inconclusive"
         elif status == "inconclusive" and undecided:
             pair = self.again.by_one_runtime(both)
             if pair is not None:
                 pairs, status = [pair], "equal"
-                self.told += any(_tells(value) for value in (pair[0].outputs or {}).values())
-                self._take_back(said)
+                self.telling += any(_tells(value) for value in (pair[0].outputs or {}).values())
+                self._take_back(number)
         if status == "different" and any(one.refused for one in a_runs if not one.runnable.own):
             status = "inconclusive"  # the executor finds A's inputs out of its domain: a lenient answer binds nobody
             self.first = None if undecided else self.first
@@ -155,7 +156,7 @@ class _Comparison:
             status = "inconclusive"
             self.first = None if undecided else self.first
         for side, answers in (("a", a_runs), ("b", b_runs)):
-            self._agree_inside(number, side, answers)
+            self._note_disagreements(number, side, answers)
         if undecided:
             self.is_settled = status == "different" and known > 0
             self.first = self.first if self.is_settled else earlier or self.first
@@ -172,7 +173,7 @@ class _Comparison:
 
     def _decide(self, number: int, both: Both) -> tuple[list[Pair], Status, float | None]:
         a, b = both
-        pairs = deciding(a.answers, b.answers, lambda one, other: self._first_inside(one, other) is None)
+        pairs = deciding(a.answers, b.answers, lambda one, other: self._first_difference(one, other) is None)
         status, units = self._judge(number, both, pairs) if pairs else ("unknown", None)
         alone = unanswered(a.answers, b.answers)
         if alone == "only-a" and self.kinds[number] != "plain" and only_its_runtime_fails(a.answers, b.answers):
@@ -180,7 +181,7 @@ class _Comparison:
         return pairs, alone or status, units
 
     def _looked_into(
-        self, number: int, both: Both, pairs: list[Pair], units: float | None, said: dict[str, int]
+        self, number: int, both: Both, pairs: list[Pair], units: float | None
     ) -> tuple[list[Pair], Status, float | None]:
         """What stays of a difference once runtimes were asked again and their known ways were looked for."""
         status: Status = "different"
@@ -188,7 +189,7 @@ class _Comparison:
         for explained in (self.again.unsteady, self.again.mark_habits):
             if status == "different" and explained(both):
                 self.first = None
-                self._take_back(said)
+                self._take_back(number)
                 pairs, status, units = self._decide(number, both)
         lost = [before and not one.own for before, one in zip(heard, both, strict=True)]
         if status == "different" and any(lost) and not all(lost):
@@ -210,15 +211,15 @@ class _Comparison:
             if one.runnable.name == other.runnable.name and self._differ(one, other):
                 yield one, other
 
-    def _take_back(self, said: dict[str, int]) -> None:
+    def _take_back(self, number: int) -> None:
         """A trial is judged once more: what was said of rounding in it doesn't stand."""
         if self.rounding is not None:
-            self.rounding.take_back(said)
+            self.rounding.forget(number)
 
     def _is_ours_to_tell(self, both: Both) -> bool:
         """Of special numbers: whether our executor sees a difference, and is of one mind with A's own runtimes."""
         a, b = both
-        agree = all(self._first_inside(a.usable[0], one) is None for one in a.usable[1:])
+        agree = all(self._first_difference(a.usable[0], one) is None for one in a.usable[1:])
         return agree and any(self._differ(one, other) for one, other in zip(a.ours, b.ours, strict=False))
 
     def _differ(self, one: Answer, other: Answer) -> bool:
@@ -232,29 +233,29 @@ class _Comparison:
         findings: list[Finding] = []
         batch = both[0].given
         special = self.kinds[number] == "special"
-        rounding = None if self.rounding is None else self.rounding.trial(number, batch, both[0].usable)
+        rounding = None if self.rounding is None else TrialRounding(self.rounding, number, batch, both[0].usable)
         for one, other in pairs:
             measures = list(self._measures(one, other))
             if self._are_runtimes_apart(one, other, measures) and self.again.by_one_runtime(both, near=True):
                 measures = [(name, replace(measure, difference=None)) for name, measure in measures]
             for name, measure in measures:
-                judged = self._judged(one, other, name, measure, rounding)
-                difference = judged.measure.difference
+                found = self._judged(one, other, name, measure, rounding)
+                difference = found.difference
                 telling = telling or _tells((one.outputs or {}).get(name))
                 is_open = difference is not None and not special and self._is_overflow_open(both, one, name)
-                if judged.inconclusive or is_open or (special and judged.by_runtime):
+                if found.inconclusive or is_open or (special and found.by_runtime):
                     inconclusive = True
                     continue
-                worst = max(worst, judged.measure.units)
+                worst = max(worst, found.units)
                 if difference is not None and self.first is None:
                     who = one.runnable.name, other.runnable.name
-                    findings.append(Finding(number, difference, *who, judged.profile, dict(batch), judged.text))
+                    findings.append(Finding(number, difference, *who, found.profile, dict(batch), found.text))
                 same = same and difference is None
         if findings:  # a trip count that came out wrong says more than the values it led to
             self.first = min(findings, key=lambda found: found.difference.kind == "value")
         if same and inconclusive:
             return "inconclusive", worst
-        self.told += same and telling
+        self.telling += same and telling
         return "equal" if same else "different", worst
 
     def _are_runtimes_apart(self, one: Answer, other: Answer, measures: list[tuple[str, Measure]]) -> bool:
@@ -280,20 +281,18 @@ class _Comparison:
 
     def _judged(
         self, one: Answer, other: Answer, name: str, measure: Measure, rounding: TrialRounding | None
-    ) -> Judgement:
+    ) -> Measure:
         """What is to be made of a measured output: a difference may be rounding, or follow from it."""
         found = measure.difference
         if found is None or self.outputs is None:
-            return Judgement(measure)
+            return measure
         if found.kind == "shape" and self._is_free(one, other, name):
-            return Judgement(measure, inconclusive=True)
+            return replace(measure, inconclusive=True)
         if found.kind == "value" and are_coarse_integers(one, other, name, self.outputs.pairs[name]):
-            return Judgement(measure, inconclusive=True)
+            return replace(measure, inconclusive=True)
         if rounding is None or found.kind not in ("value", "shape", "length"):
-            return Judgement(measure, profile=self._profile(one, other, found))
-        twin = self.outputs.pairs[name]
-        stacking = self.a.stackings.get(name) or self.b.stackings.get(twin)
-        return rounding.judge(one, other, name, twin, found, stacking)
+            return measure
+        return judged(rounding, one, other, name, self.outputs.pairs[name], found, self._stacking(name))
 
     def _is_free(self, one: Answer, other: Answer, name: str) -> bool:
         """Whether A doesn't determine the shape: what it gives isn't what it declares, or is stacked over no passes,
@@ -307,65 +306,47 @@ class _Comparison:
 
     def _measures(self, one: Answer, other: Answer, near: bool = True) -> Iterator[tuple[str, Measure]]:
         """Each output of A against that of B; `near`: where rounding is decided, floats that aren't differ."""
-        assert one.outputs is not None and other.outputs is not None and self.outputs is not None
+        assert self.outputs is not None
         for name in self.outputs.missing:
-            missing = Difference("missing", name, actual=f"{self.b.name} has no such output")
-            yield name, Measure(missing, math.inf, math.nan)
+            yield name, _missing(name, f"{self.b.name} has no such output")
         for name, twin in self.outputs.pairs.items():
-            absent = [run for run, key in ((one, name), (other, twin)) if key not in (run.outputs or {})]
-            if absent:
-                missing = Difference("missing", name, actual=f"{absent[0].runnable.name} doesn't give it")
-                yield name, Measure(missing, math.inf, math.nan)
-                continue
-            yield (
-                name,
-                measure_values(
-                    one.outputs[name],
-                    other.outputs[twin],
-                    self.rtol,
-                    self.atol,
-                    output=name,
-                    stacking=self.a.stackings.get(name) or self.b.stackings.get(twin),
-                    coarse=one.outcome.coarse or other.outcome.coarse,
-                    near=near and self.rounding is not None,
-                ),
-            )
+            is_near = near and self.rounding is not None
+            yield name, self._measured(one, other, name, twin, is_near, self._stacking(name))
 
-    def _profile(self, one: Answer, other: Answer, found: Difference) -> list[float]:
-        """The error of each iteration, where the differing output is stacked over iterations."""
-        if found.kind != "value" or found.path or self.outputs is None:
-            return []
-        twin = self.outputs.pairs[found.output]
-        stacking = self.a.stackings.get(found.output) or self.b.stackings.get(twin)
-        if stacking is None or one.outputs is None or other.outputs is None:
-            return []
-        coarse = one.outcome.coarse or other.outcome.coarse
-        return error_profile(one.outputs[found.output], other.outputs[twin], stacking, self.rtol, self.atol, coarse)
+    def _measured(
+        self, one: Answer, other: Answer, name: str, twin: str, near: bool, stacking: Stacking | None = None
+    ) -> Measure:
+        assert one.outputs is not None and other.outputs is not None
+        for answer, key in ((one, name), (other, twin)):
+            if key not in (answer.outputs or {}):
+                return _missing(name, f"{answer.runnable.name} doesn't give it")
+        tolerance = Tolerance(self.rtol, self.atol, one.outcome.coarse or other.outcome.coarse, near)
+        return measure_values(one.outputs[name], other.outputs[twin], tolerance, output=name, stacking=stacking)
 
-    def _agree_inside(self, number: int, side: str, answers: list[Answer]) -> None:
+    def _stacking(self, name: str) -> Stacking | None:
+        """How an output is stacked over iterations, as far as either graph says it."""
+        twin = "" if self.outputs is None else self.outputs.pairs.get(name, "")
+        return self.a.stackings.get(name) or self.b.stackings.get(twin)
+
+    def _note_disagreements(self, number: int, side: str, answers: list[Answer]) -> None:
         """Note which runnables of one side contradict each other."""
         usable = [one for one in answers if one.usable]
         for place, one in enumerate(usable):
             for other in usable[place + 1 :]:
-                found = self._first_inside(one, other)
+                found = self._first_difference(one, other)
                 if found is not None:
                     key = (side, one.runnable.name, other.runnable.name)
-                    known = self.inner.setdefault(key, Disagreement(*key, number, found))
+                    known = self.disagreements.setdefault(key, Disagreement(*key, number, found))
                     known.trials += 1
 
-    def _first_inside(self, one: Answer, other: Answer, near: bool = False) -> Difference | None:
+    def _first_difference(self, one: Answer, other: Answer, near: bool = False) -> Difference | None:
         """The first difference between two answers for one file; `near`: beyond a few units in the last place."""
-        assert one.outputs is not None and other.outputs is not None
-        coarse = one.outcome.coarse or other.outcome.coarse
-        for name, value in one.outputs.items():
-            if name not in other.outputs:
-                return Difference("missing", name, actual=f"{other.runnable.name} doesn't give it")
-            found = measure_values(
-                value, other.outputs[name], self.rtol, self.atol, output=name, coarse=coarse, near=near
-            )
-            if found.difference is not None:
-                return found.difference
-        return None
+        measures = (self._measured(one, other, name, name, near) for name in one.outputs or {})
+        return next((found.difference for found in measures if found.difference is not None), None)
+
+
+def _missing(name: str, why: str) -> Measure:
+    return Measure(Difference("missing", name, actual=why), math.inf, math.nan)
 
 
 def _size_of(value: Values) -> float:

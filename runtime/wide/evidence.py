@@ -54,14 +54,51 @@ class Output:
     loose: bool = False
 
 
+_TENSORS = ("exact", "spread", "apart", "units")
+
+
 @dataclass(slots=True)
 class Evidence:
-    """All outputs. `steps`: what was rounded to steps, how many of them both have, how far apart before at most."""
+    """All outputs.
+
+    Attributes:
+        steps: how many times something was rounded to steps.
+        forced: both models have the same of them.
+        steps_apart: how many spreads the numbers before them lie apart, at most.
+        is_wider: the exact runs are more exact than the model.
+    """
 
     outputs: dict[str, Output]
     steps: int = 0
     forced: bool = False
     steps_apart: float = 0.0
+    is_wider: bool = True
+
+    def named(self) -> dict[str, Any]:
+        """As tensors that another process can be handed, longdoubles as float64: for each output NAME lists of one
+        tensor for each tensor in it, `exact/NAME`, `spread/NAME`, `apart/NAME`, `units/NAME`; `shape/NAME`: [same
+        shapes, loose]; and `steps`: all else."""
+        found: dict[str, Any] = {"steps": np.array([self.steps, self.forced, self.steps_apart, self.is_wider])}
+        for name, output in self.outputs.items():
+            found |= {f"{part}/{name}": [_narrow(leaf) for leaf in getattr(output, part)] for part in _TENSORS}
+            found[f"shape/{name}"] = np.array([output.same_shape, output.loose])
+        return found
+
+    @staticmethod
+    def read(found: Mapping[str, Any]) -> Evidence:
+        """What `named` made."""
+        outputs = {
+            name: Output(*(found[f"{part}/{name}"] for part in _TENSORS), *map(bool, found[f"shape/{name}"]))
+            for name in (key.removeprefix("exact/") for key in found if key.startswith("exact/"))
+        }
+        steps, forced, apart, is_wider = found["steps"]
+        return Evidence(outputs, int(steps), bool(forced), float(apart), bool(is_wider))
+
+
+def _narrow(leaf: Array) -> Array:
+    if leaf.dtype == np.longdouble:
+        return leaf.astype(np.float64)
+    return leaf.astype(np.complex128) if leaf.dtype == np.clongdouble else leaf
 
 
 class Pair:
@@ -83,11 +120,6 @@ class Pair:
     def _make(self) -> None:
         self._a, self._b = (WideModel(graph, self.real) for graph in self._graphs)
 
-    @property
-    def is_wider(self) -> bool:
-        """The exact runs are more exact than the model."""
-        return not self._double or bool(np.finfo(self.real).eps < np.finfo(np.float64).eps)
-
     def evidence(self, inputs: Mapping[str, Any], seed: int, coarse: bool) -> Evidence:
         """What a set of inputs says.
 
@@ -107,6 +139,7 @@ class Pair:
         runs = [self._a.noisy(inputs, noise) for noise in noises]
         outputs = {name: self._output(name, value, runs, coarse) for name, value in exact.items()}
         found = Evidence(outputs, sum(step.between for step in steps))
+        found.is_wider = not self._double or bool(np.finfo(self.real).eps < np.finfo(np.float64).eps)
         with contextlib.suppress(BackedgeError):
             other, _ = self._b.exact(given)
             for name, output in outputs.items():

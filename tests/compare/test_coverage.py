@@ -9,11 +9,12 @@ from backedge.convert.onnx.read import read
 from backedge.passes.graph import Graph
 from backedge.passes.loop import DOMAIN, Carried
 from backedge.passes.types import tensor
-from backedge.runtime.compare import Runnable, Side
 from backedge.runtime.compare.coverage import KEY, Coverage, join, packed, summary, unreached
 from backedge.runtime.compare.input_roles import signature_of
 from backedge.runtime.compare.inputs import design
+from backedge.runtime.compare.runnables import Runnable
 from backedge.runtime.compare.search import Search
+from backedge.runtime.compare.sides import Side
 from backedge.runtime.executor import Executor, never_compile
 from backedge.runtime.oracles import Outcome
 from onnx import parser

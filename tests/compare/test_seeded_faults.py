@@ -6,7 +6,12 @@ import onnx
 import pytest
 from backedge.convert.onnx.raising import raise_graph
 from backedge.convert.onnx.read import read
-from backedge.runtime.compare import Runnable, Side, compare_sides, design, on_file, signature_of, stackings
+from backedge.runtime.compare.input_roles import signature_of
+from backedge.runtime.compare.inputs import design
+from backedge.runtime.compare.iterations import stackings
+from backedge.runtime.compare.runnables import Runnable, on_file
+from backedge.runtime.compare.sides import Side
+from backedge.runtime.compare.verdict import compare_sides
 from backedge.runtime.oracles import run_file
 from onnx import parser
 

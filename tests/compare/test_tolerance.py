@@ -5,9 +5,13 @@ import numpy as np
 import pytest
 from backedge.passes.types import DType
 from backedge.runtime.compare.iterations import Stacking
-from backedge.runtime.compare.tolerance import budget_of, compare_values, error_profile, measure_values
+from backedge.runtime.compare.tolerance import Tolerance, measure_values
 
 F32 = np.float32
+
+
+def compare_values(expected, actual, output="", stacking=None, **tolerance):
+    return measure_values(expected, actual, Tolerance(**tolerance), output=output, stacking=stacking).difference
 
 
 def f32(*values):
@@ -122,7 +126,7 @@ def test_what_each_type_allows(dtype, passes, fails):
 def test_every_float_type_has_a_budget_and_nothing_else_has():
     for dtype in DType:
         loose = dtype.is_complex or (dtype.is_float and dtype is not DType.NF4)
-        assert (budget_of(dtype).rtol > 0) == loose, dtype
+        assert (Tolerance().of(dtype).rtol > 0) == loose, dtype
 
 
 def test_float64_computed_in_float32():
@@ -227,7 +231,7 @@ def test_lengths_that_differ_diverge_after_the_shorter():
 
 def test_the_error_of_each_iteration():
     a, b = stacked((1, 2))
-    profile = error_profile(a, b, Stacking(1))
+    profile = measure_values(a, b, stacking=Stacking(1)).profile
     assert [unit > 1 for unit in profile] == [False, False, True, False, False]
     b[0, 0] = math.nan
-    assert error_profile(a, b, Stacking(1, reverse=True))[4] == math.inf
+    assert measure_values(a, b, stacking=Stacking(1, reverse=True)).profile[4] == math.inf
