@@ -119,6 +119,12 @@ def view(node: Node, inputs: list[Value | None]) -> Node:
     return view
 
 
+def at_named_outputs(node: Node, results: Iterable[Value]) -> list[Value]:
+    """One value for each output of a node: `results` in order for those that have names, for others an unnamed one."""
+    found = iter(results)
+    return [next(found) if value.name else Value("") for value in node.outputs]
+
+
 def _refuse(op: Builder, node: Node) -> Value | Sequence[Value] | None:
     raise Unsupported(node, f"{node.domain or 'ai.onnx'}.{node.op_type} isn't supported by {op.rewriter.dialect.name}")
 

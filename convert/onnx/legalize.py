@@ -23,7 +23,7 @@ from ...passes.opset import raising
 from ...passes.opset.changes import DECOMPOSED, Log, name_of
 from ...passes.opset.convert import OpsetDialect
 from ...passes.preconditions import required
-from ...passes.rewrite import Builder, Rewriter
+from ...passes.rewrite import Builder, Rewriter, at_named_outputs
 from ...passes.structure.simplify import RemoveDead
 from .lowering import lower_operators, targets_of
 from .raising import raise_graph
@@ -122,8 +122,7 @@ class _Legalizer:
         made = op.inline(graph, given)
         # so that they take the node's names
         op.rewriter.claimed.difference_update(value for value in made if value not in given)
-        results = iter(made)
-        return [next(results) if value.name else Value("") for value in node.outputs]
+        return at_named_outputs(node, made)
 
     def _fix(self, op: Builder, node: Node) -> None:
         """Make constants of the inputs that must be some, where they are certain all the same."""

@@ -20,7 +20,7 @@ from ..opset.raising import raised
 from ..opset.table import find
 from ..opset.walk import histories
 from ..pipeline import PassResult
-from ..rewrite import Builder, Key, Rewriter, Rules, combine, view
+from ..rewrite import Builder, Key, Rewriter, Rules, at_named_outputs, combine, view
 from ..schemas import HUB_OPSET, HUB_OPSETS, schema
 from . import (
     arithmetic,
@@ -159,8 +159,7 @@ def inlined(op: Builder, node: Node, graph: Graph) -> list[Value]:
     wanted = sum(bool(value.name) for value in node.outputs)
     if wanted > len(results):
         raise Unsupported(node, f"of {wanted} outputs only {len(results)} mean something")
-    made = iter(results)
-    return [next(made) if value.name else Value("") for value in node.outputs]
+    return at_named_outputs(node, results)
 
 
 def replaced(graph: Graph, way: Callable[[Node], Graph | None]) -> Graph:

@@ -25,7 +25,7 @@ from ..graph import Node, Value
 from ..infer import constant_node_data
 from ..loop import DOMAIN as CONTROL
 from ..protos import DTYPES
-from ..rewrite import Builder
+from ..rewrite import Builder, at_named_outputs
 from ..schema_check import conform
 from ..schemas import schema
 from ..types import DType, is_known
@@ -196,12 +196,12 @@ class Walk:
         self._frame.inlined = True
         self._inlining += 1
         try:
-            made = iter(op.inline(graph, given))
+            made = op.inline(graph, given)
         except Unsupported as inner:
             raise Unsupported(node, f"{refusal.reason}; of what it is made, {inner}") from None
         finally:
             self._inlining -= 1
-        return [next(made) if value.name else Value("") for value in node.outputs]
+        return at_named_outputs(node, made)
 
     def _keep(self, op: Builder, node: Node, version: int) -> Sequence[Value]:
         """The node itself at another version, its regions walked, its names kept."""

@@ -6,18 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ....passes.decompose import recurrent
-from ....passes.decompose.library import Decompose, inlined
+from ....passes.decompose.library import inlined
 from ....passes.errors import Unsupported
 from ....passes.graph import NOTES, Graph, Node, Value
-from ....passes.infer import infer
 from ....passes.legalize import decomposed_for
-from ....passes.pipeline import Pipeline
 from ....passes.rewrite import Builder, Rewriter, combine
-from ....passes.structure.branches import resolve_branches
-from ....passes.structure.containers import plain_containers
-from ....passes.structure.sequences import SequencesToStacks
+from ....passes.structure.preparation import prepared
 from ....passes.structure.simplify import RemoveDead
-from ....passes.structure.slots import PruneSlots
 from ....passes.types import DType, TensorType
 from ... import folding
 from ..build import HLO
@@ -59,8 +54,6 @@ _RULES = combine(
     shape.RULES,
     signal.RULES,
 )
-
-_WITHOUT_SEQUENCES = 10  # the newest opset that has neither sequences nor optionals
 
 
 @dataclass(slots=True)
@@ -147,20 +140,6 @@ def _check_interface(graph: Graph) -> None:
             raise Unsupported(f"{value.name!r}", f"the input is {value.type}; HLO needs its sizes (--shape)")
 
 
-def _without_containers(graph: Graph) -> Graph:
-    """The same model with what sequences and optionals hold in place of them."""
-    if not any(
-        node.op_type.startswith("Optional")
-        or any(value.type is not None and not isinstance(value.type, TensorType) for value in node.outputs)
-        for _, node in graph.walk()
-    ):
-        return graph
-    try:
-        return plain_containers(graph, _WITHOUT_SEQUENCES)
-    except Unsupported as refusal:
-        raise Unsupported(refusal.node, refusal.reason.replace(f"opset {_WITHOUT_SEQUENCES}", "HLO")) from None
-
-
 def lower_graph(graph: Graph) -> Graph:
     """A graph of dialect "hlo" that computes what a hub graph computes; the old one stays as it was.
 
@@ -170,20 +149,11 @@ def lower_graph(graph: Graph) -> Graph:
     Raises:
         Unsupported: HLO can't express a node or a type, or a size is known only when the model runs.
     """
-    source = graph.copy()
-    infer(source)
-    RemoveDead()(source)
-    _check_interface(source)
-    source = Decompose(recurrent.RULES)(_without_containers(source)).graph
-    infer(source)
-    source, settled = resolve_branches(source)
-    steps = Pipeline((SequencesToStacks(), RemoveDead(), PruneSlots()))
-    while steps(source).modified:
-        infer(source)
+    source, resolved = prepared(graph.copy(), "HLO", _check_interface, recurrent.RULES)
     rewriter = Rewriter(HLO, RULES, fallback=_without_rule, context=Context())
     lowered = rewriter.run(source, Lowering)
     RemoveDead()(lowered)
-    notes = [*lowered.meta.get(NOTES, ()), *settled, *rewriter.notes]
+    notes = [*lowered.meta.get(NOTES, ()), *resolved, *rewriter.notes]
     fixed = [value.name for value in lowered.inputs if value.data is not None]
     if fixed:
         notes.append(f"inputs with a default are constants: {', '.join(fixed)}")

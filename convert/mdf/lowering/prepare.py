@@ -14,21 +14,17 @@ from dataclasses import dataclass
 
 from ....passes.constant_analysis import known_array
 from ....passes.decompose import recurrent
-from ....passes.decompose.library import Decompose, by_rule, inlined
+from ....passes.decompose.library import by_rule, inlined
 from ....passes.errors import Unsupported
 from ....passes.graph import NOTES, Graph, Node, Value
 from ....passes.hub import HUB
-from ....passes.infer import constant_node_data, infer, widen
+from ....passes.infer import constant_node_data, widen
 from ....passes.legalize import decomposed_for
 from ....passes.loop import DOMAIN, Captured, Carried, Condition, Loop, Slot, Stacked
-from ....passes.pipeline import Pipeline
 from ....passes.preconditions import required
 from ....passes.rewrite import Builder, Rewriter, Rules, combine
-from ....passes.structure.branches import resolve_branches
-from ....passes.structure.containers import plain_containers
-from ....passes.structure.sequences import SequencesToStacks
+from ....passes.structure import preparation
 from ....passes.structure.simplify import RemoveDead, Simplify
-from ....passes.structure.slots import PruneSlots
 from ....passes.structure.unroll import unrolled
 from ....passes.tensor import TensorData
 from ....passes.types import DType
@@ -39,7 +35,6 @@ from .scope import EXPRESSIONS, SELECT, expressed
 from .terms import Term, tensor_of, type_name
 
 _DOMAIN = "mdf"
-_WITHOUT_SEQUENCES = 10  # the newest opset that has neither sequences nor optionals
 _MOST_UNROLLED = 3  # passes of a loop in a loop
 _MOST_NODES = 20  # operators of its body
 
@@ -78,19 +73,7 @@ def prepared(graph: Graph) -> Graph:
     for value in source.inputs:
         value.data = None  # a default is no constant
     source.constants = [value for value in source.constants if value.data is not None]
-    infer(source)
-    RemoveDead()(source)
-    _check_interface(source)
-    try:
-        source = plain_containers(source, _WITHOUT_SEQUENCES)
-    except Unsupported as refusal:
-        raise Unsupported(refusal.node, refusal.reason.replace(f"opset {_WITHOUT_SEQUENCES}", "MDF")) from None
-    source = Decompose(recurrent.RULES)(source).graph
-    infer(source)
-    source, notes = resolve_branches(source)
-    steps = Pipeline((SequencesToStacks(), RemoveDead(), PruneSlots()))
-    while steps(source).modified:
-        infer(source)
+    source, notes = preparation.prepared(source, "MDF", _check_interface, recurrent.RULES)
     made = Rewriter(HUB, _RULES, fallback=_plain, context=_Context(), notes=notes).run(source)
     Simplify()(made)
     RemoveDead()(made)

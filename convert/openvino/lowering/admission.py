@@ -6,13 +6,11 @@ import numpy as np
 
 from ....passes.errors import Unsupported
 from ....passes.graph import Graph, Node, Value
-from ....passes.structure.containers import plain_containers
 from ....passes.types import DType, TensorType
 from ..dialect import DOMAIN
 from ..types import ELEMENT_TYPES
 from .text import GIVES_TEXT, MOVES_TEXT, READS_TEXT
 
-_WITHOUT_SEQUENCES = 10  # the newest opset that has neither sequences nor optionals
 _INT32 = np.iinfo(np.int32)
 _WIDE = (DType.INT64, DType.UINT64, DType.UINT32)
 
@@ -21,24 +19,15 @@ def _is_container(value: Value) -> bool:
     return value.type is not None and not isinstance(value.type, TensorType)
 
 
-def without_containers(graph: Graph) -> Graph:
-    """The same model with what sequences and optionals hold in place of them.
-
+def check_interface(graph: Graph) -> None:
+    """
     Raises:
-        Unsupported: the model takes or gives one, or it isn't known what one holds.
+        Unsupported: the model takes or gives a sequence or an optional.
     """
     for word, values in (("takes", graph.inputs), ("gives", graph.outputs)):
         for value in values:
             if _is_container(value):
                 raise Unsupported(f"{value.name!r}", f"the model {word} {value.type}; OpenVINO has tensors only")
-    holds = (node.op_type.startswith("Optional") or any(map(_is_container, node.outputs)) for _, node in graph.walk())
-    if not any(holds):
-        return graph
-    try:
-        return plain_containers(graph, _WITHOUT_SEQUENCES)
-    except Unsupported as refusal:
-        reason = refusal.reason.replace(f"opset {_WITHOUT_SEQUENCES}", "OpenVINO")
-        raise Unsupported(refusal.node, reason) from None
 
 
 def check_types(graph: Graph) -> None:

@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 from ....passes.graph import NOTES, Graph, Node, Value
-from ....passes.infer import infer
-from ....passes.pipeline import Pipeline
 from ....passes.rewrite import Builder, Rewriter, combine
-from ....passes.structure.branches import resolve_branches
-from ....passes.structure.sequences import SequencesToStacks
-from ....passes.structure.simplify import RemoveDead
-from ....passes.structure.slots import PruneSlots
+from ....passes.structure.preparation import prepared
 from ..build import OPENVINO
 from ..dialect import DOMAIN
 from ..interface import put_notes
@@ -33,7 +28,7 @@ from . import (
     splitting,
     text,
 )
-from .admission import check_types, limits, without_containers
+from .admission import check_interface, check_types, limits
 from .context import Context
 from .fold import folded
 from .functions import by_function
@@ -84,13 +79,7 @@ def lower_graph(graph: Graph) -> Graph:
     put_notes(source)
     align_results(source)
     assigned = read_variables(source)
-    infer(source)
-    RemoveDead()(source)
-    source = without_containers(source)
-    source, settled = resolve_branches(source)
-    steps = Pipeline((SequencesToStacks(), RemoveDead(), PruneSlots()))
-    while steps(source).modified:
-        infer(source)
+    source, resolved = prepared(source, "OpenVINO", check_interface)
     restore(source)
     check_types(source)
     context = Context()
@@ -98,7 +87,7 @@ def lower_graph(graph: Graph) -> Graph:
     rewriter = Rewriter(OPENVINO, RULES, fallback=_without_rule, context=context)
     lowered = rewriter.run(source)
     prune(lowered)
-    lowered.meta[NOTES] = [*lowered.meta.get(NOTES, ()), *settled, *rewriter.notes, *limits(source)]
+    lowered.meta[NOTES] = [*lowered.meta.get(NOTES, ()), *resolved, *rewriter.notes, *limits(source)]
     lowered.meta[NOTES] += mark(lowered, context)
     fixed = [value.name for value in lowered.inputs if value.data is not None]
     if fixed:
