@@ -29,6 +29,15 @@ from .tensor import TensorData
 from .types import DType, Type, is_known, merge
 
 Rule = Callable[["Builder", Node], "Value | Sequence[Value] | None"]
+
+
+class Computed(Protocol):
+    """What gives a value of the graph when one is needed: an array expression of `passes.build`."""
+
+    def value(self) -> Value: ...
+
+
+Input = Value | Computed | None
 Key = tuple[str, str]
 Rules = Mapping[Key, Sequence[Rule]]
 
@@ -177,6 +186,8 @@ class Rewriter:
 class Builder:
     """Builds nodes of one graph: `op.Add(a, b)`, `op.Squeeze(x, axes)`, `op.const(1.0)`.
 
+    Inputs are values of the graph, array expressions (`passes.build`) or None.
+
     Keyword arguments are attributes, except `_outputs` (how many, default 1), `_types` (known types of
     the outputs), `_name`, `_domain` and `_version`. The result is a Value, or a tuple where `_outputs` > 1.
     """
@@ -189,7 +200,7 @@ class Builder:
         if op_type.startswith("_"):
             raise AttributeError(op_type)
 
-        def build(*inputs: Value | None, **options: Any) -> Any:
+        def build(*inputs: Input, **options: Any) -> Any:
             return self.call(op_type, *inputs, **options)
 
         return build
@@ -197,7 +208,7 @@ class Builder:
     def call(
         self,
         op_type: str,
-        *inputs: Value | None,
+        *inputs: Input,
         _outputs: int = 1,
         _types: Sequence[Type | None] | None = None,
         _name: str = "",
@@ -211,12 +222,12 @@ class Builder:
             version = _version or version
         else:
             domain, version = _domain, _version
-        end = len(inputs)
-        while end and inputs[end - 1] is None:
-            end -= 1
+        fed = [entry if entry is None or isinstance(entry, Value) else entry.value() for entry in inputs]
+        while fed and fed[-1] is None:
+            fed.pop()
         attributes = {name: value for name, value in attributes.items() if value is not None}
         node = Node(domain, op_type, version, _name)
-        return self.place(node, inputs[:end], attributes, _outputs, _types)
+        return self.place(node, fed, attributes, _outputs, _types)
 
     def place(
         self,

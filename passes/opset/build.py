@@ -9,7 +9,7 @@ from ..constant_analysis import known_array
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..infer import infer_node
-from ..rewrite import Builder
+from ..rewrite import Builder, Input
 from ..tensor import TensorData
 from ..types import DType, Type, merge
 from . import control
@@ -53,7 +53,7 @@ class StepBuilder(Builder):
             return self.Reshape(value, shape, _types=[type])
         return self.at(14).Reshape(value, shape, allowzero=1, _types=[type])
 
-    def call(self, op_type: str, *inputs: Value | None, _domain: str | None = None, **options: Any) -> Any:
+    def call(self, op_type: str, *inputs: Input, _domain: str | None = None, **options: Any) -> Any:
         domain = _domain or ""
         if not options.get("_version"):
             if domain not in self.opsets:

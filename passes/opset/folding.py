@@ -11,13 +11,14 @@ all but `total` and `maximum`.) A size that decides what is built, or is said be
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Self
 
 import numpy as np
 
+from ..build import Expr, Operand, product
+from ..build import where as choose
+from ..build.values import Array
 from ..constant_analysis import known_array
 from ..graph import Value
 from ..types import DType, TensorType
@@ -25,182 +26,51 @@ from .build import StepBuilder
 from .counting import counted
 from .steps import as_type, numbers
 
-Array = np.ndarray[Any, Any]
+__all__ = ["Array", "choose", "product"]  # of those it imports, for its users
+
 OPSET = 11
 
 
-_NEUTRAL = {"Add": 0, "Sub": 0, "Mul": 1, "Div": 1}
+class Number(Expr):
+    """An array expression in the operators of opset 11 and older."""
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Number:
-    """An array that is known, or a value of the graph; operands of one operation are of one element type.
-
-    Plain Python numbers take the type of the other operand. Integer division is of numbers not below 0.
-    """
-
+    __slots__ = ()
     op: StepBuilder
-    held: Array | Value
 
-    @property
-    def array(self) -> Array | None:
-        """The elements, None where only a run tells them."""
-        return None if isinstance(self.held, Value) else self.held
+    def cast(self, dtype: DType) -> Self:
+        if self.array is None:
+            return self.make(as_type(self.op, self.value(), dtype))
+        with np.errstate(invalid="ignore"):
+            return self.make(self.array.astype(dtype.numpy))
 
-    @property
-    def dtype(self) -> DType:
-        if not isinstance(self.held, Value):
-            return DType.of(self.held.dtype)
-        assert self.held.tensor.dtype is not None
-        return self.held.tensor.dtype
-
-    def value(self) -> Value:
-        """The value in the graph."""
-        return self.held if isinstance(self.held, Value) else self.op.const(self.held)
-
-    def cast(self, kind: DType) -> Number:
-        if not isinstance(self.held, Value):
-            with np.errstate(invalid="ignore"):
-                return Number(self.op, self.held.astype(kind.numpy))
-        return Number(self.op, as_type(self.op, self.held, kind))
-
-    def reshape(self, *shape: int) -> Number:
-        """Other sizes, which may be one -1 and copying zeros."""
-        if not isinstance(self.held, Value):
-            sizes = [self.held.shape[place] if size == 0 else size for place, size in enumerate(shape)]
-            return Number(self.op, self.held.reshape(sizes))
-        return Number(self.op, self.op.Reshape(self.held, numbers(self.op, shape)))
-
-    def part(self, index: int) -> Number:
+    def part(self, index: int) -> Self:
         """One element of a vector, as a vector."""
-        if not isinstance(self.held, Value):
-            return Number(self.op, self.held[index : index + 1])
-        return Number(self.op, self.op.Gather(self.held, numbers(self.op, index), axis=0))
+        return self.gather([index])
 
-    def __add__(self, other: Number | float) -> Number:
-        return self._with("Add", operator.add, other)
-
-    def __sub__(self, other: Number | float) -> Number:
-        return self._with("Sub", operator.sub, other)
-
-    def __mul__(self, other: Number | float) -> Number:
-        return self._with("Mul", operator.mul, other)
-
-    def __truediv__(self, other: Number | float) -> Number:
-        return self._with("Div", operator.truediv, other)
-
-    def __floordiv__(self, other: Number | int) -> Number:
-        return self._with("Div", operator.floordiv, other)
-
-    def __radd__(self, other: float) -> Number:
-        return self + other
-
-    def __rsub__(self, other: float) -> Number:
-        return self._like(other) - self
-
-    def __rmul__(self, other: float) -> Number:
-        return self * other
-
-    def __rtruediv__(self, other: float) -> Number:
-        return self._like(other) / self
-
-    def __mod__(self, other: Number | int) -> Number:
-        return self - (self // other) * other
-
-    def __lt__(self, other: Number | float) -> Number:
-        return self._with("Less", operator.lt, other, DType.BOOL)
-
-    def __gt__(self, other: Number | float) -> Number:
-        return self._with("Greater", operator.gt, other, DType.BOOL)
-
-    def __and__(self, other: Number) -> Number:
-        return self._with("And", operator.and_, other)
-
-    def __or__(self, other: Number) -> Number:
-        return self._with("Or", operator.or_, other)
-
-    def negated(self) -> Number:
-        """The opposite of bools."""
-        return self._alone("Not", np.logical_not)
-
-    def floor(self) -> Number:
-        return self._alone("Floor", np.floor)
-
-    def ceil(self) -> Number:
-        return self._alone("Ceil", np.ceil)
-
-    def rounded(self) -> Number:
+    def rounded(self) -> Self:
         """To the nearest whole number, from the middle to the even one."""
         if self.array is not None or self.op.target >= 11:
-            return self._alone("Round", np.rint)
+            return self.rint()
         low = self.floor()
         rest, is_odd = self - low, low - (low / 2).floor() * 2
         return low + choose(rest < 0.5, rest * 0, choose(rest > 0.5, rest * 0 + 1, is_odd))
 
-    def cos(self) -> Number:
-        return self._alone("Cos", np.cos)
-
-    def sin(self) -> Number:
-        return self._alone("Sin", np.sin)
-
-    def exp(self) -> Number:
-        return self._alone("Exp", np.exp)
-
-    def log(self) -> Number:
-        return self._alone("Log", np.log)
-
-    def abs(self) -> Number:
-        return self._alone("Abs", np.abs)
-
-    def at_least(self, low: Number | float) -> Number:
+    def at_least(self, low: Operand) -> Self:
         """The larger one; of floats, `low` where it is NaN."""
-        return choose(self > low, self, self._like(low))
+        return choose(self > low, self, low)
 
-    def at_most(self, high: Number | float) -> Number:
+    def at_most(self, high: Operand) -> Self:
         """The smaller one."""
-        if self.dtype.is_float:
-            return self._with("Min", np.minimum, high)
-        return choose(self < high, self, self._like(high))
+        return self.minimum(high) if self.dtype.is_float else choose(self < high, self, high)
 
-    def clipped(self, low: Number | float, high: Number | float) -> Number:
-        """Held between two bounds, in the middle of nowhere (NaN) at the lower one."""
+    def clipped(self, low: Operand, high: Operand) -> Self:
+        """Between two bounds, NaN at the lower one."""
         return self.at_least(low).at_most(high)
 
-    def _like(self, other: Number | float) -> Number:
-        return other if isinstance(other, Number) else Number(self.op, np.asarray([other], self.dtype.numpy))
-
-    @property
-    def _rank(self) -> int | None:
-        return self.held.rank if isinstance(self.held, Value) else self.held.ndim
-
-    def _is(self, value: int) -> bool:
-        """Whether this is known as a single integer (of floats, adding 0 changes the sign of -0)."""
-        array = self.array
-        return array is not None and array.shape == (1,) and array.dtype.kind in "iu" and bool(array[0] == value)
-
-    def _alone(self, op_type: str, compute: Callable[[Array], Array]) -> Number:
-        if not isinstance(self.held, Value):
-            return Number(self.op, compute(self.held))
-        return Number(self.op, self.op.call(op_type, self.held, _types=[self.held.type]))
-
-    def _with(
-        self, op_type: str, compute: Callable[[Any, Any], Array], other: Number | float, kind: DType | None = None
-    ) -> Number:
-        right = self._like(other)
-        if not isinstance(self.held, Value) and not isinstance(right.held, Value):
-            with np.errstate(all="ignore"):
-                return Number(self.op, compute(self.held, right.held))
-        neutral = _NEUTRAL.get(op_type)
-        if neutral is not None and right._is(neutral) and self._rank:
-            return self
-        if neutral is not None and op_type in ("Add", "Mul") and self._is(neutral) and right._rank:
-            return right
-        return Number(self.op, _built(self.op, op_type, [self, right], kind or self.dtype))
-
-
-def _built(op: StepBuilder, op_type: str, operands: Sequence[Number], kind: DType) -> Value:
-    """An elementwise operator; shape inference tells the shape, and nothing else needs to."""
-    return op.call(op_type, *(operand.value() for operand in operands), _types=[TensorType(kind)])
+    def built(self, op_type: str, operands: Sequence[Expr], kind: DType | None = None, **attributes: Any) -> Self:
+        """An elementwise operator; shape inference tells the shape, and nothing else needs to."""
+        attributes.setdefault("_types", [TensorType(kind or self.dtype)])
+        return super().built(op_type, operands, kind, **attributes)
 
 
 def number(op: StepBuilder, value: Value) -> Number:
@@ -212,15 +82,6 @@ def number(op: StepBuilder, value: Value) -> Number:
 def known(op: StepBuilder, array: Any, kind: DType = DType.FLOAT64) -> Number:
     """A number of given elements."""
     return Number(op, np.asarray(array, kind.numpy))
-
-
-def choose(condition: Number, then: Number, otherwise: Number) -> Number:
-    """`then` where the condition holds."""
-    if condition.array is not None and then.array is not None and otherwise.array is not None:
-        return Number(condition.op, np.where(condition.array, then.array, otherwise.array))
-    if condition.array is not None and condition.array.size == 1 and condition.array.ndim == 1:
-        return then if condition.array[0] else otherwise
-    return Number(condition.op, _built(condition.op, "Where", [condition, then, otherwise], then.dtype))
 
 
 def size(op: StepBuilder, data: Value, axis: int) -> Number:
@@ -257,13 +118,6 @@ def total(numbers: Number) -> Number:
         return Number(op, numbers.array.sum(axis=0))
     numbers = numbers.cast(DType.INT64) if numbers.dtype is DType.BOOL else numbers
     return Number(op, op.ReduceSum(numbers.value(), axes=[0], keepdims=0))
-
-
-def product(factors: Sequence[Number]) -> Number:
-    made = factors[0]
-    for factor in factors[1:]:
-        made = made * factor
-    return made
 
 
 def flattened(places: Sequence[Number], lengths: Sequence[Number]) -> Number:

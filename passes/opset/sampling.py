@@ -152,7 +152,7 @@ def _sampling_images(op: StepBuilder, node: Node) -> Made:
 
 # RoiAlign ------------------------------------------------------------------------------------------
 
-_ALONG = ((0, -1, 1), (0, 1, -1))  # how lines down and across the regions meet
+_ALONG = ((None, -1, 1), (None, 1, -1))  # how lines down and across the regions meet
 
 
 def _cells(start: Number, extent: Number, cells: int, ratio: int) -> tuple[Number, Number, Number, Number]:
@@ -178,7 +178,7 @@ def _cells(start: Number, extent: Number, cells: int, ratio: int) -> tuple[Numbe
 def _roi_taps(points: Number, there: Number, length: Number) -> Taps:
     """Linear between two elements; nothing further than one outside."""
     last = length - 1
-    valid = ((points < -1) | (points > length)).negated() & there
+    valid = ~((points < -1) | (points > length)) & there
     points = points.at_least(0)
     low = points.floor().at_most(last)
     share = choose(low < last, points - low, points * 0)

@@ -82,7 +82,7 @@ def _line(op: StepBuilder, node: Node, axis: int) -> _Line:
             windows = choose((windows - 1) * stride < length + first, windows, windows - 1)
     offset = known(op, np.arange(kernel[axis]).reshape(-1, 1) * dilation, _I64)
     places = arange(windows) * stride + offset - first
-    inside = (places < 0).negated() & (places < length)
+    inside = ~(places < 0) & (places < length)
     counted = places < length + last if attribute(node, "count_include_pad", 0) else inside
     return _Line(kernel[axis], length, windows, places, inside, counted)
 
@@ -199,7 +199,7 @@ def _column_to_image(op: StepBuilder, node: Node) -> Made:
         counts.append(room // strides[axis] + 1)
         start = outer[axis] + pads[axis] - inner[axis] * dilations[axis]
         step = start.at_least(0)
-        on_stride = (step % strides[axis] < 1) & (start < 0).negated()
+        on_stride = (step % strides[axis] < 1) & ~(start < 0)
         places.append(step // strides[axis])
         valid = valid & on_stride & (places[axis] < counts[axis])
     last = product([*windows, *counts])
