@@ -18,7 +18,7 @@ from backedge.passes.tensor import TensorData
 from backedge.passes.types import TensorType
 from backedge.passes.verify import verify
 from backedge.runtime.executor import Executor
-from control_flow.cases import BY_NAME, CASES, Case
+from control_flow.cases import BY_NAME, CASES, Case, Run
 
 LOOPING = [case for case in CASES if case.name.startswith(("loop", "scan", "nest", "if"))]
 
@@ -57,19 +57,23 @@ EMPTY = ("loop_types_undeclared_empty", "loop_scan_output_symbolic_empty")
 def test_catalogue(case: Case) -> None:
     """Whatever is unrolled gives what it gave, for each run's counts and conditions."""
     for given in case.runs:
-        made = verify(UnrollLoops()(bound(case, given.inputs)).graph)
-        names = {value.name for value in made.inputs}
-        found = Executor(made).run({name: value for name, value in given.inputs.items() if name in names})
-        for value, wanted in zip(made.outputs, given.expected, strict=True):
-            if isinstance(wanted, list):
-                continue
-            array, wanted = found[value.name], np.asarray(wanted)
-            assert array.dtype == wanted.dtype
-            assert array.shape == wanted.shape
-            if array.dtype.kind == "O":
-                assert array.tolist() == wanted.tolist()
-            else:
-                np.testing.assert_allclose(array.astype(complex), wanted.astype(complex), rtol=1e-4)
+        check(verify(UnrollLoops()(bound(case, given.inputs)).graph), given)
+
+
+def check(made: Graph, given: Run) -> None:
+    """A model bound to a run's counts gives what the run expects."""
+    names = {value.name for value in made.inputs}
+    found = Executor(made).run({name: value for name, value in given.inputs.items() if name in names})
+    for value, wanted in zip(made.outputs, given.expected, strict=True):
+        if isinstance(wanted, list):
+            continue
+        array, wanted = found[value.name], np.asarray(wanted)
+        assert array.dtype == wanted.dtype
+        assert array.shape == wanted.shape
+        if array.dtype.kind == "O":
+            assert array.tolist() == wanted.tolist()
+        else:
+            np.testing.assert_allclose(array.astype(complex), wanted.astype(complex), rtol=1e-4)
 
 
 def test_many_are_unrolled() -> None:

@@ -6,8 +6,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 
 from ....passes.graph import Graph, Node, Value
-from .affine import scalar
-from .ranges import limits
+from ....passes.loops.ranges import limits, scalar
 
 _DOWN = {"LT": False, "LE": False, "GT": True, "GE": True}
 _MIRRORED = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE"}

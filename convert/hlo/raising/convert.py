@@ -8,10 +8,10 @@ import numpy as np
 
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
+from ....passes.loops.ranges import limits
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .affine import limits
 from .bits import SAME_WIDTH, bit_cast
 from .support import MOST_FOLDED, Results, cast, dtype_of, given
 from .type_legalization import FLOAT8, HALVES, NIBBLES, call, narrowed, number, operands, unsigned, widened

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ....passes.constant_analysis import known_array
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder
 from .index_computation import parts_of
-from .ranges import known
 from .views import reshaped, sizes, transposed
 
 Label = tuple[str, int]
@@ -110,7 +110,7 @@ class Starts:
             return self
         picked = [self.axes.index(axis) for axis in axes]
         parts = parts_of(self.value, len(self.axes))
-        array = known(self.value)
+        array = known_array(self.value)
         if array is not None:
             value = op.const(array[..., picked], self.value.tensor.dtype)
         elif parts is not None:

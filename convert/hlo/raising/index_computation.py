@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ....passes.constant_analysis import known_array
 from ....passes.graph import Value
+from ....passes.loops.ranges import Bounds, bounds, limits, truth
 from ....passes.rewrite import Builder
 from ....passes.types import DType
-from .ranges import Bounds, bounds, known, limits, truth
 from .support import cast
 from .views import INT64_MAX, along, broadcast_to, counted, reshaped, sizes
 
@@ -19,7 +20,7 @@ _MOST_STATED = 100_000  # elements of a constant of coordinates
 
 def place(op: Builder, value: Value) -> Value:
     """Integers of any type as int64; those of uint64 that it can't hold as its largest, which lies behind all ends."""
-    array = known(value)
+    array = known_array(value)
     if array is not None:
         array = np.minimum(array, np.uint64(INT64_MAX)) if array.dtype == np.uint64 else array
         return op.const(array.astype(np.int64), DType.INT64)
@@ -64,7 +65,7 @@ def _resolved(op: Builder, value: Value) -> Value:
 
 def columns(value: Value, count: int) -> list[Bounds]:
     """The bounds of each of the `count` numbers in the last dimension."""
-    array, node, parts = known(value), value.producer, parts_of(value, count)
+    array, node, parts = known_array(value), value.producer, parts_of(value, count)
     if array is not None and array.size:
         flat = array.reshape(-1, count)
         return [(int(low), int(high)) for low, high in zip(flat.min(0), flat.max(0), strict=True)]
@@ -92,7 +93,7 @@ def inside(value: Value, last: Sequence[int]) -> bool:
 
 def compared(op: Builder, value: Value) -> Value:
     """Integers as `clamped` takes them: in a type that ONNX Runtime compares."""
-    value = _uncast(_resolved(op, value)) if known(value) is None else place(op, value)
+    value = _uncast(_resolved(op, value)) if known_array(value) is None else place(op, value)
     dtype = value.tensor.dtype
     return place(op, value) if dtype is None or dtype.bits < 32 else value
 

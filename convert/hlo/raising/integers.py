@@ -5,10 +5,10 @@ from __future__ import annotations
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.loop import Carried
+from ....passes.loops.ranges import limits
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .affine import limits
 from .patterns import sigmoid
 from .support import Results, cast, dtype_of, given
 from .type_legalization import NIBBLES, call, constant, filled_with, narrowed, number, operands, signed, unsigned

@@ -1,0 +1,186 @@
+"""A canonical Loop while it is made another one: its slots one by one, over a copy of its body."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..constant_analysis import known_array
+from ..graph import Node, Value
+from ..loop import Captured, Carried, Condition, Iteration, Loop, Sliced, Slot, Stacked, part_range
+from ..rewrite import Builder, Rewriter
+from ..structure.simplify import RemoveDead
+from ..tensor import TensorData
+from ..types import DType, TensorType, Type
+from .affine import Lines
+from .ranges import limits, scalar
+from .vocabulary import Vocabulary
+
+INT64 = DType.INT64
+_ORDER = (Iteration, Condition, Carried, Sliced, Captured, Stacked)
+
+Finish = Callable[[Value | None], Value]
+"""Makes an old result of the new one, None where the Loop hasn't it any more."""
+
+
+@dataclass(slots=True, eq=False)
+class DraftSlot:
+    """A slot and what stands in it.
+
+    Attributes:
+        outside: value of the new graph.
+        enter, leave: input, and value handed out, of the body's copy.
+        result: which of the old node's outputs it makes; `type` is the new one's.
+    """
+
+    slot: Slot
+    outside: Value | None = None
+    enter: Value | None = None
+    leave: Value | None = None
+    result: int | None = None
+    type: Type | None = None
+
+
+class LoopDraft:
+    """A Loop node as a rule sees it (its inputs belong to the new graph already), to be changed and built anew.
+
+    Attributes:
+        trips: how many passes there are at most, where that is known.
+        lines: what is known of the body's integers, once `analyze` was called.
+        inside: a builder of the body's copy, whose names are given anew when it is built.
+        finish: which of the old results are made of the new ones, and how.
+    """
+
+    def __init__(self, op: Builder, node: Node, vocabulary: Vocabulary) -> None:
+        self.op, self.node, self.vocabulary = op, node, vocabulary
+        twins: dict[Value, Value] = {}
+        self.body = node.regions["body"].copy(twins)
+        loop = Loop(node)
+        self.trip, self.initial_condition = loop.trip, loop.initial_condition
+        self.slots = [
+            DraftSlot(
+                entry.slot,
+                entry.outside,
+                None if entry.enter is None else twins[entry.enter],
+                None if entry.leave is None else twins[entry.leave],
+                None if entry.result is None else entry.place.result,
+                None if entry.result is None else entry.result.type,
+            )
+            for entry in loop.entries
+        ]
+        self._drop_idle_condition()
+        self.trips = self._bound()
+        self.lines = Lines(vocabulary.operation, trips=self.trips)
+        self.finish: dict[int, Finish] = {}
+        self.inside = type(op)(Rewriter(op.rewriter.dialect, {}), self.body)
+
+    def _drop_idle_condition(self) -> None:
+        """Take out a condition that is true before the loop and handed on unchanged."""
+        entry, start = self.condition, self.initial_condition
+        if entry is None or entry.enter is None or entry.leave is not entry.enter or self.body.uses(entry.enter):
+            return
+        array = np.asarray(True) if start is None else known_array(start)
+        if array is not None and array.all() and (self.trip is not None or self.of(Sliced)):
+            self.slots.remove(entry)
+            self.initial_condition = None
+
+    def _bound(self) -> int | None:
+        """The trip count, or the number of parts of what is sliced; None where it isn't known."""
+        found: list[int] = []
+        if self.trip is not None:
+            count = known_array(self.trip)
+            if count is None:
+                return None
+            found.append(max(int(count.reshape(())), 0))
+        for entry in self.of(Sliced):
+            shape = None if entry.outside is None else entry.outside.tensor.static_shape
+            assert isinstance(entry.slot, Sliced)
+            if shape is None:
+                return None
+            found.append(part_range(entry.slot, shape[entry.slot.axis])[1])
+        return min(found, default=None)
+
+    # asking ------------------------------------------------------------------------------------------
+
+    def of(self, *kinds: type[Slot]) -> list[DraftSlot]:
+        """The slots of some kinds, in order."""
+        return [entry for entry in self.slots if isinstance(entry.slot, kinds)]
+
+    @property
+    def condition(self) -> DraftSlot | None:
+        return next(iter(self.of(Condition)), None)
+
+    @property
+    def exact(self) -> bool:
+        """Whether it certainly makes `trips` passes, or as many as its trip count says."""
+        certain = self.trips is not None or (self.trip is not None and not self.of(Sliced))
+        return certain and self.condition is None
+
+    def fixed(self, value: Value) -> int | Value | None:
+        """What never changes: a number, or a value outside of the loop; None where it may change."""
+        if value.data is not None:
+            return scalar(value)
+        for entry in self.of(Captured):
+            if entry.enter is value and entry.outside is not None:
+                number = scalar(entry.outside)
+                return entry.outside if number is None else number
+        return None
+
+    def uses(self, value: Value) -> bool:
+        """Whether the body does anything with a value."""
+        return bool(self.body.uses(value)) or any(entry.leave is value for entry in self.slots)
+
+    # changing ----------------------------------------------------------------------------------------
+
+    def replace(self, old: Value, new: Value) -> None:
+        """Let the body use another value."""
+        self.body.replace_uses(old, new)
+        for entry in self.slots:
+            if entry.leave is old:
+                entry.leave = new
+
+    def iteration(self) -> Value:
+        """The number of the pass, in the body."""
+        if not self.of(Iteration):
+            self.slots.append(DraftSlot(Iteration(), enter=Value("iteration", TensorType(INT64, ()))))
+        found = self.of(Iteration)[0].enter
+        assert found is not None
+        return found
+
+    # building ----------------------------------------------------------------------------------------
+
+    def build(self) -> list[Value]:
+        """The new Loop, and what the old one's results are now."""
+        self.slots.sort(key=lambda entry: _ORDER.index(type(entry.slot)))
+        body, op = self.body, self.op
+        body.outputs = [entry.leave for entry in self.slots if entry.leave is not None]
+        body.inputs = [entry.enter for entry in self.slots if entry.enter is not None]
+        RemoveDead()(body)
+        used = {value for node in body.nodes for value in node.inputs} | set(body.outputs)
+        self.slots = [e for e in self.slots if not isinstance(e.slot, Iteration | Captured) or e.enter in used]
+        body.inputs = [entry.enter for entry in self.slots if entry.enter is not None]
+        made = op.region("body")
+        arguments = [made.input(value.name, value.type) for value in body.inputs]
+        for value, twin in zip(body.inputs, arguments, strict=True):
+            twin.meta = value.meta
+        made.graph.outputs = made.inline(body, arguments)
+        kept = [entry for entry in self.slots if entry.result is not None]
+        results = op.loop(
+            self.trip,
+            self.initial_condition,
+            [entry.slot for entry in self.slots],
+            [entry.outside for entry in self.slots if entry.outside is not None],
+            made.graph,
+            [entry.type for entry in kept],
+        )
+        found = {entry.result: value for entry, value in zip(kept, results, strict=True)}
+        found |= {place: finish(found.get(place)) for place, finish in self.finish.items()}
+        return [found[place] for place in range(len(self.node.outputs))]
+
+
+def number_in(op: Builder, number: int, dtype: DType = INT64, name: str = "number") -> Value:
+    """A constant integer, wrapped round where it is none of the type's."""
+    low, high = limits(dtype)
+    return op.const(TensorData.of(np.asarray((number - low) % (high - low + 1) + low, dtype.numpy), dtype), name=name)

@@ -1,0 +1,133 @@
+"""Induction variables: carried integers that grow by the same in each pass follow from the number of the pass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..graph import Value
+from ..loop import Captured, Carried, Sliced
+from ..types import DType
+from .affine import Line
+from .draft import DraftSlot, LoopDraft, number_in
+from .ranges import limits, scalar, state, stated, within
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """A carried integer that grows by `step` in each pass. `start` None: it isn't constant."""
+
+    entry: DraftSlot
+    start: int | None
+    step: int
+    dtype: DType
+
+
+def counters(draft: LoopDraft) -> list[Counter]:
+    """The carried values that count."""
+    found: list[Counter] = []
+    for entry in draft.of(Carried):
+        enter, maker = entry.enter, entry.leave.producer if entry.leave is not None else None
+        dtype = enter.tensor.dtype if enter is not None else None
+        if enter is None or maker is None or dtype is None or not dtype.is_integer or enter.tensor.shape != ():
+            continue
+        name, operands = draft.vocabulary.operation(maker)
+        if name not in ("Add", "Sub") or enter not in operands or (name == "Sub" and operands[0] is not enter):
+            continue
+        other = operands[1 if operands[0] is enter else 0]
+        step = None if other is None else draft.fixed(other)
+        if isinstance(step, int) and step:
+            found.append(Counter(entry, scalar(entry.outside), step if name == "Add" else -step, dtype))
+    return found
+
+
+def analyze(draft: LoopDraft, found: list[Counter], counts: Counter | None) -> None:
+    """Find which integers of the body are affine in the number of the pass; take the choices that are certain.
+
+    Args:
+        counts: the counter that bounds the loop, so that it doesn't leave its type.
+    """
+    lines = draft.lines
+    lines.trips = draft.trips
+    iteration = draft.iteration()
+    lines.add(iteration, Line(1, 0))
+    if draft.trips is not None:
+        state(iteration, (0, max(draft.trips - 1, 0)))
+    elif counts is not None and counts.start is not None:
+        state(iteration, (0, limits(counts.dtype)[1]))
+    for entry in draft.of(Captured):
+        number, span = scalar(entry.outside), stated(entry.outside)
+        if entry.enter is not None and number is not None:
+            lines.add(entry.enter, Line(0, number))
+        if entry.enter is not None and span is not None:
+            state(entry.enter, span)
+    for counter in found:
+        enter, most = counter.entry.enter, limits(counter.dtype)
+        if counter.start is None or enter is None:
+            continue
+        line = Line(counter.step, counter.start)
+        low, high = lines.range(line)
+        if counter is counts or (draft.trips is not None and within((low, high), most)):
+            lines.add(enter, line)
+            state(enter, (max(low, most[0]), min(high, most[1])))
+    lines.follow(draft.body)
+    for node in draft.body.nodes:
+        name, operands = draft.vocabulary.operation(node)
+        chosen = lines.truth(operands[0]) if name == "Where" else None
+        branch = None if chosen is None else operands[1 if chosen else 2]
+        if branch is not None and branch.type == node.output.type:
+            draft.replace(node.output, branch)
+
+
+def replace_counters(draft: LoopDraft, found: list[Counter], counts: Counter | None) -> None:
+    """Let the counters of a loop with a trip count follow from the number of the pass.
+
+    The loop's own counter is nobody's state. Another is, where following would be all that makes a Scan a Loop.
+    """
+    if not draft.exact:
+        return
+    slices = [entry.slot for entry in draft.of(Sliced)]
+    scan = bool(slices) and all(
+        isinstance(slot, Sliced) and slot.part is None and (slot.start, slot.end) in ((0, -1), (-1, 0))
+        for slot in slices
+    )
+    for counter in found:
+        if counter.entry in draft.slots and (counter is counts or (counter.start is not None and not scan)):
+            _replace(draft, counter)
+
+
+def _replace(draft: LoopDraft, counter: Counter) -> None:
+    value, entry, dtype = counter.entry.enter, counter.entry, counter.dtype
+    assert value is not None
+    draft.slots.remove(entry)
+    if entry.result is not None:
+        draft.finish[entry.result] = lambda _: _end(draft, counter)
+    if not draft.uses(value):
+        return
+    op, call, type = draft.inside, draft.vocabulary.call, value.tensor
+    iteration = draft.iteration()
+    found = draft.vocabulary.cast(op, iteration, dtype)
+    if counter.step != 1:
+        found = call(op, "Mul", found, number_in(op, counter.step, dtype))
+    if counter.start is None:
+        start = Value(f"{value.name}_start", type)
+        draft.slots.append(DraftSlot(Captured(), entry.outside, start))
+        found = call(op, "Add", found, start)
+    elif counter.start:
+        found = call(op, "Add", found, number_in(op, counter.start, dtype))
+    known = stated(value)
+    if found is not iteration and known is not None:
+        state(found, known)
+    draft.replace(value, found)
+
+
+def _end(draft: LoopDraft, counter: Counter) -> Value:
+    """What a counter is after the loop."""
+    op, call = draft.op, draft.vocabulary.call
+    if draft.trips is not None and counter.start is not None:
+        return number_in(op, counter.start + draft.trips * counter.step, counter.dtype, "end")
+    trip = number_in(op, draft.trips) if draft.trips is not None else draft.trip
+    assert trip is not None and counter.entry.outside is not None
+    if draft.trips is None:  # a negative one runs nothing
+        trip = call(op, "Max", trip, number_in(op, 0))
+    step = call(op, "Mul", trip, number_in(op, counter.step)) if counter.step != 1 else trip
+    return call(op, "Add", counter.entry.outside, draft.vocabulary.cast(op, step, counter.dtype))

@@ -1,0 +1,124 @@
+"""Loops of the hub that count and pick one part after the other become loops that slice and stack."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from backedge.passes.graph import Graph
+from backedge.passes.hub import HUB
+from backedge.passes.loop import Captured, Loop, is_loop
+from backedge.passes.loops.ranges import bounds, state, truth
+from backedge.passes.loops.scans import LoopsToScans
+from backedge.passes.rewrite import Builder, Rewriter
+from backedge.passes.structure.canonical import canonicalize
+from backedge.passes.types import DType, tensor
+from backedge.passes.verify import verify
+from backedge.runtime.executor import Executor
+from control_flow.cases import Case
+
+from .test_unroll import EMPTY, LOOPING, bound, check, hub
+
+XS = np.arange(12, dtype=np.float32).reshape(4, 3) ** 2 - 7
+
+
+def scans(text: str) -> Graph:
+    graph = verify(LoopsToScans()(hub(text)).graph)
+    canonicalize(graph)
+    return graph
+
+
+def slots(graph: Graph) -> str:
+    """The kinds of the only Loop's slots but captured ones, sorted."""
+    (loop,) = [Loop(node) for _, node in graph.walk() if is_loop(node)]
+    return " ".join(sorted(type(slot).__name__.lower() for slot in loop.slots if not isinstance(slot, Captured)))
+
+
+COUNTING = """
+m (float[4,3] x) => (KIND z) <int64 trips = {TRIPS}, float[3] zero = {0, 0, 0}, bool go = {1}> {
+  z = Loop(trips, go, FIRST) <body = b (int64 i, bool c, KIND y) => (bool d, KIND more)
+  <int64[1] null = {0}, int64 one = {1}, int64 three = {3}, int64[1] row = {3}> {
+    d = Identity(c)
+    BODY
+  }>
+}"""
+"""A Loop that makes some passes over `x`, whose body makes `more` of `y`."""
+
+
+def counting(body: str, kind: str = "float[3]", trips: int = 4, first: str = "zero") -> str:
+    text = COUNTING.replace("KIND", kind).replace("TRIPS", str(trips))
+    return text.replace("FIRST", first).replace("BODY", body)
+
+
+READS = {
+    "forwards": ("e = Gather(x, i)  more = Add(y, e)", XS.sum(0)),
+    "backwards": ("at = Sub(three, i)  e = Gather(x, at)  p = Add(y, y)  more = Add(p, e)", XS.T @ [1, 2, 4, 8]),
+    "one_row": (
+        "at = Unsqueeze(i, null) to = Add(at, one) r = Slice(x, at, to, null) e = Squeeze(r, null) more = Add(y, e)",
+        XS.sum(0),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", READS)
+def test_reads(name: str) -> None:
+    body, wanted = READS[name]
+    graph = scans(counting(body))
+    assert slots(graph) == "carried sliced"
+    np.testing.assert_allclose(Executor(graph).run({"x": XS})["z"], wanted)
+
+
+WRITES = {
+    "fills": (4, np.stack([np.full(3, k) for k in range(4)]), "iteration stacked"),
+    "some": (2, np.concatenate([np.stack([np.zeros(3), np.ones(3)]), XS[2:]]), "iteration stacked"),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_writes(name: str) -> None:
+    trips, wanted, kinds = WRITES[name]
+    body = "f = Cast<to = 1>(i) e = Expand(f, row) at = Unsqueeze(i, null) more = ScatterND(y, at, e)"
+    graph = scans(counting(body, "float[4,3]", trips, "x"))
+    assert slots(graph) == kinds
+    np.testing.assert_array_equal(Executor(graph).run({"x": XS})["z"], wanted)
+
+
+def test_condition_becomes_the_trip_count() -> None:
+    """An ONNX Loop without a trip count, whose condition compares a counter."""
+    graph = scans("""
+    m (float[4,3] x) => (float[3] z) <int64 zero = {0}, float[3] none = {0,0,0}, bool go = {1}> {
+      k, z = Loop(, go, zero, none) <body = b (int64 i, bool c, int64 n, float[3] y) => (bool d, int64 m, float[3] more)
+      <int64 one = {1}, int64 four = {4}> {
+        m = Add(n, one)
+        d = Less(m, four)
+        e = Gather(x, n)
+        more = Add(y, e)
+      }>
+    }""")
+    assert slots(graph) == "carried sliced"
+    np.testing.assert_allclose(Executor(graph).run({"x": XS})["z"], XS.sum(0))
+
+
+@pytest.mark.parametrize("case", [case for case in LOOPING if case.name not in EMPTY], ids=lambda case: case.name)
+def test_catalogue(case: Case) -> None:
+    """Whatever becomes of its loops, a model gives what it gave."""
+    for given in case.runs:
+        check(verify(LoopsToScans()(bound(case, given.inputs)).graph), given)
+
+
+def test_ranges() -> None:
+    """Of x from 2 to 5: what sums, choices and comparisons can be."""
+    op = Builder(Rewriter(HUB, {}), Graph("hub"))
+    x = op.input("x", tensor("int64"))
+    state(x, (2, 5))
+    assert bounds(op.Sub(x, op.const(3))) == (-1, 2)
+    assert bounds(op.Clip(op.Neg(x), op.const(-4), op.const(4))) == (-4, -2)
+    assert truth(op.Less(x, op.const(6))) is True
+    assert truth(op.Not(op.Equal(x, op.const(1)))) is True
+    assert truth(op.Greater(x, op.const(4))) is None
+    assert bounds(op.Cast(x, to=3)) == (2, 5)
+    wraps: Any = op.Mul(x, op.const(2**62))
+    assert bounds(wraps) == (-(2**63), 2**63 - 1)
+    assert bounds(op.Where(op.Less(x, op.const(0)), op.const(7), x)) == (2, 5)
+    assert x.tensor.dtype is DType.INT64
