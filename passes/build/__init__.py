@@ -1,0 +1,42 @@
+"""What rules build values of the hub with: `values` has functions of values, `expression` arithmetic on them."""
+
+from .arrays import arange, concat, expr, product, shape_of, size_of, where
+from .expression import Expr, Operand
+from .values import (
+    MOST_FOLDED,
+    MOST_MOVED,
+    broadcast_to,
+    cast,
+    constant_like,
+    pad,
+    reshape,
+    shape_vector,
+    slice_axes,
+    squeeze,
+    transpose,
+    unsqueeze,
+)
+
+__all__ = [
+    "MOST_FOLDED",
+    "MOST_MOVED",
+    "Expr",
+    "Operand",
+    "arange",
+    "broadcast_to",
+    "cast",
+    "concat",
+    "constant_like",
+    "expr",
+    "pad",
+    "product",
+    "reshape",
+    "shape_of",
+    "shape_vector",
+    "size_of",
+    "slice_axes",
+    "squeeze",
+    "transpose",
+    "unsqueeze",
+    "where",
+]

@@ -1,0 +1,242 @@
+"""Values of the hub made of values: cast, reshaped, transposed, broadcast, sliced, padded.
+
+What changes nothing isn't built, and small constants are changed at once. Sizes are given as `Dim`s: numbers where they
+are known, int64 scalars or vectors of the graph (or array expressions) where only a run tells them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..errors import InvalidModel
+from ..graph import Value
+from ..infer import constant_array
+from ..preconditions import size_of_axis
+from ..protos import enum_of
+from ..rewrite import Builder
+from ..tensor import TensorData
+from ..types import DType, TensorType
+
+Array = np.ndarray[Any, Any]
+
+MOST_FOLDED = 64
+"""Elements of a constant that is cast at once: longer ones stay as the model stores them."""
+MOST_MOVED = 4096
+"""Elements of a constant that is transposed, sliced or reckoned with at once."""
+_MOST_FILLED = 1 << 28
+
+
+class Expression(Protocol):
+    """An array expression (`Expr`), as far as this module needs to know it."""
+
+    @property
+    def array(self) -> Array | None: ...
+
+    def value(self) -> Value: ...
+
+
+Dim = int | Value | Expression
+
+
+# constants -----------------------------------------------------------------------------------------
+
+
+def constant_like(op: Builder, number: Any, like: Value, shape: Sequence[int] = ()) -> Value:
+    """A constant filled with one number, of the element type of `like` (float32 where that isn't known).
+
+    Raises:
+        InvalidModel: it would have more than 2^28 elements.
+    """
+    if math.prod(shape) > _MOST_FILLED:
+        raise InvalidModel(f"a constant of {list(shape)} would have to be written for {like.name!r}")
+    dtype = like.tensor.dtype or DType.FLOAT32
+    with np.errstate(invalid="ignore"):  # of an operator for floats that a file feeds with integers
+        return op.const(np.full(tuple(shape), number).astype(dtype.numpy), dtype)
+
+
+def _changed(op: Builder, data: TensorData, change: Callable[[Array], Array]) -> Value:
+    """A small constant changed at once."""
+    return op.const(TensorData.of(np.asarray(change(data.numpy()), order="C"), data.dtype))
+
+
+def cast(op: Builder, value: Value, dtype: DType, where: object = None) -> Value:
+    """`value` with another element type, itself where it has that.
+
+    Small constants are cast at once, but for floats of 8 bits and less, of which Cast is told how.
+
+    Raises:
+        Unsupported: ONNX has no such type (`where` is told, else the value).
+    """
+    if value.tensor.dtype is dtype:
+        return value
+    data = value.data
+    plain = dtype.bits > 8 or not dtype.is_float
+    if data is not None and data.size <= MOST_FOLDED and plain and DType.STRING not in (data.dtype, dtype):
+        with np.errstate(invalid="ignore", over="ignore"):  # what doesn't fit becomes what it becomes at run time
+            return op.const(data.numpy().astype(dtype.numpy), dtype)
+    return op.Cast(value, to=enum_of(dtype, where or value), _types=[TensorType(dtype, value.tensor.shape)])
+
+
+# shapes --------------------------------------------------------------------------------------------
+
+
+def _known_dims(dim: Dim) -> list[int] | None:
+    """The sizes that a `Dim` stands for; None where only a run tells them."""
+    if isinstance(dim, int):
+        return [dim]
+    array = constant_array(dim) if isinstance(dim, Value) else dim.array
+    return None if array is None else [int(size) for size in array.reshape(-1)]
+
+
+def known_shape(dims: Sequence[Dim]) -> list[int] | None:
+    """All the sizes as numbers; None where only a run tells one."""
+    found = [_known_dims(dim) for dim in dims]
+    return None if any(sizes is None for sizes in found) else [size for sizes in found if sizes for size in sizes]
+
+
+def shape_vector(op: Builder, dims: Sequence[Dim]) -> Value:
+    """Sizes one after the other as an int64 vector; a constant where all are known.
+
+    Args:
+        dims: numbers, and int64 scalars or vectors.
+    """
+    parts: list[Value] = []
+    for known, run in groupby(dims, lambda dim: _known_dims(dim) is not None):
+        if known:
+            parts.append(op.const(known_shape(list(run)), DType.INT64))
+            continue
+        for dim in run:
+            assert not isinstance(dim, int)
+            size = cast(op, dim if isinstance(dim, Value) else dim.value(), DType.INT64)
+            parts.append(unsqueeze(op, size, [0]) if size.rank == 0 else size)
+    if not parts:
+        return op.const([], DType.INT64)
+    return parts[0] if len(parts) == 1 else op.Concat(*parts, axis=0)
+
+
+def reshape(op: Builder, value: Value, dims: Sequence[Dim | None]) -> Value:
+    """`value` in another shape; a constant is only seen differently.
+
+    Args:
+        dims: sizes, one of which may be -1 (what is left). None: the size that the value has at that place, which
+            stands behind numbers and single sizes only. 0 is a size like any other.
+
+    Raises:
+        InvalidModel: a constant hasn't as many elements.
+    """
+    given = [size_of_axis(value, axis) if dim is None else dim for axis, dim in enumerate(dims)]
+    sizes = known_shape([0 if dim is None else dim for dim in given])
+    if sizes is not None and None not in given:
+        return _reshape_known(op, value, sizes)
+    if sizes is not None and all(size or dim is None for size, dim in zip(sizes, given, strict=True)):
+        return op.Reshape(value, op.const(sizes, DType.INT64))  # where 0 copies a size
+    whole = [op.Shape(value, start=axis, end=axis + 1) if dim is None else dim for axis, dim in enumerate(given)]
+    return op.Reshape(value, shape_vector(op, whole), allowzero=1)
+
+
+def _reshape_known(op: Builder, value: Value, sizes: list[int]) -> Value:
+    data = value.data
+    if data is not None:
+        known = math.prod(size for size in sizes if size >= 0)
+        full = tuple(size if size >= 0 else data.size // max(known, 1) for size in sizes)
+        if math.prod(full) != data.size:
+            raise InvalidModel(f"{value.name!r} has the shape {list(data.shape)}, not {sizes}")
+        return op.const(TensorData(data.dtype, full, load=lambda: data.numpy().reshape(full)))
+    if value.tensor.shape == tuple(sizes):
+        return value
+    stated = TensorType(value.tensor.dtype, tuple(sizes)) if -1 not in sizes else None
+    return op.Reshape(value, op.const(sizes, DType.INT64), allowzero=1 if 0 in sizes else None, _types=[stated])
+
+
+def unsqueeze(op: Builder, value: Value, axes: Sequence[int]) -> Value:
+    """`value` with axes of size 1 inserted, counted in the result."""
+    if not axes:
+        return value
+    data = value.data
+    if data is not None and data.size <= MOST_MOVED:
+        return _changed(op, data, lambda array: np.expand_dims(array, tuple(axes)))
+    return op.Unsqueeze(value, op.const(list(axes), DType.INT64))
+
+
+def squeeze(op: Builder, value: Value, axes: Sequence[int]) -> Value:
+    """`value` without some axes of size 1."""
+    if not axes:
+        return value
+    data = value.data
+    if data is not None and data.size <= MOST_MOVED:
+        return _changed(op, data, lambda array: np.squeeze(array, tuple(axes)))
+    return op.Squeeze(value, op.const(list(axes), DType.INT64))
+
+
+def transpose(op: Builder, value: Value, perm: Sequence[int]) -> Value:
+    """`value` with its axes in another order, itself where nothing moves."""
+    if list(perm) == list(range(len(perm))):
+        return value
+    data = value.data
+    if data is not None and data.size <= MOST_MOVED:
+        return _changed(op, data, lambda array: array.transpose(perm))
+    return op.Transpose(value, perm=list(perm))
+
+
+def broadcast_to(op: Builder, value: Value, dims: Sequence[Dim]) -> Value:
+    """`value` broadcast with a shape by ONNX's rules; itself where it has that shape."""
+    known = known_shape(dims)
+    if known is not None and value.tensor.shape == tuple(known):
+        return value
+    return op.Expand(value, shape_vector(op, dims))
+
+
+# parts ---------------------------------------------------------------------------------------------
+
+
+def slice_axes(
+    op: Builder,
+    value: Value,
+    axes: Sequence[int],
+    starts: Sequence[Dim],
+    ends: Sequence[Dim],
+    steps: Sequence[int] = (),
+) -> Value:
+    """`value[start:end:step, ...]` along some axes; places below 0 count from the end.
+
+    Args:
+        steps: 1 where it is empty.
+    """
+    if not axes:
+        return value
+    data, first, last = value.data, known_shape(starts), known_shape(ends)
+    steps = steps or [1] * len(axes)
+    if data is not None and data.size <= MOST_MOVED and first is not None and last is not None:
+        part = [slice(None)] * len(data.shape)
+        for axis, start, end, step in zip(axes, first, last, steps, strict=True):
+            part[axis] = slice(start, end, step)
+        return _changed(op, data, lambda array: array[tuple(part)])
+    step = None if set(steps) == {1} else op.const(list(steps), DType.INT64)
+    where = op.const(list(axes), DType.INT64)
+    return op.Slice(value, shape_vector(op, starts), shape_vector(op, ends), where, step)
+
+
+def pad(
+    op: Builder,
+    value: Value,
+    before: Sequence[Dim],
+    behind: Sequence[Dim],
+    number: Any = None,
+    axes: Sequence[int] | None = None,
+) -> Value:
+    """`value` with elements before and behind it: 0, or `number`, along all axes or some."""
+    if not any(known_shape([*before, *behind]) or [1]):
+        return value
+    fill = None if number is None else constant_like(op, number, value)
+    if axes is None or value.rank is None:
+        where = None if axes is None else op.const(list(axes), DType.INT64)
+        return op.Pad(value, shape_vector(op, [*before, *behind]), fill, where)
+    full: list[Dim] = [0] * (2 * value.rank)
+    for axis, first, last in zip(axes, before, behind, strict=True):
+        full[axis % value.rank], full[axis % value.rank + value.rank] = first, last
+    return op.Pad(value, shape_vector(op, full), fill)
