@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..passes.graph import Graph
-from ..runtime.compare.accepted import accepted
+from ..runtime.compare.accepted import accepted, has_open_sizes
 from ..runtime.compare.combined import Combined
 from ..runtime.compare.coverage import Records, summary
 from ..runtime.compare.edge_trials import edge_trials
@@ -47,6 +47,7 @@ _SAMPLING_SECONDS = 2.0  # beyond the start of the process
 _PATIENCE = 0.02  # for one set, beyond what plain ones take
 _MOST_KEPT = 16  # of which so many are kept, where it gives the files different results
 _MOST_OF_A_WAY = 4  # and so many of each way in which it does
+_REFUSED = 0.75  # the share of plain inputs beyond which sizes are looked for that A's runtime takes, too
 _MOST_TELLING = 4  # plain trials that are changed because of what they reach
 
 
@@ -57,11 +58,13 @@ class Explored:
     Attributes:
         trials: plain ones first, as many as were asked for where A ends on so many.
         endless: how many designed inputs were left out because A doesn't end on them.
+        refused: A's own runtime refuses most of the plain ones, which our executor takes.
         coverage: "a" and "b" -> `coverage.summary`, None for a side that our executor can't run.
     """
 
     trials: list[Designed]
     endless: int = 0
+    refused: bool = False
     coverage: dict[str, Any] = field(default_factory=lambda: {"a": None, "b": None})
 
 
@@ -86,10 +89,31 @@ def explore(
         sample: both files in one process, as `sampling_on` makes it; None: what needs several extraordinary things at
             once isn't looked for.
     """
+    runnables = [side.runnables for side in sides]
+    found = _explored(sides, runs, hubs, signature, trials, seed, sample, None)
+    if not found.refused:
+        return found
+    own = next(runnable for runnable in runnables[0] if runnable.own)
+    for side, given in zip(sides, runnables, strict=True):
+        side.runnables = given
+    with contextlib.closing(Asking(own.run)) as runtime:
+        return _explored(sides, runs, hubs, signature, trials, seed, sample, runtime)
+
+
+def _explored(
+    sides: tuple[Side, Side],
+    runs: tuple[Callable[[Iterable[Batch]], Iterator[Outcome]], Callable[[Iterable[Batch]], Iterator[Outcome]]],
+    hubs: tuple[Graph | None, Graph | None],
+    signature: Signature,
+    trials: int,
+    seed: int,
+    sample: Callable[[tuple[Any, ...], float], Run] | None,
+    runtime: Asking | None,
+) -> Explored:
+    """As `explore`; `runtime`: A's own one, which is to accept sizes as well."""
     a, b = Asked(sides[0], runs[0]), Asked(sides[1], runs[1])
     try:
-        exploration = _Exploration(a, b, hubs, signature, trials, seed, sample)
-        return exploration.run()
+        return _Exploration(a, b, hubs, signature, trials, seed, sample, runtime).run()
     finally:
         a.close()
         b.close()
@@ -105,7 +129,9 @@ class _Exploration:
         trials: int,
         seed: int,
         sample: Callable[[tuple[Any, ...], float], Run] | None,
+        runtime: Asking | None,
     ) -> None:
+        self.runtime = runtime
         self.a, self.b, self.hubs, self.sample = a, b, hubs, sample
         self.signature, self.wanted, self.seed = signature, trials, seed
         names = [spec.name for spec in signature.inputs]
@@ -147,7 +173,9 @@ class _Exploration:
 
     def _accepts(self, batch: Batch) -> bool:
         outcome = self.a.ask(batch)
-        return outcome.usable and _has_numbers(outcome)
+        if not outcome.usable or not _has_numbers(outcome):
+            return False
+        return self.runtime is None or self.runtime.ask(batch).outputs is not None
 
     def _plain(self) -> Iterator[Designed]:
         return (Designed(batch) for batch in design(self.signature, math.ceil(self.wanted * _SPARE), self.seed))
@@ -271,7 +299,10 @@ class _Exploration:
             known = {identity(one.inputs): outcome for one, outcome in zip(trials, outcomes, strict=True)}
             asked.append(Runnable(runnable.name, recorded(known, runnable.run), runnable.own))
             if any(outcome.stage != "load" for outcome in outcomes):
-                pairs = zip(trials, outcomes, strict=True)
+                pairs = list(zip(trials, outcomes, strict=True))
+                plain = [outcome.stage == "run" for one, outcome in pairs if one.kind == "plain"]
+                if self.runtime is None and has_open_sizes(self.signature):
+                    self.found.refused = min(sum(plain), len(self.sides)) > _REFUSED * len(plain)
                 self.found.trials = [one for one, o in pairs if one.kind == "plain" or o.outputs is not None]
         side.runnables = asked
 

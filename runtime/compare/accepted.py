@@ -46,7 +46,7 @@ def accepted(signature: Signature, accepts: Accepts, seed: int) -> Signature:
     Args:
         accepts: runs the model on a set of inputs; whether it gives results.
     """
-    if all(isinstance(dim, int) for spec in signature.inputs for dim in _dims(spec.type)):
+    if not has_open_sizes(signature):
         return signature
     if sum(accepts(batch) for batch in design(signature, _PROBES, seed)) >= _ENOUGH:
         return signature
@@ -55,6 +55,11 @@ def accepted(signature: Signature, accepts: Accepts, seed: int) -> Signature:
         return replace(signature, rows=rows)
     found = _Search(signature, accepts, seed).run()
     return found if found.sizings else signature
+
+
+def has_open_sizes(signature: Signature) -> bool:
+    """Whether the size of some dimension isn't fixed."""
+    return not all(isinstance(dim, int) for spec in signature.inputs for dim in _dims(spec.type))
 
 
 def _rows(signature: Signature, accepts: Accepts, seed: int) -> dict[str, np.ndarray[Any, Any]]:

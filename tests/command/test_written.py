@@ -8,9 +8,8 @@ from pathlib import Path
 import onnx
 import pytest
 from backedge.convert import conversion
-from backedge.convert.format import FORMATS, Format, format_of
+from backedge.convert.format import FORMATS, Check, Format, format_of
 from backedge.convert.onnx import check
-from backedge.convert.onnx.check import alike
 from backedge.passes.graph import Graph
 from onnx.parser import parse_model
 
@@ -123,5 +122,9 @@ def test_a_shape_that_only_newer_inference_objects_to_is_a_note(tmp_path: Path, 
 
 
 def test_objections_are_alike_but_for_names_and_numbers() -> None:
-    assert alike("(op_type:Relu, node name: a): [Type] 2 vs 3", "(op_type:Relu, node name: b): [Type] 4 vs 3")
-    assert not alike("No Op registered for Relu", "Mismatch of types")
+    source = Path("source.onnx")
+    found = "(op_type:Relu, node name: a): [Type] 2 vs 3"
+    others = {"(op_type:Relu, node name: b): [Type] 4 vs 3": True, "Mismatch of types": False, "": False}
+    for said, same in others.items():
+        check = Check("a checker", lambda path, said=said: said if path == source else found)
+        assert check.objects_alike(found, Path("target.onnx"), source) is same

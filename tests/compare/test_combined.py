@@ -141,3 +141,10 @@ def test_what_does_not_end_is_told(tmp_path, runtime):
 )
 def test_results_are_told_apart_beyond_rounding(one, other, way):
     assert are_apart({"y": one, "z": 0}, {"y": other}) == way
+
+
+def test_sizes_that_runtimes_refuse_and_our_executor_takes_give_way_to_others(tmp_path):
+    """Padding by reflection needs more elements than it adds, in ONNX Runtime and OpenVINO; NumPy goes to and fro."""
+    text = """(float[batch,samples] x) => (float[batch,padded] y) {
+        pads = Constant<value=int64[4] {0, 200, 0, 200}>() y = Pad<mode="reflect">(x, pads) }"""
+    assert verify(*files(tmp_path, text, text), trials=8).verdict == "equal"
