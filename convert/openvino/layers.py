@@ -159,9 +159,9 @@ LAYERS: Mapping[str, LayerSpec] = {
     **_layers(types.SAME, total=True, GroupNormalization=12, LogSoftmax=5),
     **_layers(types.SAME, BatchNormInference=5, LRN=1),
     **_layers(types.SAME_RANK, total=True, ScaledDotProductAttention=13),
-    **_layers(types.SAME_ELEMENT_TYPE, Col2Im=15, DFT=7, IDFT=7, RDFT=9, STFT=15),
+    **_layers(types.SAME_ELEMENT_TYPE, Col2Im=15, DFT=7, IDFT=7, IRDFT=9, RDFT=9, STFT=15),
     **_layers(None, AdaptiveAvgPool=0, AdaptiveMaxPool=0, BinaryConvolution=0, GroupedMatMul=0),
-    **_layers(None, IRDFT=0, ISTFT=0, Inverse=0),
+    **_layers(None, ISTFT=0, Inverse=0),
     **_layers(None, total=True, GRN=0, NormalizeL2=0),
     # images and boxes
     **_layers(types.SAME_RANK, total=True, Interpolate=11),

@@ -169,6 +169,14 @@ ROWS = [
         [np.ones((7, 4, 2), np.int32), np.ones((9, 5, 3), np.int64)],
         [np.full((7, 4), 4, np.int32), np.full((9, 3), 15, np.int64), np.full((7, 4, 1), -1, np.int32)],
     ),
+    # OpenVINO's CPU reads what lies behind the half of a spectrum, if it is shorter: (1 + 2 cos(pi k / 2)) / 4
+    Row(
+        "a signal longer than its spectrum says, of a length that is known or isn't",
+        "g (float[1, 2, 2] x, int64 m) => (float[1, 4, 1] y, float[1, k, 1] z) <int64 n = {4}, int64 a = {1}> "
+        "{ y = DFT <inverse = 1, onesided = 1> (x, n, a) z = DFT <inverse = 1, onesided = 1> (x, m, a) }",
+        [f32([[[1, 0], [1, 0]]]), np.array(4, np.int64)],
+        [f32([0.75, 0.25, -0.25, 0.25]).reshape(1, 4, 1)] * 2,
+    ),
     # elementwise
     Row(
         "bounds of shape [1] are scalars, as ONNX Runtime has them, the wrong way round, too",

@@ -18,8 +18,6 @@ from .tools import (
     ints,
     join,
     number,
-    range_of,
-    scalar,
     size_of,
     swapped,
     vector,
@@ -164,20 +162,15 @@ def _fourier_axis(op: Builder, node: Node, x: Value) -> int | Value:
     return op.FloorMod(vector(op, convert(op, node, stated, DType.INT64)), i64(op, rank))
 
 
-def _lengthened(op: Builder, node: Node, x: Value, axis: int, length: Value) -> Value:
-    """The first `length` (i64 [1]) entries along an axis, zeros where there are fewer."""
-    have = size_of(op, node, x, axis)
-    more = op.Maximum(op.Subtract(length, have), i64(op, [0]))
+def _lengthened(op: Builder, node: Node, x: Value, axis: int, length: Value | None) -> Value:
+    """A signal with zeros behind it along an axis, so that it has `length` (i64 [1]) entries at least."""
+    wanted, have = None if length is None else ints(length), size_of_axis(x, axis)
+    if length is None or (wanted is not None and have is not None and wanted[0] <= have):
+        return x
+    more = op.Maximum(op.Subtract(length, size_of(op, node, x, axis)), i64(op, [0]))
     rank = rank_of(node, x)
     ends = op.Concat(i64(op, [0] * axis), more, i64(op, [0] * (rank - axis - 1)), axis=0)
-    padded = op.Pad(x, i64(op, [0] * rank), ends, number(op, node, 0, x), pad_mode="constant")
-    return cut(op, padded, 0, length, axis=axis)
-
-
-def _shorter(size: Value, x: Value, axis: int) -> bool:
-    """Whether a signal certainly has at least `size` (i64 [1]) entries."""
-    wanted, have = ints(size), size_of_axis(x, axis)
-    return wanted is not None and have is not None and wanted[0] <= have
+    return op.Pad(x, i64(op, [0] * rank), ends, number(op, node, 0, x), pad_mode="constant")
 
 
 @rule("", "DFT")
@@ -194,44 +187,30 @@ def dft(op: Builder, node: Node) -> Value:
 
 def _transformed(op: Builder, node: Node, x: Value, axis: int | Value, parts: int) -> Value:
     """Along an axis; of `parts` 1 (real) or 2 (complex) along the last one."""
-    length, last = node.input(1), rank_of(node, x) - 1
-    inverse, onesided = flag(node, "inverse"), flag(node, "onesided")
-    axes = axis if isinstance(axis, Value) else i64(op, [axis])
+    length, inverse = node.input(1), flag(node, "inverse")
     size = None if length is None else vector(op, convert(op, node, length, DType.INT64))
-    if inverse and isinstance(axis, int) and onesided:
-        return _inverse_onesided(op, node, x, axis, size)
-    if onesided:
-        real = x if parts == 1 else cut(op, x, 0, 1, axis=last)
-        real = op.Squeeze(real, i64(op, [last]))
-        if size is not None and isinstance(axis, int) and not _shorter(size, real, axis):
-            return op.RDFT(_lengthened(op, node, real, axis, size), axes)  # its CPU doesn't lengthen a real signal
-        return op.RDFT(real, axes, size)
+    if flag(node, "onesided") and isinstance(axis, int):
+        return _onesided(op, node, x, axis, parts, size)
+    axes = axis if isinstance(axis, Value) else i64(op, [axis])
     if parts == 1:
-        x = op.Concat(x, op.Multiply(x, number(op, node, 0, x)), axis=last)
+        x = op.Concat(x, op.Multiply(x, number(op, node, 0, x)), axis=rank_of(node, x) - 1)
     return op.IDFT(x, axes, size) if inverse else op.DFT(x, axes, size)
 
 
-def _inverse_onesided(op: Builder, node: Node, x: Value, axis: int, stated: Value | None) -> Value:
-    """The full spectrum from its first half, then the inverse transform, of which the real part is left."""
-    last = rank_of(node, x) - 1
-    bins = size_of(op, node, x, axis)
-    size: Value = op.Multiply(op.Subtract(bins, i64(op, [1])), i64(op, [2])) if stated is None else stated
-    half = op.Add(op.Divide(size, i64(op, [2]), m_pythondiv=False), i64(op, [1]))
-    first = _lengthened(op, node, x, axis, half)
-    mirrored = cut(op, first, 1, op.Add(op.Subtract(size, half), i64(op, [1])), axis=axis)
-    mirrored = cut(op, mirrored, -1, np.iinfo(np.int64).min, -1, axis)
-    sign = op.const(np.array([1, -1]), x.tensor.dtype)
-    full = op.Concat(first, op.Multiply(mirrored, sign), axis=axis)
-    # the imaginary parts of the first entry, and of the middle one of an even number, don't count
-    places = range_of(op, size)
-    twice = op.Multiply(places, i64(op, 2))
-    middle = op.LogicalOr(op.Equal(places, i64(op, 0)), op.Equal(twice, scalar(op, size)))
-    shape = [1] * (last + 1)
-    shape[axis] = -1
-    middle = op.Reshape(middle, i64(op, shape), special_zero=False)
-    imaginary = op.const(np.array([False, True]))
-    full = op.Select(op.LogicalAnd(middle, imaginary), number(op, node, 0, x), full)
-    return cut(op, op.IDFT(full, i64(op, [axis])), 0, 1, axis=last)
+def _onesided(op: Builder, node: Node, x: Value, axis: int, parts: int, size: Value | None) -> Value:
+    """The first half of a real signal's spectrum, or the signal [.., 1] back from it.
+
+    OpenVINO's CPU lengthens neither: it would read what lies behind it in memory.
+    """
+    last, axes = i64(op, [rank_of(node, x) - 1]), i64(op, [axis])
+    if flag(node, "inverse"):
+        known = None if size is None else ints(size)
+        half = None if known is None else i64(op, [known[0] // 2 + 1])
+        if size is not None and half is None:
+            half = op.Add(op.Divide(size, i64(op, [2]), m_pythondiv=False), i64(op, [1]))
+        return op.Unsqueeze(op.IRDFT(_lengthened(op, node, x, axis, half), axes, size), last)
+    real = op.Squeeze(x if parts == 1 else cut(op, x, 0, 1, axis=rank_of(node, x) - 1), last)
+    return op.RDFT(_lengthened(op, node, real, axis, size), axes, size)
 
 
 RULES = collect(globals())
