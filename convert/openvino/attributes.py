@@ -93,6 +93,11 @@ _KINDS: dict[str, Kind] = {
 }
 
 
+def kind_of(name: str) -> Kind:
+    """The kind of an attribute in nearly every layer."""
+    return _KINDS.get(name, TEXT)
+
+
 def parse(data: Mapping[str, str], own: Mapping[str, Kind]) -> dict[str, Any]:
     """The attributes of a layer from the strings of its `<data>`, in their order.
 
@@ -104,7 +109,7 @@ def parse(data: Mapping[str, str], own: Mapping[str, Kind]) -> dict[str, Any]:
     """
     attributes: dict[str, Any] = {}
     for name, text in data.items():
-        words, make = own.get(name) or _KINDS.get(name, TEXT)
+        words, make = own.get(name) or kind_of(name)
         try:
             attributes[name] = make(text)
         except ValueError:

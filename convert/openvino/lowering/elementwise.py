@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
@@ -12,9 +11,9 @@ from ....passes.graph import Node, Value
 from ....passes.opset.steps import chained
 from ....passes.preconditions import dtype_of, flag, required
 from ....passes.protos import DTYPES
-from ....passes.rewrite import Builder, collect, combine, renamed, rule
+from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
-from ..layers import OF_HUB, PLAIN
+from ..layers import OF_HUB
 from .tools import LARGEST, convert, element_type, number, saturated, scalar
 
 
@@ -41,11 +40,6 @@ def greater(op: Builder, node: Node) -> Value:
     if dtype_of(node, a).is_float:
         return op.Less(b, a) if strict else op.LessEqual(b, a)
     return op.Greater(a, b) if strict else op.GreaterEqual(a, b)
-
-
-@rule("", "Round")
-def round_(op: Builder, node: Node) -> Value:
-    return op.Round(*node.inputs, mode="half_to_even")
 
 
 @rule("", "Div")
@@ -123,15 +117,6 @@ def _is_infinite(op: Builder, x: Value) -> Value:
     return op.IsInf(x, detect_negative=True, detect_positive=True)
 
 
-@rule("", "IsInf")
-def is_inf(op: Builder, node: Node) -> Value:
-    return op.IsInf(
-        *node.inputs,
-        detect_negative=flag(node, "detect_negative", 1),
-        detect_positive=flag(node, "detect_positive", 1),
-    )
-
-
 @rule("", "BitShift")
 def bit_shift(op: Builder, node: Node) -> Value:
     """By a negative amount, or by the width and more, ONNX shifts everything out; a processor counts modulo."""
@@ -179,30 +164,6 @@ def clip(op: Builder, node: Node) -> Value:
     return x if high is None else op.Minimum(x, high)
 
 
-@rule("", "Elu")
-def elu(op: Builder, node: Node) -> Value:
-    return op.Elu(*node.inputs, alpha=float(node.attributes.get("alpha", 1.0)))
-
-
-def _with_constants(target: str, *defaults: tuple[str, float]) -> Callable[[Builder, Node], Value]:
-    """The ONNX attributes become scalar inputs."""
-
-    def build(op: Builder, node: Node) -> Value:
-        x = required(node, 0)
-        values = [number(op, node, node.attributes.get(name, value), x) for name, value in defaults]
-        return op.call(target, x, *values)
-
-    return build
-
-
-_CONSTANT_INPUTS = {
-    ("", "Selu"): [
-        _with_constants("Selu", ("alpha", 1.6732631921768188), ("gamma", 1.0507010221481323)),
-    ],
-    ("", "Swish"): [_with_constants("Swish", ("alpha", 1.0))],
-}
-
-
 @rule("", "HardSigmoid")
 def hard_sigmoid(op: Builder, node: Node) -> Value:
     """OpenVINO's CPU takes a 0 for a parameter that is left out."""
@@ -229,12 +190,4 @@ def prelu(op: Builder, node: Node) -> Value:
     return op.Select(op.Less(x, number(op, node, 0, x)), op.Multiply(x, slope), x)
 
 
-@rule("", "Gelu")
-def gelu(op: Builder, node: Node) -> Value:
-    mode = {"none": "ERF", "tanh": "TANH"}.get(node.attributes.get("approximate", "none"))
-    if mode is None:
-        raise Unsupported(node, f"approximate={node.attributes['approximate']!r} isn't supported by OpenVINO")
-    return op.Gelu(*node.inputs, approximation_mode=mode)
-
-
-RULES = combine(collect(globals()), renamed("", {hub: layer for layer, hub in PLAIN.items()}), _CONSTANT_INPUTS)
+RULES = collect(globals())

@@ -89,11 +89,6 @@ def scatter_nd(op: Builder, node: Node) -> Value:
     return op.ScatterNDUpdate(data, places, required(node, 2), reduction=reduction)
 
 
-@rule("", "NonZero")
-def non_zero(op: Builder, node: Node) -> Value:
-    return op.NonZero(required(node, 0), output_type="i64")
-
-
 @rule("", "OneHot")
 def one_hot(op: Builder, node: Node) -> Value:
     """Positions outside of [-depth, depth) give a row of off values."""

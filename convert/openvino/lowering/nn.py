@@ -16,11 +16,6 @@ from .tools import convert, cut, i64, number, reshape, shape_of, size_of
 _AUTO_PADS = {"NOTSET": "explicit", "SAME_UPPER": "same_upper", "SAME_LOWER": "same_lower", "VALID": "valid"}
 
 
-@rule("", "MatMul")
-def matmul(op: Builder, node: Node) -> Value:
-    return op.MatMul(*node.inputs, transpose_a=False, transpose_b=False)
-
-
 @rule("", "Gemm")
 def gemm(op: Builder, node: Node) -> Value:
     a, b, c = required(node, 0), required(node, 1), node.input(2)

@@ -56,11 +56,6 @@ def layer_normalization(op: Builder, node: Node) -> Value | None:
     return y if bias is None else op.Add(y, bias)
 
 
-@rule("", "GroupNormalization")
-def group_normalization(op: Builder, node: Node) -> Value:
-    return op.GroupNormalization(*node.inputs, num_groups=int(node.attributes["num_groups"]), epsilon=_epsilon(node))
-
-
 @rule("", "MeanVarianceNormalization")
 def mean_variance_normalization(op: Builder, node: Node) -> Value:
     x = required(node, 0)

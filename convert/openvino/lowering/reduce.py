@@ -152,16 +152,6 @@ def reduce_log_sum_exp(op: Builder, node: Node) -> Value:
 # along one axis ----------------------------------------------------------------------------------
 
 
-@rule("", "Softmax")
-def softmax(op: Builder, node: Node) -> Value:
-    return op.SoftMax(required(node, 0), axis=node.attributes.get("axis", -1))
-
-
-@rule("", "LogSoftmax")
-def log_softmax(op: Builder, node: Node) -> Value:
-    return op.LogSoftmax(required(node, 0), axis=node.attributes.get("axis", -1))
-
-
 def _top(op: Builder, node: Node, data: Value, axis: int, largest: bool) -> Value:
     """Where along the axis the first largest (smallest) value is, i64, the axis kept with size 1."""
     mode = "max" if largest else "min"
@@ -212,13 +202,6 @@ def topk(op: Builder, node: Node) -> tuple[Value, ...]:
 def cum_sum(op: Builder, node: Node) -> Value:
     axis = scalar(op, required(node, 1))
     return op.CumSum(required(node, 0), axis, exclusive=flag(node, "exclusive"), reverse=flag(node, "reverse"))
-
-
-@rule("", "ReverseSequence")
-def reverse_sequence(op: Builder, node: Node) -> Value:
-    return op.ReverseSequence(
-        *node.inputs, batch_axis=node.attributes.get("batch_axis", 1), seq_axis=node.attributes.get("time_axis", 0)
-    )
 
 
 RULES = collect(globals())

@@ -238,19 +238,4 @@ def _filled(op: Builder, node: Node, data: Value, begins: Value, ends: Value, fi
     return op.Select(convert(op, node, inside, DType.BOOL), padded, fill)
 
 
-_BLOCK_MODES = {"DCR": "blocks_first", "CRD": "depth_first"}
-
-
-@rule("", "DepthToSpace")
-def depth_to_space(op: Builder, node: Node) -> Value:
-    mode = _BLOCK_MODES[node.attributes.get("mode", "DCR")]
-    return op.DepthToSpace(required(node, 0), block_size=node.attributes["blocksize"], mode=mode)
-
-
-@rule("", "SpaceToDepth")
-def space_to_depth(op: Builder, node: Node) -> Value:
-    mode = _BLOCK_MODES[node.attributes.get("mode", "DCR")]
-    return op.SpaceToDepth(required(node, 0), block_size=node.attributes["blocksize"], mode=mode)
-
-
 RULES = collect(globals())

@@ -24,6 +24,7 @@ from . import (
     random,
     recurrent,
     reduce,
+    rows,
     shape,
     splitting,
     text,
@@ -54,6 +55,7 @@ _RULES = combine(
     reduce.RULES,
     shape.RULES,
     splitting.RULES,
+    rows.RULES,
 )
 RULES = {key: [folded, *rules] for key, rules in _RULES.items()}
 """The rules by operator. What has none goes through its function body, where ONNX defines one."""
