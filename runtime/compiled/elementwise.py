@@ -7,9 +7,8 @@ from functools import partial
 
 from ..kernels.base import Attributes
 from .emitter import Emitter
-from .scalar import FORMULAS, RESULT, ROWS, VARIADIC, apply, convert, select
+from .scalar import FORMULAS, RESULT, ROWS, apply, convert, select
 from .tensors import (
-    FLOATS,
     KINDS,
     SMALL,
     Atom,
@@ -67,7 +66,7 @@ def row(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tensor:
     op_type = attrs.node.op_type
     tensors = given(inputs)
     kind = ROWS[op_type].result or tensors[0].kind
-    return pointwise(em, kind, tensors, lambda operands: apply(em, op_type, attrs, operands))
+    return pointwise(em, kind, tensors, lambda operands: apply(em, op_type, operands))
 
 
 def formula(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tensor:
@@ -77,37 +76,6 @@ def formula(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tens
     kinds = [tensor.kind for tensor in tensors]
     kind = RESULT[op_type](kinds) if op_type in RESULT else kinds[0]
     return pointwise(em, kind, tensors, lambda operands: FORMULAS[op_type](em, attrs, operands))
-
-
-def variadic(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tensor:
-    """Sum, Max, Min, Mean: joined from left to right."""
-    op_type = attrs.node.op_type
-    tensors = given(inputs)
-    kind = tensors[0].kind
-
-    def join(operands: list[Atom]) -> Atom:
-        result = operands[0]
-        for operand in operands[1:]:
-            result = apply(em, VARIADIC[op_type], None, [result, operand])
-        if op_type == "Mean":
-            result = apply(em, "Div", None, [result, literal(kind, len(operands))])
-        return result
-
-    if op_type == "Mean" and kind not in FLOATS:
-        raise Decline(f"Mean of {kind}")
-    return pointwise(em, kind, tensors, join)
-
-
-def clip(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tensor:
-    """Clip: the upper limit wins."""
-    result = inputs[0]
-    for op_type, limit in zip(("Max", "Min"), inputs[1:], strict=False):
-        if limit is not None:
-            if fixed_size(limit.dims) != 1:
-                raise Decline("a limit that is no scalar")
-            scalar = reshaped_scalar(em, limit)
-            result = pointwise(em, scalar.kind, given([result, scalar]), partial(apply, em, op_type, None))
-    return given([result])[0]
 
 
 def reshaped_scalar(em: Emitter, tensor: Tensor) -> Small:
@@ -142,10 +110,10 @@ def parametric_relu(em: Emitter, attrs: Attributes, inputs: list[Tensor | None])
     x, slope = given(inputs)
     if em.broadcast([x.dims, slope.dims]) != x.dims or x.kind != slope.kind:
         raise Decline("a slope that doesn't fit")
-    negative = partial(apply, em, "Less", None)
+    negative = partial(apply, em, "Less")
 
     def element(operands: list[Atom]) -> Atom:
-        scaled = apply(em, "Mul", None, operands)
+        scaled = apply(em, "Mul", operands)
         below = negative([operands[0], literal(x.kind, 0)])
         return select(em, attrs, [below, scaled, operands[0]])
 
@@ -160,8 +128,6 @@ def identity(_: Emitter, __: Attributes, inputs: list[Tensor | None]) -> Tensor:
 OPERATORS: dict[str, Emit] = {
     **dict.fromkeys(ROWS, row),
     **dict.fromkeys(FORMULAS, formula),
-    **dict.fromkeys(VARIADIC, variadic),
-    "Clip": clip,
     "Cast": cast,
     "CastLike": cast_like,
     "PRelu": parametric_relu,

@@ -28,12 +28,10 @@ def product(em: Emitter, a: Tensor, b: Tensor) -> Tensor:
 
 
 def _element(em: Emitter, a: Tensor, b: Tensor, at: tuple[str, ...], k: int) -> Atom:
-    terms = [
-        apply(em, "Mul", None, [em.read(a, (at[0], str(place))), em.read(b, (str(place), at[1]))]) for place in range(k)
-    ]
+    terms = [apply(em, "Mul", [em.read(a, (at[0], str(place))), em.read(b, (str(place), at[1]))]) for place in range(k)]
     total = literal(a.kind, 0)
     for term in terms:
-        total = apply(em, "Add", None, [total, term])
+        total = apply(em, "Add", [total, term])
     return total
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from ...passes.graph import Graph, Node
 from ...passes.loop import DOMAIN
 from ...passes.types import TensorType
-from . import elementwise, matmul, reduction, selection, shapes
+from . import elementwise, matmul, reduction, selection, shapes, traced
 from .elementwise import Emit
 from .tensors import KINDS
 
@@ -17,6 +17,7 @@ OPERATORS: Mapping[str, Emit] = {
     **selection.OPERATORS,
     **reduction.OPERATORS,
     **matmul.OPERATORS,
+    **traced.OPERATORS,
 }
 _CONTROL = {"Loop", "If"}
 

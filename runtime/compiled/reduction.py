@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..kernels.base import Attributes, normal_axes, normal_axis
+from ..kernels.base import Attributes, normal_axis
 from .elementwise import Emit, given, pointwise
 from .emitter import Emitter, element_of
 from .scalar import apply
@@ -31,7 +31,7 @@ from .tensors import (
 
 def calculated(em: Emitter, op_type: str, *tensors: Tensor) -> Tensor:
     """An element-wise operator on tensors of one kind."""
-    return pointwise(em, tensors[0].kind, tensors, lambda operands: apply(em, op_type, None, operands))
+    return pointwise(em, tensors[0].kind, tensors, lambda operands: apply(em, op_type, operands))
 
 
 def number(kind: str, value: float) -> Small:
@@ -75,7 +75,7 @@ def reduced(em: Emitter, op_type: str, tensor: Tensor, axes: Sequence[int]) -> T
         found: dict[Index, Atom] = {}
         for at in row_major(fixed(dims[:tail])):
             value, key = row(at), place(at)
-            found[key] = apply(em, op_type, None, [found[key], value]) if key in found else value
+            found[key] = apply(em, op_type, [found[key], value]) if key in found else value
         begun = [_begun(em, op_type, tensor.kind, found.get(key)) for key in row_major(fixed(result))]
         return Small(tensor.kind, fixed(result), tuple(begun))
     buffer = em.buffer(tensor.kind, result)
@@ -87,7 +87,7 @@ def reduced(em: Emitter, op_type: str, tensor: Tensor, axes: Sequence[int]) -> T
     with em.nest(result) as at:
         em.block.line(f"{target(at)} = {_first(op_type, tensor.kind).code}")
     with em.nest(dims[:tail]) as at:
-        value = apply(em, op_type, None, [em.let(target(place(at)), tensor.kind), row(at)])
+        value = apply(em, op_type, [em.let(target(place(at)), tensor.kind), row(at)])
         em.block.line(f"{target(place(at))} = {value.code}")
     return em.settle(buffer)
 
@@ -97,7 +97,7 @@ def _begun(em: Emitter, op_type: str, kind: str, value: Atom | None) -> Atom:
     first = _first(op_type, kind)
     if value is None:
         return first
-    return apply(em, op_type, None, [first, value]) if op_type == "Add" and kind in FLOATS else value
+    return apply(em, op_type, [first, value]) if op_type == "Add" and kind in FLOATS else value
 
 
 def _row(em: Emitter, op_type: str, tensor: Tensor, tail: int) -> tuple[Callable[[Index], Atom], Tensor]:
@@ -106,7 +106,7 @@ def _row(em: Emitter, op_type: str, tensor: Tensor, tail: int) -> tuple[Callable
     length = em.product(run)
 
     def joined(a: Atom, b: Atom) -> Atom:
-        return apply(em, op_type, None, [a, b])
+        return apply(em, op_type, [a, b])
 
     if isinstance(length, int) and length <= SMALL and fixed_size(run) is not None:
         tensor = tensor if isinstance(tensor, Small) else em.ready(tensor)
@@ -145,15 +145,7 @@ def _start(dims: Dims, index: Index, length: Dim) -> str:
     return code
 
 
-def _chosen_axes(em: Emitter, attrs: Attributes, inputs: list[Tensor | None], rank: int) -> tuple[int, ...]:
-    given_axes = inputs[1] if len(inputs) > 1 else None
-    chosen = numbers(em, given_axes) if given_axes is not None else attrs.ints("axes", ())
-    if chosen:
-        return normal_axes(chosen, rank)
-    return () if attrs.flag("noop_with_empty_axes") else tuple(range(rank))
-
-
-def _dropped(em: Emitter, tensor: Tensor, axes: Sequence[int], keep: bool) -> Tensor:
+def dropped(em: Emitter, tensor: Tensor, axes: Sequence[int], keep: bool) -> Tensor:
     if keep:
         return tensor
     return regrouped(em, tensor, tuple(dim for axis, dim in enumerate(tensor.dims) if axis not in axes))
@@ -172,52 +164,6 @@ def mean(em: Emitter, tensor: Tensor, axes: Sequence[int]) -> Tensor:
     if tensor.kind not in FLOATS:
         raise Decline(f"mean of {tensor.kind}")
     return calculated(em, "Div", reduced(em, "Add", tensor, axes), _count(em, tensor, axes))
-
-
-def squares(em: Emitter, tensor: Tensor, axes: Sequence[int]) -> Tensor:
-    return reduced(em, "Add", calculated(em, "Mul", tensor, tensor), axes)
-
-
-def norm2(em: Emitter, tensor: Tensor, axes: Sequence[int]) -> Tensor:
-    if tensor.kind not in FLOATS:
-        raise Decline(f"norm of {tensor.kind}")
-    return calculated(em, "Sqrt", squares(em, tensor, axes))
-
-
-REDUCTIONS: dict[str, Callable[[Emitter, Tensor, Sequence[int]], Tensor]] = {
-    "ReduceSum": lambda em, tensor, axes: reduced(em, "Add", tensor, axes),
-    "ReduceProd": lambda em, tensor, axes: reduced(em, "Mul", tensor, axes),
-    "ReduceMax": lambda em, tensor, axes: reduced(em, "Max", tensor, axes),
-    "ReduceMin": lambda em, tensor, axes: reduced(em, "Min", tensor, axes),
-    "ReduceL1": lambda em, tensor, axes: reduced(em, "Add", calculated(em, "Abs", tensor), axes),
-    "ReduceMean": mean,
-    "ReduceSumSquare": squares,
-    "ReduceL2": norm2,
-}
-
-
-def reduction(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tensor:
-    """A row of `REDUCTIONS`."""
-    tensor = given(inputs[:1])[0]
-    axes = _chosen_axes(em, attrs, inputs, len(tensor.dims))
-    if tensor.kind == "bool":
-        raise Decline("reductions of bool")
-    result = REDUCTIONS[attrs.node.op_type](em, tensor, axes)
-    return _dropped(em, result, axes, attrs.int("keepdims", 1) != 0)
-
-
-def softmax(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tensor:
-    """Softmax and LogSoftmax over one axis."""
-    (tensor,) = given(inputs)
-    if tensor.kind not in FLOATS:
-        raise Decline(f"softmax of {tensor.kind}")
-    axes = [normal_axis(attrs.int("axis"), len(tensor.dims))]
-    shifted = em.ready(calculated(em, "Sub", tensor, reduced(em, "Max", tensor, axes)))
-    powers = em.ready(calculated(em, "Exp", shifted))
-    total = reduced(em, "Add", powers, axes)
-    if attrs.node.op_type == "Softmax":
-        return calculated(em, "Div", powers, total)
-    return calculated(em, "Sub", shifted, calculated(em, "Log", total))
 
 
 def extreme(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tensor:
@@ -245,7 +191,7 @@ def extreme(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tens
             then.line(f"{best.code} = {value.code}")
             then.line(f"{place.code} = np.int64({k})")
         em.block.line(f"{element_of(result.name)(at)} = {place.code}")
-    return _dropped(em, em.settle(result), [axis], attrs.int("keepdims", 1) != 0)
+    return dropped(em, em.settle(result), [axis], attrs.int("keepdims", 1) != 0)
 
 
 def running(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tensor:
@@ -265,7 +211,7 @@ def running(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tens
             target = element_of(result.name)(place)
             if attrs.flag("exclusive"):
                 em.block.line(f"{target} = {total.code} if {k} > 0 else {zero.code}")
-            value = apply(em, "Add", None, [total, em.read(tensor, place)])
+            value = apply(em, "Add", [total, em.read(tensor, place)])
             em.block.line(f"{total.code} = {value.code}")
             if not attrs.flag("exclusive"):
                 em.block.line(f"{target} = {value.code}")
@@ -273,9 +219,6 @@ def running(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tens
 
 
 OPERATORS: dict[str, Emit] = {
-    **dict.fromkeys(REDUCTIONS, reduction),
-    "Softmax": softmax,
-    "LogSoftmax": softmax,
     "ArgMax": extreme,
     "ArgMin": extreme,
     "CumSum": running,

@@ -7,7 +7,6 @@ results are cast back after each operation.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -20,8 +19,7 @@ from .tensors import FLOATS, INTEGERS, SIGNED, Atom, Decline, cast, literal
 class Row:
     """Templates of one operator: for floats (where float32 differs, `single`), integers and bool.
 
-    `unsigned` where it differs from signed integers; `result` "bool" for predicates; `attributes`: names
-    of float attributes, taken into the template as constants of the operand's kind.
+    `unsigned` where it differs from signed integers; `result` "bool" for predicates.
     """
 
     floats: str = ""
@@ -30,7 +28,6 @@ class Row:
     unsigned: str = ""
     single: str = ""
     result: str = ""
-    attributes: tuple[str, ...] = ()
 
     def template(self, kind: str) -> str:
         """The template for a kind; declines where there is none."""
@@ -62,7 +59,6 @@ def wide(function: str, *operands: str) -> str:
 
 # of zeros that differ in sign the second one, as NumPy has it
 _NAN_FIRST = "({0} if {0} %s {1} or {0} != {0} else {1})"
-_SOFTPLUS = "(({0} if {0} > {zero} else {zero}) + math.log1p(math.exp(-abs({0}))))"
 
 ROWS: dict[str, Row] = {
     # two operands
@@ -105,23 +101,17 @@ ROWS: dict[str, Row] = {
     "Sigmoid": Row("{one} / ({one} + math.exp(-{0}))", single="sigmoid32({0})"),
     "Erf": Row("math.erf({0})", single="np.float32(math.erf(np.float64({0})))"),
     "Relu": Row("({0} if {0} > {zero} or {0} != {0} else {zero})", "{0} if {0} > {zero} else {zero}", unsigned="{0}"),
-    "LeakyRelu": Row("{alpha} * {0} if {0} < {zero} else {0}", attributes=("alpha",)),
-    "Celu": Row(
-        "({zero} if {0} < {zero} else {0}) + ({alpha} * math.expm1({0} / {alpha}) if {0} < {zero} else {zero})",
-        attributes=("alpha",),
-    ),
-    "ThresholdedRelu": Row("{0} if {0} > {alpha} else {zero}", attributes=("alpha",)),
-    "Elu": Row("{alpha} * math.expm1({0}) if {0} < {zero} else {0}", attributes=("alpha",)),
-    "Selu": Row("{gamma} * ({0} if {0} > {zero} else {alpha} * math.expm1({0}))", attributes=("alpha", "gamma")),
-    "Softplus": Row(_SOFTPLUS),
-    "Softsign": Row("{0} / ({one} + abs({0}))"),
     **{name: Row(f"math.{name.lower()}({{0}})") for name in ("Sin", "Cos", "Tan", "Sinh", "Cosh")},
     **{name: Row(f"math.{name.lower()}({{0}})") for name in ("Asin", "Acos", "Atan", "Asinh", "Acosh", "Atanh")},
 }
 """Operators whose operands are all of one kind."""
 
-VARIADIC = {"Sum": "Add", "Max": "Max", "Min": "Min", "Mean": "Add"}
-"""Operators on any number of tensors -> the row that joins two."""
+INNER: dict[str, Row] = {
+    "Expm1": Row("math.expm1({0})"),
+    "Log1p": Row("math.log1p({0})"),
+    "Infinite": Row("math.isinf({0})", result="bool"),
+}
+"""The same for functions that only stand inside of others."""
 
 _FOLDABLE: dict[str, Callable[[int, int], int]] = {
     "Add": lambda a, b: a + b,
@@ -131,8 +121,8 @@ _FOLDABLE: dict[str, Callable[[int, int], int]] = {
 """Arithmetic on shapes, done while the code is written."""
 
 
-def apply(em: Emitter, op_type: str, attrs: Attributes | None, operands: list[Atom]) -> Atom:
-    """One element of an operator in `ROWS`."""
+def apply(em: Emitter, op_type: str, operands: list[Atom]) -> Atom:
+    """One element of an operator in `ROWS`, or of a function in `INNER`."""
     kind = operands[0].kind
     if any(operand.kind != kind for operand in operands):
         raise Decline(f"{op_type} on different kinds")
@@ -143,11 +133,9 @@ def apply(em: Emitter, op_type: str, attrs: Attributes | None, operands: list[At
             folded = fold(*(int(value or 0) for value in values))
             if -(2**62) < folded < 2**62:
                 return literal("int64", folded)
-    row = ROWS[op_type]
-    names = {name: literal(kind, attrs.float(name)).code for name in row.attributes} if attrs else {}
+    row = ROWS.get(op_type) or INNER[op_type]
     code = row.template(kind).format(
         *(operand.code for operand in operands),
-        **names,
         kind=kind,
         wide="int64" if kind in SIGNED else "uint64",
         one=literal(kind, 1).code,
@@ -192,76 +180,12 @@ def shift(em: Emitter, attrs: Attributes, operands: list[Atom]) -> Atom:
     return em.let(f"{cast(a.kind, shifted)} if {b.code} < {bits} else {literal(a.kind, 0).code}", a.kind)
 
 
-def infinite(em: Emitter, attrs: Attributes, operands: list[Atom]) -> Atom:
-    """IsInf, of one sign only where the attributes say so."""
-    (x,) = operands
-    if x.kind not in FLOATS:
-        raise Decline("IsInf of no float")
-    signs = [
-        f"{x.code} == {literal(x.kind, value).code}"
-        for name, value in (("detect_positive", math.inf), ("detect_negative", -math.inf))
-        if attrs.int(name, 1)
-    ]
-    return em.let(" or ".join(signs) or "False", "bool")
-
-
-def gelu(em: Emitter, attrs: Attributes, operands: list[Atom]) -> Atom:
-    """Gelu, exact or by tanh."""
-    (x,) = operands
-
-    def number(value: float) -> Atom:
-        return literal(x.kind, value)
-
-    def times(*factors: Atom) -> Atom:
-        product = factors[0]
-        for factor in factors[1:]:
-            product = apply(em, "Mul", None, [product, factor])
-        return product
-
-    if attrs.string("approximate") == "tanh":
-        inner = apply(em, "Add", None, [x, times(number(0.044715), x, x, x)])
-        bent = apply(em, "Tanh", None, [times(number(math.sqrt(2 / math.pi)), inner)])
-    else:
-        bent = apply(em, "Erf", None, [times(x, number(math.sqrt(0.5)))])
-    return times(number(0.5), x, apply(em, "Add", None, [number(1), bent]))
-
-
-def mish(em: Emitter, _: Attributes, operands: list[Atom]) -> Atom:
-    """Mish: x times tanh(softplus(x))."""
-    bent = apply(em, "Tanh", None, [apply(em, "Softplus", None, operands)])
-    return apply(em, "Mul", None, [*operands, bent])
-
-
-def swish(em: Emitter, attrs: Attributes, operands: list[Atom]) -> Atom:
-    """Swish: x times the sigmoid of alpha times x."""
-    (x,) = operands
-    scaled = apply(em, "Mul", None, [literal(x.kind, attrs.float("alpha")), x])
-    return apply(em, "Mul", None, [x, apply(em, "Sigmoid", None, [scaled])])
-
-
-def select(em: Emitter, _: Attributes, operands: list[Atom]) -> Atom:
+def select(em: Emitter, _: Attributes | None, operands: list[Atom]) -> Atom:
     """Where."""
     condition, a, b = operands
     if condition.value is not None:
         return a if condition.value else b
     return em.let(f"{a.code} if {condition.code} else {b.code}", a.kind)
-
-
-def hard_sigmoid(em: Emitter, attrs: Attributes, operands: list[Atom]) -> Atom:
-    """HardSigmoid: a line, cut off at 0 and 1."""
-    (x,) = operands
-    return _unit(em, x, attrs.float("alpha"), attrs.float("beta"), lambda slope: apply(em, "Mul", None, [slope, x]))
-
-
-def hard_swish(em: Emitter, _: Attributes, operands: list[Atom]) -> Atom:
-    """HardSwish: x times a HardSigmoid of slope 1/6."""
-    (x,) = operands
-    return apply(em, "Mul", None, [x, _unit(em, x, 6.0, 0.5, lambda slope: apply(em, "Div", None, [x, slope]))])
-
-
-def _unit(em: Emitter, x: Atom, slope: float, offset: float, sloped: Callable[[Atom], Atom]) -> Atom:
-    line = apply(em, "Add", None, [sloped(literal(x.kind, slope)), literal(x.kind, offset)])
-    return apply(em, "Min", None, [apply(em, "Max", None, [line, literal(x.kind, 0)]), literal(x.kind, 1)])
 
 
 Formula = Callable[[Emitter, Attributes, list[Atom]], Atom]
@@ -270,18 +194,11 @@ FORMULAS: dict[str, Formula] = {
     "Mod": modulo,
     "Pow": power,
     "BitShift": shift,
-    "IsInf": infinite,
-    "Gelu": gelu,
-    "HardSigmoid": hard_sigmoid,
-    "HardSwish": hard_swish,
-    "Mish": mish,
-    "Swish": swish,
     "Where": select,
 }
 """Operators whose operands differ in kind, or whose attributes change more than a number."""
 
 RESULT: dict[str, Callable[[list[str]], str]] = {
-    "IsInf": lambda kinds: "bool",
     "Where": lambda kinds: kinds[1],
 }
 """The result's kind where it isn't the first operand's."""

@@ -274,7 +274,7 @@ def _placed(attrs: Attributes) -> Callable[[Emitter, str, Atom], None]:
 
     def place(em: Emitter, target: str, update: Atom) -> None:
         if operator:
-            update = apply(em, operator, None, [em.let(target, update.kind), update])
+            update = apply(em, operator, [em.let(target, update.kind), update])
         em.block.line(f"{target} = {update.code}")
 
     return place

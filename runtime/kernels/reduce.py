@@ -40,7 +40,7 @@ def reduction(function: Reduction, wide: bool = True) -> Kernel:
             over = () if attrs.flag("noop_with_empty_axes") else tuple(range(x.ndim))
         keep = attrs.int("keepdims", 1) != 0
         result = function(widened(x) if wide else x, over, keep)
-        return np.asarray(result).astype(x.dtype, copy=False)
+        return result.astype(x.dtype, copy=False)
 
     return kernel
 

@@ -11,6 +11,8 @@ import pytest
 from backedge.passes.graph import Value
 from backedge.passes.loop import Sliced, Stacked
 from backedge.passes.types import tensor
+from backedge.runtime.kernels import lookup
+from backedge.runtime.kernels.base import Attributes
 
 from compiled.graphs import Body, compiled, loop
 
@@ -328,3 +330,21 @@ def test_broadcasting(declared: bool) -> None:
         expected = np.stack([-p + 2 * q for p, q in zip(a, c, strict=True)])
         assert result.shape == expected.shape
         np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes"),
+    [("Swish", {"alpha": 0.75}), ("Selu", {"alpha": 1.5, "gamma": 1.25}), ("Softmax", {"axis": 0}), ("Gelu", {})],
+)
+def test_a_kernel_called_with_traced_tensors_writes_what_it_computes(name: str, attributes: dict[str, Any]) -> None:
+    """The same function runs on arrays and writes code; both give the same but for the last places."""
+    b = Body()
+    x = b.input()
+    b.give(getattr(b, name)(x, **attributes))
+    node = loop([Sliced(), Stacked()], b, [None, None, tensor("float64", None, None)])
+    found = compiled(node)([None, None, np.array([[-90, -3, -0.5, 0, 0.3, 2, 90]])])
+    kernel = lookup("", name)
+    (inner,) = [one for one in node.regions["body"].nodes if one.op_type == name]
+    expected = kernel(Attributes(inner), np.array([-90, -3, -0.5, 0, 0.3, 2, 90]))
+    assert found is not None
+    np.testing.assert_allclose(found[0][0], expected, rtol=1e-13)
