@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from backedge.convert.hlo.raising import schur as sweeps
 from backedge.passes.errors import Unsupported
 from backedge.passes.graph import NOTES
+from backedge.passes.linalg import schur as sweeps
 from backedge.runtime import run
 
 from .complex_values import Array, draw, parts

@@ -15,20 +15,20 @@ import numpy as np
 
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
-from ....passes.rewrite import Builder
+from ....passes.linalg.balance import balanced
+from ....passes.linalg.cholesky import cholesky
+from ....passes.linalg.eigenvectors import eigenvalues, eigenvectors
+from ....passes.linalg.householder import applied, formed, hessenberg, qr, qr_with_pivots
+from ....passes.linalg.jacobi import eigen, singular
+from ....passes.linalg.lu import lu
+from ....passes.linalg.matrix import Matrix, where
+from ....passes.linalg.schur import schur
+from ....passes.linalg.triangular import solved
+from ....passes.linalg.tridiagonal import tridiagonal_solved
+from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
-from ..dialect import META, Origin
-from .algebra import Algebra, Number, sizes
-from .balance import balanced
-from .cholesky import factored
-from .eigenvectors import eigenvalues, eigenvectors
-from .householder import applied, hessenberg, multiplied, reduced, reduced_with_pivots
-from .jacobi import eigen, hermitian, singular
-from .lu import eliminated, first_of
-from .schur import schur
-from .support import cast, shape_of
-from .triangular import solved
-from .tridiagonal import tridiagonal_solved
+from ..dialect import DOMAIN, META, Origin
+from .support import Results, shape_of
 
 _TARGET = re.compile(r"lapack_([sdcz])(\w+)_ffi")
 _OPTION = re.compile(r"(\w+)\s*=\s*(?:(-?\d+)\s*:|(true|false)\b)")
@@ -39,11 +39,11 @@ _RANK = "what QR gives for a matrix without full rank isn't unique and may diffe
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call: its operands as numbers, and its options (characters as their codes)."""
+    """One call: its operands as matrices, and its options (characters as their codes)."""
 
     op: Builder
     node: Node
-    operands: list[Number]
+    operands: list[Matrix]
     options: dict[str, int]
 
     def letter(self, name: str, allowed: str) -> str:
@@ -54,182 +54,164 @@ class Call:
         return found
 
 
-Routine = Callable[[Call], Sequence[Value]]
+Routine = Callable[[Call], Sequence[Matrix]]
 
 
-def _potrf(call: Call) -> Sequence[Value]:
+def _potrf(call: Call) -> Sequence[Matrix]:
     """Cholesky; the other triangle stays as it is. info: the number of the first pivot that isn't positive."""
-    op, (a,) = call.op, call.operands
-    m, lower = Algebra(op), call.letter("uplo", "LU") == "L"
-    found, roots = factored(op, a, lower)
-    _, size, _ = sizes(a)
-    rows, columns = np.indices((size, size))
-    inside = op.const(rows >= columns if lower else rows <= columns)
-    bad = op.Not(op.Greater(roots, m.scalar(0.0, a)))
-    return *m.where(inside, found, a), first_of(op, bad)
+    (a,), lower = call.operands, call.letter("uplo", "LU") == "L"
+    found, roots = cholesky(a, lower)
+    rows, columns = np.indices(a.shape[-2:])
+    inside = a.constant(rows >= columns if lower else rows <= columns)
+    return where(inside, found, a), (~(roots > 0)).first_true()
 
 
-def _trsm(call: Call) -> Sequence[Value]:
+def _trsm(call: Call) -> Sequence[Matrix]:
     a, b = call.operands
     transpose = {"N": "NO_TRANSPOSE", "T": "TRANSPOSE", "C": "ADJOINT"}[call.letter("trans_x", "NTC")]
     left, lower, unit = (call.letter(name, both) == both[0] for name, both in _FLAGS)
-    return solved(call.op, a, b, left, lower, unit, transpose)
+    return [solved(a, b, left, lower, unit, transpose)]
 
 
 _FLAGS = (("side", "LR"), ("uplo", "LU"), ("diag", "UN"))
 
 
-def _getrf(call: Call) -> Sequence[Value]:
-    found, pivots, info = eliminated(call.op, call.operands[0])
-    return *found, pivots, info
+def _getrf(call: Call) -> Sequence[Matrix]:
+    return lu(call.operands[0])
 
 
-def _geqrf(call: Call) -> Sequence[Value]:
+def _geqrf(call: Call) -> Sequence[Matrix]:
     call.op.rewriter.notes.append(_RANK)
-    found, tau = reduced(call.op, call.operands[0])
-    return *found, *tau
+    return qr(call.operands[0])
 
 
-def _geqp3(call: Call) -> Sequence[Value]:
+def _geqp3(call: Call) -> Sequence[Matrix]:
     """The columns' order as it comes in must be all 0: every column is free."""
-    order = call.operands[1][0]
+    order = call.operands[1].parts[0]
     maker = order.producer
     known = maker.inputs[0] if maker is not None and maker.op == ("", "Expand") else order
     array = known.array() if known is not None else None
     if array is None or array.any():
         raise Unsupported(call.node, "columns that are to come first")
     call.op.rewriter.notes.append(_RANK)
-    found, order, tau = reduced_with_pivots(call.op, call.operands[0])
-    return *found, order, *tau
+    return qr_with_pivots(call.operands[0])
 
 
-def _orgqr(call: Call) -> Sequence[Value]:
+def _orgqr(call: Call) -> Sequence[Matrix]:
     a, tau = call.operands
-    return multiplied(call.op, a, tau)
+    return [formed(a, tau)]
 
 
-def _ormqr(call: Call) -> Sequence[Value]:
+def _ormqr(call: Call) -> Sequence[Matrix]:
     """Q, or its adjoint, times a matrix, or behind it."""
     a, tau, c = call.operands
-    return applied(call.op, a, tau, c, bool(call.options["left"]), bool(call.options["transpose"]))
+    return [applied(a, tau, c, bool(call.options["left"]), bool(call.options["transpose"]))]
 
 
-def _finite(call: Call, code: int) -> tuple[Number, Value, Value]:
+def _finite(a: Matrix, code: int) -> tuple[Matrix, Matrix, Matrix]:
     """(the operand, 0 where an element of a matrix is NaN or infinite; which ones are finite; info: `code` or 0)."""
-    op, (a,) = call.op, call.operands
-    m, info = Algebra(op), _bad_input(op, a, code)
-    fine = op.Equal(info, op.const(0, DType.INT32))
-    zero = m.scalar(0.0, a)
-    return m.where(op.Unsqueeze(fine, op.const([-2, -1])), a, tuple(zero for _ in a)), fine, info
+    info = _bad_input(a, code)
+    fine = info.equals(0)
+    return where(fine.unsqueeze(-2, -1), a, 0), fine, info
 
 
-def _geev(call: Call) -> Sequence[Value]:
+def _geev(call: Call) -> Sequence[Matrix]:
     """Eigenvalues of any matrices, two real values, and their vectors, which are complex."""
-    op, (a,) = call.op, call.operands
-    op.rewriter.notes.append(_ORDER)
-    m, none = Algebra(op), _empty(op, shape_of(call.node, a[0]), a[0])
+    (a,) = call.operands
+    call.op.rewriter.notes.append(_ORDER)
     wanted = {side: call.letter(f"compute_{side}", "NV") == "V" for side in ("left", "right")}
-    a, fine, info = _finite(call, -4)
-    a, scales = balanced(op, a)
-    form, basis, open_ = schur(op, a, any(wanted.values()))
-    values = eigenvalues(op, form)
-    left = right = (none, none)
-    if wanted["left"]:
-        left = eigenvectors(op, form, m.over(basis, scales), values, left=True)
-    if wanted["right"]:
-        right = eigenvectors(op, form, m.scaled(basis, scales), values, left=False)
-    return *values, *left, *right, op.Where(fine, open_, info)
+    none = a.real.zeros(*a.shape)
+    a, fine, info = _finite(a, -4)
+    a, scales = balanced(a)
+    form, basis, open_ = schur(a, any(wanted.values()))
+    values = eigenvalues(form)
+    left = right = none.made(*none.parts, *none.parts)
+    if basis is not None and wanted["left"]:
+        left = eigenvectors(form, basis / scales, values, left=True)
+    if basis is not None and wanted["right"]:
+        right = eigenvectors(form, basis * scales, values, left=False)
+    return values, left, right, where(fine, open_, info)
 
 
-def _gees(call: Call) -> Sequence[Value]:
+def _gees(call: Call) -> Sequence[Matrix]:
     """The Schur form, its basis, the eigenvalues, how many of them were sorted to the front (none)."""
-    op, (a,) = call.op, call.operands
-    batch, size, _ = sizes(a)
+    (a,) = call.operands
+    batch, size, _ = a.sizes
     call.letter("sort", "N")
     wanted = call.letter("mode", "NV") == "V"
-    op.rewriter.notes.append(_ORDER)
-    clean, fine, info = _finite(call, size)
-    form, basis, open_ = schur(op, clean, wanted)
-    info = op.Where(fine, open_, info)
-    return *form, *(basis if wanted else a), *eigenvalues(op, form), _fine(op, batch), info
+    call.op.rewriter.notes.append(_ORDER)
+    clean, fine, info = _finite(a, size)
+    form, basis, open_ = schur(clean, wanted)
+    info = where(fine, open_, info)
+    return form, a if basis is None else basis, eigenvalues(form), _fine(a, batch), info
 
 
-def _whole(call: Call, a: Number) -> None:
+def _whole(call: Call, a: Matrix) -> None:
     """Refuse all but the whole range of rows and columns."""
-    _, size, _ = sizes(a)
+    _, size, _ = a.sizes
     if (call.options.get("low", 1), call.options.get("high", size)) != (1, size):
         raise Unsupported(call.node, "a part of the rows and columns")
 
 
-def _empty(op: Builder, shape: Sequence[int], like: Value) -> Value:
-    return op.const(np.zeros(tuple(shape), (like.tensor.dtype or DType.FLOAT32).numpy))
-
-
-def _gehrd(call: Call) -> Sequence[Value]:
-    op, (a,) = call.op, call.operands
+def _gehrd(call: Call) -> Sequence[Matrix]:
+    (a,) = call.operands
     _whole(call, a)
-    batch, size, _ = sizes(a)
-    found, tau = hessenberg(op, a) if size > 1 else (a, tuple(_empty(op, (*batch, 0), part) for part in a))
-    return *found, *tau, _fine(op, batch)
+    batch, size, _ = a.sizes
+    return *(hessenberg(a) if size > 1 else (a, a.zeros(*batch, 0))), _fine(a, batch)
 
 
-def _sytrd(call: Call) -> Sequence[Value]:
+def _sytrd(call: Call) -> Sequence[Matrix]:
     """The Hessenberg form of a Hermitian matrix; of an upper triangle from its end. The other triangle stays."""
-    op, (a,) = call.op, call.operands
-    m = Algebra(op)
+    (a,) = call.operands
     upper = call.letter("uplo", "LU") == "U"
-    batch, size, _ = sizes(a)
+    batch, size, _ = a.sizes
     if upper:
-        a = m.flipped(a, (-2, -1))
-    found, tau = a, tuple(_empty(op, (*batch, 0), part) for part in a)
-    if size > 1:
-        found, tau = hessenberg(op, hermitian(op, a, lower=True))
+        a = a.flip(-2, -1)
+    found, tau = hessenberg(a.hermitian(lower=True)) if size > 1 else (a, a.zeros(*batch, 0))
     rows, columns = np.indices((size, size))
-    packed = m.where(op.const(rows >= columns), found, a)
-    beside = m.each("Slice", found, op.const([1]), op.const([size]), op.const([-2]))
-    made = m.diagonal(found), m.diagonal(beside), tau
+    packed = where(a.constant(rows >= columns), found, a)
+    made = [found.real.diagonal(), found.real.subdiagonal(), tau]
     if upper:
-        packed, made = m.flipped(packed, (-2, -1)), [m.flipped(part) for part in made]
-    return *packed, made[0][0], made[1][0], *made[2], _fine(op, batch)
+        packed, made = packed.flip(-2, -1), [part.flip(-1) for part in made]
+    return packed, *made, _fine(a, batch)
 
 
-def _fine(op: Builder, batch: Sequence[int]) -> Value:
+def _fine(a: Matrix, batch: Sequence[int]) -> Matrix:
     """info where nothing can go wrong."""
-    return op.const(np.zeros(tuple(batch), np.int32))
+    return a.constant(np.zeros(tuple(batch), np.int32))
 
 
-def _bad_input(op: Builder, a: Number, code: int) -> Value:
+def _bad_input(a: Matrix, code: int) -> Matrix:
     """info: `code` where an element is NaN or infinite, 0 where all are finite."""
-    m = Algebra(op)
-    zero = m.scalar(0.0, a)
-    finite = op.Equal(op.ReduceSum(op.Mul(m.weight(a), zero), op.const([-2, -1]), keepdims=0), zero)
-    return cast(op, op.Where(finite, op.const(0), op.const(code)), DType.INT32)
+    finite = (a.abs1() * 0).sum(-2, -1).squeeze(-2, -1).equals(0)
+    return where(finite, a.constant(0), code).cast(DType.INT32)
 
 
-def _syevd(call: Call) -> Sequence[Value]:
-    op, (a,) = call.op, call.operands
+def _syevd(call: Call) -> Sequence[Matrix]:
+    (a,) = call.operands
     wanted = call.letter("mode", "NV") == "V"
-    values, vectors = eigen(op, a, call.letter("uplo", "LU") == "L")
+    values, vectors = eigen(a, call.letter("uplo", "LU") == "L")
     if wanted:
-        op.rewriter.notes.append(_SIGNS)
-    return *(vectors if wanted else a), values, _bad_input(op, a, 1)
+        call.op.rewriter.notes.append(_SIGNS)
+    return vectors if wanted else a, values, _bad_input(a, 1)
 
 
-def _gesdd(call: Call) -> Sequence[Value]:
-    op, (a,), outputs = call.op, call.operands, call.node.outputs
+def _gesdd(call: Call) -> Sequence[Matrix]:
+    (a,), outputs = call.operands, call.node.outputs
     mode = call.letter("mode", "ANS")
-    values, u, v = singular(op, a, full=mode == "A", vectors=mode != "N")
-    info = _bad_input(op, a, -4)
-    if mode == "N":
-        beside = [_empty(op, shape_of(call.node, value), a[0]) for value in outputs[len(a) + 1 : -1]]
-        return *a, values, *beside, info
-    op.rewriter.notes.append(_SIGNS)
-    return *a, values, *u, *v, info
+    values, u, v = singular(a, full=mode == "A", vectors=mode != "N")
+    info = _bad_input(a, -4)
+    if u is None or v is None:
+        beside = [a.real.zeros(*shape_of(call.node, value)) for value in outputs[len(a.parts) + 1 : -1]]
+        return a, values, *beside, info
+    call.op.rewriter.notes.append(_SIGNS)
+    return a, values, u, v, info
 
 
-def _gtsv(call: Call) -> Sequence[Value]:
+def _gtsv(call: Call) -> Sequence[Matrix]:
     lower, middle, upper, right = call.operands
-    return tridiagonal_solved(call.op, lower, middle, upper, right)
+    made = tridiagonal_solved(lower, middle, upper, right)
+    return made.second, made.diagonal, made.beside, made.solution, made.info
 
 
 ROUTINES: dict[str, Routine] = {
@@ -262,15 +244,15 @@ def routine(op: Builder, node: Node, target: str) -> Sequence[Value] | None:
     if matched is None or found is None:
         return None
     values = [value for value in node.inputs if value is not None]
-    operands: list[Number] = []
+    operands: list[Matrix] = []
     while values:
         width = 2 if matched[1] in "cz" and (values[0].tensor.dtype or DType.BOOL).is_float else 1
-        operands.append(tuple(values[:width]))
+        operands.append(Matrix(op, *values[:width]))
         del values[:width]
-    for value in () if found is _ormqr else operands[0]:
+    for value in () if found is _ormqr else operands[0].parts:
         if not math.prod(shape_of(node, value)):
             return [_of_nothing(op, node, output) for output in node.outputs]
-    made = found(Call(op, node, operands, _options(node)))
+    made = [part for x in found(Call(op, node, operands, _options(node))) for part in x.parts]
     if len(made) != len(node.outputs):
         raise InvalidModel(f"{node!r}: {target} has {len(made)} results, not {len(node.outputs)}")
     return made
@@ -286,7 +268,37 @@ def _options(node: Node) -> dict[str, int]:
 
 def _of_nothing(op: Builder, node: Node, output: Value) -> Value:
     """What comes of an operand without elements: unit matrices where there is anything (from no reflections)."""
-    shape = shape_of(node, output)
-    if (output.tensor.dtype or DType.INT32).is_float and math.prod(shape):
-        return Algebra(op).unit(shape, (output,))[0]
-    return _empty(op, shape, output)
+    shape, like = shape_of(node, output), Matrix(op, output)
+    whole = (output.tensor.dtype or DType.INT32).is_float and math.prod(shape)
+    return (like.eye(*shape) if whole else like.zeros(*shape)).parts[0]
+
+
+# HLO's own -----------------------------------------------------------------------------------------
+
+
+@rule(DOMAIN, "cholesky")
+def cholesky_factor(op: Builder, node: Node) -> Results:
+    """Of real or complex matrices (pairs then). As in XLA a pivot that is negative or NaN leaves the whole matrix NaN,
+    a last one that is 0 only itself.
+    """
+    a = Matrix(op, *(value for value in node.inputs if value is not None))
+    if 0 in shape_of(node, a.parts[0]):
+        return a.each("Identity").parts
+    found, roots = cholesky(a, bool(node.attributes.get("lower", False)))
+    nan = a.made(*(a.like(math.nan).parts[0] for _ in a.parts))
+    return where(roots.isnan().any(-1).column(), nan, found).parts
+
+
+@rule(DOMAIN, "triangular-solve")
+def triangular_solve(op: Builder, node: Node) -> Results:
+    """Of real or complex matrices (pairs then), stacked along any number of batch dimensions."""
+    values = [value for value in node.inputs if value is not None]
+    half, get = len(values) // 2, node.attributes.get
+    a, b = Matrix(op, *values[:half]), Matrix(op, *values[half:])
+    if 0 in shape_of(node, b.parts[0]):
+        return b.each("Identity").parts
+    left, lower, unit = (bool(get(name, False)) for name in ("left_side", "lower", "unit_diagonal"))
+    return solved(a, b, left, lower, unit, get("transpose_a", "NO_TRANSPOSE")).parts
+
+
+RULES = collect(globals())

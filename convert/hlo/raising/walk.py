@@ -24,7 +24,6 @@ from . import (
     batch_norm,
     bits,
     branches,
-    cholesky,
     collectives,
     compare,
     convert,
@@ -38,6 +37,7 @@ from . import (
     functions,
     gather,
     integers,
+    lapack,
     pooling,
     ragged,
     random,
@@ -47,7 +47,6 @@ from . import (
     shape,
     slice,
     sort,
-    triangular,
 )
 from .canonical import canonical
 from .collectives import HOST, refuse_more_devices
@@ -60,7 +59,6 @@ RULES = combine(
     batch_norm.RULES,
     bits.RULES,
     branches.RULES,
-    cholesky.RULES,
     collectives.RULES,
     compare.RULES,
     convert.RULES,
@@ -73,6 +71,7 @@ RULES = combine(
     functions.RULES,
     gather.RULES,
     integers.RULES,
+    lapack.RULES,
     copies.RULES,
     pooling.RULES,
     ragged.RULES,
@@ -83,7 +82,6 @@ RULES = combine(
     shape.RULES,
     slice.RULES,
     sort.RULES,
-    triangular.RULES,
 )
 
 

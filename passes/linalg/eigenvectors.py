@@ -1,0 +1,123 @@
+"""Eigenvalues and eigenvectors of any matrices, from their Schur forms."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..loop import Sliced
+from .iterate import Made, Pass, iterate
+from .matrix import Matrix, concat, where
+
+
+def eigenvalues(form: Matrix) -> Matrix:
+    """Complex numbers in the order of the diagonal; of a real form: conjugate pairs, the positive imaginary part
+    first."""
+    middle = form.diagonal()
+    if form.is_complex:
+        return middle
+    if form.sizes[1] == 1:
+        return middle.with_imag()
+    below, above = form.subdiagonal(), form.superdiagonal()
+    first, second = _for_both(where(below.equals(0), 0, below.abs().sqrt() * above.abs().sqrt()))
+    return form.made(middle.parts[0], (first - second).parts[0])
+
+
+def _for_both(x: Matrix) -> tuple[Matrix, Matrix]:
+    """What belongs to two neighbours (batch ..., n - 1), for the first and for the second one: (batch ..., n) each."""
+    zero = x.zeros(*x.shape[:-1], 1)
+    return concat([x, zero], -1), concat([zero, x], -1)
+
+
+def _triangular(form: Matrix, basis: Matrix) -> tuple[Matrix, Matrix]:
+    """The complex Schur form, but for its diagonal, and its basis: blocks of 2 are made triangular, all at once.
+
+    The eigenvectors of [[a, b], [c, a]] with b c < 0 are (i sqrt |b|, sign(c) sqrt |c|) and its conjugate; with
+    the parts of the second one changed over they are the columns of a unitary matrix.
+    """
+    if form.is_complex:
+        return form, basis
+    size = form.sizes[1]
+    if size == 1:
+        return form.with_imag(), basis.with_imag()
+    below, above = form.subdiagonal(), form.superdiagonal()
+    pair = ~below.equals(0)
+    total = where(pair, below.abs() + above.abs(), 1)
+    weight = where(pair, (above.abs() / total).sqrt(), 0)
+    other = below.sign() * (below.abs() / total).sqrt()
+    paired, weights = (first + second for first, second in map(_for_both, (where(pair, form.like(1), 0), weight)))
+    first, second = (x.column() for x in _for_both(other))
+    on, over, under = (form.constant(np.eye(size, k=shift, dtype=bool)) for shift in (0, 1, -1))
+    real = where(on, (1 - paired).column(), where(over, first, where(under, second, 0)))
+    turn = form.made(real.parts[0], where(on, weights.column(), 0).parts[0])
+    return turn.H @ (form @ turn), basis @ turn
+
+
+def eigenvectors(form: Matrix, basis: Matrix, values: Matrix, left: bool) -> Matrix:
+    """Columns of length 1, complex, the largest element of each real, in the order of the eigenvalues.
+
+    Those of real eigenvalues of a real matrix are real, those of a conjugate pair are conjugate.
+
+    Args:
+        form: the Schur form, real or complex.
+        values: what `eigenvalues` makes of it.
+        left: vectors u with u^H a = lambda u^H; else v with a v = lambda v.
+    """
+    size = form.sizes[1]
+    work, basis = _triangular(form, basis)
+    if left:
+        found = _substituted(work.H.flip(-2, -1), values.conj().flip(-1)).flip(-2, -1)
+    else:
+        found = _substituted(work, values)
+    found = basis @ found
+    real = None if form.is_complex else values.imag.equals(0).row()
+    if real is not None:
+        found = where(real, found.real, found)
+    found = found / found.norm(-2)
+    squares = found.abs2()
+    place = squares.argmax(-2)
+    largest = found.take(place, -2)
+    phase = largest.conj() / squares.take(place, -2).sqrt()
+    if real is not None and size > 1:
+        phase = where(largest.imag * _sign(form, left).row() < 0, -phase, phase)
+    turned = found * phase
+    turned = where(form.rows().equals(place), turned.real, turned)
+    if real is None:
+        return turned
+    turned = where(real, found.real, turned)
+    if size == 1:
+        return turned
+    before = turned.at(form.constant([max(column - 1, 0) for column in range(size)]))
+    return where((values.imag < 0).row(), before.conj(), turned)
+
+
+def _sign(form: Matrix, left: bool) -> Matrix:
+    """LAPACK's choice between a vector and its negative, for the first of each pair: the other sign where this times
+    the imaginary part of the largest element is negative."""
+    below, above = form.subdiagonal(), form.superdiagonal()
+    choice = (1, -below.sign()) if left else (-below.sign(), 1)
+    return _for_both(where(above.abs() < below.abs(), *choice))[0]
+
+
+def _substituted(form: Matrix, values: Matrix) -> Matrix:
+    """Right eigenvectors of triangular matrices with these eigenvalues instead of their diagonals, as columns.
+
+    Where two eigenvalues are (almost) one they are taken a little apart, as LAPACK does; no element gets large.
+    """
+    batch, size, _ = form.sizes
+    if size == 1:
+        return form.eye(*batch, 1, 1)
+    least = form.tiny
+
+    def step(now: Pass) -> Made:
+        (found,), (line, here), (across,) = now.state, now.parts, now.captured
+        row = size - 1 - now.number
+        apart = across - here.column().column()
+        bound = (across.abs1() * found.epsilon).maximum(least)
+        apart = where(apart.abs1() < bound, -bound, apart)
+        behind = found.columns() > row
+        fresh = where(behind, line.row() @ found / apart, 0)
+        found = where(found.rows().equals(row) & behind, fresh, found)
+        return Made([found / fresh.abs1().maximum(1)])
+
+    walk = [(x, Sliced(len(batch), -1, 0, -1)) for x in (form, values)]
+    return iterate(form.op, size, step, [form.eye(*batch, size, size)], walk, [values.row()], name="substitution")[0]

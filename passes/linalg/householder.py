@@ -1,0 +1,144 @@
+"""Householder reflections as LAPACK defines them: I - tau v v^H, v with a 1 in its first place."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..loop import Sliced, Stacked
+from ..types import DType
+from .iterate import Made, Pass, iterate
+from .lu import swapped
+from .matrix import Matrix, concat, where
+
+
+def reflector(column: Matrix, place: Matrix) -> tuple[Matrix, Matrix, Matrix]:
+    """(v, tau, beta) of the reflection that leaves beta, a real number, of a column's elements from `place` on.
+
+    Algorithm 5.1.1, scaled so that squares of small numbers aren't lost.
+
+    Args:
+        column: (batch ..., size, 1).
+        place: int64 [1].
+
+    Returns:
+        v: (batch ..., size, 1), 0 before `place` and 1 there; tau and beta: (batch ..., 1, 1). Where nothing is to be
+            done tau is 0, and beta the element that stands there.
+    """
+    rows = column.rows()
+    column = where(rows < place, 0, column)
+    size = column.abs1().max(-2)
+    column = column / size.or_one()
+    alpha, tail = column.at(place, -2), where(rows > place, column, 0)
+    beside = concat([*tail.real_parts(), *alpha.real_parts()[1:]], -2)
+    done = beside.abs().sum(-2).equals(0)
+    length = concat([alpha.real, beside], -2).norm(-2)
+    beta = where(alpha < 0, length, -length)
+    tau = where(done, 0, (beta - alpha) / beta)
+    v = where(rows.equals(place), 1, tail * (1 / where(done, 1, alpha - beta)))
+    return v, tau, where(done, alpha.real, beta) * size
+
+
+def reflected_left(x: Matrix, v: Matrix, tau: Matrix) -> Matrix:
+    """The reflection times x."""
+    return x - v * (tau * (v.H @ x))
+
+
+def reflected_right(x: Matrix, v: Matrix, tau: Matrix) -> Matrix:
+    """x times the reflection."""
+    return x - tau * (x @ v) * v.H
+
+
+def _reduced_column(work: Matrix, k: Matrix, place: Matrix, both_sides: bool = False) -> tuple[Matrix, Matrix]:
+    """Column k reduced by a reflection from `place` on: beta there, v below; the columns behind it reflected.
+
+    With `both_sides` the reflection comes from the right as well. The second result is tau (batch ...).
+    """
+    rows, columns, column = work.rows(), work.columns(), work.at(k)
+    v, tau, beta = reflector(column, place)
+    work = work - v * where(columns > k, tau.conj() * (v.H @ work), 0)
+    if both_sides:
+        work = reflected_right(work, v, tau)
+    fresh = where(rows < place, column, where(rows.equals(place), beta, v))
+    return where(columns.equals(k), fresh, work), tau.squeeze(-2, -1)
+
+
+def qr(a: Matrix) -> tuple[Matrix, Matrix]:
+    """geqrf: (R and the vectors v below it, tau), algorithm 5.2.1. `a`: (batch ..., rows, columns), neither 0."""
+    batch, rows, columns = a.sizes
+
+    def step(now: Pass) -> Made:
+        work, tau = _reduced_column(now.state[0], now.number, now.number)
+        return Made([work], [tau])
+
+    found, tau = iterate(a.op, min(rows, columns), step, [a], stacked=Stacked(len(batch)), name="qr")
+    return found, tau
+
+
+def qr_with_pivots(a: Matrix) -> tuple[Matrix, Matrix, Matrix]:
+    """geqp3: the same of the columns in another order, the longest rest first; (R and v, columns from 1, tau).
+
+    Algorithm 5.4.1; the lengths are computed anew each time.
+    """
+    batch, rows, columns = a.sizes
+
+    def step(now: Pass) -> Made:
+        (work, order), k = now.state, now.number
+        lengths = where(work.rows() < k, 0, work).norm(-2).squeeze(-2)
+        places = work.columns()
+        best = where(places < k, -1, lengths).argmax(-1)
+        swap = swapped(places, k, best)
+        work, tau = _reduced_column(work.take(swap.row().broadcast_to(*batch, rows, columns), -1), k, k)
+        return Made([work, order.take(swap, -1)], [tau])
+
+    first = a.constant(np.broadcast_to(np.arange(1, columns + 1), (*batch, columns)))
+    kept = Stacked(len(batch))
+    found, order, tau = iterate(a.op, min(rows, columns), step, [a, first], stacked=kept, name="qr")
+    return found, order.cast(DType.INT32), tau
+
+
+def hessenberg(a: Matrix) -> tuple[Matrix, Matrix]:
+    """gehrd: (the Hessenberg form, the vectors v below it; tau), algorithm 7.4.2. `a`: (batch ..., n, n), n > 1."""
+    batch, size, _ = a.sizes
+
+    def step(now: Pass) -> Made:
+        work, tau = _reduced_column(now.state[0], now.number, now.number + 1, both_sides=True)
+        return Made([work], [tau])
+
+    found, tau = iterate(a.op, size - 1, step, [a], stacked=Stacked(len(batch)), name="hessenberg")
+    return found, tau
+
+
+def formed(a: Matrix, tau: Matrix) -> Matrix:
+    """orgqr: the first columns of the product of the reflections whose vectors stand below the diagonal of `a`.
+
+    Args:
+        a: (batch ..., rows, columns), rows >= columns.
+        tau: (batch ..., count), count <= columns.
+    """
+    return applied(a, tau, a.eye(*a.shape), left=True, adjoint=False)
+
+
+def applied(a: Matrix, tau: Matrix, c: Matrix, left: bool, adjoint: bool) -> Matrix:
+    """ormqr: Q c, c Q, or the same with the adjoint of Q, the product of the reflections below the diagonal of `a`.
+
+    Args:
+        a: (batch ..., rows, count), tau: (batch ..., count).
+        c: (batch ..., rows, n), or (batch ..., n, rows) where Q stands behind it.
+    """
+    *_, count = tau.shape
+    if not count:
+        return c
+    if not left:
+        return applied(a, tau, c.H, True, not adjoint).H
+    batch, _, columns = a.sizes
+    vectors = a.triangle(lower=True, shift=-1) + a.real.eye(*a.shape)
+    vectors = vectors.cut(0, count) if count < columns else vectors
+    start, end, stride = (0, -1, 1) if adjoint else (-1, 0, -1)  # the last reflection first; their adjoints in order
+    tau = tau.conj() if adjoint else tau
+    walk = [(vectors, Sliced(len(batch) + 1, start, end, stride)), (tau, Sliced(len(batch), start, end, stride))]
+
+    def step(now: Pass) -> Made:
+        v, factor = now.parts[0].column(), now.parts[1].column().column()
+        return Made([reflected_left(now.state[0], v, factor)])
+
+    return iterate(a.op, count, step, [c], walk, name="reflections")[0]

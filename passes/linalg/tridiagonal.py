@@ -1,0 +1,73 @@
+"""Tridiagonal systems by elimination with partial pivoting, as LAPACK's gtsv: down the rows, and up again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..loop import Sliced, Stacked
+from .iterate import Made, Pass, iterate
+from .matrix import Matrix, concat, where
+
+
+@dataclass(frozen=True, slots=True)
+class Tridiagonal:
+    """The factor U by its second superdiagonal, diagonal and superdiagonal; the solution; LAPACK's info."""
+
+    second: Matrix
+    diagonal: Matrix
+    beside: Matrix
+    solution: Matrix
+    info: Matrix
+
+
+def _down(now: Pass) -> Made:
+    """One row less: of this row (0, d, u) and the next one (l, d', u') the one with the larger first element stays as a
+    row of the factor; the other, less a multiple of it, is the next pass's row."""
+    d, u, b = now.state
+    lower, d_next, u_next, b_next = now.parts
+    swap = d.abs1() < lower.abs1()
+    zero = d.is_zero() & ~swap
+    pivot, other = where(swap, lower, d), where(swap, d, lower)
+    factor = where(zero, 0, other / pivot)
+    beside, rest = where(swap, d_next, u), where(swap, u, d_next)
+    second, tail = where(swap, u_next, 0), where(swap, 0, u_next)
+    wide = swap.column()
+    above, below = where(wide, b_next, b), where(wide, b, b_next)
+    left = [rest - factor * beside, tail - factor * second, below - factor.column() * above]
+    return Made(left, [pivot, beside, second, above, zero])
+
+
+def _up(now: Pass) -> Made:
+    """One row of the solution, from the two below it."""
+    near, far = now.state
+    d, u, second, b = now.parts
+    x = (b - u.column() * near - second.column() * far) / d.column()
+    return Made([x, near], [x])
+
+
+def tridiagonal_solved(lower: Matrix, middle: Matrix, upper: Matrix, right: Matrix) -> Tridiagonal:
+    """gtsv.
+
+    Args:
+        lower, middle, upper: (batch ..., n); the first element of `lower` and the last one of `upper` don't count.
+        right: (batch ..., n, columns).
+    """
+    op, (batch, size, columns) = right.op, right.sizes
+    axis, zero = len(batch), right.constant(0)
+    first = [x.at(zero, axis) for x in (middle, upper, right)]
+    walk = [(x, Sliced(axis, 1)) for x in (lower, middle, upper, right)]
+    d, _, b, *made = iterate(op, size - 1, _down, first, walk, stacked=Stacked(axis), name="elimination")
+    pivots, beside, second, _, zeros = made
+    last = b / d.column()
+    back = [(x, Sliced(axis, -1, 0, -1)) for x in made[:4]]
+    start = [last, right.zeros(*batch, columns)]
+    *_, rows = iterate(op, size - 1, _up, start, back, stacked=Stacked(axis, reverse=True), name="rows")
+    pivot = d.unsqueeze(axis)
+    ends = lower.cut(0, 1, axis), second.cut(0, max(size - 2, 0), axis), lower.cut(max(size - 1, 1), size, axis)
+    return Tridiagonal(
+        concat(ends, axis),
+        concat([pivots, pivot], axis),
+        concat([beside, upper.cut(size - 1, size, axis)], axis),
+        concat([rows, last.unsqueeze(axis)], axis),
+        concat([zeros, pivot.is_zero()], axis).first_true(),
+    )
