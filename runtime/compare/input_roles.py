@@ -15,7 +15,7 @@ from ...passes.loop import Loop, is_if, is_loop
 from ...passes.types import Dim
 from .backwards import COMPARISONS, Walk
 from .matching import match_names
-from .operands import AXES, CATEGORIES, EDGES, INDICES, LAST_AXIS, LENGTHS, OPERANDS, RANDOM, Use
+from .operands import CATEGORIES, LAST_AXIS, OPERANDS, RANDOM, Operand, Use
 from .signature import ROLES, Edge, InputSpec, Kind, Role, Signature
 
 _LIMITS = ("Max", "Min", "Clip")
@@ -140,15 +140,10 @@ class _Seeds:
 
     def _operator_seeds(self, node: Node) -> Iterator[tuple[Value | None, Use]]:
         name = node.op_type
-        for table, lower, wrap in ((INDICES, None, True), (LENGTHS, 1, False)):
-            if name in table:
-                place, data, axis = table[name]
-                yield node.input(place), Use("index", bound=_bound(node, data, axis), wrap=wrap, lower=lower)
-        if name in AXES:
-            data = node.input(0)
-            yield node.input(AXES[name]), Use("index", bound=data.rank if data else None, wrap=True)
-        for place, use in OPERANDS.get(name, {}).items():
-            yield node.input(place), use
+        for place, row in OPERANDS.get(name, {}).items():
+            if row.use is not None:
+                is_open = row.use.role == "index" and row.use.bound is None
+                yield node.input(place), replace(row.use, bound=_bound(node, row)) if is_open else row.use
         if name in COMPARISONS or name in _LIMITS:
             yield from self.walk.compared(node, Use("data"))
         if name in _CORNERS:
@@ -163,18 +158,18 @@ class _Seeds:
 
     def _edge_seeds(self, node: Node) -> Iterator[tuple[Value, Use]]:
         """Operands with few sensible values, for trials of the extraordinary ones."""
-        rows = EDGES.get(node.op_type, {})
-        for place, row in rows.items():
+        for place, row in OPERANDS.get(node.op_type, {}).items():
             value = node.input(place)
-            if value is not None and value.data is None:
-                yield value, Use("data", edge=self._edge(node, row.kind, row.data, row.axis))
+            if row.kind is not None and value is not None and value.data is None:
+                yield value, Use("data", edge=self._edge(node, row.kind, row))
         divisor = node.input(1)
         if node.op_type in ("Div", "Mod", "Pow") and divisor is not None and _is_integer(divisor):
-            yield divisor, Use("data", edge=self._edge(node, "exponent" if node.op_type == "Pow" else "divisor", None))
+            kind: Kind = "exponent" if node.op_type == "Pow" else "divisor"
+            yield divisor, Use("data", edge=self._edge(node, kind, Operand(data=None)))
 
-    def _edge(self, node: Node, kind: Kind, operand: int | None, axis: int | str | None = None) -> Edge:
-        data = None if operand is None else node.input(operand)
-        size = None if operand is None or axis is None else _bound(node, operand, axis)
+    def _edge(self, node: Node, kind: Kind, row: Operand) -> Edge:
+        data = None if row.data is None else node.input(row.data)
+        size = None if row.axis is None else _bound(node, row)
         where = f"{node.op_type} {_name(node)!r}"
         shape = None if data is None else data.tensor.shape
         return Edge(kind, where, size, shape, self.names.get(data, "") if data is not None else "", id(node))
@@ -195,10 +190,14 @@ def _category_seeds(node: Node) -> Iterator[tuple[Value | None, Use]]:
         yield node.input(0), Use("data", tuple(texts[:_MOST_CONSTANTS]))
 
 
-def _bound(node: Node, operand: int, named: int | str) -> Dim:
-    """The dimension that bounds an operator's indices or lengths, None if it isn't known."""
-    data, indices = node.input(operand), node.input(1)
+def _bound(node: Node, row: Operand) -> Dim:
+    """What bounds an operator's axes, indices or lengths: the rank or dimension of its data; None if it isn't known."""
+    data, indices, named = None if row.data is None else node.input(row.data), node.input(1), row.axis
     shape = data.tensor.shape if data is not None else None
+    if row.kind == "axes":
+        return None if shape is None else len(shape)
+    if named is None:
+        return None
     if not shape:
         return None
     default = -1 if node.op_type in LAST_AXIS else 0

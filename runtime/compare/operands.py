@@ -25,124 +25,97 @@ class Use:
     edge: Edge | None = None
 
 
-# Positions along an axis: operator -> (index operand, data operand, axis or the attribute that names it).
-INDICES: dict[str, tuple[int, int, int | str]] = {
-    **dict.fromkeys(("Gather", "GatherElements", "ScatterElements", "Scatter"), (1, 0, "axis")),
-    **dict.fromkeys(("GatherND", "ScatterND"), (1, 0, "batch_dims")),
-    "RoiAlign": (2, 0, 0),
-    "RotaryEmbedding": (3, 1, 0),
-}
-# Lengths and counts up to the size of an axis: the same.
-LENGTHS: dict[str, tuple[int, int, int | str]] = {
-    **dict.fromkeys(("LSTM", "GRU", "RNN"), (4, 0, "layout")),
-    "ReverseSequence": (1, 0, "time_axis"),
-    "TopK": (1, 0, "axis"),
-    "Attention": (6, 1, -2),
-}
-LAST_AXIS = ("TopK",)  # their axis is the last one where it isn't given
-AXES = {
-    **{f"Reduce{kind}": 1 for kind in ("Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "SumSquare", "LogSum")},
-    "ReduceLogSumExp": 1,
-    "Squeeze": 1,
-    "Unsqueeze": 1,
-    "CumSum": 1,
-    "CumProd": 1,
-    "Slice": 3,
-}
-_SHAPE, _SIZES, _COUNT = Use("shape"), Use("shape", lower=1), Use("trip", lower=0)
-_LENGTH, _SCALE, _SHARE = Use("trip", lower=1), Use("data", lower=0.01), Use("data", lower=0, upper=1)
-# Operands that only some values make sense for: operator -> operand -> what they are.
-OPERANDS: dict[str, dict[int, Use]] = {
-    "Reshape": {1: _SHAPE},
-    "Slice": {1: _SHAPE, 2: _SHAPE, 4: _SHAPE},
-    "Expand": {1: _SIZES},
-    "Tile": {1: _SIZES},
-    "ConstantOfShape": {0: _SIZES},
-    "Pad": {1: Use("shape", lower=0)},
-    "Resize": {2: Use("data", lower=0.5, upper=3), 3: _SIZES},
-    "Upsample": {1: Use("data", lower=1, upper=3)},
-    "CenterCropPad": {1: _SIZES},
-    "AffineGrid": {1: _SIZES},
-    "Range": {0: _COUNT, 1: _COUNT, 2: Use("trip", lower=0, nonzero=True)},
-    "OneHot": {0: Use("index", bound=1), 1: _LENGTH},
-    "NonMaxSuppression": {2: _COUNT, 3: _SHARE, 4: _SHARE},
-    "SequenceAt": {1: Use("index", bound=1)},
-    "SequenceErase": {1: Use("index", bound=1)},
-    "SequenceInsert": {2: Use("index", bound=1)},
-    "SplitToSequence": {1: _LENGTH},
-    "DFT": {1: _LENGTH},
-    "STFT": {1: _LENGTH, 3: _LENGTH},
-    "HannWindow": {0: _LENGTH},
-    "HammingWindow": {0: _LENGTH},
-    "BlackmanWindow": {0: _LENGTH},
-    "Dropout": {1: Use("data", lower=0, upper=0.9), 2: Use("data", upper=0)},
-    "BatchNormalization": {4: _SCALE},
-    "QuantizeLinear": {1: _SCALE},
-    "DequantizeLinear": {1: _SCALE},
-    "QLinearConv": {1: _SCALE, 4: _SCALE, 6: _SCALE},
-    "QLinearMatMul": {1: _SCALE, 4: _SCALE, 6: _SCALE},
-    "BitShift": {1: Use("data", lower=0, upper=7)},
-}
-
-
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """What an operand is: its kind, the operand that holds the data, their axis (or the attribute that names it)."""
+    """What an operand is.
 
-    kind: Kind
+    Attributes:
+        kind: of its extraordinary values, see `edges`; None where it has none.
+        use: which of its values make sense; None: all do. An index without a bound is bounded by the axis.
+        data: the operand that holds the data.
+        axis: theirs that it counts along, or the attribute that names it.
+    """
+
+    kind: Kind | None = None
+    use: Use | None = None
     data: int | None = 0
     axis: int | str | None = None
 
 
-_AXES = Operand("axes")
-_POSITION, _LENGTH_OF_TIME, _WINDOW = Operand("position", 0, "axis"), Operand("length", 0, "layout"), Operand("window")
-_LEVEL = Operand("level")
+_INDEX, _FIRST, _UP_TO_SIZE = Use("index", wrap=True), Use("index", bound=1), Use("index", lower=1)
+_SIZES, _COUNT, _LENGTH = Use("shape", lower=1), Use("trip", lower=0), Use("trip", lower=1)
+_AXES, _LEVEL, _WINDOW = Operand("axes", _INDEX), Operand("level"), Operand("window", _LENGTH)
+_SCALE, _SHARE = Operand(use=Use("data", lower=0.01)), Operand(use=Use("data", lower=0, upper=1))
+_SIZE, _SIZE_OF_NOTHING = Operand("size", _SIZES), Operand("size", _SIZES, None)
+_ANY_AXES, _AREA = Operand("axes"), Operand("size", data=None)
+_REDUCTIONS = ("Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "SumSquare", "LogSum", "LogSumExp")
+
 # Every operand that is only ever an integer, and some others with few sensible values: operator -> operand -> what.
-EDGES: dict[str, dict[int, Operand]] = {
-    **{operator: {1: _POSITION} for operator in ("Gather", "GatherElements", "ScatterElements", "Scatter")},
-    **{operator: {1: Operand("position", 0, "batch_dims")} for operator in ("GatherND", "ScatterND")},
-    **{operator: {4: _LENGTH_OF_TIME} for operator in ("LSTM", "GRU", "RNN")},
-    **{operator: {place: _AXES} for operator, place in AXES.items() if operator != "Slice"},
+OPERANDS: dict[str, dict[int, Operand]] = {
+    **{
+        operator: {1: Operand("position", _INDEX, 0, "axis")}
+        for operator in ("Gather", "GatherElements", "ScatterElements", "Scatter")
+    },
+    **{operator: {1: Operand("position", _INDEX, 0, "batch_dims")} for operator in ("GatherND", "ScatterND")},
+    **{operator: {4: Operand("length", _UP_TO_SIZE, 0, "layout")} for operator in ("LSTM", "GRU", "RNN")},
+    **{f"Reduce{name}": {1: _AXES} for name in _REDUCTIONS},
+    **{operator: {1: _AXES} for operator in ("Squeeze", "Unsqueeze", "CumSum", "CumProd")},
     **{operator: {0: _WINDOW} for operator in ("HannWindow", "HammingWindow", "BlackmanWindow")},
-    **{operator: {2: _LEVEL} for operator in ("QuantizeLinear", "DequantizeLinear")},
+    **{operator: {1: _SCALE, 2: _LEVEL} for operator in ("QuantizeLinear", "DequantizeLinear")},
     **{operator: {2: _LEVEL, 3: _LEVEL} for operator in ("ConvInteger", "MatMulInteger")},
-    **{operator: {2: _LEVEL, 5: _LEVEL, 7: _LEVEL} for operator in ("QLinearConv", "QLinearMatMul")},
-    "RoiAlign": {2: Operand("position", 0, 0)},
-    "RotaryEmbedding": {3: Operand("position", 1, 0)},
-    "TensorScatter": {2: Operand("position", 0, "axis")},
-    "SequenceAt": {1: Operand("position", 0)},
-    "SequenceErase": {1: Operand("position", 0)},
-    "SequenceInsert": {2: Operand("position", 0)},
-    "OneHot": {0: Operand("position", None), 1: Operand("depth", None)},
-    "MaxUnpool": {1: Operand("position", 0, -1), 2: Operand("size")},
-    "NegativeLogLikelihoodLoss": {1: Operand("position", 0, 1)},
-    "SoftmaxCrossEntropyLoss": {1: Operand("position", 0, 1)},
-    "ReverseSequence": {1: Operand("length", 0, "time_axis")},
-    "Attention": {6: Operand("length", 1, -2)},
-    "TopK": {1: Operand("count", 0, "axis")},
-    "NonMaxSuppression": {2: Operand("count", 0, 1)},
-    "Reshape": {1: Operand("shape")},
-    "Expand": {1: Operand("size")},
-    "ConstantOfShape": {0: Operand("size", None)},
-    "CenterCropPad": {1: Operand("size")},
-    "AffineGrid": {1: Operand("size", None)},
-    "Resize": {2: Operand("scale"), 3: Operand("size")},
-    "Upsample": {1: Operand("scale")},
-    "Col2Im": {1: Operand("size", None), 2: Operand("size", None)},
-    "Tile": {1: Operand("repeat")},
-    "Split": {1: Operand("partition", 0, "axis")},
-    "SplitToSequence": {1: Operand("partition", 0, "axis")},
-    "Pad": {1: Operand("pad"), 3: _AXES},
-    "Slice": {1: Operand("start"), 2: Operand("end"), 3: _AXES, 4: Operand("step")},
-    "Range": {0: Operand("first", None), 1: Operand("limit", None), 2: Operand("delta", None)},
-    "DFT": {1: _WINDOW, 2: _AXES},
+    **{
+        operator: {1: _SCALE, 2: _LEVEL, 4: _SCALE, 5: _LEVEL, 6: _SCALE, 7: _LEVEL}
+        for operator in ("QLinearConv", "QLinearMatMul")
+    },
+    **{
+        operator: {1: Operand("position", None, 0, 1)}
+        for operator in ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss")
+    },
+    "RoiAlign": {2: Operand("position", _INDEX, 0, 0)},
+    "RotaryEmbedding": {3: Operand("position", _INDEX, 1, 0)},
+    "TensorScatter": {2: Operand("position", None, 0, "axis")},
+    "SequenceAt": {1: Operand("position", _FIRST)},
+    "SequenceErase": {1: Operand("position", _FIRST)},
+    "SequenceInsert": {2: Operand("position", _FIRST)},
+    "OneHot": {0: Operand("position", _FIRST, None), 1: Operand("depth", _LENGTH, None)},
+    "MaxUnpool": {1: Operand("position", None, 0, -1), 2: Operand("size")},
+    "ReverseSequence": {1: Operand("length", _UP_TO_SIZE, 0, "time_axis")},
+    "Attention": {6: Operand("length", _UP_TO_SIZE, 1, -2)},
+    "TopK": {1: Operand("count", _UP_TO_SIZE, 0, "axis")},
+    "NonMaxSuppression": {2: Operand("count", _COUNT, 0, 1), 3: _SHARE, 4: _SHARE},
+    "Reshape": {1: Operand("shape", Use("shape"))},
+    "Expand": {1: _SIZE},
+    "ConstantOfShape": {0: _SIZE_OF_NOTHING},
+    "CenterCropPad": {1: _SIZE},
+    "AffineGrid": {1: _SIZE_OF_NOTHING},
+    "Resize": {2: Operand("scale", Use("data", lower=0.5, upper=3)), 3: _SIZE},
+    "Upsample": {1: Operand("scale", Use("data", lower=1, upper=3))},
+    "Col2Im": {1: _AREA, 2: _AREA},
+    "Tile": {1: Operand("repeat", _SIZES)},
+    "Split": {1: Operand("partition", None, 0, "axis")},
+    "SplitToSequence": {1: Operand("partition", _LENGTH, 0, "axis")},
+    "Pad": {1: Operand("pad", Use("shape", lower=0)), 3: _ANY_AXES},
+    "Slice": {
+        1: Operand("start", Use("shape")),
+        2: Operand("end", Use("shape")),
+        3: _AXES,
+        4: Operand("step", Use("shape")),
+    },
+    "Range": {
+        0: Operand("first", _COUNT, None),
+        1: Operand("limit", _COUNT, None),
+        2: Operand("delta", Use("trip", lower=0, nonzero=True), None),
+    },
+    "DFT": {1: _WINDOW, 2: _ANY_AXES},
     "STFT": {1: _WINDOW, 3: _WINDOW},
-    "MelWeightMatrix": {0: _WINDOW, 1: _WINDOW, 2: _WINDOW},
-    "Trilu": {1: Operand("start", 0, -1)},
-    "BitShift": {1: Operand("shift", None)},
-    "Compress": {1: Operand("condition", None)},
-    "Dropout": {2: Operand("condition", None)},
+    "MelWeightMatrix": dict.fromkeys((0, 1, 2), Operand("window")),
+    "Trilu": {1: Operand("start", None, 0, -1)},
+    "BitShift": {1: Operand("shift", Use("data", lower=0, upper=7), None)},
+    "Compress": {1: Operand("condition", data=None)},
+    "Dropout": {1: Operand(use=Use("data", lower=0, upper=0.9)), 2: Operand("condition", Use("data", upper=0), None)},
+    "BatchNormalization": {4: _SCALE},
 }
+LAST_AXIS = ("TopK",)  # their axis is the last one where it isn't given
 
 CATEGORIES: dict[str, tuple[str, ...]] = {
     "CategoryMapper": ("cats_strings", "cats_int64s"),
