@@ -23,10 +23,11 @@ from ..infer import constant_array
 from ..rewrite import Builder
 from ..types import DType, Shape
 from . import values
-from .values import MOST_MOVED, Array, Dim
+from .values import MOST_FOLDED, MOST_MOVED, Array, Dim
 
 INT64_MAX = 2**63 - 1
 INT64_MIN = -(2**63)
+_MOST_BROADCAST = 1 << 20  # elements
 _Index = int | slice | EllipsisType | None
 Operand = Union["Expr", Value, Array, float]
 """What stands beside an expression in a formula."""
@@ -56,9 +57,9 @@ def _binary(op_type: str, compute: Callable[[Any, Any], Any], kind: DType | None
         if self.array is not None and right.array is not None:
             with np.errstate(all="ignore"):
                 return self.make(np.asarray(compute(self.array, right.array)))
-        if neutral is not None and right.is_integer(neutral) and self.rank:
+        if neutral is not None and right.is_integer(neutral) and (self.rank or 0) >= (right.rank or 0):
             return self
-        if commutes and neutral is not None and self.is_integer(neutral) and right.rank:
+        if commutes and neutral is not None and self.is_integer(neutral) and (right.rank or 0) >= (self.rank or 0):
             return right
         return self.built(op_type, [self, right], kind)
 
@@ -157,6 +158,7 @@ class Expr:
     __truediv__ = _binary("Div", operator.truediv)
     __floordiv__ = _binary("Div", operator.floordiv)
     __mod__ = _binary("Mod", operator.mod)
+    __pow__ = _binary("Pow", operator.pow)
     __lt__ = _binary("Less", operator.lt, DType.BOOL)
     __gt__ = _binary("Greater", operator.gt, DType.BOOL)
     __le__ = _binary("LessOrEqual", operator.le, DType.BOOL)
@@ -236,7 +238,9 @@ class Expr:
     def reshape(self, *dims: Dim | None) -> Self:
         """See `values.reshape`: one size may be -1, None is the axis's own."""
         if self.array is not None:
-            sizes = values.known_shape([self.array.shape[axis] if dim is None else dim for axis, dim in enumerate(dims)])
+            sizes = values.known_shape(
+                [self.array.shape[axis] if dim is None else dim for axis, dim in enumerate(dims)]
+            )
             if sizes is not None:
                 return self.make(self.array.reshape(sizes))
         return self.make(values.reshape(self.op, self.value(), dims))
@@ -258,6 +262,13 @@ class Expr:
         return self.make(values.squeeze(self.op, self.value(), axes))
 
     def broadcast_to(self, *dims: Dim) -> Self:
+        """See `values.broadcast_to`; computed at once unless it is one number that would have to be written often."""
+        shape = values.known_shape(dims)
+        if self.array is not None and shape is not None:
+            most = _MOST_BROADCAST if self.array.size > 1 else MOST_FOLDED
+            full = np.broadcast_shapes(self.array.shape, tuple(shape))
+            if math.prod(full) <= most:
+                return self.make(np.broadcast_to(self.array, full))
         return self.make(values.broadcast_to(self.op, self.value(), dims))
 
     def full_like(self, number: float) -> Self:
