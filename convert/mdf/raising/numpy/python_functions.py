@@ -8,7 +8,7 @@ from functools import reduce
 from typing import Any
 
 from .....passes.errors import InvalidModel, Unsupported
-from .....passes.infer import constant_array
+from .....passes.infer import constant_array, words
 from .....passes.types import DType
 from .arguments import Call, Function, Operand
 from .formulas import formula
@@ -139,10 +139,12 @@ PYTHON: dict[str, Function] = {
 
 # math --------------------------------------------------------------------------------------------
 
-_REAL = (
-    "acos acosh asin asinh atan atan2 atanh cbrt copysign cos cosh degrees exp exp2 expm1 fabs fmod hypot isfinite "
-    "isinf isnan log log10 log1p log2 pow radians sin sinh sqrt tan tanh"
-).split()
+_REAL = sorted(
+    words(
+        "acos acosh asin asinh atan atan2 atanh cbrt copysign cos cosh degrees exp exp2 expm1 fabs fmod hypot isfinite "
+        "isinf isnan log log10 log1p log2 pow radians sin sinh sqrt tan tanh"
+    )
+)
 """Functions of `math` that are NumPy's of the same numbers as floats. Where these give NaN or infinity, math raises."""
 _ROUNDING = ("ceil", "floor", "trunc")
 
