@@ -51,7 +51,8 @@ def _binary(op_type: str, compute: Callable[[Any, Any], Any], kind: DType | None
     commutes = op_type in ("Add", "Mul")
 
     def method(self: E, other: Operand) -> E:
-        if neutral is not None and isinstance(other, int | float) and other == neutral:
+        is_exact = op_type != "Add" or not self.dtype.is_float  # -0.0 + 0 is 0.0
+        if neutral is not None and isinstance(other, int | float) and other == neutral and is_exact:
             return self
         right = self.like(other)
         if self.array is not None and right.array is not None:

@@ -113,12 +113,18 @@ def test_what_changes_nothing_is_not_built() -> None:
     op = builder()
     x = op.input("x", FLOATS)
     made = expr(op, x)
-    assert (made + 0.0) is made and (made / 1) is made and (1 * made) is made
+    assert (made - 0.0) is made and (made / 1) is made and (1 * made) is made
     assert cast(op, x, DType.FLOAT32) is x and transpose(op, x, [0, 1, 2]) is x
     assert pad(op, x, [0, 0], [0, 0], axes=[1, 2]) is x and slice_axes(op, x, [], [], []) is x
     whole = expr(op, op.input("y", TensorType(DType.FLOAT32, (3, 4))))
     assert reshape(op, whole.value(), [3, 4]) is whole.value() is broadcast_to(op, whole.value(), [3, 4])
     assert concat(op, [x]).value() is x and operators(op) == []
+
+
+def test_adding_zero_to_floats_is_built_since_it_changes_a_sign() -> None:
+    op = builder()
+    made = expr(op, op.input("x", FLOATS))
+    assert (made + 0.0) is not made and operators(op) == ["Add"]
 
 
 def test_adding_an_array_of_zeros_keeps_the_sign_that_it_changes() -> None:
