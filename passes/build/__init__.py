@@ -1,7 +1,7 @@
 """What rules build values of the hub with: `values` has functions of values, `expression` arithmetic on them."""
 
 from .arrays import arange, concat, expr, product, shape_of, size_of, where
-from .expression import Expr, Operand
+from .expression import Expr, Inconsistent, Operand
 from .values import (
     MOST_FOLDED,
     MOST_MOVED,
@@ -21,6 +21,7 @@ __all__ = [
     "MOST_FOLDED",
     "MOST_MOVED",
     "Expr",
+    "Inconsistent",
     "Operand",
     "arange",
     "broadcast_to",

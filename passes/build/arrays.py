@@ -12,7 +12,7 @@ import numpy as np
 from ..graph import Value
 from ..rewrite import Builder
 from ..types import DType
-from .expression import E, Expr, Operand, small_constant
+from .expression import E, Expr, Inconsistent, Operand, computed, small_constant
 from .values import Array
 
 _MOST_COUNTED = 4096  # numbers counted at once; more are a Range
@@ -44,7 +44,7 @@ def where(condition: E, then: Operand, otherwise: Operand) -> E:
     if condition.item() is not None and (condition.rank or 0) <= 1:
         return first if condition.item() else second
     if condition.array is not None and first.array is not None and second.array is not None:
-        return condition.make(np.where(condition.array, first.array, second.array))
+        return condition.make(computed(np.where, condition.array, first.array, second.array))
     return condition.built("Where", [condition, first, second], first.dtype)
 
 
@@ -55,7 +55,7 @@ def concat(op: Builder, parts: Sequence[Operand], axis: int = 0) -> Expr:
     found = [first.like(part) for part in parts]
     arrays = [part.array for part in found if part.array is not None]
     if len(arrays) == len(found):
-        return Expr(op, np.concatenate(arrays, axis))
+        return Expr(op, computed(np.concatenate, arrays, axis))
     return found[0] if len(found) == 1 else Expr(op, op.Concat(*(part.value_in(op) for part in found), axis=axis))
 
 
@@ -77,10 +77,16 @@ def product(factors: Sequence[E]) -> E:
 
 
 def arange(op: Builder, count: Expr | Value | int) -> Expr:
-    """0, 1 ... up to a count of one element, int64."""
+    """0, 1 ... up to a count of one element, int64.
+
+    Raises:
+        Inconsistent: the count is known and isn't one element.
+    """
     if isinstance(count, Value):
         count = expr(op, count)
     known = count if isinstance(count, int) else count.item()
+    if known is None and isinstance(count, Expr) and count.array is not None:
+        raise Inconsistent(f"counted up to {count.array.size} numbers")
     if known is not None and known <= _MOST_COUNTED:
         return Expr(op, np.arange(known, dtype=np.int64))
     limit = op.const(count) if isinstance(count, int) else count.cast(DType.INT64)

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Self, TypeVar, Union
 
 import numpy as np
 
+from ..errors import InvalidModel
 from ..graph import Value
 from ..infer import constant_array
 from ..rewrite import Builder
@@ -33,6 +34,24 @@ Operand = Union["Expr", Value, Array, float]
 """What stands beside an expression in a formula."""
 E = TypeVar("E", bound="Expr")
 
+
+class Inconsistent(InvalidModel):
+    """Known arrays don't go together as a formula wants it: the file's numbers are wrong."""
+
+
+def computed(compute: Callable[..., Any], *arrays: Any, **options: Any) -> Array:
+    """What NumPy makes of known arrays, as an operator would: overflow and division by zero say nothing.
+
+    Raises:
+        Inconsistent: their shapes, or the places in them, don't fit.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            return np.asarray(compute(*arrays, **options))
+    except (ValueError, IndexError) as error:
+        raise Inconsistent(f"known arrays don't go together: {error}") from error
+
+
 # how methods are made of an operator and what NumPy computes ---------------------------------------
 
 
@@ -40,8 +59,7 @@ def _unary(op_type: str, compute: Callable[[Array], Any]) -> Callable[[E], E]:
     def method(self: E) -> E:
         if self.array is None:
             return self.built(op_type, [self])
-        with np.errstate(all="ignore"):
-            return self.make(np.asarray(compute(self.array), self.array.dtype))
+        return self.make(computed(compute, self.array).astype(self.array.dtype))
 
     return method
 
@@ -56,8 +74,7 @@ def _binary(op_type: str, compute: Callable[[Any, Any], Any], kind: DType | None
             return self
         right = self.like(other)
         if self.array is not None and right.array is not None:
-            with np.errstate(all="ignore"):
-                return self.make(np.asarray(compute(self.array, right.array)))
+            return self.make(computed(compute, self.array, right.array))
         if neutral is not None and right.is_integer(neutral) and (self.rank or 0) >= (right.rank or 0):
             return self
         if commutes and neutral is not None and self.is_integer(neutral) and (right.rank or 0) >= (self.rank or 0):
@@ -71,8 +88,8 @@ def _reduction(op_type: str, compute: Callable[..., Any]) -> Callable[..., Any]:
     def method(self: E, *axes: int, keepdims: bool = False) -> E:
         """Along some axes; none are named: all."""
         if self.array is not None:
-            made = compute(self.array, axis=axes or None, keepdims=keepdims)
-            return self.make(np.asarray(made, self.array.dtype))
+            made = computed(compute, self.array, axis=axes or None, keepdims=keepdims)
+            return self.make(made.astype(self.array.dtype))
         which = [self.op.const(list(axes), DType.INT64)] if axes else []
         return self.make(self.op.call(op_type, self, *which, keepdims=int(keepdims)))
 
@@ -121,6 +138,11 @@ class Expr:
     def rank(self) -> int | None:
         return self._known.ndim if self._value is None else self._value.rank
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether its element type is known and holds whole numbers only."""
+        return (self._value is None or self._value.tensor.dtype is not None) and not self.dtype.is_float
+
     def size(self, axis: int) -> Self:
         """The size of an axis as int64 [1], the axis counted from either end."""
         at = axis + self.rank if axis < 0 and self.rank is not None else axis
@@ -157,7 +179,7 @@ class Expr:
     __sub__ = _binary("Sub", operator.sub)
     __mul__ = _binary("Mul", operator.mul)
     __truediv__ = _binary("Div", operator.truediv)
-    __floordiv__ = _binary("Div", operator.floordiv)
+    _quotient = _binary("Div", operator.floordiv)
     __mod__ = _binary("Mod", operator.mod)
     __pow__ = _binary("Pow", operator.pow)
     __lt__ = _binary("Less", operator.lt, DType.BOOL)
@@ -182,6 +204,16 @@ class Expr:
     sign = _unary("Sign", np.sign)
     sin = _unary("Sin", np.sin)
     sqrt = _unary("Sqrt", np.sqrt)
+
+    def __floordiv__(self, other: Operand) -> Self:
+        """
+        Raises:
+            Inconsistent: a number is divided by a known 0.
+        """
+        divisor = self.like(other)
+        if divisor.array is not None and not divisor.array.all():
+            raise Inconsistent("a size divided by 0")
+        return self._quotient(divisor)
 
     def __radd__(self, other: Operand) -> Self:
         return self + other
@@ -214,7 +246,7 @@ class Expr:
         """The elements at int64 places along an axis."""
         where = self.like(index) if isinstance(index, Expr | Value) else self.make(np.asarray(index, np.int64))
         if self.array is not None and where.array is not None:
-            return self.make(np.take(self.array, where.array, axis))
+            return self.make(computed(np.take, self.array, where.array, axis))
         return self.built("Gather", [self, where], axis=axis)
 
     def call(self, op_type: str, *others: Operand, **attributes: Any) -> Self:
@@ -232,8 +264,7 @@ class Expr:
 
     def cast(self, dtype: DType) -> Self:
         if self.array is not None and self.array.size <= MOST_MOVED and DType.STRING not in (dtype, self.dtype):
-            with np.errstate(invalid="ignore", over="ignore"):
-                return self if dtype is self.dtype else self.make(self.array.astype(dtype.numpy))
+            return self if dtype is self.dtype else self.make(computed(self.array.astype, dtype.numpy))
         return self.make(values.cast(self.op, self.value(), dtype))
 
     def reshape(self, *dims: Dim | None) -> Self:
@@ -243,23 +274,23 @@ class Expr:
                 [self.array.shape[axis] if dim is None else dim for axis, dim in enumerate(dims)]
             )
             if sizes is not None:
-                return self.make(self.array.reshape(sizes))
+                return self.make(computed(self.array.reshape, sizes))
         return self.make(values.reshape(self.op, self.value(), dims))
 
     def transpose(self, *perm: int) -> Self:
         if self.array is not None:
-            return self.make(self.array.transpose(perm))
+            return self.make(computed(self.array.transpose, perm))
         return self.make(values.transpose(self.op, self.value(), perm))
 
     def unsqueeze(self, *axes: int) -> Self:
         """With axes of size 1 inserted, counted in the result."""
         if self.array is not None:
-            return self.make(np.expand_dims(self.array, axes))
+            return self.make(computed(np.expand_dims, self.array, axes))
         return self.make(values.unsqueeze(self.op, self.value(), axes))
 
     def squeeze(self, *axes: int) -> Self:
         if self.array is not None:
-            return self.make(np.squeeze(self.array, axes))
+            return self.make(computed(np.squeeze, self.array, axes))
         return self.make(values.squeeze(self.op, self.value(), axes))
 
     def broadcast_to(self, *dims: Dim) -> Self:
@@ -267,7 +298,7 @@ class Expr:
         shape = values.known_shape(dims)
         if self.array is not None and shape is not None:
             most = _MOST_BROADCAST if self.array.size > 1 else MOST_FOLDED
-            full = np.broadcast_shapes(self.array.shape, tuple(shape))
+            full = tuple(computed(np.broadcast_shapes, self.array.shape, tuple(shape)).tolist())
             if math.prod(full) <= most:
                 return self.make(np.broadcast_to(self.array, full))
         return self.make(values.broadcast_to(self.op, self.value(), dims))
@@ -281,7 +312,7 @@ class Expr:
         items = tuple(_with_known_bounds(item) for item in (index if isinstance(index, tuple) else (index,)))
         bounds = [bound for item in items if isinstance(item, slice) for bound in (item.start, item.stop)]
         if self.array is not None and not any(isinstance(bound, Expr) for bound in bounds):
-            return self.make(np.asarray(self.array[items]))
+            return self.make(computed(self.array.__getitem__, items))
         split = next((place for place, item in enumerate(items) if item is ...), len(items))
         parts = [*_axes(items[:split], 0, 1), *_axes(items[:split:-1], -1, -1)]
         value = _sliced(self.op, self.value(), [(axis, item) for axis, item in parts if isinstance(item, slice)])

@@ -37,6 +37,13 @@ class Number(Expr):
     __slots__ = ()
     op: StepBuilder
 
+    def __floordiv__(self, other: Operand) -> Self:
+        """0 where a known number is divided by 0: of tensors without elements."""
+        return self._quotient(other)
+
+    def __mod__(self, other: Operand) -> Self:
+        return self - (self // other) * other
+
     def cast(self, dtype: DType) -> Self:
         if self.array is None:
             return self.make(as_type(self.op, self.value(), dtype))

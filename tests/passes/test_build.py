@@ -140,6 +140,7 @@ def test_a_whole_number_that_is_known_takes_no_part() -> None:
     x = op.input("x", INTS)
     one = expr(op, [1])
     assert (expr(op, x) * one).value() is x and (one * expr(op, x)).value() is x and operators(op) == []
+    assert (expr(op, x) + np.zeros((1, 1))).rank == 2
 
 
 def test_sizes_are_known_or_read() -> None:
@@ -244,3 +245,21 @@ def test_expressions_of_version_steps_are_of_their_class() -> None:
     op: Any = builder()
     made = Number(op, op.input("x", FLOATS)) * 2 + 1
     assert type(made) is Number and type(where(made > 0, made, 0)) is Number
+
+
+FAULTS: dict[str, Callable[[Expr], Any]] = {
+    "shapes": lambda x: x + np.zeros(3),
+    "place": lambda x: x.gather([9]),
+    "element": lambda x: x[7],
+    "axis": lambda x: x.sum(3),
+    "elements": lambda x: x.reshape(3, -1),
+    "parts": lambda x: concat(x.op, [x, x.reshape(2, 2)]),
+    "division": lambda x: x.cast(DType.INT64) // 0,
+    "counts": lambda x: arange(x.op, x),
+}
+
+
+@pytest.mark.parametrize("formula", FAULTS.values(), ids=FAULTS)
+def test_known_arrays_that_do_not_go_together_are_the_models_fault(formula: Callable[[Expr], Any]) -> None:
+    with pytest.raises(InvalidModel):
+        formula(expr(builder(), np.float32([1, 2, 3, 4])))

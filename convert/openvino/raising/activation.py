@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from ....passes.build import constant_like, reshape, size_of
 from ....passes.graph import Node, Value
 from ....passes.preconditions import given, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ..dialect import DOMAIN
-from .support import Results, call, choice, constant, dimension, number, reshaped, scalar
+from .support import Results, call, choice, constant, scalar
 
 
 def _single(value: Value | None) -> float | None:
@@ -49,7 +50,7 @@ def hard_sigmoid(op: Builder, node: Node) -> Results:
     if known[0] is not None and known[1] is not None:
         return call(op, "HardSigmoid", x, alpha=known[0], beta=known[1])
     line = op.Add(op.Mul(scalar(op, alpha), x), scalar(op, beta))
-    return op.Clip(line, number(op, 0, x), number(op, 1, x))
+    return op.Clip(line, constant_like(op, 0, x), constant_like(op, 1, x))
 
 
 @rule(DOMAIN, "Selu")
@@ -59,8 +60,8 @@ def selu(op: Builder, node: Node) -> Results:
     known = _single(alpha), _single(gamma)
     if known[0] is not None and known[1] is not None:
         return call(op, "Selu", x, alpha=known[0], gamma=known[1])
-    zero = number(op, 0, x)
-    below = op.Mul(scalar(op, alpha), op.Sub(op.Exp(op.Min(x, zero)), number(op, 1, x)))
+    zero = constant_like(op, 0, x)
+    below = op.Mul(scalar(op, alpha), op.Sub(op.Exp(op.Min(x, zero)), constant_like(op, 1, x)))
     return op.Mul(scalar(op, gamma), op.Where(op.Greater(x, zero), x, below))
 
 
@@ -85,13 +86,13 @@ def prelu(op: Builder, node: Node) -> Results:
         count, channels = size_of_axis(slope, 0), size_of_axis(x, 1)
         by_channel, by_last = [1, -1] + [1] * (rank - 2), [1] * (rank - 1) + [-1]
         if count is not None and channels is not None:
-            slope = reshaped(op, slope, by_channel if count == channels else by_last)
+            slope = reshape(op, slope, by_channel if count == channels else by_last)
         elif count != 1:
-            same = op.Equal(dimension(op, x, 1), dimension(op, slope, 0))
+            same = op.Equal(size_of(op, x, 1), size_of(op, slope, 0))
             slope = op.Reshape(slope, op.Where(same, op.const(by_channel), op.const(by_last)))
     if slope.rank is not None and rank is not None and slope.rank <= rank:
         return call(op, "PRelu", x, slope)
-    return op.Where(op.Less(x, number(op, 0, x)), op.Mul(x, slope), x)
+    return op.Where(op.Less(x, constant_like(op, 0, x)), op.Mul(x, slope), x)
 
 
 RULES = collect(globals())

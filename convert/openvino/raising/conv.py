@@ -7,28 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from ....passes.build import Expr, arange, expr, pad, reshape, shape_of
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
-from ....passes.preconditions import dtype_of, given, rank_of, size_of_axis
+from ....passes.preconditions import dtype_of, given, size_of_axis
 from ....passes.rewrite import Builder, collect, combine, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
 from . import conv_special
-from .support import (
-    Results,
-    call,
-    cast,
-    choice,
-    element_type,
-    integers,
-    limits,
-    number,
-    reshaped,
-    sizes,
-    vector,
-    volume,
-    with_front,
-)
+from .support import Results, call, choice, element_type, integers, limits, operand, sizes, vector
 from .windows import AUTO_PAD, around, is_same, numbers, reach, resolved, spatial, unpadded, window
 
 # convolutions --------------------------------------------------------------------------------------
@@ -39,10 +28,7 @@ def _merged_groups(op: Builder, node: Node, weights: Value) -> tuple[Value, int]
     groups = size_of_axis(weights, 0)
     if groups is None:
         raise Unsupported(node, "the number of groups isn't known")
-    rest = sizes(weights, range(2, rank_of(node, weights)))
-    if rest is not None:
-        return reshaped(op, weights, [-1, *rest]), groups
-    return with_front(op, weights, [op.const([-1])], 2), groups
+    return reshape(op, weights, [-1, shape_of(op, weights, 2)]), groups
 
 
 @rule(DOMAIN, "Convolution", "GroupConvolution")
@@ -116,19 +102,17 @@ def _pads_for(
     return {"pads": first + last, "output_padding": extra}
 
 
-def _cut(op: Builder, whole: Value, shape: Value, auto: str, before: list[int]) -> Value:
+def _cut(op: Builder, whole: Value, shape: Expr, auto: str, before: list[int]) -> Value:
     """A transposed convolution without pads brought to an output shape: cut off, or filled with zeros behind."""
-    count, zero = len(before), op.const([0])
-    full = op.Shape(whole, start=2)
-    first = op.const(before, DType.INT64)
+    axes = range(2, len(before) + 2)
+    full = shape_of(op, whole, 2)
+    first = expr(op, before)
     if auto.startswith("SAME"):
-        total = op.Max(op.Sub(full, shape), zero)
-        first = op.Div(total, op.const([2]))
-        first = op.Sub(total, first) if auto == "SAME_UPPER" else first
-    end = op.Add(first, shape)
-    cut = op.Slice(whole, first, end, op.const(list(range(2, count + 2))))
-    behind = op.Max(op.Sub(end, full), zero)
-    return op.Pad(cut, op.Concat(op.const([0] * (count + 4)), behind, axis=0), number(op, 0, whole))
+        total = (full - shape).maximum(0)
+        first = total - total // 2 if auto == "SAME_UPPER" else total // 2
+    end = first + shape
+    cut = op.Slice(whole, first, end, op.const(list(axes)))
+    return pad(op, cut, [0] * (len(before) + 2), [0, 0, (end - full).maximum(0)], 0)
 
 
 # pooling -------------------------------------------------------------------------------------------
@@ -139,15 +123,13 @@ class _Pool:
     """A pooling's attributes, and how many windows follow on each axis that see nothing but pad (None: none)."""
 
     window: dict[str, Any]
-    empty: Value | None = None
+    empty: Expr | None = None
 
     def finish(self, op: Builder, value: Value, filler: float | int) -> Value:
         """`value` with the empty windows behind the others."""
         if self.empty is None:
             return value
-        return op.Pad(
-            value, op.Concat(op.const([0] * ((value.rank or 0) + 2)), self.empty, axis=0), number(op, filler, value)
-        )
+        return pad(op, value, [0] * (value.rank or 0), [0, 0, self.empty], filler)
 
 
 _ROUNDING = {"floor": 0, "ceil": 1, "ceil_torch": 2}
@@ -170,19 +152,10 @@ def _rounded(op: Builder, node: Node, x: Value, window: dict[str, Any], kernel: 
     apart = any(after + stride > width for after, stride, width in zip(pads[count:], strides, spans, strict=True))
     if kind == 2 or not apart:
         return _Pool(ceiled)
-    extents = sizes(x, range(2, count + 2))
-    if extents is None:
-        begin = op.Add(op.Shape(x, start=2), op.const(pads[:count]))
-        step = op.const(strides)
-        over = op.Sub(op.Add(op.Add(begin, op.const(pads[count:])), step), op.const([one + 1 for one in spans]))
-        last = op.Mul(op.Div(over, step), step)
-        return _Pool(ceiled, cast(op, op.GreaterOrEqual(last, begin), DType.INT64))
-    empty = []
-    for axis, extent in enumerate(extents):
-        begin = extent + pads[axis]
-        last = -(-(begin + pads[count + axis] - spans[axis]) // strides[axis]) * strides[axis]
-        empty.append(int(last >= begin))
-    return _Pool(ceiled, op.const(empty) if any(empty) else None)
+    begin = shape_of(op, x, 2) + np.array(pads[:count])
+    over = begin + (np.array(pads[count:]) + strides - np.array(spans) - 1)  # rounded up when it is divided
+    empty = (over // np.array(strides) * np.array(strides) >= begin).cast(DType.INT64)
+    return _Pool(ceiled, None if empty.array is not None and not empty.array.any() else empty)
 
 
 def _lengthened(op: Builder, node: Node, x: Value, window: dict[str, Any], kernel: list[int]) -> Value:
@@ -197,7 +170,7 @@ def _lengthened(op: Builder, node: Node, x: Value, window: dict[str, Any], kerne
     more = [after + stride - 1 for after, stride in zip(pads[count:], window["strides"], strict=True)]
     if kind == 2:  # no window begins in the pad
         more = [min(size, span - 1) for size, span in zip(more, reach(window, kernel), strict=True)]
-    return op.Pad(x, op.const([0, 0, *pads[:count], 0, 0, *more]), number(op, 0, x))
+    return pad(op, x, [0, 0, *pads[:count]], [0, 0, *more], 0)
 
 
 @rule(DOMAIN, "AvgPool")
@@ -210,7 +183,7 @@ def avg_pool(op: Builder, node: Node) -> Results:
     if is_same(made) and max(made["dilations"]) > 1 and sizes(x, range(2, len(kernel) + 2)) is None:
         how = {"kernel_shape": kernel, **unpadded(made)}  # ONNX Runtime's automatic pads don't know of dilations
         found = call(op, "AveragePool", around(op, x, made, kernel), **how)
-        ones = op.Expand(number(op, 1, x), op.Shape(x))
+        ones = operand(op, node).full_like(1).value()
         return found if include else op.Div(found, call(op, "AveragePool", around(op, ones, made, kernel), **how))
     dilated = any(step > 1 for step in made.get("dilations") or ())
     if include and node.attributes.get("rounding_type", "floor") != "floor" and not is_same(made) and not dilated:
@@ -235,21 +208,15 @@ def max_pool(op: Builder, node: Node) -> Results:
     values = pool.finish(op, made if count == 1 else made[0], limits(dtype_of(node, x))[0])
     if count == 1:
         return values
-    indices = pool.finish(op, made[1], 0)
+    indices = expr(op, pool.finish(op, made[1], 0))
+    front, back = shape_of(op, x, 0, 2), shape_of(op, x, 2)
     if pool.empty is not None:
-        planes = op.ReduceProd(op.Shape(x, end=2), keepdims=0)
-        each = op.Mul(op.Range(op.const(0), planes, op.const(1)), op.ReduceProd(op.Shape(x, start=2), keepdims=0))
-        ones = op.const([1] * (rank - 2), DType.INT64)
-        indices = op.Max(indices, op.Reshape(each, op.Concat(op.Shape(x, end=2), ones, axis=0)))
+        each = arange(op, front.prod()) * back.prod()
+        indices = indices.maximum(each.reshape(front, *[1] * (rank - 2)))
     axis = int(node.attributes.get("axis", 0)) % rank
     if axis:
-        within = sizes(x, range(axis, rank))
-        if within is not None:
-            span = op.const(volume(within))
-        else:
-            span = op.ReduceProd(op.Shape(x, start=axis), keepdims=0)
-        indices = op.Mod(indices, span)
-    return values, cast(op, indices, element_type(node, "index_element_type", "i64") or DType.INT64)
+        indices = indices % shape_of(op, x, axis).prod()
+    return values, indices.cast(element_type(node, "index_element_type", "i64") or DType.INT64).value()
 
 
 RULES = combine(collect(globals()), conv_special.RULES)

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ....passes.build import Expr, arange, where
+from ....passes.build.values import pad
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.preconditions import given, rank_of
@@ -13,7 +15,7 @@ from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
 from .sampling import in_float32, pixels
-from .support import Results, cast, choice, constant, dimension, number, reckoned, shaped, sizes, steps
+from .support import Results, choice, constant, operand, sizes
 from .windows import same_pads, unpadded, window
 
 
@@ -47,14 +49,13 @@ def binary_convolution(op: Builder, node: Node) -> Results:
         raise Unsupported(node, "weights of bits must be constant in ONNX")
     count = rank_of(node, x) - 2
     made = window(node, count, "strides", "dilations")
-    one, other = number(op, 1, x), number(op, -1, x)
-    signs = op.Where(op.Greater(x, number(op, 0, x)), one, other)
-    pad = float(node.attributes.get("pad_value", 0.0))
-    pads = _pads(node, x, made, list(weights.shape[2:])) if pad else []
+    image = operand(op, node)
+    signs = where(image > 0, image.like(1), -1).value()
+    filler = float(node.attributes.get("pad_value", 0.0))
+    pads = _pads(node, x, made, list(weights.shape[2:])) if filler else []
     if any(pads):
         made = unpadded(made)
-        outside = op.const([0, 0, *pads[:count], 0, 0, *pads[count:]])
-        signs = op.Pad(signs, outside, one if pad == 1 else other)
+        signs = pad(op, signs, pads[:count], pads[count:], 1 if filler == 1 else -1, range(2, count + 2))
     if given(node, 1).tensor.dtype is DType.UINT1:
         op.rewriter.notes.append(f"{node!r}: the lowest bit of a byte of weights is the first, as for the CPU runtime")
         lowest_first = np.unpackbits(np.packbits(weights.reshape(-1)), bitorder="little")[: weights.size]
@@ -82,52 +83,37 @@ def deformable_convolution(op: Builder, node: Node) -> Results:
         return op.DeformConv(x, weights, offset, None, mask, group=groups, offset_group=deformable, **made)
     if kernel is None:
         raise Unsupported(node, "the size of the weights isn't known")
-    columns = _columns(op, x, offset, mask, (kernel, deformable, made))
-    outputs = reckoned(op, "Div", dimension(op, weights, 0), op.const([groups]))
-    fan = reckoned(op, "Mul", dimension(op, weights, 1), op.const([kernel[0] * kernel[1]]))
-    spread = shaped(op, weights, [op.const([groups]), outputs, fan])
-    batch, *places = (dimension(op, offset, axis) for axis in (0, 2, 3))
-    split = shaped(op, columns, [batch, op.const([groups]), fan, reckoned(op, "Mul", *places)])
-    return shaped(op, op.MatMul(spread, split), [batch, dimension(op, weights, 0), *places])
+    image, moves, filters = (operand(op, node, index) for index in range(3))
+    weighted = None if mask is None else operand(op, node, 3)
+    columns = _columns(image, moves, weighted, (kernel, deformable, made))
+    fan = filters.size(1) * (kernel[0] * kernel[1])
+    batch, *places = (moves.size(axis) for axis in (0, 2, 3))
+    split = columns.reshape(batch, groups, fan, places[0] * places[1])
+    found = filters.reshape(groups, filters.size(0) // groups, fan).call("MatMul", split)
+    return found.reshape(batch, filters.size(0), *places).value()
 
 
-def _columns(
-    op: Builder, x: Value, offset: Value, mask: Value | None, how: tuple[list[int], int, dict[str, Any]]
-) -> Value:
+def _columns(x: Expr, offset: Expr, mask: Expr | None, how: tuple[list[int], int, dict[str, Any]]) -> Expr:
     """What every element of the kernel sees at each place: [batch, channels, kernel, rows, columns]."""
-    kernel, deformable, made = how
+    kernel, groups, made = how
     count = kernel[0] * kernel[1]
-    groups, elements, single = op.const([deformable]), op.const([count]), op.const([1])
-    batch, *places = (dimension(op, offset, axis) for axis in (0, 2, 3))
-    moved = shaped(op, offset, [batch, groups, elements, op.const([2]), *places])
-    table = pixels(op, x, [deformable])
-    dtype = offset.tensor.dtype or DType.FLOAT32
-    inside: list[Value] = []
-    held: list[Value] = []
-    extents = table.height, table.width
-
-    def upright(line: Value) -> Value:
-        known = line.data
-        return op.const(known.numpy()[:, None]) if known is not None else op.Unsqueeze(line, op.const([1]))
-
-    for axis, part in enumerate(op.Split(moved, axis=3, num_outputs=2, _outputs=2)):
+    batch, *extents = (offset.size(axis) for axis in (0, 2, 3))
+    table = pixels(x, groups)
+    places: list[Expr] = []
+    for axis, part in enumerate(offset.reshape(batch, groups, count, 2, *extents).split(2, 3)):
         own = np.arange(count) // kernel[1] if axis == 0 else np.arange(count) % kernel[1]
         first = (own * made["dilations"][axis] - made["pads"][axis]).reshape(count, 1, 1)
-        along = reckoned(op, "Mul", steps(op, places[axis]), op.const([made["strides"][axis]]))
-        along = upright(along) if axis == 0 else along
-        grid = cast(op, reckoned(op, "Add", op.const(first, DType.INT64), along), dtype)
-        place = op.Add(op.Squeeze(part, op.const([3])), grid)
-        within = op.Less(place, cast(op, extents[axis], dtype))
-        inside.append(op.And(op.GreaterOrEqual(place, number(op, 0, place)), within))
-        held.append(table.held(op, place, axis))
-    plane = steps(op, reckoned(op, "Mul", batch, groups))
-    plane = shaped(op, plane, [batch, groups, single, single, single])
-    found = table.between(op, plane, *held)
-    seen = op.Where(op.Unsqueeze(op.And(*inside), op.const([-1])), found, number(op, 0, found))
+        along = arange(x.op, extents[axis]) * made["strides"][axis]
+        grid = (along[:, None] if axis == 0 else along) + first
+        places.append(part.squeeze(3) + grid.cast(offset.dtype))
+    y, x_ = places
+    height, width = (extent.cast(offset.dtype) for extent in table.extents)
+    inside = ((y >= 0) & (y < height)) & ((x_ >= 0) & (x_ < width))
+    plane = arange(x.op, batch * groups).reshape(batch, groups, 1, 1, 1)
+    seen = table.where(inside, table.between(plane, y, x_))
     if mask is not None:
-        weight = shaped(op, mask, [batch, groups, elements, *places])
-        seen = op.Mul(seen, op.Unsqueeze(weight, op.const([-1])))
-    return op.Transpose(seen, perm=[0, 1, 5, 2, 3, 4])
+        seen = seen * mask.reshape(batch, groups, count, *extents)[..., None]
+    return seen.transpose(0, 1, 5, 2, 3, 4)
 
 
 RULES = collect(globals())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ....passes.build import cast, constant_like, expr
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.preconditions import dtype_of, given
@@ -13,7 +14,7 @@ from ....passes.rewrite import Builder, collect, combine, rule
 from ....passes.types import DType, TensorType
 from ..dialect import DOMAIN
 from ..layers import PLAIN
-from .support import Results, aligned, call, cast, constant, element_type, half_away, limits, number, rows
+from .support import Results, aligned, call, constant, element_type, half_away, limits, rows
 
 _BITWISE = {
     "BitwiseAnd": ("BitwiseAnd", "And"),
@@ -43,7 +44,7 @@ def shift(op: Builder, node: Node) -> Results:
     if left:
         return cast(op, op.BitShift(cast(op, a, unsigned), cast(op, b, unsigned), direction="LEFT"), dtype)
     # of a negative number ~(~a >> b), which never shifts a sign
-    negative = op.Less(a, number(op, 0, a))
+    negative = op.Less(a, constant_like(op, 0, a))
     bits = op.Where(negative, op.BitwiseNot(a), a)
     moved = cast(op, op.BitShift(cast(op, bits, unsigned), cast(op, b, unsigned), direction="RIGHT"), dtype)
     return op.Where(negative, op.BitwiseNot(moved), moved)
@@ -51,7 +52,7 @@ def shift(op: Builder, node: Node) -> Results:
 
 def _disagrees(op: Builder, remainder: Value, divisor: Value) -> Value:
     """Where a remainder isn't zero and its sign isn't the divisor's."""
-    zero = number(op, 0, remainder)
+    zero = constant_like(op, 0, remainder)
     signs = op.Xor(op.Less(remainder, zero), op.Less(divisor, zero))
     return op.And(op.Not(op.Equal(remainder, zero)), signs)
 
@@ -140,7 +141,7 @@ def round_(op: Builder, node: Node) -> Results:
         return call(op, "Round", x)
     if mode != "half_away_from_zero":
         raise Unsupported(node, f"mode is {mode!r}")
-    return half_away(op, x)
+    return half_away(expr(op, x)).value()
 
 
 @rule(DOMAIN, "Clamp")
@@ -156,7 +157,7 @@ def clamp(op: Builder, node: Node) -> Results:
             least if low <= least else most if low >= most else math.ceil(low),
             most if high >= most else least if high <= least else math.floor(high),
         ]
-    return call(op, "Clip", x, number(op, bounds[0], x), number(op, bounds[1], x))
+    return call(op, "Clip", x, constant_like(op, bounds[0], x), constant_like(op, bounds[1], x))
 
 
 _UNSATURATED = (DType.FLOAT8E4M3FN, DType.FLOAT8E5M2)  # what is too large becomes NaN, infinity

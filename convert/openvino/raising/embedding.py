@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
+from ....passes.build import Expr, cast, expr, where
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node, Value
 from ....passes.preconditions import dtype_of, given, rank_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .support import (
-    INT64_MAX,
-    Results,
-    call,
-    cast,
-    choice,
-    concatenated,
-    constant,
-    dimension,
-    filled,
-    number,
-    reckoned,
-    scalar,
-    shape_part,
-    vector,
-    widened,
-)
+from .support import Results, call, choice, operand, scalar, vector, widened
 
 
 def _mean(node: Node, weights: Value | None) -> bool:
@@ -35,91 +20,69 @@ def _mean(node: Node, weights: Value | None) -> bool:
     return mean
 
 
-def _column(op: Builder, value: Value, first: int, rank: int) -> Value:
-    """`value` with ones behind its dimensions, so that it stands beside rows of a table of `rank` dimensions."""
-    return op.Unsqueeze(value, op.const(list(range(first, first + rank - 1)))) if rank > 1 else value
-
-
-def _rows(op: Builder, node: Node, table: Value, indices: Value, weights: Value | None) -> Value:
+def _rows(op: Builder, node: Node, weights: Value | None) -> Expr:
     """The row of each index, times its weight; narrow numbers in wider types, whose low bits are theirs."""
-    found = widened(op, op.Gather(table, cast(op, indices, DType.INT64), axis=0))
+    table, indices = operand(op, node, 0), operand(op, node, 1, DType.INT64)
+    found = widened(table.gather(indices))
     if weights is None:
         return found
-    beside = _column(op, widened(op, weights), rank_of(node, indices), rank_of(node, table))
-    return op.Mul(found, beside)
+    behind = range(rank_of(node, given(node, 1)), rank_of(node, given(node, 1)) + rank_of(node, given(node)) - 1)
+    return found * widened(expr(op, weights)).unsqueeze(*behind)
 
 
 @rule(DOMAIN, "EmbeddingBagPackedSum", "EmbeddingBagPacked")
 def packed(op: Builder, node: Node) -> Results:
     """EmbeddingBagPackedSum-3, EmbeddingBagPacked-15: bags of one size, indices [batch, size]."""
-    table, indices, weights = given(node, 0), given(node, 1), node.input(2)
-    mean = _mean(node, weights)
-    found = _rows(op, node, table, indices, weights)
-    total = call(op, "ReduceMean" if mean else "ReduceSum", found, op.const([1]), keepdims=0)
-    return cast(op, total, dtype_of(node, table))
+    weights = node.input(2)
+    reduction = "ReduceMean" if _mean(node, weights) else "ReduceSum"
+    total = call(op, reduction, _rows(op, node, weights), op.const([1]), keepdims=0)
+    return cast(op, total, dtype_of(node, given(node)))
 
 
 @rule(DOMAIN, "EmbeddingBagOffsetsSum", "EmbeddingBagOffsets")
 def offsets(op: Builder, node: Node) -> Results:
     """EmbeddingBagOffsetsSum-3, EmbeddingBagOffsets-15: where each bag begins; it ends where the next one begins."""
-    table, indices, starts = (given(node, index) for index in range(3))
-    default, weights = node.input(3), node.input(4)
+    starts, weights = operand(op, node, 2, DType.INT64), node.input(4)
     mean = _mean(node, weights)
-    starts = cast(op, starts, DType.INT64)
     # a mark at each start; how many there are up to a place is its bag's number, counted from 1
-    count = dimension(op, indices, 0)
-    marks = filled(op, 0, [reckoned(op, "Add", count, op.const([1]))])
-    marks = op.ScatterElements(marks, starts, filled(op, 1, [dimension(op, starts, 0)]), axis=0, reduction="add")
-    bags = op.Slice(op.CumSum(marks, op.const(0)), op.const([0]), op.const([-1]))
-    found = _rows(op, node, table, indices, weights)
-    return _gathered(op, node, found, bags, dimension(op, starts, 0), default, mean)
+    bags = _hits(starts, operand(op, node, 1).size(0) + 1).cumsum(0)[:-1]
+    return _gathered(node, _rows(op, node, weights), bags, starts.size(0), node.input(3), mean)
 
 
 @rule(DOMAIN, "EmbeddingSegmentsSum")
 def segments(op: Builder, node: Node) -> Results:
     """EmbeddingSegmentsSum-3: the segment of each index."""
-    table, indices, bags, count = (given(node, index) for index in range(4))
-    default, weights = node.input(4), node.input(5)
-    found = _rows(op, node, table, indices, weights)
-    bags = op.Add(cast(op, bags, DType.INT64), op.const([1]))
-    return _gathered(op, node, found, bags, vector(op, count), default, False)
+    bags, count = operand(op, node, 2, DType.INT64) + 1, vector(op, given(node, 3))
+    return _gathered(node, _rows(op, node, node.input(5)), bags, count, node.input(4), False)
 
 
-def _gathered(
-    op: Builder, node: Node, rows: Value, bags: Value, count: Value, default: Value | None, mean: bool
-) -> Value:
+def _hits(places: Expr, count: Expr) -> Expr:
+    """How often each of `count` places is named, int64."""
+    ones, zeros = (expr(places.op, item).broadcast_to(size) for item, size in ((1, places.size(0)), (0, count)))
+    return zeros.call("ScatterElements", places, ones, axis=0, reduction="add")
+
+
+def _gathered(node: Node, rows: Expr, bags: Expr, count: Expr, default: Value | None, mean: bool) -> Value:
     """Rows summed up by bag; an empty one is the default row of the table, or zeros.
 
     Bags count from 1: what stands before the first one goes to bag 0, which is thrown away.
     """
-    table = given(node)
-    rank = rank_of(node, table)
-    more = reckoned(op, "Add", count, op.const([1]))
-    one, places = op.const([1]), op.Unsqueeze(bags, op.const([-1]))
-    shape = concatenated(op, [more, shape_part(op, table, 1, rank)])
-    total = op.ScatterND(op.Expand(number(op, 0, rows), shape), places, rows, reduction="add")
-    total = op.Slice(total, one, op.const([INT64_MAX]))
-    known = constant(default)
-    if mean or (default is not None and (known is None or int(known.reshape(-1)[0]) >= 0)):
-        ones = filled(op, 1, [dimension(op, bags, 0)])
-        hits = op.ScatterElements(filled(op, 0, [more]), bags, ones, axis=0, reduction="add")
-        hits = _column(op, op.Slice(hits, one, op.const([INT64_MAX])), 1, rank)
+    op = rows.op
+    table = operand(op, node)
+    rank = rank_of(node, given(node))
+    zeros = rows.like(0).broadcast_to(count + 1, table.sizes(1, rank))
+    total = zeros.call("ScatterND", bags[..., None], rows, reduction="add")[1:]
+    index = None if default is None else scalar(op, default, DType.INT64)
+    known = None if index is None else index.item()
+    if mean or (index is not None and (known is None or known >= 0)):
+        hits = _hits(bags, count + 1)[1:].unsqueeze(*range(1, rank))
         if mean:
-            total = op.Div(total, cast(op, op.Max(hits, one), dtype_of(node, rows)))
-        if default is not None:
-            total = op.Where(op.Equal(hits, op.const(0)), _default_row(op, node, default, total), total)
-    return cast(op, total, dtype_of(node, table))
-
-
-def _default_row(op: Builder, node: Node, default: Value, like: Value) -> Value:
-    """The row that empty bags get: zeros where its index is negative."""
-    table = given(node)
-    index = scalar(op, default, DType.INT64)
-    row = op.Gather(table, op.Max(index, op.const(0)) if constant(index) is None else index, axis=0)
-    row = cast(op, row, dtype_of(node, like))
-    if constant(index) is not None:
-        return row
-    return op.Where(op.Less(index, op.const(0)), number(op, 0, like), row)
+            total = total / hits.maximum(1).cast(rows.dtype)
+        if index is not None:
+            row = table.gather(index if known is not None else index.maximum(0)).cast(total.dtype)
+            row = row if known is not None else where(index < 0, 0, row)  # zeros where its index is negative
+            total = where(hits.equals(0), row, total)
+    return total.cast(table.dtype).value()
 
 
 RULES = collect(globals())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ....passes.build import cast, concat, constant_like, expr, reshape, shape_of, transpose, where
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.preconditions import dtype_of, given, rank_of, size_of_axis
@@ -14,18 +15,13 @@ from .support import (
     Results,
     axis_to,
     call,
-    cast,
     choice,
-    concatenated,
     element_type,
     fixed_axis,
     inverted,
     limits,
     normal_axes,
-    number,
-    reshaped,
     scalar,
-    transposed,
     vector,
     widened,
 )
@@ -51,12 +47,12 @@ def gather(op: Builder, node: Node) -> Results:
     if not 0 <= batch <= min(axis, count):
         raise InvalidModel(f"{node!r}: {batch} batch dimensions, indices of rank {count} along axis {axis}")
     last = cast(op, op.Unsqueeze(indices, op.const([-1])), DType.INT64)
-    found = op.GatherND(transposed(op, x, axis_to(rank, axis, batch)), last, batch_dims=batch)
+    found = op.GatherND(transpose(op, x, axis_to(rank, axis, batch)), last, batch_dims=batch)
     # batch, indices, then what stood before and after the axis: the indices belong where the axis was
     own = list(range(batch, count))
     before = list(range(count, count + axis - batch))
     after = list(range(count + axis - batch, count - batch + rank - 1))
-    return transposed(op, found, [*range(batch), *before, *own, *after])
+    return transpose(op, found, [*range(batch), *before, *own, *after])
 
 
 @rule(DOMAIN, "GatherElements")
@@ -74,8 +70,7 @@ def gather_nd(op: Builder, node: Node) -> Results:
     found = op.GatherND(x, indices, batch_dims=batch)
     if node.version >= 8 or batch < 2:
         return found
-    rest = op.Shape(found, start=batch)
-    return op.Reshape(found, concatenated(op, [op.const([-1]), rest]))
+    return reshape(op, found, [-1, shape_of(op, found, batch)])
 
 
 # scatters ------------------------------------------------------------------------------------------
@@ -95,7 +90,7 @@ def _least(dtype: DType, reduction: str) -> float | int:
 
 def _reducible(op: Builder, value: Value) -> Value:
     """`value` in a type that runtimes reduce."""
-    return cast(op, value, DType.INT32) if value.tensor.dtype is DType.BOOL else widened(op, value)
+    return cast(op, value, DType.INT32) if value.tensor.dtype is DType.BOOL else widened(expr(op, value)).value()
 
 
 @rule(DOMAIN, "ScatterElementsUpdate")
@@ -120,14 +115,14 @@ def scatter_elements(op: Builder, node: Node) -> Results:
 
     start = x
     if not own:
-        neutral = op.Expand(number(op, _least(dtype, reduction), x), op.Shape(updates))
+        neutral = op.Expand(constant_like(op, _least(dtype, reduction), x), op.Shape(updates))
         start = op.ScatterElements(x, indices, neutral, axis=axis)
     total = scatter(start, updates, reduction)
     if not mean:
         return cast(op, total, dtype)
-    zeros = op.Expand(number(op, 0, x), op.Shape(x))
-    hits = scatter(zeros, op.Expand(number(op, 1, x), op.Shape(updates)), "add")
-    one = number(op, 1, x)
+    zeros = op.Expand(constant_like(op, 0, x), op.Shape(x))
+    hits = scatter(zeros, op.Expand(constant_like(op, 1, x), op.Shape(updates)), "add")
+    one = constant_like(op, 1, x)
     count = op.Add(hits, one) if own else op.Max(hits, one)
     if dtype.is_float:
         return cast(op, op.Div(total, count), dtype)
@@ -167,8 +162,8 @@ def scatter_update(op: Builder, node: Node) -> Results:
     own = list(range(axis, axis + count))
     perm = own + [dim for dim in range(rank - 1 + count) if dim not in own]
     front = axis_to(rank, axis, 0)
-    made = op.ScatterND(transposed(op, x, front), places, transposed(op, updates, perm))
-    return transposed(op, made, inverted(front))
+    made = op.ScatterND(transpose(op, x, front), places, transpose(op, updates, perm))
+    return transpose(op, made, inverted(front))
 
 
 @rule(DOMAIN, "SliceScatter")
@@ -195,12 +190,13 @@ def one_hot(op: Builder, node: Node) -> Results:
     depth = scalar(op, depth, DType.INT64)
     indices = cast(op, indices, DType.INT64)
     if not mode:
-        indices = op.Where(op.Less(indices, op.const(0)), depth, indices)
+        index = expr(op, indices)
+        indices = where(index < 0, depth, index).value()
     dtype = dtype_of(node, on)
     wide = DType.INT64 if dtype in _NARROW else dtype  # runtimes have few of the types
-    values = concatenated(op, [vector(op, value, wide) for value in (off, on)])
+    values = concat(op, [vector(op, value, wide) for value in (off, on)])
     if indices.rank == 0:  # ONNX wants a dimension
-        return cast(op, op.Squeeze(op.OneHot(reshaped(op, indices, [1]), depth, values), op.const([0])), dtype)
+        return cast(op, op.Squeeze(op.OneHot(reshape(op, indices, [1]), depth, values), op.const([0])), dtype)
     return cast(op, op.OneHot(indices, depth, values, axis=int(node.attributes.get("axis", -1))), dtype)
 
 

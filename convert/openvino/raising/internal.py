@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ....passes.build import Expr, arange, cast, constant_like, expr, where
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.loop import Captured, Carried, Sliced, Stacked
@@ -15,20 +16,7 @@ from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType
 from ..dialect import DOMAIN
 from .nonstandard_opsets import INTERNAL, typed
-from .support import (
-    Results,
-    call,
-    cast,
-    constant,
-    dimension,
-    element_type,
-    fixed_axis,
-    number,
-    required,
-    steps,
-    swapped,
-    vector,
-)
+from .support import Results, call, constant, element_type, fixed_axis, operand, required, swapped, vector
 
 _CPU = "cpu_plugin_opset"
 
@@ -50,7 +38,7 @@ def _as_said(op: Builder, node: Node, value: Value, name: str = "output_type") -
 def rms(op: Builder, node: Node) -> Results:
     """RMS: the last dimension divided by the root of its mean square, times gamma if there is one."""
     x, gamma = given(node, 0), node.input(1)
-    scale = number(op, 1, x, (1,)) if gamma is None else gamma
+    scale = constant_like(op, 1, x, (1,)) if gamma is None else gamma
     return _as_said(op, node, op.RMSNormalization(x, scale, axis=-1, epsilon=_number(node, "epsilon", 0)))
 
 
@@ -75,10 +63,10 @@ def gather_compressed(op: Builder, node: Node) -> Results:
     for index in range(rank_of(node, x)):
         if size_of_axis(scale, index) not in (1, size_of_axis(x, index)):
             raise Unsupported(node, "its scales belong to groups of numbers")
-    x = cast(op, x, dtype)
+    numbers = operand(op, node, 0, dtype)
     if zero is not None:
-        x = op.Sub(x, cast(op, zero, dtype))
-    return op.Gather(op.Mul(x, scale), cast(op, indices, DType.INT64), axis=axis)
+        numbers = numbers - operand(op, node, 4, dtype)
+    return op.Gather(numbers * scale, cast(op, indices, DType.INT64), axis=axis)
 
 
 # of the CPU plug-in --------------------------------------------------------------------------------
@@ -93,9 +81,9 @@ def leaky_relu(op: Builder, node: Node) -> Results:
 @rule(_CPU, "PowerStatic")
 def power_static(op: Builder, node: Node) -> Results:
     """PowerStatic: (x * scale + shift) ** power."""
-    x = given(node)
-    scale, shift, power = (number(op, _number(node, *pair), x) for pair in (("scale", 1), ("shift", 0), ("power", 1)))
-    return _as_said(op, node, op.Pow(op.Add(op.Mul(x, scale), shift), power), "out-type")
+    scale, shift, power = (_number(node, *pair) for pair in (("scale", 1), ("shift", 0), ("power", 1)))
+    line = operand(op, node) * scale + shift
+    return _as_said(op, node, (line ** line.like(power)).value(), "out-type")
 
 
 @rule(_CPU, "SwishCPU")
@@ -107,26 +95,24 @@ def swish(op: Builder, node: Node) -> Results:
 # a GRU whose update gate is weakened by an attention score -----------------------------------------
 
 
-def _parts(op: Builder, node: Node, value: Value, axis: int) -> list[Value]:
+def _parts(node: Node, value: Expr, axis: int) -> list[Expr]:
     """What belongs to the update and reset gates, and to the new state."""
     hidden = int(required(node, "hidden_size"))
-    return op.Split(value, op.const([2 * hidden, hidden]), axis=axis, _outputs=2)
+    return value.split([2 * hidden, hidden], axis)
 
 
-def _cell(op: Builder, x: Sequence[Value], h: Value, recurrence: Sequence[Value], attention: Value) -> Value:
+def _cell(x: Sequence[Expr], h: Expr, recurrence: Sequence[Expr], attention: Expr) -> Expr:
     """One step: x is the input's part of the gates and of the state, biases included; the weights are transposed."""
-    one = number(op, 1, h)
-    gates = op.Sigmoid(op.Add(x[0], op.MatMul(h, recurrence[0])))
-    update, reset = op.Split(gates, axis=1, num_outputs=2, _outputs=2)
-    update = op.Mul(op.Sub(one, attention), update)
-    found = op.Tanh(op.Add(x[1], op.MatMul(op.Mul(reset, h), recurrence[1])))
-    return op.Add(op.Mul(op.Sub(one, update), found), op.Mul(update, h))
+    gates = (x[0] + h.call("MatMul", recurrence[0])).call("Sigmoid")
+    update, reset = gates.split(2, 1)
+    update = (1 - attention) * update
+    found = (x[1] + (reset * h).call("MatMul", recurrence[1])).call("Tanh")
+    return (1 - update) * found + update * h
 
 
-def _element(value: Value) -> TensorType:
+def _element(value: Expr) -> TensorType:
     """The type of one step of [batch, time, ...]."""
-    shape = value.tensor.shape
-    return TensorType(value.tensor.dtype, None if shape is None else shape[:1] + shape[2:])
+    return TensorType(value.dtype, None if value.shape is None else value.shape[:1] + value.shape[2:])
 
 
 def _check(node: Node) -> None:
@@ -142,34 +128,38 @@ def _check(node: Node) -> None:
 def augru_cell(op: Builder, node: Node) -> Results:
     """AUGRUCell: [batch, input], its state, and the attention score of each line [batch, 1]."""
     _check(node)
-    x, h, weights, recurrence, bias, attention = (given(node, index) for index in range(6))
-    x = op.Add(op.MatMul(x, swapped(op, weights, node)), bias)
-    return _cell(op, _parts(op, node, x, 1), h, _parts(op, node, swapped(op, recurrence, node), 1), attention)
+    h, attention = operand(op, node, 1), operand(op, node, 5)
+    weights, recurrence = (expr(op, swapped(op, given(node, index), node)) for index in (2, 3))
+    x = operand(op, node).call("MatMul", weights) + operand(op, node, 4)
+    return _cell(_parts(node, x, 1), h, _parts(node, recurrence, 1), attention).value()
 
 
 @rule(INTERNAL, "AUGRUSequence")
 def augru_sequence(op: Builder, node: Node) -> Results:
     """AUGRUSequence: [batch, time, input] and [batch, time, 1], step by step; behind a line's length stand zeros."""
     _check(node)
-    x, h, lengths, weights, recurrence, bias, attention = (given(node, index) for index in range(7))
-    first = op.const([0])
-    weights, recurrence, bias = (op.Squeeze(value, first) for value in (weights, recurrence, bias))
-    x = op.Add(op.MatMul(x, swapped(op, weights, node)), bias)
-    h = op.Squeeze(h, op.const([1]))
-    ends = op.Unsqueeze(vector(op, lengths), op.const([1]))
-    running = op.Unsqueeze(op.Less(steps(op, dimension(op, x, 1)), ends), op.const([2]))
-    sequences = [*_parts(op, node, x, 2), attention, running]
-    weights = _parts(op, node, swapped(op, recurrence, node), 1)
+    h, bias, attention = operand(op, node, 1).squeeze(1), operand(op, node, 5).squeeze(0), operand(op, node, 6)
+    weights, recurrence = (expr(op, swapped(op, operand(op, node, index).squeeze(0).value(), node)) for index in (3, 4))
+    x = operand(op, node).call("MatMul", weights) + bias
+    running = (arange(op, x.size(1)) < vector(op, given(node, 2))[:, None])[:, :, None]
+    sequences = [*_parts(node, x, 2), attention, running]
+    types = [h.value().type, *(_element(value) for value in sequences)]
+    fixed = [part.value() for part in _parts(node, recurrence, 1)]
     body = op.region("time")
-    now = body.input("h", h.type)
-    here = [
-        body.input(name, _element(value)) for name, value in zip(("gates", "new", "a", "runs"), sequences, strict=True)
-    ]
-    made = _cell(body, here[:2], now, [body.input("recurrence", value.type) for value in weights], here[2])
-    body.graph.outputs = [body.Where(here[3], made, now), body.Where(here[3], made, number(body, 0, h))]
+    now, gates, new, score, runs, *constant = (
+        expr(body, body.input(name, kind))
+        for name, kind in zip(
+            ("h", "gates", "new", "a", "runs", "recurrence", "recurrence"),
+            [*types, *(value.type for value in fixed)],
+            strict=True,
+        )
+    )
+    made = _cell((gates, new), now, constant, score)
+    body.graph.outputs = [where(runs, made, now).value(), where(runs, made, 0).value()]
     slots = (Carried(), *(Sliced(axis=1) for _ in sequences), Captured(), Captured(), Stacked(axis=1))
-    last, y = op.loop(None, None, slots, [h, *sequences, *weights], body.graph, [h.type, None])
-    return [op.Unsqueeze(y, op.const([1])), op.Unsqueeze(last, op.const([1]))]
+    outside = [entry.value() for entry in (h, *sequences)]
+    last, y = op.loop(None, None, slots, [*outside, *fixed], body.graph, [types[0], None])
+    return [expr(op, one)[:, None].value() for one in (y, last)]
 
 
 # what has no rule --------------------------------------------------------------------------------------

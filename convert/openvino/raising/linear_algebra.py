@@ -4,50 +4,46 @@ from __future__ import annotations
 
 import math
 
+from ....passes.build import Expr, arange, concat, expr, pad, where
 from ....passes.errors import InvalidModel
-from ....passes.graph import Node, Value
+from ....passes.graph import Node
 from ....passes.loop import Captured, Carried, Iteration, Sliced
 from ....passes.preconditions import dtype_of, given, rank_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType
 from ..dialect import DOMAIN
-from .support import INT64_MAX, Results, cast, concatenated, dimension, number, scalar, shape_of, steps, swapped
+from .support import Results, operand, scalar, swapped
 
 
-def _cleared(op: Builder, k: Value, work: Value) -> Value:
+def _cleared(k: Expr, work: Expr) -> Expr:
     """Step k of Gauss and Jordan: [batch, n, m] with column k cleared but for a 1 in row k."""
-    places = steps(op, dimension(op, work, 1))
-    heights = op.Where(op.Less(places, k), number(op, -1, work), op.Abs(op.Gather(work, k, axis=2)))
-    best = op.ArgMax(heights, axis=1, keepdims=1)
-    order = op.Where(op.Equal(places, k), best, op.Where(op.Equal(places, best), k, places))  # the two rows swapped
-    order = op.Expand(op.Unsqueeze(order, op.const([2])), shape_of(op, work))
-    work = op.GatherElements(work, order, axis=1)
-    here = op.Unsqueeze(k, op.const([0]))
-    line = op.Gather(work, here, axis=1)
-    line = op.Div(line, op.Gather(line, here, axis=2))
-    cleared = op.Sub(work, op.Mul(op.Gather(work, here, axis=2), line))
-    return op.Where(op.Equal(op.Unsqueeze(places, op.const([1])), k), line, cleared)
+    places = arange(k.op, work.size(1))
+    heights = where(places < k, -1, work.gather(k, axis=2).abs())
+    best = heights.call("ArgMax", axis=1, keepdims=1)
+    order = where(places.equals(k), best, where(places.equals(best), k, places))  # the two rows swapped
+    work = work.call("GatherElements", order[:, :, None].broadcast_to(work.sizes()), axis=1)
+    here = k[None]
+    line = work.gather(here, axis=1)
+    line = line / line.gather(here, axis=2)
+    return where(places[:, None].equals(k), line, work - work.gather(here, axis=2) * line)
 
 
 @rule(DOMAIN, "Inverse")
 def inverse(op: Builder, node: Node) -> Results:
     """Inverse-14: of each matrix, by elimination with pivots; with `adjoint` of the transposed ones."""
-    x = given(node)
-    dtype = dtype_of(node, x)
-    wide = cast(op, x, DType.FLOAT32) if dtype.bits < 32 else x
+    x = operand(op, node)
+    wide = x.cast(DType.FLOAT32) if x.dtype.bits < 32 else x
     if node.attributes.get("adjoint", False):
-        wide = swapped(op, wide, node)
-    size = dimension(op, x, -1)
-    flat = op.Reshape(wide, concatenated(op, [op.const([-1]), size, size]))
-    places = steps(op, size)
-    unit = cast(op, op.Equal(op.Unsqueeze(places, op.const([1])), places), dtype_of(node, wide))
-    start = op.Concat(flat, op.Expand(unit, shape_of(op, flat)), axis=2)
+        wide = expr(op, swapped(op, wide.value(), node))
+    size = x.size(-1)
+    flat, places = wide.reshape(-1, size, size), arange(op, size)
+    unit = places[:, None].equals(places).cast(wide.dtype)
+    start = concat(op, [flat, unit.broadcast_to(flat.sizes())], 2).value()
     body = op.region("column")
     k, work = body.input("k", TensorType(DType.INT64, ())), body.input("work", start.type)
-    body.graph.outputs = [_cleared(body, k, work)]
-    made = op.loop(scalar(op, size), None, (Iteration(), Carried()), [start], body.graph, [start.type])[0]
-    found = op.Slice(made, size, op.const([INT64_MAX]), op.const([2]))
-    return cast(op, op.Reshape(found, shape_of(op, x)), dtype)
+    body.graph.outputs = [_cleared(expr(body, k), expr(body, work)).value()]
+    made = op.loop(scalar(op, size).value(), None, (Iteration(), Carried()), [start], body.graph, [start.type])[0]
+    return expr(op, made)[:, :, size:].reshape(x.sizes()).cast(x.dtype).value()
 
 
 @rule(DOMAIN, "GroupedMatMul")
@@ -59,20 +55,25 @@ def grouped_matmul(op: Builder, node: Node) -> Results:
     if (rank_of(node, a), rank_of(node, b)) != (2, 3):
         raise InvalidModel(f"{node!r}: operands of rank {a.rank} and {b.rank}")
     dtype, columns = dtype_of(node, a), b.tensor.shape
-    empty = op.Expand(number(op, 0, a), concatenated(op, [op.const([0]), dimension(op, b, 2)]))
+    begin, rows = expr(op, [0]).value(), operand(op, node)
+    empty = rows.like(0).broadcast_to(0, expr(op, b).size(2)).value()
     body = op.region("group")
     grown = TensorType(dtype, (None, columns[2] if columns else None))
-    begin = body.input("begin", TensorType(DType.INT64, (1,)))
-    done = body.input("done", grown)
-    weights = body.input("weights", TensorType(dtype, columns[1:] if columns else None))
-    end = body.Unsqueeze(body.input("end", TensorType(DType.INT64, ())), body.const([0]))
-    lines = body.Slice(body.input("lines", a.type), begin, end, body.const([0]))
-    body.graph.outputs = [end, body.Concat(done, body.MatMul(lines, weights), axis=0)]
+    types = {
+        "begin": TensorType(DType.INT64, (1,)),
+        "done": grown,
+        "weights": TensorType(dtype, columns[1:] if columns else None),
+        "end": TensorType(DType.INT64, ()),
+        "lines": a.type,
+    }
+    first, done, weights, last, lines = (expr(body, body.input(name, kind)) for name, kind in types.items())
+    end = last[None]
+    product = lines[first:end].call("MatMul", weights)
+    body.graph.outputs = [end.value(), concat(body, [done, product]).value()]
     slots = (Carried(), Carried(), Sliced(), Sliced(), Captured())
-    outside = [op.const([0]), empty, b, cast(op, ends, DType.INT64), a]
+    outside = [begin, empty, b, operand(op, node, 2, DType.INT64).value(), a]
     _, made = op.loop(None, None, slots, outside, body.graph, [None, grown])
-    rest = op.Sub(dimension(op, a, 0), dimension(op, made, 0))  # rows of no group are zeros
-    return op.Pad(made, concatenated(op, [op.const([0, 0]), rest, op.const([0])]))
+    return pad(op, made, [0], [rows.size(0) - expr(op, made).size(0)], axes=[0])  # rows of no group are zeros
 
 
 # the inverse of the error function -----------------------------------------------------------------
@@ -102,27 +103,21 @@ _TAILS = (
 )
 
 
-def _polynomial(op: Builder, s: Value, factors: tuple[float, ...]) -> Value:
-    total = number(op, factors[0], s)
+def _polynomial(s: Expr, factors: tuple[float, ...]) -> Expr:
+    total = s.like(factors[0])
     for factor in factors[1:]:
-        total = op.Add(op.Mul(total, s), number(op, factor, s))
+        total = total * s + factor
     return total
 
 
 @rule(DOMAIN, "ErfInv")
 def erf_inv(op: Builder, node: Node) -> Results:
     """ErfInv-17: infinite at 1 and -1, NaN beyond. OpenVINO's runtime has the last but two of `_TAILS` negative."""
-    given_x = given(node)
-    dtype = dtype_of(node, given_x)
-    x = cast(op, given_x, DType.FLOAT64)
-    one = number(op, 1, x)
-    w = op.Neg(op.Log(op.Mul(op.Sub(one, x), op.Add(one, x))))
-    centre = _polynomial(op, op.Sub(w, number(op, 2.5, x)), _CENTRE)
-    tails = _polynomial(op, op.Sub(op.Sqrt(w), number(op, 3, x)), _TAILS)
-    inside = op.Mul(x, op.Where(op.Less(w, number(op, 5, x)), centre, tails))
-    ends = op.Mul(x, number(op, math.inf, x))
+    x = operand(op, node, 0, DType.FLOAT64)
+    w = -((1 - x) * (x + 1)).log()
+    found = x * where(w < 5, _polynomial(w - 2.5, _CENTRE), _polynomial(w.sqrt() - 3, _TAILS))
     op.rewriter.notes.append(f"{node!r}: OpenVINO's runtime is up to 0.5 % off next to 1 and -1 (from 0.9966 on)")
-    return cast(op, op.Where(op.Equal(op.Abs(x), one), ends, inside), dtype)
+    return where(x.abs().equals(1), x * math.inf, found).cast(dtype_of(node, given(node))).value()
 
 
 RULES = collect(globals())

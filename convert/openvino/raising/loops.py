@@ -23,6 +23,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ....passes.build import cast, reshape
+from ....passes.build.expression import INT64_MAX
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Graph, Node, Value
 from ....passes.loop import Captured, Carried, Condition, Iteration, Sliced, Slot, Stacked, places
@@ -43,7 +45,7 @@ from ..dialect import (
     OutputMap,
 )
 from ..portmaps import CONDITION, ITERATION
-from .support import INT64_MAX, Results, cast, constant, reshaped, scalar
+from .support import Results, constant, scalar
 
 _MOST_COPIED = 64  # elements of a constant that a body gets a copy of
 
@@ -78,7 +80,7 @@ def _declared(body: Builder, counter: Value, parameter: Value) -> Value:
     dtype = parameter.tensor.dtype or DType.INT64
     if dtype is not DType.INT64:
         counter = cast(body, counter, dtype)
-    return counter if parameter.rank in (0, None) else reshaped(body, counter, [1] * (parameter.rank or 0))
+    return counter if parameter.rank in (0, None) else reshape(body, counter, [1] * (parameter.rank or 0))
 
 
 # loops ---------------------------------------------------------------------------------------------
@@ -217,7 +219,7 @@ class _Assembly:
         self._check(made)
         left = [place.slot for place in found if place.leave >= 0]
         self.inner.graph.outputs = [
-            scalar(self.inner, made[index], DType.BOOL) if isinstance(slot, Condition) else made[index]
+            scalar(self.inner, made[index], DType.BOOL).value() if isinstance(slot, Condition) else made[index]
             for slot, index in zip(left, self.leaves, strict=True)
         ]
         results = self.op.loop(trip, condition, self.slots, self.outside, self.inner.graph)
@@ -244,7 +246,7 @@ def _assembly(op: Builder, node: Node) -> _Assembly:
 
 def _trip(op: Builder, value: Value) -> Value | None:
     """The trip count as int64 [], None for a constant below zero."""
-    value = scalar(op, value, DType.INT64)
+    value = scalar(op, value, DType.INT64).value()
     known = constant(value)
     if known is not None:
         return op.const(int(known), DType.INT64) if known >= 0 else None
@@ -264,7 +266,7 @@ def loop(op: Builder, node: Node) -> Results:
     if not (_is_true(entered) and _is_true(made.body.outputs[obeyed[0]])):
         made.slots.append(Condition())
         made.leaves.append(obeyed[0])
-        condition = None if _is_true(entered) else scalar(op, entered, DType.BOOL)
+        condition = None if _is_true(entered) else scalar(op, entered, DType.BOOL).value()
         ends = ends or condition is not None
     made.parameters()
     made.outputs(ends)
@@ -302,7 +304,7 @@ def branch(op: Builder, node: Node) -> Results:
     """If-8: each branch has ports of its own for what it captures."""
     if given(node, 0).tensor.dtype not in (DType.BOOL, None):
         raise InvalidModel(f"{node!r}: its condition is {given(node, 0).type}, not boolean")
-    condition = scalar(op, given(node, 0), DType.BOOL)
+    condition = scalar(op, given(node, 0), DType.BOOL).value()
     maps: list[tuple[str, Sequence[InputMap], Sequence[OutputMap]]] = [
         ("then_body", node.attributes[THEN_INPUTS], node.attributes[THEN_OUTPUTS]),
         ("else_body", node.attributes[ELSE_INPUTS], node.attributes[ELSE_OUTPUTS]),

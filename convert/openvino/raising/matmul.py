@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 
+from ....passes.build import Expr, arange, concat, expr, where
 from ....passes.graph import Node, Value
-from ....passes.preconditions import dtype_of, given, size_of_axis
+from ....passes.preconditions import given
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .support import Results, call, cast, constant, dimension, number, scalar, steps, swapped
+from .support import Results, call, constant, operand, scalar, swapped
 
 
 @rule(DOMAIN, "MatMul")
@@ -35,37 +36,33 @@ def attention(op: Builder, node: Node) -> Results:
 
     A sink is one more score of each row that takes its share of the weights, but has no value.
     """
-    query, key, value = given(node, 0), given(node, 1), given(node, 2)
+    query, key = operand(op, node, 0), operand(op, node, 1)
     mask, scale = node.input(3), node.input(4)
-    if scale is None:
-        width = size_of_axis(query, -1)
-        if width is not None:
-            scale = number(op, 1.0 / math.sqrt(width), query)
-        else:
-            found = cast(op, scalar(op, dimension(op, query, -1)), dtype_of(node, query))
-            scale = op.Reciprocal(op.Sqrt(found))
-    scores = op.Mul(op.MatMul(query, swapped(op, key, node)), scalar(op, scale))
-    closed = number(op, -math.inf, query)
+    if scale is not None:
+        factor: Expr | float = scalar(op, scale)
+    elif (width := query.size(-1)).item() is not None:
+        factor = 1.0 / math.sqrt(width.item())
+    else:
+        factor = width.reshape().cast(query.dtype).sqrt().call("Reciprocal")
+    scores = query.call("MatMul", swapped(op, given(node, 1), node)) * factor
     if node.attributes.get("causal", False):
-        rows = op.Unsqueeze(steps(op, dimension(op, query, -2)), op.const([1]))
-        later = op.Greater(steps(op, dimension(op, key, -2)), rows)
-        scores = op.Where(later, closed, scores)
+        later = arange(op, key.size(-2)) > arange(op, query.size(-2))[:, None]
+        scores = where(later, -math.inf, scores)
     elif mask is not None and mask.tensor.dtype is DType.BOOL:
-        scores = op.Where(mask, scores, closed)
+        scores = where(operand(op, node, 3), scores, -math.inf)
     elif mask is not None:
         array = constant(mask)
         if array is None or array.any():
-            scores = op.Add(scores, mask)
-    return op.MatMul(_weights(op, scores, node.input(5)), value)
+            scores = scores + mask
+    return op.MatMul(_weights(scores, node.input(5)), given(node, 2))
 
 
-def _weights(op: Builder, scores: Value, sink: Value | None) -> Value:
+def _weights(scores: Expr, sink: Value | None) -> Expr:
     if sink is None:
-        return op.Softmax(scores, axis=-1)
-    ends = op.const([-1])
-    rows = op.Concat(op.Slice(op.Shape(scores), op.const([0]), ends), op.const([1]), axis=0)
-    shared = op.Softmax(op.Concat(scores, op.Expand(sink, rows), axis=-1), axis=-1)
-    return op.Slice(shared, op.const([0]), ends, ends)
+        return scores.call("Softmax", axis=-1)
+    op = scores.op
+    column = expr(op, sink).broadcast_to(scores.sizes()[:-1], 1)
+    return concat(op, [scores, column], -1).call("Softmax", axis=-1)[..., :-1]
 
 
 RULES = collect(globals())

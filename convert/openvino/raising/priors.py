@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ....passes.build import Expr, arange, concat, expr
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
-from ....passes.preconditions import given
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .support import Results, cast, concatenated, constant, scalar, steps, vector
+from .support import Results, operand
 
 Floats = np.ndarray[Any, np.dtype[Any]]
 
@@ -175,77 +175,46 @@ def _bounds(node: Node, priors: list[_Prior]) -> tuple[Floats, Floats] | None:
 
 def _boxes(op: Builder, node: Node, priors: list[_Prior], grid: _Grid) -> Value:
     """All priors of all cells: the centres, less and plus half the sizes, over the image's sizes."""
-    cells, image = constant(given(node, 0)), constant(given(node, 1))
+    cells, image = operand(op, node, 0), operand(op, node, 1)
+    if any(one.array is not None and one.array.size != 2 for one in (cells, image)):
+        raise InvalidModel(f"{node!r}: sizes of other than two dimensions")
     middle = np.array([[prior.x, prior.y] for prior in priors], np.float32).reshape(-1, 2)
     half = np.array([[prior.width, prior.height] for prior in priors], np.float32).reshape(-1, 2)
     growth = np.array([[prior.growth] for prior in priors], np.float32)
-    bounds = _bounds(node, priors)
-    if any(one is not None and one.size != 2 for one in (cells, image)):
-        raise InvalidModel(f"{node!r}: sizes of other than two dimensions")
-    if cells is not None and image is not None:
-        made = _reckoned(grid, cells.reshape(-1), image.reshape(-1), middle, half * np.float32(image[0]) ** growth)
-        if bounds is not None:
-            made = np.clip(made, *bounds)
-        spread = np.broadcast_to(_variances(node), made.shape)
-        return op.const(np.stack([made.reshape(-1), spread.reshape(-1)]).astype(np.float32))
-    if any(int(item) % 2 for item in _numbers(node, "fixed_size")):
+    computed = cells.array is None or image.array is None
+    if computed and any(int(item) % 2 for item in _numbers(node, "fixed_size")):
         op.rewriter.notes.append(
             f"{node!r}: half of an odd fixed size is rounded down; the CPU runtime doesn't round it"
         )
-    sizes = [_item(op, given(node, 1), place) for place in range(2)]
-    size = op.const(half)
+    sizes = image.cast(DType.FLOAT32).reshape(-1)
+    size = expr(op, half)
     if growth.any():
-        size = op.Mul(size, op.Pow(sizes[0], op.const(growth)))
-    centre = _centres(op, node, grid, sizes)
+        size = size * sizes[0] ** growth
+    centre = _centres(grid, cells.cast(DType.INT64).reshape(-1), sizes)
     if middle.any():
-        centre = op.Add(centre, op.const(middle))
-    corners = op.Concat(op.Sub(centre, size), op.Add(centre, size), axis=-1)
-    made = op.Div(corners, concatenated(op, [vector(op, one, DType.FLOAT32) for one in [*sizes[::-1], *sizes[::-1]]]))
+        centre = centre + middle
+    made = concat(op, [centre - size, centre + size], -1) / sizes.gather([1, 0, 1, 0])
+    bounds = _bounds(node, priors)
     if bounds is not None:
-        made = op.Min(op.Max(made, op.const(bounds[0])), op.const(bounds[1]))
-    spread = op.Expand(op.const(_variances(node)), op.Shape(made))
-    flat = op.const([1, -1])
-    return op.Concat(op.Reshape(made, flat), op.Reshape(spread, flat), axis=0)
+        made = made.maximum(bounds[0]).minimum(bounds[1])
+    spread = expr(op, _variances(node)).broadcast_to(made.sizes())
+    return concat(op, [made.reshape(1, -1), spread.reshape(1, -1)]).value()
 
 
-def _reckoned(grid: _Grid, cells: Any, image: Any, middle: Floats, half: Floats) -> Floats:
-    """The boxes of a grid and an image of known sizes: [height, width, priors, 4]."""
-    scale = np.asarray(image[::-1], np.float32)
-    with np.errstate(all="ignore"):  # of a grid without cells
-        ratio = image[::-1] / cells[::-1]
-    fallen = (ratio[1 if grid.by_height else 0], ratio[1])
-    pace = [found if step is None else step for step, found in zip((grid.step_x, grid.step_y), fallen, strict=True)]
-    step = np.array(pace, np.float32) * np.float32(image[0] if grid.of_height else 1)
-    places = np.indices((int(cells[0]), int(cells[1])), np.float32)[::-1].transpose(1, 2, 0)
-    centre = ((places + np.float32(grid.offset)) * step)[:, :, None] + middle
-    return np.concatenate([(centre - half) / scale, (centre + half) / scale], -1)
-
-
-def _item(op: Builder, value: Value, place: int) -> Value:
-    """One of the two sizes, height and width, as a float scalar."""
-    return cast(op, op.Gather(value, op.const(place)), DType.FLOAT32)
-
-
-def _centres(op: Builder, node: Node, grid: _Grid, image: list[Value]) -> Value:
+def _centres(grid: _Grid, cells: Expr, image: Expr) -> Expr:
     """The cells' centres as [height, width, 1, 2], x first."""
-    cells = vector(op, given(node, 0))
-    height, width = (op.Gather(cells, op.const(place)) for place in range(2))
-    along = []
+    op = image.op
+    height, width = cells[0], cells[1]
+    along: list[Expr] = []
     for count, step, extent in ((width, grid.step_x, image[1]), (height, grid.step_y, image[0])):
         if step is not None:
-            pace = op.const(np.float32(step))
-            if grid.of_height:
-                pace = op.Mul(pace, image[0])
+            pace = image[0] * step if grid.of_height else image.like(step)
         else:
             over, under = (image[0], height) if grid.by_height else (extent, count)
-            pace = op.Div(over, cast(op, under, DType.FLOAT32))
-        places = cast(op, steps(op, scalar(op, count)), DType.FLOAT32)
-        along.append(op.Mul(op.Add(places, op.const(np.float32(grid.offset))), pace))
-    one = op.const([1])
-    shape = op.Concat(vector(op, height), vector(op, width), one, one, axis=0)
-    x = op.Expand(op.Reshape(along[0], op.const([1, -1, 1, 1])), shape)
-    y = op.Expand(op.Reshape(along[1], op.const([-1, 1, 1, 1])), shape)
-    return op.Concat(x, y, axis=-1)
+            pace = over / under.cast(DType.FLOAT32)
+        along.append((arange(op, count).cast(DType.FLOAT32) + grid.offset) * pace)
+    x, y = along[0][None, :, None, None], along[1][:, None, None, None]
+    return concat(op, [one.broadcast_to(height, width, 1, 1) for one in (x, y)], -1)
 
 
 RULES = collect(globals())

@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
+from ....passes.build import Expr, arange, concat, expr, where
 from ....passes.errors import Unsupported
-from ....passes.graph import Node, Value
+from ....passes.graph import Node
 from ....passes.preconditions import dtype_of, given, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
 from .boxes import Corners, bounded, by_loop, halves, longer, moved, suppress
 from .nonstandard_opsets import OLD, elsewhere
-from .rows import column, exactly, least_of, lists, tally
-from .support import (
-    Results,
-    cast,
-    choice,
-    concatenated,
-    dimension,
-    element_type,
-    integers,
-    number,
-    required,
-    steps,
-    vector,
-)
+from .rows import bincount, exactly, lists, topk
+from .support import Results, choice, element_type, operand, operands, required
 
 _MOST_GROWTH = math.log(1000 / 16)
 """By which the sides of Detectron's boxes grow at most, as a logarithm."""
@@ -36,62 +26,52 @@ _MOST_GROWTH = math.log(1000 / 16)
 # anchors and their moves ---------------------------------------------------------------------------
 
 
-def _grid(
-    op: Builder, boxes: Value, extents: tuple[Value, Value], strides: tuple[Value, Value], start: float, turned: bool
-) -> Value:
+def _grid(boxes: Expr, extents: Sequence[Expr], strides: Sequence[Expr | float], start: float, turned: bool) -> Expr:
     """Boxes [boxes, 4] at each place of a grid: [height, width, boxes, 4].
 
     `extents` and `strides` are those of the height and the width; `turned`: rows move boxes along x, columns along y.
     """
-    lines: list[Value] = []
+    lines: list[Expr] = []
     for axis, (count, step) in enumerate(zip(extents, strides, strict=True)):
-        places = cast(op, steps(op, count), DType.FLOAT32)
-        if start:
-            places = op.Add(places, number(op, start, places))
+        places = arange(boxes.op, count).cast(DType.FLOAT32)
+        places = places + start if start else places
         along_x = (axis == 1) != turned
-        mask = op.Mul(step, op.const(np.array([1, 0, 1, 0] if along_x else [0, 1, 0, 1], np.float32)))
-        lines.append(op.Mul(op.Unsqueeze(places, op.const([1, 2, 3] if axis == 0 else [1, 2])), mask))
-    return op.Add(op.Add(boxes, lines[1]), lines[0])
+        pace = boxes.like(np.array([1, 0, 1, 0] if along_x else [0, 1, 0, 1])) * step
+        lines.append((places[:, None, None, None] if axis == 0 else places[:, None, None]) * pace)
+    return boxes + lines[1] + lines[0]
 
 
-def _by_place(op: Builder, value: Value, anchors: Value, width: int) -> Value:
+def _by_place(values: Expr, anchors: Expr | int, width: int) -> Expr:
     """[images, anchors * width, height, width] as [images, height * width * anchors, width]."""
-    split = op.Reshape(value, concatenated(op, [op.const([0]), anchors, op.const([width, -1])]))
-    return op.Reshape(op.Transpose(split, perm=[0, 3, 1, 2]), op.const([0, -1, width]))
+    return values.reshape(None, anchors, width, -1).transpose(0, 3, 1, 2).reshape(None, -1, width)
 
 
-def _rates_by_place(op: Builder, scores: Value) -> Value:
+def _rates_by_place(scores: Expr) -> Expr:
     """[images, anchors, height, width] as [images, height * width * anchors]."""
-    return op.Reshape(op.Transpose(scores, perm=[0, 2, 3, 1]), op.const([0, -1]))
+    return scores.transpose(0, 2, 3, 1).reshape(None, -1)
 
 
-def _large(op: Builder, corners: Corners, least: Value, offset: float) -> Value:
+def _large(corners: Corners, least: Expr | float, offset: float) -> Expr:
     """1.0 for boxes whose sides are no shorter than `least`, else 0.0: [images, boxes]."""
-    sides = longer(op, op.Sub(corners[1], corners[0]), offset)
-    fits = cast(op, op.GreaterOrEqual(sides, least), DType.FLOAT32)
-    return op.ReduceMin(fits, op.const([-1]), keepdims=0)
+    return (longer(corners[1] - corners[0], offset) >= least).cast(DType.FLOAT32).min(-1)
 
 
-def _best(op: Builder, scores: Value, corners: Corners, most: int) -> tuple[Value, Corners, Value]:
+def _best(scores: Expr, corners: Corners, most: int) -> tuple[Expr, Corners, Expr]:
     """The `most` best scores [images, boxes] in order, their corners, their places."""
-    values, places = op.TopK(scores, least_of(op, dimension(op, scores, 1), most), axis=1, _outputs=2)
-    index = op.Unsqueeze(places, op.const([2]))
-    low, high = (op.GatherND(one, index, batch_dims=1) for one in corners)
-    return values, (low, high), places
+    values, places = topk(scores, scores.size(1).minimum(most), 1)
+    return values, [one.call("GatherND", places[:, :, None], batch_dims=1) for one in corners], places
 
 
-def _survivors(
-    op: Builder, scores: Value, corners: Corners, overlap: float, most: int, offset: float
-) -> tuple[Value, Value, Value]:
+def _survivors(scores: Expr, corners: Corners, overlap: float, most: int, offset: float) -> tuple[Expr, Expr, Expr]:
     """(image, corners [boxes, 4], score) of the boxes that overlap no better one, at most `most` of each image."""
-    lines = op.Unsqueeze(scores, op.const([1]))
+    op, lines = scores.op, scores[:, None]
     if offset:
-        places, values = by_loop(op, corners, lines, op.const([most]), overlap, offset)
+        places, values = by_loop(corners, lines, expr(op, [most]), overlap, offset)
     else:
-        places = suppress(op, op.Concat(*corners, axis=2), lines, overlap, op.const([most]))
-        values = op.GatherND(lines, places)
-    where = op.Gather(places, op.const([0, 2]), axis=1)
-    return column(op, places, 0), op.Concat(*(op.GatherND(one, where) for one in corners), axis=1), values
+        places = suppress(concat(op, corners, 2), lines, overlap, most)
+        values = lines.call("GatherND", places)
+    which = places.gather([0, 2], axis=1)
+    return places[:, 0], concat(op, [one.call("GatherND", which) for one in corners], 1), values
 
 
 # Proposal ------------------------------------------------------------------------------------------
@@ -126,46 +106,38 @@ def proposal(op: Builder, node: Node) -> Results:
     attributes = node.attributes
     turned = choice(node, "framework", "", {"": False, "tensorflow": True})
     offset = 0.0 if turned else 1.0
-    scores, deltas, info = (cast(op, given(node, index), DType.FLOAT32) for index in range(3))
-    info = vector(op, info, DType.FLOAT32)
-    limit = op.Gather(info, op.const([0, 1] if turned else [1, 0]))
+    scores, deltas, info = operands(op, node, 0, 1, 2)
+    info = info.reshape(-1)
+    limit = info.gather([0, 1] if turned else [1, 0])
     boxes = _anchors(node, turned)
-    count = op.const([len(boxes)], DType.INT64)
-    step = op.const(np.float32(required(node, "feat_stride")))
-    extents = dimension(op, scores, 2), dimension(op, scores, 3)
-    grid = op.Reshape(_grid(op, op.const(boxes), extents, (step, step), 0, turned), op.const([-1, 4]))
-    corners = halves(op, grid)
+    step, count = float(np.float32(required(node, "feat_stride"))), len(boxes)
+    grid = _grid(expr(op, boxes), (scores.size(2), scores.size(3)), (step, step), 0, turned).reshape(-1, 4)
+    corners = halves(grid)
     if turned:
-        corners = bounded(op, corners, limit)
-    moves = halves(op, _by_place(op, deltas, count, 4))
-    scales = [float(attributes.get(name, 1.0)) for name in ("box_coordinate_scale", "box_size_scale")]
-    shift, growth = (
-        op.Div(move, number(op, scale, move)) if scale != 1 else move for move, scale in zip(moves, scales, strict=True)
-    )
-    corners = moved(op, corners, (shift, growth), offset)
+        corners = bounded(corners, limit)
+    scales = (float(attributes.get(name, 1.0)) for name in ("box_coordinate_scale", "box_size_scale"))
+    moves = [move / scale for move, scale in zip(halves(_by_place(deltas, count, 4)), scales, strict=True)]
+    corners = moved(corners, moves, offset)
     if attributes.get("clip_before_nms", True):
-        corners = bounded(op, corners, longer(op, limit, -offset))
-    rates = _rates_by_place(op, op.Slice(scores, count, op.Shape(scores, start=1, end=2), op.const([1])))
+        corners = bounded(corners, limit - offset)
+    rates = _rates_by_place(scores[:, count:])
     least = int(required(node, "min_size"))
     if least:
-        smallest = op.Mul(op.Gather(info, op.const([-1, 2])), number(op, least, info))
-        rates = op.Mul(rates, _large(op, corners, smallest, offset))
-    rates, corners, _ = _best(op, rates, corners, int(required(node, "pre_nms_topn")))
+        rates = rates * _large(corners, info.gather([-1, 2]) * least, offset)
+    rates, corners, _ = _best(rates, corners, int(required(node, "pre_nms_topn")))
     most = int(required(node, "post_nms_topn"))
-    image, rows, values = _survivors(op, rates, corners, float(required(node, "nms_thresh")), most, offset)
-    both = op.Concat(limit, limit, axis=0)
+    image, rows, values = _survivors(rates, corners, float(required(node, "nms_thresh")), most, offset)
+    both = concat(op, [limit, limit])
     if attributes.get("clip_after_nms", False):
-        rows = op.Max(op.Min(rows, both), number(op, 0, rows))
+        rows = rows.minimum(both).maximum(0)
     if attributes.get("normalize", False):
-        rows = op.Div(rows, both)
-    rows = op.Concat(op.Unsqueeze(cast(op, image, DType.FLOAT32), op.const([1])), rows, axis=1)
-    images = dimension(op, scores, 0)
-    table = lists(op, image, images, rows, most, op.const([[-1.0, 0, 0, 0, 0]]))
-    dtype = dtype_of(node, given(node))
-    boxes_out = cast(op, op.Reshape(table, op.const([-1, 5])), dtype)
+        rows = rows / both
+    rows = concat(op, [image.cast(DType.FLOAT32)[:, None], rows], 1)
+    images, dtype = scores.size(0), dtype_of(node, given(node))
+    table = lists(image, images, rows, most, [[-1.0, 0, 0, 0, 0]]).reshape(-1, 5).cast(dtype).value()
     if node.version < 4:
-        return boxes_out
-    return boxes_out, cast(op, op.Reshape(lists(op, image, images, values, most), op.const([-1])), dtype)
+        return table
+    return table, lists(image, images, values, most).reshape(-1).cast(dtype).value()
 
 
 # Detectron and Paddle ------------------------------------------------------------------------------
@@ -177,25 +149,21 @@ def single_image(op: Builder, node: Node) -> Results:
 
     A box that is too small is rated 0.
     """
-    info, anchors, deltas, scores = (cast(op, given(node, index), DType.FLOAT32) for index in range(4))
-    deltas, scores = (op.Unsqueeze(one, op.const([0])) for one in (deltas, scores))
-    limit = op.Gather(vector(op, info, DType.FLOAT32), op.const([1, 0]))
-    corners = _detectron(op, anchors, deltas, dimension(op, scores, 1), limit, 1.0)
-    rates = _rates_by_place(op, scores)
-    least = float(required(node, "min_size"))
-    rates = op.Mul(rates, _large(op, corners, number(op, least, rates), 1.0))
-    rates, corners, _ = _best(op, rates, corners, int(required(node, "pre_nms_count")))
+    info, anchors, deltas, scores = operands(op, node, 0, 1, 2, 3)
+    deltas, scores = deltas[None], scores[None]
+    corners = _detectron(anchors, deltas, scores.size(1), info.reshape(-1).gather([1, 0]), 1.0)
+    rates = _rates_by_place(scores) * _large(corners, float(required(node, "min_size")), 1.0)
+    rates, corners, _ = _best(rates, corners, int(required(node, "pre_nms_count")))
     most = int(required(node, "post_nms_count"))
-    _, rows, values = _survivors(op, rates, corners, float(required(node, "nms_threshold")), most, 0.0)
+    _, rows, values = _survivors(rates, corners, float(required(node, "nms_threshold")), most, 0.0)
     dtype = dtype_of(node, given(node, 1))
-    return [cast(op, exactly(op, one, op.const([most])), dtype) for one in (rows, values)]
+    return [exactly(one, most).cast(dtype).value() for one in (rows, values)]
 
 
-def _detectron(op: Builder, anchors: Value, deltas: Value, count: Value, limit: Value, offset: float) -> Corners:
+def _detectron(anchors: Expr, deltas: Expr, count: Expr, limit: Expr, offset: float) -> Corners:
     """Anchors [boxes, 4] moved by deltas [images, anchors * 4, height, width], within the image."""
-    moves = halves(op, _by_place(op, deltas, count, 4))
-    corners = moved(op, halves(op, anchors), moves, offset, inner=True, most=_MOST_GROWTH)
-    return bounded(op, corners, longer(op, limit, -offset))
+    moves = halves(_by_place(deltas, count, 4))
+    return bounded(moved(halves(anchors), moves, offset, inner=True, most=_MOST_GROWTH), limit - offset)
 
 
 @rule(DOMAIN, "GenerateProposals")
@@ -205,55 +173,47 @@ def generate_proposals(op: Builder, node: Node) -> Results:
     overlap = float(required(node, "nms_threshold"))
     if float(node.attributes.get("nms_eta", 1.0)) != 1:
         raise Unsupported(node, "nms_eta isn't 1, which OpenVINO doesn't take either")
-    info, anchors, deltas, scores = (cast(op, given(node, index), DType.FLOAT32) for index in range(4))
-    limit = op.Unsqueeze(op.Gather(info, op.const([1, 0]), axis=1), op.const([1]))
-    anchors = op.Reshape(anchors, op.const([-1, 4]))
-    corners = _detectron(op, anchors, deltas, dimension(op, scores, 1), limit, offset)
-    least = op.Unsqueeze(op.Gather(info, op.const([-1, 2]), axis=1), op.const([1]))
-    least = op.Mul(least, number(op, float(required(node, "min_size")), least))
-    large = _large(op, corners, least, offset)
-    rates = _rates_by_place(op, scores)
-    rates, corners, places = _best(op, rates, corners, int(required(node, "pre_nms_count")))
-    kept = op.Greater(op.GatherElements(large, places, axis=1), number(op, 0, rates))
-    rates = op.Where(kept, rates, number(op, -np.inf, rates))
+    info, anchors, deltas, scores = operands(op, node, 0, 1, 2, 3)
+    limit = info.gather([1, 0], axis=1)[:, None]
+    corners = _detectron(anchors.reshape(-1, 4), deltas, scores.size(1), limit, offset)
+    least = info.gather([-1, 2], axis=1)[:, None] * float(required(node, "min_size"))
+    large = _large(corners, least, offset)
+    rates, corners, places = _best(_rates_by_place(scores), corners, int(required(node, "pre_nms_count")))
+    rates = where(large.call("GatherElements", places, axis=1) > 0, rates, -math.inf)
     most = int(required(node, "post_nms_count"))
-    image, rows, values = _survivors(op, rates, corners, overlap, most, offset)
+    image, rows, values = _survivors(rates, corners, overlap, most, offset)
     dtype = dtype_of(node, given(node, 1))
-    sizes = tally(op, image, dimension(op, scores, 0))
-    number_type = element_type(node, "roi_num_type", "i64") or DType.INT64
-    return cast(op, rows, dtype), cast(op, values, dtype), cast(op, sizes, number_type)
+    sizes = bincount(image, scores.size(0)).cast(element_type(node, "roi_num_type", "i64") or DType.INT64)
+    return rows.cast(dtype).value(), values.cast(dtype).value(), sizes.value()
 
 
 @rule(DOMAIN, "ExperimentalDetectronPriorGridGenerator")
 def prior_grid(op: Builder, node: Node) -> Results:
     """ExperimentalDetectronPriorGridGenerator-6: boxes around the middle of each place of a grid."""
-    boxes, features, image = cast(op, given(node, 0), DType.FLOAT32), given(node, 1), given(node, 2)
-    extents: list[Value] = []
-    strides: list[Value] = []
+    boxes, features, image = operand(op, node, 0, DType.FLOAT32), operand(op, node, 1), operand(op, node, 2)
+    extents: list[Expr] = []
+    strides: list[Expr | float] = []
     for axis, (extent, stride) in enumerate((("h", "stride_y"), ("w", "stride_x")), start=2):
-        known = int(node.attributes.get(extent, 0))
-        if known and size_of_axis(features, axis) not in (None, known):
-            raise Unsupported(node, f"{extent} is {known}, and the features are of {size_of_axis(features, axis)}")
-        count = op.const([known], DType.INT64) if known else dimension(op, features, axis)
-        extents.append(count)
-        step = float(node.attributes.get(stride, 0.0))
-        sizes = [cast(op, one, DType.FLOAT32) for one in (dimension(op, image, axis), count)]
-        strides.append(op.const([step]) if step else op.Div(*sizes))
-    grid = _grid(op, boxes, (extents[0], extents[1]), (strides[0], strides[1]), 0.5, False)
+        known, have = int(node.attributes.get(extent, 0)), size_of_axis(given(node, 1), axis)
+        if known and have not in (None, known):
+            raise Unsupported(node, f"{extent} is {known}, and the features are of {have}")
+        extents.append(expr(op, [known]) if known else features.size(axis))
+        over, under = image.size(axis).cast(DType.FLOAT32), extents[-1].cast(DType.FLOAT32)
+        strides.append(float(node.attributes.get(stride, 0.0)) or over / under)
+    grid = _grid(boxes, extents, strides, 0.5, False)
     if node.attributes.get("flatten", True):
-        grid = op.Reshape(grid, op.const([-1, 4]))
-    return cast(op, grid, dtype_of(node, given(node)))
+        grid = grid.reshape(-1, 4)
+    return grid.cast(dtype_of(node, given(node))).value()
 
 
 @rule(DOMAIN, "ExperimentalDetectronTopKROIs")
 def top_rois(op: Builder, node: Node) -> Results:
     """ExperimentalDetectronTopKROIs-6: the `max_rois` boxes with the best scores; zeros follow if there are fewer."""
-    boxes, scores = given(node, 0), cast(op, given(node, 1), DType.FLOAT32)
+    boxes, scores = operand(op, node, 0), operand(op, node, 1, DType.FLOAT32)
     most = int(required(node, "max_rois"))
-    count = least_of(op, dimension(op, scores, 0), most)
-    _, order = op.TopK(scores, count, axis=0, _outputs=2)
-    found = op.Gather(boxes, order, axis=0)
-    return found if integers(count) == [most] else exactly(op, found, op.const([most]))
+    count = scores.size(0).minimum(most)
+    found = boxes.gather(topk(scores, count, 0)[1])
+    return (found if count.item() == most else exactly(found, most)).value()
 
 
 _NAMES = (

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ....passes.build import cast, constant_like
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.preconditions import dtype_of, given
@@ -19,7 +20,7 @@ from ....passes.types import DType
 from ..dialect import DOMAIN
 from ..rounding_ties import has_exact_ties
 from .compressed import QUANTIZED, Array, cast_from, dequantized, fitted, layout_of, numbers_of, together, zero_point
-from .support import Results, aligned, cast, element_type, limits, number, required
+from .support import Results, aligned, element_type, limits, required
 
 
 def _made_by(value: Value | None, op_type: str) -> Node | None:
@@ -138,7 +139,7 @@ def _as_linear(
     if levels == 255:
         if low is None or high is None or low.size != 1:
             return None
-        x = op.Clip(x, number(op, low.item(), x), number(op, high.item(), x))
+        x = op.Clip(x, constant_like(op, low.item(), x), constant_like(op, high.item(), x))
     narrow = _quantized(op, x, step, zero + first, dtype)
     if narrow is None:
         return None
@@ -183,7 +184,7 @@ def _exact_step(low: Array | None, high: Array | None, levels: int) -> Array | N
 def _step_by_step(op: Builder, x: Value, bounds: Sequence[Value], step: Array | None, levels: int) -> Value:
     """Clipped to the input range, rounded half to even to a level, put into the output range."""
     low, high, out_low, out_high = bounds
-    most = number(op, levels - 1, x)
+    most = constant_like(op, levels - 1, x)
     if step is not None and x.tensor.dtype is DType.FLOAT32:
         place = op.Div(op.Sub(x, low), op.const(step))
     else:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from ....passes.graph import Node, Value
-from ....passes.preconditions import dtype_of, given
+from ....passes.build import Expr, cast, concat, expr
+from ....passes.graph import Node
+from ....passes.preconditions import given
 from ....passes.protos import ENUMS
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .support import Results, cast, concatenated, dimension, element_type, integers, scalar, vector
+from .support import Results, element_type, integers, operand, scalar, vector
 
 
 def _seed(op: Builder, node: Node) -> float | None:
@@ -18,9 +19,9 @@ def _seed(op: Builder, node: Node) -> float | None:
     return float(seed) if seed else None
 
 
-def _units(op: Builder, shape: Value, dtype: DType, seed: float | None) -> Value:
+def _units(op: Builder, shape: Expr, dtype: DType, seed: float | None) -> Expr:
     """Evenly distributed numbers from 0 to 1, without 1."""
-    return op.RandomUniformLike(op.Expand(op.const(0.0, dtype), shape), seed=seed)
+    return expr(op, op.RandomUniformLike(expr(op, 0.0, dtype).broadcast_to(shape), seed=seed))
 
 
 @rule(DOMAIN, "RandomUniform")
@@ -31,8 +32,8 @@ def random_uniform(op: Builder, node: Node) -> Results:
     made = dtype if dtype.is_float else DType.FLOAT64
     unit = _units(op, vector(op, shape), made, _seed(op, node))
     least, most = (scalar(op, value, made) for value in (low, high))
-    spread = op.Add(op.Mul(unit, op.Sub(most, least)), least)
-    return spread if dtype.is_float else cast(op, op.Floor(spread), dtype)
+    found = unit * (most - least) + least
+    return (found if dtype.is_float else found.floor().cast(dtype)).value()
 
 
 @rule(DOMAIN, "Multinomial")
@@ -42,20 +43,19 @@ def multinomial(op: Builder, node: Node) -> Results:
     A number of samples that isn't constant, or drawing without replacement, goes by Gumbel's noise: the class with
     the highest sum of log-probability and noise is drawn, and the highest ones in order are drawn one after another.
     """
-    weights, count = given(node, 0), given(node, 1)
+    weights, count = operand(op, node), given(node, 1)
     dtype = element_type(node, "convert_type") or DType.INT32
     seed, again = _seed(op, node), bool(node.attributes.get("with_replacement", False))
-    chances = weights if node.attributes.get("log_probs", False) else op.Log(weights)
+    chances = weights if node.attributes.get("log_probs", False) else weights.log()
     known = integers(count)
     if known and again:
         return cast(op, op.Multinomial(chances, sample_size=known[0], dtype=ENUMS[DType.INT64], seed=seed), dtype)
-    lines, classes, count = dimension(op, chances, 0), dimension(op, chances, 1), vector(op, count)
-    shape = concatenated(op, [lines, count, classes] if again else [lines, classes])
-    noise = op.Neg(op.Log(op.Neg(op.Log(_units(op, shape, dtype_of(node, chances), seed)))))
+    lines, classes, number = chances.size(0), chances.size(1), vector(op, count)
+    shape = concat(op, [lines, number, classes] if again else [lines, classes])
+    noise = -(-_units(op, shape, chances.dtype, seed).log()).log()
     if again:
-        return cast(op, op.ArgMax(op.Add(op.Unsqueeze(chances, op.const([1])), noise), axis=2, keepdims=0), dtype)
-    _, drawn = op.TopK(op.Add(chances, noise), count, _outputs=2, axis=1, largest=1, sorted=1)
-    return cast(op, drawn, dtype)
+        return (chances[:, None] + noise).call("ArgMax", axis=2, keepdims=0).cast(dtype).value()
+    return cast(op, op.TopK(chances + noise, number, _outputs=2, axis=1, largest=1, sorted=1)[1], dtype)
 
 
 RULES = collect(globals())

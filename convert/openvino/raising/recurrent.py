@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ....passes.build import constant_like, expr, shape_of
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.preconditions import given, size_of_axis
@@ -20,7 +21,7 @@ from ....passes.tensor import TensorData
 from ....passes.types import DType
 from ..dialect import DOMAIN
 from .nonstandard_opsets import OLD, elsewhere
-from .support import Results, cast, constant, number, required, shape_part, vector
+from .support import Results, constant, required, vector
 
 _ACTIVATIONS = {"relu": "Relu", "sigmoid": "Sigmoid", "tanh": "Tanh"}
 _WITH_PARAMETERS = {"hardsigmoid": "HardSigmoid", "elu": "Elu", "softsign": "Softsign", "softplus": "Softplus"}
@@ -99,14 +100,11 @@ def _bias(op: Builder, node: Node, kind: _Kind, bias: Value) -> Value:
             nothing = np.zeros_like(first[:, : 2 * last.shape[1]])
             return op.const(np.concatenate([first, nothing, last], 1), DType.of(array.dtype))
         parts = op.Split(bias, axis=1, num_outputs=4, _outputs=4)
-        nothing = op.Mul(parts[0], number(op, 0, parts[0]))
+        nothing = op.Mul(parts[0], constant_like(op, 0, parts[0]))
         return op.Concat(*parts[:3], nothing, nothing, parts[3], axis=1)
     ordered = _ordered(op, bias, kind.order, 1)
     shape = ordered.tensor.static_shape
-    if shape is not None:
-        zeros = number(op, 0, bias, shape)
-    else:
-        zeros = op.Expand(number(op, 0, bias), op.Shape(ordered))
+    zeros = expr(op, ordered).full_like(0) if shape is None else constant_like(op, 0, bias, shape)
     return op.Concat(ordered, zeros, axis=1)
 
 
@@ -115,7 +113,7 @@ def _lengths(op: Builder, x: Value, lengths: Value) -> Value | None:
     array, time = constant(lengths), size_of_axis(x, 1)
     if array is not None and time is not None and bool(np.all(array == time)):
         return None
-    return cast(op, vector(op, lengths, lengths.tensor.dtype or DType.INT32), DType.INT32)
+    return vector(op, lengths, DType.INT32).value()
 
 
 @rule(DOMAIN, "LSTMSequence", "GRUSequence", "RNNSequence")
@@ -158,7 +156,7 @@ def cell(op: Builder, node: Node) -> Results:
     _refuse_peepholes(node, node.input(kind.states + 4))
     first = op.const([0])
     if bias is None:
-        bias = op.Expand(number(op, 0, x), shape_part(op, weights, 0, 1))
+        bias = op.Expand(constant_like(op, 0, x), shape_of(op, weights, 0, 1))
     made = op.call(
         kind.target,
         op.Unsqueeze(x, first),

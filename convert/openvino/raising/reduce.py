@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
+from ....passes.build import Expr, cast, constant_like, expr, pad
 from ....passes.graph import Node, Value
 from ....passes.preconditions import given, rank_of, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .support import (
-    INT64_MAX,
-    Results,
-    call,
-    cast,
-    choice,
-    element_type,
-    fixed,
-    integers,
-    normal_axes,
-    number,
-    required,
-    scalar,
-    vector,
-)
+from .support import Results, call, choice, element_type, fixed, integers, normal_axes, required, scalar, vector
 
 _REDUCTIONS = {
     "ReduceL1": "ReduceL1",
@@ -85,14 +72,12 @@ def topk(op: Builder, node: Node) -> Results:
 # normalizations ------------------------------------------------------------------------------------
 
 
-def _normalized(op: Builder, x: Value, axes: Value, variance: bool, eps: float, inside: bool) -> Value:
-    centred = op.Sub(x, op.ReduceMean(x, axes, keepdims=1))
+def _normalized(x: Expr, axes: Expr, variance: bool, eps: float, inside: bool) -> Value:
+    centred = x - x.call("ReduceMean", axes, keepdims=1)
     if not variance:
-        return centred
-    spread = op.ReduceMean(op.Mul(centred, centred), axes, keepdims=1)
-    small = number(op, eps, x)
-    deviation = op.Sqrt(op.Add(spread, small)) if inside else op.Add(op.Sqrt(spread), small)
-    return op.Div(centred, deviation)
+        return centred.value()
+    spread = (centred * centred).call("ReduceMean", axes, keepdims=1)
+    return (centred / ((spread + eps).sqrt() if inside else spread.sqrt() + eps)).value()
 
 
 @rule(DOMAIN, "MVN")
@@ -106,9 +91,9 @@ def mvn(op: Builder, node: Node) -> Results:
     else:
         known = attributes.get("reduction_axes") or []
         first = 1 if attributes.get("across_channels", False) else 2
-        axes = op.const(list(known) or list(range(first, rank_of(node, x))), DType.INT64)
+        axes = expr(op, list(known) or list(range(first, rank_of(node, x))), DType.INT64)
     variance = bool(attributes.get("normalize_variance", False))
-    return _normalized(op, x, axes, variance, float(attributes.get("eps", 0.0)), inside)
+    return _normalized(expr(op, x), axes, variance, float(attributes.get("eps", 0.0)), inside)
 
 
 @rule(DOMAIN, "NormalizeL2")
@@ -119,7 +104,7 @@ def normalize_l2(op: Builder, node: Node) -> Results:
     if integers(axes) != []:
         squares = op.ReduceSum(squares, vector(op, axes), keepdims=1, noop_with_empty_axes=1)
     join = choice(node, "eps_mode", "add", {"add": "Add", "max": "Max"})
-    return op.Div(x, op.Sqrt(op.call(join, squares, number(op, node.attributes.get("eps", 0.0), x))))
+    return op.Div(x, op.Sqrt(op.call(join, squares, constant_like(op, node.attributes.get("eps", 0.0), x))))
 
 
 @rule(DOMAIN, "GRN")
@@ -127,7 +112,7 @@ def grn(op: Builder, node: Node) -> Results:
     """GRN-1: by the root of the channels' sum of squares plus bias."""
     x = given(node)
     total = op.ReduceSum(op.Mul(x, x), op.const([1]), keepdims=1)
-    return op.Div(x, op.Sqrt(op.Add(total, number(op, node.attributes.get("bias", 1.0), x))))
+    return op.Div(x, op.Sqrt(op.Add(total, constant_like(op, node.attributes.get("bias", 1.0), x))))
 
 
 @rule(DOMAIN, "BatchNormInference")
@@ -168,18 +153,12 @@ def lrn(op: Builder, node: Node) -> Results:
     half = (length - 1) // 2
     width = 2 * half + 1
     for axis in axes:
-        before = [0] * rank
-        before[axis] = half
-        padded = op.Pad(total, op.const(before + before), number(op, 0, x), mode="constant")
-        extent = size_of_axis(x, axis)
-        parts = []
-        for shift in range(width):
-            end = shift + extent if extent is not None else None
-            stop = end if end is not None else shift - width + 1 or INT64_MAX
-            parts.append(op.Slice(padded, op.const([shift]), op.const([stop]), op.const([axis])))
-        total = op.Sum(*parts)
-    scale = number(op, alpha / length ** len(axes), x)
-    return op.Div(x, op.Pow(op.Add(number(op, bias, x), op.Mul(scale, total)), number(op, beta, x)))
+        padded, extent = pad(op, total, [half], [half], 0, [axis]), size_of_axis(x, axis)
+        stops = [(shift - width + 1 or None) if extent is None else shift + extent for shift in range(width)]
+        lead = (slice(None),) * axis
+        total = op.Sum(*(expr(op, padded)[(*lead, slice(shift, stop))] for shift, stop in enumerate(stops)))
+    scale = constant_like(op, alpha / length ** len(axes), x)
+    return op.Div(x, op.Pow(op.Add(constant_like(op, bias, x), op.Mul(scale, total)), constant_like(op, beta, x)))
 
 
 RULES = collect(globals())

@@ -9,15 +9,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ....passes.build import Expr, arange, concat, expr
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node, Value
-from ....passes.preconditions import given
 from ....passes.rewrite import Builder, collect, combine, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
 from . import position_sensitive
 from .sampling import in_float32, listed, pixels
-from .support import Results, call, cast, choice, number, required, steps
+from .support import Results, call, choice, operand, required
 
 _ALIGNED = {"asymmetric": "output_half_pixel", "half_pixel_for_nn": "half_pixel", "half_pixel": "half_pixel"}
 
@@ -45,15 +45,16 @@ def roi_align(op: Builder, node: Node) -> Results:
     "max" is the greatest of the sampled values and 0, while ONNX's compares what each corner contributes: so the
     samples are taken singly, as bins of one sample each, and pooled.
     """
-    x, boxes, batches = given(node, 0), given(node, 1), cast(op, given(node, 2), DType.INT64)
+    x, boxes, batches = (operand(op, node, index) for index in range(3))
+    batches = batches.cast(DType.INT64)
     mode = choice(node, "aligned_mode", "asymmetric", _ALIGNED)
     if str(node.attributes.get("aligned_mode", "")).lower() == "half_pixel":
-        boxes = op.Add(boxes, number(op, 0.5, boxes))
+        boxes = boxes + 0.5
     height, width = _cells(node)
     samples, scale = int(node.attributes.get("sampling_ratio", 0)), float(node.attributes.get("spatial_scale", 1.0))
     greatest = choice(node, "mode", "avg", {"avg": False, "max": True})
     if greatest and not samples:
-        return _greatest_of_any(op, x, boxes, batches, (height, width), scale, mode == "half_pixel")
+        return _greatest_of_any(x, boxes, batches, (height, width), scale, mode == "half_pixel")
     fine = samples if greatest else 1
     found = call(
         op,
@@ -70,58 +71,46 @@ def roi_align(op: Builder, node: Node) -> Results:
     )
     if not greatest:
         return found
-    pooled = op.MaxPool(found, kernel_shape=[fine, fine], strides=[fine, fine])
-    return op.Max(pooled, number(op, 0, pooled))
+    return expr(op, op.MaxPool(found, kernel_shape=[fine, fine], strides=[fine, fine])).maximum(0).value()
 
 
-def _greatest_of_any(
-    op: Builder, x: Value, boxes: Value, batches: Value, cells: tuple[int, int], scale: float, aligned: bool
-) -> Value:
+def _greatest_of_any(x: Expr, boxes: Expr, batches: Expr, cells: tuple[int, int], scale: float, aligned: bool) -> Value:
     """The greatest of as many samples as each box needs."""
-    corners = op.Mul(boxes, number(op, scale, boxes))
-    if aligned:
-        corners = op.Sub(corners, number(op, 0.5, boxes))
-    left, top, right, bottom = op.Split(corners, axis=1, num_outputs=4, _outputs=4)
+    left, top, right, bottom = (boxes * scale - (0.5 if aligned else 0)).split(4, 1)
     lines = []
     for start, end, count in ((top, bottom, cells[0]), (left, right, cells[1])):
-        extent = op.Sub(end, start)
-        if not aligned:
-            extent = op.Max(extent, number(op, 1, extent))
-        lines.append(_samples(op, start, extent, count, 0))
-    rows, columns = lines
-    y, x_ = op.Unsqueeze(rows.places, op.const([3, 4])), op.Unsqueeze(columns.places, op.const([1, 2]))
-    found = _sampled(op, x, batches, y, x_, _inside(op, rows, columns))
-    return _channels_second(op, op.ReduceMax(found, op.const([2, 4]), keepdims=0))
+        extent = end - start if aligned else (end - start).maximum(1)
+        lines.append(_samples(start, extent, count, 0))
+    y, x_ = _across(*lines)
+    found = _sampled(x, batches, y, x_, _inside(*lines))
+    return _channels_second(found.max(2, 4))
 
 
 @rule(DOMAIN, "ROIAlignRotated")
 @in_float32
 def roi_align_rotated(op: Builder, node: Node) -> Results:
     """ROIAlignRotated-15: boxes by centre, sizes and angle (counted clockwise with `clockwise_mode`)."""
-    x, boxes, batches = given(node, 0), given(node, 1), cast(op, given(node, 2), DType.INT64)
+    x, boxes = operand(op, node, 0), operand(op, node, 1)
+    batches = operand(op, node, 2, DType.INT64)
     samples = int(node.attributes.get("sampling_ratio", 0))
-    scale = number(op, float(node.attributes.get("spatial_scale", 1.0)), boxes)
-    sizes, angle = op.Split(boxes, op.const([4, 1]), axis=1, _outputs=2)
-    centre_x, centre_y, width, height = op.Split(op.Mul(sizes, scale), axis=1, num_outputs=4, _outputs=4)
-    half = number(op, 0.5, boxes)
+    sizes, angle = boxes.split([4, 1], 1)
+    centre_x, centre_y, width, height = (sizes * float(node.attributes.get("spatial_scale", 1.0))).split(4, 1)
     count = _cells(node)
     rows, columns = (
-        _samples(op, op.Mul(extent, number(op, -0.5, boxes)), extent, number_of, samples)
-        for extent, number_of in ((height, count[0]), (width, count[1]))
+        _samples(extent * -0.5, extent, cells, samples) for extent, cells in ((height, count[0]), (width, count[1]))
     )
-    y, x_ = op.Unsqueeze(rows.places, op.const([3, 4])), op.Unsqueeze(columns.places, op.const([1, 2]))
-    over = op.const([2, 3, 4])
-    sine, cosine = (op.Unsqueeze(one, over) for one in (op.Sin(angle), op.Cos(angle)))
+    y, x_ = _across(rows, columns)
+    sine, cosine, centre_x, centre_y = (
+        one.unsqueeze(2, 3, 4) for one in (angle.sin(), angle.cos(), centre_x - 0.5, centre_y - 0.5)
+    )
     if node.attributes.get("clockwise_mode", False):
-        sine = op.Neg(sine)
-    centre_x, centre_y = (op.Unsqueeze(op.Sub(one, half), over) for one in (centre_x, centre_y))
-    turned_y = op.Add(op.Sub(op.Mul(y, cosine), op.Mul(x_, sine)), centre_y)
-    turned_x = op.Add(op.Add(op.Mul(y, sine), op.Mul(x_, cosine)), centre_x)
-    found = _sampled(op, x, batches, turned_y, turned_x, _inside(op, rows, columns))
-    if samples:
-        return _channels_second(op, op.ReduceMean(found, op.const([2, 4]), keepdims=0))
-    total = op.ReduceSum(found, op.const([2, 4]), keepdims=0)
-    return _channels_second(op, op.Div(total, op.Unsqueeze(op.Mul(rows.number, columns.number), op.const([2, 3]))))
+        sine = -sine
+    turned_y = y * cosine - x_ * sine + centre_y
+    turned_x = y * sine + x_ * cosine + centre_x
+    found = _sampled(x, batches, turned_y, turned_x, _inside(rows, columns))
+    if rows.number is None or columns.number is None:
+        return _channels_second(found.mean(2, 4))
+    return _channels_second(found.sum(2, 4) / (rows.number * columns.number)[:, :, None, None])
 
 
 class _Samples(NamedTuple):
@@ -131,52 +120,52 @@ class _Samples(NamedTuple):
     is the same for all.
     """
 
-    places: Value
-    inside: Value | None
-    number: Value | None
+    places: Expr
+    inside: Expr | None = None
+    number: Expr | None = None
 
 
-def _samples(op: Builder, start: Value, extent: Value, cells: int, samples: int) -> _Samples:
+def _samples(start: Expr, extent: Expr, cells: int, samples: int) -> _Samples:
     """Evenly spaced samples in each cell of regions that begin at `start`; with 0 `samples` one for each pixel."""
-    cell = op.Div(extent, number(op, cells, extent))
+    cell = extent / cells
     inside = count = None
     if samples:
-        distance = op.Div(cell, number(op, samples, cell))
-        index = op.const(np.arange(samples))
+        distance, index = cell / samples, cell.like(np.arange(samples))
     else:
-        count = op.Max(op.Ceil(cell), number(op, 1, cell))
-        distance = op.Div(cell, count)
-        index = steps(op, op.ReduceMax(op.Concat(cast(op, count, DType.INT64), op.const([[1]]), axis=0), keepdims=0))
-        inside = op.Less(cast(op, index, count.tensor.dtype or DType.FLOAT32), count)
-    centre = op.Add(cast(op, index, cell.tensor.dtype or DType.FLOAT32), number(op, 0.5, cell))
-    within = op.Unsqueeze(op.Mul(distance, centre), op.const([1]))
-    begin = op.Add(start, op.Mul(cell, op.const(np.arange(cells), cell.tensor.dtype)))
-    return _Samples(op.Add(op.Unsqueeze(begin, op.const([2])), within), inside, count)
+        count = cell.ceil().maximum(1)
+        most = concat(cell.op, [count.cast(DType.INT64), np.array([[1]])]).max()
+        distance, index = cell / count, arange(cell.op, most).cast(cell.dtype)
+        inside = index < count
+    within = (distance * (index + 0.5))[:, None]
+    begin = start + cell * np.arange(cells)
+    return _Samples(begin[:, :, None] + within, inside, count)
 
 
-def _inside(op: Builder, rows: _Samples, columns: _Samples) -> Value | None:
+def _across(rows: _Samples, columns: _Samples) -> tuple[Expr, Expr]:
+    """Places along the rows and the columns so that they meet: [regions, rows, samples, columns, samples]."""
+    return rows.places[:, :, :, None, None], columns.places[:, None, None]
+
+
+def _inside(rows: _Samples, columns: _Samples) -> Expr | None:
     if rows.inside is None or columns.inside is None:
         return None
-    return op.And(op.Unsqueeze(rows.inside, op.const([1, 3, 4])), op.Unsqueeze(columns.inside, op.const([1, 2, 3])))
+    return rows.inside[:, None, :, None, None] & columns.inside[:, None, None, None]
 
 
-def _sampled(op: Builder, x: Value, batches: Value, y: Value, x_: Value, inside: Value | None) -> Value:
+def _sampled(x: Expr, batches: Expr, y: Expr, x_: Expr, inside: Expr | None) -> Expr:
     """The image at samples [regions, rows, samples, columns, samples], with the channels behind; 0 beyond its edges."""
-    table = pixels(op, x)
-    plane = op.Unsqueeze(batches, op.const([1, 2, 3, 4]))
+    table = pixels(x)
     valid = inside
-    for place, extent in ((y, table.height), (x_, table.width)):
-        least = op.GreaterOrEqual(place, number(op, -1, place))
-        within = op.And(least, op.LessOrEqual(place, cast(op, extent, place.tensor.dtype or DType.FLOAT32)))
-        valid = within if valid is None else op.And(valid, within)
-    found = table.between(op, plane, table.held(op, y, 0), table.held(op, x_, 1))
+    for place, extent in zip((y, x_), table.extents, strict=True):
+        within = (place >= -1) & (place <= extent.cast(place.dtype))
+        valid = within if valid is None else valid & within
     assert valid is not None
-    return op.Where(op.Unsqueeze(valid, op.const([-1])), found, number(op, 0, found))
+    return table.where(valid, table.between(batches.unsqueeze(1, 2, 3, 4), y, x_))
 
 
-def _channels_second(op: Builder, value: Value) -> Value:
+def _channels_second(found: Expr) -> Value:
     """[regions, rows, columns, channels] as [regions, channels, rows, columns]."""
-    return op.Transpose(value, perm=[0, 3, 1, 2])
+    return found.transpose(0, 3, 1, 2).value()
 
 
 # regions of rows (batch, x1, y1, x2, y2) ------------------------------------------------------------
@@ -187,34 +176,28 @@ def _channels_second(op: Builder, value: Value) -> Value:
 def roi_pooling(op: Builder, node: Node) -> Results:
     """ROIPooling-2: "max" over cells of whole pixels; "bilinear" takes one sample for each cell, the corners being
     shares of the image. Regions from the first of a batch below 0 on are 0."""
-    x, boxes = given(node, 0), given(node, 1)
-    cells = _cells(node)
+    x, cells = operand(op, node), _cells(node)
     greatest = choice(node, "method", "max", {"max": True, "bilinear": False})
-    rows = listed(op, node, boxes)
+    regions = listed(op, node)
     if greatest:
-        known = op.Concat(cast(op, rows.batch, rows.corners[0].tensor.dtype or DType.FLOAT32), *rows.corners, axis=1)
+        known = concat(op, [regions.batch.cast(regions.corners[0].dtype), *regions.corners], 1)
         scale = float(node.attributes.get("spatial_scale", 1.0))
-        return rows.live(op, call(op, "MaxRoiPool", x, known, pooled_shape=list(cells), spatial_scale=scale))
-    table = pixels(op, x)
-    left, top, right, bottom = rows.corners
-    y, x_ = (
-        op.Unsqueeze(_along(op, start, end, count, table.last(op, start, axis)), op.const([2 - axis]))
-        for axis, (start, end, count) in enumerate(((top, bottom, cells[0]), (left, right, cells[1])))
-    )
-    valid = op.And(*(table.holds(op, place, axis) for axis, place in enumerate((y, x_))))
-    plane = op.Unsqueeze(rows.batch, op.const([2]))
-    found = table.between(op, plane, table.held(op, y, 0), table.held(op, x_, 1))
-    found = op.Where(op.Unsqueeze(valid, op.const([-1])), found, number(op, 0, found))
-    return rows.live(op, _channels_second(op, found))
+        made = call(op, "MaxRoiPool", x, known, pooled_shape=list(cells), spatial_scale=scale)
+        return regions.live(expr(op, made))
+    table = pixels(x)
+    left, top, right, bottom = regions.corners
+    y, x_ = _along(top, bottom, cells[0], table.last(top, 0)), _along(left, right, cells[1], table.last(left, 1))
+    y, x_ = y[:, :, None], x_[:, None]
+    found = table.where(table.holds(y, 0) & table.holds(x_, 1), table.between(regions.batch[:, :, None], y, x_))
+    return regions.live(found.transpose(0, 3, 1, 2))
 
 
-def _along(op: Builder, start: Value, end: Value, count: int, last: Value) -> Value:
+def _along(start: Expr, end: Expr, count: int, last: Expr) -> Expr:
     """The places from `start` to `end` of the way to the last pixel, or the one between them: [regions, count]."""
     if count == 1:
-        return op.Mul(op.Mul(op.Add(start, end), number(op, 0.5, start)), last)
-    pace = op.Div(op.Mul(op.Sub(end, start), last), number(op, count - 1, start))
-    index = op.const(np.arange(count - 1), start.tensor.dtype or DType.FLOAT32)
-    return op.Concat(op.Add(op.Mul(index, pace), op.Mul(start, last)), op.Mul(end, last), axis=1)
+        return (start + end) * 0.5 * last
+    pace = (end - start) * last / (count - 1)
+    return concat(start.op, [pace * np.arange(count - 1) + start * last, end * last], 1)
 
 
 RULES = combine(collect(globals()), position_sensitive.RULES)

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ....passes.build import cast, constant_like, pad, transpose
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.preconditions import dtype_of, given, rank_of, size_of_axis
@@ -19,7 +20,7 @@ from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
 from .resize_places import EPSILON, FOR_NEAREST, Axis, Floats, Wish, by_formula, indices, targets, weights
-from .support import Results, cast, choice, constant, integers, limits, normal_axes, number, transposed, vector
+from .support import Results, choice, constant, integers, limits, normal_axes, vector
 
 _MODES = {
     "nearest": "nearest",
@@ -73,8 +74,8 @@ def _padded(op: Builder, node: Node, x: Value) -> Value:
     if not any(before) and not any(after):
         return x
     rank = rank_of(node, x)
-    pads = [(pad + [0] * rank)[:rank] for pad in (before, after)]
-    return op.Pad(x, op.const(pads[0] + pads[1], DType.INT64), number(op, 0, x))
+    pads = [(sizes + [0] * rank)[:rank] for sizes in (before, after)]
+    return pad(op, x, pads[0], pads[1], 0)
 
 
 def _axes(node: Node, rank: int) -> list[int]:
@@ -144,7 +145,7 @@ def _whole(op: Builder, value: Value, dtype: DType) -> Value:
     rounded = op.Round(value)
     if dtype.bits <= 16:  # a wider one's bounds are no floats
         low, high = limits(dtype)
-        rounded = op.Clip(rounded, number(op, low, value), number(op, high, value))
+        rounded = op.Clip(rounded, constant_like(op, low, value), constant_like(op, high, value))
     return cast(op, rounded, dtype)
 
 
@@ -253,9 +254,9 @@ def _weighted(op: Builder, x: Value, axis: int, weights: Floats) -> Value:
     if axis == rank - 2:
         return op.MatMul(op.const(matrix), x)
     perm = [*(one for one in range(rank) if one not in (axis, rank - 1)), rank - 1, axis] if axis < rank - 1 else []
-    turned = transposed(op, x, perm or list(range(rank)))
+    turned = transpose(op, x, perm or list(range(rank)))
     made = op.MatMul(turned, op.const(np.ascontiguousarray(matrix.T)))
-    return transposed(op, made, [perm.index(one) for one in range(rank)]) if perm else made
+    return transpose(op, made, [perm.index(one) for one in range(rank)]) if perm else made
 
 
 def _pillow(op: Builder, x: Value, axes: list[int], wanted: Value, wish: Wish, known: list[Axis] | None) -> Value:

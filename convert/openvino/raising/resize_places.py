@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ....passes.build import Expr, arange, concat, expr, size_of, where
 from ....passes.errors import InvalidModel
 from ....passes.graph import Value
 from ....passes.rewrite import Builder
 from ....passes.types import DType
-from .support import cast, dimension, steps, vector
+from .support import vector
 
 Floats = np.ndarray[Any, np.dtype[Any]]
 
@@ -108,87 +109,76 @@ def _cubic(distance: Floats, a: np.float32) -> Floats:
 # sizes that the model computes --------------------------------------------------------------------
 
 
-def targets(op: Builder, x: Value, axes: Sequence[int], scales: Value) -> Value:
+def targets(op: Builder, x: Value, axes: Sequence[int], scales: Value) -> Expr:
     """The sizes that scales give, as int64."""
-    extents = op.Concat(*(dimension(op, x, axis) for axis in axes), axis=0)
-    factors = op.Add(vector(op, scales, DType.FLOAT32), op.const(EPSILON))
-    return cast(op, op.Floor(op.Mul(cast(op, extents, DType.FLOAT32), factors)), DType.INT64)
+    extents = concat(op, [size_of(op, x, axis) for axis in axes]).cast(DType.FLOAT32)
+    return (extents * (vector(op, scales, DType.FLOAT32) + float(EPSILON))).floor().cast(DType.INT64)
 
 
 def by_formula(op: Builder, x: Value, axes: Sequence[int], wanted: Value, wish: Wish) -> Value:
     """Pixels gathered by indices that the model reckons, along one axis after the other."""
     goals = targets(op, x, axes, wanted) if wish.by_scales else vector(op, wanted)
+    found = expr(op, x)
     for order, axis in enumerate(axes):
-        part = op.const([order])
-        count = op.Gather(goals, part)
-        extent, goal = (cast(op, value, DType.FLOAT32) for value in (dimension(op, x, axis), count))
-        scale = op.Gather(vector(op, wanted, DType.FLOAT32), part) if wish.by_scales else op.Div(goal, extent)
-        index = cast(op, steps(op, count), DType.FLOAT32)
-        place = op.Where(op.Equal(goal, extent), index, _computed(op, wish, index, scale, (goal, extent)))
-        last = op.Sub(extent, op.const(np.float32(1)))
+        count = goals[order : order + 1]
+        extent, goal = found.size(axis).cast(DType.FLOAT32), count.cast(DType.FLOAT32)
+        scale = vector(op, wanted, DType.FLOAT32)[order : order + 1] if wish.by_scales else goal / extent
+        index = arange(op, count).cast(DType.FLOAT32)
+        place = where(goal.equals(extent), index, _computed(wish, index, scale, (goal, extent)))
         if wish.mode == "nearest":
-            x = op.Gather(x, _pixel(op, _rounded(op, wish, place, scale), last), axis=axis)
-        else:
-            behind = list(range(1, (x.rank or 0) - axis))
-            parts = []
-            for pixel, weight in _taps(op, wish, place, last):
-                weight = cast(op, weight, x.tensor.dtype or DType.FLOAT32)
-                weight = op.Unsqueeze(weight, op.const(behind)) if behind else weight
-                parts.append(op.Mul(op.Gather(x, _pixel(op, pixel, last), axis=axis), weight))
-            x = op.Sum(*parts)
-    return x
+            found = found.gather(_pixel(_rounded(wish, place, scale), extent), axis)
+            continue
+        behind = range(1, (x.rank or 0) - axis)
+        parts = [
+            found.gather(_pixel(pixel, extent), axis) * weight.cast(found.dtype).unsqueeze(*behind)
+            for pixel, weight in _taps(wish, place, extent)
+        ]
+        found = expr(op, op.Sum(*parts))
+    return found.value()
 
 
-def _computed(op: Builder, wish: Wish, index: Value, scale: Value, sizes: tuple[Value, Value]) -> Value:
+def _computed(wish: Wish, index: Expr, scale: Expr, sizes: tuple[Expr, Expr]) -> Expr:
     """Where in the input each place of the output lies; `sizes` is the new one and the old one."""
     goal, extent = sizes
-    half, one = op.const(np.float32(0.5)), op.const(np.float32(1))
     if wish.coordinates == "align_corners":
-        return op.Div(op.Mul(index, op.Sub(extent, one)), op.Max(op.Sub(goal, one), one))
+        return index * (extent - 1) / (goal - 1).maximum(1)
     if wish.coordinates == "asymmetric":
-        return op.Div(index, scale)
-    place = op.Div(op.Add(index, half), scale)
+        return index / scale
+    place = (index + 0.5) / scale
     if wish.coordinates == FOR_NEAREST:
         return place
-    place = op.Sub(place, half)
-    return op.Where(op.Greater(goal, one), place, op.const(np.float32(0))) if "pytorch" in wish.coordinates else place
+    return where(goal > 1, place - 0.5, 0) if "pytorch" in wish.coordinates else place - 0.5
 
 
-def _rounded(op: Builder, wish: Wish, place: Value, scale: Value) -> Value:
-    half = op.const(np.float32(0.5))
+def _rounded(wish: Wish, place: Expr, scale: Expr) -> Expr:
     if wish.nearest == "simple":  # the next pixel where the image shrinks, else the one towards the first
-        shrinks = op.Less(scale, op.const(np.float32(1)))
-        return op.Where(shrinks, op.Ceil(place), op.Floor(op.Max(place, op.const(np.float32(0)))))
-    rounded: dict[str, Callable[[], Value]] = {
-        "round_prefer_floor": lambda: op.Ceil(op.Sub(place, half)),
-        "round_prefer_ceil": lambda: op.Floor(op.Add(place, half)),
-        "floor": lambda: op.Floor(place),
-        "ceil": lambda: op.Ceil(place),
+        return where(scale < 1, place.ceil(), place.maximum(0).floor())
+    rounded: dict[str, Callable[[], Expr]] = {
+        "round_prefer_floor": lambda: (place - 0.5).ceil(),
+        "round_prefer_ceil": lambda: (place + 0.5).floor(),
+        "floor": lambda: place.floor(),
+        "ceil": lambda: place.ceil(),
     }
     return rounded[wish.nearest]()
 
 
-def _pixel(op: Builder, place: Value, last: Value) -> Value:
+def _pixel(place: Expr, extent: Expr) -> Expr:
     """A whole place as the index of a pixel of the image."""
-    return cast(op, op.Min(op.Max(place, op.const(np.float32(0))), last), DType.INT64)
+    return place.clip(0, extent - 1).cast(DType.INT64)
 
 
-def _taps(op: Builder, wish: Wish, place: Value, last: Value) -> list[tuple[Value, Value]]:
+def _taps(wish: Wish, place: Expr, extent: Expr) -> list[tuple[Expr, Expr]]:
     """The pixels that go into each place of the output, and how much of each."""
-    one = op.const(np.float32(1))
     if wish.mode == "linear":
-        place = op.Min(op.Max(place, op.const(np.float32(0))), last)
-        first = op.Floor(place)
-        share = op.Sub(place, first)
-        return [(first, op.Sub(one, share)), (op.Add(first, one), share)]
-    first = op.Floor(place)
-    share, a = op.Sub(place, first), wish.cubic
-    found = []
+        place = place.clip(0, extent - 1)
+    first = place.floor()
+    share, a = place - first, wish.cubic
+    if wish.mode == "linear":
+        return [(first, 1 - share), (first + 1, share)]
+    found: list[tuple[Expr, Expr]] = []
     for offset in range(-1, 3):
-        distance = op.Abs(op.Sub(share, op.const(np.float32(offset))))
-        factors = (a + 2, -(a + 3), 0, 1) if offset in (0, 1) else (a, -5 * a, 8 * a, -4 * a)
-        weight = op.const(np.float32(factors[0]))
-        for factor in factors[1:]:
-            weight = op.Add(op.Mul(weight, distance), op.const(np.float32(factor)))
-        found.append((op.Add(first, op.const(np.float32(offset))), weight))
+        distance = (share - offset).abs()
+        inner = ((a + 2) * distance - (a + 3)) * distance * distance + 1
+        outer = ((a * distance - 5 * a) * distance + 8 * a) * distance - 4 * a
+        found.append((first + offset, inner if offset in (0, 1) else outer))
     return found

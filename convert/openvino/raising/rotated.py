@@ -8,15 +8,15 @@ its edges up to a little before them. All in float64, so that this can be very l
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from ....passes.graph import Value
-from ....passes.rewrite import Builder
+from ....passes.build import Expr, concat, expr, where
 from ....passes.types import DType
-from .boxes import greedily
-from .support import cast, number
+from .boxes import area, greedily
 
-Parts = tuple[Value, ...]
+Parts = tuple[Expr, ...]
 
 _SIGNS = np.array([[-1, 1], [-1, -1], [1, -1], [1, 1]], np.float64)  # of half the width, half the height
 _NEXT = np.roll(np.eye(4), 1, axis=1)  # takes corners to those that follow
@@ -24,64 +24,48 @@ _LEFT = np.array([[0, 1], [-1, 0]], np.float64)  # turns (x, y) to (-y, x)
 _LITTLE = 1e-12
 
 
-def rotated(
-    op: Builder, boxes: Value, scores: Value, limits: tuple[Value, Value, Value], clockwise: bool
-) -> tuple[Value, Value]:
+def rotated(boxes: Expr, scores: Expr, limits: tuple[Expr, Expr, Expr], clockwise: bool) -> tuple[Expr, Expr]:
     """Suppression of boxes [batches, boxes, (x, y, width, height, angle)] by `limits`: how many of each class (int64
     [1]), the overlap that is still allowed, the score to be exceeded.
 
     Returns [batch, class, box] of the boxes taken, best first in each class, and their scores.
     """
-    most, overlap, least = limits
-    centre, sides, angle = op.Split(boxes, op.const([2, 2, 1]), axis=2, _outputs=3)
-    if not clockwise:
-        angle = op.Neg(angle)
-    cosine, sine = op.Cos(angle), op.Sin(angle)
-    directions = op.Reshape(op.Concat(cosine, sine, op.Neg(sine), cosine, axis=2), op.const([0, 0, 2, 2]))
-    centre, sides, directions = (cast(op, one, DType.FLOAT64) for one in (centre, sides, directions))
-    axes = op.Mul(op.Mul(directions, op.Unsqueeze(sides, op.const([3]))), number(op, 0.5, directions))
-    corners = op.MatMul(op.const(_SIGNS, DType.FLOAT64), axes)
+    op, (most, overlap, least) = boxes.op, limits
+    centre, sides, angle = boxes.split([2, 2, 1], 2)
+    cosine, sine = angle.cos(), angle.sin() if clockwise else -angle.sin()
+    directions = concat(op, [cosine, sine, -sine, cosine], 2).reshape(None, None, 2, 2)
+    centre, sides, directions = (one.cast(DType.FLOAT64) for one in (centre, sides, directions))
+    corners = expr(op, _SIGNS).call("MatMul", directions * sides[:, :, :, None] * 0.5)
 
-    def lessen(body: Builder, left: Value, taken: Parts, others: Parts, limit: Value) -> list[Value]:
-        out = body.Greater(_share(body, taken, others), limit)
-        return [body.Where(out, number(body, -np.inf, left), left)]
+    def lessen(left: Expr, taken: Parts, others: Parts, limit: Expr) -> list[Expr]:
+        return [where(_share(taken, others) > limit, -math.inf, left)]
 
-    alive = op.Where(op.Greater(scores, least), scores, number(op, -np.inf, scores))
+    alive = where(scores > least, scores, -math.inf)
     return greedily(op, (centre, sides, corners), alive, most, lessen, [overlap])
 
 
-def _share(op: Builder, one: Parts, other: Parts) -> Value:
+def _share(one: Parts, other: Parts) -> Expr:
     """Intersection over union (float32) of boxes, each a centre [..., 2], sides [..., 2], corners about the centre
     [..., 4, 2]."""
-    away = op.Unsqueeze(op.Sub(other[0], one[0]), op.const([3]))
-    first, second = one[2], op.Add(other[2], away)
-    extents = [op.ReduceSumSquare(box[1], op.const([-1]), keepdims=0) for box in (one, other)]
-    little = op.Mul(op.Add(*extents), number(op, _LITTLE, extents[0]))
-    little = op.Unsqueeze(little, op.const([3, 4]))
-    twice = op.Add(_along(op, first, second, little), _along(op, second, first, op.Neg(little)))
-    common = op.Mul(twice, number(op, 0.5, twice))
-    areas = [op.ReduceProd(box[1], op.const([-1]), keepdims=0) for box in (one, other)]
-    zero = number(op, 0, common)
-    real = op.And(*(op.Greater(area, zero) for area in areas))
-    share = op.Where(real, op.Div(common, op.Sub(op.Add(*areas), common)), zero)
-    return cast(op, share, DType.FLOAT32)
+    first, second = one[2], other[2] + (other[0] - one[0])[:, :, :, None]
+    extents = [box[1].call("ReduceSumSquare", expr(first.op, [-1]), keepdims=0) for box in (one, other)]
+    little = ((extents[0] + extents[1]) * _LITTLE)[:, :, :, None, None]
+    common = (_along(first, second, little) + _along(second, first, -little)) * 0.5
+    areas = [area(box[1]) for box in (one, other)]
+    share = common / (areas[0] + areas[1] - common)
+    return where((areas[0] > 0) & (areas[1] > 0), share, 0).cast(DType.FLOAT32)
 
 
-def _along(op: Builder, mine: Value, other: Value, slack: Value) -> Value:
+def _along(mine: Expr, other: Expr, slack: Expr) -> Expr:
     """The sum of x dy - y dx over the parts of `mine`'s edges that lie within `other`, moved outwards by `slack`."""
-    following = op.const(_NEXT, DType.FLOAT64)
-    left = op.const(_LEFT, DType.FLOAT64)
-    inwards = op.MatMul(op.Sub(op.MatMul(following, other), other), left)
-    offset = op.ReduceSum(op.Mul(other, inwards), op.const([-1]), keepdims=0)
-    depth = op.Sub(op.MatMul(mine, op.Transpose(inwards, perm=[0, 1, 2, 4, 3])), op.Unsqueeze(offset, op.const([3])))
-    start = op.Add(depth, slack)
-    end = op.Gather(start, op.const([1, 2, 3, 0]), axis=3)
-    zero, one = number(op, 0, start), number(op, 1, start)
-    starts_outside, ends_outside = op.Less(start, zero), op.Less(end, zero)
-    crossing = op.Div(start, op.Sub(start, end))
-    enters = op.Where(starts_outside, op.Where(ends_outside, one, crossing), zero)
-    leaves = op.Where(ends_outside, op.Where(starts_outside, zero, crossing), one)
-    within = op.Sub(op.ReduceMin(leaves, op.const([-1]), keepdims=0), op.ReduceMax(enters, op.const([-1]), keepdims=0))
-    turned = op.MatMul(mine, left)
-    swept = op.ReduceSum(op.Mul(op.MatMul(following, mine), turned), op.const([-1]), keepdims=0)
-    return op.ReduceSum(op.Mul(op.Max(within, zero), swept), op.const([-1]), keepdims=0)
+    following = expr(mine.op, _NEXT)
+    inwards = (following.call("MatMul", other) - other).call("MatMul", _LEFT)
+    depth = mine.call("MatMul", inwards.transpose(0, 1, 2, 4, 3)) - (other * inwards).sum(-1)[:, :, :, None]
+    start = depth + slack
+    end = start.gather([1, 2, 3, 0], axis=3)
+    crossing = start / (start - end)
+    enters = where(start < 0, where(end < 0, 1, crossing), 0)
+    leaves = where(end < 0, where(start < 0, 0, crossing), 1)
+    within = leaves.min(-1) - enters.max(-1)
+    swept = (following.call("MatMul", mine) * mine.call("MatMul", _LEFT)).sum(-1)
+    return (within.maximum(0) * swept).sum(-1)

@@ -6,12 +6,13 @@ import functools
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ....passes.build import Expr, cast, where
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node, Value
 from ....passes.preconditions import given, rank_of, size_of_axis
 from ....passes.rewrite import Builder, Rule
 from ....passes.types import DType
-from .support import cast, dimension, number, reckoned, shaped
+from .support import operand
 
 _HALF = (DType.FLOAT16, DType.BFLOAT16)
 
@@ -37,52 +38,50 @@ def in_float32(function: Rule) -> Rule:
 class Pixels(NamedTuple):
     """An image's pixels as a table [planes * height * width], or [..., channels] where a pixel has several."""
 
-    table: Value
-    height: Value  # int64 [1], like the width
-    width: Value
+    table: Expr
+    extents: tuple[Expr, Expr]  # height and width, int64 [1]
 
-    def between(self, op: Builder, plane: Value, y: Value, x: Value) -> Value:
-        """Bilinear interpolation in planes, at places on the image: 0 to height - 1 and 0 to width - 1, as floats."""
-        begin = op.Mul(plane, reckoned(op, "Mul", self.height, self.width))
-        top, left = op.Floor(y), op.Floor(x)
-        columns = [cast(op, one, DType.INT64) for one in (left, op.Ceil(x))]
-        down, right = op.Sub(y, top), op.Sub(x, left)
+    def between(self, plane: Expr, y: Expr, x: Expr) -> Expr:
+        """Bilinear interpolation in planes, at places brought onto the image: 0 to height - 1 and 0 to width - 1."""
+        height, width = self.extents
+        begin = plane * (height * width)
+        y, x = (place.maximum(0).minimum(self.last(place, axis)) for axis, place in enumerate((y, x)))
+        top, left = y.floor(), x.floor()
+        down, right = y - top, x - left
         if self.table.rank == 2:  # a row of the table is one more axis of what is gathered
-            down, right = (op.Unsqueeze(one, op.const([-1])) for one in (down, right))
+            down, right = down[..., None], right[..., None]
+        columns = [one.cast(DType.INT64) for one in (left, x.ceil())]
         lines = []
-        for row in (top, op.Ceil(y)):
-            line = op.Add(begin, op.Mul(cast(op, row, DType.INT64), self.width))
-            first, second = (op.Gather(self.table, op.Add(line, column), axis=0) for column in columns)
-            lines.append(op.Add(first, op.Mul(op.Sub(second, first), right)))
-        return op.Add(lines[0], op.Mul(op.Sub(lines[1], lines[0]), down))
+        for row in (top, y.ceil()):
+            line = begin + row.cast(DType.INT64) * width
+            first, second = (self.table.gather(line + column) for column in columns)
+            lines.append(first + (second - first) * right)
+        return lines[0] + (lines[1] - lines[0]) * down
 
-    def held(self, op: Builder, place: Value, axis: int) -> Value:
-        """Places along the rows (0) or columns (1) brought onto the image."""
-        return op.Min(op.Max(place, number(op, 0, place)), self.last(op, place, axis))
+    def where(self, valid: Expr, found: Expr) -> Expr:
+        """What was found at places that are valid, 0 elsewhere."""
+        return where(valid[..., None] if self.table.rank == 2 else valid, found, 0)
 
-    def holds(self, op: Builder, place: Value, axis: int) -> Value:
+    def holds(self, place: Expr, axis: int) -> Expr:
         """Whether places along the rows (0) or columns (1) lie on the image."""
-        return op.And(op.GreaterOrEqual(place, number(op, 0, place)), op.LessOrEqual(place, self.last(op, place, axis)))
+        return (place >= 0) & (place <= self.last(place, axis))
 
-    def last(self, op: Builder, like: Value, axis: int) -> Value:
+    def last(self, like: Expr, axis: int) -> Expr:
         """The last row (0) or column (1), of the element type of `like`."""
-        extent = (self.height, self.width)[axis]
-        return cast(op, reckoned(op, "Sub", extent, op.const([1])), like.tensor.dtype or DType.FLOAT32)
+        return (self.extents[axis] - 1).cast(like.dtype)
 
 
-def pixels(op: Builder, x: Value, groups: Sequence[int] = ()) -> Pixels:
+def pixels(x: Expr, groups: int = 0) -> Pixels:
     """The pixels of an image [batch, channels, height, width], all channels of one in a row.
 
     With `groups` the channels are so many groups of the rest each, and a plane is a group of an image.
     """
-    batch, channels, height, width = (dimension(op, x, axis) for axis in range(4))
-    planes = batch
+    planes, channels, height, width = (x.size(axis) for axis in range(4))
     if groups:
-        count = op.const(list(groups))
-        channels, planes = reckoned(op, "Div", channels, count), reckoned(op, "Mul", batch, count)
-        x = shaped(op, x, [planes, channels, height, width])
-    rows = reckoned(op, "Mul", planes, reckoned(op, "Mul", height, width))
-    return Pixels(shaped(op, op.Transpose(x, perm=[0, 2, 3, 1]), [rows, channels]), height, width)
+        channels, planes = channels // groups, planes * groups
+        x = x.reshape(planes, channels, height, width)
+    table = x.transpose(0, 2, 3, 1).reshape(planes * (height * width), channels)
+    return Pixels(table, (height, width))
 
 
 class Listed(NamedTuple):
@@ -91,31 +90,30 @@ class Listed(NamedTuple):
     A list may end before its rows do, with a batch below 0.
     """
 
-    batch: Value  # int64, 0 behind the end
-    corners: list[Value]
-    ended: Value
+    batch: Expr  # int64, 0 behind the end
+    corners: list[Expr]
+    ended: Expr
 
-    def live(self, op: Builder, value: Value) -> Value:
+    def live(self, value: Expr) -> Value:
         """`value`, [regions, ., ., .], with 0 for the regions behind the list's end."""
-        ended = op.Unsqueeze(self.ended, op.const([2, 3]))
-        return op.Where(ended, number(op, 0, value), value)
+        return where(self.ended[:, :, None, None], 0, value).value()
 
 
-def listed(op: Builder, node: Node, boxes: Value) -> Listed:
-    """The regions in `boxes`, [regions, 5].
+def listed(op: Builder, node: Node) -> Listed:
+    """The regions in input 1, [regions, 5].
 
     Raises:
         InvalidModel: it has another shape.
     """
+    boxes = given(node, 1)
     if rank_of(node, boxes) != 2 or size_of_axis(boxes, 1) not in (None, 5):
         raise InvalidModel(f"{node!r}: its regions aren't rows of 5 numbers")
-    first, *corners = op.Split(boxes, axis=1, num_outputs=5, _outputs=5)
-    batch, zero = cast(op, first, DType.INT64), op.const([0])
-    below = cast(op, op.Less(batch, zero), DType.INT64)
-    ended = op.Greater(op.CumSum(below, op.const(0)), zero)
-    return Listed(op.Max(batch, zero), list(corners), ended)
+    first, *corners = operand(op, node, 1).split(5, 1)
+    batch = first.cast(DType.INT64)
+    ended = (batch < 0).cast(DType.INT64).cumsum(0) > 0
+    return Listed(batch.maximum(0), corners, ended)
 
 
-def single(op: Builder, x: Value) -> Pixels:
+def single(x: Expr) -> Pixels:
     """The pixels of an image [batch, channels, height, width], every channel a plane of its own."""
-    return Pixels(op.Reshape(x, op.const([-1])), dimension(op, x, 2), dimension(op, x, 3))
+    return Pixels(x.reshape(-1), (x.size(2), x.size(3)))

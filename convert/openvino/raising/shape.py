@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ....passes import build
+from ....passes.build import Expr, cast, expr
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.preconditions import given, rank_of, size_of_axis
@@ -10,16 +12,12 @@ from ....passes.types import DType
 from ..dialect import DOMAIN
 from .support import (
     Results,
-    cast,
     choice,
-    concatenated,
-    dimension,
     element_type,
     fixed,
     fixed_axis,
     integers,
     normal_axes,
-    number,
     scalar,
     vector,
 )
@@ -61,11 +59,9 @@ def squeeze(op: Builder, node: Node) -> Results:
         return op.Squeeze(x, op.const(single, DType.INT64)) if single else op.Identity(x)
     if rank is None:
         raise Unsupported(node, "allow_axis_skip on a value of unknown rank")
-    sizes = op.Shape(x)
-    chosen = op.ScatterElements(
-        op.const([0] * rank), vector(op, axes), op.Expand(op.const([1]), op.Shape(vector(op, axes)))
-    )
-    keep = op.Not(op.And(cast(op, chosen, DType.BOOL), op.Equal(sizes, op.const([1]))))
+    sizes, named = expr(op, op.Shape(x)), vector(op, axes)
+    chosen = expr(op, [0] * rank).call("ScatterElements", named, named.full_like(1))
+    keep = ~(chosen.cast(DType.BOOL) & sizes.equals(1))
     return op.Reshape(x, op.Compress(sizes, keep), allowzero=1)
 
 
@@ -97,32 +93,31 @@ def broadcast(op: Builder, node: Node) -> Results:
     return op.Expand(x, target)
 
 
-def _placed(op: Builder, node: Node, x: Value, target: Value) -> Value:
+def _placed(op: Builder, node: Node, x: Value, target: Expr) -> Value:
     """`x` with its dimensions at the places that the axes mapping names, ones between them."""
     mapping = given(node, 2)
-    axes, rank = integers(mapping), size_of_axis(target, 0)
+    axes, rank = integers(mapping), target.size(0).item()
     if axes is not None and axes != sorted(axes):
         raise InvalidModel(f"{node!r}: its axes mapping {axes} isn't in order")
     if axes is not None and rank is not None:
         if x.rank == 0:
             return x
         missing = [axis for axis in range(rank) if axis not in axes]
-        return op.Unsqueeze(x, op.const(missing, DType.INT64)) if missing else x
-    ones = op.Expand(op.const([1]), op.Shape(target))
-    return op.Reshape(x, op.ScatterElements(ones, vector(op, mapping), op.Shape(x)), allowzero=1)
+        return build.unsqueeze(op, x, missing)
+    return op.Reshape(x, op.ScatterElements(target.full_like(1), vector(op, mapping), op.Shape(x)), allowzero=1)
 
 
 @rule(DOMAIN, "Tile")
 def tile(op: Builder, node: Node) -> Results:
     """Tile-1: the shorter of shape and repeats gets ones in front."""
     x, repeats = given(node, 0), vector(op, given(node, 1))
-    rank, count = rank_of(node, x), size_of_axis(repeats, 0)
+    rank, count = rank_of(node, x), repeats.size(0).item()
     if count is None:
         raise Unsupported(node, "the number of repeats isn't known")
     if rank < count:
-        x = op.Unsqueeze(x, op.const(list(range(count - rank)), DType.INT64))
+        x = build.unsqueeze(op, x, range(count - rank))
     elif count < rank:
-        repeats = concatenated(op, [op.const([1] * (rank - count), DType.INT64), repeats])
+        repeats = build.concat(op, [expr(op, [1] * (rank - count)), repeats])
     return op.Tile(x, repeats)
 
 
@@ -142,12 +137,11 @@ def variadic_split(op: Builder, node: Node) -> Results:
     known, extent = integers(lengths), size_of_axis(x, axis)
     if known is not None and -1 in known and extent is not None:
         rest = extent - sum(item for item in known if item >= 0)
-        lengths = op.const([rest if item == -1 else item for item in known], DType.INT64)
+        lengths = expr(op, [rest if item == -1 else item for item in known])
     elif known is None or -1 in known:
-        minus = op.Equal(lengths, op.const([-1]))
-        filled = op.Where(minus, op.const([0]), lengths)
-        rest_left = op.Sub(dimension(op, x, axis), op.ReduceSum(filled, keepdims=1))
-        lengths = op.Where(minus, rest_left, lengths)
+        minus = lengths.equals(-1)
+        left = build.size_of(op, x, axis) - build.where(minus, 0, lengths).sum(keepdims=True)
+        lengths = build.where(minus, left, lengths)
     return op.Split(x, lengths, axis=axis, _outputs=len(node.outputs))
 
 
@@ -165,10 +159,9 @@ def range_(op: Builder, node: Node) -> Results:
     # a whole-number range between fractions: how many is decided before they lose their fractions
     widest = DType.FLOAT64 if DType.FLOAT64 in floats else DType.FLOAT32
     start, stop, step = (scalar(op, value, widest) for value in ends)
-    count = op.Max(op.Ceil(op.Div(op.Sub(stop, start), step)), number(op, 0, start))
+    count = ((stop - start) / step).ceil().maximum(0).cast(DType.INT64)
     first, each = (scalar(op, value, DType.INT64) for value in (ends[0], ends[2]))
-    counted = op.Range(op.const(0), cast(op, count, DType.INT64), op.const(1))
-    return cast(op, op.Add(op.Mul(counted, each), first), dtype)
+    return (build.arange(op, count) * each + first).cast(dtype).value()
 
 
 _RANGES = (DType.FLOAT32, DType.FLOAT64, DType.INT16, DType.INT32, DType.INT64)
@@ -179,14 +172,11 @@ def eye(op: Builder, node: Node) -> Results:
     """Eye-9: ones where column - row is the diagonal's index, repeated over a batch shape."""
     height, width, diagonal = (scalar(op, given(node, index), DType.INT64) for index in range(3))
     dtype = element_type(node, "output_type", "f32") or DType.FLOAT32
-    lines = op.Unsqueeze(op.Range(op.const(0), height, op.const(1)), op.const([1]))
-    columns = op.Range(op.const(0), width, op.const(1))
-    matrix = cast(op, op.Equal(op.Add(lines, diagonal), columns), dtype)
+    matrix = (build.arange(op, height)[:, None] + diagonal).equals(build.arange(op, width)).cast(dtype)
     batch = node.input(3)
     if batch is None or integers(batch) == []:
-        return matrix
-    shape = concatenated(op, [vector(op, batch), vector(op, height), vector(op, width)])
-    return op.Expand(matrix, shape)
+        return matrix.value()
+    return op.Expand(matrix, build.shape_vector(op, [vector(op, batch), height, width]))
 
 
 RULES = collect(globals())

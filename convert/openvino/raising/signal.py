@@ -2,50 +2,33 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from ....passes.build import Expr, arange, concat, expr, where
+from ....passes.build.values import pad
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node, Value
 from ....passes.preconditions import dtype_of, given, rank_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .support import (
-    Results,
-    cast,
-    concatenated,
-    constant,
-    dimension,
-    fixed,
-    integers,
-    normal_axes,
-    number,
-    reckoned,
-    scalar,
-    shape_of,
-    steps,
-    vector,
-    widened,
-)
+from .support import Results, fixed, normal_axes, operand, scalar, vector, widened
 
 
-def _axes(op: Builder, node: Node, rank: int) -> list[tuple[int, Value | None]]:
+def _axes(op: Builder, node: Node, rank: int) -> list[tuple[int, Expr | None]]:
     """(axis, signal size or None for the whole one) for each axis, in order; `rank` without the last dimension."""
     axes = normal_axes(node, fixed(node, 1, "the axes"), rank)
     signal = node.input(2)
     if not axes or signal is None:
         return [(axis, None) for axis in axes]
     wanted = vector(op, signal)
-    known = constant(wanted)
-    if known is not None:
-        if known.size != len(axes):
-            raise InvalidModel(f"{node!r}: {known.size} signal sizes for {len(axes)} axes")
-        lengths = [int(item) for item in known]
-        return [(axis, None if n == -1 else op.const(n)) for axis, n in zip(axes, lengths, strict=True)]
-    found: list[tuple[int, Value | None]] = []
-    for place, axis in enumerate(axes):
-        here = op.Gather(wanted, op.const(place))
-        whole = scalar(op, dimension(op, given(node), axis))
-        found.append((axis, op.Where(op.Equal(here, op.const(-1)), whole, here)))
-    return found
+    if wanted.size(0).item() not in (None, len(axes)):
+        raise InvalidModel(f"{node!r}: {wanted.size(0).item()} signal sizes for {len(axes)} axes")
+    lengths = [wanted[place] for place in range(len(axes))]
+    return [
+        (axis, None if n.item() == -1 else where(n.equals(-1), operand(op, node).size(axis).reshape(), n))
+        for axis, n in zip(axes, lengths, strict=True)
+    ]
 
 
 @rule(DOMAIN, "DFT", "IDFT")
@@ -70,20 +53,18 @@ def rdft(op: Builder, node: Node) -> Results:
     return x
 
 
-def _real(op: Builder, x: Value, axis: int, length: Value | None) -> Value:
+def _real(x: Expr, axis: int, length: Expr | None) -> Expr:
     """The real signal of one half of a symmetric spectrum along `axis`; `length` None: of an even one."""
-    one, two, along = op.const([1]), op.const([2]), op.const([axis])
-    bins = dimension(op, x, axis)
-    length = reckoned(op, "Mul", reckoned(op, "Sub", bins, one), two) if length is None else vector(op, length)
-    half = reckoned(op, "Add", reckoned(op, "Div", length, two), one)
-    missing = reckoned(op, "Max", reckoned(op, "Sub", half, bins), op.const([0]))
-    if integers(missing) != [0]:
-        x = op.Pad(x, concatenated(op, [op.const([0]), missing]), number(op, 0, x), along)
-    front = op.Slice(x, op.const([0]), half, along)
-    mirrored = op.Slice(x, reckoned(op, "Sub", length, half), op.const([0]), along, op.const([-1]))
-    conjugate = op.Mul(mirrored, op.const([1.0, -1.0], x.tensor.dtype or DType.FLOAT32))
-    made = op.DFT(op.Concat(front, conjugate, axis=axis), None, op.const(axis), inverse=1)
-    return op.Gather(made, op.const(0), axis=-1)
+    op, bins = x.op, x.size(axis)
+    length = (bins - 1) * 2 if length is None else length.reshape(1)
+    half = length // 2 + 1
+    missing = (half - bins).maximum(0)
+    padded = expr(op, pad(op, x.value(), [0], [missing], 0, [axis]))
+    lead = (slice(None),) * axis
+    mirrored = padded[(*lead, slice(length - half, 0, -1))]
+    conjugate = mirrored * np.array([1, -1])
+    whole = concat(op, [padded[(*lead, slice(0, half))], conjugate], axis)
+    return expr(op, op.DFT(whole, None, op.const(axis), inverse=1))[..., 0]
 
 
 @rule(DOMAIN, "IRDFT")
@@ -93,32 +74,30 @@ def irdft(op: Builder, node: Node) -> Results:
     axes = _axes(op, node, rank_of(node, x) - 1)
     for axis, length in axes[:-1]:
         x = op.DFT(x, length, op.const(axis), inverse=1)
-    return _real(op, x, *axes[-1])
+    return _real(expr(op, x), *axes[-1]).value()
 
 
 # short times ---------------------------------------------------------------------------------------
 
 
-def _window(op: Builder, window: Value, size: Value) -> Value:
+def _window(window: Expr, size: Expr) -> Expr:
     """The window in the middle of a frame, zeros around it."""
-    missing = reckoned(op, "Sub", size, dimension(op, window, 0))
-    if integers(missing) == [0]:
-        return window
-    before = reckoned(op, "Div", missing, op.const([2]))
-    return op.Pad(window, concatenated(op, [before, reckoned(op, "Sub", missing, before)]))
+    missing = size - window.size(0)
+    before = missing // 2
+    return expr(window.op, pad(window.op, window.value(), [before], [missing - before]))
 
 
 @rule(DOMAIN, "STFT")
 def stft(op: Builder, node: Node) -> Results:
     """STFT-15: the spectrum of each frame, [batch, frames, bins, 2], or frames behind bins with `transpose_frames`."""
-    x, window = widened(op, given(node, 0)), widened(op, given(node, 1))
+    x, window = widened(operand(op, node, 0)), widened(operand(op, node, 1))
     size, step = vector(op, given(node, 2)), scalar(op, given(node, 3), DType.INT64)
-    single = rank_of(node, x) == 1
-    x = op.Unsqueeze(x, op.const([0])) if single else x
-    made = op.STFT(op.Unsqueeze(x, op.const([-1])), step, _window(op, window, size), scalar(op, size))
+    single = rank_of(node, given(node)) == 1
+    x = x[None] if single else x
+    made = expr(op, op.STFT(x[..., None], step, _window(window, size), scalar(op, size)))
     if node.attributes.get("transpose_frames", False):
-        made = op.Transpose(made, perm=[0, 2, 1, 3])
-    return cast(op, op.Squeeze(made, op.const([0])) if single else made, dtype_of(node, given(node)))
+        made = made.transpose(0, 2, 1, 3)
+    return (made.squeeze(0) if single else made).cast(dtype_of(node, given(node))).value()
 
 
 @rule(DOMAIN, "ISTFT")
@@ -126,42 +105,37 @@ def istft(op: Builder, node: Node) -> Results:
     """ISTFT-16: of [batch, bins, frames, 2]. The frames' signals times the window are added up where they lie, and
     divided by the sum of the windows' squares there. With `center` half a frame is cut off at the beginning.
     """
-    x, window = widened(op, given(node, 0)), widened(op, given(node, 1))
+    x, window = widened(operand(op, node, 0)), widened(operand(op, node, 1))
     size, step = (vector(op, given(node, index)) for index in (2, 3))
-    window = _window(op, window, size)
-    wanted = node.input(4)
-    single = rank_of(node, x) == 3
-    x = op.Unsqueeze(x, op.const([0])) if single else x
-    frames = op.Transpose(_real(op, x, 1, scalar(op, size)), perm=[0, 2, 1])  # [batch, frames, size]
-    count = dimension(op, frames, 1)
-    begins = reckoned(op, "Mul", steps(op, count), step)
-    places = op.Add(op.Unsqueeze(begins, op.const([1])), steps(op, size))
-    full = reckoned(op, "Add", reckoned(op, "Mul", reckoned(op, "Sub", count, op.const([1])), step), size)
-    flat = op.Reshape(places, op.const([-1]))
-    zero = number(op, 0, x)
-    spread = op.Reshape(op.Mul(frames, window), op.const([0, -1]))
-    signal = op.Expand(zero, concatenated(op, [dimension(op, x, 0), full]))
-    signal = op.ScatterElements(signal, op.Expand(flat, shape_of(op, spread)), spread, axis=1, reduction="add")
-    every = op.Reshape(op.Expand(op.Mul(window, window), shape_of(op, places)), op.const([-1]))
-    weights = op.ScatterElements(op.Expand(zero, full), flat, every, axis=0, reduction="add")
+    window = _window(window, size)
+    single = rank_of(node, given(node)) == 3
+    x = x[None] if single else x
+    frames = _real(x, 1, size).transpose(0, 2, 1)  # [batch, frames, size]
+    count = frames.size(1)
+    places = (arange(op, count) * step)[:, None] + arange(op, size)
+    full, flat = (count - 1) * step + size, places.reshape(-1)
+    laid = (frames * window).reshape(None, -1)
+    signal, weights = x.like(0).broadcast_to(x.size(0), full), x.like(0).broadcast_to(full)
+    index = flat.broadcast_to(laid.sizes())
+    signal = signal.call("ScatterElements", index, laid, axis=1, reduction="add")
+    squares = (window * window).broadcast_to(places.sizes()).reshape(-1)
+    weights = weights.call("ScatterElements", flat, squares, axis=0, reduction="add")
     if node.attributes.get("normalized", False):
-        signal = op.Mul(signal, op.Sqrt(cast(op, size, dtype_of(node, x))))
-    signal = op.Where(op.Equal(weights, zero), zero, op.Div(signal, weights))
-    made = _cut(op, signal, size, wanted, bool(node.attributes.get("center", False)))
-    return cast(op, op.Squeeze(made, op.const([0])) if single else made, dtype_of(node, given(node)))
+        signal = signal * size.cast(x.dtype).sqrt()
+    signal = where(weights.equals(0), 0, signal / weights)
+    made = _part(signal, size, node.input(4), bool(node.attributes.get("center", False)))
+    return (made.squeeze(0) if single else made).cast(dtype_of(node, given(node))).value()
 
 
-def _cut(op: Builder, signal: Value, size: Value, wanted: Value | None, center: bool) -> Value:
+def _part(signal: Expr, size: Expr, wanted: Value | None, center: bool) -> Expr:
     """As much of the signal as is wanted, zeros behind it; else all but the margins, which it has with `center`."""
-    margin = reckoned(op, "Div", size, op.const([2]))
+    op, margin = signal.op, size // 2
     if wanted is None:
-        end = reckoned(op, "Sub", op.const([0]), margin)
-        return op.Slice(signal, margin, end, op.const([1])) if center else signal
+        return signal[:, margin : 0 - margin] if center else signal
     length = vector(op, wanted)
-    begin = margin if center else op.const([0])
-    signal = op.Slice(signal, begin, reckoned(op, "Add", begin, length), op.const([1]))
-    missing = reckoned(op, "Sub", length, dimension(op, signal, 1))
-    return op.Pad(signal, concatenated(op, [op.const([0]), missing]), None, op.const([1]))
+    begin = margin if center else margin.like(0).reshape(1)
+    signal = signal[:, begin : begin + length]
+    return expr(op, pad(op, signal.value(), [0], [length - signal.size(1)], None, [1]))
 
 
 RULES = collect(globals())

@@ -1,9 +1,8 @@
-"""What the rules of all families share: constants, casts, shapes as values, operators outside ONNX's types."""
+"""What the rules of all families share: operands, attributes, OpenVINO's broadcasts, operators beyond ONNX's types."""
 
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,25 +10,18 @@ import ml_dtypes
 import numpy as np
 import onnx.defs
 
+from ....passes.build import Expr, cast, expr, transpose, unsqueeze, where
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.infer import constant_array
 from ....passes.preconditions import given, rank_of, size_of_axis
-from ....passes.protos import enum_of
-from ....passes.rewrite import Builder, Key, Rule
+from ....passes.rewrite import Builder, Input, Key, Rule
 from ....passes.schemas import HUB_OPSET, schema
-from ....passes.tensor import TensorData
-from ....passes.types import DType, TensorType, tensor
+from ....passes.types import DType
 from ..dialect import DOMAIN
 from ..types import DTYPES
 
 Results = Value | Sequence[Value] | None
-
-INT64_MAX = 2**63 - 1
-INT64_MIN = -(2**63)
-_MOST_FILLED = 1 << 28  # elements of a constant that is one number again and again
-_MOST_FOLDED = 64  # elements of a constant that a cast or a new shape makes anew
-_MOST_STEPS = 4096  # elements of a constant that counts
 
 
 # inputs and attributes -----------------------------------------------------------------------------
@@ -40,12 +32,13 @@ def constant(value: Value | None) -> np.ndarray[Any, Any] | None:
     return None if value is None else constant_array(value)
 
 
-def integers(value: Value | None) -> list[int] | None:
+def integers(value: Value | Expr | None) -> list[int] | None:
     """A constant's elements as a flat list of ints, None where the value isn't constant (or no whole numbers)."""
-    array = constant(value)
-    if value is None or array is None or value.tensor.dtype is None or not value.tensor.dtype.is_integer:
+    array = value.array if isinstance(value, Expr) else constant(value)
+    if value is None or array is None:
         return None
-    return [int(item) for item in array.reshape(-1).tolist()]
+    dtype = value.dtype if isinstance(value, Expr) else value.tensor.dtype
+    return [int(item) for item in array.reshape(-1).tolist()] if dtype is not None and dtype.is_integer else None
 
 
 def fixed(node: Node, index: int, what: str) -> list[int]:
@@ -115,166 +108,50 @@ def sizes(value: Value, axes: Sequence[int]) -> list[int] | None:
     return known if len(known) == len(found) else None
 
 
-# values made from values ---------------------------------------------------------------------------
+# operands ------------------------------------------------------------------------------------------
 
 
-def cast(op: Builder, value: Value, dtype: DType) -> Value:
-    """`value` as `dtype`, itself where it is that already; small constants are converted here."""
-    if value.tensor.dtype is dtype:
-        return value
-    data = value.data
-    if data is not None and data.size <= _MOST_FOLDED and data.dtype is not DType.STRING:
-        with np.errstate(invalid="ignore"):  # a number that doesn't fit becomes what it becomes at run time
-            return op.const(data.numpy().astype(dtype.numpy), dtype)
-    return op.Cast(value, to=enum_of(dtype, value), _types=[TensorType(dtype, value.tensor.shape)])
+def operand(op: Builder, node: Node, index: int = 0, dtype: DType | None = None) -> Expr:
+    """Input `index`, which the operator can't do without, as `dtype` if given."""
+    return expr(op, given(node, index), dtype)
 
 
-def reshaped(op: Builder, value: Value, shape: Sequence[int]) -> Value:
-    """`value` in a shape of sizes, one of which may be -1 (what is left). A constant is only seen differently."""
-    data = value.data
-    if data is not None:
-        known = volume([dim for dim in shape if dim >= 0])
-        full = tuple(dim if dim >= 0 else data.size // max(known, 1) for dim in shape)
-        if volume(full) != data.size:
-            raise InvalidModel(f"{value.name!r} has the shape {list(data.shape)}, not {list(shape)}")
-        view = TensorData(data.dtype, full, load=lambda: data.numpy().reshape(full))
-        return op.const(view)
-    stated = TensorType(value.tensor.dtype, tuple(shape)) if -1 not in shape else None
-    return op.Reshape(value, op.const(list(shape), DType.INT64), allowzero=1 if 0 in shape else None, _types=[stated])
+def operands(op: Builder, node: Node, *indices: int, dtype: DType = DType.FLOAT32) -> list[Expr]:
+    """Several inputs in one element type."""
+    return [operand(op, node, index, dtype) for index in indices]
 
 
-def with_front(op: Builder, value: Value, front: Sequence[Value], start: int) -> Value:
-    """`value` reshaped to the sizes in `front` and then its own from dimension `start` on."""
-    return op.Reshape(value, concatenated(op, [*front, op.Shape(value, start=start)]))
-
-
-def shaped(op: Builder, value: Value, parts: Sequence[Value]) -> Value:
-    """`value` in the shape that vectors make one after the other, where 0 is a size."""
-    return op.Reshape(value, concatenated(op, parts), allowzero=1)
-
-
-def scalar(op: Builder, value: Value, dtype: DType | None = None) -> Value:
+def scalar(op: Builder, value: Value | Expr, dtype: DType | None = None) -> Expr:
     """A value of one element in shape [], as `dtype` if given."""
-    if dtype is not None:
-        value = cast(op, value, dtype)
-    return value if value.rank == 0 else reshaped(op, value, [])
+    found = value if isinstance(value, Expr) else expr(op, value)
+    found = found if dtype is None else found.cast(dtype)
+    return found if found.rank == 0 else found.reshape()
 
 
-def vector(op: Builder, value: Value, dtype: DType = DType.INT64) -> Value:
+def vector(op: Builder, value: Value, dtype: DType = DType.INT64) -> Expr:
     """A scalar or vector as a vector of `dtype`."""
-    value = cast(op, value, dtype)
-    return value if value.rank == 1 else reshaped(op, value, [-1])
+    found = expr(op, value, dtype)
+    return found if found.rank == 1 else found.reshape(-1)
 
 
-def number(op: Builder, item: Any, like: Value, shape: Sequence[int] = ()) -> Value:
-    """A constant filled with one number, of the element type of `like` (float32 where that isn't known)."""
-    dtype = like.tensor.dtype or DType.FLOAT32
-    if volume(shape) > _MOST_FILLED:
-        raise InvalidModel(f"a constant of {list(shape)} would have to be written for {like.name!r}")
-    with np.errstate(invalid="ignore"):  # in a float-only operator that a file feeds with integers
-        return op.const(np.full(tuple(shape), item).astype(dtype.numpy), dtype)
-
-
-def dimension(op: Builder, value: Value, axis: int) -> Value:
-    """The size of one dimension as int64 [1]."""
-    known = size_of_axis(value, axis)
-    if known is not None:
-        return op.const([known], DType.INT64)
-    rank = value.rank
-    if axis < 0 and rank is not None:
-        axis += rank
-    end = axis + 1 if axis != -1 else None
-    return op.Shape(value, start=axis, end=end, _types=[tensor(DType.INT64, 1)])
-
-
-def shape_part(op: Builder, value: Value, start: int, end: int) -> Value:
-    """The sizes of the dimensions start..end as int64 [end - start]."""
-    known = sizes(value, range(start, end))
-    if known is not None:
-        return op.const(known, DType.INT64)
-    return op.Shape(value, start=start, end=end, _types=[tensor(DType.INT64, end - start)])
-
-
-def concatenated(op: Builder, parts: Sequence[Value]) -> Value:
-    """Vectors one after the other; constants are joined here."""
-    arrays = [constant(part) for part in parts]
-    if all(array is not None for array in arrays):
-        return op.const(np.concatenate([np.asarray(array) for array in arrays]))
-    return parts[0] if len(parts) == 1 else op.Concat(*parts, axis=0)
-
-
-def filled(op: Builder, item: Any, parts: Sequence[Value], dtype: DType = DType.INT64) -> Value:
-    """Numbers that are all one, in a shape put together of vectors."""
-    shape = concatenated(op, parts)
-    known = integers(shape)
-    if known is not None and volume(known) <= _MOST_FOLDED:
-        return op.const(np.full(known, item), dtype)
-    return op.Expand(op.const(item, dtype), shape)
-
-
-def shape_of(op: Builder, value: Value) -> Value:
-    """All sizes as int64, a constant where they are known."""
-    return op.Shape(value) if value.rank is None else shape_part(op, value, 0, value.rank)
-
-
-def widened(op: Builder, value: Value) -> Value:
+def widened(value: Expr) -> Expr:
     """Narrow numbers as int32, uint32 as int64, narrow floats as float32: runtimes have more operators for these."""
-    dtype = value.tensor.dtype
+    dtype = value.value().tensor.dtype
     if dtype is None or dtype.bits > 32 or not (dtype.is_integer or dtype.is_float):
         return value
     if dtype is DType.UINT32:
-        return cast(op, value, DType.INT64)
-    return cast(op, value, DType.FLOAT32 if dtype.is_float else DType.INT32)
+        return value.cast(DType.INT64)
+    return value.cast(DType.FLOAT32 if dtype.is_float else DType.INT32)
 
 
-_RECKONED = {
-    "Add": np.add,
-    "Sub": np.subtract,
-    "Mul": np.multiply,
-    "Div": np.floor_divide,
-    "Max": np.maximum,
-    "Min": np.minimum,
-}
-
-
-def reckoned(op: Builder, op_type: str, one: Value, other: Value) -> Value:
-    """Arithmetic on sizes and places (int64, a quotient of numbers not below 0); done here where both are constant.
-
-    Raises:
-        InvalidModel: a quotient by a constant 0.
-    """
-    known = constant(one), constant(other)
-    if known[0] is None or known[1] is None:
-        return op.call(op_type, one, other)
-    if op_type == "Div" and not known[1].all():
-        raise InvalidModel(f"{one.name!r}: a size divided by 0")
-    return op.const(_RECKONED[op_type](*known), DType.INT64)
-
-
-def product(op: Builder, factors: Sequence[Value]) -> Value:
-    """The product of sizes."""
-    return functools.reduce(lambda one, other: reckoned(op, "Mul", one, other), factors)
-
-
-def steps(op: Builder, count: Value) -> Value:
-    """0, 1 ... count - 1 as int64, for `count` of one element."""
-    known = integers(count)
-    if known is not None and known[0] <= _MOST_STEPS:
-        return op.const(list(range(known[0])), DType.INT64)
-    return op.Range(op.const(0), scalar(op, count, DType.INT64), op.const(1))
-
-
-def half_away(op: Builder, value: Value) -> Value:
+def half_away(value: Expr) -> Expr:
     """Floats to the nearest whole number, halves away from zero: over the magnitude's floor, which is exact."""
-    magnitude = op.Abs(value)
-    floor = op.Floor(magnitude)
-    up = op.GreaterOrEqual(op.Sub(magnitude, floor), number(op, 0.5, value))
-    return op.Mul(op.Sign(value), op.Where(up, op.Add(floor, number(op, 1, value)), floor))
+    magnitude = value.abs()
+    floor = magnitude.floor()
+    return value.sign() * where(magnitude - floor >= 0.5, floor + 1, floor)
 
 
-def transposed(op: Builder, value: Value, perm: Sequence[int]) -> Value:
-    """A Transpose, left out where nothing moves."""
-    return value if list(perm) == sorted(perm) else op.Transpose(value, perm=list(perm))
+# axes ----------------------------------------------------------------------------------------------
 
 
 def swapped(op: Builder, value: Value, node: Node) -> Value:
@@ -284,7 +161,7 @@ def swapped(op: Builder, value: Value, node: Node) -> Value:
         raise Unsupported(node, "a transposed operand of unknown rank")
     if rank < 2:
         return value
-    return op.Transpose(value, perm=[*range(rank - 2), rank - 1, rank - 2])
+    return transpose(op, value, [*range(rank - 2), rank - 1, rank - 2])
 
 
 def axis_to(rank: int, source: int, target: int) -> list[int]:
@@ -328,10 +205,6 @@ def limits(dtype: DType) -> tuple[float | int, float | int]:
     return int(whole.min), int(whole.max)
 
 
-def volume(shape: Sequence[int]) -> int:
-    return math.prod(shape)
-
-
 def aligned(op: Builder, node: Node, count: int = 2, base: int = 0) -> list[Value]:
     """The `count` inputs of an elementwise operator so that NumPy's broadcasting does what `auto_broadcast` says.
 
@@ -354,7 +227,7 @@ def aligned(op: Builder, node: Node, count: int = 2, base: int = 0) -> list[Valu
             continue
         if behind < 0:
             raise Unsupported(node, f"input {index} has more dimensions than there are from axis {axis} on")
-        inputs[index] = op.Unsqueeze(value, op.const(list(range(-behind, 0)), DType.INT64))
+        inputs[index] = unsqueeze(op, value, range(-behind, 0))
     return inputs
 
 
@@ -385,7 +258,7 @@ def _formal(op_type: str) -> tuple[list[str], bool, list[str], dict[str, frozens
     return [one.type_str for one in found.inputs], repeats, [one.type_str for one in found.outputs], allowed
 
 
-def call(op: Builder, op_type: str, *inputs: Value | None, _outputs: int = 1, **attributes: Any) -> Any:
+def call(op: Builder, op_type: str, *inputs: Input, _outputs: int = 1, **attributes: Any) -> Any:
     """`op.call` for element types that OpenVINO's operator takes and ONNX's doesn't: computed in a wider
     type that holds every value, and brought back.
 
@@ -394,8 +267,8 @@ def call(op: Builder, op_type: str, *inputs: Value | None, _outputs: int = 1, **
     """
     variables, repeats, results, allowed = _formal(op_type)
     wide: dict[str, tuple[DType, DType]] = {}
-    fed = list(inputs)
-    for index, value in enumerate(inputs):
+    fed = [entry if entry is None or isinstance(entry, Value) else entry.value() for entry in inputs]
+    for index, value in enumerate(fed):
         variable = variables[index] if index < len(variables) else variables[-1] if repeats else ""
         dtype = value.tensor.dtype if value is not None else None
         if value is None or dtype is None or variable not in allowed or dtype in allowed[variable]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-import numpy as np
-
+from ....passes.build import Expr, concat, expr, where
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.preconditions import dtype_of, given, size_of_axis
@@ -16,8 +16,8 @@ from . import multiclass
 from .boxes import Corners, greedily, halves, just_below, shares
 from .nonstandard_opsets import EXTENSION, INTERNAL, typed
 from .rotated import rotated
-from .rows import exactly, order_of, reordered
-from .support import Results, cast, choice, constant, element_type, integers, number, sizes, vector
+from .rows import argsort, exactly
+from .support import Results, choice, constant, element_type, integers, operands, vector
 
 
 @dataclass(slots=True)
@@ -71,40 +71,41 @@ def _suppressed(op: Builder, node: Node, wish: _Wish) -> list[Value]:
     OpenVINO's CPU runtime drops boxes that overlap by the threshold, not only by more, in all versions of
     NonMaxSuppression, but not in NMSRotated.
     """
-    boxes, scores = (cast(op, given(node, index), DType.FLOAT32) for index in range(2))
+    boxes, scores = operands(op, node, 0, 1)
     limits = [node.input(index) for index in range(2, 6)]
-    most = op.const([0]) if limits[0] is None else vector(op, limits[0])
-    least = op.const([0.0]) if limits[2] is None else vector(op, limits[2], DType.FLOAT32)
+    most = expr(op, [0]) if limits[0] is None else vector(op, limits[0])
+    least = expr(op, [0.0]) if limits[2] is None else vector(op, limits[2], DType.FLOAT32)
     sigma = 0.0 if limits[3] is None else _number(node, limits[3])
     if wish.clockwise is not None:
         overlap = vector(op, given(node, 3), DType.FLOAT32)
-        picked, values = rotated(op, boxes, scores, (most, overlap, least), wish.clockwise)
+        picked, values = rotated(boxes, scores, (most, overlap, least), wish.clockwise)
     elif sigma > 0:
-        picked, values = _softly(op, boxes, scores, (most, least, sigma), wish.centred)
+        picked, values = _softly(boxes, scores, (most, least, sigma), wish.centred)
     else:
         overlap, most = just_below(op, limits[1], most)
-        picked = op.NonMaxSuppression(boxes, scores, most, overlap, least, center_point_box=int(wish.centred))
-        values = op.GatherND(scores, picked)
+        found = op.NonMaxSuppression(boxes, scores, most, overlap, least, center_point_box=int(wish.centred))
+        picked = expr(op, found)
+        values = scores.call("GatherND", picked)
     if wish.sort:
-        picked, values = reordered(op, order_of(op, values), picked, values)
-    count = cast(op, op.Shape(values), wish.index_type)
-    places = op.Slice(picked, op.const([0]), op.const([2]), op.const([1]))
-    table = op.Concat(cast(op, places, DType.FLOAT32), op.Unsqueeze(values, op.const([1])), axis=1)
+        order = argsort(values)
+        picked, values = picked.gather(order), values.gather(order)
+    count = values.sizes().cast(wish.index_type)
+    table = concat(op, [picked[:, :2].cast(DType.FLOAT32), values[:, None]], 1)
     score_type = node.outputs[1].tensor.dtype if len(node.outputs) > 1 else None
-    found = [cast(op, picked, wish.index_type), cast(op, table, score_type or dtype_of(node, given(node, 1)))]
-    rows = _fixed_rows(op, node, scores, most)
+    results = [picked.cast(wish.index_type), table.cast(score_type or dtype_of(node, given(node, 1)))]
+    rows = _fixed_rows(node, scores, most)
     if rows is not None:
-        found = [exactly(op, one, op.const([rows]), -1) for one in found]
-    return [*found, count]
+        results = [exactly(one, rows, -1) for one in results]
+    return [one.value() for one in (*results, count)]
 
 
-def _fixed_rows(op: Builder, node: Node, scores: Value, most: Value) -> int | None:
+def _fixed_rows(node: Node, scores: Expr, most: Expr) -> int | None:
     """How many rows the file gives the indices, None where that isn't known.
 
     Files of 2021 give NonMaxSuppression-5 as many as may be found, what is known today to be the most. Fewer than that
     is a mistake that OpenVINO doesn't look at: nor does what is built here.
     """
-    rows, counts = size_of_axis(node.outputs[0], 0), sizes(scores, range(3))
+    rows, counts = size_of_axis(node.outputs[0], 0), integers(scores.sizes())
     limit = integers(most)
     if rows is None or node.version in (1, 3, 4) or counts is None or limit is None:
         return rows
@@ -126,30 +127,25 @@ def _number(node: Node, value: Value) -> float:
     return float(array.reshape(-1)[0])
 
 
-def _softly(
-    op: Builder, boxes: Value, scores: Value, limits: tuple[Value, Value, float], centred: bool
-) -> tuple[Value, Value]:
+def _softly(boxes: Expr, scores: Expr, limits: tuple[Expr, Expr, float], centred: bool) -> tuple[Expr, Expr]:
     """Soft suppression: each pass takes the best box of each batch and class, and lessens the scores of those that
     overlap it by exp(-share^2 / (2 sigma)); those no longer above the threshold are out.
 
     Returns [batch, class, box] of the boxes taken, and their scores.
     """
     most, least, sigma = limits
-    first, second = halves(op, boxes)
+    first, second = halves(boxes)
+    corners = first.minimum(second), first.maximum(second)
     if centred:
-        half = op.Mul(second, number(op, 0.5, second))
-        corners = op.Sub(first, half), op.Add(first, half)
-    else:
-        corners = op.Min(first, second), op.Max(first, second)
+        corners = first - second * 0.5, first + second * 0.5
 
-    def lessen(body: Builder, left: Value, taken: Corners, others: Corners, least: Value) -> list[Value]:
-        share = shares(body, taken, others)
-        weight = body.Exp(body.Mul(body.Mul(share, share), number(body, -0.5 / sigma, share)))
-        lessened = body.Mul(left, weight)
-        return [body.Where(body.Greater(lessened, least), lessened, number(body, -np.inf, left))]
+    def lessen(left: Expr, taken: Corners, others: Corners, least: Expr) -> list[Expr]:
+        share = shares(taken, others)
+        lessened = left * (share * share * (-0.5 / sigma)).exp()
+        return [where(lessened > least, lessened, -math.inf)]
 
-    alive = op.Where(op.Greater(scores, least), scores, number(op, -np.inf, scores))
-    return greedily(op, corners, alive, most, lessen, [least])
+    alive = where(scores > least, scores, -math.inf)
+    return greedily(scores.op, corners, alive, most, lessen, [least])
 
 
 RULES = combine(collect(globals()), multiclass.RULES)

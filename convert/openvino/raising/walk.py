@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ....passes.build import Inconsistent
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import NOTES, Graph, Node, Value, bulk
 from ....passes.hub import HUB, check_types
@@ -65,7 +66,10 @@ def _checked(rule: Rule) -> Rule:
     def check(op: Builder, node: Node) -> Value | Sequence[Value] | None:
         if not node.outputs:
             raise InvalidModel(f"{node!r}: it has no outputs")
-        made = rule(op, node)
+        try:
+            made = rule(op, node)
+        except Inconsistent as error:
+            raise InvalidModel(f"{node!r}: {error}") from error
         count = 1 if isinstance(made, Value) else len(made or ())
         if made is not None and count != len(node.outputs):
             raise InvalidModel(f"{node!r}: it has {len(node.outputs)} outputs, not {count}")

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from ....passes.build import shape_of
+from ....passes.build.values import pad
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node, Value
 from ....passes.preconditions import rank_of
 from ....passes.rewrite import Builder
-from .support import choice, number
+from .support import choice
 
 AUTO_PAD = {
     "explicit": "NOTSET",
@@ -82,13 +86,9 @@ def unpadded(window: dict[str, Any]) -> dict[str, Any]:
 
 def around(op: Builder, x: Value, window: dict[str, Any], kernel: Sequence[int]) -> Value:
     """An image of unknown sizes with the zeros around it that `auto_pad` means with SAME_UPPER or SAME_LOWER."""
-    one, zero = op.const([1]), op.const([0])
-    step, extents = op.const(window["strides"]), op.Shape(x, start=2)
-    windows = op.Div(op.Add(extents, op.const([stride - 1 for stride in window["strides"]])), step)
-    needed = op.Add(op.Mul(op.Sub(windows, one), step), op.const(reach(window, kernel)))
-    total = op.Max(op.Sub(needed, extents), zero)
-    less = op.Div(total, op.const([2]))
-    more = op.Sub(total, less)
-    before, behind = (less, more) if window["auto_pad"] == "SAME_UPPER" else (more, less)
-    outer = op.const([0, 0])
-    return op.Pad(x, op.Concat(outer, before, outer, behind, axis=0), number(op, 0, x))
+    step, extents = np.array(window["strides"]), shape_of(op, x, 2)
+    needed = ((extents + (step - 1)) // step - 1) * step + np.array(reach(window, kernel))
+    total = (needed - extents).maximum(0)
+    less = total // 2
+    before, behind = (less, total - less) if window["auto_pad"] == "SAME_UPPER" else (total - less, less)
+    return pad(op, x, [0, 0, before], [0, 0, behind], 0)
