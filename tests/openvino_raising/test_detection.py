@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from backedge.convert.openvino.attributes import parse
+from backedge.convert.openvino.layers import typed_attributes
 from backedge.passes.errors import InvalidModel, Unsupported
 from backedge.passes.types import tensor
 
@@ -140,4 +140,4 @@ def test_boxes_of_each_class_need_their_number_in_each_image():
 def test_attributes_of_training_may_be_empty():
     """As files of 2020 have them."""
     given = {"pad_value": "", "pad_mode": "caffe.ResizeParameter.CONSTANT", "interp_mode": "", "height": "0"}
-    assert parse("DetectionOutput", given) == given | {"height": [0.0]}
+    assert typed_attributes("DetectionOutput", given) == given | {"height": [0.0]}
