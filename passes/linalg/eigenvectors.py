@@ -6,7 +6,7 @@ import numpy as np
 
 from ..loop import Sliced
 from .iterate import Made, Pass, iterate
-from .matrix import Matrix, concat, where
+from .matrix import Matrix, complex_of, concat, where
 
 
 def eigenvalues(form: Matrix) -> Matrix:
@@ -19,7 +19,7 @@ def eigenvalues(form: Matrix) -> Matrix:
         return middle.with_imag()
     below, above = form.subdiagonal(), form.superdiagonal()
     first, second = _for_both(where(below.equals(0), 0, below.abs().sqrt() * above.abs().sqrt()))
-    return form.made(middle.parts[0], (first - second).parts[0])
+    return complex_of(middle, first - second)
 
 
 def _for_both(x: Matrix) -> tuple[Matrix, Matrix]:
@@ -48,7 +48,7 @@ def _triangular(form: Matrix, basis: Matrix) -> tuple[Matrix, Matrix]:
     first, second = (x.column() for x in _for_both(other))
     on, over, under = (form.constant(np.eye(size, k=shift, dtype=bool)) for shift in (0, 1, -1))
     real = where(on, (1 - paired).column(), where(over, first, where(under, second, 0)))
-    turn = form.made(real.parts[0], where(on, weights.column(), 0).parts[0])
+    turn = complex_of(real, where(on, weights.column(), 0))
     return turn.H @ (form @ turn), basis @ turn
 
 

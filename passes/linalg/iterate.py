@@ -51,22 +51,23 @@ def iterate(
 
     def entering(x: Matrix, axis: int | None = None) -> Matrix:
         shape = x.shape if axis is None else (*x.shape[:axis], *x.shape[axis + 1 :])
-        return Matrix(body, *(body.input(part.name, TensorType(part.tensor.dtype, shape)) for part in x.parts))
+        return Matrix.of(body, *(body.input(value.name, TensorType(x.dtype, shape)) for value in x.values()))
 
-    number = Matrix(body, body.input("i", TensorType(DType.INT64, ())))
+    number = Matrix.of(body, body.input("i", TensorType(DType.INT64, ())))
     arguments = [entering(x) for x in state], [entering(x, way.axis) for x, way in sliced], [*map(entering, captured)]
     made = step(Pass(number.unsqueeze(0), *arguments))
-    slots: list[Slot] = [Iteration(), *(Carried() for _ in _parts(state))]
-    slots += [way for x, way in sliced for _ in x.parts] + [Captured() for _ in _parts(captured)]
-    slots += [stacked for _ in _parts(made.stacked) if stacked is not None]
-    body.graph.outputs = _parts([*made.state, *made.stacked])
+    slots: list[Slot] = [Iteration(), *(Carried() for x in state for _ in x.parts)]
+    slots += [way for x, way in sliced for _ in x.parts] + [Captured() for x in captured for _ in x.parts]
+    slots += [stacked for x in made.stacked for _ in x.parts if stacked is not None]
+    left = [*made.state, *made.stacked]
     if made.go_on is not None:
         slots.append(Condition())
-        body.graph.outputs.append(made.go_on.parts[0])
-    outside = _parts([*state, *(x for x, _ in sliced), *captured])
+    body.graph.outputs = _values(body, [*left, *(() if made.go_on is None else (made.go_on,))])
+    outside = _values(op, [*state, *(x for x, _ in sliced), *captured])
     results = iter(op.loop(op.const(trips), None, slots, outside, body.graph))
-    return [Matrix(op, *(next(results) for _ in x.parts)) for x in (*made.state, *made.stacked)]
+    return [Matrix.of(op, *(next(results) for _ in x.parts)) for x in left]
 
 
-def _parts(arrays: Sequence[Matrix]) -> list[Value]:
-    return [part for x in arrays for part in x.parts]
+def _values(op: Builder, arrays: Sequence[Matrix]) -> list[Value]:
+    """The parts of arrays, one after the other, in the graph of a builder."""
+    return [part.value_in(op) for x in arrays for part in x.parts]

@@ -1,56 +1,73 @@
-"""Array expressions for linear algebra: real, integer or boolean arrays in one value, complex ones in two."""
+"""Array expressions for linear algebra: real, integer or boolean arrays are one `Expr`, complex ones two."""
 
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from .. import build
+from ..build import Expr, expr
 from ..graph import Value
-from ..protos import enum_of
 from ..rewrite import Builder
 from ..types import DType
 
-_BACK = -(2**31)  # before the first element of any axis
+_Operation = Callable[[Any, Any], Expr]
 
 
-def _each(op_type: str) -> Callable[[Matrix], Matrix]:
-    return lambda self: self.each(op_type)
+def _each(method: Callable[..., Expr]) -> Callable[..., Matrix]:
+    """A linear method of expressions, on every part."""
+    return lambda self, *args: Matrix(*(method(part, *args) for part in self.parts))
 
 
-def _compared(op_type: str) -> Callable[[Matrix, Matrix | float], Matrix]:
-    return lambda self, other: self.real.with_real(op_type, other)
+def _reduction(method: Callable[..., Expr]) -> Callable[..., Matrix]:
+    """Along some axes, which stay as those of size 1."""
+    return lambda self, *axes: Matrix(*(method(part, *axes, keepdims=True) for part in self.parts))
+
+
+def _real(method: _Operation) -> Callable[[Matrix, Matrix | float], Matrix]:
+    """A method of two real arrays."""
+    return lambda self, other: Matrix(method(self.parts[0], self.like(other).parts[0]))
 
 
 class Matrix:
-    """Arrays [batch ..., rows, columns] (or vectors, or scalars) in a graph, all sizes known.
+    """Arrays [batch ..., rows, columns] (or vectors, or scalars), all sizes known.
 
     Python's operators reckon with them; numbers take the element type, real and complex arrays mix. Comparisons and
     functions that only real numbers have look at the real part.
     """
 
-    __slots__ = ("op", "parts")
+    __slots__ = ("parts",)
 
-    def __init__(self, op: Builder, *parts: Value) -> None:
-        self.op = op
+    def __init__(self, *parts: Expr) -> None:
         self.parts = parts
 
-    def made(self, *parts: Value) -> Matrix:
-        return Matrix(self.op, *parts)
+    @staticmethod
+    def of(op: Builder, *values: Value) -> Matrix:
+        return Matrix(*(expr(op, value) for value in values))
+
+    def values(self) -> list[Value]:
+        """The parts in the graph."""
+        return [part.value() for part in self.parts]
 
     # what it is ----------------------------------------------------------------------------------
 
     @property
+    def op(self) -> Builder:
+        return self.parts[0].op
+
+    @property
     def dtype(self) -> DType:
-        return self.parts[0].tensor.dtype or DType.FLOAT32
+        return self.parts[0].dtype
 
     @property
     def shape(self) -> tuple[int, ...]:
-        shape = self.parts[0].tensor.static_shape
+        shape = self.parts[0].shape
         assert shape is not None, self.parts
-        return shape
+        return tuple(size for size in shape if isinstance(size, int))
 
     @property
     def sizes(self) -> tuple[tuple[int, ...], int, int]:
@@ -65,19 +82,19 @@ class Matrix:
 
     @property
     def real(self) -> Matrix:
-        return self.made(self.parts[0]) if self.is_complex else self
+        return Matrix(self.parts[0])
 
     @property
     def imag(self) -> Matrix:
-        return self.made(self.parts[1]) if self.is_complex else self * 0.0
+        return Matrix(self.parts[1]) if self.is_complex else self * 0.0
 
     def with_imag(self) -> Matrix:
         """As complex numbers."""
-        return self.made(self.parts[0], self.imag.parts[0])
+        return complex_of(self.real, self.imag)
 
     def real_parts(self) -> list[Matrix]:
         """The real part, and the imaginary one where there is one."""
-        return [self.made(part) for part in self.parts]
+        return [Matrix(part) for part in self.parts]
 
     @property
     def epsilon(self) -> float:
@@ -93,16 +110,15 @@ class Matrix:
 
     def constant(self, array: Any) -> Matrix:
         """Integers, or booleans."""
-        return self.made(self.op.const(array))
+        return Matrix(expr(self.op, array))
 
     def like(self, other: Matrix | float) -> Matrix:
         """A number as a scalar of this element type."""
-        return other if isinstance(other, Matrix) else self.made(self.op.const(other, self.dtype))
+        return other if isinstance(other, Matrix) else Matrix(self.parts[0].like(other))
 
     def filled(self, array: np.ndarray[Any, Any]) -> Matrix:
         """A real constant of this element type, with an imaginary part of 0 where this has one."""
-        array = array.astype(self.dtype.numpy)
-        return self.made(*(self.op.const(array * (not place)) for place in range(len(self.parts))))
+        return Matrix(*(part.like(array * (not place)) for place, part in enumerate(self.parts)))
 
     def zeros(self, *shape: int) -> Matrix:
         return self.filled(np.zeros(shape))
@@ -121,54 +137,40 @@ class Matrix:
 
     # arithmetic ----------------------------------------------------------------------------------
 
-    def each(self, op_type: str, *operands: Value | None, **attributes: Any) -> Matrix:
-        """A linear operator on every part."""
-        return self.made(*(self.op.call(op_type, part, *operands, **attributes) for part in self.parts))
-
-    def with_real(self, op_type: str, other: Matrix | float) -> Matrix:
-        """Each part with the same real value."""
-        return self.each(op_type, self.like(other).parts[0])
-
-    def _sum(self, op_type: str, other: Matrix | float) -> Matrix:
-        y = self.like(other)
-        parts = [self.op.call(op_type, a, b) for a, b in zip(self.parts, y.parts, strict=False)]
-        if len(self.parts) != len(y.parts):
-            flip = op_type == "Sub" and y.is_complex
-            parts.append(self.op.Neg(y.parts[1]) if flip else (*self.parts, *y.parts[1:])[1])
-        return self.made(*parts)
-
-    def _product(self, op_type: str, y: Matrix) -> Matrix:
-        if not y.is_complex:
-            return self.with_real(op_type, y)
-
-        def times(a: Value, b: Value) -> Value:
-            return self.op.call(op_type, a, b)
-
-        if not self.is_complex:
-            return self.made(*(times(self.parts[0], part) for part in y.parts))
-        op, (a, b), (c, d) = self.op, self.parts, y.parts
-        return self.made(op.Sub(times(a, c), times(b, d)), op.Add(times(a, d), times(b, c)))
-
     def __add__(self, other: Matrix | float) -> Matrix:
-        return self._sum("Add", other)
+        y = self.like(other)
+        beside = (self.parts if self.is_complex else y.parts)[1:]
+        both = self.is_complex and y.is_complex
+        return Matrix(self.parts[0] + y.parts[0], *([self.parts[1] + y.parts[1]] if both else beside))
 
     def __sub__(self, other: Matrix | float) -> Matrix:
-        return self._sum("Sub", other)
+        y = self.like(other)
+        if self.is_complex and y.is_complex:
+            return Matrix(*map(operator.sub, self.parts, y.parts))
+        return Matrix(self.parts[0] - y.parts[0], *self.parts[1:], *(-part for part in y.parts[1:]))
 
     def __rsub__(self, other: float) -> Matrix:
         return self.like(other) - self
 
+    def _product(self, times: _Operation, y: Matrix) -> Matrix:
+        if not y.is_complex:
+            return Matrix(*(times(part, y.parts[0]) for part in self.parts))
+        if not self.is_complex:
+            return Matrix(*(times(self.parts[0], part) for part in y.parts))
+        (a, b), (c, d) = self.parts, y.parts
+        return Matrix(times(a, c) - times(b, d), times(a, d) + times(b, c))
+
     def __mul__(self, other: Matrix | float) -> Matrix:
-        return self._product("Mul", self.like(other))
+        return self._product(operator.mul, self.like(other))
 
     def __matmul__(self, other: Matrix) -> Matrix:
-        return self._product("MatMul", other)
+        return self._product(lambda x, y: x.call("MatMul", y), other)
 
     def __truediv__(self, other: Matrix | float) -> Matrix:
         """A complex divisor is scaled first, so that its square is neither lost nor infinite."""
         y = self.like(other)
         if not y.is_complex:
-            return self.with_real("Div", y)
+            return self._product(operator.truediv, y)
         size = y.real.abs().maximum(y.imag.abs())
         unit = y / size
         return self * unit.conj() / unit.abs2() / size
@@ -176,34 +178,32 @@ class Matrix:
     def __rtruediv__(self, other: float) -> Matrix:
         return self.like(other) / self
 
-    def __mod__(self, other: int) -> Matrix:
-        return self.with_real("Mod", other)
-
-    __neg__ = _each("Neg")
-    __invert__ = _each("Not")
-    __lt__ = _compared("Less")
-    __le__ = _compared("LessOrEqual")
-    __gt__ = _compared("Greater")
-    __ge__ = _compared("GreaterOrEqual")
-    __and__ = _compared("And")
-    __or__ = _compared("Or")
-    equals = _compared("Equal")
-    maximum = _compared("Max")
-    minimum = _compared("Min")
-    abs = _each("Abs")
-    floor = _each("Floor")
-    log = _each("Log")
-    round = _each("Round")
-    sign = _each("Sign")
-    sqrt = _each("Sqrt")
-    isnan = _each("IsNaN")
+    __neg__ = _each(lambda x: -x)
+    __invert__ = _each(lambda x: ~x)
+    __mod__ = _real(lambda x, y: x.call("Mod", y))
+    __lt__ = _real(operator.lt)
+    __le__ = _real(operator.le)
+    __gt__ = _real(operator.gt)
+    __ge__ = _real(operator.ge)
+    __and__ = _real(operator.and_)
+    __or__ = _real(operator.or_)
+    equals = _real(Expr.equals)
+    maximum = _real(Expr.maximum)
+    minimum = _real(Expr.minimum)
+    abs = _each(Expr.abs)
+    floor = _each(Expr.floor)
+    log = _each(Expr.log)
+    round = _each(Expr.rint)
+    sign = _each(Expr.sign)
+    sqrt = _each(Expr.sqrt)
+    isnan = _each(lambda x: x.call("IsNaN"))
 
     def power_of_2(self) -> Matrix:
         """2 to this power."""
-        return self.like(2.0).with_real("Pow", self)
+        return Matrix(self.like(2.0).parts[0].call("Pow", self.parts[0]))
 
     def conj(self) -> Matrix:
-        return self.made(self.parts[0], self.op.Neg(self.parts[1])) if self.is_complex else self
+        return Matrix(self.parts[0], *(-part for part in self.parts[1:]))
 
     def abs1(self) -> Matrix:
         """|re| + |im|, as LAPACK compares complex numbers when it looks for a pivot."""
@@ -223,52 +223,40 @@ class Matrix:
 
     # along axes ----------------------------------------------------------------------------------
 
-    def _reduced(self, op_type: str, axes: Sequence[int], keepdims: bool = True) -> Matrix:
-        return self.each(op_type, self.op.const(list(axes)), keepdims=int(keepdims))
-
-    def sum(self, *axes: int) -> Matrix:
-        """Axes that are folded stay, as those of size 1."""
-        return self._reduced("ReduceSum", axes)
-
-    def max(self, *axes: int) -> Matrix:
-        return self._reduced("ReduceMax", axes)
+    sum = _reduction(Expr.sum)
+    max = _reduction(Expr.max)
 
     def norm(self, axis: int) -> Matrix:
         """The length of vectors."""
-        return concat(self.real_parts(), axis)._reduced("ReduceL2", [axis])
+        axes = expr(self.op, [axis])
+        return Matrix(concat(self.real_parts(), axis).parts[0].call("ReduceL2", axes, keepdims=1))
 
     def any(self, *axes: int) -> Matrix:
         """Of booleans; of all of them, as a scalar, where no axes are named."""
         flags = self.cast(DType.INT32)
-        return (flags.max(*axes) if axes else flags.each("ReduceMax", keepdims=0)).cast(DType.BOOL)
+        return (flags.max(*axes) if axes else Matrix(flags.parts[0].max())).cast(DType.BOOL)
 
     def argmax(self, axis: int) -> Matrix:
-        return self.each("ArgMax", axis=axis, keepdims=1)
+        return Matrix(self.parts[0].call("ArgMax", axis=axis, keepdims=1))
 
     def first_true(self) -> Matrix:
         """The number (from 1, int32) of the first flag of each row that is set; 0 where none is. LAPACK's info."""
-        flags = self.cast(DType.INT32)
-        return where(self.any(-1), flags.argmax(-1) + 1, 0).squeeze(-1).cast(DType.INT32)
+        numbers = self.cast(DType.INT32).argmax(-1) + 1
+        return where(self.any(-1), numbers, 0).squeeze(-1).cast(DType.INT32)
 
     def sorted(self, count: int, largest: bool) -> tuple[Matrix, Matrix]:
         """The first elements of each row in order, and their places."""
-        count_ = self.op.const([count])
-        made = self.op.TopK(self.parts[0], count_, _outputs=2, axis=-1, largest=int(largest), sorted=1)
-        return self.made(made[0]), self.made(made[1])
+        found = self.op.TopK(self.parts[0], expr(self.op, [count]), _outputs=2, axis=-1, largest=int(largest), sorted=1)
+        values, places = map(self.parts[0].make, found)
+        return Matrix(values), Matrix(places)
 
     # shapes and places ---------------------------------------------------------------------------
 
-    def cast(self, dtype: DType) -> Matrix:
-        return self if self.dtype is dtype else self.each("Cast", to=enum_of(dtype, self.parts[0].name))
-
-    def reshape(self, *shape: int) -> Matrix:
-        return self.each("Reshape", self.op.const(list(shape)))
-
-    def unsqueeze(self, *axes: int) -> Matrix:
-        return self.each("Unsqueeze", self.op.const(list(axes)))
-
-    def squeeze(self, *axes: int) -> Matrix:
-        return self.each("Squeeze", self.op.const(list(axes)))
+    cast = _each(Expr.cast)
+    reshape = _each(Expr.reshape)
+    unsqueeze = _each(Expr.unsqueeze)
+    squeeze = _each(Expr.squeeze)
+    broadcast_to = _each(Expr.broadcast_to)
 
     def column(self) -> Matrix:
         """Vectors as matrices of one column."""
@@ -278,13 +266,10 @@ class Matrix:
         """Vectors as matrices of one row."""
         return self.unsqueeze(-2)
 
-    def broadcast_to(self, *shape: int) -> Matrix:
-        return self.each("Expand", self.op.const(list(shape)))
-
     @property
     def T(self) -> Matrix:
         rank = len(self.shape)
-        return self.each("Transpose", perm=[*range(rank - 2), rank - 1, rank - 2])
+        return Matrix(*(part.transpose(*range(rank - 2), rank - 1, rank - 2) for part in self.parts))
 
     @property
     def H(self) -> Matrix:
@@ -292,30 +277,33 @@ class Matrix:
 
     def at(self, index: Matrix, axis: int = -1) -> Matrix:
         """The elements with these indices along a dimension."""
-        return self.each("Gather", index.parts[0], axis=axis)
+        return Matrix(*(part.gather(index.parts[0], axis) for part in self.parts))
 
     def take(self, places: Matrix, axis: int) -> Matrix:
         """For each element the one at a place along a dimension."""
-        return self.each("GatherElements", places.parts[0], axis=axis)
+        return Matrix(*(part.call("GatherElements", places.parts[0], axis=axis) for part in self.parts))
 
     def cut(self, start: int, stop: int, axis: int = -1, step: int = 1) -> Matrix:
-        numbers = [self.op.const([number]) for number in (start, stop, axis, step)]
-        return self.each("Slice", *(numbers if step != 1 else numbers[:3]))
+        return self._sliced({axis: slice(start, stop, step)})
 
     def flip(self, *axes: int) -> Matrix:
         """The other way round along these dimensions."""
-        last, before = [-1] * len(axes), [_BACK] * len(axes)
-        return self.each("Slice", *(self.op.const(list(places)) for places in (last, before, axes, last)))
+        return self._sliced(dict.fromkeys(axes, slice(None, None, -1)))
+
+    def _sliced(self, slices: dict[int, slice]) -> Matrix:
+        rank = len(self.shape)
+        found = {axis % rank: part for axis, part in slices.items()}
+        index = tuple(found.get(axis, slice(None)) for axis in range(rank))
+        return Matrix(*(part[index] for part in self.parts))
 
     def split(self, sizes: Sequence[int], axis: int) -> list[Matrix]:
-        count = len(sizes)
-        found = [self.op.Split(part, self.op.const(list(sizes)), _outputs=count, axis=axis) for part in self.parts]
-        return [self.made(*(part[place] for part in found)) for place in range(count)]
+        return [Matrix(*parts) for parts in zip(*(part.split(sizes, axis) for part in self.parts), strict=True)]
 
     def pad(self, pads: Sequence[int], axes: Sequence[int], number: float | None = None) -> Matrix:
         """Elements before and behind it along some axes: 0, or a number."""
-        fill = None if number is None else self.like(number).parts[0]
-        return self.each("Pad", self.op.const(list(pads)), fill, self.op.const(list(axes)))
+        count = len(axes)
+        before, behind = pads[:count], pads[count:]
+        return Matrix(*(x.make(build.pad(x.op, x.value(), before, behind, number, axes)) for x in self.parts))
 
     def diagonal(self) -> Matrix:
         """The diagonals of matrices."""
@@ -332,7 +320,8 @@ class Matrix:
 
     def triangle(self, lower: bool, shift: int = 0) -> Matrix:
         """One triangle of matrices, zeros elsewhere; its edge is so far above the diagonal."""
-        return self.each("Trilu", self.op.const(shift), upper=int(not lower))
+        edge = expr(self.op, shift)
+        return Matrix(*(part.call("Trilu", edge, upper=int(not lower)) for part in self.parts))
 
     def hermitian(self, lower: bool) -> Matrix:
         """The Hermitian matrices of which one triangle is given, and the real part of the diagonal."""
@@ -351,22 +340,20 @@ class Matrix:
         return self / factor, factor
 
 
+def complex_of(re: Matrix, im: Matrix) -> Matrix:
+    return Matrix(*re.parts, *im.parts)
+
+
 def where(condition: Matrix, x: Matrix | float, y: Matrix | float) -> Matrix:
     """x where the condition holds, y elsewhere; complex where one of them is."""
     like = x if isinstance(x, Matrix) else y
     assert isinstance(like, Matrix)
-    x, y = like.like(x), like.like(y)
-    chosen = condition.parts[0]
-    made = [like.op.Where(chosen, a, b) for a, b in zip(x.parts, y.parts, strict=False)]
-    if x.is_complex is not y.is_complex:
-        zero = like.like(0.0).parts[0]
-        made.append(like.op.Where(chosen, (*x.parts, zero)[1], (*y.parts, zero)[1]))
-    return like.made(*made)
+    parts = [like.like(side).parts for side in (x, y)]
+    width = max(map(len, parts))
+    rows = ([*part, like.parts[0].like(0.0)][:width] for part in parts)
+    return Matrix(*(build.where(condition.parts[0], a, b) for a, b in zip(*rows, strict=True)))
 
 
 def concat(arrays: Sequence[Matrix], axis: int) -> Matrix:
     """Arrays with as many parts each, one after the other."""
-    first = arrays[0]
-    if len(arrays) == 1:
-        return first
-    return first.made(*(first.op.Concat(*parts, axis=axis) for parts in zip(*(a.parts for a in arrays), strict=True)))
+    return Matrix(*(build.concat(arrays[0].op, p, axis) for p in zip(*(a.parts for a in arrays), strict=True)))

@@ -15,7 +15,7 @@ import numpy as np
 from ..types import DType
 from .householder import formed, hessenberg, reflected_left, reflected_right, reflector
 from .iterate import Made, Pass, iterate
-from .matrix import Matrix, concat, where
+from .matrix import Matrix, complex_of, concat, where
 
 _SWEEPS = 30  # for each eigenvalue, of 10 at least
 _UNUSUAL = 10  # each so many sweeps without success the shifts are others
@@ -73,7 +73,7 @@ def schur(a: Matrix, vectors: bool = True) -> tuple[Matrix, Matrix | None, Matri
             work, *basis = _exact([work, *basis], window, split, elements[0])
         work, left = _deflated(work)
         count = where(left.equals(high), window.count, 0)
-        return Made([work, *basis, left, count], go_on=left.each("ReduceMax", keepdims=0) > 0)
+        return Made([work, *basis, left, count], go_on=(left > 0).any())
 
     state = [work, *basis, high, a.constant(np.zeros((*batch, 1), np.int64))]
     work, *basis, left, _ = iterate(a.op, _SWEEPS * max(10, size), step, state, name="sweeps")
@@ -186,8 +186,7 @@ def _root(z: Matrix) -> Matrix:
     """A square root of complex numbers of a size near 1."""
     large = ((z.abs2().sqrt() + z.real.abs()) * 0.5).sqrt()
     small = z.imag * 0.5 / large.or_one()
-    (a,), (b,) = large.parts, small.parts
-    return where(z < 0, z.made(b, a), z.made(a, b))
+    return where(z < 0, complex_of(small, large), complex_of(large, small))
 
 
 def _double_shift(work: Matrix, window: _Window) -> _Start:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ....passes.build import cast
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
 from ..infer_tools import axis as axis_of
-from .support import Results, cast, dtype_of, given, shape_of
+from .support import Results, dtype_of, given, shape_of
 from .type_legalization import narrowed
 from .views import reshaped, sizes
 

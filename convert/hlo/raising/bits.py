@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 
+from ....passes.build import MOST_FOLDED, cast
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.protos import enum_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .support import MOST_FOLDED, Results, cast, dtype_of, given, shape_of
+from .support import Results, dtype_of, given, shape_of
 from .type_legalization import NIBBLES, filled_with, made_by, narrowed, number
 
 SAME_WIDTH: dict[DType, DType] = {

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from ....passes.build import cast
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
 from .bits import SAME_WIDTH, bit_cast
-from .support import Results, cast, dtype_of
+from .support import Results, dtype_of
 from .type_legalization import call, number, operands
 
 _DIRECTIONS = {"LT": "Less", "LE": "LessOrEqual", "GT": "Greater", "GE": "GreaterOrEqual", "EQ": "Equal"}

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ....passes.build import cast
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder
 from ....passes.tensor import TensorData
 from ....passes.types import DType
-from .support import cast, dtype_of, shape_of
+from .support import dtype_of, shape_of
 from .type_legalization import narrowed
 from .views import arranged, broadcast_to, reshaped, transposed
 

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from ....passes.build import MOST_FOLDED, cast
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.loops.ranges import limits
@@ -13,7 +14,7 @@ from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
 from .bits import SAME_WIDTH, bit_cast
-from .support import MOST_FOLDED, Results, cast, dtype_of, given
+from .support import Results, dtype_of, given
 from .type_legalization import FLOAT8, HALVES, NIBBLES, call, narrowed, number, operands, unsigned, widened
 
 _FLOATS = (DType.FLOAT32, DType.FLOAT64)

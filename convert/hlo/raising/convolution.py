@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ....passes.build import cast
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
@@ -17,7 +18,7 @@ from ..infer_tools import number
 from ..infer_tools import windows as window_of
 from ..text.tree import Labels, WindowDim
 from .contract import Pairing, contracted, turned, work_type
-from .support import Results, cast, dtype_of, given, shape_of
+from .support import Results, dtype_of, given, shape_of
 from .type_legalization import call, narrowed
 from .views import INT64_MIN, broadcast_to, reshaped, sizes, transposed
 from .windows import gathered, inner_axes, is_whole, padded, present, reach, sliding

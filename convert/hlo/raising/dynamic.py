@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from ....passes.build import cast
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import TensorType
 from ..dialect import DOMAIN
 from .index_computation import grid, place, within
-from .support import Results, cast, dtype_of, given, shape_of
+from .support import Results, dtype_of, given, shape_of
 from .views import MOST_COUNTED, along, broadcast_to, counted, cut, reshaped, sizes, uniform, widely
 
 

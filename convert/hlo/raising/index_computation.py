@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ....passes.build import cast
 from ....passes.constant_analysis import known_array
 from ....passes.graph import Value
 from ....passes.loops.ranges import Bounds, bounds, limits, truth
 from ....passes.rewrite import Builder
 from ....passes.types import DType
-from .support import cast
 from .views import INT64_MAX, along, broadcast_to, counted, reshaped, sizes
 
 _MOST_STATED = 100_000  # elements of a constant of coordinates

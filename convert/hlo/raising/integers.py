@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ....passes.build import cast
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.loop import Carried
@@ -10,7 +11,7 @@ from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
 from .patterns import sigmoid
-from .support import Results, cast, dtype_of, given
+from .support import Results, dtype_of, given
 from .type_legalization import NIBBLES, call, constant, filled_with, narrowed, number, operands, signed, unsigned
 
 _EXPONENT_BITS = 6

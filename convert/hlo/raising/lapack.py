@@ -87,7 +87,7 @@ def _geqrf(call: Call) -> Sequence[Matrix]:
 
 def _geqp3(call: Call) -> Sequence[Matrix]:
     """The columns' order as it comes in must be all 0: every column is free."""
-    order = call.operands[1].parts[0]
+    order = call.operands[1].values()[0]
     maker = order.producer
     known = maker.inputs[0] if maker is not None and maker.op == ("", "Expand") else order
     array = known.array() if known is not None else None
@@ -125,7 +125,7 @@ def _geev(call: Call) -> Sequence[Matrix]:
     a, scales = balanced(a)
     form, basis, open_ = schur(a, any(wanted.values()))
     values = eigenvalues(form)
-    left = right = none.made(*none.parts, *none.parts)
+    left = right = none.with_imag()
     if basis is not None and wanted["left"]:
         left = eigenvectors(form, basis / scales, values, left=True)
     if basis is not None and wanted["right"]:
@@ -247,12 +247,12 @@ def routine(op: Builder, node: Node, target: str) -> Sequence[Value] | None:
     operands: list[Matrix] = []
     while values:
         width = 2 if matched[1] in "cz" and (values[0].tensor.dtype or DType.BOOL).is_float else 1
-        operands.append(Matrix(op, *values[:width]))
+        operands.append(Matrix.of(op, *values[:width]))
         del values[:width]
-    for value in () if found is _ormqr else operands[0].parts:
+    for value in () if found is _ormqr else operands[0].values():
         if not math.prod(shape_of(node, value)):
             return [_of_nothing(op, node, output) for output in node.outputs]
-    made = [part for x in found(Call(op, node, operands, _options(node))) for part in x.parts]
+    made = [part for x in found(Call(op, node, operands, _options(node))) for part in x.values()]
     if len(made) != len(node.outputs):
         raise InvalidModel(f"{node!r}: {target} has {len(made)} results, not {len(node.outputs)}")
     return made
@@ -268,9 +268,9 @@ def _options(node: Node) -> dict[str, int]:
 
 def _of_nothing(op: Builder, node: Node, output: Value) -> Value:
     """What comes of an operand without elements: unit matrices where there is anything (from no reflections)."""
-    shape, like = shape_of(node, output), Matrix(op, output)
+    shape, like = shape_of(node, output), Matrix.of(op, output)
     whole = (output.tensor.dtype or DType.INT32).is_float and math.prod(shape)
-    return (like.eye(*shape) if whole else like.zeros(*shape)).parts[0]
+    return (like.eye(*shape) if whole else like.zeros(*shape)).values()[0]
 
 
 # HLO's own -----------------------------------------------------------------------------------------
@@ -281,12 +281,12 @@ def cholesky_factor(op: Builder, node: Node) -> Results:
     """Of real or complex matrices (pairs then). As in XLA a pivot that is negative or NaN leaves the whole matrix NaN,
     a last one that is 0 only itself.
     """
-    a = Matrix(op, *(value for value in node.inputs if value is not None))
-    if 0 in shape_of(node, a.parts[0]):
-        return a.each("Identity").parts
+    a = Matrix.of(op, *(value for value in node.inputs if value is not None))
+    if 0 in shape_of(node, a.values()[0]):
+        return [op.Identity(part) for part in a.values()]
     found, roots = cholesky(a, bool(node.attributes.get("lower", False)))
-    nan = a.made(*(a.like(math.nan).parts[0] for _ in a.parts))
-    return where(roots.isnan().any(-1).column(), nan, found).parts
+    nan = Matrix(*(part.like(math.nan) for part in a.parts))
+    return where(roots.isnan().any(-1).column(), nan, found).values()
 
 
 @rule(DOMAIN, "triangular-solve")
@@ -294,11 +294,11 @@ def triangular_solve(op: Builder, node: Node) -> Results:
     """Of real or complex matrices (pairs then), stacked along any number of batch dimensions."""
     values = [value for value in node.inputs if value is not None]
     half, get = len(values) // 2, node.attributes.get
-    a, b = Matrix(op, *values[:half]), Matrix(op, *values[half:])
-    if 0 in shape_of(node, b.parts[0]):
-        return b.each("Identity").parts
+    a, b = Matrix.of(op, *values[:half]), Matrix.of(op, *values[half:])
+    if 0 in shape_of(node, b.values()[0]):
+        return [op.Identity(part) for part in b.values()]
     left, lower, unit = (bool(get(name, False)) for name in ("left_side", "lower", "unit_diagonal"))
-    return solved(a, b, left, lower, unit, get("transpose_a", "NO_TRANSPOSE")).parts
+    return solved(a, b, left, lower, unit, get("transpose_a", "NO_TRANSPOSE")).values()
 
 
 RULES = collect(globals())

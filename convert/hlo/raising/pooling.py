@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from ....passes.build import cast
 from ....passes.graph import Graph, Node, Value
 from ....passes.loop import Carried, Sliced, Slot, Stacked
 from ....passes.rewrite import Builder, collect, rule
@@ -28,7 +29,7 @@ from ..infer_tools import windows as window_of
 from ..text.tree import WindowDim
 from .bodies import applied, computation, monoid
 from .reducers import for_sums, highest, is_neutral, lowest, reduced
-from .support import Results, cast, dtype_of, given, shape_of
+from .support import Results, dtype_of, given, shape_of
 from .type_legalization import narrowed
 from .views import WIDE, broadcast_to, reshaped, transposed
 from .windows import count, gathered, inner_axes, is_whole, padded, present, seen, sliding

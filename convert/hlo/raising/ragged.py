@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ....passes.build import cast
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
@@ -24,7 +25,7 @@ from .bodies import either
 from .contract import Pairing, contracted
 from .dot import pairing_of
 from .reducers import by_operator
-from .support import Results, cast, dtype_of, given, shape_of
+from .support import Results, dtype_of, given, shape_of
 from .views import arranged, broadcast_to, reshaped, sizes
 
 

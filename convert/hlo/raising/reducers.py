@@ -7,13 +7,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ....passes.build import cast
 from ....passes.graph import Graph, Node, Value
 from ....passes.loop import Carried, Sliced, Slot
 from ....passes.rewrite import Builder
 from ....passes.types import DType, TensorType
 from .bodies import applied, either, monoid
 from .extremes import extreme, is_count
-from .support import cast, dtype_of, shape_of
+from .support import dtype_of, shape_of
 from .type_legalization import narrowed
 from .views import broadcast_to, reshaped, transposed
 

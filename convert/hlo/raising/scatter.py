@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from ....passes.build import cast
 from ....passes.errors import InvalidModel
 from ....passes.graph import Graph, Node, Value
 from ....passes.rewrite import Builder, collect, rule
@@ -15,7 +16,7 @@ from .dimension_numbers import numbers_of, starts_of
 from .scatter_flat import put_each, put_flat
 from .scatter_forms import by_coordinates, by_element, guarded
 from .scatter_places import REPLACE, Put, Scatter, placed
-from .support import Results, cast, given, shape_of
+from .support import Results, given, shape_of
 from .views import WIDE, broadcast_to, narrowed, uniform
 
 _NAMES = (

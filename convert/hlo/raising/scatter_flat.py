@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from ....passes.build import cast
 from ....passes.graph import Graph, Value
 from ....passes.loop import Carried, Sliced
 from ....passes.rewrite import Builder
@@ -12,7 +13,6 @@ from ....passes.types import DType, TensorType
 from .dimension_numbers import Label
 from .index_computation import place, scaled, shifted, weighed
 from .scatter_places import Put, Scatter, ordered, word
-from .support import cast
 from .views import WIDE, along, broadcast_to, counted, cut, narrowed, padded, reshaped, sizes
 
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ....passes.build import cast
 from ....passes.graph import Value
 from ....passes.rewrite import Builder
 from ....passes.types import DType
 from .dimension_numbers import Label, Numbers, Starts
 from .index_computation import clamped, compared, inside, place
-from .support import cast
 from .views import arranged, reshaped, sizes, squeezed
 
 REPLACE = "none"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ....passes.build import cast
 from ....passes.errors import Unsupported
 from ....passes.graph import Graph, Node, Value
 from ....passes.loop import Carried, Sliced, Slot
@@ -18,7 +19,7 @@ from ..infer_tools import windows as window_of
 from ..text.tree import WindowDim
 from .bodies import applied, computation, either, monoid
 from .reducers import for_sums, neutral
-from .support import Results, cast, dtype_of, given, shape_of
+from .support import Results, dtype_of, given, shape_of
 from .type_legalization import narrowed
 from .views import WIDE, broadcast_to, reshaped, transposed
 from .windows import is_whole, seen

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from ....passes.build import cast
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .support import Results, cast, dtype_of, given, shape_of
+from .support import Results, dtype_of, given, shape_of
 from .views import (
     INT64_MIN,
     MOST_COUNTED,

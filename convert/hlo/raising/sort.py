@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ....passes.build import cast
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Graph, Node, Value
 from ....passes.rewrite import Builder, collect, rule
@@ -16,7 +17,7 @@ from ..infer_tools import number
 from .bodies import applied, computation, part
 from .comparators import keys
 from .extremes import is_count
-from .support import Results, cast, dtype_of, given, shape_of
+from .support import Results, dtype_of, given, shape_of
 from .views import INT64_MIN, WIDE, broadcast_to, narrowed, sizes
 
 _BEYOND = 1e300  # of doubles that hold narrower floats: more than the infinity among them

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
-from ....passes.protos import enum_of
-from ....passes.rewrite import Builder
 from ....passes.types import DType
 
 
@@ -21,8 +17,6 @@ class CallsHost(Unsupported):
 
 
 Results = Value | Sequence[Value] | None
-
-MOST_FOLDED = 64  # elements of a constant that is cast right away
 
 
 def given(node: Node, index: int) -> Value:
@@ -92,15 +86,3 @@ def _broadcast(values: Sequence[Value]) -> tuple[object, ...] | None:
             elif dim not in (1, here):
                 return None
     return tuple(result)
-
-
-def cast(op: Builder, value: Value, dtype: DType) -> Value:
-    """Values of another element type, by ONNX's Cast; itself where it has that type. Small constants are cast here,
-    but for floats of 8 bits and less, of which Cast is told how."""
-    if value.tensor.dtype is dtype:
-        return value
-    data = value.data
-    if data is not None and data.size <= MOST_FOLDED and (dtype.bits > 8 or not dtype.is_float):
-        with np.errstate(invalid="ignore", over="ignore"):
-            return op.const(data.numpy().astype(dtype.numpy), dtype)
-    return op.Cast(value, to=enum_of(dtype, value.name))

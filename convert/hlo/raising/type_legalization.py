@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from ....passes.build import cast
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node, Value
 from ....passes.infer import constant_array
 from ....passes.protos import enum_of
 from ....passes.rewrite import Builder
 from ....passes.types import DType
-from .support import cast, given, unspread
+from .support import given, unspread
 
 NIBBLES = (DType.INT2, DType.INT4, DType.UINT2, DType.UINT4)
 HALVES = (DType.FLOAT16, DType.BFLOAT16)

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from ....passes.build import cast
 from ....passes.graph import Node, Value
 from ....passes.protos import enum_of
 from ....passes.rewrite import Builder, Rule, view
 from ....passes.tensor import TensorData
 from ....passes.types import DType, Shape, TensorType
-from .support import Results, cast
+from .support import Results
 
 INT64_MAX = 2**63 - 1
 INT64_MIN = -(2**63)

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ....passes.build import cast
 from ....passes.graph import Value
 from ....passes.rewrite import Builder
 from ....passes.types import DType
 from ..text.tree import WindowDim
-from .support import cast
 from .views import WIDE, narrowed, sizes
 
 
