@@ -12,10 +12,9 @@ from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.preconditions import flag, required
 from ....passes.rewrite import Builder, collect, rule
-from ....passes.types import DType
 from ....runtime.kernels.letters import Change, changing
 from .text import letters, packed, table_of
-from .tools import cut, i64, reshape, shape_of, vector
+from .tools import cut, i32, i64, reshape, shape_of, vector
 
 _PAGE = 256  # characters that one row of the table is about
 _NOTHING = 255  # which no byte of UTF-8 is
@@ -44,36 +43,33 @@ def _tables(change: Change) -> tuple[np.ndarray, np.ndarray]:
 def recased(op: Builder, strings: Value, change: Change) -> Value:
     """Strings with each character changed to another one, whatever stands beside it."""
 
-    def whole(value: int) -> Value:
-        return op.const(value, DType.INT32)
-
     table = letters(op, op.Reshape(strings, i64(op, [-1]), special_zero=False))
     width = op.Gather(op.ShapeOf(table, output_type="i64"), i64(op, [1]), i64(op, 0), batch_dims=0)
-    longer = op.Pad(table, i64(op, [0, 0]), i64(op, [0, _LONGEST - 1]), whole(-1), pad_mode="constant")
+    longer = op.Pad(table, i64(op, [0, 0]), i64(op, [0, _LONGEST - 1]), i32(op, -1), pad_mode="constant")
     parts = [cut(op, longer, index, op.Add(width, i64(op, [index])), axis=1) for index in range(_LONGEST)]
-    first, rest = parts[0], [op.Subtract(part, whole(0x80)) for part in parts[1:]]
+    first, rest = parts[0], [op.Subtract(part, i32(op, 0x80)) for part in parts[1:]]
     # a character of 1, 2, 3, 4 bytes: the least first byte, and what that counts from
-    code, length = first, op.ConvertLike(op.GreaterEqual(first, whole(0)), first)
+    code, length = first, op.ConvertLike(op.GreaterEqual(first, i32(op, 0)), first)
     for more, least in enumerate((0xC0, 0xE0, 0xF0), start=1):
-        found = op.Subtract(first, whole(least))
+        found = op.Subtract(first, i32(op, least))
         for part in rest[:more]:
-            found = op.Add(op.Multiply(found, whole(64)), part)
-        longer_ = op.GreaterEqual(first, whole(least))
-        code, length = op.Select(longer_, found, code), op.Select(longer_, whole(more + 1), length)
-    inside = op.LogicalAnd(op.GreaterEqual(first, whole(0x80)), op.Less(first, whole(0xC0)))  # of a character
-    length = op.Select(inside, whole(0), length)
+            found = op.Add(op.Multiply(found, i32(op, 64)), part)
+        longer_ = op.GreaterEqual(first, i32(op, least))
+        code, length = op.Select(longer_, found, code), op.Select(longer_, i32(op, more + 1), length)
+    inside = op.LogicalAnd(op.GreaterEqual(first, i32(op, 0x80)), op.Less(first, i32(op, 0xC0)))  # of a character
+    length = op.Select(inside, i32(op, 0), length)
     rows, content = _tables(change)
-    code = op.Maximum(op.Minimum(code, whole(sys.maxunicode)), whole(0))
-    row = op.Gather(op.const(rows), op.Divide(code, whole(_PAGE), m_pythondiv=False), i64(op, 0), batch_dims=0)
-    place = op.Add(op.Multiply(row, whole(_PAGE)), op.Mod(code, whole(_PAGE)))
+    code = op.Maximum(op.Minimum(code, i32(op, sys.maxunicode)), i32(op, 0))
+    row = op.Gather(op.const(rows), op.Divide(code, i32(op, _PAGE), m_pythondiv=False), i64(op, 0), batch_dims=0)
+    place = op.Add(op.Multiply(row, i32(op, _PAGE)), op.Mod(code, i32(op, _PAGE)))
     new = op.Convert(op.Gather(op.const(content), place, i64(op, 0), batch_dims=0), destination_type="i32")
     last = i64(op, [-1])
-    stays = [op.Select(op.Less(whole(index), length), part, whole(-1)) for index, part in enumerate(parts)]
+    stays = [op.Select(op.Less(i32(op, index), length), part, i32(op, -1)) for index, part in enumerate(parts)]
     old = op.Concat(*(op.Unsqueeze(part, last) for part in stays), axis=-1)
-    new = op.Select(op.Equal(new, whole(_NOTHING)), whole(-1), new)
-    nothing = op.Equal(op.Unsqueeze(length, last), whole(0))
-    found = op.Select(op.Equal(op.Unsqueeze(row, last), whole(0)), old, new)
-    found = op.Select(nothing, whole(-1), found)
+    new = op.Select(op.Equal(new, i32(op, _NOTHING)), i32(op, -1), new)
+    nothing = op.Equal(op.Unsqueeze(length, last), i32(op, 0))
+    found = op.Select(op.Equal(op.Unsqueeze(row, last), i32(op, 0)), old, new)
+    found = op.Select(nothing, i32(op, -1), found)
     count = op.Gather(op.ShapeOf(table, output_type="i64"), i64(op, [0]), i64(op, 0), batch_dims=0)
     size = op.Multiply(width, i64(op, [_LONGEST]))
     made = packed(op, op.Reshape(found, op.Concat(count, size, axis=0), special_zero=False))

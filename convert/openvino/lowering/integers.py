@@ -17,7 +17,7 @@ from ....passes.types import DType
 from ..rounding_ties import hits_ties
 from .nn import convolved
 from .quantize import RANGES, saturated_to
-from .tools import convert, cut, i64, reshape, scalar
+from .tools import along, convert, cut, i64, scalar
 
 _EXACT = 2**24  # integers up to here are floats
 
@@ -33,7 +33,7 @@ def _centered(op: Builder, node: Node, value: Value, zero: Value | None, per_row
         if per_row:
             zeros = op.Unsqueeze(zeros, i64(op, [-1]))
         elif per_row is None:
-            zeros = reshape(op, zeros, [-1] + [1] * (rank_of(node, value) - 1))
+            zeros = along(op, zeros, rank_of(node, value), 0)
     return op.Subtract(found, zeros)
 
 
@@ -172,22 +172,22 @@ def qlinear_matmul(op: Builder, node: Node) -> Value:
 def qlinear_conv(op: Builder, node: Node) -> Value:
     x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero = (required(node, index) for index in range(8))
     bias = node.input(8)
-    along = [1, -1, *[1] * (rank_of(node, x) - 2)]
+    rank = rank_of(node, x)
     sizes = w.tensor.static_shape
     terms = None if sizes is None else math.prod(sizes[1:])
     if not _as_integers(terms, 0, 3, (x_scale, w_scale, y_scale), node):
         data = _hub(op, "DequantizeLinear", x, x_scale, x_zero, axis=1)
         made = convolved(op, node, data, _hub(op, "DequantizeLinear", w, w_scale, w_zero, axis=0))
         if bias is not None:
-            scale = op.Multiply(scalar(op, x_scale), reshape(op, w_scale, along))
-            made = op.Add(made, op.Multiply(reshape(op, convert(op, node, bias, DType.FLOAT32), along), scale))
+            scale = op.Multiply(scalar(op, x_scale), along(op, w_scale, rank, 1))
+            made = op.Add(made, op.Multiply(along(op, convert(op, node, bias, DType.FLOAT32), rank, 1), scale))
         return _hub(op, "QuantizeLinear", made, y_scale, y_zero, axis=1)
     if not _is_exact(terms, x, x_zero, w, w_zero):
         raise Unsupported(node, "sums of products of integers that are more than float32 holds exactly")
     total = convolved(op, node, _centered(op, node, x, x_zero), _centered(op, node, w, w_zero))
     if bias is not None:
-        total = op.Add(total, reshape(op, convert(op, node, bias, DType.FLOAT32), along))
-    factor = op.Divide(op.Multiply(x_scale, reshape(op, w_scale, along)), y_scale)
+        total = op.Add(total, along(op, convert(op, node, bias, DType.FLOAT32), rank, 1))
+    factor = op.Divide(op.Multiply(x_scale, along(op, w_scale, rank, 1)), y_scale)
     return _requantized(op, node, total, factor, y_zero)
 
 

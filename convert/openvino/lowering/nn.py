@@ -11,7 +11,7 @@ from ....passes.graph import Node, Value
 from ....passes.preconditions import flag, rank_of, required, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
-from .tools import convert, cut, i64, number, reshape, shape_of, size_of
+from .tools import along, convert, cut, i64, number, reshape, shape_of, size_of
 
 _AUTO_PADS = {"NOTSET": "explicit", "SAME_UPPER": "same_upper", "SAME_LOWER": "same_lower", "VALID": "valid"}
 
@@ -74,7 +74,7 @@ def _weights(node: Node) -> Value:
 
 
 def _biased(op: Builder, node: Node, result: Value, bias: Value | None, spatial: int) -> Value:
-    return result if bias is None else op.Add(result, reshape(op, bias, [1, -1, *[1] * spatial]))
+    return result if bias is None else op.Add(result, along(op, bias, spatial + 2, 1))
 
 
 @rule("", "Conv")

@@ -8,14 +8,7 @@ from ....passes.graph import Node, Value
 from ....passes.preconditions import axis_of, dtype_of, flag, rank_of, required, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
-from .tools import convert, i64, reshape
-
-
-def _along(op: Builder, values: Value, rank: int, axis: int = 1) -> Value:
-    """A vector as a tensor of this rank that lies along one axis."""
-    shape = [1] * rank
-    shape[axis] = -1
-    return reshape(op, values, shape)
+from .tools import along, convert, i64
 
 
 def _epsilon(node: Node) -> float:
@@ -41,7 +34,7 @@ def instance_normalization(op: Builder, node: Node) -> Value:
     x, scale, bias = (required(node, index) for index in range(3))
     rank = rank_of(node, x)
     y = _normalized(op, x, list(range(2, rank)), _epsilon(node))
-    return op.Add(op.Multiply(y, _along(op, scale, rank)), _along(op, bias, rank))
+    return op.Add(op.Multiply(y, along(op, scale, rank, 1)), along(op, bias, rank, 1))
 
 
 @rule("", "LayerNormalization")

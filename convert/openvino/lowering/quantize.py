@@ -18,7 +18,7 @@ from ....passes.types import DType
 from ..rounding_ties import has_exact_ties
 from .context import context_of
 from .fold import computed
-from .tools import LARGEST, convert, cut, element_type, i64, range_of, reshape, saturated, size_of
+from .tools import LARGEST, along, convert, cut, element_type, i64, range_of, reshape, saturated, scalar, size_of
 
 RANGES: dict[DType, tuple[int, int]] = {
     DType.INT4: (-8, 7),
@@ -31,24 +31,15 @@ RANGES: dict[DType, tuple[int, int]] = {
 _SMALLEST = float(np.finfo(np.float32).tiny)
 
 
-def _shaped(op: Builder, value: Value, shape: list[int]) -> Value:
-    """A constant in another shape, or a value reshaped."""
-    if value.data is not None:
-        return op.const(value.data.numpy().reshape(shape), value.data.dtype)
-    return reshape(op, value, shape)
-
-
 def _broadcast_scale(op: Builder, node: Node, value: Value, like: Value) -> Value:
     """A scale or zero point so that it broadcasts against the data: one, one per slice or one per block."""
     rank = rank_of(node, like)
     if value.rank == 0 or (value.rank == 1 and size_of_axis(value, 0) == 1) or rank == 0:
-        return _shaped(op, value, []) if value.rank else value
+        return scalar(op, value)
     axis = axis_of(node, node.attributes.get("axis", 1), rank)
     block = node.attributes.get("block_size", 0)
     if not block:
-        shape = [1] * rank
-        shape[axis] = -1
-        return _shaped(op, value, shape)
+        return along(op, value, rank, axis)
     places = op.Divide(range_of(op, size_of(op, node, like, axis)), i64(op, block), m_pythondiv=False)
     return op.Gather(value, places, i64(op, axis), batch_dims=0)
 

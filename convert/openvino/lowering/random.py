@@ -10,7 +10,7 @@ from ....passes.preconditions import dtype_of, required
 from ....passes.protos import DTYPES
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
-from .tools import convert, element_type, i64, shape_of
+from .tools import convert, element_type, shape_of
 
 _FLOATS = (DType.FLOAT16, DType.BFLOAT16, DType.FLOAT32, DType.FLOAT64)
 
@@ -21,9 +21,9 @@ def _seed(node: Node) -> dict[str, int]:
     return {"global_seed": 0, "op_seed": 0 if stated is None else abs(int(stated)) or 1}
 
 
-def _dtype(node: Node, like: Value | None) -> DType:
+def _dtype(node: Node, like: Value) -> DType:
     stated = node.attributes.get("dtype")
-    dtype = DTYPES[stated] if stated else DType.FLOAT32 if like is None else dtype_of(node, like)
+    dtype = DTYPES[stated] if stated else dtype_of(node, like)
     if dtype not in _FLOATS:
         raise Unsupported(node, f"random numbers of {dtype.value}")
     return dtype
@@ -38,27 +38,22 @@ def _uniform(op: Builder, node: Node, shape: Value, low: float, high: float, sal
     return op.RandomUniform(shape, *bounds, output_type=element_type(node, DType.FLOAT32), **seed)
 
 
-def _shape(op: Builder, node: Node) -> Value:
-    like = node.input(0)
-    return i64(op, list(node.attributes["shape"])) if like is None else shape_of(op, like)
-
-
-@rule("", "RandomUniform", "RandomUniformLike")
+@rule("", "RandomUniformLike")
 def random_uniform(op: Builder, node: Node) -> Value:
-    low, high = node.attributes.get("low", 0.0), node.attributes.get("high", 1.0)
-    return convert(op, node, _uniform(op, node, _shape(op, node), low, high), _dtype(node, node.input(0)))
+    like, low, high = required(node, 0), node.attributes.get("low", 0.0), node.attributes.get("high", 1.0)
+    return convert(op, node, _uniform(op, node, shape_of(op, like), low, high), _dtype(node, like))
 
 
-@rule("", "RandomNormal", "RandomNormalLike")
+@rule("", "RandomNormalLike")
 def random_normal(op: Builder, node: Node) -> Value:
     """Two uniform numbers make a normal one: sqrt(-2 log u) * cos(2 pi v), with u above 0."""
-    shape = _shape(op, node)
+    like, shape = required(node, 0), shape_of(op, required(node, 0))
     u = op.Subtract(op.const(1.0), _uniform(op, node, shape, 0.0, 1.0))
     v = _uniform(op, node, shape, 0.0, 2 * math.pi, salt=1)
     normal = op.Multiply(op.Sqrt(op.Multiply(op.Log(u), op.const(-2.0))), op.Cos(v))
     scaled = op.Multiply(normal, op.const(float(node.attributes.get("scale", 1.0))))
     shifted = op.Add(scaled, op.const(float(node.attributes.get("mean", 0.0))))
-    return convert(op, node, shifted, _dtype(node, node.input(0)))
+    return convert(op, node, shifted, _dtype(node, like))
 
 
 @rule("", "Bernoulli")

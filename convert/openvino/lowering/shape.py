@@ -20,6 +20,7 @@ from .tools import (
     convert,
     cut,
     element_type,
+    i32,
     i64,
     ints,
     join,
@@ -232,7 +233,7 @@ def pad(op: Builder, node: Node) -> Value | Sequence[Value]:
 
 def _filled(op: Builder, node: Node, data: Value, begins: Value, ends: Value, fill: Value) -> Value:
     """Padded with what is computed, for which OpenVINO's CPU plugin puts 0: chosen where no element is."""
-    one, zero = op.const(1, DType.INT32), op.const(0, DType.INT32)
+    one, zero = i32(op, 1), i32(op, 0)
     inside = op.Pad(op.Broadcast(one, shape_of(op, data), mode="numpy"), begins, ends, zero, pad_mode="constant")
     padded = op.Pad(data, begins, ends, number(op, node, 0, data), pad_mode="constant")
     return op.Select(convert(op, node, inside, DType.BOOL), padded, fill)

@@ -13,13 +13,9 @@ from ....passes.preconditions import required
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from .text import letters
-from .tools import cut, i64, reduced, reshape, shape_of, vector
+from .tools import cut, i32, i64, reduced, reshape, shape_of, vector
 
 _FAR = 1 << 23  # bytes; OpenVINO's CPU selects integers in float32, too
-
-
-def _whole(op: Builder, value: int) -> Value:
-    return op.const(value, DType.INT32)
 
 
 class _Rows:
@@ -31,7 +27,7 @@ class _Rows:
         self.lengths = op.Unsqueeze(op.Subtract(self.ends, self.begins), i64(op, [1]))
         table = letters(op, strings)
         # one column behind the longest: every string ends within the table
-        self.table = op.Pad(table, i64(op, [0, 0]), i64(op, [0, 1]), _whole(op, -1), pad_mode="constant")
+        self.table = op.Pad(table, i64(op, [0, 0]), i64(op, [0, 1]), i32(op, -1), pad_mode="constant")
         self.width = op.Gather(shape_of(op, self.table), i64(op, [1]), i64(op, 0), batch_dims=0)
         count = op.Squeeze(self.width, i64(op, [0]))
         self.places = op.Convert(op.Range(i64(op, 0), count, i64(op, 1), output_type="i64"), destination_type="i32")
@@ -42,7 +38,7 @@ class _Rows:
             return values
         op, size = self.op, abs(by)
         before, behind = ([0, 0], [0, size]) if by > 0 else ([0, size], [0, 0])
-        longer = op.Pad(values, i64(op, before), i64(op, behind), _whole(op, filling), pad_mode="constant")
+        longer = op.Pad(values, i64(op, before), i64(op, behind), i32(op, filling), pad_mode="constant")
         start = max(by, 0)
         return cut(op, longer, start, op.Add(self.width, i64(op, [start])), axis=1)
 
@@ -50,7 +46,7 @@ class _Rows:
         """i32 [rows, width]: 1 where a word begins."""
         op, found = self.op, None
         for index, byte in enumerate(word):
-            same = op.Equal(self.moved(self.table, index, -1), _whole(op, byte))
+            same = op.Equal(self.moved(self.table, index, -1), i32(op, byte))
             found = same if found is None else op.LogicalAnd(found, same)
         assert found is not None
         return op.Convert(found, destination_type="i32")
@@ -58,9 +54,9 @@ class _Rows:
     def in_order(self, marks: Value) -> Value:
         """The places of the marks of each row, one after the other, then what lies far behind."""
         op = self.op
-        places = op.Select(op.Greater(marks, _whole(op, 0)), self.places, _whole(op, _FAR))
+        places = op.Select(op.Greater(marks, i32(op, 0)), self.places, i32(op, _FAR))
         # a row more: OpenVINO's CPU sorts no tensor without any
-        padded = op.Pad(places, i64(op, [0, 0]), i64(op, [1, 0]), _whole(op, 0), pad_mode="constant")
+        padded = op.Pad(places, i64(op, [0, 0]), i64(op, [1, 0]), i32(op, 0), pad_mode="constant")
         ordered = op.TopK(
             padded,
             op.Squeeze(self.width, i64(op, [0])),
@@ -79,10 +75,10 @@ def _at_word(rows: _Rows, word: bytes, most: int | None) -> Sequence[Value]:
     op, marks = rows.op, rows.has(word)
     if most is not None:
         so_far = op.CumSum(marks, i64(op, 1), exclusive=False, reverse=False)
-        marks = op.Select(op.LessEqual(so_far, _whole(op, most)), marks, _whole(op, 0))
+        marks = op.Select(op.LessEqual(so_far, i32(op, most)), marks, i32(op, 0))
     cuts = rows.in_order(marks)
-    behind = op.Add(op.Minimum(cuts, _whole(op, _FAR - len(word))), _whole(op, len(word)))
-    filled = op.Convert(op.Greater(rows.lengths, _whole(op, 0)), destination_type="i32")  # of "" there are no pieces
+    behind = op.Add(op.Minimum(cuts, i32(op, _FAR - len(word))), i32(op, len(word)))
+    filled = op.Convert(op.Greater(rows.lengths, i32(op, 0)), destination_type="i32")  # of "" there are no pieces
     number = op.Add(reduced(op, rows.node, "ReduceSum", marks, i64(op, [1]), True), filled)
     return rows.moved(behind, -1, 0), op.Minimum(cuts, rows.lengths), number
 
@@ -90,7 +86,7 @@ def _at_word(rows: _Rows, word: bytes, most: int | None) -> Sequence[Value]:
 def _at_blanks(rows: _Rows, most: int | None) -> Sequence[Value]:
     """(first byte, byte behind, number) of the pieces between runs of blanks, which no piece begins or ends with."""
     op, blanks = rows.op, rows.has(b" ")
-    ended = op.Convert(op.Less(rows.table, _whole(op, 0)), destination_type="i32")
+    ended = op.Convert(op.Less(rows.table, i32(op, 0)), destination_type="i32")
     outside = op.Maximum(blanks, ended)
     before = rows.moved(outside, -1, 1)
     starts = op.Subtract(before, op.Multiply(before, outside))
@@ -98,10 +94,10 @@ def _at_blanks(rows: _Rows, most: int | None) -> Sequence[Value]:
     number = op.ReduceSum(starts, i64(op, [1]), keep_dims=True)
     firsts, lasts = rows.in_order(starts), op.Minimum(rows.in_order(ends), rows.lengths)
     if most is not None:
-        rest = op.LogicalAnd(op.Equal(rows.places, _whole(op, most)), op.Less(_whole(op, most), number))
+        rest = op.LogicalAnd(op.Equal(rows.places, i32(op, most)), op.Less(i32(op, most), number))
         behind = op.ReduceMax(op.Multiply(ends, rows.places), i64(op, [1]), keep_dims=True)
         lasts = op.Select(rest, behind, lasts)
-        number = op.Minimum(number, _whole(op, most + 1))
+        number = op.Minimum(number, i32(op, most + 1))
     return firsts, lasts, number
 
 

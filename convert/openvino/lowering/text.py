@@ -15,7 +15,7 @@ from ....passes.graph import Node, Value
 from ....passes.preconditions import required
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
-from .tools import i64, range_of, shape_of, vector
+from .tools import i32, i64, range_of, shape_of, vector
 
 MOVES_TEXT = frozenset(
     ["Identity", "Reshape", "Gather", "Concat", "Transpose", "Squeeze", "Unsqueeze", "Flatten", "Shape", "Size"]
@@ -69,7 +69,7 @@ def letters(op: Builder, value: Value, width: int | None = None) -> Value:
 
 def packed(op: Builder, table: Value) -> Value:
     """Strings of i32 [*shape, bytes]; what is negative doesn't count."""
-    inside = op.GreaterEqual(table, op.const(0, DType.INT32))
+    inside = op.GreaterEqual(table, i32(op, 0))
     lengths = op.ReduceSum(op.Convert(inside, destination_type="i32"), i64(op, [-1]), keep_dims=False)
     flat = op.CumSum(vector(op, lengths), i64(op, 0), exclusive=False, reverse=False)
     ends = op.Reshape(flat, shape_of(op, lengths), special_zero=False)
@@ -106,7 +106,7 @@ def _widened(op: Builder, table: Value, width: Value, wanted: Value) -> Value:
     """A table filled up with -1 to a width."""
     rank = table.rank or 1
     more = op.Concat(i64(op, [0] * (rank - 1)), op.Subtract(wanted, width), axis=0)
-    return op.Pad(table, i64(op, [0] * rank), more, op.const(-1, DType.INT32), pad_mode="constant")
+    return op.Pad(table, i64(op, [0] * rank), more, i32(op, -1), pad_mode="constant")
 
 
 @rule("", "StringConcat")

@@ -35,6 +35,11 @@ def i64(op: Builder, values: Any) -> Value:
     return op.const(np.asarray(values, np.int64))
 
 
+def i32(op: Builder, value: int) -> Value:
+    """An i32 scalar."""
+    return op.const(value, DType.INT32)
+
+
 def number(op: Builder, node: Node, value: float, like: Value) -> Value:
     """A scalar constant of the element type of `like`."""
     return op.const(value, dtype_of(node, like))
@@ -79,24 +84,6 @@ def rank_value(op: Builder, value: Value) -> Value:
     return op.ShapeOf(op.ShapeOf(value, output_type="i64"), output_type="i64")
 
 
-def scalar(op: Builder, value: Value) -> Value:
-    """A value with one element as a scalar."""
-    if value.rank == 0:
-        return value
-    if value.data is not None:
-        return op.const(value.data.numpy().reshape(()), value.data.dtype)
-    return op.Reshape(value, i64(op, []), special_zero=False)
-
-
-def vector(op: Builder, value: Value) -> Value:
-    """A value as one dimension."""
-    if value.rank == 1:
-        return value
-    if value.data is not None:
-        return op.const(value.data.numpy().reshape(-1), value.data.dtype)
-    return op.Reshape(value, i64(op, [-1]), special_zero=False)
-
-
 def reshape(op: Builder, value: Value, shape: Sequence[int]) -> Value:
     """Reshape to sizes, -1 for one that follows from the others, 0 for none; a constant is only seen differently."""
     data = value.data
@@ -106,6 +93,21 @@ def reshape(op: Builder, value: Value, shape: Sequence[int]) -> Value:
         if math.prod(full) == data.size:
             return op.const(TensorData(data.dtype, full, load=lambda: data.numpy().reshape(full)), name=value.name)
     return op.Reshape(value, i64(op, list(shape)), special_zero=False)
+
+
+def scalar(op: Builder, value: Value) -> Value:
+    """A value with one element as a scalar."""
+    return value if value.rank == 0 else reshape(op, value, [])
+
+
+def vector(op: Builder, value: Value) -> Value:
+    """A value as one dimension."""
+    return value if value.rank == 1 else reshape(op, value, [-1])
+
+
+def along(op: Builder, values: Value, rank: int, axis: int) -> Value:
+    """A vector as a tensor of a rank that lies along one axis, ready to broadcast."""
+    return reshape(op, values, [-1 if place == axis else 1 for place in range(rank)])
 
 
 def with_size(op: Builder, value: Value, axis: int, size: int) -> Value:
