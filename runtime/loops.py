@@ -140,15 +140,20 @@ class LoopCall:
         dtype = element.dtype or whole.dtype
         if dtype is None:
             raise ExecutionError(f"{self.node}: no pass was made, and the type of what it stacks isn't declared")
-        dims: list[Dim] | None = None if element.shape is None else list(element.shape)
-        if dims is not None and slot.part is None:
-            dims.insert(normal_axis(slot.axis, len(dims) + 1), 0)
-        if whole.shape is not None and (dims is None or len(dims) == len(whole.shape)):
-            dims = [merge_dims(a, b) for a, b in zip(dims or whole.shape, whole.shape, strict=True)]
-        if dims is None:
-            dims = [0]
-        dims[normal_axis(slot.axis, len(dims))] = 0
-        return np.zeros([dim if isinstance(dim, int) else 0 for dim in dims], dtype.numpy)
+        sizes = declared_sizes(slot, element.shape, whole.shape)
+        sizes[normal_axis(slot.axis, len(sizes))] = 0
+        return np.zeros(sizes, dtype.numpy)
+
+
+def declared_sizes(slot: Stacked, element: Sequence[Dim] | None, whole: Sequence[Dim] | None) -> list[int]:
+    """The sizes of a stacked output by the shapes that its elements and it are declared to have; 0 where none is
+    known, and along the axis that a slot inserts."""
+    dims: list[Dim] | None = None if element is None else list(element)
+    if dims is not None and slot.part is None:
+        dims.insert(normal_axis(slot.axis, len(dims) + 1), 0)
+    if whole is not None and (dims is None or len(dims) == len(whole)):
+        dims = [merge_dims(a, b) for a, b in zip(dims or whole, whole, strict=True)]
+    return [dim if isinstance(dim, int) else 0 for dim in (dims or [0])]
 
 
 class _Slices:

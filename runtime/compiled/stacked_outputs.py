@@ -9,8 +9,8 @@ to places far apart.
 from __future__ import annotations
 
 from ...passes.loop import Entry, Stacked
-from ...passes.types import merge_dims
 from ..kernels.base import normal_axis
+from ..loops import declared_sizes
 from .emitter import Block, Emitter, Target, element_of, empty
 from .selection import sliced
 from .shapes import regrouped, transposed
@@ -131,22 +131,11 @@ class Pile:
     def _check_empty(self, tensor: Tensor, count: Dim) -> None:
         """Without any pass the sizes are the declared ones: decline where these are others than ours."""
         ours = [0 if place == self.axis else dim for place, dim in enumerate(tensor.dims)]
-        if self._declared() == ours:
+        shapes = (None if value is None else value.tensor.shape for value in (self.entry.leave, self.entry.result))
+        declared = [0 if place == self.axis else dim for place, dim in enumerate(declared_sizes(self.slot, *shapes))]
+        if declared == ours:
             return
         if isinstance(count, Sym):
             self.em.refuse_if(f"{count} == 0", "no pass, so elements of unknown size")
         elif count == 0:
             raise Decline("no pass, so elements of unknown size")
-
-    def _declared(self) -> list[int]:
-        """The declared sizes of a result without any pass, 0 where none is declared."""
-        element, whole = (
-            None if value is None else value.tensor.shape for value in (self.entry.leave, self.entry.result)
-        )
-        dims = None if element is None else list(element)
-        if dims is not None and self.slot.part is None:
-            dims.insert(self.axis, 0)
-        if whole is not None and (dims is None or len(dims) == len(whole)):
-            dims = [merge_dims(a, b) for a, b in zip(dims or whole, whole, strict=True)]
-        known = [dim if isinstance(dim, int) else 0 for dim in (dims or [0])]
-        return [0 if place == self.axis else dim for place, dim in enumerate(known)]

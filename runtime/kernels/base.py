@@ -135,6 +135,11 @@ def weighted(elements: Array, weights: Array) -> Array:
     return np.where(weights != 0, elements * weights, 0)
 
 
+def per_channel(values: Array, rank: int) -> Array:
+    """One value for each channel (or one for all), ready to broadcast over tensors (N, C, ...) of a rank."""
+    return values.reshape((-1,) + (1,) * max(rank - 2, 0))
+
+
 def is_float(dtype: np.dtype[Any]) -> bool:
     return dtype.kind == "f" or (dtype.kind == "V" and DType.of(dtype).is_float)
 

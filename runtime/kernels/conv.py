@@ -9,10 +9,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from .activation import swish
-from .base import Array, Attributes, Kernel, to_ints, weighted, widened
+from .base import Array, Attributes, Kernel, per_channel, to_ints, weighted, widened
 from .quant import quantized
 from .shape import padded
-from .windows import Windows, extent, fold, patches, windows
+from .windows import Windows, extent, fold, patches, steps, windows
 
 
 def convolve(x: Array, w: Array, view: Windows, group: int) -> Array:
@@ -29,16 +29,11 @@ def convolve(x: Array, w: Array, view: Windows, group: int) -> Array:
     return np.matmul(filters, columns).reshape(x.shape[0], w.shape[0], *view.output)
 
 
-def _channels(values: Array, rank: int) -> Array:
-    """One value per output channel (or one for all), ready to broadcast over (N, M, *spatial)."""
-    return values.reshape((-1,) + (1,) * rank)
-
-
 def conv(attrs: Attributes, x: Array, w: Array, bias: Array | None = None) -> Array:
     view = windows(attrs, x.shape[2:], w.shape[2:])
     result = convolve(widened(x), widened(w), view, attrs.int("group"))
     if bias is not None:
-        result = result + _channels(bias, x.ndim - 2)
+        result = result + per_channel(bias, x.ndim)
     return result.astype(x.dtype, copy=False)
 
 
@@ -73,16 +68,15 @@ def qlinear_conv(
 ) -> Array:
     total = accumulated(attrs, x, w, x_zero, w_zero)
     if bias is not None:
-        total = total + _channels(bias, x.ndim - 2)
-    scale = x_scale.reshape(()) * _channels(w_scale, x.ndim - 2) / y_scale.reshape(())
+        total = total + per_channel(bias, x.ndim)
+    scale = x_scale.reshape(()) * per_channel(w_scale, x.ndim) / y_scale.reshape(())
     return quantized(attrs, attrs.computed(total * scale, 4.0), y_zero, y_zero.dtype)
 
 
 def conv_transpose(attrs: Attributes, x: Array, w: Array, bias: Array | None = None) -> Array:
     """The filters are (C, M/group, *kernel)."""
     rank, group, spatial, kernel = x.ndim - 2, attrs.int("group"), x.shape[2:], w.shape[2:]
-    strides = attrs.ints("strides", (1,) * rank)
-    dilations = attrs.ints("dilations", (1,) * rank)
+    strides, dilations = steps(attrs, rank)
     extra = attrs.ints("output_padding", (0,) * rank)
     size = [
         stride * (n - 1) + extent(k, dilation) + more
@@ -94,7 +88,7 @@ def conv_transpose(attrs: Attributes, x: Array, w: Array, bias: Array | None = N
     columns = np.matmul(filters, inputs).reshape(x.shape[0], w.shape[1] * group, *kernel, *spatial)
     result = padded(fold(columns, strides, dilations, size), [(0, 0), (0, 0), *crop], "constant")
     if bias is not None:
-        result = result + _channels(bias, rank)
+        result = result + per_channel(bias, x.ndim)
     return result.astype(x.dtype, copy=False)
 
 
@@ -119,8 +113,7 @@ def col2im(attrs: Attributes, columns: Array, image: Array, block: Array) -> Arr
     """(N, C * block, windows) added up to (N, C, *image)."""
     size, kernel = to_ints(image), to_ints(block)
     rank = len(size)
-    strides = attrs.ints("strides", (1,) * rank)
-    dilations = attrs.ints("dilations", (1,) * rank)
+    strides, dilations = steps(attrs, rank)
     pads = attrs.ints("pads", (0,) * (2 * rank))
     full = [n + a + b for n, a, b in zip(size, pads[:rank], pads[rank:], strict=True)]
     counts = [
@@ -132,21 +125,27 @@ def col2im(attrs: Attributes, columns: Array, image: Array, block: Array) -> Arr
     return padded(fold(blocks, strides, dilations, full), [(0, 0), (0, 0), *crop], "constant")
 
 
-def sample_linear(image: Array, points: Array) -> Array:
-    """`image` (C, *spatial) at real coordinates `points` (n, ...), linear between elements, zero outside: (C, ...)."""
-    spatial = image.shape[1:]
+def interpolated(image: Array, taps: Sequence[Sequence[tuple[Array, Array]]]) -> Array:
+    """`image` (C, *spatial) at points (...) between its elements: (C, ...).
+
+    Args:
+        taps: for each spatial axis the (index, weight) of each element that a point is made of, (...) both.
+    """
+    result = np.zeros((image.shape[0], *taps[0][0][0].shape), image.dtype)
+    for corner in itertools.product(*taps):
+        weight = math.prod((share for _, share in corner), start=np.ones((), image.dtype))
+        result += weighted(image[(slice(None), *(index for index, _ in corner))], weight)
+    return result
+
+
+def linear_taps(points: Array, length: int) -> list[tuple[Array, Array]]:
+    """Of one axis, linear between elements, zero outside."""
     low = np.floor(points).astype(np.int64)
     share = points - low
-    result = np.zeros((image.shape[0], *points.shape[1:]), image.dtype)
-    for corner in itertools.product((0, 1), repeat=len(spatial)):
-        weight, inside, index = np.ones(points.shape[1:], image.dtype), np.ones(points.shape[1:], bool), []
-        for axis, step in enumerate(corner):
-            place = low[axis] + step
-            weight = weight * (share[axis] if step else 1 - share[axis])
-            inside &= (place >= 0) & (place < spatial[axis])
-            index.append(np.clip(place, 0, max(spatial[axis] - 1, 0)))
-        result += weighted(image[(slice(None), *index)], np.where(inside, weight, 0))
-    return result
+    return [
+        (np.clip(place, 0, max(length - 1, 0)), np.where((place >= 0) & (place < length), part, 0))
+        for place, part in ((low, 1 - share), (low + 1, share))
+    ]
 
 
 def deform_conv(
@@ -168,13 +167,14 @@ def deform_conv(
     for n in range(x.shape[0]):
         for part in range(shared):
             channels = slice(part * each, (part + 1) * each)
-            seen = sample_linear(image[n, channels], np.moveaxis(points + moved[n, part], 1, 0))
+            places = np.moveaxis(points + moved[n, part], 1, 0)
+            seen = interpolated(image[n, channels], list(map(linear_taps, places, x.shape[2:])))
             columns[n, channels] = seen if weights is None else seen * weights[n, part]
     flat = columns.reshape(x.shape[0], group, -1, math.prod(view.output))
     result = np.matmul(widened(w).reshape(group, w.shape[0] // group, -1), flat)
     result = result.reshape(x.shape[0], w.shape[0], *view.output)
     if bias is not None:
-        result = result + _channels(bias, rank)
+        result = result + per_channel(bias, x.ndim)
     return result.astype(x.dtype, copy=False)
 
 
@@ -189,7 +189,7 @@ def causal_conv(
     view = Windows((size + reach,), (reach + 1,), (1,), (1,), (0,), (0,), (size,))
     result = convolve(widened(line), widened(w), view, x.shape[1])
     if bias is not None:
-        result = result + _channels(widened(bias), 1)
+        result = result + per_channel(widened(bias), 3)
     mode = attrs.string("activation")
     if mode in ("silu", "swish"):
         result = swish(result, 1.0)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .base import Array, Attributes, Kernel, is_float, is_small_float, normal_axis, widened
+from .base import Array, Attributes, Kernel, in_float32, is_float, normal_axis, widened
 
 Binary = Callable[[Array, Array], Array]
 
@@ -134,11 +134,7 @@ def identity(_: Attributes, x: Any) -> Any:
 
 def accurate(function: Callable[[Array], Array]) -> Kernel:
     """A real function of one tensor; 16-bit floats are computed in float32 and rounded once."""
-
-    def kernel(_: Attributes, x: Array) -> Array:
-        return function(widened(x)).astype(x.dtype) if is_small_float(x.dtype) else function(x)
-
-    return kernel
+    return in_float32(unary(function))
 
 
 TABLE: dict[str, Kernel] = {

@@ -183,12 +183,13 @@ def linear_classifier(attrs: Attributes, x: Array) -> tuple[Array, Array]:
         scores = np.concatenate([1 - scores if kind == "NONE" else -scores, scores], axis=1)
     else:
         best = np.argmax(scores, axis=1)
-    return _named(labels, best), post_transform(scores, kind).astype(attrs.single)
+    return named(labels, best), post_transform(scores, kind).astype(attrs.single)
 
 
-def _named(labels: Sequence[Any], chosen: Array) -> Array:
+def named(labels: Sequence[Any], chosen: Array) -> Array:
+    """The labels of the chosen classes."""
     found = [labels[index] for index in chosen.tolist()]
-    return strings(found) if found and isinstance(found[0], str) else np.array(found, np.int64)
+    return strings(found) if labels and isinstance(labels[0], str) else np.array(found, np.int64)
 
 
 TABLE: dict[str, Kernel] = {

@@ -7,12 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .base import Array, Attributes, Kernel, normal_axes, normal_axis, widened
-
-
-def _per_channel(values: Array, rank: int) -> Array:
-    """Values along axis 1 (the only one of a vector), ready to broadcast."""
-    return values.reshape((-1,) + (1,) * max(rank - 2, 0))
+from .base import Array, Attributes, Kernel, normal_axes, normal_axis, per_channel, widened
 
 
 def batch_normalization(attrs: Attributes, x: Array, scale: Array, bias: Array, mean: Array, var: Array) -> Any:
@@ -33,7 +28,7 @@ def batch_normalization(attrs: Attributes, x: Array, scale: Array, bias: Array, 
     work = wide.dtype
 
     def shaped(values: Array) -> Array:
-        return _per_channel(values, x.ndim).astype(work) if spatial else values.astype(work)
+        return per_channel(values, x.ndim).astype(work) if spatial else values.astype(work)
 
     used_mean, used_var = shaped(mean), shaped(var)
     extra: tuple[Array, ...] = ()
@@ -91,13 +86,13 @@ def group_normalization(attrs: Attributes, x: Array, scale: Array, bias: Array) 
     normal, _, _ = _standardized(attrs, grouped, (2,))
     if scale.size != x.shape[1]:
         scale, bias = (np.repeat(values, x.shape[1] // groups) for values in (scale, bias))
-    y = normal.reshape(x.shape).astype(x.dtype) * _per_channel(scale, x.ndim) + _per_channel(bias, x.ndim)
+    y = normal.reshape(x.shape).astype(x.dtype) * per_channel(scale, x.ndim) + per_channel(bias, x.ndim)
     return y.astype(x.dtype, copy=False)
 
 
 def instance_normalization(attrs: Attributes, x: Array, scale: Array, bias: Array) -> Array:
     normal, _, _ = _standardized(attrs, widened(x), tuple(range(2, x.ndim)))
-    y = normal * widened(_per_channel(scale, x.ndim)) + widened(_per_channel(bias, x.ndim))
+    y = normal * widened(per_channel(scale, x.ndim)) + widened(per_channel(bias, x.ndim))
     return y.astype(x.dtype, copy=False)
 
 

@@ -6,9 +6,8 @@ import itertools
 
 import numpy as np
 
-from ...passes.attributes import strings
 from .base import Array, Attributes, Kernel
-from .ml import post_transform
+from .ml import named, post_transform
 
 
 def _similarity(attrs: Attributes, a: Array, b: Array) -> Array:
@@ -63,9 +62,7 @@ def classifier(attrs: Attributes, x: Array) -> tuple[Array, Array]:
             scores = _probabilities(attrs, pairs, len(counts))
         else:
             scores = np.concatenate([-pairs, pairs], axis=1) if len(counts) == 2 else pairs
-    found = [labels[index] for index in best.tolist()]
-    names = strings(found) if isinstance(labels[0], str) else np.array(found, np.int64)
-    return names, post_transform(scores, attrs.string("post_transform")).astype(attrs.single)
+    return named(labels, best), post_transform(scores, attrs.string("post_transform")).astype(attrs.single)
 
 
 def _pairwise(attrs: Attributes, rows: Array, counts: list[int]) -> Array:

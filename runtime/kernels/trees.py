@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ...passes.attributes import strings
 from ...passes.ml_attributes import AGGREGATES, LEAF, TRANSFORMS, Forest, either, flat_forest, forest
 from .base import Array, Attributes, Kernel
-from .ml import post_transform
+from .ml import named, post_transform
 
 _COMPARE = (np.less_equal, np.less, np.greater_equal, np.greater, np.equal, np.not_equal)
 
@@ -100,9 +99,7 @@ def tree_classifier(attrs: Attributes, x: Array) -> tuple[Array, Array]:
             scores = np.stack([other, line], axis=1)
     else:
         best = np.argmax(np.where(heard, scores, -np.inf) if base is None else scores, axis=1)
-    found = [labels[index] for index in best.tolist()]
-    names = strings(found) if isinstance(labels[0], str) else np.array(found, np.int64)
-    return names, post_transform(scores, kind).astype(attrs.single)
+    return named(labels, best), post_transform(scores, kind).astype(attrs.single)
 
 
 TABLE: dict[str, Kernel] = {

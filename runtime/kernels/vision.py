@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib
 import io
-import itertools
 import math
 
 import numpy as np
 
 from ...passes.errors import Unsupported
 from .base import Array, Attributes, Kernel, is_float, scalar, to_ints, weighted, widened
+from .conv import interpolated
 from .resize import cubic, triangle
 
 
@@ -85,14 +85,9 @@ def grid_sample(attrs: Attributes, x: Array, grid: Array) -> Array:
     points = widened(grid)
     result = np.zeros((*x.shape[:2], *grid.shape[1:-1]), image.dtype)
     for n in range(x.shape[0]):
-        axes = [
-            _sampling(attrs, points[n, ..., -1 - axis], length, mode, padding, align)
-            for axis, length in enumerate(x.shape[2:])
-        ]
-        for combination in itertools.product(*axes):
-            weight = math.prod((w for _, w in combination), start=np.ones((), image.dtype))
-            seen = image[n][(slice(None), *(index for index, _ in combination))]
-            result[n] += np.where(weight == 0, 0, seen * weight)
+        axes = enumerate(x.shape[2:])
+        places = [_sampling(attrs, points[n, ..., -1 - axis], length, mode, padding, align) for axis, length in axes]
+        result[n] = interpolated(image[n], places)
     return result.astype(x.dtype)
 
 

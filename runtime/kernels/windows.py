@@ -47,14 +47,18 @@ def extent(kernel: int, dilation: int) -> int:
     return (kernel - 1) * dilation + 1
 
 
+def steps(attrs: Attributes, rank: int) -> tuple[list[int], list[int]]:
+    """Strides and dilations, 1 where none are given."""
+    return attrs.ints("strides", (1,) * rank), attrs.ints("dilations", (1,) * rank)
+
+
 def windows(attrs: Attributes, spatial: Sequence[int], kernel: Sequence[int]) -> Windows:
     """The windows that strides, dilations, pads, auto_pad and ceil_mode describe over axes of these sizes.
 
     Windows that would begin in the padding at the end are left out.
     """
     rank = len(spatial)
-    strides = attrs.ints("strides", (1,) * rank)
-    dilations = attrs.ints("dilations", (1,) * rank)
+    strides, dilations = steps(attrs, rank)
     mode = attrs.string("auto_pad", "NOTSET")
     given = attrs.ints("pads", (0,) * (2 * rank)) if mode == "NOTSET" else [0] * (2 * rank)
     before, after, output = [], [], []

@@ -11,6 +11,8 @@ import onnx
 import onnx.defs
 from onnx import FunctionProto, ModelProto, NodeProto
 
+from .onnx_faults import OWN_DOMAIN, own_nodes
+
 _NEWEST_IR = re.compile(r"[Uu]nsupported model IR version: \d+, max supported IR version: (\d+)")
 _NEW_OPSET = re.compile(r"No Op registered for|under development|opset")
 
@@ -45,7 +47,7 @@ def older_opsets(data: bytes, error: str) -> Iterator[Copy]:
     if not _NEW_OPSET.search(error):
         return
     model = onnx.load_model_from_string(data)
-    imports = [entry for part in (model, *model.functions) for entry in part.opset_import if not _domain(entry.domain)]
+    imports = [entry for part in (model, *model.functions) for entry in part.opset_import if entry.domain in OWN_DOMAIN]
     own = max((entry.version for entry in imports), default=0)
     if not 0 < own <= onnx.defs.onnx_opset_version():
         return
@@ -62,8 +64,7 @@ def _needed(model: ModelProto) -> int:
         (
             _since(node, _opset(part))
             for part in (model, *model.functions)
-            for node in _nodes(part.graph.node if isinstance(part, ModelProto) else part.node)
-            if not _domain(node.domain)
+            for node in own_nodes(part.graph if isinstance(part, ModelProto) else part)
         ),
         default=1,
     )
@@ -77,17 +78,4 @@ def _since(node: NodeProto, opset: int) -> int:
 
 
 def _opset(part: ModelProto | FunctionProto) -> int:
-    return max((entry.version for entry in part.opset_import if not _domain(entry.domain)), default=1)
-
-
-def _domain(name: str) -> str:
-    return "" if name == "ai.onnx" else name
-
-
-def _nodes(nodes: object) -> Iterator[NodeProto]:
-    stack = [nodes]
-    while stack:
-        for node in stack.pop():  # type: ignore[attr-defined]
-            yield node
-            for attribute in node.attribute:
-                stack.extend(graph.node for graph in (attribute.g, *attribute.graphs))
+    return max((entry.version for entry in part.opset_import if entry.domain in OWN_DOMAIN), default=1)

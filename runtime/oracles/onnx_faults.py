@@ -28,6 +28,9 @@ _DISREGARDED = {
 
 _SEQUENCE_LENS = 4
 
+OWN_DOMAIN = ("", "ai.onnx")
+"""The names of the domain of ONNX's own operators."""
+
 
 def reference_faults(path: Path) -> str:
     """One line if onnx's reference evaluator computes something else than the specification says, else ""."""
@@ -66,11 +69,17 @@ def _model(path: Path, mentioned: tuple[bytes, ...]) -> Any:
 
 
 def _nodes(model: Any | None) -> Iterator[Any]:
-    """Every node of the model's graphs and functions; None has none."""
-    stack = [] if model is None else [model.graph.node, *(function.node for function in model.functions)]
+    """Every node of ONNX's own operators in the model's graphs and functions; None has none."""
+    for part in () if model is None else (model.graph, *model.functions):
+        yield from own_nodes(part)
+
+
+def own_nodes(part: Any) -> Iterator[Any]:
+    """Every node of ONNX's own operators in a graph or function and the graphs in its attributes."""
+    stack = [part.node]
     while stack:
         for node in stack.pop():
-            if node.domain in ("", "ai.onnx"):
+            if node.domain in OWN_DOMAIN:
                 yield node
             for attribute in node.attribute:
                 stack.extend(graph.node for graph in (attribute.g, *attribute.graphs))

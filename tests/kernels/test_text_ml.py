@@ -159,3 +159,9 @@ def test_nesterov_looks_ahead() -> None:
     domain = "ai.onnx.preview.training"
     x, v = run_op("Momentum", *given, outputs=2, domain=domain, mode="nesterov", **attributes)
     np.testing.assert_allclose([x[0], v[0]], [1 - 0.1 * (2 + 0.5 * 4), 4], rtol=1e-6)
+
+
+def test_the_names_of_the_classes_of_no_rows_are_strings() -> None:
+    settings = {"coefficients": [1.0, -1.0], "intercepts": [0.0, 0.0], "classlabels_strings": ["a", "b"]}
+    best, scores = run_op("LinearClassifier", f32([[1.0]])[:0], outputs=2, domain="ai.onnx.ml", **settings)
+    assert (best.dtype, best.shape, scores.shape) == (np.dtype(object), (0,), (0, 2))
