@@ -125,18 +125,18 @@ class Expr:
     @property
     def dtype(self) -> DType:
         if self._value is None:
-            return DType.of(self._known.dtype)
+            return DType.of(self.known.dtype)
         assert self._value.tensor.dtype is not None, self._value
         return self._value.tensor.dtype
 
     @property
     def shape(self) -> Shape | None:
         """The sizes as far as they are known; None where not even the rank is."""
-        return self._known.shape if self._value is None else self._value.tensor.shape
+        return self.known.shape if self._value is None else self._value.tensor.shape
 
     @property
     def rank(self) -> int | None:
-        return self._known.ndim if self._value is None else self._value.rank
+        return self.known.ndim if self._value is None else self._value.rank
 
     @property
     def is_whole(self) -> bool:
@@ -163,14 +163,15 @@ class Expr:
         return self.array.item() if self.array is not None and self.array.size == 1 else None
 
     @property
-    def _known(self) -> Array:
+    def known(self) -> Array:
+        """The elements of an array that is known."""
         assert self.array is not None
         return self.array
 
     def value(self) -> Value:
         """The value in the graph."""
         if self._value is None:
-            self._value = self.op.const(self._known)
+            self._value = self.op.const(self.known)
         return self._value
 
     # arithmetic ----------------------------------------------------------------------------------
@@ -263,7 +264,8 @@ class Expr:
     # views ---------------------------------------------------------------------------------------
 
     def cast(self, dtype: DType) -> Self:
-        if self.array is not None and self.array.size <= MOST_MOVED and DType.STRING not in (dtype, self.dtype):
+        plain = dtype.bits > 8 or not dtype.is_float  # of floats of 8 bits and less, Cast is told how
+        if self.array is not None and plain and DType.STRING not in (dtype, self.dtype):
             return self if dtype is self.dtype else self.make(computed(self.array.astype, dtype.numpy))
         return self.make(values.cast(self.op, self.value(), dtype))
 

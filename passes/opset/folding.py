@@ -16,17 +16,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..build import Expr, Operand, product
-from ..build import where as choose
-from ..build.values import Array
+from ..build import Expr, Operand, where
 from ..constant_analysis import known_array
 from ..graph import Value
 from ..types import DType, TensorType
 from .build import StepBuilder
 from .counting import counted
 from .steps import as_type, numbers
-
-__all__ = ["Array", "choose", "product"]  # of those it imports, for its users
 
 OPSET = 11
 
@@ -60,15 +56,15 @@ class Number(Expr):
             return self.rint()
         low = self.floor()
         rest, is_odd = self - low, low - (low / 2).floor() * 2
-        return low + choose(rest < 0.5, rest * 0, choose(rest > 0.5, rest * 0 + 1, is_odd))
+        return low + where(rest < 0.5, rest * 0, where(rest > 0.5, rest * 0 + 1, is_odd))
 
     def at_least(self, low: Operand) -> Self:
         """The larger one; of floats, `low` where it is NaN."""
-        return choose(self > low, self, low)
+        return where(self > low, self, low)
 
     def at_most(self, high: Operand) -> Self:
         """The smaller one."""
-        return self.minimum(high) if self.dtype.is_float else choose(self < high, self, high)
+        return self.minimum(high) if self.dtype.is_float else where(self < high, self, high)
 
     def clipped(self, low: Operand, high: Operand) -> Self:
         """Between two bounds, NaN at the lower one."""

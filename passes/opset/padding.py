@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from ..build import where
 from ..errors import InvalidModel
 from ..graph import Node, Value
 from ..preconditions import required
 from ..types import DType, TensorType
 from .build import StepBuilder
-from .folding import OPSET, Number, arange, choose, known, number, size
+from .folding import OPSET, Number, arange, known, number, size
 from .runtime_axes import axes_from_front, named, spread
 from .steps import Made, Step, as_type, attribute, changed, constant, dtype, given, numbers, rank, renamed, same
 
@@ -141,7 +142,7 @@ def _indices(mode: str, length: Number, before: Number, after: Number) -> Number
     places = arange(front + left + after.at_least(0)) - front
     match mode:
         case "constant":
-            return choose((places > -1) & (places < left), places + start, length)
+            return where((places > -1) & (places < left), places + start, length)
         case "edge":
             return places.at_least(0).at_most(left - 1) + start
         case "wrap":

@@ -14,12 +14,14 @@ from functools import cache
 
 import numpy as np
 
+from ..build import where
+from ..build.values import Array
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..preconditions import required
 from ..types import DType
 from .build import StepBuilder
-from .folding import OPSET, Array, Number, arange, choose, known, number, size
+from .folding import OPSET, Number, arange, known, number, size
 from .steps import as_type, attribute, chained, dtype, rank, work_type
 
 _F64, _I64 = DType.FLOAT64, DType.INT64
@@ -63,19 +65,19 @@ def _half_pixel_symmetric(x: Number, axis: _Axis) -> Number:
 
 
 def _pytorch_half_pixel(x: Number, axis: _Axis) -> Number:
-    return choose(axis.output > 1, _half_pixel(x, axis), x * 0)
+    return where(axis.output > 1, _half_pixel(x, axis), x * 0)
 
 
 def _align_corners(x: Number, axis: _Axis) -> Number:
     """The length that the scale gives may be a fraction; where it is 1, everything is at the first element."""
     last = axis.scale * axis.length - 1
-    return choose(last.abs() > 0, x * (axis.length - 1) / last, x * 0)
+    return where(last.abs() > 0, x * (axis.length - 1) / last, x * 0)
 
 
 def _crop_and_resize(x: Number, axis: _Axis) -> Number:
     (start, end), last = axis.region, axis.length - 1
     many = start * last + x * (end - start) * last / (axis.output - 1)
-    return choose(axis.output > 1, many, (start + end) * 0.5 * last + x * 0)
+    return where(axis.output > 1, many, (start + end) * 0.5 * last + x * 0)
 
 
 _PLACES: dict[str, Callable[[Number, _Axis], Number]] = {
@@ -92,7 +94,7 @@ _ROUNDED: dict[str, Callable[[Number, _Axis], Number]] = {
     "round_prefer_ceil": lambda x, _: (x + 0.5).floor(),
     "floor": lambda x, _: x.floor(),
     "ceil": lambda x, _: x.ceil(),
-    "by_direction": lambda x, axis: choose(axis.scale < 1, x.ceil(), x.floor()),
+    "by_direction": lambda x, axis: where(axis.scale < 1, x.ceil(), x.floor()),
 }
 
 
@@ -109,7 +111,7 @@ def cubic_weight(distance: Number, a: float) -> Number:
     d = distance.abs()
     near = ((a + 2) * d - (a + 3)) * d * d + 1
     far = ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
-    return choose(d > 1, choose(d < 2, far, d * 0), near)
+    return where(d > 1, where(d < 2, far, d * 0), near)
 
 
 def _reach(node: Node, axis: _Axis, how: _Filter) -> int:
@@ -137,13 +139,13 @@ def _taps(node: Node, places: Number, axis: _Axis, how: _Filter) -> list[tuple[N
         if how.antialias and how.mode == "linear":
             weight = weight.at_least(0)
         if how.exclude_outside:
-            weight = choose((index < 0) | (index > axis.length - 1), weight * 0, weight)
+            weight = where((index < 0) | (index > axis.length - 1), weight * 0, weight)
         taps.append((index, weight))
     if how.exclude_outside or how.antialias:
         total = taps[0][1]
         for _, weight in taps[1:]:
             total = total + weight
-        total = choose(total.abs() > 0, total, total * 0 + 1)
+        total = where(total.abs() > 0, total, total * 0 + 1)
         taps = [(index, weight / total) for index, weight in taps]
     return taps
 

@@ -12,25 +12,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..build import product, where
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..preconditions import required
 from ..types import DType
 from .build import StepBuilder
-from .folding import (
-    OPSET,
-    Number,
-    arange,
-    choose,
-    concatenated,
-    flattened,
-    known,
-    maximum,
-    number,
-    product,
-    size,
-    unravelled,
-)
+from .folding import OPSET, Number, arange, concatenated, flattened, known, maximum, number, size, unravelled
 from .resampling import cubic_weight, linear_weight, weighted
 from .steps import Made, Step, as_type, attribute, chained, changed, dtype, numbers, rank, work_type
 
@@ -60,7 +48,7 @@ def _reflected(x: Number, low: float, high: Number) -> Number:
     """Thrown back at the borders until it lies between them."""
     span = high - low
     place = (x - low) - ((x - low) / (span * 2)).floor() * (span * 2)
-    return choose(span > 0, choose(place > span, span * 2 - place, place), x * 0) + low
+    return where(span > 0, where(place > span, span * 2 - place, place), x * 0) + low
 
 
 def _grid_taps(points: Number, length: Number, mode: str, padding: str, align: bool) -> Taps:
@@ -73,7 +61,7 @@ def _grid_taps(points: Number, length: Number, mode: str, padding: str, align: b
     if padding == "border" and mode != "cubic":
         places = places.clipped(0, last)
     elif padding == "reflection":
-        places = choose((places < low) | (places > high), _reflected(places, low, high), places)
+        places = where((places < low) | (places > high), _reflected(places, low, high), places)
     base, taps = places.floor(), []
     for step in {"nearest": (0,), "linear": (0, 1), "cubic": (-1, 0, 1, 2)}[mode]:
         index = base + step if step else base
@@ -82,11 +70,11 @@ def _grid_taps(points: Number, length: Number, mode: str, padding: str, align: b
         if mode == "nearest":
             weight = known(index.op, [1], index.dtype)
         if padding == "zeros":
-            weight = choose((index < 0) | (index > last), weight * 0, weight)
+            weight = where((index < 0) | (index > last), weight * 0, weight)
         elif padding == "reflection":
             outside = (index < low) | (index > high)
             # between its borders whole numbers are what is left of a fraction cut off
-            index = choose(outside, _reflected(index, low, high).at_least(0).floor(), index)
+            index = where(outside, _reflected(index, low, high).at_least(0).floor(), index)
         taps.append((index.clipped(0, last).cast(_I64), weight))
     return taps
 
@@ -181,9 +169,9 @@ def _roi_taps(points: Number, there: Number, length: Number) -> Taps:
     valid = ~((points < -1) | (points > length)) & there
     points = points.at_least(0)
     low = points.floor().at_most(last)
-    share = choose(low < last, points - low, points * 0)
+    share = where(low < last, points - low, points * 0)
     return [
-        (index.cast(_I64), choose(valid, weight, weight * 0))
+        (index.cast(_I64), where(valid, weight, weight * 0))
         for index, weight in ((low, 1 - share), ((low + 1).at_most(last), share))
     ]
 
@@ -226,7 +214,7 @@ def _roi_align(op: StepBuilder, node: Node) -> Made:
         there = lines[0][1].reshape(*_ALONG[0]) & lines[1][1].reshape(*_ALONG[1])
         made = op.Where(there.value(), op.Max(*parts), op.const(np.full(1, -np.inf), work), _types=[parts[0].type])
         made = op.ReduceMax(op.Reshape(made, concatenated(op, shape)), axes=[3, 5], keepdims=0)
-        made = choose(count > 0, Number(op, made), known(op, [0], work)).value()
+        made = where(count > 0, Number(op, made), known(op, [0], work)).value()
     return as_type(op, op.Transpose(made, perm=[1, 0, 2, 3]), kind)
 
 
@@ -247,7 +235,7 @@ def _between(place: Number, length: Number) -> Taps:
     for index in (low, low + 1):
         weight = linear_weight(index - place)
         outside = (index < 0) | (index > length - 1)
-        taps.append((index.clipped(0, length - 1).cast(_I64), choose(outside, weight * 0, weight)))
+        taps.append((index.clipped(0, length - 1).cast(_I64), where(outside, weight * 0, weight)))
     return taps
 
 
@@ -314,7 +302,7 @@ def _affine_grid(op: StepBuilder, node: Node) -> Made:
     for index, length in zip(unravelled(arange(product(lengths)), lengths), lengths, strict=True):
         place, steps = index.cast(DType.FLOAT64), length.cast(DType.FLOAT64)
         if attribute(node, "align_corners", 0):
-            line = choose(steps > 1, place * 2 / (steps - 1) - 1, place * 0)
+            line = where(steps > 1, place * 2 / (steps - 1) - 1, place * 0)
         else:
             line = (place * 2 + 1) / steps - 1
         columns.insert(0, line.cast(work).reshape(-1, 1))

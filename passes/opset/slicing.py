@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from ..build import where
 from ..errors import InvalidModel
 from ..graph import Node, Value
 from ..preconditions import required
 from ..types import DType
 from .build import StepBuilder
 from .counting import counted
-from .folding import OPSET, Number, arange, choose, concatenated, known, number, size
+from .folding import OPSET, Number, arange, concatenated, known, number, size
 from .runtime_axes import axes_from_front, named, spread
 from .steps import (
     INT64_MAX,
@@ -107,7 +108,7 @@ def _indices(start: Number, end: Number, step: Number, length: Number) -> Number
     if step.array is not None and abs(int(step.array[0])) == 1:
         count = (span * ahead).at_least(0)
     else:
-        count = choose(span * ahead > 0, (span - ahead) // step + 1, back * 0)
+        count = where(span * ahead > 0, (span - ahead) // step + 1, back * 0)
     return arange(count) * step + first
 
 
@@ -116,7 +117,7 @@ def _clamped(place: Number, length: Number, low: Number, high: Number) -> Number
     if place.array is not None and abs(int(place.array[0])) >= _FAR:
         before_all = low.array is not None and bool(low.array[0] < 0)  # even before the bound of an empty axis
         return high if place.array[0] > 0 else low if before_all else low.at_most(high)
-    return choose(place < 0, place + length, place).at_least(low).at_most(high)
+    return where(place < 0, place + length, place).at_least(low).at_most(high)
 
 
 # Split -------------------------------------------------------------------------------------------

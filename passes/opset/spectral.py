@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..build import where
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..preconditions import required
@@ -15,7 +16,7 @@ from ..protos import ENUMS
 from ..types import DType, TensorType
 from .build import StepBuilder
 from .counting import one_of
-from .folding import Number, arange, choose, known, number, size
+from .folding import Number, arange, known, number, size
 from .runtime_axes import axes_from_front
 from .steps import Made, Step, as_type, attribute, changed, constant, dtype, numbers, put, rank
 
@@ -77,7 +78,7 @@ def _share(bins: Number, length: Number, onesided: bool) -> Number:
         return share
     place = arange(bins).reshape(-1, 1)
     paired = (place > 0) & (place * 2 < length)
-    return choose(paired, share * 2, share)
+    return where(paired, share * 2, share)
 
 
 def _transformed(
@@ -195,8 +196,8 @@ def _mel_matrix(op: StepBuilder, node: Node) -> Made:
     # a way of no length from a corner to the top is never asked for
     rising, falling = (bins - left) / (top - left).at_least(1), (right - bins) / (right - top).at_least(1)
     zero, one = known(op, [0]), known(op, [1])
-    below, above = choose(bins < left, zero, rising), choose(bins < right, falling, zero)
-    made = choose(bins < top, below, choose(bins > top, above, one)).value()
+    below, above = where(bins < left, zero, rising), where(bins < right, falling, zero)
+    made = where(bins < top, below, where(bins > top, above, one)).value()
     return op.Cast(made, to=attribute(node, "output_datatype", ENUMS[DType.FLOAT32]))
 
 

@@ -12,26 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..build import product, where
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..preconditions import required
 from ..tensor import TensorData
 from ..types import DType
 from .build import StepBuilder
-from .folding import (
-    OPSET,
-    Number,
-    arange,
-    choose,
-    concatenated,
-    flattened,
-    known,
-    number,
-    product,
-    size,
-    total,
-    unravelled,
-)
+from .folding import OPSET, Number, arange, concatenated, flattened, known, number, size, total, unravelled
 from .steps import Made, Step, as_type, attribute, dtype, given, numbers, rank, wanted, work_type
 
 _I64 = DType.INT64
@@ -79,7 +67,7 @@ def _line(op: StepBuilder, node: Node, axis: int) -> _Line:
         room, up = length + first + last - reach, bool(attribute(node, "ceil_mode", 0))
         windows = (room + (stride - 1 if up else 0)) // stride + 1
         if up:
-            windows = choose((windows - 1) * stride < length + first, windows, windows - 1)
+            windows = where((windows - 1) * stride < length + first, windows, windows - 1)
     offset = known(op, np.arange(kernel[axis]).reshape(-1, 1) * dilation, _I64)
     places = arange(windows) * stride + offset - first
     inside = ~(places < 0) & (places < length)

@@ -189,15 +189,15 @@ def _nearest(
     if known is None:
         plain = in_onnx and _plain(wanted, wish)
         return _resize(op, x, axes, wanted, other, None) if plain else by_formula(op, x, axes, wanted, wish)
-    found = [indices(wish, axis, np.float32) for axis in known]
-    if in_onnx and all(_agrees(other, axis, index) for axis, index in zip(known, found, strict=True)):
+    found = [indices(op, wish, axis, DType.FLOAT32) for axis in known]
+    if in_onnx and all(_agrees(op, other, axis, index) for axis, index in zip(known, found, strict=True)):
         return _resize(op, x, axes, wanted, other, known)
     for axis, index in zip(known, found, strict=True):
         x = op.Gather(x, op.const(index, DType.INT64), axis=axis.axis)
     return x
 
 
-def _agrees(wish: Wish, axis: Axis, wanted: Floats) -> bool:
+def _agrees(op: Builder, wish: Wish, axis: Axis, wanted: Floats) -> bool:
     """Whether ONNX's Resize finds these pixels and this size, however exactly a runtime reckons."""
     if wish.by_scales and wish.coordinates != "align_corners":
         if math.floor(axis.extent * float(axis.scale)) != axis.target:
@@ -205,7 +205,7 @@ def _agrees(wish: Wish, axis: Axis, wanted: Floats) -> bool:
         exact = axis
     else:
         exact = axis._replace(scale=axis.target / axis.extent)
-    reckonings = indices(wish, exact, float), indices(wish, axis, np.float32)
+    reckonings = indices(op, wish, exact, DType.FLOAT64), indices(op, wish, axis, DType.FLOAT32)
     return all(np.array_equal(one, wanted) for one in reckonings)
 
 
@@ -243,7 +243,7 @@ def _smooth(
     if wish.coordinates != FOR_NEAREST and not filtered and sized:
         return _resize(op, x, axes, wanted, wish, known)
     for axis in known:
-        x = _weighted(op, x, axis.axis, weights(wish, axis, filtered))
+        x = _weighted(op, x, axis.axis, weights(op, wish, axis, filtered))
     return x
 
 

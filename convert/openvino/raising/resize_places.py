@@ -49,61 +49,36 @@ _MOST_PLACES = 1 << 24
 # sizes that are known ------------------------------------------------------------------------------
 
 
-def places(wish: Wish, axis: Axis, dtype: Any) -> Floats:
-    """Where in the input each place of the output lies."""
+def _places(op: Builder, wish: Wish, axis: Axis, dtype: DType) -> tuple[Expr, Expr, Expr]:
+    """Where in the input each place of the output lies, known; the scale and the old size."""
     if axis.target > _MOST_PLACES:
         raise InvalidModel(f"an image of {axis.target} places along dimension {axis.axis}")
-    place, scale, half = np.arange(axis.target).astype(dtype), dtype(axis.scale), dtype(0.5)
-    if wish.coordinates == "align_corners":
-        return place * dtype(axis.extent - 1) / dtype(max(axis.target - 1, 1))
-    if wish.coordinates == "asymmetric":
-        return place / scale
-    if wish.coordinates == FOR_NEAREST:
-        return (place + half) / scale
-    found = (place + half) / scale - half
-    return np.zeros_like(found) if wish.coordinates == "pytorch_half_pixel" and axis.target == 1 else found
+    index = expr(op, np.arange(axis.target), dtype)
+    scale, goal, extent = (expr(op, [number], dtype) for number in (axis.scale, axis.target, axis.extent))
+    return _place(wish, index, scale, (goal, extent)).broadcast_to(axis.target), scale, extent
 
 
-def indices(wish: Wish, axis: Axis, dtype: Any) -> Floats:
+def indices(op: Builder, wish: Wish, axis: Axis, dtype: DType) -> Floats:
     """Which pixel is the nearest to each place of the output."""
-    place = places(wish, axis, dtype)
-    half = dtype(0.5)
-    rounded: dict[str, Callable[[], Floats]] = {
-        "round_prefer_floor": lambda: np.ceil(place - half),
-        "round_prefer_ceil": lambda: np.floor(place + half),
-        "floor": lambda: np.floor(place),
-        "ceil": lambda: np.ceil(place),
-        "simple": lambda: np.ceil(place) if axis.scale < 1 else np.trunc(place),
-    }
-    return np.clip(rounded[wish.nearest](), 0, axis.extent - 1).astype(np.int64)
+    place, scale, extent = _places(op, wish, axis, dtype)
+    return _pixel(_rounded(wish, place, scale), extent).known
 
 
-def weights(wish: Wish, axis: Axis, smooth: bool) -> Floats:
+def weights(op: Builder, wish: Wish, axis: Axis, smooth: bool) -> Floats:
     """How much of each pixel goes into each place of the output: [target, extent]."""
-    place = places(wish, axis, np.float32)[:, None]
-    pixels = np.arange(axis.extent)
+    places, _, extent = _places(op, wish, axis, DType.FLOAT32)
     if wish.mode == "linear":
+        place, pixels = places.known[:, None], np.arange(axis.extent)
         factor = axis.scale if smooth else np.float32(1)
         reach = 2 if axis.scale > 1 else math.ceil(2 / factor)
         near = np.abs(pixels - np.trunc(place + np.copysign(np.float32(0.5), place))) <= reach
         found = np.where(near, np.maximum(0, 1 - np.abs(factor * (place - pixels))), 0)
         total = found.sum(axis=1, keepdims=True)
         return np.where(total == 0, 0, found / np.where(total == 0, 1, total)).astype(np.float32)
-    first = np.floor(place)
     found = np.zeros((axis.target, axis.extent), np.float32)
-    rows = np.arange(axis.target)
-    for offset in range(-1, 3):
-        distance = np.abs(place - (first + offset))
-        column = np.clip(first + offset, 0, axis.extent - 1).astype(np.int64)
-        np.add.at(found, (rows, column[:, 0]), _cubic(distance, np.float32(wish.cubic))[:, 0])
+    for pixel, weight in _taps(wish, places, extent):
+        np.add.at(found, (np.arange(axis.target), _pixel(pixel, extent).known), weight.known)
     return found
-
-
-def _cubic(distance: Floats, a: np.float32) -> Floats:
-    """Keys' kernel."""
-    inner = ((a + 2) * distance - (a + 3)) * distance * distance + 1
-    outer = ((a * distance - 5 * a) * distance + 8 * a) * distance - 4 * a
-    return np.where(distance <= 1, inner, np.where(distance < 2, outer, 0))
 
 
 # sizes that the model computes --------------------------------------------------------------------
@@ -124,7 +99,7 @@ def by_formula(op: Builder, x: Value, axes: Sequence[int], wanted: Value, wish: 
         extent, goal = found.size(axis).cast(DType.FLOAT32), count.cast(DType.FLOAT32)
         scale = vector(op, wanted, DType.FLOAT32)[order : order + 1] if wish.by_scales else goal / extent
         index = arange(op, count).cast(DType.FLOAT32)
-        place = where(goal.equals(extent), index, _computed(wish, index, scale, (goal, extent)))
+        place = where(goal.equals(extent), index, _place(wish, index, scale, (goal, extent)))
         if wish.mode == "nearest":
             found = found.gather(_pixel(_rounded(wish, place, scale), extent), axis)
             continue
@@ -137,7 +112,7 @@ def by_formula(op: Builder, x: Value, axes: Sequence[int], wanted: Value, wish: 
     return found.value()
 
 
-def _computed(wish: Wish, index: Expr, scale: Expr, sizes: tuple[Expr, Expr]) -> Expr:
+def _place(wish: Wish, index: Expr, scale: Expr, sizes: tuple[Expr, Expr]) -> Expr:
     """Where in the input each place of the output lies; `sizes` is the new one and the old one."""
     goal, extent = sizes
     if wish.coordinates == "align_corners":
