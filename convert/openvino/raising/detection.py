@@ -15,8 +15,8 @@ from ....passes.rewrite import Builder, collect, combine, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
 from . import detectron
-from .boxes import corners_of, decoded, suppress, with_proper_corners
-from .rows import argsort_by_score, best_of_group, only_topk, padded_to, stack_columns, topk
+from .boxes import halves, moved, proper, suppress
+from .rows import best_of_group, by_score, columns, exactly, highest, topk
 from .support import Results, choice, operand, required
 
 # DetectionOutput -----------------------------------------------------------------------------------
@@ -85,14 +85,14 @@ def detection_output(op: Builder, node: Node) -> Results:
     candidates = _candidates(wish, scores)
     if wish.shared:
         boxes = boxes.squeeze(2)
-        places = suppress(with_proper_corners(corners_of(boxes)), candidates, wish.overlap, None, _least(wish))
+        places = suppress(proper(halves(boxes)), candidates, wish.overlap, None, _least(wish))
     else:
         boxes = boxes.transpose(0, 2, 1, 3)
         groups = product([wish.images, wish.classes])
         lines = candidates.reshape(groups, 1, wish.priors)
-        corners = corners_of(boxes.reshape(groups, wish.priors, 4))
-        found = suppress(with_proper_corners(corners), lines, wish.overlap, None, _least(wish))
-        places = stack_columns(found[:, 0] // wish.classes, found[:, 0] % wish.classes, found[:, 2])
+        corners = halves(boxes.reshape(groups, wish.priors, 4))
+        found = suppress(proper(corners), lines, wish.overlap, None, _least(wish))
+        places = columns(found[:, 0] // wish.classes, found[:, 0] % wish.classes, found[:, 2])
     score = scores.call("GatherND", places)
     if wish.keep >= 0:
         kept = _kept(wish, places, score)
@@ -103,7 +103,7 @@ def detection_output(op: Builder, node: Node) -> Results:
     heads = places[:, :2] - np.array([0, 1]) if wish.like_mxnet else places[:, :2]
     rows = concat(op, [heads.cast(DType.FLOAT32), score[:, None], corners], 1)
     ended = concat(op, [rows, expr(op, [[-1.0, 0, 0, 0, 0, 0, 0]])])
-    return padded_to(ended, _total(wish))[None, None].cast(dtype_of(node, given(node, 1))).value()
+    return exactly(ended, _total(wish))[None, None].cast(dtype_of(node, given(node, 1))).value()
 
 
 def _least(wish: _Single) -> float:
@@ -145,7 +145,7 @@ def _decode(wish: _Single, priors: Expr, moves: Expr, variances: Expr | None) ->
         priors = priors / np.array(wish.pixels * 2, np.float32)
     if variances is not None:
         moves = variances * moves
-    found = concat(priors.op, decoded(corners_of(priors), corners_of(moves)), -1) if wish.centred else priors + moves
+    found = concat(priors.op, moved(halves(priors), halves(moves)), -1) if wish.centred else priors + moves
     return found.call("Clip", 0.0, 1.0) if wish.clip_first else found
 
 
@@ -170,17 +170,17 @@ def _candidates(wish: _Single, scores: Expr) -> Expr:
     if wish.background >= 0 or wish.like_mxnet:
         scores = where(labels.equals(wish.background), -math.inf, scores)
     if not wish.like_mxnet:
-        return only_topk(scores, wish.top_k)
+        return highest(scores, wish.top_k)
     scores = where(labels.equals(scores.call("ArgMax", axis=1, keepdims=1)), scores, -math.inf)
     if wish.top_k < 0:
         return scores
     flat = scores.reshape(None, 1, wish.classes * wish.priors)
-    return only_topk(flat, wish.top_k).reshape(None, wish.classes, wish.priors)
+    return highest(flat, wish.top_k).reshape(None, wish.classes, wish.priors)
 
 
 def _kept(wish: _Single, places: Expr, score: Expr) -> Expr:
     """Which rows have the `keep` best scores of their image, equal ones by prior; in their old order."""
-    order = best_of_group(argsort_by_score(score, places[:, 2]), places[:, 0], wish.images, wish.keep)
+    order = best_of_group(by_score(score, places[:, 2]), places[:, 0], wish.images, wish.keep)
     return topk(order, order.sizes(), 0, largest=False)[0]
 
 

@@ -13,9 +13,9 @@ from ....passes.preconditions import dtype_of, given
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .boxes import Corners, area, corners_of, decoded, suppress_by_loop
+from .boxes import Corners, area, by_loop, halves, moved
 from .nonstandard_opsets import OLD, elsewhere
-from .rows import argsort_by_score, padded_to
+from .rows import by_score, exactly
 from .support import Results, operands, required
 
 _CANONICAL_SIZE, _CANONICAL_LEVEL = 224.0, 2
@@ -64,7 +64,7 @@ def roi_features(op: Builder, node: Node) -> Results:
 
 def _levels(boxes: Expr, count: int) -> Expr:
     """The level of each box as int64, `count` for a box without area."""
-    low, high = corners_of(boxes)
+    low, high = halves(boxes)
     extent = area(high - low)
     size = extent.sqrt() / _CANONICAL_SIZE + 1e-6
     bounds = np.array([2.0 ** (level - _CANONICAL_LEVEL) for level in range(1, count)], np.float32)
@@ -86,13 +86,13 @@ def detectron_output(op: Builder, node: Node) -> Results:
     each = int(required(node, "post_nms_count"))
     per_class = boxes.size(0) if each < 0 else expr(op, [each])
     overlap = float(required(node, "nms_threshold"))
-    places, values = suppress_by_loop(corners, scores[:, None], per_class, overlap, 1.0)
+    places, values = by_loop(corners, scores[:, None], per_class, overlap, 1.0)
     total = values.sizes()
-    order = where(total > most, argsort_by_score(values, places[:, 2]), arange(op, total))[:most]
+    order = where(total > most, by_score(values, places[:, 2]), arange(op, total))[:most]
     places, values = places.gather(order), values.gather(order)
     which = places.gather([0, 2], axis=1)
     rows = concat(op, [corner.call("GatherND", which) for corner in corners], 1)
-    found = [padded_to(one, most) for one in (rows, places[:, 0] + 1, values)]
+    found = [exactly(one, most) for one in (rows, places[:, 0] + 1, values)]
     kind = node.outputs[1].tensor.dtype or DType.INT32
     types = [dtype_of(node, given(node)), kind, dtype_of(node, given(node, 2))]
     results = [one.cast(dtype).value() for one, dtype in zip(found, types, strict=True)]
@@ -104,12 +104,12 @@ def detectron_output(op: Builder, node: Node) -> Results:
 def _refined(node: Node, boxes: Expr, deltas: Expr, scores: Expr) -> tuple[Corners, Expr]:
     """Corners [classes - 1, boxes, 2] and scores [classes - 1, boxes]; all 0 for a box without area."""
     count = int(required(node, "num_classes"))
-    low, high = corners_of(boxes[:, None])
+    low, high = halves(boxes[:, None])
     weights = np.array(required(node, "deltas_weights"), np.float32)
     moves = (deltas.reshape(-1, count, 4) / weights)[:, 1:count]
     real = (high - low).min(2, keepdims=True) > 0
     growth = float(required(node, "max_delta_log_wh"))
-    found = decoded((low, high), corners_of(moves), 1.0, inner=True, most=growth)
+    found = moved((low, high), halves(moves), 1.0, inner=True, most=growth)
     corners = [where(real, one.maximum(0), 0).transpose(1, 0, 2) for one in found]
     return corners, where(real.squeeze(2), scores[:, 1:count], 0).transpose(1, 0)
 

@@ -12,7 +12,7 @@ from ....passes.preconditions import dtype_of, given, rank_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType
 from ..dialect import DOMAIN
-from .support import Results, operand, scalar, swap_last_axes
+from .support import Results, operand, scalar, swapped
 
 
 def _cleared(k: Expr, work: Expr) -> Expr:
@@ -34,7 +34,7 @@ def inverse(op: Builder, node: Node) -> Results:
     x = operand(op, node)
     wide = x.cast(DType.FLOAT32) if x.dtype.bits < 32 else x
     if node.attributes.get("adjoint", False):
-        wide = expr(op, swap_last_axes(op, wide.value(), node))
+        wide = expr(op, swapped(op, wide.value(), node))
     size = x.size(-1)
     flat, places = wide.reshape(-1, size, size), arange(op, size)
     unit = places[:, None].equals(places).cast(wide.dtype)
@@ -49,7 +49,7 @@ def inverse(op: Builder, node: Node) -> Results:
 @rule(DOMAIN, "GroupedMatMul")
 def grouped_matmul(op: Builder, node: Node) -> Results:
     """GroupedMatMul-17: each group's weights stand transposed; the groups' rows are told by where they end."""
-    a, b, ends = given(node, 0), swap_last_axes(op, given(node, 1), node), node.input(2)
+    a, b, ends = given(node, 0), swapped(op, given(node, 1), node), node.input(2)
     if ends is None or rank_of(node, a) == 3:
         return op.MatMul(a, b)
     if (rank_of(node, a), rank_of(node, b)) != (2, 3):

@@ -16,7 +16,7 @@ from ....passes.rewrite import Builder, collect, combine, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
 from . import position_sensitive
-from .sampling import in_float32, pixels_of, regions_of
+from .sampling import in_float32, listed, pixels
 from .support import Results, call, choice, operand, required
 
 _ALIGNED = {"asymmetric": "output_half_pixel", "half_pixel_for_nn": "half_pixel", "half_pixel": "half_pixel"}
@@ -154,7 +154,7 @@ def _inside(rows: _Samples, columns: _Samples) -> Expr | None:
 
 def _sampled(x: Expr, batches: Expr, y: Expr, x_: Expr, inside: Expr | None) -> Expr:
     """The image at samples [regions, rows, samples, columns, samples], with the channels behind; 0 beyond its edges."""
-    table = pixels_of(x)
+    table = pixels(x)
     valid = inside
     for place, extent in zip((y, x_), table.extents, strict=True):
         within = (place >= -1) & (place <= extent.cast(place.dtype))
@@ -178,13 +178,13 @@ def roi_pooling(op: Builder, node: Node) -> Results:
     shares of the image. Regions from the first of a batch below 0 on are 0."""
     x, cells = operand(op, node), _cells(node)
     greatest = choice(node, "method", "max", {"max": True, "bilinear": False})
-    regions = regions_of(op, node)
+    regions = listed(op, node)
     if greatest:
         known = concat(op, [regions.batch.cast(regions.corners[0].dtype), *regions.corners], 1)
         scale = float(node.attributes.get("spatial_scale", 1.0))
         made = call(op, "MaxRoiPool", x, known, pooled_shape=list(cells), spatial_scale=scale)
         return regions.live(expr(op, made))
-    table = pixels_of(x)
+    table = pixels(x)
     left, top, right, bottom = regions.corners
     y, x_ = _along(top, bottom, cells[0], table.last(top, 0)), _along(left, right, cells[1], table.last(left, 1))
     y, x_ = y[:, :, None], x_[:, None]

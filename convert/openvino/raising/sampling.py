@@ -71,7 +71,7 @@ class Pixels(NamedTuple):
         return (self.extents[axis] - 1).cast(like.dtype)
 
 
-def pixels_of(x: Expr, groups: int = 0) -> Pixels:
+def pixels(x: Expr, groups: int = 0) -> Pixels:
     """The pixels of an image [batch, channels, height, width], all channels of one in a row.
 
     With `groups` the channels are so many groups of the rest each, and a plane is a group of an image.
@@ -84,7 +84,7 @@ def pixels_of(x: Expr, groups: int = 0) -> Pixels:
     return Pixels(table, (height, width))
 
 
-class Regions(NamedTuple):
+class Listed(NamedTuple):
     """Regions as rows (batch, x1, y1, x2, y2), every field [regions, 1].
 
     A list may end before its rows do, with a batch below 0.
@@ -99,7 +99,7 @@ class Regions(NamedTuple):
         return where(self.ended[:, :, None, None], 0, value).value()
 
 
-def regions_of(op: Builder, node: Node) -> Regions:
+def listed(op: Builder, node: Node) -> Listed:
     """The regions in input 1, [regions, 5].
 
     Raises:
@@ -111,9 +111,9 @@ def regions_of(op: Builder, node: Node) -> Regions:
     first, *corners = operand(op, node, 1).split(5, 1)
     batch = first.cast(DType.INT64)
     ended = (batch < 0).cast(DType.INT64).cumsum(0) > 0
-    return Regions(batch.maximum(0), corners, ended)
+    return Listed(batch.maximum(0), corners, ended)
 
 
-def planes_of(x: Expr) -> Pixels:
+def single(x: Expr) -> Pixels:
     """The pixels of an image [batch, channels, height, width], every channel a plane of its own."""
     return Pixels(x.reshape(-1), (x.size(2), x.size(3)))

@@ -11,7 +11,7 @@ from ....passes.preconditions import dtype_of, given, rank_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .rows import argsort, indices_where
+from .rows import argsort, places_where
 from .support import Results, choice, limits, operand, vector, widened
 
 
@@ -48,7 +48,7 @@ def fill_empty_rows(op: Builder, node: Node) -> Results:
     values, shape = operand(op, node), vector(op, given(node, 1))
     places, default = operand(op, node, 2, DType.INT64), operand(op, node, 3)
     empty = _unnamed(places[:, 0], shape[:1])
-    missing = indices_where(empty)
+    missing = places_where(empty)
     entries = concat(op, [places, expr(op, pad(op, missing.value(), [0, 0], [0, 1]))])
     every = concat(op, [values, default.broadcast_to(missing.size(0))])
     order = argsort(entries[:, 0] * shape[1] + entries[:, 1], largest=False)
