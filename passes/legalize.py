@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from .decompose.library import decomposition, source
+from collections.abc import Callable
+
+from .decompose.library import decomposition, inlined, source
 from .errors import Unsupported
-from .graph import Graph, Node
+from .graph import Graph, Node, Value
+from .rewrite import Builder
 
 
 def decomposed_for(node: Node, notes: list[str], target: str) -> Graph:
@@ -27,3 +30,23 @@ def decomposed_for(node: Node, notes: list[str], target: str) -> Graph:
             raise Unsupported(node, f"what {name} is made of follows from types and shapes known at run time only")
         raise Unsupported(node, f"{name} isn't supported by {target}")
     return graph
+
+
+def decomposed(
+    op: Builder, node: Node, target: str, admit: Callable[[Graph], object] = lambda graph: None
+) -> list[Value]:
+    """The results of an operator that a target has no rule for, by what it is made of; a fallback of a `Rewriter`.
+
+    Args:
+        target: whose form it lacks, for the refusal.
+        admit: is called on the decomposition; it refuses what the target can't take of it.
+
+    Raises:
+        Unsupported: the operator is made of nothing simpler, or the target lacks a part of that; it names the operator.
+    """
+    graph = decomposed_for(node, op.rewriter.notes, target)
+    admit(graph)
+    try:
+        return inlined(op, node, graph)
+    except Unsupported as refusal:
+        raise Unsupported(node, f"of what it is made, {refusal}") from None

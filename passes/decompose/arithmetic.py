@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from ..attributes import NodeAttributes
-from ..constant_analysis import known_array
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..opset.steps import chained
 from ..preconditions import dtype_of, rank_of, required
 from ..rewrite import Builder, collect, rule
 from ..types import DType
+from ..windows import windows
 from .common import cast, numbers, working
 
 
@@ -44,36 +44,17 @@ def sigmoid(op: Builder, node: Node) -> Value:
     return cast(op, node, made, dtype_of(node, x))
 
 
+@rule("", "Selu")
+def scaled_elu(op: Builder, node: Node) -> Value:
+    """Selu-22: gamma * Elu(x)."""
+    attrs, x = NodeAttributes(node), required(node, 0)
+    return op.Mul(op.Elu(x, alpha=attrs.float("alpha")), numbers(op, attrs.float("gamma"), dtype_of(node, x)))
+
+
 @rule("", "Xor")
 def exclusive_or(op: Builder, node: Node) -> Value:
     """Xor-7: truths that aren't the same."""
     return op.Not(op.Equal(required(node, 0), required(node, 1)))
-
-
-@rule("", "ReduceMean")
-def reduce_mean(op: Builder, node: Node) -> Value:
-    """ReduceMean-18: the sum along axes by the number of elements that it has; halves in float32."""
-    x, axes = required(node, 0), node.input(1)
-    attrs = NodeAttributes(node)
-    if attrs.flag("noop_with_empty_axes"):
-        known = None if axes is None else known_array(axes)
-        if axes is not None and known is None:
-            raise Unsupported(node, "noop_with_empty_axes with axes that aren't known")
-        if known is None or not known.size:
-            return op.Identity(x)
-    elif axes is not None:
-        known = known_array(axes)
-        if known is not None and not known.size:
-            axes = None
-    dtype = dtype_of(node, x)
-    wide = cast(op, node, x, working(node, x)) if dtype.is_float else x
-    sums = op.ReduceSum(wide, axes, keepdims=int(attrs.flag("keepdims")))
-    if axes is None or known_array(axes) is not None:
-        count = op.ReduceProd(op.Shape(x) if axes is None else op.Gather(op.Shape(x), axes), keepdims=0)
-    else:  # they may turn out to be none, which means all
-        count = op.Div(op.Size(x), op.Max(op.Size(sums), op.const(1)))
-    count = cast(op, node, count, dtype_of(node, wide))
-    return cast(op, node, op.Div(sums, count), dtype)
 
 
 @rule("", "Gemm")
@@ -126,16 +107,21 @@ def pooled_norm(op: Builder, node: Node) -> Value:
     The sum is the average of a window that counts its padding, times the window's size.
 
     Raises:
-        Unsupported: windows that reach over the padding, whose average counts less.
+        Unsupported: windows that reach over the padding of an image of unknown sizes.
     """
     x, attrs = required(node, 0), NodeAttributes(node)
+    names = ("kernel_shape", "strides", "pads", "dilations", "auto_pad")
+    same = {name: node.attributes.get(name) for name in names}
     if attrs.flag("ceil_mode"):
-        raise Unsupported(node, "windows that reach over the padding (ceil_mode)")
+        sizes = x.tensor.static_shape
+        if sizes is None:
+            raise Unsupported(node, "windows that reach over the padding (ceil_mode) of an image of unknown sizes")
+        view = windows(attrs, sizes[2:], attrs.ints("kernel_shape"))
+        same |= {"pads": [*view.before, *view.behind], "auto_pad": None}
     powers, root, dtype = _powers(op, node, x)
     size = 1
     for length in attrs.ints("kernel_shape"):
         size *= length
-    same = {name: node.attributes.get(name) for name in ("kernel_shape", "strides", "pads", "dilations", "auto_pad")}
     means = op.AveragePool(powers, count_include_pad=1, **same)
     total = op.Mul(means, numbers(op, size, dtype))
     return cast(op, node, op.Pow(total, numbers(op, root, dtype)), dtype_of(node, x))

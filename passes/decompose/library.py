@@ -31,7 +31,9 @@ from . import (
     models,
     ngrams,
     normalization,
+    quantization,
     recurrent,
+    reductions,
     sampling,
     shapes,
     training,
@@ -41,8 +43,8 @@ from .functions import body
 from .versions import begun, decomposed
 
 _FAMILIES = (
-    *(arithmetic, attention, encoders, features, max_pooling, models, ngrams, normalization, recurrent, sampling),
-    *(shapes, training, trees),
+    *(arithmetic, attention, encoders, features, max_pooling, models, ngrams, normalization, quantization),
+    *(recurrent, reductions, sampling, shapes, training, trees),
 )
 DECOMPOSITIONS = combine(*(family.RULES for family in _FAMILIES))
 

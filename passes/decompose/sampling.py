@@ -22,6 +22,16 @@ def of_shape(op: Builder, node: Node) -> Value:
     return op.call(f"{node.op_type}Like", op.Expand(numbers(op, 0), shape), dtype=dtype, **others)
 
 
+@rule("", "Bernoulli")
+def bernoulli(op: Builder, node: Node) -> Value:
+    """Bernoulli-22: 1 with the probability that the input says. (ONNX's function body has 0 with it.)"""
+    chances = required(node, 0)
+    dtype = working(node, chances)
+    drawn = op.RandomUniformLike(chances, dtype=enum_of(dtype, node), seed=node.attributes.get("seed"))
+    hits = op.Less(drawn, cast(op, node, chances, dtype))
+    return cast(op, node, hits, NodeAttributes(node).dtype("dtype", dtype_of(node, chances)))
+
+
 @rule("", "Multinomial")
 def multinomial(op: Builder, node: Node) -> Value:
     """Multinomial-22: classes drawn by logarithms of their weights [rows, classes].

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..attributes import NodeAttributes
 from ..constant_analysis import known_array
+from ..errors import InvalidModel
 from ..graph import Node, Value
 from ..preconditions import axis_of, rank_of, required, size_of_axis
 from ..rewrite import Builder, collect, rule
@@ -42,11 +43,17 @@ def size(op: Builder, node: Node) -> Value:
 
 @rule("", "Split")
 def split(op: Builder, node: Node) -> list[Value]:
-    """Split-18: a slice for each part; equal parts, the last one smaller, where no lengths are given."""
+    """Split-18: a slice for each part; equal parts, the last one smaller, where no lengths are given.
+
+    Raises:
+        InvalidModel: lengths that aren't those of the outputs.
+    """
     x, lengths, attrs = required(node, 0), node.input(1), NodeAttributes(node)
     axis, count = attrs.int("axis"), len(node.outputs)
     known, total = None if lengths is None else known_array(lengths), size_of_axis(x, axis)
     if known is not None:
+        if known.size != count or total not in (None, int(known.sum())):
+            raise InvalidModel(f"{node!r}: parts {known.tolist()} of size {total} for {count} outputs")
         bounds = [op.const([place]) for place in (0, *np.cumsum(known.reshape(-1)).tolist())]
     elif lengths is not None:
         ends = op.CumSum(lengths, op.const(0))

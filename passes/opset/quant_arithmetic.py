@@ -11,13 +11,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..decompose import quantization
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..preconditions import required
+from ..schemas import HUB_OPSET
 from ..types import DType
 from .build import StepBuilder
 from .counting import single
-from .folding import arange, size
 from .steps import SHORT_INTEGERS, Made, Step, as_type, attribute, chained, constant, dtype, fixed, numbers, rank
 
 _TINY = (DType.INT4, DType.UINT4, DType.INT2, DType.UINT2)
@@ -26,71 +27,19 @@ _TAP = 255 * 255
 """What one product of two 8-bit integers without their zero points comes to at most."""
 
 
-def _is_single(value: Value) -> bool:
-    shape = value.tensor.static_shape
-    return shape is not None and math.prod(shape) == 1
-
-
-def _along(op: StepBuilder, node: Node, value: Value, size: int, axis: int) -> Value:
-    """A vector with an entry for each part of an axis, shaped to fit data of a rank; one entry is for all parts."""
-    if _is_single(value):
-        return single(op, value)
-    if rank(node, value) != 1:
-        return value
-    return op.Reshape(value, numbers(op, [1] * axis + [-1] + [1] * (size - axis - 1)))
-
-
-# QuantizeLinear, DequantizeLinear ----------------------------------------------------------------
-
-
-def _broadcast_scale(op: StepBuilder, node: Node, value: Value) -> Value:
-    """The scale or the zero point of each element, or one for all."""
-    if _is_single(value) or rank(node, value) == 0:
-        return single(op, value)
-    x = required(node, 0)
-    axes = rank(node, x)
-    axis = attribute(node, "axis", 1) % axes
-    block = attribute(node, "block_size", 0)
-    if not block:
-        return _along(op, node, value, axes, axis)
-    places = arange(size(op, x, axis)) // block
-    return op.Gather(value, places.value(), axis=axis)
-
-
-def quantized(op: StepBuilder, node: Node, kind: DType) -> Value:
-    """QuantizeLinear-21 to `kind`: round(x / scale) + zero point, held in range."""
-    x, scale, zero = required(node, 0), required(node, 1), node.input(2)
-    work, op = dtype(node, scale), op.at(13)
+def quantized(op: StepBuilder, node: Node, kind: DType) -> Made:
+    """QuantizeLinear-21 to `kind` by its decomposition."""
+    work = dtype(node, required(node, 1))
     if work not in _REAL:
         raise Unsupported(node, f"division by a scale of {work.value} can't be expressed by arithmetic")
-    ratio = op.Div(as_type(op, x, work), _broadcast_scale(op, node, scale))
-    if kind.is_float and kind.bits == 8:  # its zero point is 0
-        return as_type(op.at(19), ratio, kind, saturate=attribute(node, "saturate", 1))
-    if kind not in (*SHORT_INTEGERS, *_TINY):
+    if kind not in (*SHORT_INTEGERS, *_TINY) and not (kind.is_float and kind.bits == 8):
         raise Unsupported(node, f"quantization to {kind.value} can't be expressed by arithmetic")
-    wide = op.Round(as_type(op, ratio, DType.FLOAT32))
-    offset = None if zero is None else as_type(op, _broadcast_scale(op, node, zero), DType.FLOAT32)
-    return _held(op, wide, offset, kind)
+    return quantization.quantize_linear(op.at(HUB_OPSET), node)
 
 
-def _held(op: StepBuilder, rounded: Value, offset: Value | None, kind: DType) -> Value:
-    """Whole numbers, their zero point added, in the range of an integer type."""
-    work = rounded.tensor.dtype or DType.FLOAT32
-    low, high = (-(1 << kind.bits - 1), (1 << kind.bits - 1) - 1) if kind.is_signed else (0, (1 << kind.bits) - 1)
-    moved = rounded if offset is None else op.Add(rounded, offset)
-    return as_type(op, op.Clip(moved, op.const(low, work), op.const(high, work)), kind)
-
-
-def dequantized(op: StepBuilder, node: Node) -> Value:
-    """DequantizeLinear-21: (x - zero point) * scale, of the scale's type."""
-    x, scale, zero = required(node, 0), required(node, 1), node.input(2)
-    work, kind, op = dtype(node, scale), dtype(node, x), op.at(13)
-    # the difference of short integers fits into float32, but not into every type that the scale may have
-    exact = DType.INT32 if kind is DType.INT32 else DType.FLOAT32
-    wide = as_type(op, x, exact)
-    if zero is not None and kind.is_integer:
-        wide = op.Sub(wide, as_type(op, _broadcast_scale(op, node, zero), exact))
-    return op.Mul(as_type(op, wide, work), _broadcast_scale(op, node, scale))
+def dequantized(op: StepBuilder, node: Node) -> Made:
+    """DequantizeLinear-21 by its decomposition."""
+    return quantization.dequantize_linear(op.at(HUB_OPSET), node)
 
 
 # products ----------------------------------------------------------------------------------------
@@ -105,11 +54,11 @@ def _rows(op: StepBuilder, node: Node, value: Value | None) -> Value | None:
     """What there is of each row of the left operand: a vector becomes a column."""
     if value is None or rank(node, value) != 1:
         return value
-    return single(op, value) if _is_single(value) else op.Reshape(value, numbers(op, [-1, 1]))
+    return single(op, value) if quantization.is_single(value) else op.Reshape(value, numbers(op, [-1, 1]))
 
 
 def _columns(op: StepBuilder, node: Node, value: Value | None) -> Value | None:
-    return value if value is None or not _is_single(value) or rank(node, value) > 1 else single(op, value)
+    return value if value is None or not quantization.is_single(value) or rank(node, value) > 1 else single(op, value)
 
 
 def _exact(node: Node, products: int | None) -> DType:
@@ -142,15 +91,6 @@ def _matmul_integer(op: StepBuilder, node: Node) -> Made:
     return _product(op.at(13), node, required(node, 0), zeros[0], required(node, 1), zeros[1])
 
 
-def _requantized(op: StepBuilder, sums: Value, scales: Sequence[Value], zero: Value) -> Value:
-    """Sums of products with the scale of the left times that of the right by that of the result."""
-    left, right, result = scales
-    factor = as_type(op, op.Div(op.Mul(left, right), result), DType.FLOAT64)
-    kind = zero.tensor.dtype or DType.UINT8
-    rounded = op.Round(op.Mul(as_type(op, sums, DType.FLOAT64), factor))
-    return _held(op, rounded, as_type(op, zero, DType.FLOAT64), kind)
-
-
 def _qlinear_matmul(op: StepBuilder, node: Node) -> Made:
     """QLinearMatMul-10 and -21, of integers."""
     a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = (required(node, index) for index in range(8))
@@ -162,7 +102,7 @@ def _qlinear_matmul(op: StepBuilder, node: Node) -> Made:
     scales = [_rows(op, node, a_scale), _columns(op, node, b_scale), _rows(op, node, y_scale)]
     zero = _rows(op, node, y_zero)
     assert zero is not None
-    return _requantized(op, sums, [scale for scale in scales if scale is not None], zero)
+    return quantization.requantized(op, node, sums, [scale for scale in scales if scale is not None], zero)
 
 
 def _short_scales(op: StepBuilder, node: Node) -> Made:
@@ -223,9 +163,9 @@ def _convolved(op: StepBuilder, node: Node, places: Sequence[int]) -> Value:
         whole = attribute(node, "group", 1) == 1 and magnitudes.max(initial=0) < 2**24
         kind = DType.FLOAT32 if whole or len(parts) == 1 else DType.FLOAT64
     if x_zero is not None:
-        x_zero = _along(op, node, x_zero, rank(node, x), 1)
+        x_zero = quantization.along(op, node, x_zero, rank(node, x), 1)
     if w_zero is not None:
-        w_zero = _along(op, node, w_zero, rank(node, w), 0)
+        w_zero = quantization.along(op, node, w_zero, rank(node, w), 0)
     names = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
     attributes = {name: node.attributes[name] for name in names if name in node.attributes}
     data, filters = _centred(op, x, x_zero, kind), _centred(op, w, w_zero, kind)
@@ -246,12 +186,7 @@ def _conv_integer(op: StepBuilder, node: Node) -> Made:
 def _qlinear_conv(op: StepBuilder, node: Node) -> Made:
     """QLinearConv-10: the scale of the filters, and the bias, may be one for each channel of the result."""
     op = op.at(13)
-    sums, size = _convolved(op, node, (0, 2, 3, 5)), rank(node, required(node, 0))
-    bias = node.input(8)
-    if bias is not None:
-        sums = op.Add(sums, op.Reshape(bias, numbers(op, [1, -1] + [1] * (size - 2))))
-    scales = [_along(op, node, required(node, index), size, 1) for index in (1, 4, 6)]
-    return _requantized(op, sums, scales, _along(op, node, required(node, 7), size, 1))
+    return quantization.requantized_convolution(op, node, _convolved(op, node, (0, 2, 3, 5)))
 
 
 ROWS = {

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...passes.windows import Windows, extent, steps, transposed, windows
 from .activation import swish
 from .base import Array, Attributes, Kernel, per_channel, to_ints, weighted, widened
 from .quant import quantized
 from .shape import padded
-from .windows import Windows, extent, fold, patches, steps, windows
+from .windows import fold, patches
 
 
 def convolve(x: Array, w: Array, view: Windows, group: int) -> Array:
@@ -77,12 +78,8 @@ def conv_transpose(attrs: Attributes, x: Array, w: Array, bias: Array | None = N
     """The filters are (C, M/group, *kernel)."""
     rank, group, spatial, kernel = x.ndim - 2, attrs.int("group"), x.shape[2:], w.shape[2:]
     strides, dilations = steps(attrs, rank)
-    extra = attrs.ints("output_padding", (0,) * rank)
-    size = [
-        stride * (n - 1) + extent(k, dilation) + more
-        for stride, n, k, dilation, more in zip(strides, spatial, kernel, dilations, extra, strict=True)
-    ]
-    crop = _crop(attrs, size, [n * stride for n, stride in zip(spatial, strides, strict=True)])
+    whole = transposed(attrs, spatial, kernel)
+    size, crop = [full for full, _, _ in whole], [(-before, -behind) for _, before, behind in whole]
     filters = widened(w).reshape(group, w.shape[0] // group, -1).swapaxes(1, 2)
     inputs = widened(x).reshape(x.shape[0], group, x.shape[1] // group, -1)
     columns = np.matmul(filters, inputs).reshape(x.shape[0], w.shape[1] * group, *kernel, *spatial)
@@ -90,23 +87,6 @@ def conv_transpose(attrs: Attributes, x: Array, w: Array, bias: Array | None = N
     if bias is not None:
         result = result + per_channel(bias, x.ndim)
     return result.astype(x.dtype, copy=False)
-
-
-def _crop(attrs: Attributes, size: Sequence[int], same: Sequence[int]) -> list[tuple[int, int]]:
-    """How much of each side of the full result goes, as negative padding."""
-    rank, mode = len(size), attrs.string("auto_pad")
-    wanted = attrs.ints("output_shape")[-rank:] if attrs.has("output_shape") else None
-    if wanted is None and mode in ("SAME_UPPER", "SAME_LOWER"):
-        wanted = list(same)
-    if wanted is None:
-        pads = attrs.ints("pads", (0,) * (2 * rank)) if mode == "NOTSET" else [0] * (2 * rank)
-        return [(-a, -b) for a, b in zip(pads[:rank], pads[rank:], strict=True)]
-    pairs = []
-    for full, target in zip(size, wanted, strict=True):
-        half = (full - target) // 2
-        rest = full - target - half
-        pairs.append((-half, -rest) if mode == "SAME_UPPER" else (-rest, -half))
-    return pairs
 
 
 def col2im(attrs: Attributes, columns: Array, image: Array, block: Array) -> Array:

@@ -8,9 +8,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from ...passes.windows import Windows, windows
 from .base import Array, Attributes, Kernel, is_float, to_ints, widened
 from .shape import padded
-from .windows import Windows, coverage, patches, windows
+from .windows import coverage, patches
 
 
 def _kernel_axes(view: Windows) -> tuple[int, ...]:

@@ -167,7 +167,7 @@ REFUSED = {
     ),
     "random": (
         "g () => (float[2] y) { y = RandomNormal <shape = [2]> () }",
-        "RandomNormal-22 'y': no expression of MDF",
+        "RandomNormal-22 'y': .* no expression of MDF says RandomNormalLike",
     ),
     "function": (
         "g (float[2] x) => (float[2] y, int64[2] i, int64[2] v, int64[2] c) { y, i, v, c = Unique (x) }",

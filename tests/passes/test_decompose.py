@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx.defs
 import pytest
+from backedge.convert.hlo.lowering import walk as hlo_walk
+from backedge.convert.mdf.lowering.prepare import COMPOSED
+from backedge.convert.mdf.lowering.scope import EXPRESSIONS
 from backedge.convert.onnx.raising import raise_graph
 from backedge.convert.onnx.read import read_model
+from backedge.convert.openvino.lowering import walk as openvino_walk
+from backedge.passes import decompose as decomposing
 from backedge.passes.core import CORE, is_core
 from backedge.passes.decompose.library import DECOMPOSITIONS, decomposition, inlined, source
 from backedge.passes.errors import Unsupported
@@ -58,6 +65,51 @@ def test_every_operator_is_core_or_has_one_decomposition() -> None:
     assert [operator for operator, rules in DECOMPOSITIONS.items() if len(rules) != 1] == []
     assert [operator for operator in operators if is_core(operator) and source(operator) == "function"] == []
     assert set(CORE) <= {name for domain, name in operators if not domain}
+
+
+PASSES = Path(decomposing.__file__).parent.parent
+
+
+@pytest.mark.parametrize("name", ["BatchNormalization", "LRN", "RNN", "Resize", "TopK", "QuantizeLinear", "ReduceL2"])
+def test_an_operator_stands_in_one_place(name: str) -> None:
+    """One row of the core, one decomposition, or the steps between its versions: what a text search finds of it."""
+    rules = re.compile(rf'^@rule\(.*"{name}"', re.MULTILINE)
+    rows = re.compile(rf'_rows\("[^"]*", "([^"]* )?{name}[ "]')
+    decompositions = [path for path in (PASSES / "decompose").glob("*.py") if path.name != "equivalents.py"]
+    found = sum(len(rules.findall(path.read_text())) for path in decompositions)
+    assert found == (source(("", name)) == "table")
+    assert len(rows.findall((PASSES / "core.py").read_text())) == is_core(("", name))
+    assert is_core(("", name)) + bool(source(("", name))) == 1
+
+
+def test_what_targets_have_rules_for_is_known_to_the_hub() -> None:
+    """Rules of a target's own are for operators that the tables know: core ones, or decomposed ones said natively."""
+    native = {**hlo_walk.RULES, **openvino_walk.RULES, **COMPOSED, **{("", name): [] for name in EXPRESSIONS}}
+    operators = {(entry.domain, entry.name) for entry in onnx.defs.get_all_schemas()}
+    known = [key for key in native if key in operators]
+    assert len(known) > 100
+    assert [key for key in known if not is_core(key) and not source(key)] == []
+
+
+def test_core_operators_of_numbers_have_rules_in_hlo_and_mdf() -> None:
+    others = ("container", "control", "text", "image")
+    core = [("", name) for name, operator in CORE.items() if operator.family not in others]
+    assert [key for key in core if key not in hlo_walk.RULES] == []
+    without = [name for _, name in core if name not in EXPRESSIONS and ("", name) not in COMPOSED]
+    assert sorted(without) == ["BitCast", "RandomNormalLike", "RandomUniformLike", "Unique"]
+
+
+def test_bernoulli_is_1_with_the_probability_that_is_given() -> None:
+    """ONNX's function body is 0 with it."""
+    (case,) = (case for case in collected().values() if case.name == "test_bernoulli")
+    graph = raise_graph(read_model(case.model))
+    infer(graph)
+    rewritten = Rewriter(HUB, {}, fallback=decomposed).run(graph)
+    infer(rewritten)
+    chances = np.zeros(case.data[0][0][0].shape, case.data[0][0][0].dtype)
+    for chance in (0, 1):
+        made = Executor(rewritten, never_compile).run({rewritten.inputs[0].name: chances + chance})
+        assert (next(iter(made.values())) == chance).all()
 
 
 def test_every_normalization_is_decomposed_once() -> None:

@@ -22,11 +22,6 @@ def cast(op: Builder, node: Node) -> Value:
     return cast_to(op, node, required(node, 0), DTYPES[node.attributes["to"]])
 
 
-@rule("", "CastLike")
-def cast_like(op: Builder, node: Node) -> Value:
-    return cast_to(op, node, required(node, 0), dtype_of(node, required(node, 1)))
-
-
 def cast_to(op: Builder, node: Node, x: Value, target: DType) -> Value:
     """`convert`; floats of eight bits and less take their largest number for what is larger, unless told otherwise."""
     source = dtype_of(node, x)

@@ -9,10 +9,11 @@ from ....passes.graph import Node, Value
 from ....passes.preconditions import dtype_of, required
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType
+from ....passes.windows import transposed
 from ..infer_tools import bound, windowed
 from ..text.tree import Labels, WindowDim
-from .tools import Sizes, broadcast, convert, reshape, sizes_of, wide, word
-from .windows import listed, windows
+from .tools import Sizes, broadcast, convert, fill, reshape, sizes_of, wide
+from .windows import check_axes, window_dims, windows_of
 
 
 def convolution(
@@ -45,8 +46,8 @@ def forwards(op: Builder, node: Node, x: Value, w: Value, dtype: DType) -> Value
     groups = node.attributes.get("group", 1)
     if len(have) != len(weights) or have[1] != weights[1] * groups:
         raise InvalidModel(f"{node!r}: {list(have)} by a kernel {list(weights)} in {groups} groups")
-    axes = windows(node, list(have[2:]), list(node.attributes.get("kernel_shape") or weights[2:]))
-    return convolution(op, node, x, w, [axis.window for axis in axes], groups, dtype)
+    view = windows_of(node, have[2:], list(node.attributes.get("kernel_shape") or weights[2:]))
+    return convolution(op, node, x, w, window_dims(view), groups, dtype)
 
 
 def with_bias(op: Builder, made: Value, bias: Value | None, shape: Sizes) -> Value:
@@ -63,6 +64,21 @@ def conv(op: Builder, node: Node) -> Value:
     return convert(op, with_bias(op, made, bias, sizes_of(node, made)), dtype)
 
 
+@rule("", "ConvInteger")
+def conv_integer(op: Builder, node: Node) -> Value:
+    """ConvInteger-10 in int32; zero points are one for all, those of the kernel also one for each output channel."""
+    moved: list[Value] = []
+    for index in range(2):
+        value, zero = convert(op, required(node, index), DType.INT32), node.input(index + 2)
+        if zero is not None:
+            have, zero = sizes_of(node, value), convert(op, zero, DType.INT32)
+            single = sizes_of(node, zero) in ((), (1,))
+            laid = fill(op, reshape(op, zero, ()), have) if single else broadcast(op, zero, have, (0,))
+            value = op.subtract(value, laid)
+        moved.append(value)
+    return forwards(op, node, moved[0], moved[1], DType.INT32)
+
+
 @rule("", "ConvTranspose")
 def conv_transpose(op: Builder, node: Node) -> Value:
     """The elements `strides` apart, the kernel turned round."""
@@ -71,11 +87,14 @@ def conv_transpose(op: Builder, node: Node) -> Value:
     have, weights = sizes_of(node, x), sizes_of(node, w)
     count, groups = len(have) - 2, node.attributes.get("group", 1)
     kernel = weights[2:]
-    strides, dilations = listed(node, "strides", count, 1), listed(node, "dilations", count, 1)
-    window = []
-    for at, (low, high, extra) in enumerate(_pads_of_transposed(node, have[2:], kernel, strides, dilations)):
-        rest = (kernel[at] - 1) * dilations[at]
-        window.append(WindowDim(kernel[at], 1, rest - low, rest - high + extra, strides[at], dilations[at]))
+    attrs = check_axes(node, count, kernel)
+    ones = [1] * count
+    strides, dilations = attrs.ints("strides", ones), attrs.ints("dilations", ones)
+    window: list[WindowDim] = []
+    for at, (whole, before, behind) in enumerate(transposed(attrs, have[2:], kernel)):
+        low = (kernel[at] - 1) * dilations[at]
+        high = whole - (have[2 + at] - 1) * strides[at] - 1
+        window.append(WindowDim(kernel[at], 1, low - before, high - behind, strides[at], dilations[at]))
     turned = tuple(at + 2 for at, size in enumerate(kernel) if size > 1)
     if turned:
         w = op.reverse(w, dimensions=turned)
@@ -87,26 +106,6 @@ def conv_transpose(op: Builder, node: Node) -> Value:
     made = convolution(op, node, x, w, window, groups, wide(dtype), "io")
     bias = None if bias is None else convert(op, bias, wide(dtype))
     return convert(op, with_bias(op, made, bias, sizes_of(node, made)), dtype)
-
-
-def _pads_of_transposed(
-    node: Node, sizes: Sizes, kernel: Sizes, strides: Sequence[int], dilations: Sequence[int]
-) -> list[tuple[int, int, int]]:
-    """What is cut off before and behind the result along each axis, and what is added behind."""
-    count, mode = len(sizes), word(node, "auto_pad", "NOTSET")
-    extra, pads = listed(node, "output_padding", count, 0), listed(node, "pads", 2 * count, 0)
-    wanted = node.attributes.get("output_shape")
-    if not wanted and not mode.startswith("SAME"):
-        if mode == "VALID":
-            pads = [0] * (2 * count)
-        return [(pads[at], pads[at + count], extra[at]) for at in range(count)]
-    found = []
-    for at, size in enumerate(sizes):
-        target = wanted[at - count] if wanted else size * strides[at]
-        total = strides[at] * (size - 1) + extra[at] + (kernel[at] - 1) * dilations[at] + 1 - target
-        low = total // 2 if mode == "SAME_UPPER" else total - total // 2
-        found.append((low, total - low, extra[at]))
-    return found
 
 
 RULES = collect(globals())

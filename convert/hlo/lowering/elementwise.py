@@ -10,7 +10,7 @@ from ....passes.graph import Node, Value
 from ....passes.preconditions import dtype_of, flag, required
 from ....passes.rewrite import Builder, Rule, collect, combine, rule
 from ....passes.types import DType
-from .tools import aligned, broadcast_to, compare, convert, fill, largest, like, scalar, sizes_of, word
+from .tools import aligned, broadcast_to, compare, convert, largest, like, word
 
 _UNARY = {
     "Abs": "abs",
@@ -23,7 +23,6 @@ _UNARY = {
     "Log": "log",
     "Neg": "negate",
     "Not": "not",
-    "Round": "round-nearest-even",
     "Sigmoid": "logistic",
     "Sign": "sign",
     "Sin": "sine",
@@ -44,11 +43,7 @@ _BINARY = {
     "Xor": "xor",
 }
 _COMPARED = {"Equal": "EQ", "Greater": "GT", "GreaterOrEqual": "GE", "Less": "LT", "LessOrEqual": "LE"}
-_VARIADIC = {"Max": "maximum", "Min": "minimum", "Sum": "add", "Mean": "add"}
-
-
-def values_of(node: Node) -> list[Value]:
-    return [value for value in node.inputs if value is not None]
+_VARIADIC = {"Max": "maximum", "Min": "minimum", "Sum": "add"}
 
 
 @rule("", *_UNARY)
@@ -69,9 +64,44 @@ def comparison(op: Builder, node: Node) -> Value:
 
 @rule("", *_VARIADIC)
 def variadic(op: Builder, node: Node) -> Value:
-    found = aligned(op, node, values_of(node))
-    made = functools.reduce(lambda a, b: op.call(_VARIADIC[node.op_type], a, b), found)
-    return op.divide(made, like(op, node, len(found), made)) if node.op_type == "Mean" and len(found) > 1 else made
+    values = aligned(op, node, [value for value in node.inputs if value is not None])
+    return functools.reduce(lambda a, b: op.call(_VARIADIC[node.op_type], a, b), values)
+
+
+_INTO_ROUNDING = frozenset(
+    [
+        "add",
+        "broadcast",
+        "clamp",
+        "convert",
+        "maximum",
+        "minimum",
+        "multiply",
+        "negate",
+        "opt-barrier",
+        "reshape",
+        "select",
+        "subtract",
+    ]
+)
+
+
+@rule("", "Round")
+def rounded(op: Builder, node: Node) -> Value:
+    """Of a quotient that is rounded no bit may differ. XLA multiplies by 1 / b where b is the same for all elements,
+    and what comes out is one off now and then; it doesn't look behind a barrier."""
+    x = required(node, 0)
+    waiting = [x]
+    while waiting:
+        maker = waiting.pop().producer
+        if maker is not None and maker.op_type == "divide":
+            divisor = required(maker, 1)
+            if divisor.producer is None or divisor.producer.op_type != "opt-barrier":
+                op.graph.set_input(maker, 1, op.call("opt-barrier", divisor))
+                waiting.append(divisor)
+        elif maker is not None and maker.op_type in _INTO_ROUNDING:
+            waiting += [value for value in maker.inputs if value is not None]
+    return op.call("round-nearest-even", x)
 
 
 @rule("", "Identity")
@@ -114,12 +144,6 @@ def power(op: Builder, node: Node) -> Value:
     return op.select(fits, whole, like(op, node, -limit, whole))
 
 
-@rule("", "Reciprocal")
-def reciprocal(op: Builder, node: Node) -> Value:
-    x = required(node, 0)
-    return op.divide(like(op, node, 1, x), x)
-
-
 @rule("", "Where")
 def where(op: Builder, node: Node) -> Value:
     return op.select(*aligned(op, node, [required(node, index) for index in range(3)]))
@@ -129,17 +153,6 @@ def where(op: Builder, node: Node) -> Value:
 def is_nan(op: Builder, node: Node) -> Value:
     x = required(node, 0)
     return compare(op, x, x, "NE")
-
-
-@rule("", "IsInf")
-def is_inf(op: Builder, node: Node) -> Value:
-    x = required(node, 0)
-    below, above = flag(node, "detect_negative", 1), flag(node, "detect_positive", 1)
-    if below and above:
-        return compare(op, op.abs(x), like(op, node, math.inf, x), "EQ")
-    if not below and not above:
-        return fill(op, scalar(op, False, DType.BOOL), sizes_of(node, x))
-    return compare(op, x, like(op, node, math.inf if above else -math.inf, x), "EQ")
 
 
 @rule("", "BitShift")
@@ -239,12 +252,6 @@ def _composed(build: Callable[[Builder, Node, Value], Value]) -> Rule:
 # activations --------------------------------------------------------------------------------------
 
 
-@rule("", "Relu")
-def relu(op: Builder, node: Node) -> Value:
-    x = required(node, 0)
-    return op.maximum(x, like(op, node, 0, x))
-
-
 @rule("", "Clip")
 def clip(op: Builder, node: Node) -> Value:
     """`clamp`, which takes the upper bound where the bounds cross, as ONNX does."""
@@ -256,43 +263,12 @@ def clip(op: Builder, node: Node) -> Value:
     return x if high is None else op.minimum(x, broadcast_to(op, node, high, shape))
 
 
-@rule("", "LeakyRelu")
-def leaky_relu(op: Builder, node: Node) -> Value:
-    x = required(node, 0)
-    return _below_zero(op, node, x, op.multiply(x, like(op, node, node.attributes.get("alpha", 0.01), x)))
-
-
-@rule("", "PRelu")
-def prelu(op: Builder, node: Node) -> Value:
-    x, slope = aligned(op, node, [required(node, 0), required(node, 1)])
-    return _below_zero(op, node, x, op.multiply(x, slope))
-
-
-def _below_zero(op: Builder, node: Node, x: Value, other: Value) -> Value:
-    return op.select(compare(op, x, like(op, node, 0, x), "LT"), other, x)
-
-
-@rule("", "Elu", "Celu", "Selu")
+@rule("", "Elu")
 def elu(op: Builder, node: Node) -> Value:
-    """alpha (exp(x) - 1) below 0; Celu: of x / alpha; Selu: all times gamma."""
+    """alpha (exp(x) - 1) below 0, x elsewhere."""
     x = required(node, 0)
-    usual = 1.6732631921768188 if node.op_type == "Selu" else 1.0
-    alpha = like(op, node, node.attributes.get("alpha", usual), x)
-    inside = op.divide(x, alpha) if node.op_type == "Celu" else x
-    below = op.multiply(alpha, op.call("exponential-minus-one", inside))
-    made = op.select(compare(op, x, like(op, node, 0, x), "LT"), below, x)
-    if node.op_type == "Selu":
-        made = op.multiply(like(op, node, node.attributes.get("gamma", 1.0507010221481323), x), made)
-    return made
-
-
-@rule("", "HardSigmoid")
-def hard_sigmoid(op: Builder, node: Node) -> Value:
-    x = required(node, 0)
-    dtype = dtype_of(node, x)
-    alpha, beta = (node.attributes.get(name, usual) for name, usual in (("alpha", 0.2), ("beta", 0.5)))
-    line = op.add(op.multiply(x, like(op, node, alpha, x)), like(op, node, beta, x))
-    return op.clamp(scalar(op, 0, dtype), line, scalar(op, 1, dtype))
+    below = op.multiply(like(op, node, node.attributes.get("alpha", 1.0), x), op.call("exponential-minus-one", x))
+    return op.select(compare(op, x, like(op, node, 0, x), "LT"), below, x)
 
 
 @rule("", "Softplus")
@@ -301,27 +277,6 @@ def softplus(op: Builder, node: Node) -> Value:
     x = required(node, 0)
     rest = op.call("log-plus-one", op.exponential(op.negate(op.abs(x))))
     return op.add(op.maximum(x, like(op, node, 0, x)), rest)
-
-
-@rule("", "Softsign")
-def softsign(op: Builder, node: Node) -> Value:
-    x = required(node, 0)
-    return op.divide(x, op.add(op.abs(x), like(op, node, 1, x)))
-
-
-@rule("", "Swish")
-def swish(op: Builder, node: Node) -> Value:
-    """x sigmoid(alpha x)"""
-    x = required(node, 0)
-    alpha = node.attributes.get("alpha", 1.0)
-    return op.multiply(x, op.logistic(x if alpha == 1.0 else op.multiply(x, like(op, node, alpha, x))))
-
-
-@rule("", "ThresholdedRelu")
-def thresholded_relu(op: Builder, node: Node) -> Value:
-    x = required(node, 0)
-    above = compare(op, x, like(op, node, node.attributes.get("alpha", 1.0), x), "GT")
-    return op.select(above, x, like(op, node, 0, x))
 
 
 RULES = combine(collect(globals()), {("", name): [_composed(build)] for name, build in _COMPOSED.items()})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 from ....passes.errors import Unsupported
@@ -15,16 +14,13 @@ from .tools import (
     binary,
     broadcast,
     compare,
-    convert,
     cut,
-    fill,
     iota,
     join,
     like,
     negative_counted,
     pick,
     reshape,
-    scalar,
     second,
     sizes_of,
     take,
@@ -34,22 +30,17 @@ from .tools import (
 
 @rule("", "Gather")
 def gather(op: Builder, node: Node) -> Value:
-    """A slice where one index is known, a dynamic slice where it isn't, else a gather."""
+    """Slices where the indices are known and make few runs, a dynamic slice for one that isn't known, else a gather."""
     x, indices = required(node, 0), required(node, 1)
     have = sizes_of(node, x)
     axis = axis_of(node, node.attributes.get("axis", 0), len(have))
     known = indices.array()
     if known is not None and known.size and known.ndim <= 1:
         places = [place + have[axis] if place < 0 else place for place in known.reshape(-1).tolist()]
-        if all(0 <= place < have[axis] for place in places) and (len(places) == 1 or _is_run(places)):
+        if all(0 <= place < have[axis] for place in places):
             picked = pick(op, node, x, axis, places)
             return picked if known.ndim else reshape(op, picked, have[:axis] + have[axis + 1 :])
     return take(op, node, x, axis, negative_counted(op, node, indices, have[axis]))
-
-
-def _is_run(places: list[int]) -> bool:
-    step = places[1] - places[0]
-    return step != 0 and all(b - a == step for a, b in pairwise(places))
 
 
 @rule("", "GatherElements")
@@ -181,70 +172,6 @@ def scatter_nd(op: Builder, node: Node) -> Value:
         inserted_window_dims=tuple(range(parts)),
         scatter_dims_to_operand_dims=tuple(range(parts)),
         index_vector_dim=first,
-    )
-
-
-# sequences in batches -----------------------------------------------------------------------------
-
-
-@rule("", "ReverseSequence")
-def reverse_sequence(op: Builder, node: Node) -> Value:
-    """Along each sequence, step t is step length - 1 - t, as long as that is one."""
-    x, lengths = required(node, 0), required(node, 1)
-    time, batch = node.attributes.get("time_axis", 0), node.attributes.get("batch_axis", 1)
-    return reversed_steps(op, node, x, lengths, time, batch)
-
-
-def reversed_steps(op: Builder, node: Node, x: Value, lengths: Value, time: int, batch: int) -> Value:
-    """Each sequence of a batch turned round as far as it is long (int64 [batch])."""
-    have = sizes_of(node, x)
-    shape = (have[batch], have[time])
-    steps = iota(op, shape, 1)
-    length = broadcast(op, convert(op, lengths, DType.INT64), shape, (0,))
-    back = op.subtract(op.subtract(length, like(op, node, 1, length)), steps)
-    indices = op.select(compare(op, steps, length, "LT"), back, steps)
-    if time < batch:
-        indices = op.transpose(indices, dimensions=(1, 0))
-    at = 1 if time < batch else 0  # of the batch among the indices
-    offsets = tuple(place for place in range(len(have)) if place not in (time, batch))
-    return op.gather(
-        x,
-        indices,
-        offset_dims=offsets,
-        collapsed_slice_dims=(time,),
-        start_index_map=(time,),
-        operand_batching_dims=(batch,),
-        start_indices_batching_dims=(at,),
-        index_vector_dim=2,
-        slice_sizes=tuple(1 if place in (time, batch) else size for place, size in enumerate(have)),
-    )
-
-
-@rule("", "TensorScatter")
-def tensor_scatter(op: Builder, node: Node) -> Value:
-    """Steps of a cache overwritten, in each batch from its own index on; `circular` begins again at the front."""
-    cache, update = required(node, 0), required(node, 1)
-    have, new = sizes_of(node, cache), sizes_of(node, update)
-    axis = axis_of(node, node.attributes.get("axis", -2), len(have))
-    starts = node.input(2)
-    if starts is None:
-        starts = fill(op, scalar(op, 0, DType.INT64), (have[0],))
-    shape = (have[0], new[axis])
-    places = op.add(broadcast(op, starts, shape, (0,)), iota(op, shape, 1))
-    if word(node, "mode", "linear") == "circular":
-        places = op.remainder(places, like(op, node, have[axis], places))
-    order = [0, axis, *(at for at in range(1, len(have)) if at != axis)]
-    return applied(
-        op,
-        "scatter",
-        {"to_apply": second(op, dtype_of(node, cache))},
-        [cache, places, update if order == sorted(order) else op.transpose(update, dimensions=tuple(order))],
-        update_window_dims=tuple(range(2, len(have))),
-        inserted_window_dims=(axis,),
-        scatter_dims_to_operand_dims=(axis,),
-        input_batching_dims=(0,),
-        scatter_indices_batching_dims=(0,),
-        index_vector_dim=2,
     )
 
 

@@ -6,7 +6,7 @@ from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType
-from .tools import compare, convert, reshape, result_sizes, scalar
+from .tools import convert, result_sizes, scalar
 
 _NOTE = "random numbers have the same distribution, not the same values: {}"
 
@@ -27,29 +27,18 @@ def _result_type(node: Node) -> DType:
     return dtype
 
 
-@rule("", "RandomUniform", "RandomUniformLike")
+@rule("", "RandomUniformLike")
 def random_uniform(op: Builder, node: Node) -> Value:
-    """RandomUniform-22, RandomUniformLike-22: from `low`, up to and without `high`."""
+    """RandomUniformLike-22: from `low`, up to and without `high`."""
     low, high = (float(node.attributes.get(name, value)) for name, value in (("low", 0.0), ("high", 1.0)))
     return _drawn(op, node, "rng_uniform", low, high, _result_type(node))
 
 
-@rule("", "RandomNormal", "RandomNormalLike")
+@rule("", "RandomNormalLike")
 def random_normal(op: Builder, node: Node) -> Value:
-    """RandomNormal-22, RandomNormalLike-22: of a mean and a standard deviation, `scale`."""
+    """RandomNormalLike-22: of a mean and a standard deviation, `scale`."""
     mean, scale = (float(node.attributes.get(name, value)) for name, value in (("mean", 0.0), ("scale", 1.0)))
     return _drawn(op, node, "rng_normal", mean, scale, _result_type(node))
-
-
-@rule("", "Bernoulli")
-def bernoulli(op: Builder, node: Node) -> Value:
-    """Bernoulli-22: 1 with the probability that the input says."""
-    chances = node.inputs[0]
-    dtype, result = (chances.tensor.dtype if chances else None), node.outputs[0].tensor.dtype
-    if chances is None or dtype is None or result is None:
-        raise Unsupported(node, "probabilities of an unknown type")
-    draw = _drawn(op, node, "rng_uniform", 0.0, 1.0, dtype)
-    return convert(op, compare(op, draw, reshape(op, chances, result_sizes(node)), "LT"), result)
 
 
 RULES = collect(globals())

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-
 from ....passes.graph import Graph, Node, Value
 from ....passes.preconditions import axis_of, dtype_of, flag, rank_of, required
 from ....passes.rewrite import Builder, collect, rule
@@ -12,7 +9,6 @@ from ....passes.types import DType, TensorType
 from ..text.tree import WindowDim
 from .tools import (
     applied,
-    broadcast_to,
     compare,
     convert,
     cut,
@@ -20,7 +16,6 @@ from .tools import (
     ints_of,
     iota,
     kept,
-    like,
     limits,
     reshape,
     scalar,
@@ -29,46 +24,7 @@ from .tools import (
     window_fold,
 )
 
-Step = Callable[[Builder, Node, Value, int], Value]
-
-
-def _as_is(op: Builder, node: Node, x: Value, count: int) -> Value:
-    return x
-
-
-def _abs(op: Builder, node: Node, x: Value, count: int) -> Value:
-    return op.abs(x) if dtype_of(node, x).is_signed else x
-
-
-def _square(op: Builder, node: Node, x: Value, count: int) -> Value:
-    return op.multiply(x, x)
-
-
-def _log(op: Builder, node: Node, x: Value, count: int) -> Value:
-    return op.log(x)
-
-
-def _sqrt(op: Builder, node: Node, x: Value, count: int) -> Value:
-    return op.sqrt(x)
-
-
-def _share(op: Builder, node: Node, x: Value, count: int) -> Value:
-    return op.divide(x, like(op, node, count, x))
-
-
-_REDUCTIONS: dict[str, tuple[Step, str, Step]] = {
-    # what is done to each element, how they are folded, what is done to the result (which is told their number)
-    "ReduceL1": (_abs, "add", _as_is),
-    "ReduceL2": (_square, "add", _sqrt),
-    "ReduceLogSum": (_as_is, "add", _log),
-    "ReduceMax": (_as_is, "maximum", _as_is),
-    "ReduceMean": (_as_is, "add", _share),
-    "ReduceMin": (_as_is, "minimum", _as_is),
-    "ReduceProd": (_as_is, "multiply", _as_is),
-    "ReduceSum": (_as_is, "add", _as_is),
-    "ReduceSumSquare": (_square, "add", _as_is),
-}
-_OF_FLOATS = frozenset(["ReduceL2", "ReduceLogSum", "ReduceLogSumExp"])
+_REDUCTIONS = {"ReduceMax": "maximum", "ReduceMin": "minimum", "ReduceProd": "multiply", "ReduceSum": "add"}
 
 
 def _axes(node: Node, rank: int) -> list[int]:
@@ -78,42 +34,15 @@ def _axes(node: Node, rank: int) -> list[int]:
     return sorted(axis_of(node, axis, rank) for axis in stated)
 
 
-def _finished(op: Builder, node: Node, x: Value, axes: list[int], result: Value) -> Value:
-    """A reduction with the dimensions that are to be kept, in the type that it is to have."""
-    result = convert(op, result, dtype_of(node, required(node, 0)))
-    return reshape(op, result, kept(sizes_of(node, x), axes)) if flag(node, "keepdims", 1) else result
-
-
-def _working(op: Builder, node: Node) -> Value:
-    """The input in the type in which it is reckoned: sums of short floats in float32, roots of integers in float64."""
-    x = required(node, 0)
-    dtype = dtype_of(node, x)
-    if dtype.is_integer and node.op_type in _OF_FLOATS:
-        return convert(op, x, DType.FLOAT64)
-    return x if node.op_type in ("ReduceMax", "ReduceMin") else convert(op, x, wide(dtype))
-
-
 @rule("", *_REDUCTIONS)
 def reduce_(op: Builder, node: Node) -> Value:
-    before, kind, after = _REDUCTIONS[node.op_type]
-    x = _working(op, node)
-    have = sizes_of(node, x)
+    """Sums and products of short floats are taken in float32."""
+    x, kind = required(node, 0), _REDUCTIONS[node.op_type]
+    dtype, have = dtype_of(node, x), sizes_of(node, x)
     axes = _axes(node, len(have))
-    count = math.prod(have[axis] for axis in axes)
-    result = fold(op, node, before(op, node, x, count), axes, kind)
-    return _finished(op, node, x, axes, after(op, node, result, count))
-
-
-@rule("", "ReduceLogSumExp")
-def log_sum_exp(op: Builder, node: Node) -> Value:
-    """log(sum(exp(x - m))) + m, m the largest x where it is finite."""
-    x = _working(op, node)
-    have = sizes_of(node, x)
-    axes = _axes(node, len(have))
-    most = fold(op, node, x, axes, "maximum")
-    most = op.select(op.call("is-finite", most), most, like(op, node, 0, most))
-    powers = op.exponential(op.subtract(x, broadcast_to(op, node, reshape(op, most, kept(have, axes)), have)))
-    return _finished(op, node, x, axes, op.add(op.log(fold(op, node, powers, axes, "add")), most))
+    folded = fold(op, node, convert(op, x, wide(dtype)) if kind in ("add", "multiply") else x, axes, kind)
+    result = convert(op, folded, dtype)
+    return reshape(op, result, kept(have, axes)) if flag(node, "keepdims", 1) else result
 
 
 # the largest --------------------------------------------------------------------------------------

@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.preconditions import axis_of, dtype_of, flag, rank_of, required
-from ....passes.protos import DTYPES
 from ....passes.rewrite import Builder, collect, rule
-from ....passes.tensor import TensorData
 from ....passes.types import DType
 from ..text.tree import SliceDim
 from .tools import (
     Results,
-    broadcast,
     broadcast_to,
-    compare,
     constant,
-    convert,
     cut,
     cut_all,
-    fill,
     ints_of,
     iota,
     join,
@@ -48,11 +41,6 @@ def shape(op: Builder, node: Node) -> Value:
     return constant(op, np.asarray(have[part], np.int64), DType.INT64)
 
 
-@rule("", "Size")
-def size(op: Builder, node: Node) -> Value:
-    return scalar(op, math.prod(sizes_of(node, required(node, 0))), DType.INT64)
-
-
 @rule("", "Reshape")
 def reshaped(op: Builder, node: Node) -> Value:
     x = required(node, 0)
@@ -69,15 +57,6 @@ def reshaped(op: Builder, node: Node) -> Value:
     if math.prod(wanted) != math.prod(have):
         raise InvalidModel(f"{node!r}: {list(have)} hasn't the elements of {wanted}")
     return reshape(op, x, wanted)
-
-
-@rule("", "Flatten")
-def flatten(op: Builder, node: Node) -> Value:
-    x = required(node, 0)
-    have = sizes_of(node, x)
-    axis = node.attributes.get("axis", 1)
-    axis = axis + len(have) if axis < 0 else axis
-    return reshape(op, x, (math.prod(have[:axis]), math.prod(have[axis:])))
 
 
 @rule("", "Squeeze", "Unsqueeze")
@@ -118,44 +97,11 @@ def expand(op: Builder, node: Node) -> Value:
     return broadcast_to(op, node, x, joined)
 
 
-@rule("", "Tile")
-def tile(op: Builder, node: Node) -> Value:
-    """Each dimension gets another in front of it, along which it is repeated."""
-    x = required(node, 0)
-    have, repeats = sizes_of(node, x), ints_of(node, 1, "repeats")
-    assert repeats is not None
-    many = [(repeat, size) for repeat, size in zip(repeats, have, strict=True)]
-    inner: list[int] = []
-    places: list[int] = []
-    for repeat, size in many:
-        if repeat != 1:
-            inner.append(repeat)
-        places.append(len(inner))
-        inner.append(size)
-    return reshape(op, broadcast(op, x, inner, places), [repeat * size for repeat, size in many])
-
-
 @rule("", "Concat")
 def concat(op: Builder, node: Node) -> Value:
     values = [value for value in node.inputs if value is not None]
     axis = axis_of(node, node.attributes["axis"], rank_of(node, values[0]))
     return join(op, values, axis)
-
-
-@rule("", "Split")
-def split(op: Builder, node: Node) -> list[Value]:
-    x = required(node, 0)
-    have = sizes_of(node, x)
-    axis = axis_of(node, node.attributes.get("axis", 0), len(have))
-    sizes = ints_of(node, 1, "sizes")
-    if sizes is None:
-        count = node.attributes.get("num_outputs", len(node.outputs))
-        chunk = -(-have[axis] // count)
-        sizes = [max(min(chunk, have[axis] - chunk * number), 0) for number in range(count)]
-    if sum(sizes) != have[axis] or len(sizes) != len(node.outputs):
-        raise InvalidModel(f"{node!r}: parts {sizes} of size {have[axis]} for {len(node.outputs)} outputs")
-    ends = np.cumsum(sizes).tolist()
-    return [cut(op, node, x, axis, end - size, end) for size, end in zip(sizes, ends, strict=True)]
 
 
 @rule("", "Slice")
@@ -226,59 +172,7 @@ def padded(op: Builder, node: Node) -> Value:
     return x
 
 
-@rule("", "DepthToSpace", "SpaceToDepth")
-def blocks(op: Builder, node: Node) -> Value:
-    x = required(node, 0)
-    n, c, h, w = sizes_of(node, x)
-    size = node.attributes["blocksize"]
-    if node.op_type == "SpaceToDepth":
-        inner = reshape(op, x, (n, c, h // size, size, w // size, size))
-        order = (0, 3, 5, 1, 2, 4) if word(node, "mode", "DCR") == "DCR" else (0, 1, 3, 5, 2, 4)
-        return reshape(op, transpose(op, inner, order), (n, c * size * size, h // size, w // size))
-    if word(node, "mode", "DCR") == "DCR":
-        inner = transpose(op, reshape(op, x, (n, size, size, c // (size * size), h, w)), (0, 3, 4, 1, 5, 2))
-    else:
-        inner = transpose(op, reshape(op, x, (n, c // (size * size), size, size, h, w)), (0, 1, 4, 2, 5, 3))
-    return reshape(op, inner, (n, c // (size * size), h * size, w * size))
-
-
 # made of nothing ----------------------------------------------------------------------------------
-
-
-@rule("", "ConstantOfShape")
-def constant_of_shape(op: Builder, node: Node) -> Value:
-    wanted = ints_of(node, 0, "sizes")
-    assert wanted is not None
-    value = node.attributes.get("value")
-    data = value if isinstance(value, TensorData) else TensorData.of(np.zeros(1, np.float32))
-    return fill(op, scalar(op, data.numpy().reshape(-1)[0], data.dtype), wanted)
-
-
-@rule("", "EyeLike")
-def eye_like(op: Builder, node: Node) -> Value:
-    x = required(node, 0)
-    have, to = sizes_of(node, x), node.attributes.get("dtype")
-    diagonals = _diagonals(op, have)
-    found = compare(op, diagonals, like(op, node, node.attributes.get("k", 0), diagonals), "EQ")
-    return convert(op, found, dtype_of(node, x) if to is None else DTYPES[to])
-
-
-@rule("", "Trilu")
-def trilu(op: Builder, node: Node) -> Value:
-    x, k = required(node, 0), node.input(1)
-    have = sizes_of(node, x)
-    diagonals = _diagonals(op, have[-2:])
-    offset = like(op, node, 0, diagonals)
-    if k is not None:
-        offset = fill(op, reshape(op, convert(op, k, DType.INT64), ()), have[-2:])
-    kept = compare(op, diagonals, offset, "GE" if flag(node, "upper", 1) else "LE")
-    return op.select(broadcast_to(op, node, kept, have), x, like(op, node, 0, x))
-
-
-def _diagonals(op: Builder, sizes: Sequence[int]) -> Value:
-    """The diagonal that each element of a matrix is on: its column less its row, to be compared with k. Its row and k
-    would overflow in a sum for k at the ends of int64."""
-    return op.subtract(iota(op, sizes, 1), iota(op, sizes, 0))
 
 
 @rule("", "Range")
@@ -292,24 +186,6 @@ def range_(op: Builder, node: Node) -> Value:
     count = max(math.ceil((last - first) / by), 0)
     index = iota(op, (count,), 0, start.dtype)
     return op.add(op.multiply(index, like(op, node, by, index)), like(op, node, first, index))
-
-
-@rule("", "OneHot")
-def one_hot(op: Builder, node: Node) -> Value:
-    """Indices below 0 count from the end; those beyond are nowhere."""
-    indices, values = required(node, 0), required(node, 2)
-    depth = ints_of(node, 1, "depth")
-    assert depth is not None
-    have = sizes_of(node, indices)
-    axis = axis_of(node, node.attributes.get("axis", -1), len(have) + 1)
-    whole = (*have[:axis], depth[0], *have[axis:])
-    places = convert(op, indices, DType.INT64)
-    below = compare(op, places, like(op, node, 0, places), "LT")
-    places = op.select(below, op.add(places, like(op, node, depth[0], places)), places)
-    places = broadcast(op, places, whole, [at for at in range(len(whole)) if at != axis])
-    hot = compare(op, places, iota(op, whole, axis), "EQ")
-    off, on = (reshape(op, cut(op, node, values, 0, at, at + 1), ()) for at in (0, 1))
-    return op.select(hot, fill(op, on, whole), fill(op, off, whole))
 
 
 @rule("", "NonZero", "Unique", "Compress", "NonMaxSuppression")

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ....passes.decompose import recurrent
-from ....passes.decompose.library import inlined
 from ....passes.errors import Unsupported
 from ....passes.graph import NOTES, Graph, Node, Value
-from ....passes.legalize import decomposed_for
+from ....passes.legalize import decomposed
 from ....passes.rewrite import Builder, Rewriter, combine
 from ....passes.structure.preparation import prepared
 from ....passes.structure.simplify import RemoveDead
@@ -29,10 +28,8 @@ from . import (
     norm,
     pool,
     products,
-    quantize,
     random,
     reduce,
-    resize,
     shape,
     signal,
 )
@@ -47,10 +44,8 @@ _RULES = combine(
     norm.RULES,
     pool.RULES,
     products.RULES,
-    quantize.RULES,
     random.RULES,
     reduce.RULES,
-    resize.RULES,
     shape.RULES,
     signal.RULES,
 )
@@ -118,14 +113,12 @@ def folded(op: Builder, node: Node) -> list[Value] | None:
 
 
 RULES = {key: [folded, *rules] for key, rules in _RULES.items()}
-"""The rules by operator. What has none goes through its function body, where ONNX defines one."""
+"""The rules by operator. What has none goes by what it is made of."""
 
 
 def _without_rule(op: Builder, node: Node) -> list[Value]:
     made = folded(op, node)
-    if made is not None:
-        return made
-    return inlined(op, node, decomposed_for(node, op.rewriter.notes, "HLO"))
+    return decomposed(op, node, "HLO") if made is None else made
 
 
 def _check_interface(graph: Graph) -> None:

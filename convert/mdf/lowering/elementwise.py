@@ -25,11 +25,9 @@ _UNARY = {
     "Cosh": "numpy.cosh({0:a})",
     "Exp": "numpy.exp({0:a})",
     "Floor": "numpy.floor({0:a})",
-    "HardSwish": "{0} * numpy.minimum(numpy.maximum({0} / 6 + 0.5, 0), 1)",
     "Identity": "{0:a}",
     "IsNaN": "numpy.isnan({0:a})",
     "Log": "numpy.log({0:a})",
-    "Mish": "{0} * numpy.tanh(numpy.maximum({0:a}, 0) + numpy.log1p(numpy.exp(-numpy.abs({0:a}))))",
     "Neg": "-{0}",
     "Not": "numpy.logical_not({0:a})",
     "Reciprocal": "1 / {0}",
@@ -62,24 +60,6 @@ _BINARY = {
     "BitwiseXor": "numpy.bitwise_xor({0:a}, {1:a})",
 }
 _VARIADIC = {"Sum": "{0} + {1}", "Max": "numpy.maximum({0:a}, {1:a})", "Min": "numpy.minimum({0:a}, {1:a})"}
-_SCALED = {
-    "Celu": "numpy.maximum({0:a}, 0) + numpy.minimum(0, {alpha} * numpy.expm1(numpy.minimum({0} / {alpha}, 0)))",
-    "Elu": "numpy.where({0} < 0, {alpha} * numpy.expm1(numpy.minimum({0:a}, 0)), {0:a})",
-    "HardSigmoid": "numpy.minimum(numpy.maximum({alpha} * {0} + {beta}, 0), 1)",
-    "LeakyRelu": "numpy.where({0} < 0, {alpha} * {0}, {0:a})",
-    "Selu": "{gamma} * numpy.where({0} > 0, {0:a}, {alpha} * numpy.expm1(numpy.minimum({0:a}, 0)))",
-    "Swish": "{0} / (1 + numpy.exp(-{alpha} * {0}))",
-    "ThresholdedRelu": "numpy.where({0} > {alpha}, {0:a}, {zero:a})",
-}
-_DEFAULTS = {
-    "Celu": {"alpha": 1.0},
-    "Elu": {"alpha": 1.0},
-    "HardSigmoid": {"alpha": 0.2, "beta": 0.5},
-    "LeakyRelu": {"alpha": 0.01},
-    "Selu": {"alpha": 1.67326319217681884765625, "gamma": 1.05070102214813232421875},
-    "Swish": {"alpha": 1.0},
-    "ThresholdedRelu": {"alpha": 1.0},
-}
 
 
 def present(operands: Operands) -> list[Term]:
@@ -90,19 +70,6 @@ def needed(operands: Operands, index: int) -> Term:
     found = operands[index]
     assert found is not None
     return found
-
-
-def attribute(node: Node, name: str, default: float) -> Term:
-    """A float attribute as Python writes it.
-
-    Raises:
-        Unsupported: it isn't finite.
-    """
-    value = float(node.attributes.get(name, default))
-    if not math.isfinite(value):
-        raise Unsupported(node, f"its {name} is {value}")
-    wide = DType.FLOAT64 if dtype_of(node, given(node)) is DType.FLOAT64 else DType.FLOAT32
-    return Term(number(value, wide).weak)
 
 
 def _unary(template: str) -> Expression:
@@ -122,14 +89,6 @@ def chained(template: str, operands: Sequence[Term]) -> str:
 
 def _variadic(template: str) -> Expression:
     return lambda node, operands: chained(template, weakened(present(operands)))
-
-
-def _scaled(template: str, defaults: dict[str, float]) -> Expression:
-    def express(node: Node, operands: Operands) -> str:
-        factors = {name: attribute(node, name, default) for name, default in defaults.items()}
-        return template.format(*present(operands), **factors, zero=number(0, dtype_of(node, given(node))))
-
-    return express
 
 
 def _divided(node: Node, operands: Operands) -> str:
@@ -172,14 +131,6 @@ def _shift(node: Node, operands: Operands) -> str:
     return f"numpy.{way.lower()}_shift({a:a}, {b:a})"
 
 
-def _mean(node: Node, operands: Operands) -> str:
-    dtype, terms = dtype_of(node, given(node)), present(operands)
-    if dtype is DType.FLOAT16:
-        total = chained("{0} + {1}", [Term(cast(DType.FLOAT32, term.text, node)) for term in terms])
-        return cast(dtype, f"{Term(total)} / {len(terms)}", node)
-    return f"{Term(chained('{0} + {1}', weakened(terms)))} / {len(terms)}"
-
-
 def _where(node: Node, operands: Operands) -> str:
     condition, then, otherwise = present(operands)
     return f"numpy.where({condition:a}, {then:a}, {otherwise:a})"
@@ -195,40 +146,19 @@ def _clip(node: Node, operands: Operands) -> str:
     return text
 
 
-def _is_infinite(node: Node, operands: Operands) -> str:
-    x = needed(operands, 0)
-    positive, negative = flag(node, "detect_positive", 1), flag(node, "detect_negative", 1)
-    if positive and negative:
-        return f"numpy.isinf({x:a})"
-    if not positive and not negative:
-        return f"numpy.logical_and({x} > 0, {x} < 0)"
-    return f"{x} == {'' if positive else '-'}numpy.inf"
-
-
 def _cast(node: Node, operands: Operands) -> str:
     if dtype_of(node, given(node)) is DType.STRING:
         raise Unsupported(node, "MDF has no text in its numbers")
     return cast(dtype_of(node, node.outputs[0]), needed(operands, 0).text, node)
 
 
-def _shrink(node: Node, operands: Operands) -> str:
-    dtype = dtype_of(node, given(node))
-    if not dtype.is_float:
-        raise Unsupported(node, "of integers")
-    limit, bias = attribute(node, "lambd", 0.5), attribute(node, "bias", 0.0)
-    x, zero = needed(operands, 0), number(0, dtype)
-    return f"numpy.where({x} < -{limit}, {x} + {bias}, numpy.where({x} > {limit}, {x} - {bias}, {zero:a}))"
-
-
-def _sloped(node: Node, operands: Operands) -> str:
-    x, slope = present(operands)
-    return f"numpy.where({x} < 0, {x} * {slope}, {x:a})"
-
-
-def _gated(node: Node, operands: Operands) -> str:
-    gate, value = present(operands)
-    alpha = attribute(node, "alpha", 1.0)
-    return f"{gate} / (1 + numpy.exp(-{alpha} * {gate})) * {value}"
+def _elu(node: Node, operands: Operands) -> str:
+    """alpha * (exp(x) - 1) below 0, x elsewhere."""
+    x, alpha = needed(operands, 0), float(node.attributes.get("alpha", 1.0))
+    if not math.isfinite(alpha):
+        raise Unsupported(node, f"its alpha is {alpha}")
+    factor = number(alpha, DType.FLOAT64 if dtype_of(node, given(node)) is DType.FLOAT64 else DType.FLOAT32).weak
+    return f"numpy.where({x} < 0, {Term(factor)} * numpy.expm1(numpy.minimum({x:a}, 0)), {x:a})"
 
 
 def _in_float32(express: Expression) -> Expression:
@@ -257,20 +187,14 @@ def _rounded_once(table: dict[str, Expression], but: frozenset[str] = frozenset(
 
 EXPRESSIONS: dict[str, Expression] = {
     **_rounded_once({name: _unary(template) for name, template in _UNARY.items()}, _EXACT),
-    **_rounded_once({name: _scaled(template, _DEFAULTS[name]) for name, template in _SCALED.items()}),
     **{name: _binary(template) for name, template in _BINARY.items()},
     **{name: _variadic(template) for name, template in _VARIADIC.items()},
     "BitShift": _shift,
     "Cast": _cast,
-    "CastLike": _cast,
     "Clip": _clip,
     "Div": _divided,
-    "IsInf": _is_infinite,
-    "Mean": _mean,
+    "Elu": _in_float32(_elu),
     "Mod": _modulo,
-    "PRelu": _sloped,
     "Pow": _power,
-    "Shrink": _in_float32(_shrink),
-    "SwiGLU": _in_float32(_gated),
     "Where": _where,
 }

@@ -13,13 +13,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from ....passes.constant_analysis import known_array
+from ....passes.core import is_core
 from ....passes.decompose import recurrent
 from ....passes.decompose.library import by_rule, inlined
 from ....passes.errors import Unsupported
 from ....passes.graph import NOTES, Graph, Node, Value
 from ....passes.hub import HUB
 from ....passes.infer import constant_node_data, widen
-from ....passes.legalize import decomposed_for
+from ....passes.legalize import decomposed
 from ....passes.loop import DOMAIN, Captured, Carried, Condition, Loop, Slot, Stacked
 from ....passes.preconditions import required
 from ....passes.rewrite import Builder, Rewriter, Rules, combine
@@ -29,7 +30,7 @@ from ....passes.structure.unroll import unrolled
 from ....passes.tensor import TensorData
 from ....passes.types import DType
 from ... import folding
-from . import compose, scatter, windows
+from . import erf, scatter, windows
 from .loops import empty_stack, passes_of
 from .scope import EXPRESSIONS, SELECT, expressed
 from .terms import Term, tensor_of, type_name
@@ -43,7 +44,7 @@ _TOTAL = frozenset(
 )
 """Operators that give something for any values of inputs of the right types and shapes."""
 
-COMPOSED: Rules = combine(compose.RULES, scatter.RULES, windows.RULES)
+COMPOSED: Rules = combine(erf.RULES, scatter.RULES, windows.RULES)
 
 
 @dataclass(slots=True)
@@ -126,9 +127,10 @@ def _composed(op: Builder, node: Node, refusal: Unsupported) -> Sequence[Value]:
     if own is not None:
         return inlined(op, node, own)
     try:
-        return inlined(op, node, decomposed_for(node, op.rewriter.notes, "MDF"))
-    except Unsupported:
-        raise refusal from None
+        return decomposed(op, node, "MDF")
+    except Unsupported as reason:
+        has_expression = not node.domain and node.op_type in EXPRESSIONS
+        raise refusal if has_expression or is_core(node.op) else reason from None
 
 
 def _folded(op: Builder, node: Node) -> list[Value] | None:

@@ -50,78 +50,15 @@ def _may_be_empty(node: Node, axes: Sequence[int]) -> bool:
     return any(not size_of_axis(given(node), axis) for axis in axes)
 
 
-def _total(function: str, node: Node, x: str, dtype: DType, axes: Sequence[int]) -> str:
+def _total(function: str) -> Any:
     """A sum or product in the element type of its operand; 16-bit floats are rounded once."""
-    keep = flag(node, "keepdims", 1)
-    if dtype is DType.FLOAT16:
-        return cast(dtype, keyed(function, cast(DType.FLOAT32, x, node), axes, keep), node)
-    text = keyed(function, x, axes, keep)
-    return cast(dtype, text, node) if dtype.is_integer and dtype.bits < 64 else text
 
+    def express(node: Node, x: Term, dtype: DType, axes: Sequence[int]) -> str:
+        wide = cast(DType.FLOAT32, x.text, node) if dtype is DType.FLOAT16 else x.text
+        text = keyed(function, wide, axes, flag(node, "keepdims", 1))
+        return cast(dtype, text, node) if dtype is DType.FLOAT16 or (dtype.is_integer and dtype.bits < 64) else text
 
-def _sum(node: Node, x: Term, dtype: DType, axes: Sequence[int]) -> str:
-    return _total("sum", node, x.text, dtype, axes)
-
-
-def _product(node: Node, x: Term, dtype: DType, axes: Sequence[int]) -> str:
-    return _total("prod", node, x.text, dtype, axes)
-
-
-def _norm1(node: Node, x: Term, dtype: DType, axes: Sequence[int]) -> str:
-    return _total("sum", node, f"numpy.abs({x:a})", dtype, axes)
-
-
-def _squares(node: Node, x: Term, dtype: DType, axes: Sequence[int]) -> str:
-    return _total("sum", node, f"{x} * {x}", dtype, axes)
-
-
-def _wide(dtype: DType) -> DType:
-    """The element type that real numbers are computed in."""
-    if dtype.is_float and dtype is not DType.FLOAT16:
-        return dtype
-    return DType.FLOAT32 if dtype.is_float else DType.FLOAT64
-
-
-def _real(node: Node, x: Term, dtype: DType) -> Term:
-    """The operand as floats that are wide enough."""
-    return x if _wide(dtype) is dtype else Term(cast(_wide(dtype), x.text, node))
-
-
-def _narrow(node: Node, text: str, dtype: DType) -> str:
-    return text if _wide(dtype) is dtype else cast(dtype, text, node)
-
-
-def _norm2(node: Node, x: Term, dtype: DType, axes: Sequence[int]) -> str:
-    wide = _real(node, x, dtype)
-    return _narrow(node, f"numpy.sqrt({keyed('sum', f'{wide} * {wide}', axes, flag(node, 'keepdims', 1))})", dtype)
-
-
-def _log_sum(node: Node, x: Term, dtype: DType, axes: Sequence[int]) -> str:
-    wide = _real(node, x, dtype)
-    return _narrow(node, f"numpy.log({keyed('sum', wide.text, axes, flag(node, 'keepdims', 1))})", dtype)
-
-
-def _log_sum_exp(node: Node, x: Term, dtype: DType, axes: Sequence[int]) -> str:
-    """Relative to the largest element, so that nothing overflows."""
-    if _may_be_empty(node, axes):
-        raise Unsupported(node, "it may reduce nothing")
-    wide, keep, zero = _real(node, x, dtype), flag(node, "keepdims", 1), number(0, _wide(dtype))
-    tops = [keyed("max", wide.text, axes, kept) for kept in (True, keep)]
-    inner, outer = (f"numpy.where(numpy.isfinite({top}), {top}, {zero:a})" for top in tops)
-    return _narrow(node, f"numpy.log({keyed('sum', f'numpy.exp({wide} - {inner})', axes, keep)}) + {outer}", dtype)
-
-
-def _mean(node: Node, x: Term, dtype: DType, axes: Sequence[int]) -> str:
-    """The mean; of integers truncated toward zero."""
-    keep = flag(node, "keepdims", 1)
-    if dtype.is_float:
-        return _narrow(node, keyed("mean", _real(node, x, dtype).text, axes, keep), dtype)
-    counts = [size_of_axis(given(node), axis) for axis in axes]
-    count = int(np.prod([size or 0 for size in counts]))
-    if not count:
-        raise Unsupported(node, "of integers: how many there are isn't known before the model runs")
-    total = keyed("sum", x.text, axes, keep)
-    return cast(dtype, f"({total} - numpy.fmod({total}, {count})) // {count}", node)
+    return express
 
 
 def _extreme(function: str) -> Any:
@@ -141,27 +78,17 @@ def _extreme(function: str) -> Any:
 
 
 _REDUCTIONS: dict[str, Any] = {
-    "ReduceL1": _norm1,
-    "ReduceL2": _norm2,
-    "ReduceLogSum": _log_sum,
-    "ReduceLogSumExp": _log_sum_exp,
     "ReduceMax": _extreme("max"),
-    "ReduceMean": _mean,
     "ReduceMin": _extreme("min"),
-    "ReduceProd": _product,
-    "ReduceSum": _sum,
-    "ReduceSumSquare": _squares,
+    "ReduceProd": _total("prod"),
+    "ReduceSum": _total("sum"),
 }
-_OF_NOTHING = frozenset(["ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"])
-"""What gives an operand as it is where no axes are reduced."""
 
 
 def _reduced(node: Node, operands: Operands) -> str:
     x, dtype, axes = needed(operands, 0), dtype_of(node, given(node)), _axes(node)
-    if not axes and node.op_type in _OF_NOTHING:
-        return x.text
     if not axes:
-        raise Unsupported(node, "over no axes")
+        return x.text
     return _REDUCTIONS[node.op_type](node, x, dtype, axes)
 
 

@@ -47,8 +47,6 @@ def _reshaped(node: Node, operands: Operands) -> str:
     x, found = needed(operands, 0), _open_once(node)
     if found is not None:
         return f"numpy.reshape({x:a}, {sizes(found)})"
-    if node.op_type != "Reshape":
-        raise Unsupported(node, "more than one size of its result isn't known before the model runs")
     wanted, known = needed(operands, 1), Knowledge().sizes(given(node, 1))
     if known is not None and 0 not in known and None not in known:
         return f"numpy.reshape({x:a}, {sizes([size or 0 for size in known])})"
@@ -85,22 +83,6 @@ def concatenated(texts: Sequence[str], axis: int) -> str:
 def _joined(node: Node, operands: Operands) -> str:
     axis = axis_of(node, int(node.attributes["axis"]), rank_of(node, given(node)))
     return concatenated([term.text for term in present(operands)], axis)
-
-
-def _split(node: Node, operands: Operands) -> list[str]:
-    x, value = needed(operands, 0), given(node)
-    axis = axis_of(node, int(node.attributes.get("axis", 0)), rank_of(node, value))
-    parts = known_ints(node, 1, "sizes")
-    if parts is None:
-        length = size_of_axis(value, axis)
-        if length is None:
-            raise Unsupported(node, f"the size of axis {axis} isn't known before the model runs")
-        size = -(-length // len(node.outputs))
-        parts = [min(size, max(length - index * size, 0)) for index in range(len(node.outputs))]
-    starts = [sum(parts[:index]) for index in range(len(parts))]
-    return [
-        taken(x.text, f"numpy.arange({start}, {start + size})", axis) for start, size in zip(starts, parts, strict=True)
-    ]
 
 
 def _sliced(node: Node, operands: Operands) -> str:
@@ -242,56 +224,10 @@ def _shape(node: Node, operands: Operands) -> str:
     return cast(DType.INT64, f"({''.join(found).strip()})" if found else "numpy.zeros((0,))", node)
 
 
-def _size(node: Node, operands: Operands) -> str:
-    return f"numpy.int64(numpy.size({needed(operands, 0):a}))"
-
-
-_TO_SPACE = {"DCR": ((1, 2, 0), (0, 3, 4, 1, 5, 2)), "CRD": ((0, 1, 2), (0, 1, 4, 2, 5, 3))}
-_TO_DEPTH = {"DCR": (0, 3, 5, 1, 2, 4), "CRD": (0, 1, 3, 5, 2, 4)}
-
-
-def _mode(node: Node) -> str:
-    found = node.attributes.get("mode", "DCR")
-    return found.decode() if isinstance(found, bytes) else str(found)
-
-
-def _in_blocks(x: str, blocks: Sequence[int], order: Sequence[int], result: Sequence[int]) -> str:
-    return f"numpy.reshape(numpy.transpose(numpy.reshape({x}, {sizes(blocks)}), {sizes(order)}), {sizes(result)})"
-
-
-def _to_space(node: Node, operands: Operands) -> str:
-    (n, c, h, w), block = _static(node), int(node.attributes["blocksize"])
-    order, permutation = _TO_SPACE[_mode(node)]
-    parts = (c // (block * block), block, block)
-    blocks = (n, *(parts[index] for index in order), h, w)
-    return _in_blocks(needed(operands, 0).text, blocks, permutation, (n, parts[0], h * block, w * block))
-
-
-def _to_depth(node: Node, operands: Operands) -> str:
-    (n, c, h, w), block = _static(node), int(node.attributes["blocksize"])
-    blocks = (n, c, h // block, block, w // block, block)
-    result = (n, c * block * block, h // block, w // block)
-    return _in_blocks(needed(operands, 0).text, blocks, _TO_DEPTH[_mode(node)], result)
-
-
 def _triangle(node: Node, operands: Operands) -> str:
     diagonal = operands[1] if len(operands) > 1 else None
     k = "0" if diagonal is None else diagonal.weak or f"numpy.reshape({diagonal:a}, ())"
     return f"numpy.{'triu' if flag(node, 'upper', 1) else 'tril'}({needed(operands, 0):a}, {k})"
-
-
-def _turned(node: Node, operands: Operands) -> str:
-    """Along the time axis, the first elements of each batch entry turned round."""
-    x, lengths = present(operands)
-    shape = _static(node)
-    batch = axis_of(node, int(node.attributes.get("batch_axis", 1)), len(shape))
-    time = axis_of(node, int(node.attributes.get("time_axis", 0)), len(shape))
-    places, counts = ([1] * len(shape) for _ in range(2))
-    places[time], counts[batch] = shape[time], shape[batch]
-    steps = f"numpy.reshape(numpy.arange({shape[time]}), {sizes(places)})"
-    ends = f"numpy.reshape({lengths:a}, {sizes(counts)})"
-    sources = f"numpy.where({steps} < {ends}, {ends} - 1 - {steps}, {steps})"
-    return f"numpy.take_along_axis({x:a}, {sources}, {time})"
 
 
 def _range(node: Node, operands: Operands) -> str:
@@ -313,28 +249,15 @@ def _constant_of_shape(node: Node, operands: Operands) -> str:
     return f"numpy.full({needed(operands, 0).text if shape is None else sizes(shape)}, {fill:a})"
 
 
-def _eye_like(node: Node, operands: Operands) -> str:
-    rows, columns = _static(node)
-    text = f"numpy.eye({rows}, {columns}, {int(node.attributes.get('k', 0))})"
-    return cast(dtype_of(node, node.outputs[0]), text, node)
-
-
 EXPRESSIONS: dict[str, Expression] = {
     "Concat": _joined,
     "ConstantOfShape": _constant_of_shape,
-    "DepthToSpace": _to_space,
     "Expand": _expanded,
-    "EyeLike": _eye_like,
-    "Flatten": _reshaped,
     "Pad": _padded,
     "Range": _range,
     "Reshape": _reshaped,
-    "ReverseSequence": _turned,
     "Shape": _shape,
-    "Size": _size,
     "Slice": _sliced,
-    "SpaceToDepth": _to_depth,
-    "Split": _split,
     "Squeeze": _squeezed,
     "Tile": _tiled,
     "Transpose": _transposed,

@@ -13,8 +13,9 @@ from ....passes.preconditions import dtype_of, given, rank_of
 from ....passes.protos import ENUMS
 from ....passes.rewrite import Builder, Rule, collect, rule
 from ....passes.types import DType
+from ....passes.windows import Windows, extent, transposed, windows
 from ....runtime.kernels.base import Attributes
-from ....runtime.kernels.windows import Windows, coverage, extent, windows
+from ....runtime.kernels.windows import coverage
 
 
 def _sizes(node: Node, index: int = 0) -> tuple[int, ...]:
@@ -39,9 +40,8 @@ def _kernel(node: Node) -> list[int]:
 def _patches(op: Builder, x: Value, view: Windows, fill: float, last: bool) -> Value:
     """What each window sees: [N, C, *counts, *kernel], or [N, C, *kernel, *counts] unless `last`."""
     dtype, rank = x.tensor.dtype or DType.FLOAT32, len(view.kernel)
-    after = [a + b for a, (_, b) in zip(view.after, view.overhang, strict=True)]
-    if any(view.before) or any(after):
-        pads = op.const([0, 0, *view.before, 0, 0, *after])
+    if any(view.before) or any(view.behind):
+        pads = op.const([0, 0, *view.before, 0, 0, *view.behind])
         x = op.Pad(x, pads, op.const(np.asarray(fill, dtype.numpy), dtype))
     for axis in reversed(range(rank)):
         starts = np.arange(view.output[axis])[:, None] * view.strides[axis]
@@ -75,24 +75,6 @@ def average_pool(op: Builder, node: Node) -> Value:
     inside = coverage(view, padding=Attributes(node).flag("count_include_pad"))
     counts = np.sum(inside, axis=tuple(range(-len(view.kernel), 0)))
     return op.Div(total, op.const(counts, dtype_of(node, x)))
-
-
-@rule("", "LpPool")
-def lp_pool(op: Builder, node: Node) -> Value:
-    x, view = given(node), _view(node, _kernel(node))
-    return _norm(op, node, _patches(op, x, view, 0, True), _over_kernel(view), 0)
-
-
-def _norm(op: Builder, node: Node, x: Value, axes: list[int], keep: int) -> Value:
-    dtype, p = dtype_of(node, given(node)), float(node.attributes.get("p", 2))
-    powers = op.Pow(op.Abs(x), op.const(np.asarray(p), dtype))
-    total = op.ReduceSum(powers, op.const(axes), keepdims=keep)
-    return op.Pow(total, op.const(np.asarray(1 / p), dtype))
-
-
-@rule("", "GlobalLpPool")
-def global_lp_pool(op: Builder, node: Node) -> Value:
-    return _norm(op, node, given(node), list(range(2, rank_of(node, given(node)))), 1)
 
 
 # convolutions ------------------------------------------------------------------------------------
@@ -144,17 +126,12 @@ def conv_integer(op: Builder, node: Node) -> Value:
 def conv_transpose(op: Builder, node: Node) -> Value:
     """A convolution of x, with zeros between its elements and around, by the filters turned round."""
     attributes, x, sizes, w_sizes = Attributes(node), given(node), _sizes(node), _sizes(node, 1)
-    rank, group = len(sizes) - 2, attributes.int("group", 1)
-    strides, dilations, extra = (
-        attributes.ints(name, (default,) * rank)
-        for name, default in (("strides", 1), ("dilations", 1), ("output_padding", 0))
-    )
-    kernel = w_sizes[2:]
+    rank, group, kernel = len(sizes) - 2, attributes.int("group", 1), w_sizes[2:]
+    strides, dilations = (attributes.ints(name, (1,) * rank) for name in ("strides", "dilations"))
+    whole = transposed(attributes, sizes[2:], kernel)
+    full = [size for size, _, _ in whole]
     reach = [extent(k, dilation) - 1 for k, dilation in zip(kernel, dilations, strict=True)]
-    full = [
-        (n - 1) * stride + 1 + r + more
-        for n, stride, r, more in zip(sizes[2:], strides, reach, extra, strict=True)
-    ]  # fmt: skip
+    extra = attributes.ints("output_padding", (0,) * rank)
     for axis, (size, stride) in enumerate(zip(sizes[2:], strides, strict=True)):
         if stride > 1:
             places = np.arange((size - 1) * stride + 1)
@@ -172,26 +149,8 @@ def conv_transpose(op: Builder, node: Node) -> Value:
     spatial = _sizes_of(node, x)[2:]
     view = Windows(spatial, tuple(kernel), ones, tuple(dilations), nothing, nothing, tuple(full))
     made = _multiplied(op, node, x, filters, view)
-    return _biased(op, node, _cropped(op, attributes, made, full, sizes[2:], strides), 2)
-
-
-def _cropped(
-    op: Builder, attributes: Attributes, x: Value, full: list[int], sizes: Sequence[int], strides: list[int]
-) -> Value:
-    """What pads, auto_pad or output_shape leave of the full result."""
-    rank, mode = len(full), attributes.string("auto_pad", "NOTSET")
-    wanted = attributes.ints("output_shape")[-rank:] if attributes.has("output_shape") else None
-    if wanted is None and mode in ("SAME_UPPER", "SAME_LOWER"):
-        wanted = [size * stride for size, stride in zip(sizes, strides, strict=True)]
-    if wanted is None:
-        pads = attributes.ints("pads", (0,) * (2 * rank)) if mode == "NOTSET" else [0] * (2 * rank)
-    else:
-        gone = [size - target for size, target in zip(full, wanted, strict=True)]
-        less, more = [size // 2 for size in gone], [size - size // 2 for size in gone]
-        pads = [*less, *more] if mode == "SAME_UPPER" else [*more, *less]
-    if not any(pads):
-        return x
-    return op.Pad(x, op.const([0, 0, *(-p for p in pads[:rank]), 0, 0, *(-p for p in pads[rank:])]))
+    crop = [0, 0, *(-before for _, before, _ in whole), 0, 0, *(-behind for _, _, behind in whole)]
+    return _biased(op, node, op.Pad(made, op.const(crop)) if any(crop) else made, 2)
 
 
 RULES: dict[tuple[str, str], list[Rule]] = collect(globals())

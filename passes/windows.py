@@ -1,0 +1,104 @@
+"""Sliding windows: the geometry that convolution and pooling share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .attributes import NodeAttributes
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """Windows over the spatial axes: one entry per axis everywhere."""
+
+    spatial: tuple[int, ...]
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    output: tuple[int, ...]
+
+    @property
+    def pads(self) -> list[tuple[int, int]]:
+        return list(zip(self.before, self.after, strict=True))
+
+    @property
+    def behind(self) -> list[int]:
+        """The padding behind each axis that the windows reach over; with it there are as many without ceil_mode."""
+        return [
+            max((count - 1) * stride + extent(kernel, dilation) - size - first, 0)
+            for count, stride, kernel, dilation, size, first in zip(
+                self.output, self.strides, self.kernel, self.dilations, self.spatial, self.before, strict=True
+            )
+        ]
+
+    @property
+    def overhang(self) -> list[tuple[int, int]]:
+        """What the last windows need beyond the padding (with ceil_mode)."""
+        return [(0, max(need - size, 0)) for need, size in zip(self.behind, self.after, strict=True)]
+
+
+def extent(kernel: int, dilation: int) -> int:
+    return (kernel - 1) * dilation + 1
+
+
+def steps(attrs: NodeAttributes, rank: int) -> tuple[list[int], list[int]]:
+    """Strides and dilations, 1 where none are given."""
+    return attrs.ints("strides", (1,) * rank), attrs.ints("dilations", (1,) * rank)
+
+
+def windows(attrs: NodeAttributes, spatial: Sequence[int], kernel: Sequence[int]) -> Windows:
+    """The windows that strides, dilations, pads, auto_pad and ceil_mode describe over axes of these sizes.
+
+    Windows that would begin in the padding at the end are left out.
+    """
+    rank = len(spatial)
+    strides, dilations = steps(attrs, rank)
+    mode = attrs.string("auto_pad", "NOTSET")
+    given = attrs.ints("pads", (0,) * (2 * rank)) if mode == "NOTSET" else [0] * (2 * rank)
+    before, after, output = [], [], []
+    for axis, (size, stride) in enumerate(zip(spatial, strides, strict=True)):
+        reach = extent(kernel[axis], dilations[axis])
+        first, last = given[axis], given[axis + rank]
+        if mode in ("SAME_UPPER", "SAME_LOWER"):
+            count = -(-size // stride)
+            missing = max((count - 1) * stride + reach - size, 0)
+            first = missing // 2 if mode == "SAME_UPPER" else missing - missing // 2
+            last = missing - first
+        elif mode in ("NOTSET", "VALID"):
+            room = size + first + last - reach
+            count = (-(-room // stride) if attrs.flag("ceil_mode") else room // stride) + 1
+            if attrs.flag("ceil_mode") and (count - 1) * stride >= size + first:
+                count -= 1
+        else:
+            raise ValueError(f"unknown auto_pad {mode!r}")
+        before.append(first)
+        after.append(last)
+        output.append(max(count, 0))
+    return Windows(
+        tuple(spatial), tuple(kernel), tuple(strides), tuple(dilations), tuple(before), tuple(after), tuple(output)
+    )
+
+
+def transposed(attrs: NodeAttributes, spatial: Sequence[int], kernel: Sequence[int]) -> list[tuple[int, int, int]]:
+    """ConvTranspose along each axis: the size of the whole result, and how much of it goes in front and behind."""
+    rank, mode = len(spatial), attrs.string("auto_pad", "NOTSET")
+    strides, dilations = steps(attrs, rank)
+    extra, pads = attrs.ints("output_padding", (0,) * rank), [0] * (2 * rank)
+    wanted = attrs.ints("output_shape")[-rank:] if attrs.has("output_shape") else None
+    if wanted is None and mode in ("SAME_UPPER", "SAME_LOWER"):
+        wanted = [size * stride for size, stride in zip(spatial, strides, strict=True)]
+    if wanted is None and mode == "NOTSET":
+        pads = attrs.ints("pads", pads)
+    found: list[tuple[int, int, int]] = []
+    for axis, size in enumerate(spatial):
+        whole = strides[axis] * (size - 1) + extent(kernel[axis], dilations[axis]) + extra[axis]
+        before, behind = pads[axis], pads[axis + rank]
+        if wanted is not None:
+            before = (whole - wanted[axis]) // 2
+            behind = whole - wanted[axis] - before
+            before, behind = (before, behind) if mode == "SAME_UPPER" else (behind, before)
+        found.append((whole, before, behind))
+    return found
