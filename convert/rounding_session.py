@@ -1,7 +1,7 @@
 """Two files in one child process that says how far rounding may carry the outputs of the first.
 
-Feeds: `in/NAME` for each input of the first file, and `ask`: [loud, seed, coarse], integers. 0 for `loud` asks for
-`Evidence`, a number of runs for the largest distances under loud noise. Outputs: see `Evidence.named`.
+Feeds: `in/NAME` for each input of the first file, and `ask`: [strong, seed, coarse], integers. 0 for `strong` asks for
+`Evidence`, a number of runs for the largest distances under strong noise. Outputs: see `Evidence.named`.
 
 Options: `other`: the second file; `formats`: both formats or None; `inputs`, `outputs`: names of the first file ->
 those of the second.
@@ -30,9 +30,9 @@ class RoundingSession:
     def run(self, feeds: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
         """Evidence as named tensors; there are no known faults."""
         inputs = {name.removeprefix(INPUT): value for name, value in feeds.items() if name.startswith(INPUT)}
-        loud, seed, coarse = (int(number) for number in feeds["ask"])
-        if loud:
-            found = Evidence(self._pair.loud(inputs, seed, bool(coarse), loud))
+        strong, seed, coarse = (int(number) for number in feeds["ask"])
+        if strong:
+            found = Evidence(self._pair.strong(inputs, seed, bool(coarse), strong))
         else:
             found = self._pair.evidence(inputs, seed, bool(coarse))
         return found.named(), ""

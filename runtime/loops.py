@@ -116,10 +116,10 @@ class LoopCall:
         for place in self.carried:
             results[place.result] = arguments[place.enter]
         for stack, place in zip(stacks, self.stacked, strict=True):
-            results[place.result] = self._joined(stack, place)
+            results[place.result] = self._concat(stack, place)
         return tuple(results)
 
-    def _joined(self, stack: list[Array], place: Place) -> Array:
+    def _concat(self, stack: list[Array], place: Place) -> Array:
         slot = place.slot
         assert isinstance(slot, Stacked)
         if not stack:

@@ -156,7 +156,7 @@ class Plan:
                 if type(result) is np.ndarray and len(outputs) == 1:
                     slots[outputs[0]] = result
                 else:
-                    _spread(result, slots, outputs)
+                    _store(result, slots, outputs)
                 for index in release:
                     slots[index] = None
         except BackedgeError:
@@ -178,7 +178,7 @@ def _needed(graph: Graph) -> tuple[list[Node], set[Value]]:
     return nodes[::-1], read
 
 
-def _spread(result: Any, slots: list[Any], outputs: tuple[int, ...]) -> None:
+def _store(result: Any, slots: list[Any], outputs: tuple[int, ...]) -> None:
     """Put what a kernel gave into its slots."""
     values = result if type(result) is tuple else (result,)
     if len(values) < len(outputs):

@@ -163,15 +163,15 @@ class _Search:
         for symbol in symbols:
             same = bool(found) and self.random.random() < _SAME
             chosen = int(self.random.choice(list(found.values()))) if same else None
-            found[symbol] = self._size(symbol, least, largest) if chosen is None else self._held(symbol, chosen)
+            found[symbol] = self._size(symbol, least, largest) if chosen is None else self._clamped(symbol, chosen)
         return found
 
     def _size(self, symbol: str, least: int, largest: int) -> int:
         is_batch = symbol in self.leading and self.random.random() < 0.8
         sizes = _BATCH if is_batch else [size for size in self.sizes if least <= size <= largest]
-        return self._held(symbol, int(self.random.choice(sizes)))
+        return self._clamped(symbol, int(self.random.choice(sizes)))
 
-    def _held(self, symbol: str, size: int) -> int:
+    def _clamped(self, symbol: str, size: int) -> int:
         lower, upper = self.bounds.get(symbol, (0, None))
         return max(lower, size if upper is None else min(size, upper))
 

@@ -254,11 +254,11 @@ def summary(seen: Records) -> dict[str, Any]:
             for path, record in seen.items()
             if record.op not in ("If", "Loop")
         },
-        "never": [_told(path, side, seen[path].op) for path, side in missing(seen)],
+        "never": [_described(path, side, seen[path].op) for path, side in missing(seen)],
     }
 
 
-def _told(path: str, side: str, op: str) -> str:
+def _described(path: str, side: str, op: str) -> str:
     if op == "Loop":
         return f"the body of {path}"
     if op == "If":

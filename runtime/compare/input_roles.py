@@ -43,7 +43,7 @@ def signature_of(graph: Graph, other: Graph | None = None, *, allow_empty: bool 
         others, more = _specs(other)
         pairs = match_names([spec.name for spec in mine], [spec.name for spec in others]).pairs
         known = {spec.name: spec for spec in others}
-        mine = [_joined(spec, known[pairs[spec.name]]) if spec.name in pairs else spec for spec in mine]
+        mine = [_merged(spec, known[pairs[spec.name]]) if spec.name in pairs else spec for spec in mine]
         sizes = (*sizes, *more)
     return Signature(mine, allow_empty, tuple(dict.fromkeys(sizes)))
 
@@ -62,7 +62,7 @@ def _specs(graph: Graph) -> tuple[list[InputSpec], tuple[int, ...]]:
     return [_spec(value, uses) for value, uses in found.items()], tuple(sizes)
 
 
-def _joined(mine: InputSpec, other: InputSpec) -> InputSpec:
+def _merged(mine: InputSpec, other: InputSpec) -> InputSpec:
     """An input of A with what B does with it as well; what it may be is A's to say, wherever that says anything."""
     alternating = (number for pair in zip_longest(mine.constants, other.constants) for number in pair)
     return replace(

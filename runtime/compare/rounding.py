@@ -9,11 +9,10 @@ each element of its outputs a spread, see `runtime.wide`. A distance is rounding
 where `own` is the largest distance of A's own answers from what A means. Where the files mean the same, results of
 two different runtimes that lie within the tolerances of their element type are the same, too. What lies up to 4 times
 (of two runtimes 64 times) as far as is allowed is inconclusive then: runtimes use formulas that round more than the
-operators do. Where loud
-noise (6 times as large) moves an element by leaps, a comparison or a quantizer turns there: nothing follows from it.
-Nor does anything where the spread is as large as the output. Both are "inconclusive", and so is a trial for which no
-time is left: not compared. But where B forced to A's steps (of quantizers) is the same, a step that turned is rounding
-like any other.
+operators do. Where strong noise (6 times as large) moves an element by leaps, a comparison or a quantizer turns there:
+nothing follows from it. Nor does anything where the spread is as large as the output. Both are "inconclusive", and so
+is a trial for which no time is left: not compared. But where B forced to A's steps (of quantizers) is the same, a step
+that turned is rounding like any other.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..oracles import Batch, Outcome, Values
-from ..wide.evidence import LOUD_RUNS, PATIENT_RUNS, Evidence, Output
+from ..wide.evidence import PATIENT_RUNS, STRONG_RUNS, Evidence, Output
 from .answers import Answer
 from .runnables import Asking
 from .tolerance import Measure
@@ -91,9 +90,9 @@ class Rounding:
     def coarse(self, one: Answer, other: Answer) -> bool:
         return self._double and (one.outcome.coarse or other.outcome.coarse)
 
-    def ask(self, batch: Batch, loud: int, seed: int, coarse: bool) -> Outcome:
+    def ask(self, batch: Batch, strong: int, seed: int, coarse: bool) -> Outcome:
         given: dict[str, Values] = {f"in/{name}": value for name, value in batch.items()}
-        given[_ASK] = np.array([loud, seed, coarse], np.int64)
+        given[_ASK] = np.array([strong, seed, coarse], np.int64)
         if self._asking is None:
             self._asking = Asking(self._run)
         start = time.monotonic()
@@ -144,7 +143,7 @@ class TrialRounding:
         self.coarse = rounding.coarse
         self._rounding, self._number, self._batch = rounding, number, batch
         self._known: dict[bool, Evidence | Outcome] = {}
-        self._loud: dict[tuple[bool, int], dict[str, Output]] = {}
+        self._strong: dict[tuple[bool, int], dict[str, Output]] = {}
 
     def explained(self, coarse: bool, gross: float) -> float | None:
         """The share of what rounding explained before, where that is enough and there is no time to look further."""
@@ -174,14 +173,14 @@ class TrialRounding:
         self._remark(f"judged by tolerances, as float64 runs aren't to be had ({found.error})")
         return None
 
-    def loud(self, coarse: bool, name: str, patient: bool = False) -> Output | None:
-        """The largest distances under loud noise, of more runs where somebody is patient; None if there is no
+    def strong(self, coarse: bool, name: str, patient: bool = False) -> Output | None:
+        """The largest distances under strong noise, of more runs where somebody is patient; None if there is no
         telling."""
-        key = coarse, PATIENT_RUNS if patient else LOUD_RUNS
-        if key not in self._loud:
+        key = coarse, PATIENT_RUNS if patient else STRONG_RUNS
+        if key not in self._strong:
             outcome = self._rounding.ask(self._batch, key[1], self._number, coarse)
-            self._loud[key] = {} if outcome.outputs is None else Evidence.read(outcome.outputs).outputs
-        return self._loud[key].get(name)
+            self._strong[key] = {} if outcome.outputs is None else Evidence.read(outcome.outputs).outputs
+        return self._strong[key].get(name)
 
     def note(self, who: str, meaning: float, away: float, allowed: float, gross: float, is_wider: bool) -> None:
         """Rounding explains how far `who`'s answer lies away, or its runtime's own inexactness does."""

@@ -57,8 +57,8 @@ def judged(
     are_comparable = found.kind == "value" and all(alike(half, output.exact) for half in leaves) and output.same_shape
     if are_comparable:
         return _Tensors(trial, evidence, output, coarse, (one, other), name, leaves, table, stacking).judged(found)
-    loud = trial.loud(coarse, name)
-    if output.loose or (loud is not None and loud.loose):
+    strong = trial.strong(coarse, name)
+    if output.loose or (strong is not None and strong.loose):
         return trial.inconclusive("rounding decides their shape", table)
     if table.difference is None:  # the answers agree well, the float64 runs have other shapes
         return trial.inconclusive("the shapes of float64 runs are others", table)
@@ -216,14 +216,14 @@ class _Tensors:
         return [[np.where(mask, 0.0, share) for mask, share in zip(turned, one, strict=True)] for one in shares]
 
     def _turned(self, patient: bool) -> list[Array]:
-        """Where loud noise makes a leap at least as large as what is to be explained."""
-        loud = self._trial.loud(self._coarse, self._name, patient)
-        if loud is None or loud.loose or not alike(loud.exact, self._output.exact):
-            everywhere = loud is not None and loud.loose
+        """Where strong noise makes a leap at least as large as what is to be explained."""
+        strong = self._trial.strong(self._coarse, self._name, patient)
+        if strong is None or strong.loose or not alike(strong.exact, self._output.exact):
+            everywhere = strong is not None and strong.loose
             return [np.full(exact.shape, everywhere) for exact in self._output.exact]
         found: list[Array] = []
         for place, exact in enumerate(self._output.exact):
-            moved = loud.spread[place]
+            moved = strong.spread[place]
             if not is_real(exact):
                 found.append(moved | self._output.spread[place])
                 continue

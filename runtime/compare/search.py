@@ -138,7 +138,7 @@ class Search:
                     return 1 + self._distance(self._nodes[outer], region, records)
             return math.inf
         if node.op_type in COMPARISONS:
-            return _apart(node.op_type, records[path], side == "true")
+            return _shortfall(node.op_type, records[path], side == "true")
         if is_loop(node):
             condition, most = Loop(node).initial_condition, records[path].most
             lacking = 0.0 if most is None else max(1 - most, 0.0)
@@ -170,7 +170,7 @@ class Search:
             return sum(parts) if (name == "And") == wanted else min(parts)
         if name in COMPARISONS:
             record = records.get(self._places.get(node, ""))
-            return _apart(name, record, wanted) if record is not None else 0.5
+            return _shortfall(name, record, wanted) if record is not None else 0.5
         if name in ("Identity", "Cast", "Squeeze", "Unsqueeze", "Reshape", "ReduceMax", "ReduceMin"):
             return self._truth(node.inputs[0], wanted, records, depth + 1)
         return 0.5
@@ -254,7 +254,7 @@ def _is_one_sided(record: Record) -> bool:
     return bool(record.sides.get("true")) != bool(record.sides.get("false"))
 
 
-def _apart(op: str, record: Record | None, wanted: bool) -> float:
+def _shortfall(op: str, record: Record | None, wanted: bool) -> float:
     """How far operands are from making a comparison true (false), as a number from 0 to 1."""
     if record is None or record.least is None or record.most is None or record.nearest is None:
         return 1.0

@@ -52,7 +52,7 @@ class Writer:
         else:
             found = self.table[node.op_type](self.em, Attributes(node), inputs)
             results = found if isinstance(found, list) else [found]
-        results = [self.em.settle(tensor) for tensor in results]
+        results = [self.em.scalarized(tensor) for tensor in results]
         for value, tensor in zip(node.outputs, results, strict=False):
             self.bind(graph, environment, value, tensor)
         if all(isinstance(tensor, Small) or (isinstance(tensor, Stored) and tensor.owned) for tensor in results):
@@ -108,7 +108,7 @@ class Writer:
             a if a == b and (isinstance(a, int) or level_of((a,)) < em.depth) else em.size(f"{name}.shape[{axis}]")
             for axis, (a, b) in enumerate(zip(first.dims, second.dims, strict=True))
         )
-        return em.settle(Stored(first.kind, dims, name, em.depth))
+        return em.scalarized(Stored(first.kind, dims, name, em.depth))
 
 
 def present(tensor: Tensor | None) -> Tensor:

@@ -80,7 +80,7 @@ def formula(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tens
 
 def reshaped_scalar(em: Emitter, tensor: Tensor) -> Small:
     """A tensor of one element as a scalar."""
-    settled = em.settle(tensor)
+    settled = em.scalarized(tensor)
     if not isinstance(settled, Small) or len(settled.atoms) != 1:
         raise Decline("one element expected")
     return Small(settled.kind, (), settled.atoms)

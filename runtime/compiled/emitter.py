@@ -243,7 +243,7 @@ class Emitter:
         self.at(made).line(f"{name} = {empty(kind, dims)}")
         return Stored(kind, dims, name, self.depth, owned=True, made=made)
 
-    def settle(self, tensor: Tensor) -> Tensor:
+    def scalarized(self, tensor: Tensor) -> Tensor:
         """Few elements become local variables at once."""
         size = fixed_size(tensor.dims)
         if isinstance(tensor, Small) or size is None or size > SMALL:
@@ -253,7 +253,7 @@ class Emitter:
 
     def lazy(self, tensor: Lazy) -> Tensor:
         """A tensor to be computed later, or now where that is better."""
-        settled = self.settle(tensor)
+        settled = self.scalarized(tensor)
         return self.stored(tensor) if settled is tensor and tensor.weight > _HEAVY else settled
 
     def view(self, source: Tensor, dims: Dims, index: Callable[[Index], Index], alias: str | None = None) -> Tensor:

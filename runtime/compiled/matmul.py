@@ -24,7 +24,7 @@ def product(em: Emitter, a: Tensor, b: Tensor) -> Tensor:
     result = em.buffer(a.kind, (m, n))
     helper = "multiply_row" if m == 1 else "multiply_column" if n == 1 else "multiply"
     em.block.line(f"{helper}({left.name}, {right.name}, {result.name})")
-    return em.settle(result)
+    return em.scalarized(result)
 
 
 def _element(em: Emitter, a: Tensor, b: Tensor, at: tuple[str, ...], k: int) -> Atom:
@@ -47,7 +47,7 @@ def batched(em: Emitter, a: Tensor, b: Tensor) -> Tensor:
             for array in (left, right, result)
         ]
         em.block.line(f"multiply({', '.join(parts)})")
-    return em.settle(result)
+    return em.scalarized(result)
 
 
 def matmul(em: Emitter, _: Attributes, inputs: list[Tensor | None]) -> Tensor:

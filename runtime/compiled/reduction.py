@@ -51,7 +51,7 @@ def _first(op_type: str, kind: str) -> Atom:
 
 
 def reduced(em: Emitter, op_type: str, tensor: Tensor, axes: Sequence[int]) -> Tensor:
-    """`tensor` with `axes` joined by a row of the scalar table; they stay, with size 1.
+    """`tensor` with `axes` combined by a row of the scalar table; they stay, with size 1.
 
     Sums of floats are added in NumPy's order: pairwise along the last axes, one after the other along
     the rest.
@@ -89,7 +89,7 @@ def reduced(em: Emitter, op_type: str, tensor: Tensor, axes: Sequence[int]) -> T
     with em.nest(dims[:tail]) as at:
         value = apply(em, op_type, [em.let(target(place(at)), tensor.kind), row(at)])
         em.block.line(f"{target(place(at))} = {value.code}")
-    return em.settle(buffer)
+    return em.scalarized(buffer)
 
 
 def _begun(em: Emitter, op_type: str, kind: str, value: Atom | None) -> Atom:
@@ -105,7 +105,7 @@ def _row(em: Emitter, op_type: str, tensor: Tensor, tail: int) -> tuple[Callable
     kind, dims, run = tensor.kind, tensor.dims, tensor.dims[tail:]
     length = em.product(run)
 
-    def joined(a: Atom, b: Atom) -> Atom:
+    def combined(a: Atom, b: Atom) -> Atom:
         return apply(em, op_type, [a, b])
 
     if isinstance(length, int) and length <= SMALL and fixed_size(run) is not None:
@@ -114,11 +114,11 @@ def _row(em: Emitter, op_type: str, tensor: Tensor, tail: int) -> tuple[Callable
         def few(at: Index) -> Atom:
             atoms = [em.read(tensor, (*at, *inner)) for inner in row_major(fixed(run))]
             if len(atoms) == 8 and op_type == "Add":
-                atoms = [joined(a, b) for a, b in zip(atoms[::2], atoms[1::2], strict=True)]
-                return joined(joined(atoms[0], atoms[1]), joined(atoms[2], atoms[3]))
+                atoms = [combined(a, b) for a, b in zip(atoms[::2], atoms[1::2], strict=True)]
+                return combined(combined(atoms[0], atoms[1]), combined(atoms[2], atoms[3]))
             value = atoms[0] if atoms else _first(op_type, kind)
             for atom in atoms[1:]:
-                value = joined(value, atom)
+                value = combined(value, atom)
             return value
 
         return few, tensor
@@ -130,7 +130,7 @@ def _row(em: Emitter, op_type: str, tensor: Tensor, tail: int) -> tuple[Callable
     def many(at: Index) -> Atom:
         total = em.let(_first(op_type, kind).code, kind)
         with em.nest(run) as inner:
-            value = joined(total, em.read(tensor, (*at, *inner)))
+            value = combined(total, em.read(tensor, (*at, *inner)))
             em.block.line(f"{total.code} = {value.code}")
         return total
 
@@ -152,7 +152,7 @@ def dropped(em: Emitter, tensor: Tensor, axes: Sequence[int], keep: bool) -> Ten
 
 
 def _count(em: Emitter, tensor: Tensor, axes: Sequence[int]) -> Small:
-    """How many elements are joined into one, in the tensor's kind."""
+    """How many elements are combined into one, in the tensor's kind."""
     size = em.product([tensor.dims[axis] for axis in axes])
     if isinstance(size, int):
         return number(tensor.kind, size)
@@ -191,7 +191,7 @@ def extreme(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tens
             then.line(f"{best.code} = {value.code}")
             then.line(f"{place.code} = np.int64({k})")
         em.block.line(f"{element_of(result.name)(at)} = {place.code}")
-    return dropped(em, em.settle(result), [axis], attrs.int("keepdims", 1) != 0)
+    return dropped(em, em.scalarized(result), [axis], attrs.int("keepdims", 1) != 0)
 
 
 def running(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tensor:
@@ -215,7 +215,7 @@ def running(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tens
             em.block.line(f"{total.code} = {value.code}")
             if not attrs.flag("exclusive"):
                 em.block.line(f"{target} = {value.code}")
-    return em.settle(result)
+    return em.scalarized(result)
 
 
 OPERATORS: dict[str, Emit] = {

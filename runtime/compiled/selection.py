@@ -75,7 +75,7 @@ def gather(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tenso
     tensor, indices = given(inputs)
     axis = normal_axis(attrs.int("axis"), len(tensor.dims))
     length = tensor.dims[axis]
-    indices = em.settle(indices)
+    indices = em.scalarized(indices)
     if isinstance(indices, Small):
         checked: Tensor = Small("int64", indices.dims, tuple(normal_index(em, atom, length) for atom in indices.atoms))
         if not indices.dims:
@@ -296,8 +296,8 @@ def scatter_nd(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> T
         em.same(a, b)
     place = _placed(attrs)
     single = fixed_size(tuple(outer)) == 1
-    indices = em.settle(indices) if single else _whole(em, indices)
-    updates = em.settle(updates) if single else _whole(em, updates)
+    indices = em.scalarized(indices) if single else _whole(em, indices)
+    updates = em.scalarized(updates) if single else _whole(em, updates)
     if isinstance(updates, Small) and len(updates.atoms) > 1:
         updates = em.spill(updates)
     result = overwritable(em, data)
@@ -318,8 +318,8 @@ def scatter_elements(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]
     _fits(em, indices.dims, data.dims, axis)
     place = _placed(attrs)
     single = fixed_size(indices.dims) == 1
-    indices = em.settle(indices) if single else _whole(em, indices)
-    updates = em.settle(updates) if single else _whole(em, updates)
+    indices = em.scalarized(indices) if single else _whole(em, indices)
+    updates = em.scalarized(updates) if single else _whole(em, updates)
     result = overwritable(em, data)
     with em.nest(indices.dims) as at:
         chosen = place_of(normal_index(em, em.read(indices, at), data.dims[axis]))
@@ -338,7 +338,7 @@ def gather_elements(em: Emitter, attrs: Attributes, inputs: list[Tensor | None])
         chosen = place_of(normal_index(em, em.read(indices, at), tensor.dims[axis]))
         found = em.read(tensor, (*at[:axis], chosen, *at[axis + 1 :]))
         em.block.line(f"{element_of(buffer.name)(at)} = {found.code}")
-    return em.settle(buffer)
+    return em.scalarized(buffer)
 
 
 def _fits(em: Emitter, inner: Dims, outer: Dims, axis: int) -> None:

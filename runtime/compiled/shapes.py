@@ -34,7 +34,7 @@ from .tensors import (
 
 def vector(em: Emitter, tensor: Tensor) -> list[Atom]:
     """The elements of a short vector, each on its own."""
-    settled = em.settle(tensor)
+    settled = em.scalarized(tensor)
     if not isinstance(settled, Small):
         raise Decline("a vector of unknown length where a shape is needed")
     return list(settled.atoms)
@@ -70,7 +70,7 @@ def regrouped(em: Emitter, tensor: Tensor, dims: Dims) -> Tensor:
     level = max(array.level, level_of(dims))
     name = em.name("r")
     em.at(level).line(f"{name} = {array.name}.reshape({tuple_code(dims)})")
-    return em.settle(Stored(tensor.kind, dims, name, min(level, em.depth)))
+    return em.scalarized(Stored(tensor.kind, dims, name, min(level, em.depth)))
 
 
 def reshape(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tensor:
@@ -164,7 +164,7 @@ def transposed(em: Emitter, tensor: Tensor, order: Sequence[int]) -> Tensor:
     if isinstance(tensor, Stored) and len(order) == 2 and tensor.level < em.depth:  # once, before the loop
         name = em.name("t")
         em.at(tensor.level).line(f"{name} = flipped({tensor.name})")
-        return em.settle(Stored(tensor.kind, dims, name, tensor.level))
+        return em.scalarized(Stored(tensor.kind, dims, name, tensor.level))
     return em.view(tensor, dims, lambda at: tuple(at[where[axis]] for axis in range(len(order))))
 
 

@@ -15,7 +15,7 @@ def _heads(x: Array, count: int) -> Array:
     return x.reshape(x.shape[0], x.shape[1], count, -1).transpose(0, 2, 1, 3)
 
 
-def _joined(x: Array) -> Array:
+def _merged_heads(x: Array) -> Array:
     """(batch, heads, length, size) -> (batch, length, heads * size)."""
     return x.transpose(0, 2, 1, 3).reshape(x.shape[0], x.shape[2], -1)
 
@@ -97,7 +97,7 @@ def attention(
     weights = widened(weights.astype(q.dtype))
     y = np.matmul(weights, widened(np.repeat(v, groups, axis=1))).astype(q.dtype, copy=False)
     stage = stages[attrs.int("qk_matmul_output_mode", 0)].astype(q.dtype, copy=False)
-    return _joined(y) if packed else y, k, v, stage
+    return _merged_heads(y) if packed else y, k, v, stage
 
 
 def flex_attention(attrs: Attributes, q: Array, k: Array, v: Array, *captures: Any) -> Array:
@@ -150,7 +150,7 @@ def linear_attention(
         state = state + k[:, :, t, :, None] * new[:, :, None, :]
         read = np.repeat(state, heads // shared, axis=1)
         outputs[:, :, t] = scale * np.einsum("bhd,bhdm->bhm", q[:, :, t], read)
-    return _joined(outputs).astype(query.dtype), state.astype(query.dtype if past is None else past.dtype)
+    return _merged_heads(outputs).astype(query.dtype), state.astype(query.dtype if past is None else past.dtype)
 
 
 def rotary_embedding(attrs: Attributes, x: Array, cos: Array, sin: Array, positions: Array | None = None) -> Array:
@@ -170,7 +170,7 @@ def rotary_embedding(attrs: Attributes, x: Array, cos: Array, sin: Array, positi
     result = np.empty_like(turned)
     result[..., pairs[0]], result[..., pairs[1]] = cos * a - sin * b, sin * a + cos * b
     y = np.concatenate([result.astype(x.dtype), rest], axis=-1)
-    return _joined(y) if packed else y
+    return _merged_heads(y) if packed else y
 
 
 TABLE: dict[str, Kernel] = {

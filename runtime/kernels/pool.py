@@ -29,10 +29,10 @@ def max_pool(attrs: Attributes, x: Array) -> Any:
     top = np.max(seen, axis=_kernel_axes(view))
     if attrs.outputs < 2:
         return top
-    return top, _places(seen, top, view, attrs.flag("storage_order"))
+    return top, _max_indices(seen, top, view, attrs.flag("storage_order"))
 
 
-def _places(seen: Array, top: Array, view: Windows, column_major: bool) -> Array:
+def _max_indices(seen: Array, top: Array, view: Windows, column_major: bool) -> Array:
     rank = len(view.kernel)
     goal = top.reshape(top.shape + (1,) * rank)
     hit = ((seen == goal) | ((seen != seen) & (goal != goal))) & coverage(view, padding=False)

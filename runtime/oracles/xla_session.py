@@ -58,11 +58,11 @@ def open_session(path: Path, options: Options) -> XlaSession:
         Unsupported: XLA:CPU can't be given its parameters.
         Exception: XLA's own refusals.
     """
-    _settle(options.get("threads", 1))
+    _configure(options.get("threads", 1))
     return XlaSession(path)
 
 
-def _settle(threads: int) -> None:
+def _configure(threads: int) -> None:
     """What XLA reads from the environment, when jaxlib is imported."""
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     os.environ["JAX_PLATFORMS"] = "cpu"

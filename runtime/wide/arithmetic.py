@@ -157,7 +157,9 @@ class _Operator:
         noise, dtype = self._wide.noise, self._inputs[0]
         if noise is None:
             return value
-        return noise.result(value, noise.held(dtype if dtype is not None and dtype.is_float else DType.FLOAT32), units)
+        return noise.result(
+            value, noise.rounded_type(dtype if dtype is not None and dtype.is_float else DType.FLOAT32), units
+        )
 
     def _whole(self, value: Array, function: Callable[[Array], Array] = np.rint, part: str = "", **known: Any) -> Array:
         """Whole numbers, in sight of who watches this run. What is no number stays as it is where nothing cuts it off,

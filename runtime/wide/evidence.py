@@ -25,7 +25,7 @@ from .steps import Forced, Step
 RUNS = 4
 """Noisy runs. The largest distance of right answers was 21 spreads with one run, 11 with two, 5.4 with four."""
 
-LOUD_RUNS, LOUD = 8, 6.0
+STRONG_RUNS, STRONG = 8, 6.0
 """Runs with errors so many times as large, to see whether rounding turns something: a comparison, a quantizer."""
 
 PATIENT_RUNS = 48
@@ -149,11 +149,11 @@ class Pair:
                 self._force(found, inputs, given, exact, steps, seed, coarse)
         return found
 
-    def loud(self, inputs: Mapping[str, Any], seed: int, coarse: bool, count: int = LOUD_RUNS) -> dict[str, Output]:
+    def strong(self, inputs: Mapping[str, Any], seed: int, coarse: bool, count: int = STRONG_RUNS) -> dict[str, Output]:
         """How far errors a few times as large as rounding's carry the first model's outputs: the largest distance in
         so many runs."""
         exact, _ = self._a.exact(inputs)
-        noises = [Noise(seed * count + run + 1_000_003, LOUD, coarse) for run in range(count)]
+        noises = [Noise(seed * count + run + 1_000_003, STRONG, coarse) for run in range(count)]
         runs = [self._a.noisy(inputs, noise) for noise in noises]
         found: dict[str, Output] = {}
         for name, value in exact.items():

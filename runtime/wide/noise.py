@@ -42,27 +42,27 @@ class Noise:
         self._scale = scale
         self.coarse = coarse
 
-    def held(self, dtype: DType) -> DType:
+    def rounded_type(self, dtype: DType) -> DType:
         """The type that numbers of a type are rounded to."""
-        return held_as(dtype, self.coarse)
+        return rounded_type(dtype, self.coarse)
 
     def result(self, value: Array, dtype: DType, size: float, absolute: bool = False) -> Array:
         """A result of a declared type, off by up to `size` units of its precision (halves: one) where it is inexact."""
-        held = self.held(dtype)
-        if held not in UNITS:
+        kind = self.rounded_type(dtype)
+        if kind not in UNITS:
             return value
-        inexact = is_inexact(value, held)
+        inexact = is_inexact(value, kind)
         if not inexact.any():
             return value
-        far = self._far(value.shape, 1.0 if held in HALVES else size, held)
-        magnitude = np.maximum(np.abs(value), 1 if absolute else smallest(held))
+        far = self._far(value.shape, 1.0 if kind in HALVES else size, kind)
+        magnitude = np.maximum(np.abs(value), 1 if absolute else smallest(kind))
         moved = value + magnitude * self._turned(value, far)
         return np.where(inexact, moved, value).astype(value.dtype, copy=False)
 
     def exact(self, value: Array, dtype: DType) -> Array:
         """Which elements are held as they are."""
-        held = self.held(dtype)
-        return ~is_inexact(value, held) if held in UNITS else np.ones(value.shape, bool)
+        kind = self.rounded_type(dtype)
+        return ~is_inexact(value, kind) if kind in UNITS else np.ones(value.shape, bool)
 
     def terms(self, value: Array, dtype: DType, count: float, inside: bool = False) -> Array:
         """The terms of a sum, each off as the sum of `count` of them is; sums of halves are made in float32.
@@ -71,20 +71,20 @@ class Noise:
             inside: what comes between is held in the type of the terms, and rounded more than once, and so are factors
                 common to all of them.
         """
-        held = self.held(dtype)
-        if held in HALVES:
-            held, count = (held, 1.0) if inside else (DType.FLOAT32, count)
-        if held not in UNITS:
+        kind = self.rounded_type(dtype)
+        if kind in HALVES:
+            kind, count = (kind, 1.0) if inside else (DType.FLOAT32, count)
+        if kind not in UNITS:
             return value
-        far = self._far(value.shape, (_INSIDE if inside else 2.0) * growth(count), held)
+        far = self._far(value.shape, (_INSIDE if inside else 2.0) * growth(count), kind)
         if inside:
-            far = far + self._far((), _INSIDE, held)
+            far = far + self._far((), _INSIDE, kind)
         moved = value + np.where(np.isfinite(value), np.abs(value), 0) * self._turned(value, far)
         return moved.astype(value.dtype, copy=False)
 
     def rounded(self, value: Array, dtype: DType) -> Array:
         """A value handed over in float64 to one that takes float32 only."""
-        return self.result(value, dtype, 1.0) if self.coarse and self.held(dtype) is not dtype else value
+        return self.result(value, dtype, 1.0) if self.coarse and self.rounded_type(dtype) is not dtype else value
 
     def _far(self, shape: Sequence[int], size: float, dtype: DType) -> Array:
         return self._random.uniform(-1.0, 1.0, shape) * (self._scale * size * UNITS[dtype])
@@ -96,7 +96,7 @@ class Noise:
         return far * np.exp(2j * math.pi * self._random.uniform(0.0, 1.0, value.shape))
 
 
-def held_as(dtype: DType, coarse: bool) -> DType:
+def rounded_type(dtype: DType, coarse: bool) -> DType:
     """The type that numbers of a type are rounded to. `coarse`: float64 to float32."""
     return _COARSE.get(dtype, dtype) if coarse else dtype
 

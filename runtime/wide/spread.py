@@ -14,7 +14,7 @@ import numpy as np
 
 from ...passes.types import DType
 from ..kernels.base import Array
-from .noise import UNITS, held_as, smallest
+from .noise import UNITS, rounded_type, smallest
 
 
 def flat(value: Any) -> list[Any]:
@@ -57,6 +57,6 @@ def distance(exact: Array, other: Array, spreads: Array) -> Array:
 
 
 def precision_of(dtype: DType | None, coarse: bool) -> DType:
-    """The type that numbers are rounded to, float32 if what is declared isn't a float. `coarse`: see `held_as`."""
-    held = DType.FLOAT32 if dtype is None else held_as(dtype, coarse)
-    return held if held in UNITS else DType.FLOAT32
+    """The type that numbers are rounded to, float32 if what is declared isn't a float. `coarse`: see `rounded_type`."""
+    kind = DType.FLOAT32 if dtype is None else rounded_type(dtype, coarse)
+    return kind if kind in UNITS else DType.FLOAT32

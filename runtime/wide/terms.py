@@ -81,7 +81,7 @@ def _longest(_: Attributes, inputs: Sequence[Any], result: Array) -> float:
     return max(inputs[0].shape, default=1)
 
 
-def _places(_: Attributes, inputs: Sequence[Any], result: Array) -> float:
+def _sampling_positions(_: Attributes, inputs: Sequence[Any], result: Array) -> float:
     """Positions in an image are computed, too: their error grows with its side."""
     return max([*inputs[0].shape[2:], *result.shape[2:]], default=1) ** 2
 
@@ -127,7 +127,7 @@ TERMS: dict[str, Count] = {
     ),
     "Mod": lambda attrs, inputs, result: 1,
     **dict.fromkeys(("Sum", "Mean"), lambda attrs, inputs, result: len(inputs)),
-    **dict.fromkeys(("Resize", "Upsample", "GridSample", "RoiAlign", "AffineGrid"), _places),
+    **dict.fromkeys(("Resize", "Upsample", "GridSample", "RoiAlign", "AffineGrid"), _sampling_positions),
     **dict.fromkeys(("SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"), _longest),
 }
 """How many terms one element of the result is a sum of."""
