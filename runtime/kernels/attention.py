@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .activation import softmax
 from .base import Array, Attributes, Kernel, widened
 
 
@@ -18,14 +19,6 @@ def _heads(x: Array, count: int) -> Array:
 def _merged_heads(x: Array) -> Array:
     """(batch, heads, length, size) -> (batch, length, heads * size)."""
     return x.transpose(0, 2, 1, 3).reshape(x.shape[0], x.shape[2], -1)
-
-
-def masked_softmax(scores: Array) -> Array:
-    """Softmax over the last axis; a row of -inf alone becomes zeros."""
-    top = np.max(scores, axis=-1, keepdims=True, initial=-np.inf)
-    weights = np.exp(scores - np.where(np.isneginf(top), 0, top).astype(scores.dtype))
-    total = np.sum(weights, axis=-1, keepdims=True)
-    return weights / np.where(total == 0, 1, total).astype(scores.dtype)
 
 
 def _bias(mask: Array | None, allowed: Array, dtype: np.dtype[Any], length: int) -> Array:
@@ -90,9 +83,11 @@ def attention(
     scores = attrs.rounded(scores + bias)
     stages.append(scores)
 
+    # ONNX's function body and ONNX Runtime give zeros where the mask leaves no key; where all scores are -inf by
+    # themselves they give NaN as any softmax does, and onnx's reference zeros
     precise = scores.astype(attrs.precision("softmax_precision", scores.dtype))
-    empty = np.isneginf(np.max(bias, axis=-1, keepdims=True, initial=-np.inf))
-    weights = np.where(empty, precise.dtype.type(0), masked_softmax(precise))
+    masked = np.isneginf(np.max(bias, axis=-1, keepdims=True, initial=-np.inf))
+    weights = np.where(masked, precise.dtype.type(0), softmax(precise, -1))
     stages.append(weights)
     weights = widened(weights.astype(q.dtype))
     y = np.matmul(weights, widened(np.repeat(v, groups, axis=1))).astype(q.dtype, copy=False)
@@ -110,8 +105,7 @@ def flex_attention(attrs: Attributes, q: Array, k: Array, v: Array, *captures: A
     scores = scores.astype(attrs.precision("softmax_precision", default))
     if "score_mod" in attrs.regions:
         scores = attrs.regions["score_mod"]([scores, *captures])[0]
-    shifted = np.exp(scores - np.max(scores, axis=-1, keepdims=True, initial=-np.inf))
-    weights = shifted / np.sum(shifted, axis=-1, keepdims=True)
+    weights = softmax(scores, -1)
     if "prob_mod" in attrs.regions:
         weights = attrs.regions["prob_mod"]([weights, *captures])[0]
     return np.matmul(widened(weights), widened(v.astype(weights.dtype))).astype(v.dtype)
