@@ -13,7 +13,6 @@ from functools import cache
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from ...passes.errors import InvalidModel, Unsupported
-from .fields import ANYWHERE, Object
 from .model import (
     Condition,
     Graph,
@@ -23,7 +22,7 @@ from .model import (
     Plain,
     Shape,
 )
-from .plain import kind_of, shown
+from .plain import ANYWHERE, Object, kind_of, shown
 
 _MOST_ELEMENTS, _MOST_DIMENSIONS = 2**31, 64
 """How large a declared shape may be."""

@@ -2,14 +2,14 @@
 
 The engine evaluates a model's texts with Python's `eval`, builtins included, and takes for a text whatever comes to be
 one while it runs: a default value, an item of a list, an edge's weight. So its `eval` is replaced by `evaluate`, which
-looks at every text first: an expression over names and numbers, whose calls are of functions of numpy and math (tables
-below), methods of arrays or a few builtins. No other attribute can be read and nothing else called, and there are no
-other builtins. What stands in the file is looked at before anything of it runs, too.
+looks at every text first: an expression as `mdf_syntax` has it, whose calls of functions of numpy and math are of those
+in the tables below. There are no other builtins. What stands in the file is looked at before anything of it runs, too.
 """
 
 from __future__ import annotations
 
 import ast
+import builtins
 import functools
 import math
 import re
@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from ...passes.errors import InvalidModel
+from ...passes.errors import InvalidModel, Unsupported
+from . import mdf_syntax
 from .mdf_names import Plain, Tree, as_mapping, objects
 
-_PYTHON = (abs, all, any, bool, float, int, len, max, min, pow, round, sum)
-_BUILTINS = {function.__name__: function for function in _PYTHON}
-_NAMESPACE = {**_BUILTINS, "__import__": __import__}  # NumPy itself asks for it; no expression can, see `_check_tree`
+_NAMESPACE = {name: getattr(builtins, name) for name in (*mdf_syntax.BUILTINS, "__import__")}
+"""NumPy itself asks for `__import__`; no expression can."""
 _CONSTANTS = {"e", "euler_gamma", "inf", "nan", "newaxis", "pi", "tau"}
 _TYPES = re.compile(r"(?:bool|u?int(?:8|16|32|64|p)?|float(?:16|32|64)|complex(?:64|128)|double|single|str)_?")
 _NAMES = """
@@ -48,17 +48,6 @@ _NAMES = """
     random.standard_normal random.uniform
 """
 _FUNCTIONS = frozenset(_NAMES.split())
-_METHODS = frozenset(
-    """
-    all any argmax argmin argsort astype clip copy cumprod cumsum diagonal dot flatten item max mean min nonzero prod
-    ravel repeat reshape round squeeze std sum swapaxes take trace transpose var
-    """.split()  # noqa: SIM905
-)
-_MEMBERS = frozenset(("T", "dtype", "ndim", "shape", "size"))
-_PLAIN = (
-    *(ast.Expression, ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.IfExp, ast.Compare, ast.Subscript, ast.Slice, ast.List),
-    *(ast.Tuple, ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop),
-)
 _TABLES = re.compile(r"\b(?:onnx_ops|actr|ddm)\.")
 _FUNCTION_NAME = re.compile(r"\w+|[\w.]+::\w+(?:-\d+)?")
 _EVALUATED = ("value", "default_value", "default_initial_value", "time_derivative")
@@ -144,68 +133,22 @@ def _compiled(text: str) -> CodeType:
     """An expression that does no harm, compiled."""
     if _TABLES.search(text):
         raise InvalidModel(f"{_short(text)} reaches into the engine")
+    number = mdf_syntax.number_in(text)
     try:
-        tree = ast.parse(_number(text) or text.strip(), mode="eval")
-        _check_tree(tree)
-        return compile(tree, "<expression>", "eval")
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = mdf_syntax.unchecked(text.strip() if number is None else repr(number))
+        mdf_syntax.check(tree, text, "", _may_have)
+        return compile(ast.Expression(tree), "<expression>", "eval")
+    except Unsupported as refusal:
+        raise InvalidModel(str(refusal)) from None
+    except (ValueError, RecursionError, MemoryError):
         raise SyntaxError(f"{_short(text)} is no expression") from None
 
 
-def _number(text: str) -> str:
-    """A number as Python writes it, where Python's functions read the text as one ("007", "1e5"); else ""."""
-    for kind in (int, float):
-        try:
-            return repr(kind(text))
-        except ValueError:
-            continue
-    return ""
-
-
-def _check_tree(tree: ast.AST) -> None:
-    stack = [tree]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, ast.Call):
-            stack += [*_called(node.func), *node.args, *(keyword.value for keyword in node.keywords)]
-        elif isinstance(node, ast.Attribute):
-            module, name = _of_module(node)
-            if not module and node.attr in _MEMBERS:
-                stack.append(node.value)
-            elif not module or not (name in _CONSTANTS or _TYPES.fullmatch(name)):
-                raise InvalidModel(f"the attribute {_short(ast.unparse(node))}")
-        elif isinstance(node, ast.Name):
-            if node.id.startswith("__") or node.id in ("numpy", "math"):
-                raise InvalidModel(f"the name {_short(node.id)}")
-        elif isinstance(node, _PLAIN):
-            stack += ast.iter_child_nodes(node)
-        elif not isinstance(node, ast.Constant):
-            raise InvalidModel(f"{type(node).__name__} in an expression")
-
-
-def _called(function: ast.expr) -> list[ast.expr]:
-    """What is left to look at of what is called: the array whose method it is."""
-    if isinstance(function, ast.Attribute):
-        module, name = _of_module(function)
-        if module and _may_call(module, name):
-            return []
-        if not module and function.attr in _METHODS:
-            return [function.value]
-    elif isinstance(function, ast.Name) and function.id in _BUILTINS:
-        return []
-    raise InvalidModel(f"a call of {_short(ast.unparse(function))}")
-
-
-def _of_module(node: ast.Attribute) -> tuple[str, str]:
-    """numpy or math, and what of it this is, dots included; empty where it is something of a value."""
-    names: list[str] = []
-    found: ast.expr = node
-    while isinstance(found, ast.Attribute):
-        names.append(found.attr)
-        found = found.value
-    if isinstance(found, ast.Name) and found.id in ("numpy", "math"):
-        return found.id, ".".join(reversed(names))
-    return "", ""
+def _may_have(module: str, name: str, called: bool) -> bool:
+    """Whether something of numpy or math may be called, or read."""
+    if called:
+        return _may_call(module, name)
+    return name in _CONSTANTS or bool(_TYPES.fullmatch(name))
 
 
 def _may_call(module: str, function: str) -> bool:

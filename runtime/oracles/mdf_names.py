@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ...passes.errors import InvalidModel
+from .mdf_syntax import unchecked
 
 METADATA = "backedge"
 """The one key in metadata under which everything stands that isn't MDF's own."""
@@ -238,8 +239,8 @@ def is_stateful(name: str, parameter: Tree) -> bool:
 def _variables(expression: str) -> set[str]:
     """The names in an expression; none if it isn't one."""
     try:
-        return {node.id for node in ast.walk(ast.parse(expression.strip(), mode="eval")) if isinstance(node, ast.Name)}
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return {node.id for node in ast.walk(unchecked(expression.strip())) if isinstance(node, ast.Name)}
+    except SyntaxError:
         return set()
 
 

@@ -22,12 +22,12 @@ from backedge.convert.files import set_shapes, to_hub
 from backedge.convert.hlo.read import from_text
 from backedge.convert.mdf.lowering import lower_stateful
 from backedge.convert.mdf.model import Model
-from backedge.convert.mdf.raising.numpy.syntax import parse
 from backedge.convert.mdf.structure import tree_from_model
 from backedge.convert.onnx.read import read_model
 from backedge.passes.errors import BackedgeError
 from backedge.passes.graph import Graph
 from backedge.runtime.executor import Executor, never_compile
+from backedge.runtime.oracles.mdf_syntax import parse
 from control_flow.cases import CASES
 from hlo.random_modules import module
 from openvino_lowering.corpus import KINDS

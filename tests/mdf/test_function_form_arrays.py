@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from backedge.convert.mdf.function_form.arrays import MOST_IN_LISTS, Storage, array_of, plain_array, storage_for
-from backedge.convert.mdf.function_form.messages import base64
+from backedge.convert.mdf.function_form.metadata import base64
 from backedge.passes.errors import InvalidModel
 from backedge.passes.protos import ENUMS
 from backedge.passes.tensor import TensorData

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from backedge.convert.mdf.raising.numpy import calls
-from backedge.convert.mdf.raising.numpy.arguments import Call, signature
+from backedge.convert.mdf.raising.numpy.arguments import FORMULAS, Call, formula, signature
 from backedge.convert.mdf.raising.numpy.evaluate import evaluate
-from backedge.convert.mdf.raising.numpy.formulas import FORMULAS, formula
 from backedge.convert.mdf.raising.numpy.shapes import SHAPES
 from backedge.convert.mdf.raising.numpy.values import Number
 from backedge.passes.errors import InvalidModel, Unsupported

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from backedge.convert.mdf.raising.logic import Logic
+from backedge.convert.mdf.raising.state import Logic
 from backedge.passes.errors import InvalidModel, Unsupported
 from backedge.passes.infer import constant_array
 from backedge.passes.loop import Loop, is_loop

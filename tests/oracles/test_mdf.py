@@ -11,12 +11,12 @@ import pytest
 import yaml
 from backedge.convert.mdf.raising.numpy.calls import NUMPY
 from backedge.convert.mdf.raising.numpy.python_functions import MATH, PYTHON
-from backedge.convert.mdf.raising.numpy.syntax import MEMBERS, METHODS
 from backedge.passes.errors import InvalidModel
 from backedge.passes.types import DType
 from backedge.runtime.oracles import Outcome, mdf_faults, mdf_guard, run_file
 from backedge.runtime.oracles.mdf_names import first_graph, interface
 from backedge.runtime.oracles.mdf_session import cast, read_tree, to_array
+from backedge.runtime.oracles.mdf_syntax import MEMBERS, METHODS
 from mdf.examples import EXAMPLES
 
 
@@ -323,7 +323,7 @@ def test_a_text_that_only_comes_to_be_one(tmp_path: Path) -> None:
 def test_files_that_are_refused(tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     [found] = run(tmp_path, model({"a": {"parameters": {"p": {"value": f"open({str(mark)!r}, 'w')"}}}}))
-    assert found.stage == "load" and found.error == "node 'a', 'p': a call of 'open'"
+    assert found.stage == "load" and found.error.startswith("node 'a', 'p': ") and "a call of 'open'" in found.error
     assert not mark.exists()
     [found] = run(tmp_path, model({"a": {"parameters": {"p": {"function": "onnx::Loop", "args": {"M": "3"}}}}}))
     assert found.stage == "load" and "no function onnx::Loop" in found.error

@@ -1,6 +1,6 @@
 """ONNX graphs as MDF models whose nodes are `onnx::` functions, and back, without loss."""
 
-from .messages import base64
+from .metadata import base64
 from .prepare import prepared
 from .read import from_model, is_ours
 from .write import to_model

@@ -31,7 +31,7 @@ from ....passes.tensor import TensorData
 from ....passes.types import DType
 from ..model import Plain
 from ..plain import shown
-from .messages import Pack, bytes_of, message_of, plain_message
+from .metadata import Pack, bytes_of, message_of, plain_message
 
 MOST_IN_LISTS = 2**22
 _BOUNDS = [2**20, 2**16, 2**12, 2**8, 2**4]

@@ -37,8 +37,7 @@ from ....passes.tensor import TensorData
 from ..model import Plain
 from ..plain import shown
 from .arrays import Metadata, Storage, array_of, plain_array
-from .messages import message_of, plain_message
-from .types import plain_type, type_of
+from .metadata import message_of, plain_message, plain_type, type_of
 
 _KINDS: dict[str, int] = {name.lower(): number for name, number in AttributeProto.AttributeType.items() if number}
 _NAMES = {number: name for name, number in _KINDS.items()}

@@ -16,11 +16,9 @@ from .. import model as mdf
 from ..model import Plain
 from .arrays import Metadata, Storage, plain_array
 from .attributes import plain_attribute
-from .engine_form import Form, Types, attribute_argument, composed_expression, expression, form_of
-from .messages import plain_message
-from .names import Ids, identifier
+from .engine_form import Form, Ids, Types, attribute_argument, composed_expression, expression, form_of, identifier
+from .metadata import plain_message, plain_type, port_type
 from .prepare import MADE, OPSET, ORIGIN, Origin, same_attribute
-from .types import plain_type, port_type
 
 METADATA = "backedge"
 """The one key in metadata under which everything of ours stands."""

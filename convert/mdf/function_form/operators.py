@@ -18,10 +18,9 @@ from ..plain import shown
 from .arrays import array_of
 from .attributes import attribute_of
 from .engine_form import attribute_argument, composed_expression, expression
-from .messages import message_of
+from .metadata import message_of, type_of, type_of_port
 from .nodes import HERE, METADATA, MODEL, operator_of, usual_version
 from .prepare import contradicts
-from .types import type_of, type_of_port
 
 _FIRST_ID = re.compile(r"(?:numpy\.[a-z]+\()*([A-Za-z_]\w*)")
 _OUTPUT = re.compile(r"(\w+)(?:\[(\d{1,6})\])?")

@@ -17,7 +17,7 @@ from .. import model as mdf
 from ..model import Plain
 from ..plain import shown
 from ..structure import model_from_tree
-from .messages import message_of
+from .metadata import message_of
 from .nodes import DEEPEST, METADATA
 from .operators import Fields, OperatorReader, Surroundings, ours, read_constant, read_input, text_of, texts_of
 from .write import DEFAULT_DOMAIN, FORM

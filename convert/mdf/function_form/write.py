@@ -46,8 +46,8 @@ from .. import model as mdf
 from ..model import Plain
 from ..structure import tree_from_model
 from .arrays import storage_for
-from .messages import Pack, base64, plain_message
-from .names import Ids
+from .engine_form import Ids
+from .metadata import Pack, base64, plain_message
 from .nodes import METADATA, Context, Setting, add_constant, add_input, add_operator, place_outputs, used_by
 from .prepare import MADE, OPSET, TYPES
 

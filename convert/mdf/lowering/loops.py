@@ -14,8 +14,7 @@ from ....passes.loop import Entry, Loop, Sliced, Stacked, part_range
 from ....passes.preconditions import axis_of, rank_of
 from ....passes.tensor import TensorData
 from ....passes.types import Shape
-from .shape import taken
-from .terms import cast, sizes, tensor_of
+from .terms import cast, sizes, taken, tensor_of
 
 _MOST_PLACED = 1 << 20  # elements of a buffer
 

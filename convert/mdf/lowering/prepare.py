@@ -23,14 +23,14 @@ from ....passes.infer import constant_node_data, widen
 from ....passes.legalize import decomposed
 from ....passes.loop import DOMAIN, Captured, Carried, Condition, Loop, Slot, Stacked
 from ....passes.preconditions import required
-from ....passes.rewrite import Builder, Rewriter, Rules, combine
+from ....passes.rewrite import Builder, Rewriter, Rules
 from ....passes.structure import preparation
 from ....passes.structure.simplify import RemoveDead, Simplify
 from ....passes.structure.unroll import unrolled
 from ....passes.tensor import TensorData
 from ....passes.types import DType
 from ... import folding
-from . import erf, scatter, windows
+from . import composed
 from .loops import empty_stack, passes_of
 from .scope import EXPRESSIONS, SELECT, expressed
 from .terms import Term, tensor_of, type_name
@@ -44,7 +44,7 @@ _TOTAL = frozenset(
 )
 """Operators that give something for any values of inputs of the right types and shapes."""
 
-COMPOSED: Rules = combine(erf.RULES, scatter.RULES, windows.RULES)
+COMPOSED: Rules = composed.RULES
 
 
 @dataclass(slots=True)

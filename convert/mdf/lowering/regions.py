@@ -33,8 +33,7 @@ from ....passes.loop import Captured, Carried, Entry, Iteration, Loop, Sliced, S
 from ....passes.types import DType, TensorType, tensor
 from .. import model as mdf
 from .loops import Passes, all_of, empty_stack, part_text, passes_of, stack_of
-from .model_builder import Book
-from .scope import Scope
+from .scope import Book, Scope
 from .terms import Term, cast, filled
 
 _ZERO = "numpy.int64(0)"

@@ -10,14 +10,9 @@ from ....passes.graph import Node
 from ....passes.preconditions import axis_of, dtype_of, flag, given, rank_of, size_of_axis
 from ....passes.tensor import TensorData
 from ....passes.types import DType
+from .axes import known_ints
 from .elementwise import needed, present
-from .reduce import known_ints
-from .terms import Expression, Operands, Term, cast, literal, number, sizes, weakened
-
-
-def taken(x: str, indices: str, axis: int) -> str:
-    """The elements at some places of an axis."""
-    return f"numpy.take({x}, {indices}, {axis})"
+from .terms import Expression, Operands, Term, cast, literal, number, sizes, taken, weakened
 
 
 def _static(node: Node, index: int = 0) -> tuple[int, ...]:

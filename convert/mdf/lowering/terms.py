@@ -155,6 +155,11 @@ def sizes(values: Sequence[int]) -> str:
     return str(tuple(int(value) for value in values))
 
 
+def taken(x: str, indices: str, axis: int) -> str:
+    """The elements at some places of an axis."""
+    return f"numpy.take({x}, {indices}, {axis})"
+
+
 def filled(where: object, type: Type | None, open_size: int | None = None) -> str:
     """Zeros of a type; where a dimension isn't known it is `open_size`.
 

@@ -4,19 +4,130 @@
 
 Values go along edges, which the engine evaluates whenever the receiving node runs: `before` keeps what came from
 outside, and what the loop captures is there in every pass.
+
+When the nodes run the graph's ConditionSet says. A loop of the model itself runs in every pass of the engine until it
+is done, by the number of its calls or by the parameter that says so; then the next stage runs, once. A loop in a loop
+runs when the stage before it has run since its own last pass, or when it goes on; a stage behind it when it has run and
+doesn't go on.
 """
 
 from __future__ import annotations
+
+from collections.abc import Collection
 
 from ....passes.graph import NOTES, Graph
 from ....passes.tensor import TensorData
 from ....runtime.oracles.mdf_names import METADATA
 from .. import model as mdf
-from .model_builder import Book
 from .prepare import prepared
-from .regions import Region, Stage
-from .schedule import schedule
+from .regions import Region, Run, Stage
+from .scope import Book
 from .terms import cast
+
+_STATE_UPDATE = "environment_state_update"  # the time scale of one evaluation of a model
+
+
+def schedule(graph: mdf.Graph, stages: list[Stage], kept: Collection[Stage]) -> None:
+    """Let each stage run when the loops of the stage before have ended; everything ends with the last.
+
+    Args:
+        kept: the stages whose nodes there are.
+    """
+    count = sum(len(stage.loops) for stage in stages)
+    if not count:
+        return
+    last = stages[-1].node
+    conditions = graph.node_conditions
+    ready: list[mdf.Condition] = []
+    for place, stage in enumerate(stages):
+        node = stage.node
+        if any(stage is one for one in kept):
+            first = [_condition("AtPass", n=0)] if place == 0 else ready
+            again = [] if place == 0 or node is last else [_not(_calls(node.id, 1))]
+            conditions[node.id] = _all([*first, *again])
+            ready = [_calls(node.id, 1)] if place else []
+        for run in stage.loops:
+            if run.again:
+                _schedule_again(conditions, node, run)
+            else:
+                tests = [*ready, *_started(run), *_unfinished(run, count > 1)]
+                # without a condition a node would wait for new values on its edges
+                conditions[run.first.id] = _all(tests) if tests else _condition("Always")
+        ready = [_finished(run) for run in stage.loops]
+    graph.termination[_STATE_UPDATE] = _calls(last.id, 1)
+
+
+def _schedule_again(conditions: dict[str, mdf.Condition], before: mdf.Node, run: Run) -> None:
+    """A loop that is started whenever the stage before it has run."""
+    onward = [] if run.first is run.last else [_since(run.last.id)]
+    going = _all([*onward, _holds(run.last.id, run.goes_on)])
+    conditions[run.first.id] = _any([_all([_since(before.id), *_started(run)]), going])
+    for former, stage in zip(run.stages, run.stages[1:], strict=False):
+        conditions[stage.node.id] = _all([_since(former.node.id), *map(_ended, former.loops)])
+    for stage in run.stages:
+        for inner in stage.loops:
+            _schedule_again(conditions, stage.node, inner)
+
+
+def _started(run: Run) -> list[mdf.Condition]:
+    return [_holds(*run.start)] if run.start else []
+
+
+def _unfinished(run: Run, others: bool) -> list[mdf.Condition]:
+    """Nothing for the one loop of a model: the model ends when it does."""
+    if run.goes_on:
+        return [_holds(run.last.id, run.goes_on)]
+    return [_not(_calls(run.last.id, run.exactly or 0))] if others else []
+
+
+def _ended(run: Run) -> mdf.Condition:
+    """Whether a loop has ended, or wasn't started by the stage that has just run."""
+    if run.again:
+        done = _all([_since(run.last.id), _fails(run.last.id, run.goes_on)])
+    elif run.goes_on:
+        done = _fails(run.last.id, run.goes_on)
+    else:
+        done = _calls(run.last.id, run.exactly or 0)
+    return done if run.start is None else _any([_fails(*run.start), done])
+
+
+def _finished(run: Run) -> mdf.Condition:
+    """The same, of a loop that is started once: that it isn't is certain only when the node has run that says so."""
+    return _ended(run) if run.start is None else _all([_calls(run.start[0], 1), _ended(run)])
+
+
+def _condition(type: str, **arguments: mdf.Plain) -> mdf.Condition:
+    return mdf.Condition(type, arguments)
+
+
+def _holds(node: str, parameter: str) -> mdf.Condition:
+    return _condition("Threshold", dependency=node, parameter=parameter, threshold=1, comparator=">=")
+
+
+def _fails(node: str, parameter: str) -> mdf.Condition:
+    return _condition("Threshold", dependency=node, parameter=parameter, threshold=1, comparator="<")
+
+
+def _calls(node: str, count: int) -> mdf.Condition:
+    return _condition("AfterNCalls", dependency=node, n=count)
+
+
+def _since(node: str) -> mdf.Condition:
+    """Whether a node has run since the last time that the one did which this is a condition of."""
+    return _condition("EveryNCalls", dependency=node, n=1)
+
+
+def _not(condition: mdf.Condition) -> mdf.Condition:
+    return _condition("Not", condition=condition)
+
+
+def _all(conditions: list[mdf.Condition]) -> mdf.Condition:
+    return conditions[0] if len(conditions) == 1 else _condition("All", args=conditions)
+
+
+def _any(conditions: list[mdf.Condition]) -> mdf.Condition:
+    return conditions[0] if len(conditions) == 1 else _condition("Any", args=conditions)
+
 
 STYLE = "stateful"
 """What the metadata of such a model calls its style."""

@@ -16,9 +16,8 @@ from ....passes.rewrite import Builder
 from ....passes.structure.simplify import RemoveDead
 from ....passes.types import DType, TensorType
 from .conditions import Key
-from .logic import Logic, Term, is_flag
 from .numpy.values import Kind, Number, cast, common_type, narrowest_dtype
-from .state import Changing, Item, State, parts
+from .state import Changing, Item, Logic, State, Term, is_flag, parts
 
 _MOST_TRIALS = 12
 

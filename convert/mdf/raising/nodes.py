@@ -19,15 +19,14 @@ from ....passes.errors import InvalidModel, Unsupported
 from ....passes.rewrite import Builder
 from ....passes.tensor import TensorData
 from ....runtime.oracles.mdf_names import is_stateful
+from ....runtime.oracles.mdf_syntax import names, parse
 from ..model import Edge, Function, InputPort, Node, Parameter, Plain
 from .conditions import Key
 from .functions import call
-from .logic import Logic, Term
 from .numpy.evaluate import evaluate
-from .numpy.syntax import names, parse
 from .numpy.values import Number, constant, scalar, select
 from .scheduler import Wiring
-from .state import Changing, Item, State, parts
+from .state import Changing, Item, Logic, State, Term, parts
 
 Later = Callable[[], Item]
 """Something that is computed when it is asked for, once."""

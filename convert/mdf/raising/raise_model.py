@@ -33,10 +33,9 @@ from ..structure import tree_from_model
 from .conditions import Key
 from .nodes import Machine
 from .numpy.values import Number, cast
-from .runs import Runs
+from .runs import Runs, timetable
 from .scheduler import Scheduler, Wiring
 from .state import State
-from .timetable import timetable
 
 
 def raise_model(model: Model) -> Graph:

@@ -31,7 +31,7 @@ from .conditions import (
     keys,
     walk,
 )
-from .logic import Logic, Term
+from .state import Logic, Term
 
 _STARTED: Key = ("started",)  # whether any set has run, a flag
 

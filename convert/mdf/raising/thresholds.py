@@ -11,11 +11,10 @@ from ....passes.rewrite import Builder
 from ....passes.types import DType
 from ..model import Node
 from .conditions import Key, Threshold
-from .logic import Logic, Term
 from .nodes import Machine, select_item, sizes
 from .numpy.evaluate import evaluate
 from .numpy.values import Number, cast, constant, known, reshape, scalar
-from .state import Item, State, parts
+from .state import Item, Logic, State, Term, parts
 
 
 @dataclass

@@ -13,14 +13,12 @@ from .....passes.errors import InvalidModel, Unsupported
 from .....passes.infer import words
 from .....passes.rewrite import Builder
 from .....passes.types import DType
-from .arguments import TYPES, Call, Function, Operand
-from .creation import MAKERS
-from .formulas import FORMULAS
+from .....runtime.oracles.mdf_syntax import ARRAY, MEMBERS, METHODS
+from .arguments import FORMULAS, TYPES, Call, Function, Operand
 from .numpy_functions import NUMPY_FUNCTIONS
 from .python_functions import MATH, PYTHON
 from .reductions import REDUCTIONS
 from .shapes import SHAPES
-from .syntax import ARRAY, MEMBERS, METHODS
 from .ufuncs import UFUNCS
 from .values import Item, Number, astype, constant, reshape, scalar
 
@@ -47,7 +45,6 @@ NUMPY: dict[str, Function] = {
     **{name: _cast(dtype) for name, dtype in TYPES.items()},
     **REDUCTIONS,
     **SHAPES,
-    **MAKERS,
     **NUMPY_FUNCTIONS,
     **FORMULAS,
 }
@@ -82,7 +79,9 @@ TABLES: Mapping[str, Mapping[str, Function]] = {
     "": PYTHON,
     "math": MATH,
     "numpy": NUMPY,
-    ARRAY: {name: _method(_METHODS[name], name in ("reshape", "transpose")) for name in METHODS | MEMBERS},
+    ARRAY: {
+        name: _method(_METHODS[name], name in ("reshape", "transpose")) for name in (METHODS | MEMBERS) & set(_METHODS)
+    },
 }
 _CONSTANTS = {"math": words("e inf nan pi tau"), "numpy": words("e euler_gamma False_ inf nan newaxis pi True_")}
 _REACHING = words(
@@ -143,6 +142,8 @@ def _unknown(module: str, name: str, where: str) -> InvalidModel | Unsupported:
 
 
 def _is_numeric(module: str, name: str) -> bool:
+    if module == ARRAY:
+        return True
     if module == "math":
         return callable(vars(math).get(name))
     inner, _, name = name.rpartition(".")

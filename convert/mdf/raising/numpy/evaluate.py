@@ -13,8 +13,9 @@ import numpy as np
 from .....passes.errors import InvalidModel, Unsupported
 from .....passes.rewrite import Builder
 from .....passes.types import DType
+from .....runtime.oracles import mdf_syntax as syntax
 from ...model import Plain
-from . import calls, syntax
+from . import calls
 from .arguments import PYTHON_TYPES, Call
 from .operators import binary, is_whole, logical, unary
 from .subscripts import IndexPart, subscript
@@ -58,24 +59,12 @@ def _of_text(op: Builder, text: str, scope: Scope, where: str) -> Number | tuple
     if text in scope:
         found = scope[text]
         return found.array if isinstance(found, Number) and found.listed else found
-    number = read_number(text)
+    number = syntax.number_in(text)
     if number is not None:
         return scalar(op, number, where)
     if text == WORD:
         return Number(op.const(np.asarray(WORD, object), DType.STRING), python=True)
     return resolved(op, _Evaluation(op, scope, where).of(syntax.parse(text, where)), where)
-
-
-def read_number(text: str) -> int | float | None:
-    """A text as Python reads an integer or else a float; None where it is neither."""
-    if len(text) > syntax.MOST_DIGITS:
-        return None
-    for read in (int, float):
-        try:
-            return read(text)
-        except ValueError:
-            continue
-    return None
 
 
 def _of_list(op: Builder, plain: Sequence[Plain], where: str) -> Number:

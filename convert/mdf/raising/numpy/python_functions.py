@@ -10,8 +10,7 @@ from typing import Any
 from .....passes.errors import InvalidModel, Unsupported
 from .....passes.infer import constant_array, words
 from .....passes.types import DType
-from .arguments import Call, Function, Operand
-from .formulas import formula
+from .arguments import Call, Function, Operand, formula
 from .operators import binary, bool_to_int, items_of
 from .ufuncs import UFUNCS
 from .values import (

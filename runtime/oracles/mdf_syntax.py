@@ -1,31 +1,35 @@
-"""The text of MDF's expressions: Python's own tree of it, checked by an allow-list; nothing is ever evaluated here.
+"""The text of MDF's expressions: Python's own tree of it, checked by an allow-list before anybody evaluates it.
 
 MDF's engine hands such a text to Python's `eval`. Here `ast` parses it, and what isn't arithmetic on numbers, names,
-lists and the functions of `numpy.` and `math.` is no expression.
+lists and the functions of `numpy.` and `math.` is no expression. What raises MDF takes the tree, and the session of
+MDF's engine (`mdf_guard`) lets nothing else be evaluated.
 """
 
 from __future__ import annotations
 
 import ast
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from .....passes.errors import InvalidModel, Unsupported
-from .....passes.infer import words
+from ...passes.errors import InvalidModel, Unsupported
 
 MODULES = ("numpy", "math")
-BUILTINS = words("abs all any bool float int len max min pow round sum")
+BUILTINS = frozenset("abs all any bool float int len max min pow round sum".split())  # noqa: SIM905
 """Python's own functions that mean something on numbers and arrays."""
-METHODS = words(
-    "all any argmax argmin astype clip copy cumprod cumsum diagonal dot flatten item max mean min prod ravel repeat "
-    "reshape round squeeze std sum swapaxes take trace transpose var"
+METHODS = frozenset(
+    """
+    all any argmax argmin argsort astype clip copy cumprod cumsum diagonal dot flatten item max mean min nonzero prod
+    ravel repeat reshape round squeeze std sum swapaxes take trace transpose var
+    """.split()  # noqa: SIM905
 )
-MEMBERS = words("T ndim shape size")
+MEMBERS = frozenset(("T", "dtype", "ndim", "shape", "size"))
 """What may stand behind the dot of an array, called or not."""
 ARRAY = "array"
 """Stands for the module of an array's methods and members."""
-_HARMLESS = words("complex divmod enumerate filter list map range reversed set sorted str tuple zip")
-
+_HARMLESS = frozenset(
+    "complex divmod enumerate filter list map range reversed set sorted str tuple zip".split()  # noqa: SIM905
+)
 MOST_CHARACTERS = 100_000
 MOST_DIGITS = 4300
 """Digits of an integer; Python reads no longer ones."""
@@ -75,6 +79,10 @@ _FORBIDDEN: dict[type[ast.AST], str] = {
 }
 
 
+MemberCheck = Callable[[str, str, bool], bool]
+"""(module, name, whether it is called) -> whether an expression may have it."""
+
+
 def parse(text: str, where: str) -> ast.expr:
     """The tree of an expression, which has nothing in it that no expression may have.
 
@@ -85,20 +93,60 @@ def parse(text: str, where: str) -> ast.expr:
         InvalidModel: it is none, or has something in it that none may have; nothing of it was evaluated.
         Unsupported: it calls a function of Python's that makes no number.
     """
-    shown = repr(text if len(text) <= 60 else text[:57] + "...")
+    try:
+        tree = unchecked(text)
+    except SyntaxError as error:
+        raise InvalidModel(f"{where}: {error.msg}") from None
+    check(tree, text, where)
+    return tree
+
+
+def unchecked(text: str) -> ast.expr:
+    """The tree of a text that may be an expression.
+
+    Raises:
+        SyntaxError: it is none; its message says why.
+    """
     if len(text) > MOST_CHARACTERS:
-        raise InvalidModel(f"{where}: an expression of {len(text)} characters ({MOST_CHARACTERS} are the most)")
+        raise SyntaxError(f"an expression of {len(text)} characters ({MOST_CHARACTERS} are the most)")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of odd spellings, which aren't ours to judge
-            tree = ast.parse(text.lstrip(" \t"), mode="eval").body
+            return ast.parse(text.lstrip(" \t"), mode="eval").body
     except (RecursionError, MemoryError):
-        raise InvalidModel(f"{where}: {shown} is nested too deeply") from None
+        raise SyntaxError(f"{_shown(text)} is nested too deeply") from None
     except (SyntaxError, ValueError, OverflowError) as error:
         reason = " ".join((error.msg if isinstance(error, SyntaxError) else str(error)).split())
-        raise InvalidModel(f"{where}: {shown} is no expression ({reason:.80})") from None
-    _Check(where, shown).check(tree, 1)
-    return tree
+        raise SyntaxError(f"{_shown(text)} is no expression ({reason:.80})") from None
+
+
+def check(tree: ast.expr, text: str, where: str, may_have: MemberCheck = lambda module, name, called: True) -> None:
+    """Refuse a tree that has something in it that no expression may have.
+
+    Args:
+        text: what it is the tree of.
+        may_have: looks at what it names of `numpy` and `math`.
+
+    Raises:
+        InvalidModel, Unsupported: as `parse`.
+    """
+    _Check(f"{where}: {_shown(text)}" if where else _shown(text), where, may_have).check(tree, 1)
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 60 else text[:57] + "...")
+
+
+def number_in(text: str) -> int | float | None:
+    """A text as Python reads an integer or else a float; None where it is neither."""
+    if len(text) > MOST_DIGITS:
+        return None
+    for read in (int, float):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    return None
 
 
 # the parts of an expression ----------------------------------------------------------------------
@@ -172,30 +220,29 @@ def names(tree: ast.expr) -> tuple[str, ...]:
 
 @dataclass
 class _Check:
-    where: str
     shown: str
+    where: str
+    may_have: MemberCheck
 
     def refuse(self, what: str) -> InvalidModel:
-        return InvalidModel(f"{self.where}: {self.shown} has {what} in it, which no expression may have")
+        return InvalidModel(f"{self.shown} has {what} in it, which no expression may have")
 
     def check(self, node: ast.expr, depth: int) -> None:
         """An expression and all in it; of a chain only operands count as nesting."""
         if depth > _DEEPEST:
-            raise InvalidModel(f"{self.where}: {self.shown} is nested too deeply")
+            raise InvalidModel(f"{self.shown} is nested too deeply")
         match node:
             case ast.Constant():
                 self._constant(node.value)
             case ast.Name():
-                if node.id.startswith("__") and node.id.endswith("__"):
+                if (node.id.startswith("__") and node.id.endswith("__")) or node.id in MODULES:
                     raise self.refuse(f"the name {node.id!r:.40}")
             case ast.Compare():
                 for operator in node.ops:
                     if type(operator) not in COMPARE:
                         raise self.refuse("is" if isinstance(operator, ast.Is | ast.IsNot) else "in")
             case ast.Attribute():
-                self._public(node)
-                if module_member(node) is None and node.attr not in MEMBERS:
-                    raise self.refuse(f"the attribute {node.attr!r:.40}")
+                self._member(node, "attribute", MEMBERS)
             case ast.Call():
                 self._call(node)
             case ast.UnaryOp() | ast.BinOp() | ast.BoolOp() | ast.IfExp() | ast.Subscript() | ast.Slice():
@@ -215,19 +262,21 @@ class _Check:
         if isinstance(value, int) and value.bit_length() > _MOST_BITS:
             raise self.refuse(f"an integer of {value.bit_length()} bits")
 
-    def _public(self, node: ast.Attribute) -> None:
+    def _member(self, node: ast.Attribute, kind: str, known: frozenset[str]) -> None:
+        """What stands behind a dot: of a module, or one of these of an array."""
         inner: ast.expr = node
         while isinstance(inner, ast.Attribute):
             if inner.attr.startswith("_"):
                 raise self.refuse(f"the attribute {inner.attr!r:.40}")
             inner = inner.value
+        found = module_member(node)
+        if not (node.attr in known if found is None else self.may_have(*found, kind == "method")):
+            raise self.refuse(f"the {kind} {node.attr if found is None else '.'.join(found)!r:.40}")
 
     def _call(self, node: ast.Call) -> None:
         match node.func:
             case ast.Attribute():
-                self._public(node.func)
-                if module_member(node.func) is None and node.func.attr not in METHODS:
-                    raise self.refuse(f"the method {node.func.attr!r:.40}")
+                self._member(node.func, "method", METHODS)
             case ast.Name(name) if name in _HARMLESS:
                 raise Unsupported(self.where, f"Python's function {name!r}")
             case ast.Name(name) if name not in BUILTINS:

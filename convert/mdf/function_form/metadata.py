@@ -1,4 +1,4 @@
-"""Types of values as ports and metadata say them.
+"""Types of values as ports and metadata say them, and what has no place in MDF as the fields of ONNX's own messages.
 
 A port's `type` is an element type's name, its `shape` the sizes; that is enough for a tensor all of whose sizes are
 known. Any other type stands in the metadata as well, under "type":
@@ -13,6 +13,13 @@ and a port without `type` (and without that metadata) is of a value of which the
 from __future__ import annotations
 
 import math
+from base64 import b64decode, b64encode
+from binascii import Error as BadBase64
+from collections.abc import Callable
+from typing import TypeVar
+
+from google.protobuf import json_format
+from google.protobuf.message import DecodeError, Message
 
 from ....passes.errors import InvalidModel
 from ....passes.types import (
@@ -149,3 +156,64 @@ def _size(size: Plain, where: str) -> Dim:
 
 def _is_size(size: Plain) -> bool:
     return type(size) is int and 0 <= size < 2**63
+
+
+_Message = TypeVar("_Message", bound=Message)
+
+
+Pack = Callable[[bytes], Plain]
+"""How bytes stand in a container: as they are, or as `base64`."""
+
+
+def base64(data: bytes) -> str:
+    return b64encode(data).decode()
+
+
+def plain_message(message: Message, pack: Pack) -> Plain:
+    """A message's fields by name; its bytes where that would lose something (text that isn't UTF-8, bits of a NaN)."""
+    raw = message.SerializeToString(deterministic=True)
+    try:
+        fields = json_format.MessageToDict(message, preserving_proto_field_name=True)
+        again = json_format.ParseDict(fields, type(message)())
+    except (json_format.Error, UnicodeError, TypeError, ValueError, AttributeError):
+        return pack(raw)
+    return fields if again.SerializeToString(deterministic=True) == raw else pack(raw)
+
+
+def message_of(kind: type[_Message], plain: Plain, where: str) -> _Message:
+    """The message that `plain_message` was given.
+
+    Raises:
+        InvalidModel: it is no such message.
+    """
+    made = kind()
+    try:
+        if isinstance(plain, dict):
+            json_format.ParseDict(plain, made)
+        else:
+            made.ParseFromString(bytes_of(plain, where))
+    except (json_format.Error, DecodeError, ArithmeticError, AttributeError, LookupError, RecursionError) as error:
+        raise InvalidModel(f"{where}: no {kind.DESCRIPTOR.name}: {_line(error)}") from None
+    except (RuntimeError, TypeError, ValueError) as error:
+        raise InvalidModel(f"{where}: no {kind.DESCRIPTOR.name}: {_line(error)}") from None
+    return made
+
+
+def _line(error: Exception) -> str:
+    return f"{' '.join(str(error).split()):.200}"
+
+
+def bytes_of(plain: Plain, where: str) -> bytes:
+    """Bytes, which containers without bytes hold as base64.
+
+    Raises:
+        InvalidModel: it is neither.
+    """
+    if isinstance(plain, bytes):
+        return plain
+    if not isinstance(plain, str):
+        raise InvalidModel(f"{where}: bytes are missing")
+    try:
+        return b64decode(plain, validate=True)
+    except (BadBase64, ValueError):
+        raise InvalidModel(f"{where}: its bytes are no base64") from None
