@@ -13,6 +13,7 @@ from functools import cache
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from ...passes.errors import InvalidModel, Unsupported
+from ...runtime.oracles.mdf_names import declared_shape
 from .model import (
     Condition,
     Graph,
@@ -28,7 +29,6 @@ _MOST_ELEMENTS, _MOST_DIMENSIONS = 2**31, 64
 """How large a declared shape may be."""
 
 _REDUCTIONS = ("overwrite", "add", "multiply")
-_LIST_TEXT = re.compile(r"\((.*)\)|\[(.*)\]")
 
 
 # How attributes stand in a document ------------------------------------------------------------------------------
@@ -53,36 +53,10 @@ def _object(holder: Object, name: str) -> dict[str, Plain]:
 
 
 def _shape(port: Object, name: str) -> Shape:
-    """The sizes: a list of them, or its text such as "(2, 3)"."""
-    value = port.fields.get(name)
-    if value is None or value == "":
-        return ()
-    if isinstance(value, str):
-        found = _LIST_TEXT.fullmatch(value.strip())
-        if found is None:
-            raise port.refused(f"the shape {shown(value)} isn't a list")
-        value = [size.strip().strip("'\"") for size in (found[1] or found[2] or "").split(",")]
-        if not value[-1]:
-            value.pop()  # "()" and "(2,)"
-    if not isinstance(value, list):
-        raise port.refused(f"'shape' must be a list, not {kind_of(value)}")
-    sizes = tuple(_size(size, port) for size in value)
+    sizes = declared_shape(port.fields.get(name), port.where)
     if len(sizes) > _MOST_DIMENSIONS or math.prod(size for size in sizes if isinstance(size, int)) > _MOST_ELEMENTS:
         raise port.refused("its shape is larger than any tensor could be")
     return sizes
-
-
-def _size(value: Plain, port: Object) -> int | str:
-    if isinstance(value, str):
-        if re.fullmatch(r"[0-9]{1,18}", value):
-            return int(value)
-        if re.fullmatch(r"[^\W\d][\w.:/ +*()-]*", value):
-            return value
-    elif isinstance(value, float) and value.is_integer() and value >= 0:
-        return int(value)
-    elif isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-        return value
-    raise port.refused(f"{shown(str(value))} is no size of a shape")
 
 
 def _reduce(port: Object, name: str) -> str:

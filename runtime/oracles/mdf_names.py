@@ -13,6 +13,7 @@ strings and numbers, where objects stand in a dict by their ids or in a list wit
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ Plain = Any
 Tree = Mapping[str, Any]
 Kind = Literal["port", "parameter"]
 _Place = tuple[str, Kind, str]
+_LIST_TEXT = re.compile(r"\((.*)\)|\[(.*)\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +160,7 @@ class _Node:
         """The port as an input of its own."""
         tree = self.inputs[port]
         default = tree.get("default_value")
-        shape = _shape(tree.get("shape"), f"node {self.id!r}, input port {port!r}") or _shape_of(default)
+        shape = declared_shape(tree.get("shape"), f"node {self.id!r}, input port {port!r}") or _shape_of(default)
         return InputName(f"{self.id}.{port}", [(self.id, port)], shape, _element(tree.get("type")), default)
 
 
@@ -252,7 +254,7 @@ def _stated(stated: Tree, nodes: Mapping[str, _Node]) -> Interface:
         if port not in node.inputs:
             raise InvalidModel(f"the metadata's input {name!r}: node {node.id!r} has no input port {port!r}")
         own = node.input(port)
-        shape = _shape(entry["shape"], f"input {name!r}") if "shape" in entry else own.shape
+        shape = declared_shape(entry["shape"], f"input {name!r}") if "shape" in entry else own.shape
         inputs.append(InputName(name, own.ports, shape, str(entry.get("type") or own.type), own.default))
     outputs: list[OutputName] = []
     for name, entry in _entries(stated["outputs"], "outputs"):
@@ -310,30 +312,36 @@ def as_mapping(tree: Plain, what: str) -> Tree:
     return tree
 
 
-def _shape(shape: Plain, where: str) -> tuple[int | str, ...]:
-    """A shape as a list, or as the text of one: "(2, n)", "[2]"."""
+def declared_shape(shape: Plain, where: str) -> tuple[int | str, ...]:
+    """A shape as a list, or as the text of one: "(2, n)", "[2]"; () where nothing is given.
+
+    Raises:
+        InvalidModel: it is none.
+    """
+    if shape is None or shape == "":
+        return ()
     if isinstance(shape, str):
-        text = shape.strip()
-        if text and (text[0], text[-1]) not in (("(", ")"), ("[", "]")):
-            raise InvalidModel(f"{where}: {shape[:40]!r} is no shape")
-        shape = [size.strip().strip("'\"") for size in text[1:-1].split(",")]
+        found = _LIST_TEXT.fullmatch(shape.strip())
+        if found is None:
+            raise InvalidModel(f"{where}: the shape {shape[:60]!r} isn't a list")
+        shape = [size.strip().strip("'\"") for size in (found[1] or found[2] or "").split(",")]
         if not shape[-1]:
             shape.pop()  # "()" and "(2,)"
-    if shape is None:
-        return ()
     if not isinstance(shape, list | tuple):
-        raise InvalidModel(f"{where}: a shape must be a list, not {type(shape).__name__}")
+        raise InvalidModel(f"{where}: 'shape' must be a list, not of type {type(shape).__name__}")
     return tuple(_size(size, where) for size in shape)
 
 
 def _size(size: Plain, where: str) -> int | str:
-    if isinstance(size, str) and size:
-        return int(size) if size.isascii() and size.isdigit() and len(size) < 19 else size
-    if isinstance(size, float) and size.is_integer():
-        size = int(size)
-    if isinstance(size, int) and not isinstance(size, bool) and size >= 0:
-        return size
-    raise InvalidModel(f"{where}: {str(size)[:40]!r} is no size, nor the name of one that isn't known")
+    if isinstance(size, str):
+        if re.fullmatch(r"[0-9]{1,18}", size):
+            return int(size)
+        if re.fullmatch(r"[^\W\d][\w.:/ +*()-]*", size):
+            return size
+    elif isinstance(size, int | float) and not isinstance(size, bool) and size >= 0:
+        if isinstance(size, int) or size.is_integer():
+            return int(size)
+    raise InvalidModel(f"{where}: {str(size)[:60]!r} is no size of a shape")
 
 
 def _shape_of(value: Plain) -> tuple[int, ...]:

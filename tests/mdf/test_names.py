@@ -55,14 +55,14 @@ def test_shapes_and_types() -> None:
         "text": {"shape": "(2, 3)", "type": "float"},
         "default": {"default_value": [[1, 2, 3], [4, 5, 6]], "type": "Int32"},
         "open": {"shape": ["n", 2], "type": "bool"},
-        "open_text": {"shape": "(n, 2.0,)"},
+        "open_text": {"shape": "(n, 2,)"},
         "list_text": {"shape": "[ '2' ]"},
         "scalar": {"shape": "()"},
         "numbers": {"shape": [2.0, "3"]},
         "empty": {"shape": ""},
     }
     found = interface(model({"a": {"input_ports": ports}}))
-    shapes = [(), (2, 3), (2, 3), ("n", 2), ("n", "2.0"), (2,), (), (2, 3), ()]
+    shapes = [(), (2, 3), (2, 3), ("n", 2), ("n", 2), (2,), (), (2, 3), ()]
     assert [one.shape for one in found.inputs] == shapes
     assert [one.type for one in found.inputs][:4] == ["float64", "float64", "int64", "bool"]
 
@@ -155,7 +155,8 @@ def test_metadata_says_it() -> None:
         ("inputs", {"node": "in2"}, "names no node of the graph: 'in2'"),
         ("inputs", {"port": "y"}, "node 'in1' has no input port 'y'"),
         ("inputs", {"name": 3}, "must have names"),
-        ("inputs", {"shape": "("}, "is no shape"),
+        ("inputs", {"shape": "("}, "isn't a list"),
+        ("inputs", {"shape": "(2.0,)"}, "no size of a shape"),
         ("outputs", {"parameter": "t"}, "node 'n' has no parameter 't'"),
         ("outputs", {"name": "y"}, "each its own"),
     ],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +13,7 @@ from ....passes.graph import Node
 from ....passes.preconditions import axis_of, dtype_of, flag, given, rank_of, size_of_axis
 from ....passes.types import DType
 from .elementwise import needed, present
-from .terms import Expression, Operands, Term, cast, number, sizes, taken
+from .terms import Expression, Operands, Term, cast, number, taken
 
 
 def known_ints(node: Node, index: int, what: str) -> list[int] | None:
@@ -147,38 +146,6 @@ def _gathered(node: Node, operands: Operands) -> str:
     return taken(x.text, indices.weak or indices.text, _axis(node))
 
 
-def _gathered_elements(node: Node, operands: Operands) -> str:
-    """Beside the axis, only as many of the data count as there are indices."""
-    x, indices = present(operands)
-    axis = _axis(node)
-    data, places = (given(node, index).tensor.static_shape for index in (0, 1))
-    if data is None or places is None:
-        raise Unsupported(node, "the shapes of its inputs aren't known before the model runs")
-    text = x.text
-    for other, (size, count) in enumerate(zip(data, places, strict=True)):
-        if other != axis and size != count:
-            text = taken(text, f"numpy.arange({count})", other)
-    return f"numpy.take_along_axis({text}, {indices:a}, {axis})"
-
-
-def _gathered_tuples(node: Node, operands: Operands) -> str:
-    """Index tuples become places in the flat data."""
-    x, indices = present(operands)
-    data, places = (given(node, index).tensor.static_shape for index in (0, 1))
-    if data is None or places is None:
-        raise Unsupported(node, "the shapes of its inputs aren't known before the model runs")
-    batch, width = int(node.attributes.get("batch_dims", 0)), places[-1]
-    indexed, rest = data[batch : batch + width], data[batch + width :]
-    strides = [math.prod(indexed[place + 1 :]) for place in range(width)]
-    positive = f"numpy.where({indices} < 0, {indices} + numpy.int64({sizes(indexed)}), {indices:a})"
-    flat = keyed("sum", f"{positive} * numpy.int64({sizes(strides)})", [len(places) - 1], False)
-    outer, inner = math.prod(data[:batch]), math.prod(indexed)
-    if batch:
-        shape = (*data[:batch], *[1] * (len(places) - 1 - batch))
-        flat = f"{flat} + {inner} * numpy.reshape(numpy.arange({outer}), {sizes(shape)})"
-    return taken(f"numpy.reshape({x:a}, {sizes((outer * inner, *rest))})", flat, 0)
-
-
 def _count(node: Node, operands: Operands) -> str:
     """A number of elements, input 1."""
     known = known_array(given(node, 1))
@@ -233,8 +200,6 @@ EXPRESSIONS: dict[str, Expression] = {
     "CumSum": _running("cumsum", 0),
     "Compress": _compressed,
     "Gather": _gathered,
-    "GatherElements": _gathered_elements,
-    "GatherND": _gathered_tuples,
     "MatMul": _product,
     "NonZero": _non_zero,
     "TopK": _top,

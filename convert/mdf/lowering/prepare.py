@@ -39,9 +39,7 @@ _DOMAIN = "mdf"
 _MOST_UNROLLED = 3  # passes of a loop in a loop
 _MOST_NODES = 20  # operators of its body
 
-_TOTAL = frozenset(
-    [name for name in EXPRESSIONS if name not in ("Compress", "GatherElements", "GatherND", "Gather", "Pow", "Range")]
-)
+_TOTAL = frozenset([name for name in EXPRESSIONS if name not in ("Compress", "Gather", "Pow", "Range")])
 """Operators that give something for any values of inputs of the right types and shapes."""
 
 COMPOSED: Rules = composed.RULES

@@ -268,56 +268,33 @@ SCALES = ("CONSIDERATION_SET_EXECUTION", "PASS", "ENVIRONMENT_STATE_UPDATE", "EN
 _WITHIN_PASS = ("CONSIDERATION_SET_EXECUTION", "PASS")
 
 
-def _passes(at: _Reading) -> Key:
-    return at.whole_run(PASSES)
+Counter = Callable[[_Reading], Key]
 
 
-def _sets(at: _Reading) -> Key:
-    return at.whole_run(SETS)
+def _compared(counter: Counter, **names: str) -> dict[str, tuple[Counter, str]]:
+    """The conditions that hold one counter against `n`, by their names."""
+    signs = {"before": "<", "at": "==", "after": ">", "after_n": ">="}
+    return {name: (counter, signs[when]) for when, name in names.items()}
 
 
-def _calls(at: _Reading) -> Key:
-    return at.calls(at.node())
+def _compared_each(counter: Counter, scale: str, *, before: bool = True) -> dict[str, tuple[Counter, str]]:
+    """The same, of a time scale whose conditions have its name in theirs."""
+    names = {"before": f"Before{scale}"} if before else {}
+    return _compared(counter, **names, at=f"At{scale}", after=f"After{scale}", after_n=f"AfterN{scale}s")
 
 
-def _nothing(at: _Reading) -> Key:
-    return _NOTHING
-
-
-_COUNTS: dict[str, tuple[Callable[[_Reading], Key], str]] = {
-    "BeforePass": (_passes, "<"),
-    "AtPass": (_passes, "=="),
-    "AfterPass": (_passes, ">"),
-    "AfterNPasses": (_passes, ">="),
-    "BeforeConsiderationSetExecution": (_sets, "<"),
-    "AtConsiderationSetExecution": (_sets, "=="),
-    "AfterConsiderationSetExecution": (_sets, ">"),
-    "AfterNConsiderationSetExecutions": (_sets, ">="),
-    "BeforeEnvironmentStateUpdate": (_nothing, "<"),
-    "AtEnvironmentStateUpdate": (_nothing, "=="),
-    "AfterEnvironmentStateUpdate": (_nothing, ">"),
-    "AfterNEnvironmentStateUpdates": (_nothing, ">="),
-    "AtEnvironmentSequence": (_nothing, "=="),
-    "AfterEnvironmentSequence": (_nothing, ">"),
-    "AfterNEnvironmentSequences": (_nothing, ">="),
-    "BeforeNCalls": (_calls, "<"),
-    "AtNCalls": (_calls, "=="),
-    "AfterCall": (_calls, ">"),
-    "AfterNCalls": (_calls, ">="),
+_COUNTS: dict[str, tuple[Counter, str]] = {
+    **_compared(
+        lambda at: at.whole_run(PASSES), before="BeforePass", at="AtPass", after="AfterPass", after_n="AfterNPasses"
+    ),
+    **_compared_each(lambda at: at.whole_run(SETS), "ConsiderationSetExecution"),
+    **_compared_each(lambda at: _NOTHING, "EnvironmentStateUpdate"),
+    **_compared_each(lambda at: _NOTHING, "EnvironmentSequence", before=False),
+    **_compared(
+        lambda at: at.calls(at.node()), before="BeforeNCalls", at="AtNCalls", after="AfterCall", after_n="AfterNCalls"
+    ),
 }
 """Conditions that hold a counter against `n`."""
-
-
-def _all_have_run(at: _Reading) -> Test:
-    return AllOf(tuple(Count((at.calls(node),), ">=", 1) for node in at.listed()))
-
-
-def _combined(at: _Reading) -> Test:
-    return Count(tuple(at.calls(node) for node in at.listed()), ">=", at.number("n"))
-
-
-def _start_of_update(at: _Reading) -> Test:
-    return AllOf((Count((PASSES,), "==", 0), at.number("n") == 0))
 
 
 _READERS: Mapping[str, Callable[[_Reading], Test]] = {
@@ -331,11 +308,11 @@ _READERS: Mapping[str, Callable[[_Reading], Test]] = {
     "NWhen": lambda at: NWhen(at.reader.when(), at.condition_in(), at.number("n", 1)),
     "EveryNPasses": lambda at: Every(at.whole_run(PASSES), at.whole("n")),
     "EveryNCalls": lambda at: Count((at.useable(),), ">=", at.number("n")),
-    "AfterNCallsCombined": _combined,
-    "AllHaveRun": _all_have_run,
+    "AfterNCallsCombined": lambda at: Count(tuple(map(at.calls, at.listed())), ">=", at.number("n")),
+    "AllHaveRun": lambda at: AllOf(tuple(Count((at.calls(node),), ">=", 1) for node in at.listed())),
     "JustRan": lambda at: JustRan(at.node()),
     "AtEnvironmentStateUpdateStart": lambda at: Count((PASSES,), "==", 0),
-    "AtEnvironmentStateUpdateNStart": _start_of_update,
+    "AtEnvironmentStateUpdateNStart": lambda at: AllOf((Count((PASSES,), "==", 0), at.number("n") == 0)),
     "AtEnvironmentSequenceStart": lambda at: True,
     "AtEnvironmentSequenceNStart": lambda at: at.number("n") == 0,
     "Threshold": lambda at: at.threshold(),
