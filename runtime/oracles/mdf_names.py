@@ -338,9 +338,10 @@ def _size(size: Plain, where: str) -> int | str:
             return int(size)
         if re.fullmatch(r"[^\W\d][\w.:/ +*()-]*", size):
             return size
-    elif isinstance(size, int | float) and not isinstance(size, bool) and size >= 0:
-        if isinstance(size, int) or size.is_integer():
-            return int(size)
+    elif isinstance(size, float) and size.is_integer() and size >= 0:
+        return int(size)
+    elif isinstance(size, int) and not isinstance(size, bool) and size >= 0:
+        return size
     raise InvalidModel(f"{where}: {str(size)[:60]!r} is no size of a shape")
 
 

@@ -24,7 +24,7 @@ from test_samples import SAMPLES, TABLE, Arrays, Sample, weights
 
 from .engine import engine
 from .stateful_sweep import lowered
-from .stateful_text import graph_of, model_of, same
+from .stateful_text import graph_of, model_of, run, same
 
 # samples ------------------------------------------------------------------------------------------
 
@@ -185,3 +185,25 @@ def test_refused_by_name(case: str) -> None:
     text, reason = REFUSED[case]
     with pytest.raises(Unsupported, match=reason):
         model_of(text, 22)
+
+
+# numbers ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["reflect", "edge", "wrap", "constant"])
+@pytest.mark.parametrize(("shape", "pads"), [((4,), (2, 9)), ((1,), (3, 2)), ((4,), (-1, 2)), ((5, 3), (0, -1, 3, 4))])
+def test_pads(mode: str, shape: tuple[int, ...], pads: tuple[int, ...]) -> None:
+    """Negative amounts take away first; of what is left NumPy's function says what stands around it."""
+    numbers = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    rank, expected = len(shape), numbers
+    pairs = [(pads[axis], pads[axis + rank]) for axis in range(rank)]
+    for axis, (before, after) in enumerate(pairs):
+        kept = np.arange(shape[axis])[max(-before, 0) : shape[axis] - max(-after, 0)]
+        expected = np.take(expected, kept, axis)
+    expected = np.pad(expected, [(max(before, 0), max(after, 0)) for before, after in pairs], mode)
+    text = f"""g (float{list(shape)} x) => (float{list(expected.shape)} y) {{
+      p = Constant <value_ints = {list(pads)}> ()
+      y = Pad <mode = "{mode}"> (x, p)
+    }}"""
+    (found,) = run(text, x=numbers)
+    np.testing.assert_array_equal(found, expected)

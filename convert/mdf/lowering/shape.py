@@ -15,19 +15,6 @@ from .elementwise import needed, present
 from .terms import Expression, Operands, Term, cast, literal, number, sizes, taken, weakened
 
 
-def _static(node: Node, index: int = 0) -> tuple[int, ...]:
-    """The sizes of an input.
-
-    Raises:
-        Unsupported: one isn't known.
-    """
-    value = given(node, index)
-    shape = value.tensor.static_shape
-    if shape is None:
-        raise Unsupported(node, f"the shape of {value.name!r} isn't known before the model runs")
-    return shape
-
-
 def _open_once(node: Node) -> list[int] | None:
     """The sizes of the result with -1 for one that isn't known; None where several aren't."""
     shape = node.outputs[0].tensor.shape
@@ -134,6 +121,7 @@ def _clamped(bound: int | Term, whole: str) -> str:
 
 
 _MODES = ("reflect", "edge", "wrap")
+"""Of Pad, which NumPy has by the same names."""
 
 
 def _padded(node: Node, operands: Operands) -> str:
@@ -162,38 +150,25 @@ def _padded(node: Node, operands: Operands) -> str:
 
 def _padded_by(node: Node, text: str, axes: list[int], amounts: list[int], mode: str, fill: str) -> str:
     """Negative amounts take away, before anything is added."""
-    rank, shape = rank_of(node, given(node)), given(node).tensor.shape or ()
-    pairs = [(0, 0)] * rank
+    lengths = [size_of_axis(given(node), axis) for axis in range(rank_of(node, given(node)))]
+    pairs = [(0, 0)] * len(lengths)
     for place, axis in enumerate(axes):
         pairs[axis] = (amounts[place], amounts[place + len(axes)])
-    lengths: list[int | None] = [size if isinstance(size, int) else None for size in shape]
     for axis, (before, after) in enumerate(pairs):
-        if before < 0 or after < 0 or (mode != "constant" and (before or after)):
+        if min(before, after) < 0:
             length = lengths[axis]
             if length is None:
                 raise Unsupported(node, f"the size of axis {axis} isn't known before the model runs")
-            if min(before, after) < 0:
-                text = taken(text, f"numpy.arange({max(-before, 0)}, {length - max(-after, 0)})", axis)
-                length -= max(-before, 0) + max(-after, 0)
-                pairs[axis] = before, after = max(before, 0), max(after, 0)
-            if mode != "constant" and (before or after):
-                text = taken(text, _sources(node, length, before, after, mode), axis)
-    if mode != "constant" or not any(map(any, pairs)):
+            text = taken(text, f"numpy.arange({max(-before, 0)}, {length - max(-after, 0)})", axis)
+            lengths[axis] = length - max(-before, 0) - max(-after, 0)
+            pairs[axis] = max(before, 0), max(after, 0)
+    if not any(map(any, pairs)):
         return text
-    return f"numpy.pad({text}, {tuple(pairs)}, constant_values={fill})"
-
-
-def _sources(node: Node, size: int, before: int, after: int, mode: str) -> str:
-    """Which element stands at each place of a padded axis."""
-    if size == 0 or mode not in _MODES:
-        raise Unsupported(node, f"mode {mode!r} over {size} elements")
-    places = f"numpy.arange({-before}, {size + after})"
-    if mode == "edge" or size == 1:
-        return f"numpy.minimum(numpy.maximum({places}, 0), {size - 1})"
-    if mode == "wrap":
-        return f"numpy.mod({places}, {size})"
-    turn = 2 * size - 2
-    return f"numpy.minimum(numpy.mod({places}, {turn}), {turn} - numpy.mod({places}, {turn}))"
+    if mode == "constant":
+        return f"numpy.pad({text}, {tuple(pairs)}, constant_values={fill})"
+    if mode not in _MODES or 0 in lengths or None in lengths:
+        raise Unsupported(node, f"mode {mode!r} over {lengths}")
+    return f"numpy.pad({text}, {tuple(pairs)}, {mode!r})"
 
 
 def _expanded(node: Node, operands: Operands) -> str:

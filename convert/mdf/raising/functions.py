@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from onnx.defs import OpSchema
 
+from ....passes.build import reshape
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.infer import contradiction, infer_node, words
@@ -26,7 +27,7 @@ from ....runtime.oracles.mdf_syntax import names as expression_names
 from ....runtime.oracles.mdf_syntax import parse
 from ..model import Plain
 from .numpy.evaluate import Scope, evaluate
-from .numpy.values import Array, Number, cast, known, reshape
+from .numpy.values import Array, Number, cast, known
 
 Given = Number | tuple[Number, ...]
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ....passes.build import reshape
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.rewrite import Builder
 from ....passes.types import DType
@@ -13,7 +14,7 @@ from ..model import Node
 from .conditions import Key, Threshold
 from .nodes import Machine, select_item, sizes
 from .numpy.evaluate import evaluate
-from .numpy.values import Number, cast, constant, known, reshape, scalar
+from .numpy.values import Number, cast, constant, known, scalar
 from .state import Item, Logic, State, Term, parts
 
 

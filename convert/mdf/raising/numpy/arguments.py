@@ -104,7 +104,7 @@ class Call:
             scope[name] = self.evaluate(tree, scope, self.where)
         return self.evaluate(last[1], scope, self.where)
 
-    def universal(self, name: str, *operands: Number) -> Number:
+    def universal(self, *operands: Number, name: str) -> Number:
         """A universal function of NumPy."""
         return apply_ufunc(self.op, UFUNCS[name], operands, self.where, self.compute)
 
@@ -196,6 +196,18 @@ _TAKEN: dict[str, Callable[[Call, Item], Any]] = {
     "DType": Call.dtype,
 }
 """What an argument is taken for, by the type of the parameter; None stays where the type has it."""
+
+
+def of_operands(count: int, apply: Callable[..., Item]) -> Function:
+    """A function of one operand or of two, `apply(call, operand ...)`."""
+
+    def one(call: Call, x1: Operand) -> Item:
+        return apply(call, x1)
+
+    def two(call: Call, x1: Operand, x2: Operand) -> Item:
+        return apply(call, x1, x2)
+
+    return one if count == 1 else two
 
 
 @cache

@@ -5,44 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from .....passes.build import reshape
 from .....passes.errors import InvalidModel, Unsupported
 from .....passes.infer import words
 from .....passes.rewrite import Builder
-from .....passes.types import DType
 from .....runtime.oracles.mdf_syntax import ARRAY, MEMBERS, METHODS
-from .arguments import FORMULAS, TYPES, Call, Function, Operand
+from .arguments import FORMULAS, TYPES, Call, Function, formula, of_operands
 from .numpy_functions import NUMPY_FUNCTIONS
 from .python_functions import MATH, PYTHON
 from .reductions import REDUCTIONS
 from .shapes import SHAPES
 from .ufuncs import UFUNCS
-from .values import Item, Number, astype, constant, reshape, scalar
-
-
-def _universal(name: str) -> Function:
-    def one(call: Call, x: Operand) -> Item:
-        return call.universal(name, x)
-
-    def two(call: Call, x1: Operand, x2: Operand) -> Item:
-        return call.universal(name, x1, x2)
-
-    return one if UFUNCS[name].ufunc.nin == 1 else two
-
-
-def _cast(dtype: DType) -> Function:
-    def cast(call: Call, x: Number) -> Item:
-        return astype(call.op, x, dtype, call.where)
-
-    return cast
-
+from .values import Item, Number, constant, scalar
 
 NUMPY: dict[str, Function] = {
-    **{name: _universal(name) for name in UFUNCS},
-    **{name: _cast(dtype) for name, dtype in TYPES.items()},
+    **{name: of_operands(row.ufunc.nin, partial(Call.universal, name=name)) for name, row in UFUNCS.items()},
+    **{name: formula("cast(x)", f"numpy.array(x, numpy.{name})") for name in TYPES},
     **REDUCTIONS,
     **SHAPES,
     **NUMPY_FUNCTIONS,

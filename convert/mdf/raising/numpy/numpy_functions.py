@@ -6,11 +6,12 @@ import math
 
 import numpy as np
 
+from .....passes.build import reshape, transpose
 from .....passes.errors import InvalidModel, Unsupported
 from .....passes.types import DType
 from .arguments import Axes, Call, Function, Operand
 from .operators import matmul
-from .shapes import expand, flat_or_axis, take_along, transposed
+from .shapes import expand, flat_or_axis, take_along
 from .values import (
     Item,
     Number,
@@ -22,7 +23,6 @@ from .values import (
     constant,
     known,
     promoted_dtype,
-    reshape,
     scalar,
     where_values,
 )
@@ -136,18 +136,18 @@ def sort(call: Call, a: Number, axis: int | None = -1) -> Item:
 def _sorted(call: Call, x: Number, axis: int) -> Number:
     op, size = call.op, x.shape[axis]
     if x.dtype is DType.BOOL:
-        transposed = _sorted(call, astype(op, x, DType.INT64, call.where), axis)
-        return astype(op, transposed, DType.BOOL, call.where)
+        ordered = _sorted(call, astype(op, x, DType.INT64, call.where), axis)
+        return astype(op, ordered, DType.BOOL, call.where)
     missing = op.IsNaN(x.value) if x.dtype.is_float else None
     key = x.value if missing is None else op.Where(missing, op.const(np.asarray(np.inf, x.dtype.numpy)), x.value)
-    transposed, _ = op.TopK(key, op.const([size]), axis=axis, largest=0, _outputs=2)
+    ordered, _ = op.TopK(key, op.const([size]), axis=axis, largest=0, _outputs=2)
     if missing is None:
-        return Number(transposed)
+        return Number(ordered)
     count = op.ReduceSum(op.Cast(missing, to=7), op.const([axis]))
     shape = [size if place == axis else 1 for place in range(x.rank)]
     places = op.const(np.arange(size).reshape(shape))
     behind = op.GreaterOrEqual(places, op.Sub(op.const(size), count))
-    return Number(op.Where(behind, op.const(np.asarray(np.nan, x.dtype.numpy)), transposed))
+    return Number(op.Where(behind, op.const(np.asarray(np.nan, x.dtype.numpy)), ordered))
 
 
 def median(call: Call, a: Number, axis: int | None = None) -> Item:
@@ -157,8 +157,8 @@ def median(call: Call, a: Number, axis: int | None = None) -> Item:
     size = x.shape[axis]
     if not size:
         raise Unsupported(call.where, "of nothing")
-    transposed = _sorted(call, x, axis)
-    low, high, last = (take_along(call, transposed, place, axis) for place in ((size - 1) // 2, size // 2, size - 1))
+    ordered = _sorted(call, x, axis)
+    low, high, last = (take_along(call, ordered, place, axis) for place in ((size - 1) // 2, size // 2, size - 1))
     return call.compute("numpy.where(numpy.isnan(last), last, (low + high) * 0.5)", low=low, high=high, last=last)
 
 
@@ -190,8 +190,8 @@ def dot(call: Call, a: Number, b: Number) -> Item:
     if b.rank <= 2:
         return matmul(call.op, a, b, call.where)
     kept = (*b.shape[:-2], b.shape[-1])
-    moved = transposed(call, b, [b.rank - 2, *range(b.rank - 2), b.rank - 1])
-    flat = Number(reshape(call.op, moved.value, (b.shape[-2], math.prod(kept))))
+    moved = transpose(call.op, b.value, [b.rank - 2, *range(b.rank - 2), b.rank - 1])
+    flat = Number(reshape(call.op, moved, (b.shape[-2], math.prod(kept))))
     rows = Number(reshape(call.op, a.value, (math.prod(a.shape[:-1]), a.shape[-1])))
     made = matmul(call.op, rows, flat, call.where)
     return Number(reshape(call.op, made.value, (*a.shape[:-1], *kept)))

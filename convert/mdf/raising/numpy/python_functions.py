@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 from .....passes.errors import InvalidModel, Unsupported
 from .....passes.infer import constant_array, words
 from .....passes.types import DType
-from .arguments import Call, Function, Operand, formula
+from .arguments import Call, Function, Operand, formula, of_operands
 from .operators import binary, bool_to_int, items_of
 from .ufuncs import UFUNCS
 from .values import (
@@ -31,12 +31,12 @@ _MOST_ITEMS = 1024
 
 def abs_(call: Call, x: Operand) -> Item:
     if not x.is_weak:
-        return call.universal("absolute", x)
+        return call.universal(x, name="absolute")
     plain = known_scalar(x)
     if plain is not None:
         return scalar(call.op, abs(plain), call.where)
     number = bool_to_int(call.op, x, call.where)
-    return Number(call.universal("absolute", number).value, python=True)
+    return Number(call.universal(number, name="absolute").value, python=True)
 
 
 def _extreme(symbol: str) -> Function:
@@ -109,7 +109,7 @@ def round_(call: Call, number: Operand, ndigits: Item = None) -> Item:
     x = _single(call, number)
     if ndigits is not None:
         raise Unsupported(call.where, "rounding to digits; numpy.round does it by NumPy's rules")
-    rounded = call.universal("rint", astype(call.op, x, DType.FLOAT64, call.where))
+    rounded = call.universal(astype(call.op, x, DType.FLOAT64, call.where), name="rint")
     return int_(call, rounded if x.dtype.is_float else x)
 
 
@@ -148,24 +148,14 @@ _REAL = sorted(
 _ROUNDING = ("ceil", "floor", "trunc")
 
 
-def _real(name: str) -> Function:
-    def one(call: Call, x: Operand) -> Item:
-        return _of_floats(call, name, x)
-
-    def two(call: Call, x: Operand, y: Operand) -> Item:
-        return _of_floats(call, name, x, y)
-
-    return one if UFUNCS[name].ufunc.nin == 1 else two
-
-
-def _of_floats(call: Call, name: str, *items: Number) -> Number:
+def _of_floats(call: Call, *items: Number, name: str) -> Number:
     """A function of single numbers; of constants what Python makes of them."""
     numbers = [_single(call, item) for item in items]
     arrays = [constant_array(number.value) for number in numbers]
     if all(array is not None for array in arrays):
         return scalar(call.op, _computed(call, name, [array.item() for array in arrays]), call.where)
     floats = [astype(call.op, number, DType.FLOAT64, call.where) for number in numbers]
-    return Number(call.universal(name, *floats).value, python=True)
+    return Number(call.universal(*floats, name=name).value, python=True)
 
 
 def _computed(call: Call, name: str, plain: Sequence[Any]) -> Any:
@@ -177,23 +167,23 @@ def _computed(call: Call, name: str, plain: Sequence[Any]) -> Any:
 
 def _rounding(name: str) -> Function:
     def rounded(call: Call, x: Operand) -> Item:
-        return int_(call, call.universal(name, _single(call, x)))
+        return int_(call, call.universal(_single(call, x), name=name))
 
     return rounded
 
 
 def log(call: Call, x: Operand, base: Operand | None = None) -> Item:
-    found = _of_floats(call, "log", x)
-    return found if base is None else binary(call.op, "/", found, _of_floats(call, "log", base), call.where)
+    found = _of_floats(call, x, name="log")
+    return found if base is None else binary(call.op, "/", found, _of_floats(call, base, name="log"), call.where)
 
 
 def hypot(call: Call, *coordinates: Operand) -> Item:
     """Of any number of coordinates."""
-    return reduce(lambda a, b: _of_floats(call, "hypot", a, b), coordinates, scalar(call.op, 0.0, call.where))
+    return reduce(lambda a, b: _of_floats(call, a, b, name="hypot"), coordinates, scalar(call.op, 0.0, call.where))
 
 
 MATH: dict[str, Function] = {
-    **{name: _real(name) for name in _REAL},
+    **{name: of_operands(UFUNCS[name].ufunc.nin, partial(_of_floats, name=name)) for name in _REAL},
     **{name: _rounding(name) for name in _ROUNDING},
     "hypot": hypot,
     "log": log,

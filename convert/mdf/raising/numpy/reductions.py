@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from .....passes.build import reshape
 from .....passes.errors import InvalidModel, Unsupported
 from .....passes.graph import Value
 from .....passes.types import DType
 from .arguments import Axes, Call, Function
 from .shapes import flat_or_axis
-from .values import Item, Number, astype, cast, reshape, supported_dtype
+from .values import Item, Number, astype, cast, supported_dtype
 
 
 def reduced(call: Call, op_type: str, value: Value, axes: Sequence[int], keep: bool) -> Number:

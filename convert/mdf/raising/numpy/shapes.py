@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .....passes.build import broadcast_to, reshape, transpose
 from .....passes.errors import InvalidModel, Unsupported
 from .....passes.types import DType
 from .arguments import Axes, Call, Function, Known, signature
@@ -27,7 +28,6 @@ from .values import (
     checked_shape,
     common_type,
     constant,
-    reshape,
     scalar,
     stack_values,
 )
@@ -78,25 +78,14 @@ def _viewed(call: Call, x: Number, base: Array, view: Array) -> Number:
     order: list[int] = []
     for pair in own:
         order.append(next(axis for axis, other in enumerate(left) if other == pair and axis not in order))
-    return transposed(call, x, order)
+    return Number(transpose(call.op, x.value, order))
 
 
 def expand(call: Call, x: Number, shape: Sequence[int]) -> Number:
     """An array broadcast to a shape that it fits."""
-    if x.shape == tuple(shape):
-        return Number(x.value)
     if x.value.data is not None and math.prod(shape) <= _MOST_SPREAD:
         return Number(call.op.const(np.broadcast_to(x.value.data.numpy(), shape).copy()))
-    return Number(call.op.Expand(x.value, call.op.const(np.asarray(shape, np.int64))))
-
-
-def transposed(call: Call, x: Number, order: Sequence[int]) -> Number:
-    """The axes in another order."""
-    if list(order) == sorted(order):
-        return Number(x.value)
-    if x.value.data is not None:
-        return Number(call.op.const(np.ascontiguousarray(x.value.data.numpy().transpose(order))))
-    return Number(call.op.Transpose(x.value, perm=list(order)))
+    return Number(broadcast_to(call.op, x.value, shape))
 
 
 _VIEWS = {

@@ -8,11 +8,12 @@ from types import EllipsisType
 
 import numpy as np
 
+from .....passes.build import reshape
 from .....passes.errors import InvalidModel, Unsupported
 from .....passes.graph import Value
 from .....passes.rewrite import Builder
 from .....passes.types import DType
-from .values import Item, Number, as_number, cast, known, reshape
+from .values import Item, Number, as_number, cast, known
 
 IndexPart = Item | slice | EllipsisType
 """An index of one axis, None for a new one, `start:stop:step` of items, or `...`."""

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .....passes.build import reshape
 from .....passes.constant_analysis import known_array
 from .....passes.errors import InvalidModel, Unsupported
 from .....passes.graph import Value
@@ -152,15 +153,6 @@ def cast(op: Builder, number: Number, dtype: DType, where: str) -> Value:
 def astype(op: Builder, number: Number, dtype: DType, where: str) -> Number:
     """`numpy.asarray(number, dtype)`"""
     return Number(cast(op, number, dtype, where))
-
-
-def reshape(op: Builder, value: Value, shape: Sequence[int]) -> Value:
-    """The same elements in another static shape."""
-    if value.tensor.static_shape == tuple(shape):
-        return value
-    if value.data is not None:
-        return op.const(value.data.numpy().reshape(shape))
-    return op.Reshape(value, op.const(np.asarray(shape, np.int64)), allowzero=1 if 0 in shape else None)
 
 
 # arrays ------------------------------------------------------------------------------------------
