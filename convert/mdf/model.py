@@ -17,6 +17,10 @@ Shape = tuple[int | str, ...]
 """A port's declared shape; a str is a size that isn't known."""
 
 
+ENGINE_OPSET = 15
+"""The opset of MDF's `onnx::` functions, those of its engine."""
+
+
 @dataclass(slots=True)
 class InputPort:
     """Where a node takes a value in.

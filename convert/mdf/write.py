@@ -15,9 +15,6 @@ from .lowering import lower_stateful
 from .read import MODEL, as_graph
 from .structure import tree_from_model
 
-ENGINE_OPSET = 15
-"""The opset of the functions that MDF has."""
-
 
 def write(graph: Graph, path: Path) -> None:
     """Write a .json, .yaml or .bson file.
@@ -40,7 +37,7 @@ def lower_graph(graph: Graph, opset: int | None = None) -> Graph:
         Unsupported: an operator, type or attribute has no form at this opset.
     """
     try:
-        return prepared(onnx_lowering.lower_graph(graph, opset or ENGINE_OPSET), opset)
+        return prepared(onnx_lowering.lower_graph(graph, opset or mdf.ENGINE_OPSET), opset)
     except Unsupported:
         if opset is not None:
             raise

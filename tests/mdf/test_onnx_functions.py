@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import onnx.defs
 import pytest
-from backedge.convert.mdf.raising.functions import OPSET, call
+from backedge.convert.mdf.model import ENGINE_OPSET as OPSET
+from backedge.convert.mdf.raising.functions import call
 from backedge.passes.errors import BackedgeError, InvalidModel, Unsupported
 from backedge.passes.graph import Graph
 from backedge.passes.schemas import schema

@@ -26,7 +26,15 @@ import numpy as np
 from onnx import SparseTensorProto, TensorProto, numpy_helper
 
 from ....passes.errors import InvalidModel
-from ....passes.protos import ENUMS, SparseData, enum_of, sparse_from_proto, sparse_to_dense, tensor_from_proto
+from ....passes.protos import (
+    ENUMS,
+    SparseData,
+    enum_of,
+    sparse_from_proto,
+    sparse_to_dense,
+    tensor_from_proto,
+    tensor_to_proto,
+)
 from ....passes.tensor import TensorData
 from ....passes.types import DType
 from ..model import Plain
@@ -77,7 +85,7 @@ def plain_array(data: TensorData, storage: Storage, name: str = "") -> tuple[Pla
         return _plain_sparse(data, data.origin, storage, name, metadata)
     value = None
     if data.dtype is DType.STRING:
-        items = _texts(data)
+        items = list(tensor_to_proto(data).string_data)
         value = _text_list(items) if len(items) <= storage.most else None
         exact = value is not None
         if not exact:
@@ -119,12 +127,6 @@ def _plain_sparse(
 def _nested(flat: list[Any], shape: tuple[int, ...]) -> Plain:
     """A flat list as nested ones; [] for all that have no elements."""
     return np.array(flat, object).reshape(shape).tolist() if flat else []
-
-
-def _texts(data: TensorData) -> list[bytes]:
-    if isinstance(data.origin, TensorProto):
-        return list(data.origin.string_data)
-    return [item if isinstance(item, bytes) else str(item).encode() for item in data.numpy().reshape(-1).tolist()]
 
 
 def _text_list(items: list[bytes]) -> list[str] | None:
@@ -300,7 +302,7 @@ def _sparse_of(
     for part, target, own in (("values", proto.values, name), ("indices", proto.indices, "")):
         stated = parts[part]
         held = array_of(stated.get("value") if isinstance(stated, dict) else None, stated, f"{where}, {part}", own)
-        target.CopyFrom(_as_proto(held, own))
+        target.CopyFrom(tensor_to_proto(held, getattr(held.origin, "name", "") or own))
     stored = sparse_from_proto(proto, where)
     if stored.values.dtype is not dtype or stored.indices.dtype is not DType.INT64:
         raise InvalidModel(f"{where}: its values aren't of type {dtype.value}, or its indices not int64")
@@ -321,23 +323,10 @@ def _sparse_of(
     return data
 
 
-def _as_proto(data: TensorData, name: str) -> TensorProto:
-    if isinstance(data.origin, TensorProto):
-        made = TensorProto()
-        made.CopyFrom(data.origin)
-    elif data.dtype is DType.STRING:
-        made = TensorProto(data_type=TensorProto.STRING, dims=data.shape)
-        made.string_data.extend(str(item).encode() for item in data.numpy().reshape(-1))
-    else:
-        made = numpy_helper.from_array(np.ascontiguousarray(data.numpy()).reshape(data.shape))
-    made.name = made.name or name
-    return made
-
-
 def _annotate(data: TensorData, notes: TensorProto, name: str) -> None:
     """Give an array the name, the doc string and the properties of its tensor."""
-    proto = _as_proto(data, name)
-    proto.name = notes.name or name
+    proto = TensorProto()
+    proto.CopyFrom(tensor_to_proto(data, notes.name or name))
     proto.doc_string = notes.doc_string
     proto.metadata_props.extend(notes.metadata_props)
     data.origin = proto

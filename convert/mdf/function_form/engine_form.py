@@ -22,8 +22,7 @@ from ....passes.graph import Node, Value
 from ....passes.schemas import schema, since_version
 from ....passes.tensor import TensorData
 from ....passes.types import DType, TensorType, Type
-from ..model import Plain
-from .prepare import OPSET
+from ..model import ENGINE_OPSET, Plain
 
 _OPTION = OpSchema.FormalParameterOption
 HIDDEN = "onnx_"
@@ -90,7 +89,7 @@ def _function(node: Node, is_call: bool) -> str:
         return f"onnx::{node.op_type}"
     if node.op_type not in _engine_operators() and not is_call:
         return f"onnx::{node.op_type}"
-    if not is_call and node.version == since_version("", node.op_type, OPSET):
+    if not is_call and node.version == since_version("", node.op_type, ENGINE_OPSET):
         return f"onnx::{node.op_type}"
     return _versioned(node)
 
@@ -102,7 +101,7 @@ def _versioned(node: Node) -> str:
 @cache
 def _engine_operators() -> frozenset[str]:
     schemas = onnx.defs.get_all_schemas_with_history()
-    return frozenset(found.name for found in schemas if not found.domain and found.since_version <= OPSET)
+    return frozenset(found.name for found in schemas if not found.domain and found.since_version <= ENGINE_OPSET)
 
 
 def _arguments(node: Node, found: OpSchema | None) -> list[str]:

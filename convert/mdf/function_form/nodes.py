@@ -13,12 +13,12 @@ from ....passes.graph import Graph, Node, Value
 from ....passes.schemas import since_version
 from ....passes.types import TensorType
 from .. import model as mdf
-from ..model import Plain
+from ..model import ENGINE_OPSET, Plain
 from .arrays import Metadata, Storage, plain_array
 from .attributes import plain_attribute
 from .engine_form import Form, Ids, Types, attribute_argument, composed_expression, expression, form_of, identifier
 from .metadata import plain_message, plain_type, port_type
-from .prepare import MADE, OPSET, ORIGIN, Origin, same_attribute
+from .prepare import MADE, ORIGIN, Origin, same_attribute
 
 METADATA = "backedge"
 """The one key in metadata under which everything of ours stands."""
@@ -300,6 +300,6 @@ def usual_version(op: tuple[str, str], opsets: Mapping[str, int], calls: Set[tup
     """The version of an operator of which a function's name tells none."""
     domain, op_type = op
     if not domain:
-        return since_version("", op_type, OPSET)
+        return since_version("", op_type, ENGINE_OPSET)
     found = None if op in calls else since_version(domain, op_type, opsets.get(domain, 0))
     return found or opsets.get(domain)

@@ -22,9 +22,7 @@ from ....passes.schemas import since_version
 from ....passes.tensor import TensorData
 from ....passes.types import Type
 from ...onnx.opset import change_opset
-
-OPSET = 15
-"""The opset of MDF's onnx:: functions."""
+from ..model import ENGINE_OPSET
 
 ORIGIN = "mdf.origin"
 """Key in the `meta` of a node that was brought to another version: an `Origin`."""
@@ -69,7 +67,7 @@ def prepared(graph: Graph, opset: int | None = None) -> Graph:
     with bulk():
         made, typed = graph.copy(), graph.copy()
         infer(typed)
-        walk = Walk({"": OPSET})
+        walk = Walk({"": ENGINE_OPSET})
         for inner, known in zip(list(made.graphs()), list(typed.graphs()), strict=True):
             types = inner.meta[TYPES] = dict[Value, Type | None]()
             for node, twin in zip(inner.nodes, known.nodes, strict=True):
@@ -82,7 +80,7 @@ def prepared(graph: Graph, opset: int | None = None) -> Graph:
 
 def _bring(graph: Graph, node: Node, typed: Node, walk: Walk) -> None:
     """Bring a node to its version at opset 15, if that is possible; `typed` is it with all types known."""
-    version = since_version("", node.op_type, OPSET)
+    version = since_version("", node.op_type, ENGINE_OPSET)
     if version is None or version == node.version:
         return
     origin = Origin(node.version)
@@ -119,7 +117,7 @@ def here_of(node: Node) -> Node | None:
     Raises:
         Unsupported, InvalidModel: as the version adapters do.
     """
-    op = Builder(Rewriter(OpsetDialect("onnx", {"": OPSET}), {}), Graph("onnx"))
+    op = Builder(Rewriter(OpsetDialect("onnx", {"": ENGINE_OPSET}), {}), Graph("onnx"))
     inputs: list[Value | None] = []
     own: dict[Value, Value] = {}
     for value in node.inputs:
@@ -128,7 +126,7 @@ def here_of(node: Node) -> Node | None:
         inputs.append(used)
         if value is not None and used is not None:
             own[used] = value
-    results = Walk({"": OPSET})(op, view(node, inputs))
+    results = Walk({"": ENGINE_OPSET})(op, view(node, inputs))
     made = op.graph.nodes[0] if len(op.graph.nodes) == 1 else None
     named = [(value, index) for index, value in enumerate(results) if node.outputs[index].name]
     if made is None or made.op != node.op or any((value.producer, value.index) != (made, at) for value, at in named):

@@ -43,13 +43,13 @@ from ....passes.tensor import TensorData
 from ...onnx.read import Function
 from ...onnx.write import skeleton
 from .. import model as mdf
-from ..model import Plain
+from ..model import ENGINE_OPSET, Plain
 from ..structure import tree_from_model
 from .arrays import storage_for
 from .engine_form import Ids
 from .metadata import Pack, base64, plain_message
 from .nodes import METADATA, Context, Setting, add_constant, add_input, add_operator, place_outputs, used_by
-from .prepare import MADE, OPSET, TYPES
+from .prepare import MADE, TYPES
 
 FORM = "function"
 DEFAULT_DOMAIN = "ai.onnx"
@@ -80,7 +80,7 @@ def to_model(graph: Graph, pack: Pack = base64) -> mdf.Model:
         graphs=[made],
         format="ModECI MDF v0.4",
         application="backedge",
-        opset=str(OPSET),
+        opset=str(ENGINE_OPSET),
         metadata={METADATA: stated},
     )
 

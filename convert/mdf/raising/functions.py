@@ -25,15 +25,13 @@ from ....passes.tensor import TensorData
 from ....passes.types import DType, TensorType, is_known, merge
 from ....runtime.oracles.mdf_syntax import names as expression_names
 from ....runtime.oracles.mdf_syntax import parse
-from ..model import Plain
+from ..model import ENGINE_OPSET, Plain
 from .numpy.evaluate import Scope, evaluate
 from .numpy.values import Array, Number, cast, known
 
 Given = Number | tuple[Number, ...]
 
 PREFIX = "onnx::"
-OPSET = 15
-"""The opset of MDF's engine."""
 _DRAWING = words("Bernoulli Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike")
 _REGIONS = frozenset(("If", "Loop", "Scan", "SequenceMap"))
 _SCALARS = {"Clip": (1, 2), "CumSum": (1,), "Dropout": (1, 2), "Pad": (2,), "Range": (0, 1, 2), "Trilu": (1,)}
@@ -51,13 +49,13 @@ def operator_schema(name: str, where: str) -> OpSchema:
         InvalidModel: ONNX has no such operator.
         Unsupported: it came later, or the engine can't call it.
     """
-    found = schema("", name, OPSET)
+    found = schema("", name, ENGINE_OPSET)
     if name in _REGIONS:
         raise Unsupported(where, f"{PREFIX}{name}, whose bodies MDF writes without their inputs and outputs")
     if name in _DRAWING:
         raise Unsupported(where, f"{PREFIX}{name} gives something random")
     if found is None and schema("", name, HUB_OPSET) is not None:
-        raise Unsupported(where, f"{PREFIX}{name}: MDF has the operators of opset {OPSET}, which lacks this")
+        raise Unsupported(where, f"{PREFIX}{name}: MDF has the operators of opset {ENGINE_OPSET}, which lacks this")
     if found is None:
         raise InvalidModel(f"{where}: there is no function {PREFIX}{name:.60}")
     if name == "ConcatFromSequence":

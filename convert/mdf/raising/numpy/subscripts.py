@@ -8,7 +8,8 @@ from types import EllipsisType
 
 import numpy as np
 
-from .....passes.build import reshape
+from .....passes.build import reshape, slice_axes
+from .....passes.build.expression import INT64_MIN
 from .....passes.errors import InvalidModel, Unsupported
 from .....passes.graph import Value
 from .....passes.rewrite import Builder
@@ -182,12 +183,7 @@ class _Indexing:
     def _part(self, axis: int, size: int, part: slice) -> int:
         start, stop, step = part.indices(size)
         places = range(start, stop, step)
-        if places == range(size):
-            return size
-        if self.value.data is not None:
-            self.value = self.op.const(np.take(self.value.data.numpy(), places, axis))
-        else:
-            end = stop if stop >= 0 else -(2**63) + 1  # -1 would be the last one
-            bounds = [self.op.const([bound]) for bound in (start, end, axis, step)]
-            self.value = self.op.Slice(self.value, *bounds)
+        if places != range(size):
+            end = stop if stop >= 0 else INT64_MIN + 1  # -1 would be the last one
+            self.value = slice_axes(self.op, self.value, [axis], [start], [end], [step])
         return len(places)
