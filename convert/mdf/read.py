@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from pathlib import Path
 
 from ...passes.graph import Graph, Value
@@ -12,6 +11,7 @@ from . import model as mdf
 from .document import read_document
 from .function_form import from_model, is_ours
 from .raising.raise_model import raise_model
+from .raising.scheduler import in_order
 from .structure import model_from_tree, tree_from_model
 
 MODEL = "mdf.model"
@@ -61,7 +61,9 @@ def as_graph(model: mdf.Model) -> Graph:
     for edge in inner.edges:
         arriving[edge.receiver].append((edge.sender, edge.sender_port))
     results: dict[tuple[str, str], Value] = {}
-    for node in in_order(inner):
+    nodes = {node.id: node for node in inner.nodes}
+    for name in in_order({name: [sender for sender, _ in places] for name, places in arriving.items()}):
+        node = nodes[name]
         inputs = [fed[node.id, port.id] for port in node.inputs if (node.id, port.id) in fed]
         inputs += [results[place] for place in arriving[node.id] if place in results]
         names = [port.id for port in node.outputs]
@@ -71,29 +73,6 @@ def as_graph(model: mdf.Model) -> Graph:
         results.update({(node.id, value.name): value for value in made.outputs})
     graph.outputs = [results[one.node, one.id] for one in known.outputs]
     return graph
-
-
-def in_order(graph: mdf.Graph) -> list[mdf.Node]:
-    """The nodes, senders first; where a cycle leaves no choice, the first in the file."""
-    nodes = {node.id: node for node in graph.nodes}
-    waiting = dict.fromkeys(nodes, 0)
-    sent: dict[str, list[str]] = {name: [] for name in nodes}
-    for edge in graph.edges:
-        waiting[edge.receiver] += 1
-        sent[edge.sender].append(edge.receiver)
-    ready = deque(name for name in nodes if not waiting[name])
-    rest = iter(nodes)
-    order: dict[str, None] = {}
-    while len(order) < len(nodes):
-        name = ready.popleft() if ready else next(rest)
-        if name in order:
-            continue
-        order[name] = None
-        for receiver in sent[name]:
-            waiting[receiver] -= 1
-            if not waiting[receiver]:
-                ready.append(receiver)
-    return [nodes[name] for name in order]
 
 
 def _described(one: mdf.Parameter | mdf.Function) -> str:

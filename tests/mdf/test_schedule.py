@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from backedge.convert.mdf.raising.scheduler import in_order
 from backedge.convert.mdf.raising.state import Logic
 from backedge.passes.errors import InvalidModel, Unsupported
 from backedge.passes.infer import constant_array
@@ -483,3 +484,17 @@ def test_known_flags_and_counters_need_no_graph() -> None:
     assert logic.add(3, True) == 4
     assert logic.every(6, 4, 2) is True
     assert [logic.compare(2, sign, 2.5) for sign in ("<", "<=", ">", ">=", "==")] == [True, True, False, False, False]
+
+
+@pytest.mark.parametrize(
+    ("needs", "expected"),
+    [
+        ({"c": ["b"], "b": ["a"], "a": []}, "abc"),
+        ({"a": [], "c": ["a"], "b": []}, "acb"),
+        ({"a": ["b"], "b": ["a"], "c": []}, "cab"),
+        ({"a": ["a", "x"], "b": ["c"], "c": ["b", "a"]}, "abc"),
+    ],
+)
+def test_in_order(needs: dict[str, list[str]], expected: str) -> None:
+    """Each behind those that it needs; of several the first, and the first where they need each other."""
+    assert "".join(in_order(needs)) == expected

@@ -3,63 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+
+from onnx.defs import get_schema
 
 from ....passes.errors import Unsupported
 from ....passes.graph import Node
 from ....passes.preconditions import dtype_of, flag, given
 from ....passes.types import DType
+from ..operators import FUNCTIONS, SYMBOLS
 from .terms import Expression, Operands, Term, cast, number, weakened
 
 _UNARY = {
-    "Abs": "numpy.abs({0:a})",
-    "Acos": "numpy.arccos({0:a})",
-    "Acosh": "numpy.arccosh({0:a})",
-    "Asin": "numpy.arcsin({0:a})",
-    "Asinh": "numpy.arcsinh({0:a})",
-    "Atan": "numpy.arctan({0:a})",
-    "Atanh": "numpy.arctanh({0:a})",
-    "BitwiseNot": "numpy.invert({0:a})",
-    "Ceil": "numpy.ceil({0:a})",
-    "Cos": "numpy.cos({0:a})",
-    "Cosh": "numpy.cosh({0:a})",
-    "Exp": "numpy.exp({0:a})",
-    "Floor": "numpy.floor({0:a})",
+    **{name: f"numpy.{FUNCTIONS[name]}({{0:a}})" for name in FUNCTIONS if get_schema(name).max_input == 1},
     "Identity": "{0:a}",
-    "IsNaN": "numpy.isnan({0:a})",
-    "Log": "numpy.log({0:a})",
     "Neg": "-{0}",
-    "Not": "numpy.logical_not({0:a})",
     "Reciprocal": "1 / {0}",
     "Relu": "numpy.maximum({0:a}, 0)",
-    "Round": "numpy.rint({0:a})",
     "Sigmoid": "1 / (1 + numpy.exp(-{0}))",
-    "Sign": "numpy.sign({0:a})",
-    "Sin": "numpy.sin({0:a})",
-    "Sinh": "numpy.sinh({0:a})",
-    "Softplus": "numpy.maximum({0:a}, 0) + numpy.log1p(numpy.exp(-numpy.abs({0:a})))",
-    "Softsign": "{0} / (1 + numpy.abs({0:a}))",
-    "Sqrt": "numpy.sqrt({0:a})",
-    "Tan": "numpy.tan({0:a})",
-    "Tanh": "numpy.tanh({0:a})",
+    "Softplus": "numpy.maximum({0:a}, 0) + numpy.log1p(numpy.exp(-numpy.absolute({0:a})))",
+    "Softsign": "{0} / (1 + numpy.absolute({0:a}))",
 }
 _BINARY = {
-    "Add": "{0} + {1}",
-    "Sub": "{0} - {1}",
-    "Mul": "{0} * {1}",
-    "Equal": "{0} == {1}",
-    "Greater": "{0} > {1}",
-    "GreaterOrEqual": "{0} >= {1}",
-    "Less": "{0} < {1}",
-    "LessOrEqual": "{0} <= {1}",
-    "And": "numpy.logical_and({0:a}, {1:a})",
-    "Or": "numpy.logical_or({0:a}, {1:a})",
-    "Xor": "numpy.logical_xor({0:a}, {1:a})",
-    "BitwiseAnd": "numpy.bitwise_and({0:a}, {1:a})",
-    "BitwiseOr": "numpy.bitwise_or({0:a}, {1:a})",
-    "BitwiseXor": "numpy.bitwise_xor({0:a}, {1:a})",
+    **{name: f"numpy.{FUNCTIONS[name]}({{0:a}}, {{1:a}})" for name in FUNCTIONS if get_schema(name).max_input > 1},
+    **{name: f"{{0}} {symbol} {{1}}" for name, symbol in SYMBOLS.items()},
+    "Sum": "{0} + {1}",
 }
-_VARIADIC = {"Sum": "{0} + {1}", "Max": "numpy.maximum({0:a}, {1:a})", "Min": "numpy.minimum({0:a}, {1:a})"}
 
 
 def present(operands: Operands) -> list[Term]:
@@ -76,19 +45,17 @@ def _unary(template: str) -> Expression:
     return lambda node, operands: template.format(*present(operands))
 
 
-def _binary(template: str) -> Expression:
-    return lambda node, operands: template.format(*weakened(present(operands)))
+def _chained(template: str) -> Expression:
+    """Of two operands, and of more one after the other."""
 
+    def express(node: Node, operands: Operands) -> str:
+        first, *others = weakened(present(operands))
+        text = first.text
+        for operand in others:
+            text = template.format(Term(text), operand)
+        return text
 
-def chained(template: str, operands: Sequence[Term]) -> str:
-    text = operands[0].text
-    for operand in operands[1:]:
-        text = template.format(Term(text), operand)
-    return text
-
-
-def _variadic(template: str) -> Expression:
-    return lambda node, operands: chained(template, weakened(present(operands)))
+    return express
 
 
 def _divided(node: Node, operands: Operands) -> str:
@@ -187,8 +154,7 @@ def _rounded_once(table: dict[str, Expression], but: frozenset[str] = frozenset(
 
 EXPRESSIONS: dict[str, Expression] = {
     **_rounded_once({name: _unary(template) for name, template in _UNARY.items()}, _EXACT),
-    **{name: _binary(template) for name, template in _BINARY.items()},
-    **{name: _variadic(template) for name, template in _VARIADIC.items()},
+    **{name: _chained(template) for name, template in _BINARY.items()},
     "BitShift": _shift,
     "Cast": _cast,
     "Clip": _clip,

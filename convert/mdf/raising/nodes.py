@@ -25,7 +25,7 @@ from .conditions import Key
 from .functions import call
 from .numpy.evaluate import evaluate
 from .numpy.values import Number, constant, scalar, select
-from .scheduler import Wiring
+from .scheduler import Wiring, in_order
 from .state import Changing, Item, Logic, State, Term, parts
 
 Later = Callable[[], Item]
@@ -343,14 +343,8 @@ def select_item(op: Builder, logic: Logic, flag: Term, a: Item, b: Item, key: Ke
 
 def _in_order(node: Node) -> list[Function]:
     """The functions of a node, each behind those that it uses; as they stand where they use each other."""
-    waiting = list(node.functions)
-    done: list[Function] = []
-    while waiting:
-        left = {function.id for function in waiting}
-        ready = next((function for function in waiting if not left & _used(function)), waiting[0])
-        waiting.remove(ready)
-        done.append(ready)
-    return done
+    functions = {function.id: function for function in node.functions}
+    return [functions[name] for name in in_order({name: _used(one) for name, one in functions.items()})]
 
 
 def _used(function: Function) -> set[str]:

@@ -6,7 +6,8 @@ the set may run, before any of them does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import heapq
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
@@ -34,6 +35,27 @@ from .conditions import (
 from .state import Logic, Term
 
 _STARTED: Key = ("started",)  # whether any set has run, a flag
+
+
+def in_order(needs: Mapping[str, Collection[str]]) -> list[str]:
+    """Names, each behind those that it needs, else as they stand; where names need each other the first is next."""
+    place = {name: position for position, name in enumerate(needs)}
+    missing = {name: {other for other in others if other in needs} - {name} for name, others in needs.items()}
+    users: dict[str, list[str]] = {name: [] for name in needs}
+    for name, others in missing.items():
+        for other in others:
+            users[other].append(name)
+    ready = [place[name] for name in needs if not missing[name]]
+    names, rest, done = list(needs), iter(needs), dict[str, None]()
+    while len(done) < len(names):
+        name = names[heapq.heappop(ready)] if ready else next(rest)
+        if name not in done:
+            done[name] = None
+            for user in users[name]:
+                missing[user].discard(name)
+                if not missing[user]:
+                    heapq.heappush(ready, place[user])
+    return list(done)
 
 
 class Wiring:
@@ -142,16 +164,13 @@ class Scheduler:
         """A consideration set such that nodes stand behind those of the same set that they count."""
         beside = set(names)
         counted = {name: set(self._counted_beside(name, beside)) for name in names}
-        if not any(counted.values()):
-            return names
-        done: list[str] = []
-        while len(done) < len(names):
-            ready = [name for name in names if name not in done and counted[name] <= set(done)]
-            if not ready:
-                stuck = next(name for name in names if name not in done)
-                raise Unsupported(f"condition of node {stuck!r}", "nodes of one set wait for each other")
-            done += ready
-        return done
+        done: set[str] = set()
+        order = in_order(counted)
+        for name in order:
+            if not counted[name] <= done:
+                raise Unsupported(f"condition of node {name!r}", "nodes of one set wait for each other")
+            done.add(name)
+        return order
 
     def _counted_beside(self, name: str, beside: set[str]) -> Iterator[str]:
         """The nodes beside it whose executions the node's condition counts.

@@ -11,11 +11,11 @@ import numpy as np
 
 from .....passes.errors import InvalidModel, Unsupported
 from .....passes.graph import Value
-from .....passes.infer import words
 from .....passes.rewrite import Builder
 from .....passes.types import DType
 from .... import formulas
 from ....formulas import has_minus, number
+from ...operators import FUNCTIONS, SYMBOLS
 from .values import PLAIN, Number, broadcast, cast, known_scalar, supported_dtype
 
 Build = Callable[..., Value]
@@ -144,9 +144,6 @@ def _sign(op: Builder, x: Value) -> Value:
     return op.Where(op.IsNaN(x), x, made) if Number(x).dtype.is_float else made
 
 
-# powers and logarithms ---------------------------------------------------------------------------
-
-
 # kinds of numbers --------------------------------------------------------------------------------
 
 
@@ -183,8 +180,9 @@ numpy.where(numpy.isinf(a) | numpy.isinf(b), numpy.inf, most * numpy.sqrt(1 + ra
 """
 """Squares of parts of the larger one don't overflow. An infinite one beats NaN."""
 _ROWS: dict[str, Build | str] = {
-    **{name: _same(name.capitalize()) for name in words("sqrt exp log sin cos tan sinh cosh tanh")},
-    **{f"arc{name}": _same(f"A{name}") for name in words("sin cos tan sinh cosh tanh")},
+    **{function: _same(name) for name, function in FUNCTIONS.items()},
+    **{FUNCTIONS[name]: _compared(name) for name in SYMBOLS if name in FUNCTIONS},
+    **{FUNCTIONS[name]: _logical(name) for name in ("And", "Or", "Xor")},
     # arithmetic
     "add": _same("Add", "Or"),
     "subtract": _same("Sub"),
@@ -195,7 +193,6 @@ _ROWS: dict[str, Build | str] = {
     "fmod": _by_kind(_guarded(_same("Mod", fmod=1)), _same("Mod", fmod=1)),
     "power": _same("Pow"),
     "float_power": _same("Pow"),
-    "negative": _same("Neg"),
     "positive": _itself,
     "absolute": _same("Abs", "Identity"),
     "fabs": _same("Abs"),
@@ -213,7 +210,6 @@ _ROWS: dict[str, Build | str] = {
     "floor": _of_floats(_same("Floor")),
     "ceil": _of_floats(_same("Ceil")),
     "trunc": _of_floats(_trunc),
-    "rint": _same("Round"),
     # powers and logarithms
     "cbrt": formulas.cbrt,
     "exp2": "2 ** x1",
@@ -230,15 +226,7 @@ _ROWS: dict[str, Build | str] = {
     "rad2deg": f"x1 * {180 / math.pi}",
     "degrees": f"x1 * {180 / math.pi}",
     # comparisons and logic
-    "equal": _compared("Equal"),
     "not_equal": _compared("Equal", inverse=True),
-    "less": _compared("Less"),
-    "less_equal": _compared("LessOrEqual"),
-    "greater": _compared("Greater"),
-    "greater_equal": _compared("GreaterOrEqual"),
-    "logical_and": _logical("And"),
-    "logical_or": _logical("Or"),
-    "logical_xor": _logical("Xor"),
     "logical_not": _logical_not,
     "bitwise_and": _same("BitwiseAnd", "And"),
     "bitwise_or": _same("BitwiseOr", "Or"),
