@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from backedge.convert.mdf.raising.numpy import calls
+from backedge.convert.mdf.raising.numpy.calls import MATH, PYTHON
 from backedge.convert.mdf.raising.numpy.evaluate import evaluate
-from backedge.convert.mdf.raising.numpy.python_functions import MATH, PYTHON
 from backedge.convert.mdf.raising.numpy.reductions import REDUCTIONS
 from backedge.convert.mdf.raising.numpy.ufuncs import UFUNCS
 from backedge.passes.errors import BackedgeError, InvalidModel, Unsupported

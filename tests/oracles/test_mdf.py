@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from backedge.convert.mdf.raising.numpy.calls import NUMPY
-from backedge.convert.mdf.raising.numpy.python_functions import MATH, PYTHON
+from backedge.convert.mdf.raising.numpy.calls import MATH, NUMPY, PYTHON
 from backedge.passes.errors import InvalidModel
 from backedge.passes.types import DType
 from backedge.runtime.oracles import Outcome, mdf_faults, mdf_guard, run_file

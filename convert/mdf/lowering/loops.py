@@ -133,20 +133,17 @@ def stack_of(node: Node, entry: Entry, exactly: int | None) -> Stack:
     """
     slot, leave = entry.slot, entry.leave
     assert isinstance(slot, Stacked) and leave is not None
-    element = tensor_of(node, leave.type)
-    if element.shape is None:
-        raise Unsupported(node, f"the rank of what it stacks in {leave.name!r} isn't known")
-    axis = axis_of(node, slot.axis, len(element.shape) + (slot.part is None))
-    shape = element.static_shape
+    nothing, shape = empty_stack(node, entry), leave.tensor.static_shape
+    axis = axis_of(node, slot.axis, len(nothing.shape))
     if exactly is not None and shape is not None and exactly * math.prod(shape) <= _MOST_PLACED:
         empty, more = _placed(slot, axis, shape, exactly)
     else:
-        empty, more = _grown(slot, axis, element.shape)
-    return Stack(cast(element.dtype, empty, node), more)
+        empty, more = sizes(nothing.shape), _grown(slot, axis, leave.tensor.shape or ())
+    return Stack(cast(nothing.dtype, f"numpy.zeros({empty})", node), more)
 
 
 def _placed(slot: Stacked, axis: int, shape: tuple[int, ...], count: int) -> tuple[str, str]:
-    """A buffer, and what puts an element into it."""
+    """The sizes of a buffer, and what puts an element into it."""
     part = 1 if slot.part is None else shape[axis]
     rest = shape[axis + (slot.part is not None) :]
     rows, element = f"numpy.arange({count * part})", "{element}"
@@ -157,24 +154,18 @@ def _placed(slot: Stacked, axis: int, shape: tuple[int, ...], count: int) -> tup
     place = f"{count - 1} - {{i}}" if slot.reverse else "{i}"
     rows = rows if part == 1 else f"{rows} // {part}"
     rows = f"numpy.reshape({rows}, {sizes((-1, *[1] * len(rest)))})" if rest else rows
-    empty = f"numpy.zeros({sizes((*shape[:axis], count * part, *rest))})"
+    empty = sizes((*shape[:axis], count * part, *rest))
     return empty, f"numpy.where({rows} == {place}, {element}, {{stack}})"
 
 
-def _grown(slot: Stacked, axis: int, dims: Shape) -> tuple[str, str]:
-    """Nothing, and what puts an element behind (before) those there are."""
-    shape, element = [dim if isinstance(dim, int) else 0 for dim in dims], "{element}"
-    if slot.part is None:
-        element = f"numpy.expand_dims({element}, {axis})"
-        shape.insert(axis, 0)
-    else:
-        shape[axis] = 0
+def _grown(slot: Stacked, axis: int, dims: Shape) -> str:
+    """What puts an element behind (before) those there are."""
+    element = f"numpy.expand_dims({{element}}, {axis})" if slot.part is None else "{element}"
     both = (element, "{stack}") if slot.reverse else ("{stack}", element)
     more = f"numpy.concatenate(({', '.join(both)}), {axis})"
     beside = [dim for place, dim in enumerate(dims) if slot.part is None or place != axis]
-    if not all(isinstance(dim, int) for dim in beside):
-        more = f"{element} if {{i}} == 0 else {more}"  # the first one tells the sizes
-    return f"numpy.zeros({sizes(shape)})", more
+    # the first one tells the sizes that aren't known
+    return more if all(isinstance(dim, int) for dim in beside) else f"{element} if {{i}} == 0 else {more}"
 
 
 def all_of(tests: list[str]) -> str:

@@ -5,5 +5,5 @@ evaluate, operators, subscripts     what a tree comes to
 values                      numbers with NumPy's element types, Python's own among them
 calls, arguments            which functions there are; how their arguments are taken, which are expressions over others
 ufuncs                      NumPy's universal functions
-shapes, reductions, numpy_functions, python_functions     all other functions
+shapes, reductions, numpy_functions     all other functions
 """
