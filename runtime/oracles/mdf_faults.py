@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from .mdf_guard import children, functions
+from .mdf_guard import children, functions, texts
 from .mdf_names import Interface, Tree, as_mapping, objects
 
 RANDOM = "random functions draw other numbers every time"
@@ -51,14 +51,8 @@ def _has_default(port: Tree) -> bool:
 
 
 def _is_random(graph: Tree) -> bool:
-    for where, child in children(graph):
-        for function, args in functions(child, where):
-            if _RANDOM_FUNCTION.fullmatch(function) or any(map(_draws, args.values())):
-                return True
-        cases = [as_mapping(case, where) for _, case in objects(child.get("conditions"), where)]
-        if any(map(_draws, [*child.values(), *(value for case in cases for value in case.values())])):
-            return True
-    return False
+    called = (function for where, child in children(graph) for function, _ in functions(child, where))
+    return any(map(_RANDOM_FUNCTION.fullmatch, called)) or any(_draws(value) for _, value in texts(graph))
 
 
 def _draws(text: object) -> bool:

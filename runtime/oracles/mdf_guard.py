@@ -73,12 +73,18 @@ def check_texts(graph: Tree) -> None:
     Raises:
         InvalidModel: names the place and the reason.
     """
+    for where, value in texts(graph):
+        _check(value, where)
+
+
+def texts(graph: Tree) -> Iterator[tuple[str, Plain]]:
+    """Every value that the engine evaluates if it is a text, with the place's name."""
     for where, child in children(graph):
-        for value in (*(child.get(field) for field in _EVALUATED), *_cases(child, where)):
-            _check(value, where)
-        for _, args in functions(child, where):
-            for value in args.values():
-                _check(value, where)
+        cases = [as_mapping(case, where) for _, case in objects(child.get("conditions"), where)]
+        values = [child.get(field) for field in _EVALUATED]
+        values += [case.get(field) for case in cases for field in ("test", "value")]
+        values += [value for _, args in functions(child, where) for value in args.values()]
+        yield from ((where, value) for value in values)
 
 
 def children(graph: Tree) -> Iterator[tuple[str, Tree]]:
@@ -108,13 +114,6 @@ def functions(child: Tree, where: str) -> Iterator[tuple[str, Tree]]:
         yield function, as_mapping(args, where)
     else:
         raise InvalidModel(f"{where}: {_short(function)} is no function's name")
-
-
-def _cases(child: Tree, where: str) -> Iterator[Plain]:
-    """The texts of a parameter's conditions."""
-    for _, case in objects(child.get("conditions"), where):
-        tree = as_mapping(case, where)
-        yield from (tree.get("test"), tree.get("value"))
 
 
 def _check(value: Plain, where: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .....passes.build import Expr, expr, where
 from .....passes.errors import InvalidModel, Unsupported
 from .....passes.graph import Value
 from .....passes.rewrite import Builder
@@ -108,31 +109,26 @@ def _whole_quotient(op: Builder, a: Value, b: Value) -> Value:
 
 def _floor_divide(op: Builder, a: Value, b: Value) -> Value:
     """The quotient rounded down, found from the exact remainder, as a / b may round up to the next integer."""
-    left = op.Mod(a, b, fmod=1)
-    zero, one = number(op, 0, a), number(op, 1, a)
-    quotient = op.Div(op.Sub(a, left), b)
-    quotient = op.Where(_other_sign(op, left, b), op.Sub(quotient, one), quotient)
-    down = op.Floor(quotient)
-    nearest = op.Where(op.Greater(op.Sub(quotient, down), number(op, 0.5, a)), op.Add(down, one), down)
-    ratio = op.Div(a, b)
-    found = op.Where(op.Equal(quotient, zero), op.Mul(ratio, zero), nearest)
-    return op.Where(op.Equal(b, zero), ratio, found)
+    x, y = expr(op, a), expr(op, b)
+    left = x.call("Mod", y, fmod=1)
+    quotient, ratio = (x - left) / y, x / y
+    quotient = where(_other_sign(left, y), quotient - 1, quotient)
+    down = quotient.floor()
+    nearest = where(quotient - down > 0.5, down + 1, down)
+    return where(y.equals(0), ratio, where(quotient.equals(0), ratio * 0, nearest)).value()
 
 
 def _remainder(op: Builder, a: Value, b: Value) -> Value:
     """The remainder with the divisor's sign, a zero's as well."""
-    left = op.Mod(a, b, fmod=1)
-    zero = number(op, 0, a)
-    moved = op.Where(_other_sign(op, left, b), op.Add(left, b), left)
-    signed = op.Where(op.Less(b, zero), number(op, -0.0, a), zero)
-    return op.Where(op.Equal(left, zero), signed, moved)
+    x, y = expr(op, a), expr(op, b)
+    left = x.call("Mod", y, fmod=1)
+    moved = where(_other_sign(left, y), left + y, left)
+    return where(left.equals(0), where(y < 0, y.like(-0.0), y.like(0.0)), moved).value()
 
 
-def _other_sign(op: Builder, left: Value, b: Value) -> Value:
+def _other_sign(left: Expr, y: Expr) -> Expr:
     """Whether a remainder that isn't zero has another sign than the divisor."""
-    zero = number(op, 0, b)
-    differs = op.Xor(op.Less(left, zero), op.Less(b, zero))
-    return op.And(differs, op.Not(op.Equal(left, zero)))
+    return (left < 0).call("Xor", y < 0) & ~left.equals(0)
 
 
 # extremes and signs ------------------------------------------------------------------------------
