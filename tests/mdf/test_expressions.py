@@ -296,3 +296,9 @@ def test_names() -> None:
 def test_the_methods_that_are_read_are_those_that_are_known() -> None:
     assert set(calls.TABLES[syntax.ARRAY]) == (syntax.METHODS | syntax.MEMBERS) - {"argsort", "dtype", "nonzero"}
     assert set(calls.TABLES[""]) == syntax.BUILTINS
+
+
+@pytest.mark.parametrize("text", ["x.argsort()", "x.nonzero()", "x.dtype", "numpy.argsort(x)"])
+def test_what_only_the_engine_has_is_unsupported(text: str) -> None:
+    with pytest.raises(Unsupported):
+        ours(text, x=[1.0, 2.0])
