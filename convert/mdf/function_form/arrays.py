@@ -115,8 +115,8 @@ def _plain_sparse(
 ) -> tuple[Plain, Metadata]:
     parts = {}
     for part, array, own in (("values", stored.values, name), ("indices", stored.indices, "")):
-        value, told = plain_array(array, storage, own)
-        parts[part] = {"value": value, **told}
+        value, stated = plain_array(array, storage, own)
+        parts[part] = {"value": value, **stated}
     metadata |= {"shape": list(data.shape), "sparse": parts}
     if data.size > storage.most:
         return None, metadata

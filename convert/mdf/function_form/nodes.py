@@ -78,8 +78,8 @@ class Context:
 
 def _ours(fields: dict[str, Plain]) -> dict[str, Plain]:
     """Metadata of these fields, without those that say nothing."""
-    told = {name: value for name, value in fields.items() if value is not None}
-    return {METADATA: told} if told else {}
+    stated = {name: value for name, value in fields.items() if value is not None}
+    return {METADATA: stated} if stated else {}
 
 
 def _notes(holder: Node | Value, storage: Storage) -> Plain:
@@ -119,13 +119,13 @@ def add_input(context: Context, value: Value) -> None:
 def _constant(value: Value, id: str, storage: Storage) -> mdf.Parameter:
     """A constant as a parameter: its data, its name and what else is said of it."""
     assert value.data is not None
-    plain, told = plain_array(value.data, storage, value.name)
+    plain, of_array = plain_array(value.data, storage, value.name)
     usual = value.type == TensorType(value.data.dtype, value.data.shape)
     meta = value.meta or {}
     stated = {
         "of": "constant",
         "name": _renamed(value.name, id),
-        **told,
+        **of_array,
         "type": None if usual else plain_type(value.type),
         "declared": meta.get("declared"),
         "only": HERE if meta.get(MADE) else None,
@@ -205,9 +205,9 @@ def _attributes(context: Context, made: mdf.Node, ids: Ids, form: Form, node: No
         beside = only == MODEL  # which the engine must not take for an argument
         free = () if not beside and attribute_argument(node, key, key)[0] == key else form.avoided
         id = ids.take(form.prefix + key if beside else key, "attribute", free)
-        plain, told = plain_attribute(key, value, node, context.storage)
-        told = _attribute_metadata(key, id, {**told, "only": only})
-        made.parameters.append(mdf.Parameter(id, plain, metadata=_ours(told)))
+        plain, stated = plain_attribute(key, value, node, context.storage)
+        stated = _attribute_metadata(key, id, {**stated, "only": only})
+        made.parameters.append(mdf.Parameter(id, plain, metadata=_ours(stated)))
         if not beside:
             yield attribute_argument(node, key, id)
     setting = replace(context.setting, depth=context.setting.depth + 1)
@@ -215,8 +215,8 @@ def _attributes(context: Context, made: mdf.Node, ids: Ids, form: Form, node: No
         raise Unsupported(node, f"a document's subgraphs stand no deeper than {DEEPEST} in each other")
     for key, region in node.regions.items():
         id = ids.take(key, "body")
-        told = _attribute_metadata(key, id, {"kind": "graph"})
-        made.parameters.append(mdf.Parameter(id, context.subgraph(region, setting), metadata=_ours(told)))
+        stated = _attribute_metadata(key, id, {"kind": "graph"})
+        made.parameters.append(mdf.Parameter(id, context.subgraph(region, setting), metadata=_ours(stated)))
         yield id, id
 
 
@@ -232,8 +232,8 @@ def _with_origin(node: Node) -> Iterator[tuple[str, Any, str | None]]:
             yield name, value, HERE
 
 
-def _attribute_metadata(key: str, id: str, told: Metadata) -> Metadata:
-    return {"of": "attribute", "name": _renamed(key, id), **told}
+def _attribute_metadata(key: str, id: str, stated: Metadata) -> Metadata:
+    return {"of": "attribute", "name": _renamed(key, id), **stated}
 
 
 def _use(context: Context, made: mdf.Node, ids: Ids, form: Form, node: Node, value: Value) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 from onnx.defs import get_schema
 
@@ -147,13 +146,8 @@ _EXACT = frozenset(["Abs", "BitwiseNot", "Ceil", "Floor", "Identity", "IsNaN", "
 """What needs no more digits than its operand has."""
 
 
-def _rounded_once(table: dict[str, Expression], but: frozenset[str] = frozenset()) -> dict[str, Expression]:
-    wrap: Callable[[Expression], Expression] = _in_float32
-    return {name: express if name in but else wrap(express) for name, express in table.items()}
-
-
 EXPRESSIONS: dict[str, Expression] = {
-    **_rounded_once({name: _unary(template) for name, template in _UNARY.items()}, _EXACT),
+    **{name: _unary(_UNARY[name]) if name in _EXACT else _in_float32(_unary(_UNARY[name])) for name in _UNARY},
     **{name: _chained(template) for name, template in _BINARY.items()},
     "BitShift": _shift,
     "Cast": _cast,

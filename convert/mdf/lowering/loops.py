@@ -121,7 +121,7 @@ class Stack:
     empty: str
     more: str
 
-    def joined(self, element: str, stack: str, i: str) -> str:
+    def appended(self, element: str, stack: str, i: str) -> str:
         return self.more.format(element=element, stack=stack, i=i)
 
 

@@ -33,7 +33,7 @@ from ....passes.loop import Captured, Carried, Entry, Iteration, Loop, Sliced, S
 from ....passes.types import DType, TensorType, tensor
 from .. import model as mdf
 from .loops import Passes, all_of, empty_stack, part_text, passes_of, stack_of
-from .scope import Book, Scope
+from .scope import ModelBuilder, Scope
 from .terms import Term, cast, filled
 
 _ZERO = "numpy.int64(0)"
@@ -84,15 +84,17 @@ class Region:
         again: whether it is started more than once.
     """
 
-    def __init__(self, book: Book, graph: Graph, alone: str, titles: tuple[str, str, str], again: bool) -> None:
-        self.book = book
+    def __init__(
+        self, builder: ModelBuilder, graph: Graph, alone: str, titles: tuple[str, str, str], again: bool
+    ) -> None:
+        self.builder = builder
         self.graph = graph
         self.again = again
         self._levels = _levels(graph)
         count = 1 + max(self._levels.values(), default=0)
         first, between, last = titles
         names = [alone] if count == 1 else [first, *[between] * (count - 2), last]
-        self.scopes = [book.scope(name) for name in names]
+        self.scopes = [builder.scope(name) for name in names]
 
     def write(self) -> list[Stage]:
         """Write all stages and their loops."""
@@ -102,7 +104,7 @@ class Region:
             here = [node for node in order if self._levels[node.outputs[0]] == place + is_loop(node)]
             for node in here:
                 if not is_loop(node):
-                    self.book.owners.update(dict.fromkeys(node.outputs, scope))
+                    self.builder.owners.update(dict.fromkeys(node.outputs, scope))
                     scope.emit(node)
             stages.append(Stage(scope.node))
             for node in here:
@@ -112,17 +114,17 @@ class Region:
 
     def _loop(self, node: Node, place: int) -> Run:
         """A loop, and what its results are in the next stage."""
-        book, before, after = self.book, self.scopes[place], self.scopes[place + 1]
-        writer = _LoopWriter(book, node, before, self.again)
+        builder, before, after = self.builder, self.scopes[place], self.scopes[place + 1]
+        writer = _LoopWriter(builder, node, before, self.again)
         run, passes, last = writer.write(), writer.passes, writer.last
-        wanted = [entry for entry in writer.view.entries if entry.result is not None and book.counts[entry.result]]
+        wanted = [entry for entry in writer.view.entries if entry.result is not None and builder.counts[entry.result]]
         if not passes.certain:
             start = self._start(passes, before, last)
-            run.start = (before.node.id, book.names.of(start))
+            run.start = (before.node.id, builder.names.of(start))
             for entry in wanted:
                 self._result(node, entry, passes, last, after, start)
-        if run.again and not book.connected(last, after):
-            book.edge(last, after, run.goes_on, run.goes_on, tensor(DType.BOOL))  # so that it comes after
+        if run.again and not builder.connected(last, after):
+            builder.edge(last, after, run.goes_on, run.goes_on, tensor(DType.BOOL))  # so that it comes after
         return run
 
     def _start(self, passes: Passes, before: Scope, loop: Scope) -> Value:
@@ -132,8 +134,8 @@ class Region:
         tests += [f"numpy.size({before.named(value)}, {axis}) > 0" for value, axis in passes.lengths]
         start = Value(f"{loop.node.id}_runs", tensor(DType.BOOL))
         before.call(start, Term(all_of(tests)))  # not a function: the scheduler asks for it before there is one
-        before.hand_out(self.book.names.of(start), before.named(start), start.type)
-        self.book.owners[start] = before
+        before.add_output(self.builder.names.of(start), before.named(start), start.type)
+        self.builder.owners[start] = before
         return start
 
     def _result(self, node: Node, entry: Entry, passes: Passes, loop: Scope, after: Scope, start: Value) -> None:
@@ -142,7 +144,7 @@ class Region:
         assert result is not None
         ran = Value(f"{result.name}_of_{loop.node.id}", result.type)
         loop.call(ran, loop.term(result))
-        self.book.owners[ran], self.book.owners[result] = loop, after
+        self.builder.owners[ran], self.builder.owners[result] = loop, after
         if isinstance(entry.slot, Carried) and entry.outside is not None:
             otherwise = after.named(entry.outside)
         elif passes.starts or passes.limits or passes.lengths or result.tensor.static_shape is None:
@@ -157,14 +159,14 @@ class Region:
 class _LoopWriter:
     """Writes a loop."""
 
-    def __init__(self, book: Book, node: Node, before: Scope, again: bool) -> None:
-        self.book = book
+    def __init__(self, builder: ModelBuilder, node: Node, before: Scope, again: bool) -> None:
+        self.builder = builder
         self.hub = node
         self.view = Loop(node)
         self.passes = passes_of(node)
         self.before = before
         title = node.name or "loop"
-        self.region = Region(book, self.view.body, title, (title, f"{title}_between", f"{title}_end"), True)
+        self.region = Region(builder, self.view.body, title, (title, f"{title}_between", f"{title}_end"), True)
         self.first, self.last = self.region.scopes[0], self.region.scopes[-1]
         self.again = again or self.first is not self.last
         self.fresh = Value("fresh", tensor(DType.BOOL))
@@ -174,11 +176,11 @@ class _LoopWriter:
     def write(self) -> Run:
         if self.again:
             self._see_start()
-        self.book.owners.update({self.fresh: self.first, self.count: self.first})
+        self.builder.owners.update({self.fresh: self.first, self.count: self.first})
         for entry in self.view.of(Iteration):
             if entry.enter is not None:
-                self.book.names.name(self.count, self.book.names.of(entry.enter))
-                self.book.alias[entry.enter] = self.count
+                self.builder.names.name(self.count, self.builder.names.of(entry.enter))
+                self.builder.alias[entry.enter] = self.count
         states = {entry.place: self._enter(entry) for entry in self.view.entries}
         stages = self.region.write()
         for entry in self.view.entries:
@@ -194,8 +196,8 @@ class _LoopWriter:
 
     def _see_start(self) -> None:
         """Let the first stage see whether it was started anew."""
-        runs = self.book.runs_of(self.before)
-        seen, now = self.book.names.fresh("seen"), self.first.named(runs)
+        runs = self.builder.runs_of(self.before)
+        seen, now = self.builder.names.fresh("seen"), self.first.named(runs)
         self.first.state(seen, now, _ZERO)
         self.first.define(self.fresh, f"{now} != {seen}")
 
@@ -206,8 +208,8 @@ class _LoopWriter:
     def _i(self, scope: Scope) -> str:
         """The number of passes done."""
         if not self.counter:
-            name = self.book.names.of(self.count)
-            self.counter = self.book.names.fresh(f"{name}_next") if self.again else name
+            name = self.builder.names.of(self.count)
+            self.counter = self.builder.names.fresh(f"{name}_next") if self.again else name
             if self.again:
                 self.first.define(self.count, self._either(self.first, _ZERO, self.counter))
             else:
@@ -217,18 +219,18 @@ class _LoopWriter:
 
     def _enter(self, entry: Entry) -> tuple[str, str]:
         """Say what the body sees of a slot; of a carried one: which parameter or port holds it, its initial value."""
-        enter, outside, scope, names = entry.enter, entry.outside, self.first, self.book.names
+        enter, outside, scope, names = entry.enter, entry.outside, self.first, self.builder.names
         match entry.slot:
             case Iteration():
                 self._i(scope)
             case Captured() if enter is not None and outside is not None:
-                self.book.alias[enter] = outside
+                self.builder.alias[enter] = outside
             case Sliced() if enter is not None and outside is not None:
                 text = part_text(self.hub, entry.slot, outside, scope.named(outside), self._i(scope))
                 scope.define(enter, text)
-                self.book.owners[enter] = scope
+                self.builder.owners[enter] = scope
             case Carried() if enter is not None and outside is not None:
-                self.book.owners[enter] = scope
+                self.builder.owners[enter] = scope
                 initial = scope.first(outside)
                 if not self.again:
                     name = names.of(enter)
@@ -238,7 +240,7 @@ class _LoopWriter:
                 name = names.fresh(f"{enter.name}_last")
                 later = name
                 if scope is not self.last:
-                    scope.take(name, enter, _nothing(enter.tensor))
+                    scope.add_input(name, enter, _nothing(enter.tensor))
                     later = cast(enter.tensor.dtype, name, self.hub)
                 scope.define(enter, self._either(scope, scope.named(outside), later))
                 return name, initial
@@ -248,27 +250,27 @@ class _LoopWriter:
         """Hand what the body gives to the next pass."""
         enter, leave, result, last = entry.enter, entry.leave, entry.result, self.last
         assert enter is not None and leave is not None and result is not None
-        self.book.owners[result] = last
+        self.builder.owners[result] = last
         if self.first is last:
-            same = self.book.resolved(leave) is enter and not self.again
-            last.state(name, name if same else last.settled(leave), initial)
+            same = self.builder.resolved(leave) is enter and not self.again
+            last.state(name, name if same else last.before_changes(leave), initial)
             last.call(result, Term(name))
             return
         last.call(result, Term(last.named(leave)))
-        self.book.edge(last, self.first, self.book.names.of(result), name, result.type, value=result)
+        self.builder.edge(last, self.first, self.builder.names.of(result), name, result.type, value=result)
 
     def _stack(self, entry: Entry) -> None:
         leave, result, last = entry.leave, entry.result, self.last
         assert leave is not None and result is not None
-        stack, name = stack_of(self.hub, entry, self.passes.exactly), self.book.names.of(result)
-        element = last.settled(leave)
+        stack, name = stack_of(self.hub, entry, self.passes.exactly), self.builder.names.of(result)
+        element = last.before_changes(leave)
         held = name
         if self.again:
-            held = last.function(self.book.names.fresh(f"{name}_before"), self._either(last, stack.empty, name))
+            held = last.function(self.builder.names.fresh(f"{name}_before"), self._either(last, stack.empty, name))
         i = self._i(last) if "{i}" in stack.more else ""
-        last.state(name, stack.joined(element, held, i), stack.empty)
+        last.state(name, stack.appended(element, held, i), stack.empty)
         last.call(result, Term(name))
-        self.book.owners[result] = last
+        self.builder.owners[result] = last
 
     def _step(self) -> None:
         """Count a pass.
@@ -278,7 +280,7 @@ class _LoopWriter:
         """
         scope = self.first
         text = f"{scope.named(self.count)} + 1"
-        for bound in self._bounds(scope) if self.book.several else ():
+        for bound in self._bounds(scope) if self.builder.several else ():
             text = f"numpy.minimum({text}, {int(bound) - 1 if bound.isdecimal() else f'{bound} - 1'})"
         scope.state(self.counter, text, _ZERO)
 
@@ -291,9 +293,9 @@ class _LoopWriter:
     def _condition(self) -> str:
         """The parameter that says whether there is one more pass."""
         passes, last = self.passes, self.last
-        tests = [] if passes.decides is None else [last.settled(passes.decides)]
+        tests = [] if passes.decides is None else [last.before_changes(passes.decides)]
         tests += [f"{self._i(last)} + 1 < {bound}" for bound in self._bounds(last)]
-        name = self.book.names.fresh("goes_on")
+        name = self.builder.names.fresh("goes_on")
         last.state(name, all_of(tests), not self.again)
         return name
 

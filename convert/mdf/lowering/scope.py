@@ -84,7 +84,7 @@ class Scope:
         self._counts = counts
         self._terms: dict[Value, Term] = {}
         self._pending: dict[Value, str] = {}
-        self._settled: dict[str, str] = {}
+        self._before_changes: dict[str, str] = {}
 
     # values --------------------------------------------------------------------------------------
 
@@ -140,14 +140,14 @@ class Scope:
         term = self.term(value)
         return self._pending.get(value, term.text)
 
-    def settled(self, value: Value) -> str:
+    def before_changes(self, value: Value) -> str:
         """The same, as the value is before any parameter of this node has changed."""
         text = self.named(value)
         if text not in self.states:
             return text
-        if text not in self._settled:
-            self._settled[text] = self.function(self.names.fresh(f"{text}_before"), text)
-        return self._settled[text]
+        if text not in self._before_changes:
+            self._before_changes[text] = self.function(self.names.fresh(f"{text}_before"), text)
+        return self._before_changes[text]
 
     def function(self, name: str, text: str) -> str:
         self.node.functions.append(mdf.Function(name, value=text))
@@ -172,12 +172,12 @@ class Scope:
                     continue
                 inner = self._pending[value]
                 fits = len(texts[0]) + len(inner) <= _LONGEST
-                if fits and len(self._places(value, texts[0])) == 1:
+                if fits and len(self._occurrences(value, texts[0])) == 1:
                     operands.replaced[value] = Term(inner)
                     texts = self._texts(node, operands, guards)
                     del self._pending[value]
         for value in dict.fromkeys([*values, *guards]):
-            if value is not None and value in self._pending and any(self._places(value, text) for text in texts):
+            if value is not None and value in self._pending and any(self._occurrences(value, text) for text in texts):
                 self._flush(value)
         for value, text in zip(node.outputs, texts, strict=False):
             if value.name:
@@ -194,7 +194,7 @@ class Scope:
             ]
         return texts
 
-    def _places(self, value: Value, text: str) -> list[str]:
+    def _occurrences(self, value: Value, text: str) -> list[str]:
         """Each occurrence of a value's name in a text."""
         return re.findall(rf"\b{self.names.of(value)}\b", text)
 
@@ -205,12 +205,12 @@ class Scope:
         self.states.add(name)
         self.node.parameters.append(mdf.Parameter(name, value, initial))
 
-    def take(self, name: str, value: Value, default: mdf.Plain = None) -> None:
+    def add_input(self, name: str, value: Value, default: mdf.Plain = None) -> None:
         """An input port."""
         found = tensor_of(repr(value.name), value.type)
         self.node.inputs.append(mdf.InputPort(name, default, found.static_shape or (), _kind(found)))
 
-    def hand_out(self, name: str, text: str, type: Type | None) -> None:
+    def add_output(self, name: str, text: str, type: Type | None) -> None:
         """An output port, unless it is there already."""
         if all(port.id != name for port in self.node.outputs):
             found = tensor_of(repr(name), type)
@@ -254,8 +254,8 @@ def expressed(node: Node, operands: Operands) -> list[str]:
     return [text] if isinstance(text, str) else text
 
 
-class Book:
-    """The books of a model that is written.
+class ModelBuilder:
+    """Builds the MDF graph of a model.
 
     Attributes:
         owners: the node that makes a value.
@@ -307,7 +307,7 @@ class Book:
     def _outside(self, scope: Scope, value: Value) -> Term:
         """Bring a value from the node that makes it into another."""
         owner, port = self.owners[value], self.names.of(value)
-        scope.take(port, value)
+        scope.add_input(port, value)
         self.edge(owner, scope, port, port, value.type, value)
         return Term(port)
 
@@ -315,9 +315,9 @@ class Book:
         self, sender: Scope, receiver: Scope, port: str, receiving: str, type: Type | None, value: Value | None = None
     ) -> None:
         """An edge from an output port, which hands out a value (or the parameter that it is called by)."""
-        sender.hand_out(port, port if value is None else sender.named(value), type)
+        sender.add_output(port, port if value is None else sender.named(value), type)
         if all(one.id != receiving for one in receiver.node.inputs):
-            receiver.take(receiving, Value(receiving, type))
+            receiver.add_input(receiving, Value(receiving, type))
         name = self.names.fresh(f"{sender.node.id}_{port}_{receiver.node.id}")
         self.made.edges.append(mdf.Edge(name, sender.node.id, receiver.node.id, port, receiving))
 

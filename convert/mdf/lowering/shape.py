@@ -78,7 +78,7 @@ def _sliced(node: Node, operands: Operands) -> str:
     for place, (axis, step) in enumerate(zip(axes, steps, strict=True)):
         axis = axis_of(node, axis, rank)
         bounds = [_bound(node, operands, index, place) for index in (1, 2)]
-        places = _places(node, text, axis, size_of_axis(value, axis), bounds, step)
+        places = _slice_indices(node, text, axis, size_of_axis(value, axis), bounds, step)
         text = text if places is None else taken(text, places, axis)
     return text
 
@@ -95,7 +95,9 @@ def _bound(node: Node, operands: Operands, index: int, place: int) -> int | Term
     return Term(f"numpy.reshape({term:a}, ())" if only else taken(term.text, str(place), 0))
 
 
-def _places(node: Node, x: str, axis: int, length: int | None, bounds: list[int | Term], step: int) -> str | None:
+def _slice_indices(
+    node: Node, x: str, axis: int, length: int | None, bounds: list[int | Term], step: int
+) -> str | None:
     """The indices of a slice along an axis; None where it is everything."""
     start, end = bounds
     if isinstance(start, int) and isinstance(end, int):

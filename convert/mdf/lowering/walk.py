@@ -21,7 +21,7 @@ from ....runtime.oracles.mdf_names import METADATA
 from .. import model as mdf
 from .prepare import prepared
 from .regions import Region, Run, Stage
-from .scope import Book
+from .scope import ModelBuilder
 from .terms import cast
 
 _STATE_UPDATE = "environment_state_update"  # the time scale of one evaluation of a model
@@ -147,44 +147,44 @@ def lower_stateful(graph: Graph) -> mdf.Model:
     """
     defaults = {value.name: value.data for value in graph.inputs if value.data is not None}
     source = prepared(graph)
-    book = Book(source)
-    inputs = [book.names.fresh(value.name) for value in source.inputs]
-    region = Region(book, source, "model", ("before", "between", "after"), False)
-    entries = _inputs(source, book, region, inputs, defaults)
+    builder = ModelBuilder(source)
+    inputs = [builder.names.fresh(value.name) for value in source.inputs]
+    region = Region(builder, source, "model", ("before", "between", "after"), False)
+    entries = _inputs(source, builder, region, inputs, defaults)
     stages = region.write()
-    outputs = _outputs(source, book, region)
+    outputs = _outputs(source, builder, region)
     kept = [stage for stage in stages if stage is stages[-1] or _is_needed(stage.node)]
-    book.made.nodes = [node for stage in stages for node in _nodes(stage, kept)]
-    schedule(book.made, stages, kept)
+    builder.made.nodes = [node for stage in stages for node in _nodes(stage, kept)]
+    schedule(builder.made, stages, kept)
     ours = {"style": STYLE, "inputs": entries, "outputs": outputs}
     if source.meta[NOTES]:
         ours["notes"] = list(source.meta[NOTES])
-    return mdf.Model(book.made.id, [book.made], _FORMAT, _APPLICATION, metadata={METADATA: ours})
+    return mdf.Model(builder.made.id, [builder.made], _FORMAT, _APPLICATION, metadata={METADATA: ours})
 
 
 def _inputs(
-    graph: Graph, book: Book, region: Region, ports: list[str], defaults: dict[str, TensorData]
+    graph: Graph, builder: ModelBuilder, region: Region, ports: list[str], defaults: dict[str, TensorData]
 ) -> list[mdf.Plain]:
     """The inputs: ports of the first node, what comes in made numbers of the types."""
     scope, entries = region.scopes[0], list[mdf.Plain]()
     for value, port in zip(graph.inputs, ports, strict=True):
         dtype, default = value.tensor.dtype, defaults.get(value.name)
         assert dtype is not None
-        scope.take(port, value, None if default is None else default.numpy().tolist())
-        book.names.name(value, book.names.fresh(f"{value.name}_{dtype.value}"))
-        book.owners[value] = scope
+        scope.add_input(port, value, None if default is None else default.numpy().tolist())
+        builder.names.name(value, builder.names.fresh(f"{value.name}_{dtype.value}"))
+        builder.owners[value] = scope
         scope.define(value, cast(dtype, port, repr(value.name)))
         shape = list(value.tensor.static_shape or ())
         entries.append({"name": value.name, "node": scope.node.id, "port": port, "type": dtype.value, "shape": shape})
     return entries
 
 
-def _outputs(graph: Graph, book: Book, region: Region) -> list[mdf.Plain]:
+def _outputs(graph: Graph, builder: ModelBuilder, region: Region) -> list[mdf.Plain]:
     """The outputs: ports of the last node."""
     scope, entries = region.scopes[-1], list[mdf.Plain]()
     for value in graph.outputs:
-        port, dtype = book.names.of(value), value.tensor.dtype
-        scope.hand_out(port, scope.named(value), value.type)
+        port, dtype = builder.names.of(value), value.tensor.dtype
+        scope.add_output(port, scope.named(value), value.type)
         entries.append({"name": value.name, "node": scope.node.id, "port": port, "type": dtype.value if dtype else ""})
     return entries
 

@@ -99,7 +99,7 @@ class Carrying:
             self.op.rewriter.names = copy.deepcopy(names)
             trial = _Trial(self, run)
             live = trial.live()
-            if self._settled(trial, live) and not self._forgotten(trial, live):
+            if self._converged(trial, live) and not self._forgotten(trial, live):
                 break
         else:
             raise Unsupported("the loop", "the types of what it carries don't settle")
@@ -135,16 +135,16 @@ class Carrying:
         first, *rest = kinds
         found = first
         for more in rest:
-            joined = [self._join(key, *pair) for pair in zip(found, more, strict=False)]
+            merged = [self._merged(key, *pair) for pair in zip(found, more, strict=False)]
             if len(more) != len(first):
                 self.changing[key] = f"{len(first)} results, then {len(more)}"
             else:
-                found = tuple(kind or old for kind, old in zip(joined, first, strict=True))
+                found = tuple(kind or old for kind, old in zip(merged, first, strict=True))
         new = self.kinds.get(key) != found
         self.kinds[key] = found
         return new
 
-    def _join(self, key: Key, a: Kind, b: Kind) -> Kind | None:
+    def _merged(self, key: Key, a: Kind, b: Kind) -> Kind | None:
         if a.shape != b.shape or a.listed != b.listed:
             self.changing[key] = f"{_shown(a)}, then {_shown(b)}"
             return None
@@ -153,29 +153,29 @@ class Carrying:
         dtype = common_type([a.dtype, b.dtype], f"{key}")
         return Kind(dtype, a.shape, a.python and b.python, a.listed, narrowest_dtype(a, b))
 
-    def _settled(self, trial: _Trial, live: Collection[Key]) -> bool:
+    def _converged(self, trial: _Trial, live: Collection[Key]) -> bool:
         """Whether a trial leaves what it was entered with, as far as anybody asks."""
-        settled = True
+        converged = True
         for key, item in trial.leaving.numbers.items():
             entered = trial.entered.numbers[key]
             if entered is None and item is not None:  # whoever read it saw that there is nothing yet
-                settled &= not self._kind(key, entered, item)
+                converged &= not self._kind(key, entered, item)
             if key not in live or item is None or _same(entered, item):
                 continue
             if key in self.fixed:
                 self.fixed.remove(key)
                 self.loose.add(key)
-                settled = False
+                converged = False
             elif key not in self.loose and _same(self.start.numbers[key], item):
                 self.fixed.add(key)
-                settled = False
+                converged = False
             elif key not in self.changing:
-                settled &= not self._kind(key, entered, item)
+                converged &= not self._kind(key, entered, item)
         for key, term in trial.leaving.counters.items():
             if key not in self.moving and _differ(term, self.start.counters[key]):
                 self.moving.add(key)
-                settled = False
-        return settled
+                converged = False
+        return converged
 
 
 @dataclass

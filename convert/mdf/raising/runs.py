@@ -326,7 +326,7 @@ class Measure:
         return self.logic.once(known, lambda: self._measured(threshold, node, place, where))
 
     def _measured(self, threshold: Threshold, node: Node, place: Key, where: str) -> Term:
-        number = self._held(node, place, where)
+        number = self._measured_number(node, place, where)
         for index in threshold.indices:
             if number.rank == 0 or not -number.shape[0] <= index < number.shape[0]:
                 raise Unsupported(where, f"it has no element {index}")
@@ -339,7 +339,7 @@ class Measure:
         array = known(found)
         return found.value if array is None else bool(array)
 
-    def _held(self, node: Node, place: Key, where: str) -> Number:
+    def _measured_number(self, node: Node, place: Key, where: str) -> Number:
         """What is measured; what has no value yet counts as the engine takes it."""
         kind, _, name = place
         ran = self.state.counters["ran", node.id]
