@@ -6,7 +6,7 @@ from itertools import islice
 
 import pytest
 
-from .stateful_sweep import REFUSED, RIGHT, Case, Verdict, catalogue, judge, random_loops
+from .stateful_sweep import REFUSED, RIGHT, Case, Verdict, catalogue, judge, random_loops, recorded
 
 EVERY = 5
 CATALOGUE = [case for case in catalogue() if case.name != "loop_many_iterations"]  # the engine takes seconds for it
@@ -25,4 +25,17 @@ def test_catalogue(case: Case) -> None:
 
 @per_case(list(islice(random_loops(40, 1000), 20)))
 def test_random_nests(case: Case) -> None:
+    assert judge(case) == Verdict(case.name, RIGHT)
+
+
+COMPOSED = """
+    averagepool_2d_ceil maxpool_2d_dilations conv_with_strides_and_asymmetric_padding convinteger_with_padding
+    convtranspose_group_2 convtranspose_dilations convtranspose_output_shape convtranspose_pads erf gather_elements_1
+    gathernd_example_int32_batch_dim1 scatter_elements_with_duplicate_indices scatter_elements_with_negative_indices
+    scatternd scatternd_min
+""".split()  # noqa: SIM905
+
+
+@per_case([case for case in recorded() if case.name.removeprefix("test_") in COMPOSED])
+def test_operators_that_are_composed(case: Case) -> None:
     assert judge(case) == Verdict(case.name, RIGHT)
