@@ -98,7 +98,11 @@ def by_rule(node: Node, notes: list[str], table: Rules) -> Graph | None:
     if made is None:
         return None
     graph, outputs = op.graph, [made] if isinstance(made, Value) else list(made)
-    graph.outputs = [value for value, old in zip(outputs, node.outputs, strict=False) if value.name and old.name]
+    wanted = [(value, old) for value, old in zip(outputs, node.outputs, strict=False) if value.name and old.name]
+    for value, old in wanted:
+        if value.producer is not None:  # a name that it keeps where the decomposition is put
+            value.name = old.name
+    graph.outputs = [value for value, _ in wanted]
     infer(graph)
     return graph
 

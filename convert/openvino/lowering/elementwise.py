@@ -165,14 +165,11 @@ def clip(op: Builder, node: Node) -> Value:
 
 
 @rule("", "HardSigmoid")
-def hard_sigmoid(op: Builder, node: Node) -> Value:
-    """OpenVINO's CPU takes a 0 for a parameter that is left out."""
+def hard_sigmoid(op: Builder, node: Node) -> Value | None:
+    """None where a parameter is 0, which OpenVINO's CPU takes for one that is left out."""
     x = required(node, 0)
     values = [node.attributes.get(name, usual) for name, usual in (("alpha", 0.2), ("beta", 0.5))]
-    alpha, beta = (number(op, node, value, x) for value in values)
-    if all(values):
-        return op.HardSigmoid(x, alpha, beta)
-    return op.Clamp(op.Add(op.Multiply(x, alpha), beta), min=0.0, max=1.0)
+    return op.HardSigmoid(x, *(number(op, node, value, x) for value in values)) if all(values) else None
 
 
 @rule("", "LeakyRelu")
@@ -182,12 +179,12 @@ def leaky_relu(op: Builder, node: Node) -> Value:
 
 
 @rule("", "PRelu")
-def prelu(op: Builder, node: Node) -> Value:
-    """OpenVINO's operator aligns a one-dimensional slope with the channels; ONNX broadcasts as NumPy does."""
+def prelu(op: Builder, node: Node) -> Value | None:
+    """With one slope; OpenVINO's operator aligns a vector with the channels, ONNX broadcasts as NumPy does."""
     x, slope = required(node, 0), required(node, 1)
     if slope.data is not None and slope.data.size == 1 and dtype_of(node, x).is_float:
         return op.PReLU(x, op.const(slope.data.numpy().reshape(-1), slope.data.dtype))
-    return op.Select(op.Less(x, number(op, node, 0, x)), op.Multiply(x, slope), x)
+    return None
 
 
 RULES = collect(globals())

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
-from ....passes.preconditions import dtype_of, rank_of, required, size_of_axis
+from ....passes.preconditions import rank_of, required, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.schemas import hub_version
 from ....passes.types import DType
 from ..rounding_ties import hits_ties
 from .nn import convolved
-from .quantize import RANGES, saturated_to
+from .quantize import RANGES
 from .tools import along, convert, cut, i64, scalar
 
 _EXACT = 2**24  # integers up to here are floats
@@ -112,23 +111,19 @@ def conv_integer(op: Builder, node: Node) -> Value:
 # products that are quantized again -----------------------------------------------------------------
 
 
-def _is_exact(terms: int | None, a: Value, a_zero: Value, b: Value, b_zero: Value) -> bool:
-    return terms is not None and terms * _apart(a, a_zero) * _apart(b, b_zero) <= _EXACT
-
-
-def _as_integers(terms: int | None, a: int, b: int, scales: Sequence[Value], node: Node) -> bool:
-    """Whether to sum up integers: where that is exact, and ties of the result may be met.
-
-    Else what is dequantized is multiplied, which OpenVINO fuses, and which has ties by chance alone.
-    """
-    exact = _is_exact(terms, *(required(node, index) for index in (a, a + 2, b, b + 2)))
+def _sums_floats(node: Node, terms: int | None) -> bool:
+    """Whether QLinearMatMul or QLinearConv is the product of what is dequantized, which OpenVINO fuses, and which meets
+    ties by chance alone. Else it is made of integers: where their sums are exact, and ties of the result may be met."""
+    a, a_zero, b, b_zero = (required(node, index) for index in (0, 2, 3, 5))
+    scales = [required(node, index) for index in (1, 4, 6)]
+    if any(scale.rank is None or scale.rank > 1 for scale in scales):
+        return False
+    exact = terms is not None and terms * _apart(a, a_zero) * _apart(b, b_zero) <= _EXACT
     arrays = [scale.array() for scale in scales]
     known = [array.astype(np.float64) for array in arrays if array is not None]
-    if any(scale.rank is None or scale.rank > 1 for scale in scales):
-        return True
     if len(known) < len(arrays) or all(array.size > 1 for array in known[:2]):
-        return exact
-    return exact and hits_ties(known[0] * known[1] / known[2])
+        return not exact
+    return not exact or not hits_ties(known[0] * known[1] / known[2])
 
 
 def _hub(op: Builder, op_type: str, *inputs: Value, **attributes: Any) -> Value:
@@ -139,56 +134,33 @@ def _hub(op: Builder, op_type: str, *inputs: Value, **attributes: Any) -> Value:
     return op.apply(node)[0]
 
 
-def _requantized(op: Builder, node: Node, total: Value, factor: Value, zero: Value) -> Value:
-    rounded = op.Round(op.Multiply(total, factor), mode="half_to_even")
-    shifted = op.Add(rounded, convert(op, node, zero, DType.FLOAT32))
-    return saturated_to(op, node, shifted, dtype_of(node, zero))
-
-
-def _of_row(value: Value) -> bool:
-    return value.rank == 1 and size_of_axis(value, 0) != 1
+def _row_axis(scale: Value) -> int:
+    """The axis of a matrix that a scale lies along: the rows, if there is one for each."""
+    return -2 if scale.rank == 1 and size_of_axis(scale, 0) != 1 else -1
 
 
 @rule("", "QLinearMatMul")
-def qlinear_matmul(op: Builder, node: Node) -> Value:
+def qlinear_matmul(op: Builder, node: Node) -> Value | None:
     a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = (required(node, index) for index in range(8))
-    terms = size_of_axis(a, -1) or size_of_axis(b, max(rank_of(node, b) - 2, 0))
-    if not _as_integers(terms, 0, 3, (a_scale, b_scale, y_scale), node):
-        left = _hub(op, "DequantizeLinear", a, a_scale, a_zero, axis=-2 if _of_row(a_scale) else -1)
-        right = _hub(op, "DequantizeLinear", b, b_scale, b_zero, axis=-1)
-        product = op.MatMul(left, right, transpose_a=False, transpose_b=False)
-        return _hub(op, "QuantizeLinear", product, y_scale, y_zero, axis=-2 if _of_row(y_scale) else -1)
-    if not _is_exact(terms, a, a_zero, b, b_zero):
-        raise Unsupported(node, "sums of products of integers that are more than float32 holds exactly")
-    left, right = _centered(op, node, a, a_zero, True), _centered(op, node, b, b_zero, False)
-    total = op.MatMul(left, right, transpose_a=False, transpose_b=False)
-    scales = [convert(op, node, scale, DType.FLOAT32) for scale in (a_scale, b_scale, y_scale)]
-    scales = [op.Unsqueeze(one, i64(op, [-1])) if _of_row(one) and one is not scales[1] else one for one in scales]
-    factor = op.Divide(op.Multiply(scales[0], scales[1]), scales[2])
-    return _requantized(op, node, total, factor, y_zero)
+    if not _sums_floats(node, size_of_axis(a, -1) or size_of_axis(b, max(rank_of(node, b) - 2, 0))):
+        return None
+    left = _hub(op, "DequantizeLinear", a, a_scale, a_zero, axis=_row_axis(a_scale))
+    right = _hub(op, "DequantizeLinear", b, b_scale, b_zero, axis=-1)
+    return _hub(op, "QuantizeLinear", _hub(op, "MatMul", left, right), y_scale, y_zero, axis=_row_axis(y_scale))
 
 
 @rule("", "QLinearConv")
-def qlinear_conv(op: Builder, node: Node) -> Value:
+def qlinear_conv(op: Builder, node: Node) -> Value | None:
     x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero = (required(node, index) for index in range(8))
-    bias = node.input(8)
-    rank = rank_of(node, x)
-    sizes = w.tensor.static_shape
-    terms = None if sizes is None else math.prod(sizes[1:])
-    if not _as_integers(terms, 0, 3, (x_scale, w_scale, y_scale), node):
-        data = _hub(op, "DequantizeLinear", x, x_scale, x_zero, axis=1)
-        made = convolved(op, node, data, _hub(op, "DequantizeLinear", w, w_scale, w_zero, axis=0))
-        if bias is not None:
-            scale = op.Multiply(scalar(op, x_scale), along(op, w_scale, rank, 1))
-            made = op.Add(made, op.Multiply(along(op, convert(op, node, bias, DType.FLOAT32), rank, 1), scale))
-        return _hub(op, "QuantizeLinear", made, y_scale, y_zero, axis=1)
-    if not _is_exact(terms, x, x_zero, w, w_zero):
-        raise Unsupported(node, "sums of products of integers that are more than float32 holds exactly")
-    total = convolved(op, node, _centered(op, node, x, x_zero), _centered(op, node, w, w_zero))
+    bias, rank, sizes = node.input(8), rank_of(node, x), w.tensor.static_shape
+    if not _sums_floats(node, None if sizes is None else math.prod(sizes[1:])):
+        return None
+    data = _hub(op, "DequantizeLinear", x, x_scale, x_zero, axis=1)
+    made = convolved(op, node, data, _hub(op, "DequantizeLinear", w, w_scale, w_zero, axis=0))
     if bias is not None:
-        total = op.Add(total, along(op, convert(op, node, bias, DType.FLOAT32), rank, 1))
-    factor = op.Divide(op.Multiply(x_scale, along(op, w_scale, rank, 1)), y_scale)
-    return _requantized(op, node, total, factor, y_zero)
+        scale = op.Multiply(scalar(op, x_scale), along(op, w_scale, rank, 1))
+        made = op.Add(made, op.Multiply(along(op, convert(op, node, bias, DType.FLOAT32), rank, 1), scale))
+    return _hub(op, "QuantizeLinear", made, y_scale, y_zero, axis=1)
 
 
 RULES = collect(globals())

@@ -10,15 +10,15 @@ import numpy as np
 
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
-from ....passes.preconditions import axis_of, dtype_of, flag, rank_of, required, size_of_axis
+from ....passes.preconditions import axis_of, dtype_of, rank_of, required, size_of_axis
 from ....passes.protos import DTYPES
-from ....passes.quantization import dequantizes_by_zero_point, quantizes_by_zero_point
+from ....passes.quantization import dequantizes_by_zero_point
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..rounding_ties import has_exact_ties
 from .context import context_of
 from .fold import computed
-from .tools import LARGEST, along, convert, cut, element_type, i64, range_of, reshape, saturated, scalar, size_of
+from .tools import along, convert, cut, element_type, i64, range_of, reshape, scalar, size_of
 
 RANGES: dict[DType, tuple[int, int]] = {
     DType.INT4: (-8, 7),
@@ -42,14 +42,6 @@ def _broadcast_scale(op: Builder, node: Node, value: Value, like: Value) -> Valu
         return along(op, value, rank, axis)
     places = op.Divide(range_of(op, size_of(op, node, like, axis)), i64(op, block), m_pythondiv=False)
     return op.Gather(value, places, i64(op, axis), batch_dims=0)
-
-
-def saturated_to(op: Builder, node: Node, value: Value, dtype: DType) -> Value:
-    """Whole numbers in floating point as an integer type, those beyond its range as the nearest one in it."""
-    if dtype not in RANGES:
-        raise Unsupported(node, f"quantizing to {dtype.value} isn't supported by OpenVINO")
-    low, high = RANGES[dtype]
-    return convert(op, node, op.Clamp(value, min=float(low), max=float(high)), dtype)
 
 
 def _check_scale(node: Node, scale: Value) -> None:
@@ -89,7 +81,8 @@ def _faked(op: Builder, node: Node, x: Value, scale: Value, zero: Value | None, 
 
 
 @rule("", "QuantizeLinear")
-def quantize_linear(op: Builder, node: Node) -> Value:
+def quantize_linear(op: Builder, node: Node) -> Value | None:
+    """FakeQuantize where that rounds alike; None else, where it is what it is made of."""
     x, scale, zero = required(node, 0), required(node, 1), node.input(2)
     stated = node.attributes.get("output_dtype")
     dtype = dtype_of(node, zero) if zero is not None else DTYPES[stated] if stated else DType.UINT8
@@ -99,21 +92,7 @@ def quantize_linear(op: Builder, node: Node) -> Value:
     summand = computed(op, node) if _is_summand(x) else None
     if summand is not None:
         return summand[0]
-    x, scale = convert(op, node, x, working), convert(op, node, scale, working)
-    faked = _faked(op, node, x, scale, zero, dtype)
-    if faked is not None:
-        return faked
-    divided = op.Divide(x, _broadcast_scale(op, node, scale, x))
-    if dtype.is_float:
-        if zero is not None and quantizes_by_zero_point(dtype):
-            divided = op.Add(divided, convert(op, node, _broadcast_scale(op, node, zero, x), working))
-        if dtype in LARGEST and flag(node, "saturate", 1):
-            divided = saturated(op, divided, LARGEST[dtype])
-        return op.Convert(divided, destination_type=element_type(node, dtype))
-    rounded = convert(op, node, op.Round(divided, mode="half_to_even"), DType.FLOAT32)
-    if zero is not None:
-        rounded = op.Add(rounded, convert(op, node, _broadcast_scale(op, node, zero, x), DType.FLOAT32))
-    return saturated_to(op, node, rounded, dtype)
+    return _faked(op, node, convert(op, node, x, working), convert(op, node, scale, working), zero, dtype)
 
 
 def _work_type(node: Node, x: Value, scale: Value) -> DType:

@@ -56,14 +56,4 @@ def random_normal(op: Builder, node: Node) -> Value:
     return convert(op, node, shifted, _dtype(node, like))
 
 
-@rule("", "Bernoulli")
-def bernoulli(op: Builder, node: Node) -> Value:
-    """1 where a uniform number is below the probability (ONNX's function body has it the other way round)."""
-    chance = required(node, 0)
-    drawn = _uniform(op, node, shape_of(op, chance), 0.0, 1.0)
-    stated = node.attributes.get("dtype")
-    dtype = DTYPES[stated] if stated else dtype_of(node, chance)
-    return convert(op, node, op.Less(drawn, convert(op, node, chance, DType.FLOAT32)), dtype)
-
-
 RULES = collect(globals())

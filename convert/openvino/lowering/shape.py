@@ -28,9 +28,7 @@ from .tools import (
     range_of,
     scalar,
     shape_of,
-    size_of,
     transpose,
-    vector,
 )
 
 _LAST = np.iinfo(np.int64).max
@@ -107,20 +105,10 @@ def expand(op: Builder, node: Node) -> Value:
 
 
 @rule("", "Tile")
-def tile(op: Builder, node: Node) -> Value:
-    """Repeats that are known at run time only make OpenVINO's Tile write beside its memory: Broadcast does it then."""
+def tile(op: Builder, node: Node) -> Value | None:
+    """None where the repeats are computed: OpenVINO's Tile would write beside its memory, Expand does it then."""
     data, repeats = required(node, 0), required(node, 1)
-    rank = rank_of(node, data)
-    if repeats.data is not None or not rank:
-        return op.Tile(data, repeats)
-    repeats = convert(op, node, repeats, DType.INT64)
-    sizes = shape_of(op, data)
-    columns = [op.Unsqueeze(value, i64(op, [1])) for value in (i64(op, [1] * rank), sizes)]
-    single = vector(op, op.Concat(*columns, axis=1))  # 1, size, 1, size ...
-    columns[0] = op.Unsqueeze(repeats, i64(op, [1]))
-    full = vector(op, op.Concat(*columns, axis=1))  # repeats, size, repeats, size ...
-    spread = op.Broadcast(op.Reshape(data, single, special_zero=False), full, mode="numpy")
-    return op.Reshape(spread, op.Multiply(sizes, repeats), special_zero=False)
+    return op.Tile(data, repeats) if repeats.data is not None or not rank_of(node, data) else None
 
 
 @rule("", "Constant")
@@ -165,8 +153,8 @@ def concat(op: Builder, node: Node) -> Value:
 
 
 @rule("", "Split")
-def split(op: Builder, node: Node) -> list[Value]:
-    """VariadicSplit where the sizes are constant, a Slice for each part otherwise."""
+def split(op: Builder, node: Node) -> list[Value] | None:
+    """VariadicSplit where the sizes are constant; None otherwise, where it is a Slice for each part."""
     data, sizes = required(node, 0), node.input(1)
     count = len(node.outputs)
     axis = axis_of(node, node.attributes.get("axis", 0), rank_of(node, data))
@@ -181,15 +169,7 @@ def split(op: Builder, node: Node) -> list[Value]:
     if known is not None:
         made = op.VariadicSplit(data, i64(op, axis), i64(op, known), _outputs=count)
         return [made] if count == 1 else list(made)
-    if sizes is None:
-        whole = op.Add(size_of(op, node, data, axis), i64(op, [count - 1]))
-        part = op.Divide(whole, i64(op, [count]), m_pythondiv=False)
-        bounds = [op.Multiply(part, i64(op, [index])) for index in range(count + 1)]
-    else:
-        sizes = convert(op, node, sizes, DType.INT64)
-        ends = op.CumSum(sizes, i64(op, 0), exclusive=False, reverse=False)
-        bounds = [i64(op, [0]), *(cut(op, ends, index, index + 1) for index in range(count))]
-    return [cut(op, data, bounds[index], bounds[index + 1], axis=axis) for index in range(count)]
+    return None
 
 
 @rule("", "Slice")
