@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ...passes.errors import Unsupported
 from ...passes.graph import Node
+from ...passes.rewrite import Builder
 from ...passes.types import Type
 from .dialect import DOMAIN
 from .layers import LAYERS
@@ -28,3 +30,12 @@ class OpenVINO:
 
 
 OPENVINO = OpenVINO()
+
+
+class LayerBuilder(Builder):
+    """A builder of layers, which writes the attributes that the table of layers has defaults for."""
+
+    def call(self, op_type: str, *inputs: Any, _domain: str | None = None, **options: Any) -> Any:
+        """As `Builder.call`."""
+        spec = LAYERS.get(op_type) if _domain is None else None
+        return super().call(op_type, *inputs, _domain=_domain, **{**({} if spec is None else spec.defaults), **options})

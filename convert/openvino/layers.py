@@ -32,6 +32,7 @@ class LayerSpec:
             (a negative index, a division by zero), see `lowering/restore.py`.
         open_rank: whether the rank of its result hangs on what inputs hold (or, of Squeeze, on unknown sizes).
         attributes: those that are of another kind than in other layers, see `attributes.py`.
+        defaults: attributes that are written as these where lowering says nothing else.
     """
 
     opset: int
@@ -42,6 +43,7 @@ class LayerSpec:
     total: bool
     open_rank: bool
     attributes: Mapping[str, Kind]
+    defaults: Mapping[str, Any]
 
 
 _HUB_NAMES = {
@@ -80,13 +82,12 @@ def _layers(
     total: bool = False,
     open_rank: bool = False,
     attributes: Mapping[str, Kind] | None = None,
+    defaults: Mapping[str, Any] | None = None,
     **opsets: int,
 ) -> dict[str, LayerSpec]:
     """Layers that have all of this in common, each with its opset."""
-    return {
-        name: LayerSpec(opset, result, _HUB_NAMES.get(name, name), plain, grid, total, open_rank, attributes or {})
-        for name, opset in opsets.items()
-    }
+    common = (plain, grid, total, open_rank, attributes or {}, defaults or {})
+    return {name: LayerSpec(opset, result, _HUB_NAMES.get(name, name), *common) for name, opset in opsets.items()}
 
 
 LAYERS: Mapping[str, LayerSpec] = {
@@ -98,8 +99,10 @@ LAYERS: Mapping[str, LayerSpec] = {
     **_layers(types.SAME, plain=True, grid="kept", ReLU=1),
     **_layers(types.SAME, plain=True, grid="rounded", Erf=1, Exp=1, Sigmoid=1, Tanh=1),
     **_layers(types.SAME, plain=True, grid="rounded", total=True, Mish=4, SoftPlus=4),
-    **_layers(types.SAME, Elu=1, ErfInv=17, HardSigmoid=1, PReLU=1, Round=5, Selu=1),
-    **_layers(types.SAME, total=True, FakeQuantize=1, HSigmoid=0),
+    **_layers(types.SAME, Elu=1, ErfInv=17, HardSigmoid=1, PReLU=1, Selu=1),
+    **_layers(types.SAME, defaults={"mode": "half_to_even"}, Round=5),
+    **_layers(types.SAME, total=True, HSigmoid=0),
+    **_layers(types.SAME, total=True, defaults={"auto_broadcast": "numpy"}, FakeQuantize=1),
     **_layers(types.SAME, grid="kept", Clamp=1),
     **_layers(types.SAME, grid="rounded", total=True, Gelu=7, Swish=4),
     **_layers(types.ELEMENTWISE, plain=True, BitwiseAnd=13, BitwiseOr=13, BitwiseXor=13, Multiply=1),
@@ -114,16 +117,16 @@ LAYERS: Mapping[str, LayerSpec] = {
     **_layers(types.CONVERT_LIKE, ConvertLike=1),
     **_layers(None, Bucketize=0, ConvertPromoteTypes=0, FakeConvert=0),
     # shapes, and what moves elements about
-    **_layers(types.SHAPE_OF, ShapeOf=3),
-    **_layers(types.RESHAPE, grid="kept", open_rank=True, Reshape=1),
+    **_layers(types.SHAPE_OF, defaults={"output_type": "i64"}, ShapeOf=3),
+    **_layers(types.RESHAPE, grid="kept", open_rank=True, defaults={"special_zero": False}, Reshape=1),
     **_layers(types.SQUEEZE, grid="kept", open_rank=True, Squeeze=1),
     **_layers(types.UNSQUEEZE, grid="kept", open_rank=True, Unsqueeze=1),
     **_layers(types.TRANSPOSE, grid="kept", Transpose=1),
-    **_layers(types.BROADCAST, open_rank=True, Broadcast=3),
+    **_layers(types.BROADCAST, open_rank=True, defaults={"mode": "numpy"}, Broadcast=3),
     **_layers(types.CONCAT, grid="kept", Concat=1),
     **_layers(types.SAME_RANK, grid="kept", Slice=8),
     **_layers(types.SAME_RANK, grid="kept", total=True, Split=1, VariadicSplit=1),
-    **_layers(types.SAME_RANK, Pad=12),
+    **_layers(types.SAME_RANK, defaults={"pad_mode": "constant"}, Pad=12),
     **_layers(types.SAME_RANK, total=True, DepthToSpace=1, SpaceToDepth=1),
     **_layers(types.SAME_ELEMENT_TYPE, open_rank=True, Tile=1),
     **_layers(types.SAME, ReverseSequence=1),
@@ -131,17 +134,18 @@ LAYERS: Mapping[str, LayerSpec] = {
     **_layers(None, total=True, BatchToSpace=0, ShuffleChannels=0, SpaceToBatch=0),
     **_layers(None, ExtractImagePatches=0, Reverse=0, Roll=0, SliceScatter=0),
     # by positions
-    **_layers(types.GATHER, Gather=8),
+    **_layers(types.GATHER, defaults={"batch_dims": 0}, Gather=8),
     **_layers(types.GATHER_ELEMENTS, GatherElements=6),
     **_layers(types.SAME_ELEMENT_TYPE, open_rank=True, GatherND=8),
-    **_layers(types.SAME, ScatterElementsUpdate=12, ScatterNDUpdate=15),
-    **_layers(types.NON_ZERO, NonZero=3),
+    **_layers(types.SAME, defaults={"reduction": "none", "use_init_val": True}, ScatterElementsUpdate=12),
+    **_layers(types.SAME, ScatterNDUpdate=15),
+    **_layers(types.NON_ZERO, defaults={"output_type": "i64"}, NonZero=3),
     **_layers(types.ONE_HOT, OneHot=16),
     **_layers(types.UNIQUE, Unique=10),
     **_layers(types.RANGE, Range=4),
     **_layers(types.RANDOM, open_rank=True, RandomUniform=8),
-    **_layers(types.TOP_K, TopK=11),
-    **_layers(types.SAME, CumSum=3),
+    **_layers(types.TOP_K, defaults={"sort": "value", "index_element_type": "i64", "stable": True}, TopK=11),
+    **_layers(types.SAME, defaults={"exclusive": False, "reverse": False}, CumSum=3),
     **_layers(None, open_rank=True, Eye=0),
     **_layers(None, GatherTree=0, Multinomial=0, ScatterUpdate=0, SearchSorted=0, SegmentMax=0, SparseFillEmptyRows=0),
     **_layers(None, EmbeddingBagOffsets=0, EmbeddingBagOffsetsSum=0, EmbeddingBagPacked=0, EmbeddingBagPackedSum=0),
@@ -149,12 +153,12 @@ LAYERS: Mapping[str, LayerSpec] = {
     # reductions, products, windows, normalizations
     **_layers(types.REDUCE, open_rank=True, ReduceL1=4, ReduceL2=4, ReduceLogicalAnd=1, ReduceLogicalOr=1, ReduceMax=1),
     **_layers(types.REDUCE, open_rank=True, ReduceMean=1, ReduceMin=1, ReduceProd=1, ReduceSum=1),
-    **_layers(types.MATMUL, grid="rounded", MatMul=1),
+    **_layers(types.MATMUL, grid="rounded", defaults={"transpose_a": False, "transpose_b": False}, MatMul=1),
     **_layers(types.SAME_ELEMENT_TYPE, Einsum=7),
     **_layers(types.SAME_RANK, grid="rounded", Convolution=1, ConvolutionBackpropData=1),
     **_layers(types.SAME_RANK, grid="rounded", GroupConvolution=1, GroupConvolutionBackpropData=1),
-    **_layers(types.SAME_RANK, AvgPool=1, DeformableConvolution=8),
-    **_layers(types.MAX_POOL, grid="kept", MaxPool=8),
+    **_layers(types.SAME_RANK, AvgPool=16, DeformableConvolution=8),
+    **_layers(types.MAX_POOL, grid="kept", MaxPool=14),
     **_layers(types.SAME, grid="rounded", total=True, MVN=6, SoftMax=8),
     **_layers(types.SAME, total=True, GroupNormalization=12, LogSoftmax=5),
     **_layers(types.SAME, BatchNormInference=5, LRN=1),

@@ -68,7 +68,7 @@ def held(assembly: Assembly, value: Value, entered: Value, outside: Value, losin
     flat = vector(body, entered)
     same = body.Convert(body.Equal(flat, flat), destination_type="i64")
     nothing = body.Minimum(body.ReduceSum(same, i64(body, [0]), keep_dims=False), i64(body, 0))
-    chosen = body.Gather(shape_of(body, value), i64(body, axes), i64(body, 0), batch_dims=0)
+    chosen = body.Gather(shape_of(body, value), i64(body, axes), i64(body, 0))
     ones = [1] * len(axes)
     return body.Slice(value, i64(body, [0] * len(axes)), body.Add(chosen, nothing), i64(body, ones), i64(body, axes))
 
@@ -84,7 +84,7 @@ def _first_of_two(assembly: Assembly, value: Value, axis: int) -> Value:
     Of one copy it would know that it is the only one, and take it in place.
     """
     body = assembly.body
-    return body.Gather(body.Concat(value, value, axis=axis), assembly.nought(), i64(body, axis), batch_dims=0)
+    return body.Gather(body.Concat(value, value, axis=axis), assembly.nought(), i64(body, axis))
 
 
 def own_memory(assembly: Assembly, value: Value) -> Value:

@@ -43,9 +43,9 @@ def _tables(change: Change) -> tuple[np.ndarray, np.ndarray]:
 def recased(op: Builder, strings: Value, change: Change) -> Value:
     """Strings with each character changed to another one, whatever stands beside it."""
 
-    table = letters(op, op.Reshape(strings, i64(op, [-1]), special_zero=False))
-    width = op.Gather(op.ShapeOf(table, output_type="i64"), i64(op, [1]), i64(op, 0), batch_dims=0)
-    longer = op.Pad(table, i64(op, [0, 0]), i64(op, [0, _LONGEST - 1]), i32(op, -1), pad_mode="constant")
+    table = letters(op, op.Reshape(strings, i64(op, [-1])))
+    width = op.Gather(op.ShapeOf(table), i64(op, [1]), i64(op, 0))
+    longer = op.Pad(table, i64(op, [0, 0]), i64(op, [0, _LONGEST - 1]), i32(op, -1))
     parts = [cut(op, longer, index, op.Add(width, i64(op, [index])), axis=1) for index in range(_LONGEST)]
     first, rest = parts[0], [op.Subtract(part, i32(op, 0x80)) for part in parts[1:]]
     # a character of 1, 2, 3, 4 bytes: the least first byte, and what that counts from
@@ -60,9 +60,9 @@ def recased(op: Builder, strings: Value, change: Change) -> Value:
     length = op.Select(inside, i32(op, 0), length)
     rows, content = _tables(change)
     code = op.Maximum(op.Minimum(code, i32(op, sys.maxunicode)), i32(op, 0))
-    row = op.Gather(op.const(rows), op.Divide(code, i32(op, _PAGE), m_pythondiv=False), i64(op, 0), batch_dims=0)
+    row = op.Gather(op.const(rows), op.Divide(code, i32(op, _PAGE), m_pythondiv=False), i64(op, 0))
     place = op.Add(op.Multiply(row, i32(op, _PAGE)), op.Mod(code, i32(op, _PAGE)))
-    new = op.Convert(op.Gather(op.const(content), place, i64(op, 0), batch_dims=0), destination_type="i32")
+    new = op.Convert(op.Gather(op.const(content), place, i64(op, 0)), destination_type="i32")
     last = i64(op, [-1])
     stays = [op.Select(op.Less(i32(op, index), length), part, i32(op, -1)) for index, part in enumerate(parts)]
     old = op.Concat(*(op.Unsqueeze(part, last) for part in stays), axis=-1)
@@ -70,10 +70,10 @@ def recased(op: Builder, strings: Value, change: Change) -> Value:
     nothing = op.Equal(op.Unsqueeze(length, last), i32(op, 0))
     found = op.Select(op.Equal(op.Unsqueeze(row, last), i32(op, 0)), old, new)
     found = op.Select(nothing, i32(op, -1), found)
-    count = op.Gather(op.ShapeOf(table, output_type="i64"), i64(op, [0]), i64(op, 0), batch_dims=0)
+    count = op.Gather(op.ShapeOf(table), i64(op, [0]), i64(op, 0))
     size = op.Multiply(width, i64(op, [_LONGEST]))
-    made = packed(op, op.Reshape(found, op.Concat(count, size, axis=0), special_zero=False))
-    return made if strings.rank == 1 else op.Reshape(made, op.ShapeOf(strings, output_type="i64"), special_zero=False)
+    made = packed(op, op.Reshape(found, op.Concat(count, size, axis=0)))
+    return made if strings.rank == 1 else op.Reshape(made, op.ShapeOf(strings))
 
 
 @rule("", "StringNormalizer")
@@ -96,14 +96,12 @@ def string_normalizer(op: Builder, node: Node) -> Value:
         alike = op.Equal(op.Unsqueeze(letters(op, seen, width), i64(op, [1])), op.const(table_of(words, width)))
         stopped = op.ReduceLogicalAnd(alike, i64(op, [2]), keep_dims=False)
         kept = op.LogicalNot(op.ReduceLogicalOr(stopped, i64(op, [1]), keep_dims=False))
-        places = vector(op, op.NonZero(kept, output_type="i64"))
+        places = vector(op, op.NonZero(kept))
         # an empty string stands behind the others, and is taken where none of them is
         empty, count = op.const(np.zeros(1, np.int32)), shape_of(op, places)
         spare = op.Convert(op.Equal(count, i64(op, [0])), destination_type="i64")
-        taken = op.Concat(places, op.Broadcast(shape_of(op, kept), spare, mode="numpy"), axis=0)
-        begins, ends = (
-            op.Gather(op.Concat(bound, empty, axis=0), taken, i64(op, 0), batch_dims=0) for bound in (begins, ends)
-        )
+        taken = op.Concat(places, op.Broadcast(shape_of(op, kept), spare), axis=0)
+        begins, ends = (op.Gather(op.Concat(bound, empty, axis=0), taken, i64(op, 0)) for bound in (begins, ends))
     made = op.StringTensorPack(begins, ends, symbols)  # also unchanged: OpenVINO's CPU can't give an input's own text
     if action != "NONE":
         made = recased(op, made, changing(action, locale))

@@ -143,9 +143,7 @@ def roi_align(op: Builder, node: Node) -> Value | None:
     if ratio > 0 or mode == "output_half_pixel":
         return made
     wider = op.Less(cut(op, regions, 0, 2, axis=1), cut(op, regions, 2, 4, axis=1))
-    filled = op.Reshape(
-        op.ReduceLogicalAnd(wider, i64(op, [1]), keep_dims=True), i64(op, [-1, 1, 1, 1]), special_zero=False
-    )
+    filled = op.Reshape(op.ReduceLogicalAnd(wider, i64(op, [1]), keep_dims=True), i64(op, [-1, 1, 1, 1]))
     return op.Select(filled, made, number(op, node, 0, made))
 
 
@@ -170,7 +168,7 @@ def _lengthened(op: Builder, node: Node, x: Value, axis: int, length: Value | No
     more = op.Maximum(op.Subtract(length, size_of(op, node, x, axis)), i64(op, [0]))
     rank = rank_of(node, x)
     ends = op.Concat(i64(op, [0] * axis), more, i64(op, [0] * (rank - axis - 1)), axis=0)
-    return op.Pad(x, i64(op, [0] * rank), ends, number(op, node, 0, x), pad_mode="constant")
+    return op.Pad(x, i64(op, [0] * rank), ends, number(op, node, 0, x))
 
 
 @rule("", "DFT")

@@ -31,7 +31,7 @@ def gather(op: Builder, node: Node) -> Value:
     data, places = required(node, 0), required(node, 1)
     if is_text(data) and data.data is not None and data.rank == 1:
         return chosen(op, node, places, [text(word) for word in data.data.numpy()])
-    return op.Gather(data, places, i64(op, node.attributes.get("axis", 0)), batch_dims=0)
+    return op.Gather(data, places, i64(op, node.attributes.get("axis", 0)))
 
 
 @rule("", "GatherElements")
@@ -47,7 +47,7 @@ def gather_elements(op: Builder, node: Node) -> Value:
     for at in range(rank):
         if at != axis and (have[at] is None or have[at] != wanted[at]):
             places = range_of(op, size_of(op, node, positions, at))
-            data = op.Gather(data, places, i64(op, at), batch_dims=0)
+            data = op.Gather(data, places, i64(op, at))
     return op.GatherElements(data, _from_front(op, node, positions, size_of(op, node, data, axis)), axis=axis)
 
 
@@ -76,9 +76,7 @@ def scatter_elements(op: Builder, node: Node) -> Value:
     data, positions = required(node, 0), required(node, 1)
     axis = axis_of(node, node.attributes.get("axis", 0), rank_of(node, data))
     places = _from_front(op, node, positions, size_of(op, node, data, axis))
-    return op.ScatterElementsUpdate(
-        data, places, required(node, 2), i64(op, axis), reduction=reduction, use_init_val=True
-    )
+    return op.ScatterElementsUpdate(data, places, required(node, 2), i64(op, axis), reduction=reduction)
 
 
 @rule("", "ScatterND")

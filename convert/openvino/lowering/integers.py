@@ -89,7 +89,7 @@ def matmul_integer(op: Builder, node: Node) -> Value:
     operands = [(left, right)]
     if len(parts) > 1:
         operands = [(cut(op, left, *part, axis=-1), cut(op, right, *part, axis=axis)) for part in parts]
-    return _added(op, node, [op.MatMul(one, other, transpose_a=False, transpose_b=False) for one, other in operands])
+    return _added(op, node, [op.MatMul(one, other) for one, other in operands])
 
 
 @rule("", "ConvInteger")

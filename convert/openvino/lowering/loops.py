@@ -107,10 +107,10 @@ def _leave_stacked(
         if slot.reverse:
             stack = cut(op, stack, -1, _FIRST, -1, axis)
         if merged:
-            shape = op.ShapeOf(stack, output_type="i64")
+            shape = op.ShapeOf(stack)
             joined = op.Multiply(cut(op, shape, axis, axis + 1), i64(op, [size]))
             ends = [cut(op, shape, 0, axis), joined, cut(op, shape, axis + 2, np.iinfo(np.int64).max)]
-            stack = op.Reshape(stack, op.Concat(*ends, axis=0), special_zero=False)
+            stack = op.Reshape(stack, op.Concat(*ends, axis=0))
         return stack
 
     return port, finish

@@ -62,7 +62,7 @@ def _grouped(op: Builder, node: Node, weights: Value, groups: int) -> Value:
         return reshape(op, weights, [groups, static[0] // groups, *static[1:]])
     shape = shape_of(op, weights)
     target = op.Concat(i64(op, [groups, -1]), cut(op, shape, 1, 2**31 - 1), axis=0)
-    return op.Reshape(weights, target, special_zero=False)
+    return op.Reshape(weights, target)
 
 
 def _weights(node: Node) -> Value:
@@ -170,14 +170,14 @@ def average_pool(op: Builder, node: Node) -> Value:
     x = required(node, 0)
     spatial, padded = _spatial(node, x), flag(node, "count_include_pad")
     attributes = _pool(node, spatial)
-    made = op.AvgPool(x, **{"exclude-pad": not padded}, **attributes, _version=16)
+    made = op.AvgPool(x, **{"exclude-pad": not padded}, **attributes)
     if not padded or not flag(node, "ceil_mode") or attributes["auto_pad"] != "explicit":
         return made
     # OpenVINO's CPU would count what lies behind the padding, too: the padding made elements, nothing is padded
     amounts = [i64(op, [0, 0, *attributes[name]]) for name in ("pads_begin", "pads_end")]
-    whole = op.Pad(x, *amounts, number(op, node, 0, x), pad_mode="constant")
+    whole = op.Pad(x, *amounts, number(op, node, 0, x))
     attributes |= {"pads_begin": [0] * spatial, "pads_end": [0] * spatial}
-    every = op.AvgPool(whole, **{"exclude-pad": True}, **attributes, _version=16)
+    every = op.AvgPool(whole, **{"exclude-pad": True}, **attributes)
     for axis in range(2, 2 + spatial):  # windows that begin on the padding behind are none
         every = cut(op, every, 0, size_of(op, node, made, axis), axis=axis)
     return every
@@ -186,7 +186,7 @@ def average_pool(op: Builder, node: Node) -> Value:
 @rule("", "MaxPool")
 def max_pool(op: Builder, node: Node) -> list[Value]:
     x = required(node, 0)
-    made = op.MaxPool(x, index_element_type="i64", axis=0, **_pool(node, _spatial(node, x)), _outputs=2, _version=14)
+    made = op.MaxPool(x, index_element_type="i64", axis=0, **_pool(node, _spatial(node, x)), _outputs=2)
     if flag(node, "storage_order") and len(node.outputs) > 1:
         return [made[0], _by_columns(op, node, x, made[1])]
     return list(made[: len(node.outputs)])
@@ -208,7 +208,7 @@ def lp_pool(op: Builder, node: Node) -> Value:
     """(sum of |x| ** p) ** (1 / p): the mean that counts the padding, times the size of the window."""
     x, order = required(node, 0), node.attributes.get("p", 2)
     powers = op.Power(op.Abs(x), number(op, node, order, x))
-    mean = op.AvgPool(powers, **{"exclude-pad": False}, **_pool(node, _spatial(node, x)), _version=16)
+    mean = op.AvgPool(powers, **{"exclude-pad": False}, **_pool(node, _spatial(node, x)))
     size = math.prod(node.attributes["kernel_shape"])
     return op.Power(op.Multiply(mean, number(op, node, size, x)), number(op, node, 1 / order, x))
 
@@ -245,12 +245,10 @@ def max_unpool(op: Builder, node: Node) -> Value:
             step = op.Multiply(step, cut(op, shape, axis, axis + 1))
         places = place
     count = op.ReduceProd(shape, i64(op, [0]), keep_dims=True)
-    zeros = op.Broadcast(number(op, node, 0, x), op.Add(count, i64(op, 1)), mode="numpy")
+    zeros = op.Broadcast(number(op, node, 0, x), op.Add(count, i64(op, 1)))
     places = reshape(op, op.Select(inside, places, count), [-1])
-    flat = op.ScatterElementsUpdate(
-        zeros, places, reshape(op, x, [-1]), i64(op, 0), reduction="none", use_init_val=True
-    )
-    return op.Reshape(cut(op, flat, 0, count), shape, special_zero=False)
+    flat = op.ScatterElementsUpdate(zeros, places, reshape(op, x, [-1]), i64(op, 0))
+    return op.Reshape(cut(op, flat, 0, count), shape)
 
 
 @rule("", "Col2Im")

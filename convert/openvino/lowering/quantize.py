@@ -41,7 +41,7 @@ def _broadcast_scale(op: Builder, node: Node, value: Value, like: Value) -> Valu
     if not block:
         return along(op, value, rank, axis)
     places = op.Divide(range_of(op, size_of(op, node, like, axis)), i64(op, block), m_pythondiv=False)
-    return op.Gather(value, places, i64(op, axis), batch_dims=0)
+    return op.Gather(value, places, i64(op, axis))
 
 
 def _check_scale(node: Node, scale: Value) -> None:
@@ -76,7 +76,7 @@ def _faked(op: Builder, node: Node, x: Value, scale: Value, zero: Value | None, 
         _broadcast_scale(op, node, op.const(factor * (end - offset.astype(np.float32))), x) for end in (low, high)
     ]
     levels = [op.const(np.float32(end)) for end in (low, high)]
-    made = op.FakeQuantize(x, *bounds, *levels, levels=high - low + 1, auto_broadcast="numpy")
+    made = op.FakeQuantize(x, *bounds, *levels, levels=high - low + 1)
     return op.Convert(made, destination_type=element_type(node, dtype))
 
 

@@ -99,12 +99,12 @@ def recurrent(op: Builder, node: Node) -> list[Value] | None:
     for index in (5, 6) if kind == "LSTM" else (5,):
         state = node.input(index)
         if state is None:
-            states.append(op.Broadcast(number(op, node, 0, x), empty, mode="numpy"))
+            states.append(op.Broadcast(number(op, node, 0, x), empty))
         else:
             states.append(transpose(op, state, swap))
     lengths = node.input(4)
     if lengths is None:
-        lengths = op.Broadcast(length, batch, mode="numpy")
+        lengths = op.Broadcast(length, batch)
 
     order = [2, 0, 3, 1] if kind == "LSTM" else list(range(_GATES[kind]))
     made = op.call(

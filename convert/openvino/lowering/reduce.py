@@ -61,7 +61,7 @@ def _all_if_none(op: Builder, node: Node, data: Value, axes: Value) -> Value:
     rank = rank_of(node, data)
     none = op.Equal(shape_of(op, axes), i64(op, [0]))
     chosen = op.Select(none, i64(op, [1] * rank), marked(op, node, axes, rank))
-    return vector(op, op.NonZero(chosen, output_type="i64"))
+    return vector(op, op.NonZero(chosen))
 
 
 @rule("", "ReduceL1", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum")
@@ -87,12 +87,12 @@ def reduce_(op: Builder, node: Node) -> Value:
         worst = number(op, node, _WORST[target], data)
         shape = node.output.tensor.static_shape
         if 0 in (data.tensor.shape or ()) and shape is not None:
-            return op.Broadcast(worst, i64(op, list(shape)), mode="numpy")
+            return op.Broadcast(worst, i64(op, list(shape)))
         if context_of(op).infinities:
             only = op.ReduceLogicalAnd(op.Equal(data, worst), axes, keep_dims=keep)
             result = op.Select(only, worst, result)
         elif _may_be_empty(data, known):
-            count = op.ReduceProd(op.Gather(shape_of(op, data), axes, i64(op, 0), batch_dims=0), i64(op, [0]))
+            count = op.ReduceProd(op.Gather(shape_of(op, data), axes, i64(op, 0)), i64(op, [0]))
             result = op.Select(op.Equal(count, i64(op, 0)), worst, result)
     return result
 
@@ -129,7 +129,7 @@ def _at_run_time(op: Builder, node: Node, data: Value, axes: Value) -> Value:
     kept = Node(node.domain, node.op_type, node.version)
     kept.attributes = {**node.attributes, "keepdims": 1}
     kept.inputs, kept.outputs = node.inputs, node.outputs
-    return op.Reshape(reduce_(op, kept), all_but(op, node, shape_of(op, data), axes, rank), special_zero=False)
+    return op.Reshape(reduce_(op, kept), all_but(op, node, shape_of(op, data), axes, rank))
 
 
 @rule("", "ReduceLogSumExp")
@@ -155,9 +155,7 @@ def reduce_log_sum_exp(op: Builder, node: Node) -> Value:
 def _top(op: Builder, node: Node, data: Value, axis: int, largest: bool) -> Value:
     """Where along the axis the first largest (smallest) value is, i64, the axis kept with size 1."""
     mode = "max" if largest else "min"
-    return op.TopK(
-        data, i64(op, 1), axis=axis, mode=mode, sort="value", index_element_type="i64", stable=True, _outputs=2
-    )[1]
+    return op.TopK(data, i64(op, 1), axis=axis, mode=mode, index_element_type="i64", _outputs=2)[1]
 
 
 @rule("", "ArgMax", "ArgMin")
@@ -190,9 +188,6 @@ def topk(op: Builder, node: Node) -> tuple[Value, ...]:
         scalar(op, wanted if some else op.Maximum(wanted, i64(op, [1]))),
         axis=axis,
         mode="max" if flag(node, "largest", 1) else "min",
-        sort="value",
-        index_element_type="i64",
-        stable=True,
         _outputs=2,
     )
     return made if some else tuple(cut(op, value, 0, wanted, axis=axis) for value in made)

@@ -44,7 +44,7 @@ def shape(op: Builder, node: Node) -> Value:
     static = data.tensor.static_shape
     if static is not None:
         return i64(op, list(static[start:end]))
-    whole = op.ShapeOf(data, output_type="i64")
+    whole = op.ShapeOf(data)
     return whole if (start, end) == (0, _LAST) else cut(op, whole, start, end)
 
 
@@ -73,7 +73,7 @@ def squeeze(op: Builder, node: Node) -> Value:
     if axes is not None and ints(axes) == []:
         return data
     if axes is not None and axes.data is None:
-        return op.Reshape(data, all_but(op, node, shape_of(op, data), axes, rank_of(node, data)), special_zero=False)
+        return op.Reshape(data, all_but(op, node, shape_of(op, data), axes, rank_of(node, data)))
     return op.Squeeze(data, axes)
 
 
@@ -130,7 +130,7 @@ def constant_of_shape(op: Builder, node: Node) -> Value:
     if known is not None and math.prod(known) <= 64:
         filled = np.full(known, fill.data.numpy() if fill.data else 0, value.dtype.numpy)
         return op.const(TensorData(value.dtype, tuple(known), filled))
-    return op.Broadcast(fill, target, mode="numpy")
+    return op.Broadcast(fill, target)
 
 
 @rule("", "Range")
@@ -181,7 +181,7 @@ def slice_(op: Builder, node: Node) -> Value:
         count = size_of_axis(starts, 0)
         axes = range_of(op, shape_of(op, starts)) if count is None else i64(op, list(range(count)))
     if steps is None:
-        steps = op.Broadcast(i64(op, 1), shape_of(op, starts), mode="numpy")
+        steps = op.Broadcast(i64(op, 1), shape_of(op, starts))
         count = size_of_axis(starts, 0)
         steps = steps if count is None else i64(op, [1] * count)
     return op.Slice(data, starts, ends, convert(op, node, steps, DType.INT64), convert(op, node, axes, DType.INT64))
@@ -214,8 +214,8 @@ def pad(op: Builder, node: Node) -> Value | Sequence[Value]:
 def _filled(op: Builder, node: Node, data: Value, begins: Value, ends: Value, fill: Value) -> Value:
     """Padded with what is computed, for which OpenVINO's CPU plugin puts 0: chosen where no element is."""
     one, zero = i32(op, 1), i32(op, 0)
-    inside = op.Pad(op.Broadcast(one, shape_of(op, data), mode="numpy"), begins, ends, zero, pad_mode="constant")
-    padded = op.Pad(data, begins, ends, number(op, node, 0, data), pad_mode="constant")
+    inside = op.Pad(op.Broadcast(one, shape_of(op, data)), begins, ends, zero)
+    padded = op.Pad(data, begins, ends, number(op, node, 0, data))
     return op.Select(convert(op, node, inside, DType.BOOL), padded, fill)
 
 

@@ -27,8 +27,8 @@ class _Rows:
         self.lengths = op.Unsqueeze(op.Subtract(self.ends, self.begins), i64(op, [1]))
         table = letters(op, strings)
         # one column behind the longest: every string ends within the table
-        self.table = op.Pad(table, i64(op, [0, 0]), i64(op, [0, 1]), i32(op, -1), pad_mode="constant")
-        self.width = op.Gather(shape_of(op, self.table), i64(op, [1]), i64(op, 0), batch_dims=0)
+        self.table = op.Pad(table, i64(op, [0, 0]), i64(op, [0, 1]), i32(op, -1))
+        self.width = op.Gather(shape_of(op, self.table), i64(op, [1]), i64(op, 0))
         count = op.Squeeze(self.width, i64(op, [0]))
         self.places = op.Convert(op.Range(i64(op, 0), count, i64(op, 1), output_type="i64"), destination_type="i32")
 
@@ -38,7 +38,7 @@ class _Rows:
             return values
         op, size = self.op, abs(by)
         before, behind = ([0, 0], [0, size]) if by > 0 else ([0, size], [0, 0])
-        longer = op.Pad(values, i64(op, before), i64(op, behind), i32(op, filling), pad_mode="constant")
+        longer = op.Pad(values, i64(op, before), i64(op, behind), i32(op, filling))
         start = max(by, 0)
         return cut(op, longer, start, op.Add(self.width, i64(op, [start])), axis=1)
 
@@ -56,15 +56,13 @@ class _Rows:
         op = self.op
         places = op.Select(op.Greater(marks, i32(op, 0)), self.places, i32(op, _FAR))
         # a row more: OpenVINO's CPU sorts no tensor without any
-        padded = op.Pad(places, i64(op, [0, 0]), i64(op, [1, 0]), i32(op, 0), pad_mode="constant")
+        padded = op.Pad(places, i64(op, [0, 0]), i64(op, [1, 0]), i32(op, 0))
         ordered = op.TopK(
             padded,
             op.Squeeze(self.width, i64(op, [0])),
             axis=1,
             mode="min",
-            sort="value",
             index_element_type="i64",
-            stable=True,
             _outputs=2,
         )[0]
         return cut(op, ordered, 0, -1)
@@ -74,7 +72,7 @@ def _at_word(rows: _Rows, word: bytes, most: int | None) -> Sequence[Value]:
     """(first byte, byte behind, number) of the pieces between occurrences of a word."""
     op, marks = rows.op, rows.has(word)
     if most is not None:
-        so_far = op.CumSum(marks, i64(op, 1), exclusive=False, reverse=False)
+        so_far = op.CumSum(marks, i64(op, 1))
         marks = op.Select(op.LessEqual(so_far, i32(op, most)), marks, i32(op, 0))
     cuts = rows.in_order(marks)
     behind = op.Add(op.Minimum(cuts, i32(op, _FAR - len(word))), i32(op, len(word)))
@@ -113,7 +111,7 @@ def string_split(op: Builder, node: Node) -> Sequence[Value]:
     if static is not None and 0 in static:  # no string, of which there are no pieces
         return [reshape(op, x, [*static, 0]), op.const(np.zeros(static, np.int64))][: len(node.outputs)]
     shape = shape_of(op, x)
-    flat = op.Reshape(x, i64(op, [-1]), special_zero=False)
+    flat = op.Reshape(x, i64(op, [-1]))
     count = shape_of(op, flat)
     if static is None:  # one string more: OpenVINO's CPU unpacks nothing of none
         nowhere = op.Convert(op.Minimum(count, i64(op, [0])), destination_type="i32")
@@ -133,9 +131,9 @@ def string_split(op: Builder, node: Node) -> Sequence[Value]:
         for bound in (firsts, lasts)
     )
     begins, ends, number = (cut(op, value, 0, count) for value in (begins, ends, number))
-    bounds = [op.Reshape(bound, op.Concat(shape, pieces, axis=0), special_zero=False) for bound in (begins, ends)]
+    bounds = [op.Reshape(bound, op.Concat(shape, pieces, axis=0)) for bound in (begins, ends)]
     made = op.StringTensorPack(*bounds, rows.symbols)
-    counted = op.Reshape(op.Convert(number, destination_type="i64"), shape, special_zero=False)
+    counted = op.Reshape(op.Convert(number, destination_type="i64"), shape)
     return [made, counted][: len(node.outputs)]
 
 

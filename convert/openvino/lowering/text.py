@@ -64,17 +64,17 @@ def letters(op: Builder, value: Value, width: int | None = None) -> Value:
     bytes_ = op.Concat(op.Convert(symbols, destination_type="i32"), op.const(np.array([-1], np.int32)), axis=0)
     end = op.Subtract(shape_of(op, bytes_), i64(op, [1]))
     places = op.Add(first, steps)
-    return op.Gather(bytes_, op.Select(op.Less(places, behind), places, end), i64(op, 0), batch_dims=0)
+    return op.Gather(bytes_, op.Select(op.Less(places, behind), places, end), i64(op, 0))
 
 
 def packed(op: Builder, table: Value) -> Value:
     """Strings of i32 [*shape, bytes]; what is negative doesn't count."""
     inside = op.GreaterEqual(table, i32(op, 0))
     lengths = op.ReduceSum(op.Convert(inside, destination_type="i32"), i64(op, [-1]), keep_dims=False)
-    flat = op.CumSum(vector(op, lengths), i64(op, 0), exclusive=False, reverse=False)
-    ends = op.Reshape(flat, shape_of(op, lengths), special_zero=False)
-    places = vector(op, op.NonZero(vector(op, inside), output_type="i64"))
-    symbols = op.Convert(op.Gather(vector(op, table), places, i64(op, 0), batch_dims=0), destination_type="u8")
+    flat = op.CumSum(vector(op, lengths), i64(op, 0))
+    ends = op.Reshape(flat, shape_of(op, lengths))
+    places = vector(op, op.NonZero(vector(op, inside)))
+    symbols = op.Convert(op.Gather(vector(op, table), places, i64(op, 0)), destination_type="u8")
     return op.StringTensorPack(op.Subtract(ends, lengths), ends, symbols)
 
 
@@ -82,7 +82,7 @@ def chosen(op: Builder, node: Node, places: Value, texts: Sequence[str]) -> Valu
     """The strings at integer places of a list. The places aren't constant: OpenVINO's CPU holds no constant text."""
     if places.data is not None:
         raise Unsupported(node, "it gives constant text, which OpenVINO's CPU doesn't hold")
-    return packed(op, op.Gather(op.const(table_of(texts)), places, i64(op, 0), batch_dims=0))
+    return packed(op, op.Gather(op.const(table_of(texts)), places, i64(op, 0)))
 
 
 def is_text(value: Value | None) -> bool:
@@ -96,7 +96,7 @@ def equal(op: Builder, node: Node) -> Value | None:
     if not is_text(a):
         return None
     tables = [letters(op, value) for value in (a, b)]
-    widths = [op.Gather(shape_of(op, table), i64(op, [-1]), i64(op, 0), batch_dims=0) for table in tables]
+    widths = [op.Gather(shape_of(op, table), i64(op, [-1]), i64(op, 0)) for table in tables]
     longest = op.Maximum(*widths)
     same = op.Equal(*(_widened(op, table, width, longest) for table, width in zip(tables, widths, strict=True)))
     return op.ReduceLogicalAnd(same, i64(op, [-1]), keep_dims=False)
@@ -106,7 +106,7 @@ def _widened(op: Builder, table: Value, width: Value, wanted: Value) -> Value:
     """A table filled up with -1 to a width."""
     rank = table.rank or 1
     more = op.Concat(i64(op, [0] * (rank - 1)), op.Subtract(wanted, width), axis=0)
-    return op.Pad(table, i64(op, [0] * rank), more, i32(op, -1), pad_mode="constant")
+    return op.Pad(table, i64(op, [0] * rank), more, i32(op, -1))
 
 
 @rule("", "StringConcat")
@@ -114,11 +114,11 @@ def string_concat(op: Builder, node: Node) -> Value:
     """The bytes of the one behind those of the other."""
     tables = [letters(op, required(node, index)) for index in range(2)]
     shapes = [shape_of(op, required(node, index)) for index in range(2)]
-    common = op.ShapeOf(op.Add(*(op.Broadcast(i64(op, 0), shape, mode="numpy") for shape in shapes)), output_type="i64")
+    common = op.ShapeOf(op.Add(*(op.Broadcast(i64(op, 0), shape) for shape in shapes)))
     wide = []
     for table in tables:
-        width = op.Gather(shape_of(op, table), i64(op, [-1]), i64(op, 0), batch_dims=0)
-        wide.append(op.Broadcast(table, op.Concat(common, width, axis=0), mode="numpy"))
+        width = op.Gather(shape_of(op, table), i64(op, [-1]), i64(op, 0))
+        wide.append(op.Broadcast(table, op.Concat(common, width, axis=0)))
     return packed(op, op.Concat(*wide, axis=-1))
 
 

@@ -64,7 +64,7 @@ def copied(body: Builder, outside: Value) -> Value:
 def shape_of(op: Builder, value: Value) -> Value:
     """The shape as i64 [rank]: a constant where it is known."""
     static = value.tensor.static_shape
-    return op.ShapeOf(value, output_type="i64") if static is None else i64(op, list(static))
+    return op.ShapeOf(value) if static is None else i64(op, list(static))
 
 
 def size_of(op: Builder, node: Node, value: Value, axis: int) -> Value:
@@ -74,14 +74,14 @@ def size_of(op: Builder, node: Node, value: Value, axis: int) -> Value:
         return i64(op, [size])
     if axis < 0:
         axis = axis_of(node, axis, rank_of(node, value))
-    return op.Gather(op.ShapeOf(value, output_type="i64"), i64(op, [axis]), i64(op, 0), batch_dims=0)
+    return op.Gather(op.ShapeOf(value), i64(op, [axis]), i64(op, 0))
 
 
 def rank_value(op: Builder, value: Value) -> Value:
     """The rank as i64 [1]."""
     if value.rank is not None:
         return i64(op, [value.rank])
-    return op.ShapeOf(op.ShapeOf(value, output_type="i64"), output_type="i64")
+    return op.ShapeOf(op.ShapeOf(value))
 
 
 def reshape(op: Builder, value: Value, shape: Sequence[int]) -> Value:
@@ -92,7 +92,7 @@ def reshape(op: Builder, value: Value, shape: Sequence[int]) -> Value:
         full = tuple(size if size != -1 else data.size // max(rest, 1) for size in shape)
         if math.prod(full) == data.size:
             return op.const(TensorData(data.dtype, full, load=lambda: data.numpy().reshape(full)), name=value.name)
-    return op.Reshape(value, i64(op, list(shape)), special_zero=False)
+    return op.Reshape(value, i64(op, list(shape)))
 
 
 def scalar(op: Builder, value: Value) -> Value:
@@ -126,7 +126,7 @@ def swapped(op: Builder, axis: Value, rank: int) -> Value:
     """The order of axes, i64 [rank], in which the first one and `axis` (i64 [1], from the front) change places."""
     ends = op.Concat(i64(op, [0]), axis, axis=0), op.Concat(axis, i64(op, [0]), axis=0)
     order = i64(op, list(range(rank)))
-    return op.ScatterElementsUpdate(order, *ends, i64(op, 0), reduction="none", use_init_val=True)
+    return op.ScatterElementsUpdate(order, *ends, i64(op, 0))
 
 
 def cut(op: Builder, value: Value, start: Any, stop: Any, step: int = 1, axis: int = 0) -> Value:
@@ -172,15 +172,15 @@ def all_but(op: Builder, node: Node, values: Value, axes: Value, rank: int) -> V
     if count is None:
         raise Unsupported(node, "how many axes there are is known at run time only")
     gone = marked(op, node, axes, rank)
-    left = op.NonZero(op.Equal(gone, i64(op, 0)), output_type="i64")
-    return op.Gather(values, reshape(op, left, [rank - count]), i64(op, 0), batch_dims=0)
+    left = op.NonZero(op.Equal(gone, i64(op, 0)))
+    return op.Gather(values, reshape(op, left, [rank - count]), i64(op, 0))
 
 
 def marked(op: Builder, node: Node, axes: Value, rank: int) -> Value:
     """1 at the positions that are among `axes`, 0 elsewhere, as i64 [rank]."""
     places = op.FloorMod(vector(op, convert(op, node, axes, DType.INT64)), i64(op, rank))
-    ones = op.Broadcast(i64(op, 1), shape_of(op, places), mode="numpy")
-    return op.ScatterElementsUpdate(i64(op, [0] * rank), places, ones, i64(op, 0), reduction="none", use_init_val=True)
+    ones = op.Broadcast(i64(op, 1), shape_of(op, places))
+    return op.ScatterElementsUpdate(i64(op, [0] * rank), places, ones, i64(op, 0))
 
 
 def saturated(op: Builder, value: Value, most: float) -> Value:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ....passes.graph import NOTES, Graph, Node, Value
 from ....passes.rewrite import Builder, Rewriter, combine
 from ....passes.structure.preparation import prepared
-from ..build import OPENVINO
+from ..build import OPENVINO, LayerBuilder
 from ..dialect import DOMAIN
 from ..interface import put_notes
 from ..names import add_aliases, align_results, name_anew
@@ -87,7 +87,7 @@ def lower_graph(graph: Graph) -> Graph:
     context = Context()
     context.look_at(source)
     rewriter = Rewriter(OPENVINO, RULES, fallback=_without_rule, context=context)
-    lowered = rewriter.run(source)
+    lowered = rewriter.run(source, LayerBuilder)
     prune(lowered)
     lowered.meta[NOTES] = [*lowered.meta.get(NOTES, ()), *resolved, *rewriter.notes, *limits(source)]
     lowered.meta[NOTES] += mark(lowered, context)
