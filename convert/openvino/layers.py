@@ -195,6 +195,39 @@ LAYERS: Mapping[str, LayerSpec] = {
 PLAIN: Mapping[str, str] = {name: spec.hub for name, spec in LAYERS.items() if spec.plain}
 """The layers that differ from an operator of the hub in name only, with that operator's name."""
 
+
+@dataclass(frozen=True, slots=True)
+class HubAttribute:
+    """An attribute of the hub's operator that an attribute of the layer stands for.
+
+    Attributes:
+        name: the hub's name of it.
+        default: what a layer has that doesn't say; None: it must.
+        words: what the hub calls each word of the layer.
+    """
+
+    name: str
+    default: Any = None
+    words: Mapping[str, str] | None = None
+
+
+_PADDING = {name: name for name in ("zeros", "border", "reflection")}
+
+HUB_ATTRIBUTES: Mapping[str, Mapping[str, HubAttribute]] = {
+    "Elu": {"alpha": HubAttribute("alpha", 1.0)},
+    "Gelu": {"approximation_mode": HubAttribute("approximate", "ERF", {"ERF": "none", "TANH": "tanh"})},
+    "GridSample": {
+        "mode": HubAttribute("mode", "bilinear", {"bilinear": "linear", "bicubic": "cubic", "nearest": "nearest"}),
+        "padding_mode": HubAttribute("padding_mode", "zeros", _PADDING),
+        "align_corners": HubAttribute("align_corners", False),
+    },
+    "GroupNormalization": {"num_groups": HubAttribute("num_groups"), "epsilon": HubAttribute("epsilon", 0.0)},
+    "IsInf": {name: HubAttribute(name, True) for name in ("detect_negative", "detect_positive")},
+    "LogSoftmax": {"axis": HubAttribute("axis", 1)},
+    "SoftMax": {"axis": HubAttribute("axis", 1)},
+}
+"""The layers that differ from an operator of the hub in the names of it and of its attributes only."""
+
 OF_HUB: Mapping[str, str] = {spec.hub: name for name, spec in LAYERS.items()}
 """The layer for an operator of the hub, both by name; LogicalXor, which stands behind its old form Xor."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,6 +12,8 @@ from ....passes.graph import Node, Value
 from ....passes.preconditions import axis_of, flag, rank_of, required, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
+from ..layers import HUB_ATTRIBUTES
+from .rows import row
 from .tools import (
     convert,
     cut,
@@ -104,19 +107,10 @@ def _sizes(op: Builder, node: Node, x: Value, sizes: Value, axes: list[int]) -> 
 
 
 @rule("", "GridSample")
-def grid_sample(op: Builder, node: Node) -> Value | None:
+def grid_sample(op: Builder, node: Node) -> Value | Sequence[Value] | None:
     """Of images; None for volumes, where it is made of gathers."""
-    x = required(node, 0)
-    if rank_of(node, x) != 4:
-        return None
-    mode = {"linear": "bilinear", "cubic": "bicubic"}.get(found := node.attributes.get("mode", "linear"), found)
-    return op.GridSample(
-        x,
-        required(node, 1),
-        align_corners=flag(node, "align_corners"),
-        mode=mode,
-        padding_mode=node.attributes.get("padding_mode", "zeros"),
-    )
+    images = rank_of(node, required(node, 0)) == 4
+    return row("GridSample", HUB_ATTRIBUTES["GridSample"])(op, node) if images else None
 
 
 @rule("", "RoiAlign")

@@ -11,57 +11,53 @@ from ....passes.graph import Node, Value
 from ....passes.preconditions import required
 from ....passes.rewrite import Builder, Rule, combine, renamed
 from ..attributes import BOOLEAN, kind_of
-from ..layers import PLAIN
+from ..layers import HUB_ATTRIBUTES, LAYERS, PLAIN, HubAttribute
 from .tools import number
 
-Source = str | tuple[str, Mapping[str, str]]
-"""An attribute of the hub's operator; of words, what the layer calls each."""
+_BLOCK_ORDERS = {"blocks_first": "DCR", "depth_first": "CRD"}
 
 
-def _row(layer: str, fixed: Mapping[str, Any] | None = None, inputs: str = "", /, **attributes: Source) -> Rule:
+def row(layer: str, attributes: Mapping[str, HubAttribute], inputs: str = "") -> Rule:
     """The rule of an operator that is `layer`.
 
     Args:
-        fixed: attributes of the layer that are always the same.
-        inputs: attributes of the operator that are scalar inputs of the layer, behind the others.
         attributes: those of the layer that are attributes of the operator.
+        inputs: attributes of the operator that are scalar inputs of the layer, behind the others.
     """
 
     def build(op: Builder, node: Node) -> Value:
         values = NodeAttributes(node)
         behind = [number(op, node, values.float(name), required(node, 0)) for name in inputs.split()]
         taken = {name: _taken(node, values, name, source) for name, source in attributes.items()}
-        return op.call(layer, *node.inputs, *behind, **taken, **(fixed or {}))
+        return op.call(layer, *node.inputs, *behind, **taken)
 
     return build
 
 
-def _taken(node: Node, values: NodeAttributes, name: str, source: Source) -> Any:
-    if isinstance(source, str):
-        return values.flag(source) if kind_of(name) is BOOLEAN else values.get(source)
-    source, words = source
-    if values.string(source) not in words:
-        raise Unsupported(node, f"{source}={values.string(source)!r} isn't supported by OpenVINO")
-    return words[values.string(source)]
+def _taken(node: Node, values: NodeAttributes, name: str, source: HubAttribute) -> Any:
+    if source.words is None:
+        return values.flag(source.name) if kind_of(name) is BOOLEAN else values.get(source.name)
+    found = values.string(source.name)
+    word = next((word for word, of_hub in source.words.items() if of_hub == found), None)
+    if word is None:
+        raise Unsupported(node, f"{source.name}={found!r} isn't supported by OpenVINO")
+    return word
 
 
-_BLOCKS: Source = ("mode", {"DCR": "blocks_first", "CRD": "depth_first"})
+_BLOCKS = {"block_size": HubAttribute("blocksize"), "mode": HubAttribute("mode", words=_BLOCK_ORDERS)}
+_AXES = {"batch_axis": HubAttribute("batch_axis"), "seq_axis": HubAttribute("time_axis")}
 
 _ROWS = {
-    "DepthToSpace": _row("DepthToSpace", block_size="blocksize", mode=_BLOCKS),
-    "Elu": _row("Elu", alpha="alpha"),
-    "Gelu": _row("Gelu", approximation_mode=("approximate", {"none": "ERF", "tanh": "TANH"})),
-    "GroupNormalization": _row("GroupNormalization", num_groups="num_groups", epsilon="epsilon"),
-    "IsInf": _row("IsInf", detect_negative="detect_negative", detect_positive="detect_positive"),
-    "LogSoftmax": _row("LogSoftmax", axis="axis"),
-    "MatMul": _row("MatMul"),
-    "NonZero": _row("NonZero"),
-    "ReverseSequence": _row("ReverseSequence", batch_axis="batch_axis", seq_axis="time_axis"),
-    "Round": _row("Round"),
-    "Selu": _row("Selu", None, "alpha gamma"),
-    "Softmax": _row("SoftMax", axis="axis"),
-    "SpaceToDepth": _row("SpaceToDepth", block_size="blocksize", mode=_BLOCKS),
-    "Swish": _row("Swish", None, "alpha"),
+    **{
+        LAYERS[layer].hub: row(layer, attributes)
+        for layer, attributes in HUB_ATTRIBUTES.items()
+        if layer != "GridSample"  # which is a row of images only: `image.py`
+    },
+    **{name: row(name, {}) for name in ("MatMul", "NonZero", "Round")},
+    **{name: row(name, _BLOCKS) for name in ("DepthToSpace", "SpaceToDepth")},
+    "ReverseSequence": row("ReverseSequence", _AXES),
+    "Selu": row("Selu", {}, "alpha gamma"),
+    "Swish": row("Swish", {}, "alpha"),
 }
 
 RULES = combine(

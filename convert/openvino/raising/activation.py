@@ -7,39 +7,13 @@ from ....passes.graph import Node, Value
 from ....passes.preconditions import given, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ..dialect import DOMAIN
-from .support import Results, call, choice, constant, scalar
+from .support import Results, call, constant, scalar
 
 
 def _single(value: Value | None) -> float | None:
     """A constant of one element."""
     array = constant(value)
     return float(array.reshape(-1)[0]) if array is not None and array.size == 1 else None
-
-
-@rule(DOMAIN, "SoftMax", "LogSoftmax")
-def softmax(op: Builder, node: Node) -> Results:
-    """SoftMax-1, Softmax-8, LogSoftmax-5: along one axis."""
-    target = "Softmax" if node.op_type == "SoftMax" else "LogSoftmax"
-    return call(op, target, given(node), axis=int(node.attributes.get("axis", 1)))
-
-
-@rule(DOMAIN, "Elu")
-def elu(op: Builder, node: Node) -> Results:
-    """Elu-1."""
-    return call(op, "Elu", given(node), alpha=float(node.attributes.get("alpha", 1.0)))
-
-
-@rule(DOMAIN, "Gelu")
-def gelu(op: Builder, node: Node) -> Results:
-    """Gelu-2 (by erf), Gelu-7."""
-    mode = choice(node, "approximation_mode", "erf", {"erf": "none", "tanh": "tanh"})
-    return call(op, "Gelu", given(node), approximate=mode)
-
-
-@rule(DOMAIN, "HSigmoid")
-def hsigmoid(op: Builder, node: Node) -> Results:
-    """HSigmoid-5: min(max(x + 3, 0), 6) / 6."""
-    return call(op, "HardSigmoid", given(node), alpha=1 / 6, beta=0.5)
 
 
 @rule(DOMAIN, "HardSigmoid")

@@ -13,7 +13,6 @@ from ....passes.protos import ENUMS, enum_of
 from ....passes.rewrite import Builder, collect, combine, rule
 from ....passes.types import DType, TensorType
 from ..dialect import DOMAIN
-from ..layers import PLAIN
 from .support import Results, aligned, call, constant, element_type, half_away, limits, rows
 
 _BITWISE = {
@@ -80,12 +79,6 @@ def power(op: Builder, node: Node) -> Results:
     return cast(op, op.Pow(cast(op, a, DType.INT64), cast(op, b, DType.INT64)), dtype)
 
 
-@rule(DOMAIN, "Mod")
-def mod(op: Builder, node: Node) -> Results:
-    """Mod-1: the sign of the dividend."""
-    return call(op, "Mod", *aligned(op, node), fmod=1)
-
-
 @rule(DOMAIN, "FloorMod")
 def floor_mod(op: Builder, node: Node) -> Results:
     """FloorMod-1: the sign of the divisor. ONNX's Mod does that for integers only."""
@@ -114,13 +107,6 @@ def select(op: Builder, node: Node) -> Results:
     """Select-1: "pdpd" aligns with the second input."""
     condition, chosen, other = aligned(op, node, 3, base=1)
     return op.Where(cast(op, condition, DType.BOOL), chosen, other)
-
-
-@rule(DOMAIN, "IsInf")
-def is_inf(op: Builder, node: Node) -> Results:
-    """IsInf-10."""
-    attributes = {name: int(node.attributes.get(name, True)) for name in ("detect_negative", "detect_positive")}
-    return call(op, "IsInf", given(node), **attributes)
 
 
 @rule(DOMAIN, "IsFinite")
@@ -234,4 +220,4 @@ def convert_promote_types(op: Builder, node: Node) -> Results:
     return [_converted(op, node, value, dtype) for value in (a, b)]
 
 
-RULES = combine(collect(globals()), rows(PLAIN))
+RULES = combine(collect(globals()), rows())

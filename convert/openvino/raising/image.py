@@ -9,20 +9,9 @@ from ....passes.preconditions import given, rank_of
 from ....passes.rewrite import Builder, collect, combine, rule
 from ..dialect import DOMAIN
 from . import resize
-from .support import Results, call, choice, operand, vector
+from .support import Results, choice, operand, vector
 
 # sampling ------------------------------------------------------------------------------
-
-
-@rule(DOMAIN, "GridSample")
-def grid_sample(op: Builder, node: Node) -> Results:
-    """GridSample-9."""
-    mode = choice(node, "mode", "bilinear", {"bilinear": "linear", "bicubic": "cubic", "nearest": "nearest"})
-    padding = choice(node, "padding_mode", "zeros", {name: name for name in ("zeros", "border", "reflection")})
-    aligned = int(node.attributes.get("align_corners", False))
-    return call(
-        op, "GridSample", given(node, 0), given(node, 1), mode=mode, padding_mode=padding, align_corners=aligned
-    )
 
 
 @rule(DOMAIN, "Col2Im")

@@ -128,14 +128,6 @@ def batch_norm(op: Builder, node: Node) -> Results:
     )
 
 
-@rule(DOMAIN, "GroupNormalization")
-def group_norm(op: Builder, node: Node) -> Results:
-    """GroupNormalization-12."""
-    inputs = [given(node, index) for index in range(3)]
-    groups, epsilon = int(required(node, "num_groups")), float(node.attributes.get("epsilon", 0.0))
-    return call(op, "GroupNormalization", *inputs, num_groups=groups, epsilon=epsilon)
-
-
 @rule(DOMAIN, "LRN")
 def lrn(op: Builder, node: Node) -> Results:
     """LRN-1: over the channels it is ONNX's; over other axes the window is summed by shifted slices.

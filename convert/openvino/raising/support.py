@@ -19,6 +19,7 @@ from ....passes.rewrite import Builder, Input, Key, Rule
 from ....passes.schemas import HUB_OPSET, schema
 from ....passes.types import DType
 from ..dialect import DOMAIN
+from ..layers import HUB_ATTRIBUTES, LAYERS, PLAIN, HubAttribute
 from ..types import DTYPES
 
 Results = Value | Sequence[Value] | None
@@ -288,12 +289,35 @@ def call(op: Builder, op_type: str, *inputs: Input, _outputs: int = 1, **attribu
     return back[0] if _outputs == 1 else tuple(back)
 
 
-def rows(table: Mapping[str, str]) -> dict[Key, list[Rule]]:
-    """Rules for operators that differ in name only: same inputs, no attributes."""
+_FIXED: Mapping[str, tuple[str, dict[str, Any]]] = {
+    "HSigmoid": ("HardSigmoid", {"alpha": 1 / 6, "beta": 0.5}),  # min(max(x + 3, 0), 6) / 6
+    "Mod": ("Mod", {"fmod": 1}),  # the sign of the dividend
+}
+"""Layers that are an operator of the hub with these attributes."""
 
-    def make(target: str) -> Rule:
+
+def rows() -> dict[Key, list[Rule]]:
+    """Rules for layers that differ from an operator of the hub in names, or in attributes that are always the same."""
+
+    def make(target: str, attributes: Mapping[str, HubAttribute], always: Mapping[str, Any]) -> Rule:
         variables, repeats, _, _ = _formal(target)
         count = 2 if repeats else len(variables)
-        return lambda op, node: call(op, target, *aligned(op, node, count))
 
-    return {(DOMAIN, source): [make(target)] for source, target in table.items()}
+        def raised(op: Builder, node: Node) -> Results:
+            named = {source.name: _renamed(node, name, source) for name, source in attributes.items()}
+            return call(op, target, *aligned(op, node, count), **named, **always)
+
+        return raised
+
+    plain = {source: make(target, {}, {}) for source, target in PLAIN.items()}
+    named = {source: make(LAYERS[source].hub, attributes, {}) for source, attributes in HUB_ATTRIBUTES.items()}
+    fixed = {source: make(target, {}, always) for source, (target, always) in _FIXED.items()}
+    return {(DOMAIN, source): [rule] for source, rule in (plain | named | fixed).items()}
+
+
+def _renamed(node: Node, name: str, source: HubAttribute) -> Any:
+    """What the layer's attribute says as an attribute of the hub's operator."""
+    if source.words is not None:
+        return choice(node, name, source.default, {word.lower(): of_hub for word, of_hub in source.words.items()})
+    found = required(node, name) if source.default is None else node.attributes.get(name, source.default)
+    return int(found) if isinstance(found, bool) else found
