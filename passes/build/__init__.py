@@ -1,7 +1,9 @@
-"""What rules build values of the hub with: `values` has functions of values, `expression` arithmetic on them."""
+"""What rules build values of the hub with: `values` has functions of values, `expression` arithmetic on them, `loops`
+what is done again and again."""
 
 from .arrays import arange, concat, expr, product, shape_of, size_of, where
 from .expression import Expr, Inconsistent, Operand
+from .loops import loop
 from .values import (
     MOST_FOLDED,
     MOST_MOVED,
@@ -29,6 +31,7 @@ __all__ = [
     "concat",
     "constant_like",
     "expr",
+    "loop",
     "pad",
     "product",
     "reshape",

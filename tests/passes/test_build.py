@@ -15,6 +15,7 @@ from backedge.passes.build import (
     concat,
     constant_like,
     expr,
+    loop,
     pad,
     product,
     reshape,
@@ -28,6 +29,7 @@ from backedge.passes.build import (
 from backedge.passes.errors import InvalidModel
 from backedge.passes.graph import Graph, Value
 from backedge.passes.hub import HUB
+from backedge.passes.loop import Captured, Carried, Iteration, Sliced, Stacked
 from backedge.passes.opset.folding import Number
 from backedge.passes.rewrite import Builder, Rewriter
 from backedge.passes.types import DType, TensorType
@@ -263,3 +265,21 @@ FAULTS: dict[str, Callable[[Expr], Any]] = {
 def test_known_arrays_that_do_not_go_together_are_the_models_fault(formula: Callable[[Expr], Any]) -> None:
     with pytest.raises(InvalidModel):
         formula(expr(builder(), np.float32([1, 2, 3, 4])))
+
+
+def test_a_loop_is_a_function_of_what_a_pass_sees() -> None:
+    """Elements of a sequence along its last axis, weighed with a captured number and the pass's own."""
+
+    def step(turn: Expr, total: Expr, column: Expr, weight: Expr) -> list[Expr]:
+        after = total + column * weight * (turn + 1).cast(DType.FLOAT32)
+        return [after, total]
+
+    op = builder()
+    start, x = op.input("start", TensorType(DType.FLOAT32, (3,))), op.input("x", TensorType(DType.FLOAT32, (3, 4)))
+    slots = [Iteration(), Carried(), Sliced(axis=-1), Captured(), Stacked(axis=1)]
+    last, before = loop(op, slots, [start, x, expr(op, np.float32(0.5))], step)
+    assert (last.shape, before.shape) == ((3,), (3, 4))
+    values = np.float32([1, 2, 3])
+    totals = values[:, None] + np.cumsum(X[0] * 0.5 * np.arange(1, 5), axis=1)
+    made = computed(op, concat(op, [before, last[:, None]], 1), start=values, x=X[0])
+    np.testing.assert_allclose(made, np.concatenate([values[:, None], totals], axis=1), rtol=1e-5)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ....passes.build import Expr, arange, concat, expr, where
+from ....passes.build import Expr, arange, concat, expr, loop, where
 from ....passes.graph import Value
 from ....passes.loop import Captured, Carried, Condition, Stacked
 from ....passes.rewrite import Builder
@@ -82,21 +82,19 @@ def greedily(
     1, ...], each of `all` [batches, 1, boxes, ...].
     Returns [batch, class, box] of the boxes taken, best first in each class, and their scores.
     """
-    body = op.region("suppression")
-    outside = [entry.value() for entry in (scores, *parts, *captured, *carried)]
-    left, *fed = (expr(body, body.input(value.name, value.type)) for value in outside)
-    best = left.call("ArgMax", axis=2, keepdims=1)
-    score = left.max(2, keepdims=True)
-    mine, rest = fed[: len(parts)], fed[len(parts) :]
-    taken = tuple(part.call("GatherND", best, batch_dims=1)[:, :, None] for part in mine)
-    kept, *going = lessen(left, taken, tuple(part[:, None] for part in mine), *rest)
-    kept = where(arange(body, left.size(2)).equals(best), -math.inf, kept)
-    more = kept.max() > -math.inf
-    body.graph.outputs = [entry.value() for entry in (kept, *going, more, best, score)]
-    fixed = [Captured() for _ in (*parts, *captured)]
-    slots = [Carried(), *fixed, *(Carried() for _ in carried), Condition(), Stacked(axis=3), Stacked(axis=3)]
+
+    def step(left: Expr, *fed: Expr) -> list[Expr]:
+        best = left.call("ArgMax", axis=2, keepdims=1)
+        mine, rest = fed[: len(parts)], fed[len(parts) :]
+        taken = tuple(part.call("GatherND", best, batch_dims=1)[:, :, None] for part in mine)
+        kept, *going = lessen(left, taken, tuple(part[:, None] for part in mine), *rest)
+        kept = where(arange(left.op, left.size(2)).equals(best), -math.inf, kept)
+        return [kept, *going, kept.max() > -math.inf, best, left.max(2, keepdims=True)]
+
+    fixed, moving = [Captured() for _ in (*parts, *captured)], [Carried() for _ in carried]
+    slots = [Carried(), *fixed, *moving, Condition(), Stacked(axis=3), Stacked(axis=3)]
     trip = most.minimum(scores.size(2)).reshape()
-    *_, bests, values = (expr(op, made) for made in op.loop(trip.value(), None, slots, outside, body.graph))
+    *_, bests, values = loop(op, slots, [scores, *parts, *captured, *carried], step, trip, "suppression")
     bests, values = bests.squeeze(2), values.squeeze(2)
     places = places_where(values > -math.inf)
     which = bests.call("GatherND", places)[:, None]

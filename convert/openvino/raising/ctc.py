@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 
-from ....passes.build import Expr, arange, concat, expr, where
+from ....passes.build import Expr, arange, concat, expr, loop, where
 from ....passes.build.values import pad
 from ....passes.graph import Node, Value
 from ....passes.loop import Captured, Carried, Sliced, Stacked
 from ....passes.preconditions import given
 from ....passes.rewrite import Builder, collect, rule
-from ....passes.types import DType, TensorType
+from ....passes.types import DType
 from ..dialect import DOMAIN
 from .support import Results, element_type, operand, scalar, vector, widened
 
@@ -130,23 +130,17 @@ def _walked(logits: Expr, times: Value, states: Expr, leaps: Expr, stays: Expr |
     first = arange(op, states.size(1)).equals(0)
     start = where(first, logits.like(0), -math.inf).broadcast_to(states.sizes())
     running = arange(op, logits.size(1)) < vector(op, times)[:, None]  # [batch, time]
-    body = op.region("time")
+
+    def step(now: Expr, chance: Expr, runs: Expr, leaps: Expr, stays: Expr | None = None) -> list[Expr]:
+        behind = expr(now.op, pad(now.op, now.value(), [0, 2], [0, 0], -math.inf))
+        own = now if stays is None else where(stays, now, -math.inf)
+        ways = [own, behind[:, 1:-1], where(leaps, behind[:, 0:-2], -math.inf)]
+        reached = _log_sum(concat(now.op, [way[None] for way in ways]), 0)
+        return [where(runs[:, None], reached + chance, now)]
+
     rules = [leaps] if stays is None else [leaps, stays]
-    types = {
-        "reached": start.value().type,
-        "chance": TensorType(logits.dtype, states.shape),
-        "runs": TensorType(DType.BOOL, (running.shape or (None,))[:1]),
-        **{name: value.value().type for name, value in zip(("leaps", "stays"), rules, strict=False)},
-    }
-    now, chance, runs, *may = (expr(body, body.input(name, kind)) for name, kind in types.items())
-    behind = expr(body, pad(body, now.value(), [0, 2], [0, 0], -math.inf))
-    one, two = behind[:, 1:-1], behind[:, 0:-2]
-    ways = [now if stays is None else where(may[1], now, -math.inf), one, where(may[0], two, -math.inf)]
-    reached = _log_sum(concat(body, [way[None] for way in ways]), 0)
-    body.graph.outputs = [where(runs[:, None], reached + chance, now).value()]
     slots = [Carried(), Sliced(axis=1), Sliced(axis=1), *(Captured() for _ in rules)]
-    outside = [entry.value() for entry in (start, chances, running, *rules)]
-    return expr(op, op.loop(None, None, slots, outside, body.graph, [outside[0].type])[0])
+    return loop(op, slots, [start, chances, running, *rules], step, name="time")[0]
 
 
 # beams ---------------------------------------------------------------------------------------------
@@ -162,20 +156,15 @@ def gather_tree(op: Builder, node: Node) -> Results:
     end = scalar(op, given(node, 3), ids.dtype)
     inside = arange(op, ids.size(0))[:, None] < vector(op, lengths)  # [time, batch]
     start = arange(op, ids.size(2)).broadcast_to(ids.size(1), ids.size(2))
-    shape = ids.shape or (None, None, None)
-    body = op.region("time")
-    kinds = {"id": (ids.dtype, shape[1:]), "parent": (DType.INT64, shape[1:]), "inside": (DType.BOOL, shape[1:2])}
-    beam = expr(body, body.input("beam", start.value().type))
-    identity, parent, counts = (expr(body, body.input(name, TensorType(*kind))) for name, kind in kinds.items())
-    token = expr(body, body.input("end", end.value().type))
-    found, above = (each.call("GatherElements", beam, axis=1) for each in (identity, parent))
-    here = counts[:, None]
-    body.graph.outputs = [where(here, above, beam).value(), where(here, found, token).value()]
+
+    def step(beam: Expr, identity: Expr, parent: Expr, counts: Expr, token: Expr) -> list[Expr]:
+        found, above = (each.call("GatherElements", beam, axis=1) for each in (identity, parent))
+        here = counts[:, None]
+        return [where(here, above, beam), where(here, found, token)]
+
     backwards = Sliced(start=-1, end=0, stride=-1)
     slots = (Carried(), backwards, backwards, backwards, Captured(), Stacked(reverse=True))
-    outside = [entry.value() for entry in (start, ids, parents, inside, end)]
-    _, made = op.loop(None, None, slots, outside, body.graph, [outside[0].type, outside[1].type])
-    path = expr(op, made)
+    _, path = loop(op, slots, [start, ids, parents, inside, end], step, name="time")
     ended = path.equals(end).cast(DType.INT32).cumsum(0, exclusive=True) > 0
     return where(ended, end, path).value()
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ....passes.build import Expr, arange, cast, constant_like, expr, where
+from ....passes.build import Expr, arange, cast, constant_like, expr, loop, where
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.loop import Captured, Carried, Sliced, Stacked
 from ....passes.preconditions import dtype_of, given, rank_of, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
-from ....passes.types import DType, TensorType
+from ....passes.types import DType
 from ..dialect import DOMAIN
 from .nonstandard_opsets import INTERNAL, typed
 from .support import Results, call, constant, element_type, fixed_axis, operand, required, swapped, vector
@@ -110,11 +110,6 @@ def _cell(x: Sequence[Expr], h: Expr, recurrence: Sequence[Expr], attention: Exp
     return (1 - update) * found + update * h
 
 
-def _element(value: Expr) -> TensorType:
-    """The type of one step of [batch, time, ...]."""
-    return TensorType(value.dtype, None if value.shape is None else value.shape[:1] + value.shape[2:])
-
-
 def _check(node: Node) -> None:
     """Only what the runtime has: one direction, sigmoid and tanh, nothing clipped."""
     known = typed(node, "GRUSequence", 5).attributes
@@ -143,23 +138,14 @@ def augru_sequence(op: Builder, node: Node) -> Results:
     x = operand(op, node).call("MatMul", weights) + bias
     running = (arange(op, x.size(1)) < vector(op, given(node, 2))[:, None])[:, :, None]
     sequences = [*_parts(node, x, 2), attention, running]
-    types = [h.value().type, *(_element(value) for value in sequences)]
-    fixed = [part.value() for part in _parts(node, recurrence, 1)]
-    body = op.region("time")
-    now, gates, new, score, runs, *constant = (
-        expr(body, body.input(name, kind))
-        for name, kind in zip(
-            ("h", "gates", "new", "a", "runs", "recurrence", "recurrence"),
-            [*types, *(value.type for value in fixed)],
-            strict=True,
-        )
-    )
-    made = _cell((gates, new), now, constant, score)
-    body.graph.outputs = [where(runs, made, now).value(), where(runs, made, 0).value()]
+
+    def step(now: Expr, gates: Expr, new: Expr, score: Expr, runs: Expr, *weights: Expr) -> list[Expr]:
+        made = _cell((gates, new), now, weights, score)
+        return [where(runs, made, now), where(runs, made, 0)]
+
     slots = (Carried(), *(Sliced(axis=1) for _ in sequences), Captured(), Captured(), Stacked(axis=1))
-    outside = [entry.value() for entry in (h, *sequences)]
-    last, y = op.loop(None, None, slots, [*outside, *fixed], body.graph, [types[0], None])
-    return [expr(op, one)[:, None].value() for one in (y, last)]
+    last, y = loop(op, slots, [h, *sequences, *_parts(node, recurrence, 1)], step, name="time")
+    return [one[:, None].value() for one in (y, last)]
 
 
 # what has no rule --------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ....passes.build import Expr, arange, concat, expr, pad, where
+from ....passes.build import Expr, arange, concat, expr, loop, pad, where
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node
 from ....passes.loop import Captured, Carried, Iteration, Sliced
@@ -38,12 +38,9 @@ def inverse(op: Builder, node: Node) -> Results:
     size = x.size(-1)
     flat, places = wide.reshape(-1, size, size), arange(op, size)
     unit = places[:, None].equals(places).cast(wide.dtype)
-    start = concat(op, [flat, unit.broadcast_to(flat.sizes())], 2).value()
-    body = op.region("column")
-    k, work = body.input("k", TensorType(DType.INT64, ())), body.input("work", start.type)
-    body.graph.outputs = [_cleared(expr(body, k), expr(body, work)).value()]
-    made = op.loop(scalar(op, size).value(), None, (Iteration(), Carried()), [start], body.graph, [start.type])[0]
-    return expr(op, made)[:, :, size:].reshape(x.sizes()).cast(x.dtype).value()
+    start = concat(op, [flat, unit.broadcast_to(flat.sizes())], 2)
+    made = loop(op, (Iteration(), Carried()), [start], lambda k, work: [_cleared(k, work)], scalar(op, size), "column")
+    return made[0][:, :, size:].reshape(x.sizes()).cast(x.dtype).value()
 
 
 @rule(DOMAIN, "GroupedMatMul")

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ....passes.build import Expr, arange, concat, expr, product, where
+from ....passes.build import Expr, arange, concat, expr, loop, product, where
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node, Value
 from ....passes.loop import Captured, Iteration, Sliced, Stacked
 from ....passes.preconditions import dtype_of, given, rank_of, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
-from ....passes.types import DType, tensor
+from ....passes.types import DType
 from ..dialect import DOMAIN
 from .boxes import Corners, area, greedily, halves, just_below, longer, proper, shares
 from .nonstandard_opsets import EXTENSION, INTERNAL, elsewhere
@@ -171,25 +171,15 @@ def matrix_nms(op: Builder, node: Node) -> Results:
     limit = int(node.attributes.get("nms_top_k", -1))
     most = count if limit < 0 else count.minimum(limit)
     lines = _without_background(node, scores, 1).reshape(product([images, classes]), count)
-    body = op.region("class")
-    turn = expr(body, body.input("turn", tensor(DType.INT64)))
-    line, all_boxes, wide, best = (
-        expr(body, body.input(name, kind))
-        for name, kind in (
-            ("scores", tensor(DType.FLOAT32, count.item())),
-            ("boxes", boxes.value().type),
-            ("classes", tensor(DType.INT64)),
-            ("most", tensor(DType.INT64, 1)),
-        )
-    )
-    values, places = topk(line, best, 0)
-    mine = all_boxes.gather(turn // wide).gather(places)
-    body.graph.outputs = [_decayed(node, values, halves(mine)).value(), places.value()]
+
+    def step(turn: Expr, line: Expr, boxes: Expr, classes: Expr, most: Expr) -> list[Expr]:
+        values, places = topk(line, most, 0)
+        mine = boxes.gather(turn // classes).gather(places)
+        return [_decayed(node, values, halves(mine)), places]
+
     slots = [Iteration(), Sliced(), Captured(), Captured(), Captured(), Stacked(), Stacked()]
-    outside = [entry.value() for entry in (lines, boxes, scalar(op, classes), most)]
-    values, places = (
-        expr(op, made).reshape(images, classes, most) for made in op.loop(None, None, slots, outside, body.graph)
-    )
+    made = loop(op, slots, [lines, boxes, scalar(op, classes), most], step, name="class")
+    values, places = (one.reshape(images, classes, most) for one in made)
     found = places_where(values > -math.inf)
     image, label, box = found[:, 0], found[:, 1], places.call("GatherND", found)
     rows = boxes.call("GatherND", columns(image, box))
