@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import openvino as ov
 import pytest
-from backedge.convert.openvino.packing import chunks, storage_size, unpack
 from backedge.convert.openvino.read import read
 from backedge.convert.openvino.types import DTYPES, ELEMENT_TYPES, PRECISIONS
+from backedge.convert.openvino.weights import chunks, storage_size, unpack
 from backedge.convert.openvino.write import write
 from backedge.passes.errors import InvalidModel
 from backedge.passes.tensor import TensorData

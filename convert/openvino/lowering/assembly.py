@@ -10,8 +10,8 @@ from ....passes.rewrite import Builder
 from ....passes.types import DType, Type, tensor
 from ..dialect import BACK_EDGES, INPUT_MAPS, OUTPUT_MAPS, BackEdge, InputMap, OutputMap
 from .context import context_of
-from .slices import Parts
 from .tools import i64
+from .trips import Parts
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Hub -> OpenVINO: operators without a rule of their own, and forms without one, by what they are made of."""
+"""Hub -> OpenVINO: operators without a rule of their own: computed if all is constant, else what they are made of."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from ....passes.legalize import decomposed_for
 from ....passes.opset.raising import raised
 from ....passes.rewrite import Builder
 from ....passes.types import DType
+from ... import folding
 from .admission import is_beyond
 from .context import context_of
 
@@ -36,3 +37,32 @@ def by_function(op: Builder, node: Node) -> list[Value]:
 def narrower(op: Builder, node: Node, opset: int) -> list[Value]:
     """What an operator is under an older opset, where it does less: see `narrowed`."""
     return inlined(op, node, raised(narrowed(node, opset)))
+
+
+# what is constant already is computed here, so that OpenVINO sees axes and sizes as constants ------
+
+
+_KEPT = frozenset(["DequantizeLinear", "QuantizeLinear", "Identity"])
+
+
+def folded(op: Builder, node: Node) -> list[Value] | None:
+    """The outputs as constants where all inputs are small constants; None otherwise. Tried before any other rule.
+
+    So are outputs that are certain to have no elements: OpenVINO doesn't always survive computing them.
+    """
+    folding.refine(node)
+    empty = folding.without_elements(op, node)
+    if empty is not None:
+        return empty
+    inputs = [value for value in node.inputs if value is not None]
+    if not inputs or node.regions or node.op_type in _KEPT or not all(map(folding.is_small, inputs)):
+        return None
+    return computed(op, node, folding.MOST_DATA)
+
+
+def computed(op: Builder, node: Node, most: int | None = None) -> list[Value] | None:
+    """The outputs of an operator on constants, as constants of no more than `most` elements; None where that fails."""
+    found = folding.computed(op, node, most)
+    for value in found or ():
+        context_of(op).look_at_constant(value)
+    return found

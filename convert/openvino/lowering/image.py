@@ -13,7 +13,7 @@ from ....passes.preconditions import axis_of, flag, rank_of, required, size_of_a
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..layers import HUB_ATTRIBUTES
-from .rows import row
+from .elementwise import row
 from .tools import (
     convert,
     cut,

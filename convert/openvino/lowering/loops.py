@@ -36,9 +36,8 @@ from ..dialect import OutputMap
 from .assembly import Assembly
 from .carried import held, lose_their_start, own_memory, protect
 from .context import context_of
-from .slices import Parts, parts_of
 from .tools import copied, cut, i64, reshape, vector
-from .trips import nothing, trips_of
+from .trips import Parts, nothing, parts_of, trips_of
 
 _NOT_HANDED_ON = (DType.FLOAT4E2M1, DType.FLOAT8E8M0)
 _SHAPED = frozenset(["Broadcast", "Reshape", "Slice"])  # operators whose inputs may hide the sizes of the result

@@ -1,22 +1,24 @@
-"""How often a Loop's body runs, as far as it is known, and what is left of a Loop whose body never runs."""
+"""How often a Loop's body runs, the sequences that it walks over, and what is left of a Loop that never runs."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.infer import constant_array
-from ....passes.loop import Carried, Loop, Stacked
+from ....passes.loop import Carried, Loop, Sliced, Stacked, part_range
+from ....passes.preconditions import axis_of, rank_of, size_of_axis
 from ....passes.rewrite import Builder
 from ....passes.tensor import TensorData
+from ....passes.types import TensorType
 from .context import is_natural
-from .slices import Parts
-from .tools import i64, scalar
+from .tools import cut, i64, scalar, size_of
 
 _MOST_TRIPS = 2**31 - 1  # OpenVINO's CPU counts in int32; with a condition, a larger count is none
 
@@ -91,3 +93,80 @@ def nothing(node: Node, op: Builder, loop: Loop) -> list[Value]:
             dims[entry.slot.axis] = 0
             results.append(op.const(TensorData(dtype, tuple(dims), np.zeros(dims, dtype.numpy)), name="empty"))
     return results
+
+
+# sequences that a Loop walks over: what is cut from them before, and how many parts there are ------
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A sequence made of whole parts, first to last or last to first.
+
+    Attributes:
+        sequence: what feeds the port.
+        axis: along which, from the front.
+        size: entries of a part along the axis.
+        count: how many parts, or i64 [1].
+        attributes: the slice in the port map.
+        type: of a part as the Parameter sees it, the axis still there.
+    """
+
+    sequence: Value
+    axis: int
+    size: int
+    count: int | Value
+    attributes: dict[str, Any]
+    type: TensorType
+
+
+def parts_of(op: Builder, node: Node, slot: Sliced, sequence: Value) -> Parts:
+    """Cut the range of a Sliced slot out of its sequence, so that nothing but whole parts is left."""
+    rank = rank_of(node, sequence)
+    axis = axis_of(node, slot.axis, rank)
+    length = size_of_axis(sequence, axis)
+    if length is None:
+        left, count = _cut_at_run_time(op, node, slot, sequence, axis)
+    else:
+        left, count = _cut(op, slot, sequence, axis, length)
+    size = slot.part or 1
+    slices = {"axis": axis, "stride": size, "part_size": size}
+    if slot.reversed:
+        slices |= {"start": -1, "end": 0, "stride": -size}
+    shape = list(sequence.tensor.shape or ())
+    shape[axis] = size
+    return Parts(left, axis, size, count, slices, TensorType(sequence.tensor.dtype, tuple(shape)))
+
+
+def _cut(op: Builder, slot: Sliced, sequence: Value, axis: int, length: int) -> tuple[Value, int]:
+    first, count = part_range(slot, length)
+    step, size = abs(slot.stride), slot.part or 1
+    span = (count - 1) * step + size
+    begin = first + 1 - span if slot.reversed else first
+    if count == 0 or (begin == 0 and span == length and step == size):
+        return sequence, count
+    return cut(op, sequence, begin, begin + span, step if slot.part is None else 1, axis), count
+
+
+def _cut_at_run_time(op: Builder, node: Node, slot: Sliced, sequence: Value, axis: int) -> tuple[Value, Value]:
+    length = size_of(op, node, sequence, axis)
+    step = abs(slot.stride)
+    low, high = (slot.end, slot.start) if slot.reversed else (slot.start, slot.end)
+    if (low, high, step) == (0, -1, 1):
+        return sequence, length
+
+    def bound(at: int) -> Value:
+        if at >= 0:
+            return op.Minimum(i64(op, [at]), length)
+        return length if at == -1 else op.Maximum(op.Add(length, i64(op, [at + 1])), i64(op, [0]))
+
+    begin, end = bound(low), bound(high)
+    span = op.Maximum(op.Subtract(end, begin), i64(op, [0]))
+    count = span if step == 1 else op.Divide(span, i64(op, [step]), m_pythondiv=False)
+    whole = count if step == 1 else op.Multiply(count, i64(op, [step]))
+    if slot.reversed:
+        begin = op.Subtract(end, whole)
+        if slot.part is None and step > 1:
+            begin = op.Add(begin, i64(op, [step - 1]))
+    else:
+        end = op.Add(begin, whole)
+    return cut(op, sequence, begin, end, step if slot.part is None else 1, axis), count

@@ -12,27 +12,21 @@ from ..names import add_aliases, align_results, name_anew
 from ..origin import ORIGIN
 from . import (
     branches,
-    case_folding,
     elementwise,
     image,
     index,
-    integers,
     loops,
     nn,
-    norm,
     quantize,
     random,
     recurrent,
     reduce,
-    rows,
     shape,
-    splitting,
     text,
 )
 from .admission import check_interface, check_types, limits
 from .context import Context
-from .fold import folded
-from .functions import by_function
+from .functions import by_function, folded
 from .prune import prune
 from .restore import restore
 from .rt_info import mark
@@ -40,22 +34,17 @@ from .states import assign_variables, read_variables
 
 _RULES = combine(
     branches.RULES,
-    case_folding.RULES,
     text.RULES,
     elementwise.RULES,
     image.RULES,
     index.RULES,
-    integers.RULES,
     loops.RULES,
     nn.RULES,
-    norm.RULES,
     quantize.RULES,
     random.RULES,
     recurrent.RULES,
     reduce.RULES,
     shape.RULES,
-    splitting.RULES,
-    rows.RULES,
 )
 RULES = {key: [folded, *rules] for key, rules in _RULES.items()}
 """The rules by operator. What has none goes through its function body, where ONNX defines one."""

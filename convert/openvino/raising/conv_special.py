@@ -14,9 +14,9 @@ from ....passes.preconditions import given, rank_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
+from .conv import same_pads, unpadded, window
 from .sampling import in_float32, pixels
 from .support import Results, choice, constant, operand, sizes
-from .windows import same_pads, unpadded, window
 
 
 def _pads(node: Node, x: Value, made: dict[str, Any], kernel: list[int] | None) -> list[int]:

@@ -15,9 +15,26 @@ from ....passes.preconditions import dtype_of, given, rank_of, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .boxes import Corners, area, greedily, halves, just_below, longer, proper, shares
+from .boxes import (
+    Corners,
+    area,
+    argsort,
+    best_of_group,
+    bincount,
+    columns,
+    greedily,
+    halves,
+    highest,
+    just_below,
+    lists,
+    longer,
+    places_where,
+    proper,
+    shares,
+    sorted_again,
+    topk,
+)
 from .nonstandard_opsets import EXTENSION, INTERNAL, elsewhere
-from .rows import argsort, best_of_group, bincount, columns, highest, lists, places_where, sorted_again, topk
 from .support import Results, choice, element_type, operand, operands, scalar
 
 _SORTS = {"none": "score", "score": "score", "classid": "class", "class": "class"}

@@ -14,9 +14,8 @@ from ....passes.preconditions import dtype_of, given, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .boxes import Corners, bounded, by_loop, halves, longer, moved, suppress
+from .boxes import Corners, bincount, bounded, by_loop, exactly, halves, lists, longer, moved, suppress, topk
 from .nonstandard_opsets import OLD, elsewhere
-from .rows import bincount, exactly, lists, topk
 from .support import Results, choice, element_type, operand, operands, required
 
 _MOST_GROWTH = math.log(1000 / 16)

@@ -25,11 +25,10 @@ from ..interface import take_notes
 from ..names import ALIAS, remember_names
 from ..variables import VARIABLES
 from . import (
-    activation,
     adaptive,
-    color,
     compressed,
     conv,
+    conv_special,
     ctc,
     detection,
     elementwise,
@@ -39,8 +38,6 @@ from . import (
     internal,
     linear_algebra,
     loops,
-    matmul,
-    patches,
     priors,
     proposals,
     quantizers,
@@ -51,7 +48,6 @@ from . import (
     shape,
     signal,
     slice,
-    sparse,
     state,
     strings,
     suppression,
@@ -81,12 +77,11 @@ def _checked(rule: Rule) -> Rule:
 
 
 _TABLES = combine(
-    activation.RULES,
     adaptive.RULES,
-    color.RULES,
     compressed.RULES,  # these two before those of the layers that they know the meaning of
     quantizers.RULES,
     conv.RULES,
+    conv_special.RULES,
     ctc.RULES,
     detection.RULES,
     elementwise.RULES,
@@ -96,8 +91,6 @@ _TABLES = combine(
     internal.RULES,
     linear_algebra.RULES,
     loops.RULES,
-    matmul.RULES,
-    patches.RULES,
     priors.RULES,
     proposals.RULES,
     random.RULES,
@@ -107,7 +100,6 @@ _TABLES = combine(
     shape.RULES,
     signal.RULES,
     slice.RULES,
-    sparse.RULES,
     state.RULES,
     strings.RULES,
     suppression.RULES,
