@@ -38,7 +38,7 @@ def port_of(value: Value) -> Port | None:
     return value.meta.get(PORT) if value.meta else None
 
 
-def _wish(value: Value) -> str:
+def _preferred_name(value: Value) -> str:
     """The name a value would have if it were alone."""
     port = port_of(value)
     if port is not None and port.names:
@@ -57,27 +57,27 @@ def name_values(graph: Graph) -> None:
     """
     taken: dict[str, int] = {}
 
-    def name(value: Value, wish: str) -> None:
+    def name(value: Value, preferred: str) -> None:
         if value.name:
             return
-        count = taken.get(wish, 0) + 1
-        unique = wish
+        count = taken.get(preferred, 0) + 1
+        unique = preferred
         while not unique or unique in taken:
-            unique = f"{wish or 'value'}~{count}"
+            unique = f"{preferred or 'value'}~{count}"
             count += 1
-        taken[wish] = count
+        taken[preferred] = count
         taken.setdefault(unique, 1)
         value.name = unique
 
     for inner in graph.graphs():
         net: Net = inner.meta[META]
         for value in inner.inputs:
-            name(value, _wish(value))
+            name(value, _preferred_name(value))
         for value, result in zip(inner.outputs, net.results, strict=True):
             names = result.output_names
-            name(value, names[0] if names else _wish(value))
+            name(value, names[0] if names else _preferred_name(value))
         for value in inner.values():
-            name(value, _wish(value))
+            name(value, _preferred_name(value))
 
 
 def remember_names(graph: Graph) -> None:

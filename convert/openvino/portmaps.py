@@ -101,11 +101,7 @@ def _back_edges(element: Element, body: Body, inputs: list[InputMap]) -> tuple[B
 
 
 def read_port_maps(
-    element: Element,
-    node: Node,
-    bodies: dict[str, Body],
-    input_ports: dict[int, int],
-    output_ports: dict[int, Value],
+    element: Element, node: Node, bodies: dict[str, Body], input_ports: dict[int, int], output_ports: dict[int, Value]
 ) -> dict[str, Any]:
     """The attributes that hold the port maps of a layer with bodies; none for other layers.
 

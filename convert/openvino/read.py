@@ -250,7 +250,7 @@ class _Reader:
                 (graph.inputs if layer.kind == "Parameter" else graph.constants).append(layer.value)
         graph.meta[META] = net
         graph.add_nodes(nodes)
-        settle_ranks(graph.topological())
+        clear_open_ranks(graph.topological())
         return graph, layers
 
 
@@ -319,7 +319,7 @@ def _from_bodies(node: Node, index: int) -> bool:
     return True
 
 
-def settle_ranks(nodes: Sequence[Node]) -> None:
+def clear_open_ranks(nodes: Sequence[Node]) -> None:
     """Take the rank of each result without dimensions back where it doesn't follow. `nodes` in topological order."""
     for node in nodes:
         for value in node.outputs:

@@ -25,7 +25,7 @@ _FRESH = frozenset(
 """Operators that put their result into memory of its own."""
 
 
-def lose_their_start(assembly: Assembly, carried: dict[Value, Value]) -> set[Value]:
+def losing_initial_value(assembly: Assembly, carried: dict[Value, Value]) -> set[Value]:
     """The carried Parameters that don't reach their own value, not even over several passes.
 
     OpenVINO takes such a Parameter away, and its initial value with it; after no pass the result is then wrong.
@@ -51,7 +51,7 @@ def lose_their_start(assembly: Assembly, carried: dict[Value, Value]) -> set[Val
     return {parameter for parameter, mask in next_.items() if not mask & bit[parameter]}
 
 
-def held(assembly: Assembly, value: Value, entered: Value, outside: Value, losing: bool) -> Value:
+def with_initial_value(assembly: Assembly, value: Value, entered: Value, outside: Value, losing: bool) -> Value:
     """A carried value so that after no pass OpenVINO gives the initial one.
 
     For that the Parameter `entered` must have a part in it, and OpenVINO must not know a size that differs from
@@ -92,7 +92,7 @@ def own_memory(assembly: Assembly, value: Value) -> Value:
     return value if value.producer is not None else _apart(assembly, value)
 
 
-def protect(assembly: Assembly) -> None:
+def copy_exposed_parameters(assembly: Assembly) -> None:
     """Let what may be computed in place on a reshaped Parameter be computed on a copy of it."""
     graph = assembly.body.graph
     for port in list(assembly.ports):

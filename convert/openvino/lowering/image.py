@@ -14,18 +14,7 @@ from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..layers import HUB_ATTRIBUTES
 from .elementwise import row
-from .tools import (
-    convert,
-    cut,
-    i64,
-    ints,
-    join,
-    number,
-    size_of,
-    swapped,
-    vector,
-    with_size,
-)
+from .tools import concat, convert, i64, ints, number, size_of, slice_axis, swap_with_first, vector, with_size
 
 _COORDINATES = ("half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners")
 
@@ -94,7 +83,7 @@ def _sizes(op: Builder, node: Node, x: Value, sizes: Value, axes: list[int]) -> 
         return sizes
     if policy not in ("not_larger", "not_smaller"):
         raise Unsupported(node, f"keep_aspect_ratio_policy={policy!r} isn't supported by OpenVINO")
-    lengths = join(op, [size_of(op, node, x, axis) for axis in axes])
+    lengths = concat(op, [size_of(op, node, x, axis) for axis in axes])
     wanted, old = ints(sizes), ints(lengths)
     if wanted is not None and old is not None:
         factor = (min if policy == "not_larger" else max)(new / length for new, length in zip(wanted, old, strict=True))
@@ -136,7 +125,7 @@ def roi_align(op: Builder, node: Node) -> Value | None:
     )
     if ratio > 0 or mode == "output_half_pixel":
         return made
-    wider = op.Less(cut(op, regions, 0, 2, axis=1), cut(op, regions, 2, 4, axis=1))
+    wider = op.Less(slice_axis(op, regions, 0, 2, axis=1), slice_axis(op, regions, 2, 4, axis=1))
     filled = op.Reshape(op.ReduceLogicalAnd(wider, i64(op, [1]), keep_dims=True), i64(op, [-1, 1, 1, 1]))
     return op.Select(filled, made, number(op, node, 0, made))
 
@@ -172,7 +161,7 @@ def dft(op: Builder, node: Node) -> Value:
     if parts is None:
         raise Unsupported(node, "whether the input is complex is known at run time only")
     if isinstance(axis, Value) and flag(node, "onesided"):
-        order = swapped(op, axis, rank_of(node, x))
+        order = swap_with_first(op, axis, rank_of(node, x))
         return op.Transpose(_transformed(op, node, op.Transpose(x, order), 0, parts), order)
     return _transformed(op, node, x, axis, parts)
 
@@ -201,7 +190,7 @@ def _onesided(op: Builder, node: Node, x: Value, axis: int, parts: int, size: Va
         if size is not None and half is None:
             half = op.Add(op.Divide(size, i64(op, [2]), m_pythondiv=False), i64(op, [1]))
         return op.Unsqueeze(op.IRDFT(_lengthened(op, node, x, axis, half), axes, size), last)
-    real = op.Squeeze(x if parts == 1 else cut(op, x, 0, 1, axis=rank_of(node, x) - 1), last)
+    real = op.Squeeze(x if parts == 1 else slice_axis(op, x, 0, 1, axis=rank_of(node, x) - 1), last)
     return op.RDFT(_lengthened(op, node, real, axis, size), axes, size)
 
 

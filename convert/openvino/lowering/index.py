@@ -12,8 +12,8 @@ from ....passes.graph import Node, Value
 from ....passes.preconditions import axis_of, flag, rank_of, required, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
-from .text import chosen, is_text
-from .tools import convert, cut, i64, ints, number, range_of, scalar, shape_of, size_of, with_size
+from .text import gather_strings, is_text
+from .tools import convert, i64, ints, number, range_of, scalar, shape_of, size_of, slice_axis, with_size
 
 
 def _from_front(op: Builder, node: Node, positions: Value, size: Value) -> Value:
@@ -30,7 +30,7 @@ def _from_front(op: Builder, node: Node, positions: Value, size: Value) -> Value
 def gather(op: Builder, node: Node) -> Value:
     data, places = required(node, 0), required(node, 1)
     if is_text(data) and data.data is not None and data.rank == 1:
-        return chosen(op, node, places, [text(word) for word in data.data.numpy()])
+        return gather_strings(op, node, places, [text(word) for word in data.data.numpy()])
     return op.Gather(data, places, i64(op, node.attributes.get("axis", 0)))
 
 
@@ -66,7 +66,7 @@ def _tuples_from_front(op: Builder, node: Node, data: Value, positions: Value, b
     if known is not None and all(at >= 0 for at in known):
         return positions
     length = size_of(op, node, positions, -1)
-    sizes = cut(op, shape_of(op, data), batch, op.Add(length, i64(op, [batch])))
+    sizes = slice_axis(op, shape_of(op, data), batch, op.Add(length, i64(op, [batch])))
     return _from_front(op, node, positions, sizes)
 
 
@@ -95,7 +95,7 @@ def one_hot(op: Builder, node: Node) -> Value:
     depth = scalar(op, convert(op, node, depth, DType.INT64))
     behind = op.Less(positions, i64(op, 0))
     positions = op.Select(behind, op.Add(positions, depth), positions)
-    off, on = (scalar(op, cut(op, values, index, index + 1)) for index in range(2))
+    off, on = (scalar(op, slice_axis(op, values, index, index + 1)) for index in range(2))
     return op.OneHot(
         positions, depth, on, off, axis=node.attributes.get("axis", -1), negative_indices_mode="ignore_negative"
     )

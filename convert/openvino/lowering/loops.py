@@ -34,10 +34,10 @@ from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType, Type, merge, tensor
 from ..dialect import OutputMap
 from .assembly import Assembly
-from .carried import held, lose_their_start, own_memory, protect
+from .carried import copy_exposed_parameters, losing_initial_value, own_memory, with_initial_value
 from .context import context_of
-from .tools import copied, cut, i64, reshape, vector
-from .trips import Parts, nothing, parts_of, trips_of
+from .tools import copied, i64, reshape, slice_axis, vector
+from .trips import Parts, parts_of, results_without_trips, trips_of
 
 _NOT_HANDED_ON = (DType.FLOAT4E2M1, DType.FLOAT8E8M0)
 _SHAPED = frozenset(["Broadcast", "Reshape", "Slice"])  # operators whose inputs may hide the sizes of the result
@@ -102,13 +102,13 @@ def _leave_stacked(
     def finish(stack: Value, count: Value | None) -> Value:
         if count is not None:
             whole = count if size == 1 or merged else op.Multiply(count, i64(op, size))
-            stack = cut(op, stack, 0, vector(op, whole), axis=axis)
+            stack = slice_axis(op, stack, 0, vector(op, whole), axis=axis)
         if slot.reverse:
-            stack = cut(op, stack, -1, _FIRST, -1, axis)
+            stack = slice_axis(op, stack, -1, _FIRST, -1, axis)
         if merged:
             shape = op.ShapeOf(stack)
-            joined = op.Multiply(cut(op, shape, axis, axis + 1), i64(op, [size]))
-            ends = [cut(op, shape, 0, axis), joined, cut(op, shape, axis + 2, np.iinfo(np.int64).max)]
+            joined = op.Multiply(slice_axis(op, shape, axis, axis + 1), i64(op, [size]))
+            ends = [slice_axis(op, shape, 0, axis), joined, slice_axis(op, shape, axis + 2, np.iinfo(np.int64).max)]
             stack = op.Reshape(stack, op.Concat(*ends, axis=0))
         return stack
 
@@ -145,7 +145,7 @@ def loop(op: Builder, node: Node) -> list[Value]:
     }
     trips = trips_of(op, node, view, list(pieces.values()))
     if trips.never:
-        return nothing(node, op, view)
+        return results_without_trips(node, op, view)
     if not node.outputs:
         return []
     limit, entered = trips.limit, trips.entered
@@ -186,7 +186,7 @@ def loop(op: Builder, node: Node) -> list[Value]:
     for entered_as, value in carried.items():
         if value.rank is None or value.rank != entered_as.rank:
             raise Unsupported(node, f"the rank of the carried value {entered_as.name!r} changes or isn't known")
-    losing = set() if trips.certain else lose_their_start(assembly, carried)
+    losing = set() if trips.certain else losing_initial_value(assembly, carried)
     finishing: list[tuple[int | Value, Finish | None]] = []
     for entry in view.entries:
         if entry.result is None:
@@ -202,12 +202,12 @@ def loop(op: Builder, node: Node) -> list[Value]:
             continue
         needed = bool(assembly.body.graph.uses(entered_as)) or entered_as in outs
         if not trips.certain:
-            value = held(assembly, value, entered_as, entry.outside, entered_as in losing)
+            value = with_initial_value(assembly, value, entered_as, entry.outside, entered_as in losing)
         port = assembly.output(own_memory(assembly, value), entry.result.type)
         if needed or not trips.certain:
             assembly.feed_back(entered_as, assembly.output_maps[-1].result)
         finishing.append((port, None))
-    protect(assembly)
+    copy_exposed_parameters(assembly)
     made = assembly.place()
     done: Value | None = None
     if not trips.certain and view.of(Stacked):

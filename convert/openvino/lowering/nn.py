@@ -11,7 +11,7 @@ from ....passes.graph import Node, Value
 from ....passes.preconditions import axis_of, dtype_of, flag, rank_of, required, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
-from .tools import along, convert, cut, i64, number, reshape, shape_of, size_of
+from .tools import along, convert, i64, number, reshape, shape_of, size_of, slice_axis
 
 _AUTO_PADS = {"NOTSET": "explicit", "SAME_UPPER": "same_upper", "SAME_LOWER": "same_lower", "VALID": "valid"}
 
@@ -61,7 +61,7 @@ def _grouped(op: Builder, node: Node, weights: Value, groups: int) -> Value:
     if static is not None:
         return reshape(op, weights, [groups, static[0] // groups, *static[1:]])
     shape = shape_of(op, weights)
-    target = op.Concat(i64(op, [groups, -1]), cut(op, shape, 1, 2**31 - 1), axis=0)
+    target = op.Concat(i64(op, [groups, -1]), slice_axis(op, shape, 1, 2**31 - 1), axis=0)
     return op.Reshape(weights, target)
 
 
@@ -179,7 +179,7 @@ def average_pool(op: Builder, node: Node) -> Value:
     attributes |= {"pads_begin": [0] * spatial, "pads_end": [0] * spatial}
     every = op.AvgPool(whole, **{"exclude-pad": True}, **attributes)
     for axis in range(2, 2 + spatial):  # windows that begin on the padding behind are none
-        every = cut(op, every, 0, size_of(op, node, made, axis), axis=axis)
+        every = slice_axis(op, every, 0, size_of(op, node, made, axis), axis=axis)
     return every
 
 
@@ -242,13 +242,13 @@ def max_unpool(op: Builder, node: Node) -> Value:
             dim = i64(op, natural[axis])
             place = op.Add(place, op.Multiply(op.FloorMod(rest, dim), step))
             rest = op.Divide(rest, dim, m_pythondiv=False)
-            step = op.Multiply(step, cut(op, shape, axis, axis + 1))
+            step = op.Multiply(step, slice_axis(op, shape, axis, axis + 1))
         places = place
     count = op.ReduceProd(shape, i64(op, [0]), keep_dims=True)
     zeros = op.Broadcast(number(op, node, 0, x), op.Add(count, i64(op, 1)))
     places = reshape(op, op.Select(inside, places, count), [-1])
     flat = op.ScatterElementsUpdate(zeros, places, reshape(op, x, [-1]), i64(op, 0))
-    return op.Reshape(cut(op, flat, 0, count), shape)
+    return op.Reshape(slice_axis(op, flat, 0, count), shape)
 
 
 @rule("", "Col2Im")

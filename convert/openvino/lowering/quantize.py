@@ -23,7 +23,7 @@ from ..rounding_ties import has_exact_ties, hits_ties
 from .context import context_of
 from .functions import computed
 from .nn import convolved
-from .tools import along, convert, cut, element_type, i64, range_of, reshape, scalar, size_of
+from .tools import along, convert, element_type, i64, range_of, reshape, scalar, size_of, slice_axis
 
 RANGES: dict[DType, tuple[int, int]] = {
     DType.INT4: (-8, 7),
@@ -188,7 +188,7 @@ def _joined(op: Builder, value: Value, axis: int, length: int | None) -> Value:
     """Blocks and their elements as one axis again, of this length."""
     shape = list(value.tensor.static_shape or ())
     whole = reshape(op, value, [*shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2 :]])
-    return whole if length == shape[axis] * shape[axis + 1] else cut(op, whole, 0, length, axis=axis)
+    return whole if length == shape[axis] * shape[axis + 1] else slice_axis(op, whole, 0, length, axis=axis)
 
 
 def _unsqueezed(op: Builder, value: Value, axis: int) -> Value:
@@ -271,7 +271,7 @@ def matmul_integer(op: Builder, node: Node) -> Value:
     parts = _parts(node, size_of_axis(a, -1) or size_of_axis(b, axis), _products(node, most))
     operands = [(left, right)]
     if len(parts) > 1:
-        operands = [(cut(op, left, *part, axis=-1), cut(op, right, *part, axis=axis)) for part in parts]
+        operands = [(slice_axis(op, left, *part, axis=-1), slice_axis(op, right, *part, axis=axis)) for part in parts]
     return _added(op, node, [op.MatMul(one, other) for one, other in operands])
 
 
@@ -287,7 +287,7 @@ def conv_integer(op: Builder, node: Node) -> Value:
         return _added(op, node, [convolved(op, node, data, kernel)])
     if node.attributes.get("group", 1) != 1:
         raise Unsupported(node, "sums of products of integers in groups, more than float32 holds exactly")
-    operands = [(cut(op, data, *part, axis=1), cut(op, kernel, *part, axis=1)) for part in parts]
+    operands = [(slice_axis(op, data, *part, axis=1), slice_axis(op, kernel, *part, axis=1)) for part in parts]
     return _added(op, node, [convolved(op, node, *pair) for pair in operands])
 
 

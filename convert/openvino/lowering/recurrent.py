@@ -15,7 +15,7 @@ from ....passes.graph import Node, Value
 from ....passes.preconditions import dtype_of, flag, required, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.structure.recurrent import Found
-from .tools import cut, i64, join, number, size_of, transpose
+from .tools import concat, i64, number, size_of, slice_axis, transpose
 
 _ACTIVATIONS = {"LSTM": ["Sigmoid", "Tanh", "Tanh"], "GRU": ["Sigmoid", "Tanh"], "RNN": ["Tanh"]}
 _GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
@@ -50,11 +50,12 @@ def _attributes(node: Node, hidden: int) -> dict[str, Any] | None:
     }
 
 
-def _gates(op: Builder, weights: Value, hidden: int, order: list[int]) -> Value:
-    """The blocks of `hidden` rows along axis 1 in another order."""
-    if order == list(range(len(order))):
+def _gates(op: Builder, weights: Value, hidden: int, chosen: list[int], count: int = 0) -> Value:
+    """The blocks of `hidden` rows along axis 1 in an order; `count`: how many there are, all of them chosen as they
+    stand being the weights themselves."""
+    if chosen == list(range(count)):
         return weights
-    return join(op, [cut(op, weights, at * hidden, (at + 1) * hidden, axis=1) for at in order], 1)
+    return concat(op, [slice_axis(op, weights, at * hidden, (at + 1) * hidden, axis=1) for at in chosen], 1)
 
 
 def _biases(op: Builder, node: Node, recurrence: Value, hidden: int, order: list[int], apart: int | None) -> Value:
@@ -64,16 +65,15 @@ def _biases(op: Builder, node: Node, recurrence: Value, hidden: int, order: list
         rows = count + (apart is not None)
         zeros = np.zeros((size_of_axis(recurrence, 0) or 1, rows * hidden))
         return op.const(zeros, dtype_of(node, recurrence))
-    ours, theirs = cut(op, bias, 0, count * hidden, axis=1), cut(op, bias, count * hidden, 2 * count * hidden, axis=1)
+    ours, theirs = (
+        slice_axis(op, bias, 0, count * hidden, axis=1),
+        slice_axis(op, bias, count * hidden, 2 * count * hidden, axis=1),
+    )
     if apart is None:
-        return _gates(op, op.Add(ours, theirs), hidden, order)
+        return _gates(op, op.Add(ours, theirs), hidden, order, count)
     summed = [gate for gate in order if gate != apart]
-    both = _gates_of(op, op.Add(ours, theirs), hidden, summed)
-    return join(op, [both, _gates_of(op, ours, hidden, [apart]), _gates_of(op, theirs, hidden, [apart])], 1)
-
-
-def _gates_of(op: Builder, weights: Value, hidden: int, chosen: list[int]) -> Value:
-    return join(op, [cut(op, weights, at * hidden, (at + 1) * hidden, axis=1) for at in chosen], 1)
+    both = _gates(op, op.Add(ours, theirs), hidden, summed)
+    return concat(op, [both, _gates(op, ours, hidden, [apart]), _gates(op, theirs, hidden, [apart])], 1)
 
 
 @rule("", "LSTM", "GRU", "RNN")
@@ -112,8 +112,8 @@ def recurrent(op: Builder, node: Node) -> list[Value] | None:
         data,
         *states,
         lengths,
-        _gates(op, weights, hidden, order),
-        _gates(op, recurrence, hidden, order),
+        _gates(op, weights, hidden, order, len(order)),
+        _gates(op, recurrence, hidden, order, len(order)),
         _biases(op, node, recurrence, hidden, order, 2 if linear else None),
         _outputs=1 + len(states),
         **attributes,

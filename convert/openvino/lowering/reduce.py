@@ -13,12 +13,11 @@ from ....passes.rewrite import Builder, Rule, collect, rule
 from ....passes.types import DType
 from .context import context_of
 from .tools import (
-    all_but,
+    axes_mask,
     convert,
-    cut,
+    gather_others,
     i64,
     ints,
-    marked,
     number,
     range_of,
     rank_value,
@@ -26,6 +25,7 @@ from .tools import (
     scalar,
     shape_of,
     size_of,
+    slice_axis,
     vector,
 )
 
@@ -60,7 +60,7 @@ def _all_if_none(op: Builder, node: Node, data: Value, axes: Value) -> Value:
         raise Unsupported(node, "how many axes are left is known at run time only")
     rank = rank_of(node, data)
     none = op.Equal(shape_of(op, axes), i64(op, [0]))
-    chosen = op.Select(none, i64(op, [1] * rank), marked(op, node, axes, rank))
+    chosen = op.Select(none, i64(op, [1] * rank), axes_mask(op, node, axes, rank))
     return vector(op, op.NonZero(chosen))
 
 
@@ -129,7 +129,7 @@ def _at_run_time(op: Builder, node: Node, data: Value, axes: Value) -> Value:
     kept = Node(node.domain, node.op_type, node.version)
     kept.attributes = {**node.attributes, "keepdims": 1}
     kept.inputs, kept.outputs = node.inputs, node.outputs
-    return op.Reshape(reduce_(op, kept), all_but(op, node, shape_of(op, data), axes, rank))
+    return op.Reshape(reduce_(op, kept), gather_others(op, node, shape_of(op, data), axes, rank))
 
 
 @rule("", "ReduceLogSumExp")
@@ -167,7 +167,7 @@ def arg_extreme(op: Builder, node: Node) -> Value:
     axis = axis_of(node, node.attributes.get("axis", 0), rank_of(node, data))
     last = flag(node, "select_last_index")
     if last:
-        data = cut(op, data, -1, np.iinfo(np.int64).min, -1, axis)
+        data = slice_axis(op, data, -1, np.iinfo(np.int64).min, -1, axis)
     found = _top(op, node, data, axis, node.op_type == "ArgMax")
     if last:
         found = op.Subtract(op.Subtract(size_of(op, node, data, axis), i64(op, [1])), found)
@@ -190,7 +190,7 @@ def topk(op: Builder, node: Node) -> tuple[Value, ...]:
         mode="max" if flag(node, "largest", 1) else "min",
         _outputs=2,
     )
-    return made if some else tuple(cut(op, value, 0, wanted, axis=axis) for value in made)
+    return made if some else tuple(slice_axis(op, value, 0, wanted, axis=axis) for value in made)
 
 
 @rule("", "CumSum")

@@ -16,18 +16,18 @@ from ....passes.tensor import TensorData
 from ....passes.types import DType
 from .functions import narrower
 from .tools import (
-    all_but,
+    concat,
     convert,
-    cut,
     element_type,
+    gather_others,
     i32,
     i64,
     ints,
-    join,
     number,
     range_of,
     scalar,
     shape_of,
+    slice_axis,
     transpose,
 )
 
@@ -45,7 +45,7 @@ def shape(op: Builder, node: Node) -> Value:
     if static is not None:
         return i64(op, list(static[start:end]))
     whole = op.ShapeOf(data)
-    return whole if (start, end) == (0, _LAST) else cut(op, whole, start, end)
+    return whole if (start, end) == (0, _LAST) else slice_axis(op, whole, start, end)
 
 
 @rule("", "Reshape")
@@ -73,7 +73,7 @@ def squeeze(op: Builder, node: Node) -> Value:
     if axes is not None and ints(axes) == []:
         return data
     if axes is not None and axes.data is None:
-        return op.Reshape(data, all_but(op, node, shape_of(op, data), axes, rank_of(node, data)))
+        return op.Reshape(data, gather_others(op, node, shape_of(op, data), axes, rank_of(node, data)))
     return op.Squeeze(data, axes)
 
 
@@ -147,9 +147,9 @@ def range_(op: Builder, node: Node) -> Value:
 
 
 @rule("", "Concat")
-def concat(op: Builder, node: Node) -> Value:
+def concat_(op: Builder, node: Node) -> Value:
     values = [value for value in node.inputs if value is not None]
-    return join(op, values, node.attributes["axis"])
+    return concat(op, values, node.attributes["axis"])
 
 
 @rule("", "Split")
@@ -200,7 +200,7 @@ def pad(op: Builder, node: Node) -> Value | Sequence[Value]:
     pads, rank = convert(op, node, pads, DType.INT64), rank_of(node, data)
     known = ints(pads)
     begins, ends = (
-        cut(op, pads, start, start + rank) if known is None else i64(op, known[start : start + rank])
+        slice_axis(op, pads, start, start + rank) if known is None else i64(op, known[start : start + rank])
         for start in (0, rank)
     )
     value = None

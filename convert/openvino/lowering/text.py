@@ -18,7 +18,7 @@ from ....passes.preconditions import flag, required
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ....runtime.kernels.letters import Change, changing
-from .tools import cut, i32, i64, range_of, reduced, reshape, shape_of, vector
+from .tools import i32, i64, range_of, reduced, reshape, shape_of, slice_axis, vector
 
 MOVES_TEXT = frozenset(
     ["Identity", "Reshape", "Gather", "Concat", "Transpose", "Squeeze", "Unsqueeze", "Flatten", "Shape", "Size"]
@@ -41,7 +41,7 @@ GIVES_TEXT = frozenset(["LinearClassifier", "SVMClassifier", "TreeEnsembleClassi
 """Operators that may give strings without taking any."""
 
 
-def table_of(texts: Sequence[str], width: int = 0) -> np.ndarray:
+def constant_byte_table(texts: Sequence[str], width: int = 0) -> np.ndarray:
     """int32 [strings, bytes], -1 behind the end of each; at least one column."""
     rows = [text.encode() for text in texts]
     table = np.full((len(rows), max([width, 1, *map(len, rows)])), -1, np.int32)
@@ -50,11 +50,11 @@ def table_of(texts: Sequence[str], width: int = 0) -> np.ndarray:
     return table
 
 
-def letters(op: Builder, value: Value, width: int | None = None) -> Value:
+def byte_table(op: Builder, value: Value, width: int | None = None) -> Value:
     """The bytes of strings as i32 [*shape, width], -1 behind the end; without a width that of the longest."""
     if value.data is not None:
         array = value.data.numpy()
-        found = table_of([text(item) for item in array.reshape(-1)], width or 0)
+        found = constant_byte_table([text(item) for item in array.reshape(-1)], width or 0)
         return op.const(found.reshape(*array.shape, found.shape[1]))
     begins, ends, symbols = op.StringTensorUnpack(value, _outputs=3)
     if width is None:
@@ -70,7 +70,7 @@ def letters(op: Builder, value: Value, width: int | None = None) -> Value:
     return op.Gather(bytes_, op.Select(op.Less(places, behind), places, end), i64(op, 0))
 
 
-def packed(op: Builder, table: Value) -> Value:
+def pack_strings(op: Builder, table: Value) -> Value:
     """Strings of i32 [*shape, bytes]; what is negative doesn't count."""
     inside = op.GreaterEqual(table, i32(op, 0))
     lengths = op.ReduceSum(op.Convert(inside, destination_type="i32"), i64(op, [-1]), keep_dims=False)
@@ -81,11 +81,11 @@ def packed(op: Builder, table: Value) -> Value:
     return op.StringTensorPack(op.Subtract(ends, lengths), ends, symbols)
 
 
-def chosen(op: Builder, node: Node, places: Value, texts: Sequence[str]) -> Value:
+def gather_strings(op: Builder, node: Node, places: Value, texts: Sequence[str]) -> Value:
     """The strings at integer places of a list. The places aren't constant: OpenVINO's CPU holds no constant text."""
     if places.data is not None:
         raise Unsupported(node, "it gives constant text, which OpenVINO's CPU doesn't hold")
-    return packed(op, op.Gather(op.const(table_of(texts)), places, i64(op, 0)))
+    return pack_strings(op, op.Gather(op.const(constant_byte_table(texts)), places, i64(op, 0)))
 
 
 def is_text(value: Value | None) -> bool:
@@ -98,7 +98,7 @@ def equal(op: Builder, node: Node) -> Value | None:
     a, b = required(node, 0), required(node, 1)
     if not is_text(a):
         return None
-    tables = [letters(op, value) for value in (a, b)]
+    tables = [byte_table(op, value) for value in (a, b)]
     widths = [op.Gather(shape_of(op, table), i64(op, [-1]), i64(op, 0)) for table in tables]
     longest = op.Maximum(*widths)
     same = op.Equal(*(_widened(op, table, width, longest) for table, width in zip(tables, widths, strict=True)))
@@ -115,14 +115,14 @@ def _widened(op: Builder, table: Value, width: Value, wanted: Value) -> Value:
 @rule("", "StringConcat")
 def string_concat(op: Builder, node: Node) -> Value:
     """The bytes of the one behind those of the other."""
-    tables = [letters(op, required(node, index)) for index in range(2)]
+    tables = [byte_table(op, required(node, index)) for index in range(2)]
     shapes = [shape_of(op, required(node, index)) for index in range(2)]
     common = op.ShapeOf(op.Add(*(op.Broadcast(i64(op, 0), shape) for shape in shapes)))
     wide = []
     for table in tables:
         width = op.Gather(shape_of(op, table), i64(op, [-1]), i64(op, 0))
         wide.append(op.Broadcast(table, op.Concat(common, width, axis=0)))
-    return packed(op, op.Concat(*wide, axis=-1))
+    return pack_strings(op, op.Concat(*wide, axis=-1))
 
 
 # letters in the other case, by tables of them ------------------------------------------------------
@@ -152,13 +152,13 @@ def _tables(change: Change) -> tuple[np.ndarray, np.ndarray]:
     return rows, content
 
 
-def recased(op: Builder, strings: Value, change: Change) -> Value:
+def change_case(op: Builder, strings: Value, change: Change) -> Value:
     """Strings with each character changed to another one, whatever stands beside it."""
 
-    table = letters(op, op.Reshape(strings, i64(op, [-1])))
+    table = byte_table(op, op.Reshape(strings, i64(op, [-1])))
     width = op.Gather(op.ShapeOf(table), i64(op, [1]), i64(op, 0))
     longer = op.Pad(table, i64(op, [0, 0]), i64(op, [0, _LONGEST - 1]), i32(op, -1))
-    parts = [cut(op, longer, index, op.Add(width, i64(op, [index])), axis=1) for index in range(_LONGEST)]
+    parts = [slice_axis(op, longer, index, op.Add(width, i64(op, [index])), axis=1) for index in range(_LONGEST)]
     first, rest = parts[0], [op.Subtract(part, i32(op, 0x80)) for part in parts[1:]]
     # a character of 1, 2, 3, 4 bytes: the least first byte, and what that counts from
     code, length = first, op.ConvertLike(op.GreaterEqual(first, i32(op, 0)), first)
@@ -184,7 +184,7 @@ def recased(op: Builder, strings: Value, change: Change) -> Value:
     found = op.Select(nothing, i32(op, -1), found)
     count = op.Gather(op.ShapeOf(table), i64(op, [0]), i64(op, 0))
     size = op.Multiply(width, i64(op, [_LONGEST]))
-    made = packed(op, op.Reshape(found, op.Concat(count, size, axis=0)))
+    made = pack_strings(op, op.Reshape(found, op.Concat(count, size, axis=0)))
     return made if strings.rank == 1 else op.Reshape(made, op.ShapeOf(strings))
 
 
@@ -203,9 +203,11 @@ def string_normalizer(op: Builder, node: Node) -> Value:
     words = words if exact else ["".join(map(lower, word)) for word in words]
     begins, ends, symbols = op.StringTensorUnpack(flat, _outputs=3)
     if words:
-        width = table_of(words).shape[1] + 1
-        seen = flat if exact else recased(op, flat, lower)
-        alike = op.Equal(op.Unsqueeze(letters(op, seen, width), i64(op, [1])), op.const(table_of(words, width)))
+        width = constant_byte_table(words).shape[1] + 1
+        seen = flat if exact else change_case(op, flat, lower)
+        alike = op.Equal(
+            op.Unsqueeze(byte_table(op, seen, width), i64(op, [1])), op.const(constant_byte_table(words, width))
+        )
         stopped = op.ReduceLogicalAnd(alike, i64(op, [2]), keep_dims=False)
         kept = op.LogicalNot(op.ReduceLogicalOr(stopped, i64(op, [1]), keep_dims=False))
         places = vector(op, op.NonZero(kept))
@@ -216,7 +218,7 @@ def string_normalizer(op: Builder, node: Node) -> Value:
         begins, ends = (op.Gather(op.Concat(bound, empty, axis=0), taken, i64(op, 0)) for bound in (begins, ends))
     made = op.StringTensorPack(begins, ends, symbols)  # also unchanged: OpenVINO's CPU can't give an input's own text
     if action != "NONE":
-        made = recased(op, made, changing(action, locale))
+        made = change_case(op, made, changing(action, locale))
     return made if x.rank == 1 else op.Unsqueeze(made, i64(op, [0]))
 
 
@@ -233,7 +235,7 @@ class _Rows:
         self.op, self.node = op, node
         self.begins, self.ends, self.symbols = op.StringTensorUnpack(strings, _outputs=3)
         self.lengths = op.Unsqueeze(op.Subtract(self.ends, self.begins), i64(op, [1]))
-        table = letters(op, strings)
+        table = byte_table(op, strings)
         # one column behind the longest: every string ends within the table
         self.table = op.Pad(table, i64(op, [0, 0]), i64(op, [0, 1]), i32(op, -1))
         self.width = op.Gather(shape_of(op, self.table), i64(op, [1]), i64(op, 0))
@@ -248,7 +250,7 @@ class _Rows:
         before, behind = ([0, 0], [0, size]) if by > 0 else ([0, size], [0, 0])
         longer = op.Pad(values, i64(op, before), i64(op, behind), i32(op, filling))
         start = max(by, 0)
-        return cut(op, longer, start, op.Add(self.width, i64(op, [start])), axis=1)
+        return slice_axis(op, longer, start, op.Add(self.width, i64(op, [start])), axis=1)
 
     def has(self, word: bytes) -> Value:
         """i32 [rows, width]: 1 where a word begins."""
@@ -266,14 +268,9 @@ class _Rows:
         # a row more: OpenVINO's CPU sorts no tensor without any
         padded = op.Pad(places, i64(op, [0, 0]), i64(op, [1, 0]), i32(op, 0))
         ordered = op.TopK(
-            padded,
-            op.Squeeze(self.width, i64(op, [0])),
-            axis=1,
-            mode="min",
-            index_element_type="i64",
-            _outputs=2,
+            padded, op.Squeeze(self.width, i64(op, [0])), axis=1, mode="min", index_element_type="i64", _outputs=2
         )[0]
-        return cut(op, ordered, 0, -1)
+        return slice_axis(op, ordered, 0, -1)
 
 
 def _at_word(rows: _Rows, word: bytes, most: int | None) -> Sequence[Value]:
@@ -330,7 +327,7 @@ def string_split(op: Builder, node: Node) -> Sequence[Value]:
     counts = vector(op, op.Concat(number, op.const(np.zeros((1, 1), np.int32)), axis=0))
     pieces = op.Convert(op.ReduceMax(counts, i64(op, [0]), keep_dims=True), destination_type="i64")
     firsts, lasts, places = (
-        cut(op, value, 0, pieces, axis=axis) for value, axis in ((firsts, 1), (lasts, 1), (rows.places, 0))
+        slice_axis(op, value, 0, pieces, axis=axis) for value, axis in ((firsts, 1), (lasts, 1), (rows.places, 0))
     )
     there = op.Less(places, number)
     # empty pieces stand at the end of their string: OpenVINO wants ascending bounds
@@ -338,7 +335,7 @@ def string_split(op: Builder, node: Node) -> Sequence[Value]:
         op.Add(op.Select(there, bound, rows.lengths), op.Unsqueeze(rows.begins, i64(op, [1])))
         for bound in (firsts, lasts)
     )
-    begins, ends, number = (cut(op, value, 0, count) for value in (begins, ends, number))
+    begins, ends, number = (slice_axis(op, value, 0, count) for value in (begins, ends, number))
     bounds = [op.Reshape(bound, op.Concat(shape, pieces, axis=0)) for bound in (begins, ends)]
     made = op.StringTensorPack(*bounds, rows.symbols)
     counted = op.Reshape(op.Convert(number, destination_type="i64"), shape)

@@ -122,20 +122,20 @@ def transpose(op: Builder, value: Value, order: Sequence[int]) -> Value:
     return value if list(order) == list(range(len(order))) else op.Transpose(value, i64(op, list(order)))
 
 
-def swapped(op: Builder, axis: Value, rank: int) -> Value:
+def swap_with_first(op: Builder, axis: Value, rank: int) -> Value:
     """The order of axes, i64 [rank], in which the first one and `axis` (i64 [1], from the front) change places."""
     ends = op.Concat(i64(op, [0]), axis, axis=0), op.Concat(axis, i64(op, [0]), axis=0)
     order = i64(op, list(range(rank)))
     return op.ScatterElementsUpdate(order, *ends, i64(op, 0))
 
 
-def cut(op: Builder, value: Value, start: Any, stop: Any, step: int = 1, axis: int = 0) -> Value:
+def slice_axis(op: Builder, value: Value, start: Any, stop: Any, step: int = 1, axis: int = 0) -> Value:
     """`value[start:stop:step]` on one axis; start and stop are ints or i64 [1] values."""
     start, stop = (bound if isinstance(bound, Value) else i64(op, [bound]) for bound in (start, stop))
     return op.Slice(value, start, stop, i64(op, [step]), i64(op, [axis]))
 
 
-def join(op: Builder, values: Sequence[Value], axis: int = 0) -> Value:
+def concat(op: Builder, values: Sequence[Value], axis: int = 0) -> Value:
     return values[0] if len(values) == 1 else op.Concat(*values, axis=axis)
 
 
@@ -166,17 +166,17 @@ def range_of(op: Builder, count: Value) -> Value:
     return op.Range(i64(op, 0), scalar(op, count), i64(op, 1), output_type="i64")
 
 
-def all_but(op: Builder, node: Node, values: Value, axes: Value, rank: int) -> Value:
+def gather_others(op: Builder, node: Node, values: Value, axes: Value, rank: int) -> Value:
     """The entries of `values` (i64 [rank]) whose positions aren't among `axes`, known at run time; their number is."""
     count = size_of_axis(axes, 0)
     if count is None:
         raise Unsupported(node, "how many axes there are is known at run time only")
-    gone = marked(op, node, axes, rank)
+    gone = axes_mask(op, node, axes, rank)
     left = op.NonZero(op.Equal(gone, i64(op, 0)))
     return op.Gather(values, reshape(op, left, [rank - count]), i64(op, 0))
 
 
-def marked(op: Builder, node: Node, axes: Value, rank: int) -> Value:
+def axes_mask(op: Builder, node: Node, axes: Value, rank: int) -> Value:
     """1 at the positions that are among `axes`, 0 elsewhere, as i64 [rank]."""
     places = op.FloorMod(vector(op, convert(op, node, axes, DType.INT64)), i64(op, rank))
     ones = op.Broadcast(i64(op, 1), shape_of(op, places))

@@ -18,7 +18,7 @@ from ....passes.rewrite import Builder
 from ....passes.tensor import TensorData
 from ....passes.types import TensorType
 from .context import is_natural
-from .tools import cut, i64, scalar, size_of
+from .tools import i64, scalar, size_of, slice_axis
 
 _MOST_TRIPS = 2**31 - 1  # OpenVINO's CPU counts in int32; with a condition, a larger count is none
 
@@ -77,7 +77,7 @@ def trips_of(op: Builder, node: Node, loop: Loop, parts: Sequence[Parts]) -> Tri
     return Trips(limit, entered, goes_on)
 
 
-def nothing(node: Node, op: Builder, loop: Loop) -> list[Value]:
+def results_without_trips(node: Node, op: Builder, loop: Loop) -> list[Value]:
     """The results of a loop that never runs: the initial values, and empty stacks."""
     results: list[Value] = []
     for entry in loop.entries:
@@ -144,7 +144,7 @@ def _cut(op: Builder, slot: Sliced, sequence: Value, axis: int, length: int) -> 
     begin = first + 1 - span if slot.reversed else first
     if count == 0 or (begin == 0 and span == length and step == size):
         return sequence, count
-    return cut(op, sequence, begin, begin + span, step if slot.part is None else 1, axis), count
+    return slice_axis(op, sequence, begin, begin + span, step if slot.part is None else 1, axis), count
 
 
 def _cut_at_run_time(op: Builder, node: Node, slot: Sliced, sequence: Value, axis: int) -> tuple[Value, Value]:
@@ -169,4 +169,4 @@ def _cut_at_run_time(op: Builder, node: Node, slot: Sliced, sequence: Value, axi
             begin = op.Add(begin, i64(op, [step - 1]))
     else:
         end = op.Add(begin, whole)
-    return cut(op, sequence, begin, end, step if slot.part is None else 1, axis), count
+    return slice_axis(op, sequence, begin, end, step if slot.part is None else 1, axis), count

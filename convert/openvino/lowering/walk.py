@@ -10,20 +10,7 @@ from ..dialect import DOMAIN
 from ..interface import put_notes
 from ..names import add_aliases, align_results, name_anew
 from ..origin import ORIGIN
-from . import (
-    branches,
-    elementwise,
-    image,
-    index,
-    loops,
-    nn,
-    quantize,
-    random,
-    recurrent,
-    reduce,
-    shape,
-    text,
-)
+from . import branches, elementwise, image, index, loops, nn, quantize, random, recurrent, reduce, shape, text
 from .admission import check_interface, check_types, limits
 from .context import Context
 from .functions import by_function, folded

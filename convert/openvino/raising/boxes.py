@@ -43,20 +43,20 @@ def suppress(
     return expr(op, op.NonMaxSuppression(boxes, scores, most, share, limit))
 
 
-def shares(mine: Corners, other: Corners, offset: float = 0.0) -> Expr:
+def intersection_over_union(mine: Corners, other: Corners, offset: float = 0.0) -> Expr:
     """Intersection over union of boxes by their corners [..., 2], 0 where a box has no area; broadcast.
 
     `offset` 1: the far corner is the last pixel of a box, and boxes that only touch by that pixel don't overlap.
     """
     sides = mine[1].minimum(other[1]) - mine[0].maximum(other[0])
-    overlap = area(longer(sides, offset).maximum(0))
-    areas = [area(longer(high - low, offset)) for low, high in (mine, other)]
+    overlap = area(inclusive_sides(sides, offset).maximum(0))
+    areas = [area(inclusive_sides(high - low, offset)) for low, high in (mine, other)]
     share = overlap / (areas[0] + areas[1] - overlap)
     real = sides.min(-1) >= 0 if offset else (areas[0] > 0) & (areas[1] > 0)
     return where(real, share, 0)
 
 
-def longer(sides: Expr, offset: float) -> Expr:
+def inclusive_sides(sides: Expr, offset: float) -> Expr:
     return sides + offset if offset else sides
 
 
@@ -65,7 +65,7 @@ def area(sides: Expr) -> Expr:
     return sides.prod(-1)
 
 
-def greedily(
+def greedy_suppression(
     op: Builder,
     parts: Sequence[Expr],
     scores: Expr,
@@ -96,21 +96,21 @@ def greedily(
     trip = most.minimum(scores.size(2)).reshape()
     *_, bests, values = loop(op, slots, [scores, *parts, *captured, *carried], step, trip, "suppression")
     bests, values = bests.squeeze(2), values.squeeze(2)
-    places = places_where(values > -math.inf)
+    places = indices_where(values > -math.inf)
     which = bests.call("GatherND", places)[:, None]
     return concat(op, [places[:, :2], which], 1), values.call("GatherND", places)
 
 
-def by_loop(corners: Corners, scores: Expr, most: Expr, overlap: float, offset: float) -> tuple[Expr, Expr]:
-    """`suppress` for boxes whose far corner is their last pixel; as `greedily`."""
+def suppress_by_loop(corners: Corners, scores: Expr, most: Expr, overlap: float, offset: float) -> tuple[Expr, Expr]:
+    """`suppress` for boxes whose far corner is their last pixel; as `greedy_suppression`."""
 
     def lessen(left: Expr, taken: Corners, others: Corners) -> list[Expr]:
-        return [where(shares(taken, others, offset) > overlap, -math.inf, left)]
+        return [where(intersection_over_union(taken, others, offset) > overlap, -math.inf, left)]
 
-    return greedily(scores.op, corners, scores, most, lessen)
+    return greedy_suppression(scores.op, corners, scores, most, lessen)
 
 
-def proper(corners: Corners) -> Expr:
+def ordered_corners(corners: Corners) -> Expr:
     """[..., 4], boxes without area in place of those whose corners are the wrong way round: neither overlaps others."""
     low, high = corners
     return concat(low.op, [low, low.maximum(high)], -1)
@@ -119,12 +119,12 @@ def proper(corners: Corners) -> Expr:
 # coordinates ---------------------------------------------------------------------------------------
 
 
-def halves(boxes: Expr) -> Corners:
+def corners_of(boxes: Expr) -> Corners:
     """[..., 4] as two arrays [..., 2]."""
     return boxes.split(2, -1)
 
 
-def moved(
+def decoded(
     corners: Corners, moves: Corners, offset: float = 0.0, inner: bool = False, most: float | None = None
 ) -> Corners:
     """Boxes whose centres are shifted by parts of their sides, and whose sides grow by exp(growth).
@@ -133,13 +133,13 @@ def moved(
     """
     low, high = corners
     shift, growth = moves
-    sides = longer(high - low, offset)
+    sides = inclusive_sides(high - low, offset)
     centre = shift * sides + (low + sides * 0.5)
     reach = (growth if most is None else growth.minimum(most)).exp() * sides * 0.5
     return centre - reach, centre + reach - (offset if inner else 0.0)
 
 
-def bounded(corners: Corners, limit: Any) -> Corners:
+def clip_corners(corners: Corners, limit: Any) -> Corners:
     """Corners between 0 and `limit` [..., 2]."""
     return [corner.minimum(limit).maximum(0) for corner in corners]
 
@@ -177,18 +177,18 @@ def argsort(keys: Expr, largest: bool = True) -> Expr:
     return topk(keys, keys.sizes(), 0, largest)[1]
 
 
-def by_score(scores: Expr, ties: Expr) -> Expr:
+def argsort_by_score(scores: Expr, ties: Expr) -> Expr:
     """The indices that sort by score, the highest first, equal ones by `ties`, the lowest first."""
     first = argsort(ties, largest=False)
     return first.gather(argsort(scores.gather(first)))
 
 
-def sorted_again(order: Expr, keys: Expr) -> Expr:
+def stable_sort_by(order: Expr, keys: Expr) -> Expr:
     """An order sorted again by keys, the lowest first, equal keys staying in their order."""
     return order.gather(argsort(keys.gather(order), largest=False))
 
 
-def highest(scores: Expr, most: int) -> Expr:
+def only_topk(scores: Expr, most: int) -> Expr:
     """The `most` highest of the last dimension, equal ones by place; -inf elsewhere."""
     length = scores.size(-1)
     if most < 0 or (length.item() is not None and length.item() <= most):
@@ -198,12 +198,12 @@ def highest(scores: Expr, most: int) -> Expr:
     return scores.full_like(-math.inf).call("ScatterElements", places, values, axis=-1, _types=types)
 
 
-def columns(*vectors: Expr) -> Expr:
+def stack_columns(*vectors: Expr) -> Expr:
     """Vectors as the columns of a matrix."""
     return concat(vectors[0].op, [vector[:, None] for vector in vectors], 1)
 
 
-def places_where(condition: Expr) -> Expr:
+def indices_where(condition: Expr) -> Expr:
     """Where something is true: [places, dimensions]."""
     return expr(condition.op, condition.op.Transpose(condition.op.NonZero(condition), perm=[1, 0]))
 
@@ -215,17 +215,17 @@ def _one_hot(groups: Expr, count: Expr) -> Expr:
     return groups[:, None].equals(arange(groups.op, count)).cast(DType.INT64)
 
 
-def first_of_group(groups: Expr, count: Expr, most: int) -> Expr:
+def is_first_of_group(groups: Expr, count: Expr, most: int) -> Expr:
     """For rows in order: whether a row is among the first `most` of its group; groups are 0 ... count - 1."""
     hot = _one_hot(groups, count)
     return ((hot.cumsum(0) - hot) * hot).sum(1) < most
 
 
-def best_of_group(order: Expr, groups: Expr, count: Expr, most: int) -> Expr:
+def topk_of_group(order: Expr, groups: Expr, count: Expr, most: int) -> Expr:
     """Of indices in order those of the first `most` of each group."""
     if count.item() == 1:
         return order[:most]
-    return order.call("Compress", first_of_group(groups.gather(order), count, most), axis=0)
+    return order.call("Compress", is_first_of_group(groups.gather(order), count, most), axis=0)
 
 
 def bincount(groups: Expr, count: Expr) -> Expr:
@@ -236,7 +236,7 @@ def bincount(groups: Expr, count: Expr) -> Expr:
 # rows of a fixed number ----------------------------------------------------------------------------
 
 
-def exactly(rows: Expr, total: Expr | int, fill: float = 0) -> Expr:
+def padded_to(rows: Expr, total: Expr | int, fill: float = 0) -> Expr:
     """The first `total` (a number or int64 [1]) rows, followed by rows of `fill` if there aren't as many."""
     op, shape = rows.op, rows.shape
     longer = pad(op, rows.value(), [0], [total], fill, [0])
@@ -246,7 +246,7 @@ def exactly(rows: Expr, total: Expr | int, fill: float = 0) -> Expr:
     return expr(op, op.Slice(longer, op.const([0]), end, op.const([0]), _types=[stated]))
 
 
-def lists(
+def padded_groups(
     groups: Expr, count: Expr, rows: Expr, length: int, last: list[list[float]] | None = None, fill: float = 0
 ) -> Expr:
     """The rows [rows, ...] of each group, one group after the other, as [count, length, ...]: after a group's own rows
@@ -254,11 +254,11 @@ def lists(
     op = rows.op
     extended = rows if last is None else concat(op, [rows, expr(op, last)])
     if count.item() == 1:
-        return exactly(extended, length, fill)[None]
+        return padded_to(extended, length, fill)[None]
     sizes = bincount(groups, count)
     starts, sizes = sizes.cumsum(0, exclusive=True)[:, None], sizes[:, None]
     places, rest = arange(op, length), rows.sizes(0, 1)
     if last is not None:
         rest = rest + (places > sizes).cast(DType.INT64)
-    ended = exactly(extended, extended.sizes(0, 1) + 1, fill)
+    ended = padded_to(extended, extended.sizes(0, 1) + 1, fill)
     return ended.gather(where(places < sizes, starts + places, rest))

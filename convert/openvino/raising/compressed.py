@@ -24,12 +24,7 @@ Array = np.ndarray[Any, Any]
 
 # types that ONNX hasn't ----------------------------------------------------------------------------
 
-_WIDER = {
-    DType.UINT1: DType.UINT4,
-    DType.UINT2: DType.UINT4,
-    DType.UINT3: DType.UINT4,
-    DType.UINT6: DType.UINT8,
-}
+_WIDER = {DType.UINT1: DType.UINT4, DType.UINT2: DType.UINT4, DType.UINT3: DType.UINT4, DType.UINT6: DType.UINT8}
 """Where the numbers of types that opsets in use lack are kept."""
 
 # quantiles of a normal distribution, scaled so that the ends are -1 and 1
@@ -81,16 +76,7 @@ def narrow_constant(op: Builder, node: Node) -> Results:
 # DequantizeLinear ----------------------------------------------------------------------------------
 
 QUANTIZED = frozenset(
-    [
-        DType.INT4,
-        DType.UINT4,
-        DType.INT8,
-        DType.UINT8,
-        DType.INT16,
-        DType.UINT16,
-        DType.FLOAT8E4M3FN,
-        DType.FLOAT8E5M2,
-    ]
+    [DType.INT4, DType.UINT4, DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.FLOAT8E4M3FN, DType.FLOAT8E5M2]
 )
 _MOVES = words(
     "Concat DepthToSpace Flatten Gather Identity MaxPool Reshape Slice SpaceToDepth Split Squeeze Transpose Unsqueeze"

@@ -37,9 +37,9 @@ def convolution(op: Builder, node: Node) -> Results:
     if node.op_type == "GroupConvolution":
         weights, groups = _merged_groups(op, node, weights)
     inner, kernel = (sizes(value, range(2, count + 2)) for value in (x, weights))
-    made = resolved(window(node, count, "strides", "dilations"), inner, kernel)
+    made = with_explicit_pads(window(node, count, "strides", "dilations"), inner, kernel)
     if is_same(made) and inner is None and kernel is not None and max(made["dilations"]) > 1:
-        x, made = around(op, x, made, kernel), unpadded(made)
+        x, made = pad_as_same(op, x, made, kernel), without_pads(made)
     return call(op, "Conv", x, weights, group=groups, **made)
 
 
@@ -83,7 +83,7 @@ def _pads_for(
     if shape is None or inner is None or kernel is None:
         return None
     first, last, extra = [], [], []
-    spans = reach(window, kernel)
+    spans = dilated_extents(window, kernel)
     for axis, (extent, span, target) in enumerate(zip(inner, spans, shape, strict=True)):
         stride, padding = window["strides"][axis], window["output_padding"][axis]
         total = stride * (extent - 1) + span + padding - target
@@ -141,12 +141,12 @@ def _rounded(op: Builder, node: Node, x: Value, window: dict[str, Any], kernel: 
     kind = choice(node, "rounding_type", "floor", _ROUNDING)
     count = len(kernel)
     if is_same(window):
-        return _Pool(resolved(window, sizes(x, range(2, count + 2)), kernel))
+        return _Pool(with_explicit_pads(window, sizes(x, range(2, count + 2)), kernel))
     if not kind:
         return _Pool(window)
     ceiled = {**window, "ceil_mode": 1}
     pads = window.get("pads") or [0] * (2 * count)
-    strides, spans = window["strides"], reach(window, kernel)
+    strides, spans = window["strides"], dilated_extents(window, kernel)
     apart = any(after + stride > width for after, stride, width in zip(pads[count:], strides, spans, strict=True))
     if kind == 2 or not apart:
         return _Pool(ceiled)
@@ -167,7 +167,7 @@ def _lengthened(op: Builder, node: Node, x: Value, window: dict[str, Any], kerne
     pads = window.get("pads") or [0] * (2 * count)
     more = [after + stride - 1 for after, stride in zip(pads[count:], window["strides"], strict=True)]
     if kind == 2:  # no window begins in the pad
-        more = [min(size, span - 1) for size, span in zip(more, reach(window, kernel), strict=True)]
+        more = [min(size, span - 1) for size, span in zip(more, dilated_extents(window, kernel), strict=True)]
     return pad(op, x, [0, 0, *pads[:count]], [0, 0, *more], 0)
 
 
@@ -179,13 +179,15 @@ def avg_pool(op: Builder, node: Node) -> Results:
     include = not node.attributes.get("exclude-pad", True)
     made = window(node, len(kernel), "strides", "dilations")
     if is_same(made) and max(made["dilations"]) > 1 and sizes(x, range(2, len(kernel) + 2)) is None:
-        how = {"kernel_shape": kernel, **unpadded(made)}  # ONNX Runtime's automatic pads don't know of dilations
-        found = call(op, "AveragePool", around(op, x, made, kernel), **how)
+        how = {"kernel_shape": kernel, **without_pads(made)}  # ONNX Runtime's automatic pads don't know of dilations
+        found = call(op, "AveragePool", pad_as_same(op, x, made, kernel), **how)
         ones = operand(op, node).full_like(1).value()
-        return found if include else op.Div(found, call(op, "AveragePool", around(op, ones, made, kernel), **how))
+        return found if include else op.Div(found, call(op, "AveragePool", pad_as_same(op, ones, made, kernel), **how))
     dilated = any(step > 1 for step in made.get("dilations") or ())
     if include and node.attributes.get("rounding_type", "floor") != "floor" and not is_same(made) and not dilated:
-        return call(op, "AveragePool", _lengthened(op, node, x, made, kernel), kernel_shape=kernel, **unpadded(made))
+        return call(
+            op, "AveragePool", _lengthened(op, node, x, made, kernel), kernel_shape=kernel, **without_pads(made)
+        )
     pool = _rounded(op, node, x, made, kernel)
     made = call(op, "AveragePool", x, kernel_shape=kernel, count_include_pad=int(include), **pool.window)
     return pool.finish(op, made, 0 if include or not dtype_of(node, x).is_float else math.nan)
@@ -256,7 +258,7 @@ def window(node: Node, count: int, *names: str) -> dict[str, Any]:
     return made
 
 
-def reach(window: dict[str, Any], kernel: Sequence[int]) -> list[int]:
+def dilated_extents(window: dict[str, Any], kernel: Sequence[int]) -> list[int]:
     """How many pixels a dilated window spans along each axis."""
     dilations = window.get("dilations") or [1] * len(kernel)
     return [(width - 1) * dilation + 1 for width, dilation in zip(kernel, dilations, strict=True)]
@@ -266,7 +268,7 @@ def same_pads(window: dict[str, Any], extents: Sequence[int], kernel: Sequence[i
     """The pads that `auto_pad` means with SAME_UPPER or SAME_LOWER, before each axis and then behind each."""
     total = [
         max((-(-extent // stride) - 1) * stride + span - extent, 0)
-        for extent, stride, span in zip(extents, window["strides"], reach(window, kernel), strict=True)
+        for extent, stride, span in zip(extents, window["strides"], dilated_extents(window, kernel), strict=True)
     ]
     less, more = [item // 2 for item in total], [item - item // 2 for item in total]
     return less + more if window["auto_pad"] == "SAME_UPPER" else more + less
@@ -277,22 +279,24 @@ def is_same(window: dict[str, Any]) -> bool:
     return str(window.get("auto_pad", "")).startswith("SAME")
 
 
-def resolved(window: dict[str, Any], extents: Sequence[int] | None, kernel: Sequence[int] | None) -> dict[str, Any]:
+def with_explicit_pads(
+    window: dict[str, Any], extents: Sequence[int] | None, kernel: Sequence[int] | None
+) -> dict[str, Any]:
     """A window with pads in numbers where `auto_pad` meets dilations, which ONNX Runtime doesn't take together."""
     if not is_same(window) or extents is None or kernel is None or max(window["dilations"]) == 1:
         return window
-    return unpadded(window) | {"pads": same_pads(window, extents, kernel)}
+    return without_pads(window) | {"pads": same_pads(window, extents, kernel)}
 
 
-def unpadded(window: dict[str, Any]) -> dict[str, Any]:
+def without_pads(window: dict[str, Any]) -> dict[str, Any]:
     """The same window without pads."""
     return {name: item for name, item in window.items() if name not in ("pads", "auto_pad")}
 
 
-def around(op: Builder, x: Value, window: dict[str, Any], kernel: Sequence[int]) -> Value:
+def pad_as_same(op: Builder, x: Value, window: dict[str, Any], kernel: Sequence[int]) -> Value:
     """An image of unknown sizes with the zeros around it that `auto_pad` means with SAME_UPPER or SAME_LOWER."""
     step, extents = np.array(window["strides"]), shape_of(op, x, 2)
-    needed = ((extents + (step - 1)) // step - 1) * step + np.array(reach(window, kernel))
+    needed = ((extents + (step - 1)) // step - 1) * step + np.array(dilated_extents(window, kernel))
     total = (needed - extents).maximum(0)
     less = total // 2
     before, behind = (less, total - less) if window["auto_pad"] == "SAME_UPPER" else (total - less, less)

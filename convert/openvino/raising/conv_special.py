@@ -14,8 +14,8 @@ from ....passes.preconditions import given, rank_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .conv import same_pads, unpadded, window
-from .sampling import in_float32, pixels
+from .conv import same_pads, window, without_pads
+from .sampling import in_float32, pixel_table
 from .support import Results, choice, constant, operand, sizes
 
 
@@ -54,7 +54,7 @@ def binary_convolution(op: Builder, node: Node) -> Results:
     filler = float(node.attributes.get("pad_value", 0.0))
     pads = _pads(node, x, made, list(weights.shape[2:])) if filler else []
     if any(pads):
-        made = unpadded(made)
+        made = without_pads(made)
         signs = pad(op, signs, pads[:count], pads[count:], 1 if filler == 1 else -1, range(2, count + 2))
     if given(node, 1).tensor.dtype is DType.UINT1:
         op.rewriter.notes.append(f"{node!r}: the lowest bit of a byte of weights is the first, as for the CPU runtime")
@@ -77,7 +77,7 @@ def deformable_convolution(op: Builder, node: Node) -> Results:
         raise InvalidModel(f"{node!r}: it needs images and weights of 4 dimensions")
     made = window(node, 2, "strides", "dilations")
     kernel = sizes(weights, [2, 3])
-    made = unpadded(made) | {"pads": _pads(node, x, made, kernel)}
+    made = without_pads(made) | {"pads": _pads(node, x, made, kernel)}
     groups, deformable = (int(node.attributes.get(name) or 1) for name in ("group", "deformable_group"))
     if node.version >= 8 and node.attributes.get("bilinear_interpolation_pad", False):
         return op.DeformConv(x, weights, offset, None, mask, group=groups, offset_group=deformable, **made)
@@ -98,7 +98,7 @@ def _columns(x: Expr, offset: Expr, mask: Expr | None, how: tuple[list[int], int
     kernel, groups, made = how
     count = kernel[0] * kernel[1]
     batch, *extents = (offset.size(axis) for axis in (0, 2, 3))
-    table = pixels(x, groups)
+    table = pixel_table(x, groups)
     places: list[Expr] = []
     for axis, part in enumerate(offset.reshape(batch, groups, count, 2, *extents).split(2, 3)):
         own = np.arange(count) // kernel[1] if axis == 0 else np.arange(count) % kernel[1]

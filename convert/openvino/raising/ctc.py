@@ -14,7 +14,7 @@ from ....passes.preconditions import given
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .support import Results, element_type, operand, scalar, vector, widened
+from .support import Results, element_type, in_wider_type, operand, scalar, vector
 
 
 def _before(x: Expr, first: int) -> Expr:
@@ -55,7 +55,7 @@ def _blank(op: Builder, value: Value | None, x: Expr) -> Expr:
 def greedy_decoder(op: Builder, node: Node) -> Results:
     """CTCGreedyDecoder-1: [time, batch, classes]; a line ends where its mask is 0, the last class is the blank."""
     x, mask = operand(op, node, 0), operand(op, node, 1)
-    best = widened(x).call("ArgMax", axis=2, keepdims=0).transpose(1, 0)
+    best = in_wider_type(x).call("ArgMax", axis=2, keepdims=0).transpose(1, 0)
     inside = mask.transpose(1, 0).equals(0).cast(DType.INT64).cumsum(1).equals(0)
     found, _ = _decoded(best, inside, _blank(op, None, x), bool(node.attributes.get("ctc_merge_repeated", True)))
     return found.unsqueeze(2, 3).cast(x.dtype).value()
@@ -65,7 +65,7 @@ def greedy_decoder(op: Builder, node: Node) -> Results:
 def greedy_decoder_lengths(op: Builder, node: Node) -> Results:
     """CTCGreedyDecoderSeqLen-6: [batch, time, classes] and the length of each line."""
     x, lengths = operand(op, node), given(node, 1)
-    best = widened(x).call("ArgMax", axis=2, keepdims=0)
+    best = in_wider_type(x).call("ArgMax", axis=2, keepdims=0)
     merge = bool(node.attributes.get("merge_repeated", True))
     found = _decoded(best, _within(best, lengths), _blank(op, node.input(2), x), merge)
     types = (element_type(node, name, "i32") for name in ("classes_index_type", "sequence_length_type"))
@@ -103,7 +103,7 @@ def loss(op: Builder, node: Node) -> Results:
     probability of each state: reached from itself, from the one before, or past a blank from the one before that.
     """
     logits, times, lengths = operand(op, node), given(node, 1), given(node, 3)
-    dtype, logits = logits.dtype, widened(logits)
+    dtype, logits = logits.dtype, in_wider_type(logits)
     blank = _blank(op, node.input(4), logits)
     labels, counts = _target(node, operand(op, node, 2, DType.INT64), lengths, blank)
     column = labels[:, :, None]

@@ -17,19 +17,19 @@ from ..dialect import DOMAIN
 from .boxes import (
     Corners,
     area,
-    best_of_group,
-    by_loop,
-    by_score,
-    columns,
-    exactly,
-    halves,
-    highest,
-    moved,
-    proper,
+    argsort_by_score,
+    corners_of,
+    decoded,
+    only_topk,
+    ordered_corners,
+    padded_to,
+    stack_columns,
     suppress,
+    suppress_by_loop,
     topk,
+    topk_of_group,
 )
-from .nonstandard_opsets import OLD, elsewhere
+from .nonstandard_opsets import OLD, under_other_opsets
 from .support import Results, choice, operand, operands, required
 
 # DetectionOutput -----------------------------------------------------------------------------------
@@ -38,7 +38,7 @@ _CODES = {"caffe.priorboxparameter.corner": False, "caffe.priorboxparameter.cent
 
 
 @dataclass(slots=True)
-class _Single:
+class _Request:
     """A DetectionOutput: its attributes, and the sizes of its inputs as int64 [1]."""
 
     centred: bool
@@ -58,14 +58,14 @@ class _Single:
     priors: Expr
 
 
-def _single(op: Builder, node: Node) -> _Single:
+def _request(op: Builder, node: Node) -> _Request:
     scores, priors = operand(op, node, 1), operand(op, node, 2)
     attributes = node.attributes
     normal = bool(attributes.get("normalized", False))
     size = 4 if normal else 5
     count = priors.size(-1) // size
     classes = expr(op, [int(required(node, "num_classes"))]) if node.version < 8 else scores.size(1) // count
-    found = _Single(
+    found = _Request(
         centred=choice(node, "code_type", "caffe.PriorBoxParameter.CORNER", _CODES),
         shared=bool(attributes.get("share_location", True)),
         size=size,
@@ -93,107 +93,107 @@ def detection_output(op: Builder, node: Node) -> Results:
 
     After the last detection comes a row that begins with -1, then rows of 0 up to a number known beforehand.
     """
-    wish = _single(op, node)
-    boxes, scores = _decoded(op, node, wish), _confidences(op, node, wish)
-    candidates = _candidates(wish, scores)
-    if wish.shared:
+    request = _request(op, node)
+    boxes, scores = _decoded(op, node, request), _confidences(op, node, request)
+    candidates = _candidates(request, scores)
+    if request.shared:
         boxes = boxes.squeeze(2)
-        places = suppress(proper(halves(boxes)), candidates, wish.overlap, None, _least(wish))
+        places = suppress(ordered_corners(corners_of(boxes)), candidates, request.overlap, None, _least(request))
     else:
         boxes = boxes.transpose(0, 2, 1, 3)
-        groups = product([wish.images, wish.classes])
-        lines = candidates.reshape(groups, 1, wish.priors)
-        corners = halves(boxes.reshape(groups, wish.priors, 4))
-        found = suppress(proper(corners), lines, wish.overlap, None, _least(wish))
-        places = columns(found[:, 0] // wish.classes, found[:, 0] % wish.classes, found[:, 2])
+        groups = product([request.images, request.classes])
+        lines = candidates.reshape(groups, 1, request.priors)
+        corners = corners_of(boxes.reshape(groups, request.priors, 4))
+        found = suppress(ordered_corners(corners), lines, request.overlap, None, _least(request))
+        places = stack_columns(found[:, 0] // request.classes, found[:, 0] % request.classes, found[:, 2])
     score = scores.call("GatherND", places)
-    if wish.keep >= 0:
-        kept = _kept(wish, places, score)
+    if request.keep >= 0:
+        kept = _kept(request, places, score)
         places, score = places.gather(kept), score.gather(kept)
-    corners = boxes.call("GatherND", places.gather([0, 2], axis=1) if wish.shared else places)
+    corners = boxes.call("GatherND", places.gather([0, 2], axis=1) if request.shared else places)
     if node.attributes.get("clip_after_nms", False):
         corners = corners.call("Clip", 0.0, 1.0)
-    heads = places[:, :2] - np.array([0, 1]) if wish.like_mxnet else places[:, :2]
+    heads = places[:, :2] - np.array([0, 1]) if request.like_mxnet else places[:, :2]
     rows = concat(op, [heads.cast(DType.FLOAT32), score[:, None], corners], 1)
     ended = concat(op, [rows, expr(op, [[-1.0, 0, 0, 0, 0, 0, 0]])])
-    return exactly(ended, _total(wish))[None, None].cast(dtype_of(node, given(node, 1))).value()
+    return padded_to(ended, _total(request))[None, None].cast(dtype_of(node, given(node, 1))).value()
 
 
-def _least(wish: _Single) -> float:
+def _least(request: _Request) -> float:
     """MXNet's way takes a score that is equal to the threshold, Caffe's doesn't."""
-    threshold = np.float32(wish.confidence)
-    return float(np.nextafter(threshold, np.float32(-np.inf)) if wish.like_mxnet else threshold)
+    threshold = np.float32(request.confidence)
+    return float(np.nextafter(threshold, np.float32(-np.inf)) if request.like_mxnet else threshold)
 
 
-def _total(wish: _Single) -> Expr:
+def _total(request: _Request) -> Expr:
     """How many rows the result has."""
-    if wish.keep > 0:
-        return wish.images * wish.keep
-    if wish.top_k > 0:
-        return wish.images * wish.top_k * wish.classes
-    return product([wish.images, wish.classes, wish.priors])
+    if request.keep > 0:
+        return request.images * request.keep
+    if request.top_k > 0:
+        return request.images * request.top_k * request.classes
+    return product([request.images, request.classes, request.priors])
 
 
-def _decoded(op: Builder, node: Node, wish: _Single) -> Expr:
+def _decoded(op: Builder, node: Node, request: _Request) -> Expr:
     """Corners [images, priors, 1 or classes, 4]."""
     priors = operand(op, node, 2, DType.FLOAT32)
-    boxes = priors[:, 0].reshape(None, wish.priors, 1, wish.size)
-    if wish.size == 5:
+    boxes = priors[:, 0].reshape(None, request.priors, 1, request.size)
+    if request.size == 5:
         boxes = boxes[..., 1:5]
     variances = None
-    if wish.variances:
+    if request.variances:
         numbers = priors[:, 1]
-        if wish.size == 5:
-            numbers = numbers[:, : wish.priors * 4]
-        variances = numbers.reshape(None, wish.priors, 1, 4)
+        if request.size == 5:
+            numbers = numbers[:, : request.priors * 4]
+        variances = numbers.reshape(None, request.priors, 1, 4)
     for index in [4, 0] if node.input(4) is not None else [0]:
-        moves = operand(op, node, index, DType.FLOAT32).reshape(None, wish.priors, -1, 4)
-        boxes = _decode(wish, boxes, moves, variances)
+        moves = operand(op, node, index, DType.FLOAT32).reshape(None, request.priors, -1, 4)
+        boxes = _decode(request, boxes, moves, variances)
     return boxes
 
 
-def _decode(wish: _Single, priors: Expr, moves: Expr, variances: Expr | None) -> Expr:
+def _decode(request: _Request, priors: Expr, moves: Expr, variances: Expr | None) -> Expr:
     """Corners [..., 4] of priors that were moved."""
-    if wish.pixels is not None and wish.pixels != (1, 1):
-        priors = priors / np.array(wish.pixels * 2, np.float32)
+    if request.pixels is not None and request.pixels != (1, 1):
+        priors = priors / np.array(request.pixels * 2, np.float32)
     if variances is not None:
         moves = variances * moves
-    found = concat(priors.op, moved(halves(priors), halves(moves)), -1) if wish.centred else priors + moves
-    return found.call("Clip", 0.0, 1.0) if wish.clip_first else found
+    found = concat(priors.op, decoded(corners_of(priors), corners_of(moves)), -1) if request.centred else priors + moves
+    return found.call("Clip", 0.0, 1.0) if request.clip_first else found
 
 
-def _confidences(op: Builder, node: Node, wish: _Single) -> Expr:
+def _confidences(op: Builder, node: Node, request: _Request) -> Expr:
     """Scores [images, classes, priors]; with the inputs of a refinement, priors that aren't likely to be an object
     are background."""
-    scores = operand(op, node, 1, DType.FLOAT32).reshape(None, wish.priors, wish.classes)
+    scores = operand(op, node, 1, DType.FLOAT32).reshape(None, request.priors, request.classes)
     if node.input(3) is not None:
-        likely = operand(op, node, 3, DType.FLOAT32).reshape(None, wish.priors, 2)[..., 1:2]
-        background = arange(op, wish.classes).equals(wish.background).cast(DType.FLOAT32)
+        likely = operand(op, node, 3, DType.FLOAT32).reshape(None, request.priors, 2)[..., 1:2]
+        background = arange(op, request.classes).equals(request.background).cast(DType.FLOAT32)
         scores = where(likely < float(node.attributes.get("objectness_score", 0.0)), background, scores)
-    if wish.size == 5:
+    if request.size == 5:
         # the first prior of image -1 and all that follow it are none (so a Proposal ends its list)
-        image = operand(op, node, 2, DType.FLOAT32)[:, 0].reshape(None, wish.priors, 5)[..., :1]
+        image = operand(op, node, 2, DType.FLOAT32)[:, 0].reshape(None, request.priors, 5)[..., :1]
         scores = where(image.equals(-1).cast(DType.FLOAT32).cumsum(1).equals(0), scores, -math.inf)
     return scores.transpose(0, 2, 1)
 
 
-def _candidates(wish: _Single, scores: Expr) -> Expr:
+def _candidates(request: _Request, scores: Expr) -> Expr:
     """The scores [images, classes, priors] of what may be a detection, -inf elsewhere."""
-    labels = arange(scores.op, wish.classes)[:, None]
-    if wish.background >= 0 or wish.like_mxnet:
-        scores = where(labels.equals(wish.background), -math.inf, scores)
-    if not wish.like_mxnet:
-        return highest(scores, wish.top_k)
+    labels = arange(scores.op, request.classes)[:, None]
+    if request.background >= 0 or request.like_mxnet:
+        scores = where(labels.equals(request.background), -math.inf, scores)
+    if not request.like_mxnet:
+        return only_topk(scores, request.top_k)
     scores = where(labels.equals(scores.call("ArgMax", axis=1, keepdims=1)), scores, -math.inf)
-    if wish.top_k < 0:
+    if request.top_k < 0:
         return scores
-    flat = scores.reshape(None, 1, wish.classes * wish.priors)
-    return highest(flat, wish.top_k).reshape(None, wish.classes, wish.priors)
+    flat = scores.reshape(None, 1, request.classes * request.priors)
+    return only_topk(flat, request.top_k).reshape(None, request.classes, request.priors)
 
 
-def _kept(wish: _Single, places: Expr, score: Expr) -> Expr:
+def _kept(request: _Request, places: Expr, score: Expr) -> Expr:
     """Which rows have the `keep` best scores of their image, equal ones by prior; in their old order."""
-    order = best_of_group(by_score(score, places[:, 2]), places[:, 0], wish.images, wish.keep)
+    order = topk_of_group(argsort_by_score(score, places[:, 2]), places[:, 0], request.images, request.keep)
     return topk(order, order.sizes(), 0, largest=False)[0]
 
 
@@ -246,7 +246,7 @@ def roi_features(op: Builder, node: Node) -> Results:
 
 def _levels(boxes: Expr, count: int) -> Expr:
     """The level of each box as int64, `count` for a box without area."""
-    low, high = halves(boxes)
+    low, high = corners_of(boxes)
     extent = area(high - low)
     size = extent.sqrt() / _CANONICAL_SIZE + 1e-6
     bounds = np.array([2.0 ** (level - _CANONICAL_LEVEL) for level in range(1, count)], np.float32)
@@ -268,13 +268,13 @@ def detectron_output(op: Builder, node: Node) -> Results:
     each = int(required(node, "post_nms_count"))
     per_class = boxes.size(0) if each < 0 else expr(op, [each])
     overlap = float(required(node, "nms_threshold"))
-    places, values = by_loop(corners, scores[:, None], per_class, overlap, 1.0)
+    places, values = suppress_by_loop(corners, scores[:, None], per_class, overlap, 1.0)
     total = values.sizes()
-    order = where(total > most, by_score(values, places[:, 2]), arange(op, total))[:most]
+    order = where(total > most, argsort_by_score(values, places[:, 2]), arange(op, total))[:most]
     places, values = places.gather(order), values.gather(order)
     which = places.gather([0, 2], axis=1)
     rows = concat(op, [corner.call("GatherND", which) for corner in corners], 1)
-    found = [exactly(one, most) for one in (rows, places[:, 0] + 1, values)]
+    found = [padded_to(one, most) for one in (rows, places[:, 0] + 1, values)]
     kind = node.outputs[1].tensor.dtype or DType.INT32
     types = [dtype_of(node, given(node)), kind, dtype_of(node, given(node, 2))]
     results = [one.cast(dtype).value() for one, dtype in zip(found, types, strict=True)]
@@ -286,12 +286,12 @@ def detectron_output(op: Builder, node: Node) -> Results:
 def _refined(node: Node, boxes: Expr, deltas: Expr, scores: Expr) -> tuple[Corners, Expr]:
     """Corners [classes - 1, boxes, 2] and scores [classes - 1, boxes]; all 0 for a box without area."""
     count = int(required(node, "num_classes"))
-    low, high = halves(boxes[:, None])
+    low, high = corners_of(boxes[:, None])
     weights = np.array(required(node, "deltas_weights"), np.float32)
     moves = (deltas.reshape(-1, count, 4) / weights)[:, 1:count]
     real = (high - low).min(2, keepdims=True) > 0
     growth = float(required(node, "max_delta_log_wh"))
-    found = moved((low, high), halves(moves), 1.0, inner=True, most=growth)
+    found = decoded((low, high), corners_of(moves), 1.0, inner=True, most=growth)
     corners = [where(real, one.maximum(0), 0).transpose(1, 0, 2) for one in found]
     return corners, where(real.squeeze(2), scores[:, 1:count], 0).transpose(1, 0)
 
@@ -299,4 +299,4 @@ def _refined(node: Node, boxes: Expr, deltas: Expr, scores: Expr) -> tuple[Corne
 _NAMES = ("ExperimentalDetectronROIFeatureExtractor", "ExperimentalDetectronDetectionOutput")
 
 
-RULES = elsewhere(collect(globals()), [(name, name, 6) for name in _NAMES], OLD)
+RULES = under_other_opsets(collect(globals()), [(name, name, 6) for name in _NAMES], OLD)

@@ -13,7 +13,7 @@ from ....passes.protos import ENUMS, enum_of
 from ....passes.rewrite import Builder, collect, combine, rule
 from ....passes.types import DType, TensorType
 from ..dialect import DOMAIN
-from .support import Results, aligned, call, constant, element_type, half_away, limits, rows, scalar
+from .support import Results, aligned, call, constant, element_type, limits, round_half_away, rows, scalar
 
 _BITWISE = {
     "BitwiseAnd": ("BitwiseAnd", "And"),
@@ -127,7 +127,7 @@ def round_(op: Builder, node: Node) -> Results:
         return call(op, "Round", x)
     if mode != "half_away_from_zero":
         raise Unsupported(node, f"mode is {mode!r}")
-    return half_away(expr(op, x)).value()
+    return round_half_away(expr(op, x)).value()
 
 
 @rule(DOMAIN, "Clamp")

@@ -12,8 +12,8 @@ from ....passes.preconditions import dtype_of, given, rank_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .boxes import argsort, places_where
-from .support import Results, call, choice, limits, operand, scalar, vector, widened
+from .boxes import argsort, indices_where
+from .support import Results, call, choice, in_wider_type, limits, operand, scalar, vector
 
 
 def _mean(node: Node, weights: Value | None) -> bool:
@@ -27,11 +27,11 @@ def _mean(node: Node, weights: Value | None) -> bool:
 def _rows(op: Builder, node: Node, weights: Value | None) -> Expr:
     """The row of each index, times its weight; narrow numbers in wider types, whose low bits are theirs."""
     table, indices = operand(op, node, 0), operand(op, node, 1, DType.INT64)
-    found = widened(table.gather(indices))
+    found = in_wider_type(table.gather(indices))
     if weights is None:
         return found
     behind = range(rank_of(node, given(node, 1)), rank_of(node, given(node, 1)) + rank_of(node, given(node)) - 1)
-    return found * widened(expr(op, weights)).unsqueeze(*behind)
+    return found * in_wider_type(expr(op, weights)).unsqueeze(*behind)
 
 
 @rule(DOMAIN, "EmbeddingBagPackedSum", "EmbeddingBagPacked")
@@ -96,7 +96,7 @@ def _gathered(node: Node, rows: Expr, bags: Expr, count: Expr, default: Value | 
 def segment_max(op: Builder, node: Node) -> Results:
     """SegmentMax-16: rows of sorted segments; those of a segment that isn't asked for are left out."""
     x, segments, count = operand(op, node), operand(op, node, 1, DType.INT64), node.input(2)
-    rank, wide = rank_of(node, given(node)), widened(x)
+    rank, wide = rank_of(node, given(node)), in_wider_type(x)
     lowest = choice(node, "fill_mode", "zero", {"zero": False, "lowest": True})
     if count is None:
         rows = wanted = concat(op, [np.array([-1]), segments]).gather([-1]) + 1  # -1 if there is none
@@ -125,7 +125,7 @@ def fill_empty_rows(op: Builder, node: Node) -> Results:
     values, shape = operand(op, node), vector(op, given(node, 1))
     places, default = operand(op, node, 2, DType.INT64), operand(op, node, 3)
     empty = _unnamed(places[:, 0], shape[:1])
-    missing = places_where(empty)
+    missing = indices_where(empty)
     entries = concat(op, [places, expr(op, pad(op, missing.value(), [0, 0], [0, 1]))])
     every = concat(op, [values, default.broadcast_to(missing.size(0))])
     order = argsort(entries[:, 0] * shape[1] + entries[:, 1], largest=False)

@@ -13,17 +13,17 @@ from ....passes.types import DType
 from ..dialect import DOMAIN
 from .support import (
     Results,
-    axis_to,
     call,
     choice,
+    constant_axis,
     element_type,
-    fixed_axis,
-    inverted,
+    in_wider_type,
+    inverse_perm,
     limits,
     normal_axes,
+    perm_moving_axis,
     scalar,
     vector,
-    widened,
 )
 
 _NARROW = (DType.BOOL, DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT32, DType.UINT32)
@@ -39,7 +39,7 @@ def _indices(op: Builder, value: Value) -> Value:
 def gather(op: Builder, node: Node) -> Results:
     """Gather-1, -7 (batch dimensions), -8 (negative indices): leading `batch_dims` dimensions belong together."""
     x, indices = given(node, 0), _indices(op, given(node, 1))
-    axis, batch = fixed_axis(node, 2), int(node.attributes.get("batch_dims", 0))
+    axis, batch = constant_axis(node, 2), int(node.attributes.get("batch_dims", 0))
     if not batch:
         return op.Gather(x, indices, axis=axis)
     rank, count = rank_of(node, x), rank_of(node, indices)
@@ -47,7 +47,7 @@ def gather(op: Builder, node: Node) -> Results:
     if not 0 <= batch <= min(axis, count):
         raise InvalidModel(f"{node!r}: {batch} batch dimensions, indices of rank {count} along axis {axis}")
     last = cast(op, op.Unsqueeze(indices, op.const([-1])), DType.INT64)
-    found = op.GatherND(transpose(op, x, axis_to(rank, axis, batch)), last, batch_dims=batch)
+    found = op.GatherND(transpose(op, x, perm_moving_axis(rank, axis, batch)), last, batch_dims=batch)
     # batch, indices, then what stood before and after the axis: the indices belong where the axis was
     own = list(range(batch, count))
     before = list(range(count, count + axis - batch))
@@ -90,14 +90,14 @@ def _least(dtype: DType, reduction: str) -> float | int:
 
 def _reducible(op: Builder, value: Value) -> Value:
     """`value` in a type that runtimes reduce."""
-    return cast(op, value, DType.INT32) if value.tensor.dtype is DType.BOOL else widened(expr(op, value)).value()
+    return cast(op, value, DType.INT32) if value.tensor.dtype is DType.BOOL else in_wider_type(expr(op, value)).value()
 
 
 @rule(DOMAIN, "ScatterElementsUpdate")
 def scatter_elements(op: Builder, node: Node) -> Results:
     """ScatterElementsUpdate-3, -12: ONNX's has no mean, and the data always counts."""
     x, indices, updates = given(node, 0), _indices(op, given(node, 1)), given(node, 2)
-    axis = fixed_axis(node, 3)
+    axis = constant_axis(node, 3)
     reduction: str = choice(node, "reduction", "none", _REDUCTIONS)
     if reduction == "none":
         return op.ScatterElements(x, indices, updates, axis=axis)
@@ -157,13 +157,13 @@ def scatter_update(op: Builder, node: Node) -> Results:
     """ScatterUpdate-3: whole slices of one axis, at indices of any rank."""
     x, indices, updates = given(node, 0), cast(op, given(node, 1), DType.INT64), given(node, 2)
     rank, count = rank_of(node, x), rank_of(node, indices)
-    axis = normal_axes(node, [fixed_axis(node, 3)], rank)[0]
+    axis = normal_axes(node, [constant_axis(node, 3)], rank)[0]
     places = op.Unsqueeze(indices, op.const([-1]))
     own = list(range(axis, axis + count))
     perm = own + [dim for dim in range(rank - 1 + count) if dim not in own]
-    front = axis_to(rank, axis, 0)
+    front = perm_moving_axis(rank, axis, 0)
     made = op.ScatterND(transpose(op, x, front), places, transpose(op, updates, perm))
-    return transpose(op, made, inverted(front))
+    return transpose(op, made, inverse_perm(front))
 
 
 @rule(DOMAIN, "SliceScatter")
@@ -210,7 +210,7 @@ def non_zero(op: Builder, node: Node) -> Results:
 @rule(DOMAIN, "Unique")
 def unique(op: Builder, node: Node) -> Results:
     """Unique-10."""
-    axis = None if node.input(1) is None else fixed_axis(node, 1)
+    axis = None if node.input(1) is None else constant_axis(node, 1)
     x = given(node)
     dtype = dtype_of(node, x)
     made = call(

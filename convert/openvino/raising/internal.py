@@ -16,7 +16,7 @@ from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
 from .nonstandard_opsets import INTERNAL, typed
-from .support import Results, call, constant, element_type, fixed_axis, operand, required, swapped, vector
+from .support import Results, call, constant, constant_axis, element_type, operand, required, transpose_last, vector
 
 _CPU = "cpu_plugin_opset"
 
@@ -46,7 +46,7 @@ def rms(op: Builder, node: Node) -> Results:
 def fully_connected(op: Builder, node: Node) -> Results:
     """FullyConnected: times the transposed weights, plus the bias unless it's empty."""
     x, weights, bias = given(node, 0), given(node, 1), node.input(2)
-    made = call(op, "MatMul", x, swapped(op, weights, node))
+    made = call(op, "MatMul", x, transpose_last(op, weights, node))
     known = constant(bias)
     if bias is not None and (known is None or known.size):
         made = op.Add(made, bias)
@@ -57,7 +57,7 @@ def fully_connected(op: Builder, node: Node) -> Results:
 def gather_compressed(op: Builder, node: Node) -> Results:
     """GatherCompressed: of (data - zero point) * scale."""
     x, indices, scale, zero = given(node, 0), given(node, 1), given(node, 3), node.input(4)
-    axis, dtype = fixed_axis(node, 2), dtype_of(node, scale)
+    axis, dtype = constant_axis(node, 2), dtype_of(node, scale)
     if str(node.attributes.get("batch_dims", "0")) != "0":
         raise Unsupported(node, "batch_dims isn't 0")
     for index in range(rank_of(node, x)):
@@ -124,7 +124,7 @@ def augru_cell(op: Builder, node: Node) -> Results:
     """AUGRUCell: [batch, input], its state, and the attention score of each line [batch, 1]."""
     _check(node)
     h, attention = operand(op, node, 1), operand(op, node, 5)
-    weights, recurrence = (expr(op, swapped(op, given(node, index), node)) for index in (2, 3))
+    weights, recurrence = (expr(op, transpose_last(op, given(node, index), node)) for index in (2, 3))
     x = operand(op, node).call("MatMul", weights) + operand(op, node, 4)
     return _cell(_parts(node, x, 1), h, _parts(node, recurrence, 1), attention).value()
 
@@ -134,7 +134,9 @@ def augru_sequence(op: Builder, node: Node) -> Results:
     """AUGRUSequence: [batch, time, input] and [batch, time, 1], step by step; behind a line's length stand zeros."""
     _check(node)
     h, bias, attention = operand(op, node, 1).squeeze(1), operand(op, node, 5).squeeze(0), operand(op, node, 6)
-    weights, recurrence = (expr(op, swapped(op, operand(op, node, index).squeeze(0).value(), node)) for index in (3, 4))
+    weights, recurrence = (
+        expr(op, transpose_last(op, operand(op, node, index).squeeze(0).value(), node)) for index in (3, 4)
+    )
     x = operand(op, node).call("MatMul", weights) + bias
     running = (arange(op, x.size(1)) < vector(op, given(node, 2))[:, None])[:, :, None]
     sequences = [*_parts(node, x, 2), attention, running]

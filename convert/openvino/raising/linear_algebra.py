@@ -12,7 +12,7 @@ from ....passes.preconditions import dtype_of, given, rank_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType
 from ..dialect import DOMAIN
-from .support import Results, call, constant, operand, scalar, swapped
+from .support import Results, call, constant, operand, scalar, transpose_last
 
 
 def _cleared(k: Expr, work: Expr) -> Expr:
@@ -34,7 +34,7 @@ def inverse(op: Builder, node: Node) -> Results:
     x = operand(op, node)
     wide = x.cast(DType.FLOAT32) if x.dtype.bits < 32 else x
     if node.attributes.get("adjoint", False):
-        wide = expr(op, swapped(op, wide.value(), node))
+        wide = expr(op, transpose_last(op, wide.value(), node))
     size = x.size(-1)
     flat, places = wide.reshape(-1, size, size), arange(op, size)
     unit = places[:, None].equals(places).cast(wide.dtype)
@@ -46,7 +46,7 @@ def inverse(op: Builder, node: Node) -> Results:
 @rule(DOMAIN, "GroupedMatMul")
 def grouped_matmul(op: Builder, node: Node) -> Results:
     """GroupedMatMul-17: each group's weights stand transposed; the groups' rows are told by where they end."""
-    a, b, ends = given(node, 0), swapped(op, given(node, 1), node), node.input(2)
+    a, b, ends = given(node, 0), transpose_last(op, given(node, 1), node), node.input(2)
     if ends is None or rank_of(node, a) == 3:
         return op.MatMul(a, b)
     if (rank_of(node, a), rank_of(node, b)) != (2, 3):
@@ -125,9 +125,9 @@ def matmul(op: Builder, node: Node) -> Results:
     """MatMul-1."""
     a, b = given(node, 0), given(node, 1)
     if node.attributes.get("transpose_a", False):
-        a = swapped(op, a, node)
+        a = transpose_last(op, a, node)
     if node.attributes.get("transpose_b", False):
-        b = swapped(op, b, node)
+        b = transpose_last(op, b, node)
     return call(op, "MatMul", a, b)
 
 
@@ -151,7 +151,7 @@ def attention(op: Builder, node: Node) -> Results:
         factor = 1.0 / math.sqrt(width.item())
     else:
         factor = width.reshape().cast(query.dtype).sqrt().call("Reciprocal")
-    scores = query.call("MatMul", swapped(op, given(node, 1), node)) * factor
+    scores = query.call("MatMul", transpose_last(op, given(node, 1), node)) * factor
     if node.attributes.get("causal", False):
         later = arange(op, key.size(-2)) > arange(op, query.size(-2))[:, None]
         scores = where(later, -math.inf, scores)

@@ -19,22 +19,22 @@ from .boxes import (
     Corners,
     area,
     argsort,
-    best_of_group,
     bincount,
-    columns,
-    greedily,
-    halves,
-    highest,
+    corners_of,
+    greedy_suppression,
+    inclusive_sides,
+    indices_where,
+    intersection_over_union,
     just_below,
-    lists,
-    longer,
-    places_where,
-    proper,
-    shares,
-    sorted_again,
+    only_topk,
+    ordered_corners,
+    padded_groups,
+    stable_sort_by,
+    stack_columns,
     topk,
+    topk_of_group,
 )
-from .nonstandard_opsets import EXTENSION, INTERNAL, elsewhere
+from .nonstandard_opsets import EXTENSION, INTERNAL, under_other_opsets
 from .support import Results, choice, element_type, operand, operands, scalar
 
 _SORTS = {"none": "score", "score": "score", "classid": "class", "class": "class"}
@@ -60,7 +60,7 @@ def _listed(op: Builder, node: Node, found: _Found) -> list[Value]:
     if total is not None and images is not None:
         length = total // max(images, 1)
         table, index = (
-            lists(places[:, 0], found.images, one, length, fill=-1).reshape(-1, width)
+            padded_groups(places[:, 0], found.images, one, length, fill=-1).reshape(-1, width)
             for one, width in ((table, 6), (index, 1))
         )
     kind = element_type(node, "output_type", "i64") or DType.INT64
@@ -74,7 +74,7 @@ def _order(node: Node, found: _Found) -> Expr:
     most = int(node.attributes.get("keep_top_k", -1))
     alone = found.images.item() == 1
     if most >= 0:
-        order = best_of_group(order, found.places[:, 0], found.images, most)
+        order = topk_of_group(order, found.places[:, 0], found.images, most)
     sort = choice(node, "sort_result_type", "none", _SORTS)
     unsorted = str(node.attributes.get("sort_result_type", "none")).lower() == "none"
     across = bool(node.attributes.get("sort_result_across_batch", False)) and not unsorted
@@ -82,7 +82,7 @@ def _order(node: Node, found: _Found) -> Expr:
     by_image = not alone and (by_class or not across)
     keys = [1] * by_class + [0] * by_image
     for key in reversed(keys) if across else keys:
-        order = sorted_again(order, found.places[:, key])
+        order = stable_sort_by(order, found.places[:, key])
     return order
 
 
@@ -140,8 +140,8 @@ def _of_classes(op: Builder, node: Node, boxes: Expr, scores: Expr) -> _Found:
     places, score = _suppressed(op, node, copies, lines)
     line, box, wide = places[:, 0], places[:, 2], scalar(op, classes)
     image, label = line // wide, line % wide
-    rows = boxes.call("GatherND", columns(label, box))
-    return _Found(images, columns(image, label, box * wide + label), score, rows)
+    rows = boxes.call("GatherND", stack_columns(label, box))
+    return _Found(images, stack_columns(image, label, box * wide + label), score, rows)
 
 
 def _suppressed(op: Builder, node: Node, boxes: Expr, scores: Expr) -> tuple[Expr, Expr]:
@@ -149,16 +149,16 @@ def _suppressed(op: Builder, node: Node, boxes: Expr, scores: Expr) -> tuple[Exp
     threshold = np.float32(node.attributes.get("score_threshold", 0.0))
     overlap = np.float32(node.attributes.get("iou_threshold", 0.0))
     eta = np.float32(node.attributes.get("nms_eta", 1.0))
-    low, high = halves(boxes)
-    corners = low, longer(high, 0.0 if node.attributes.get("normalized", True) else 1.0)
-    scores = highest(scores, int(node.attributes.get("nms_top_k", -1)))
+    low, high = corners_of(boxes)
+    corners = low, inclusive_sides(high, 0.0 if node.attributes.get("normalized", True) else 1.0)
+    scores = only_topk(scores, int(node.attributes.get("nms_top_k", -1)))
     count = scores.size(2)
     if 0 <= eta < 1 and overlap > 0.5:
         alive = where(scores >= float(threshold), scores, -math.inf)
         return _adapting(corners, alive, count, float(overlap), float(eta))
     least = op.const([float(np.nextafter(threshold, np.float32(-np.inf)))])
     above, most = just_below(op, op.const([float(overlap)]), count)
-    places = expr(op, op.NonMaxSuppression(proper(corners), scores, most, above, least))
+    places = expr(op, op.NonMaxSuppression(ordered_corners(corners), scores, most, above, least))
     return places, scores.call("GatherND", places)
 
 
@@ -169,12 +169,12 @@ def _adapting(corners: Corners, scores: Expr, count: Expr, overlap: float, eta: 
     """
 
     def lessen(left: Expr, taken: Corners, others: Corners, most: Expr, limit: Expr) -> list[Expr]:
-        most = most.maximum(shares(taken, others))
+        most = most.maximum(intersection_over_union(taken, others))
         limit = where(limit > 0.5, limit * eta, limit)
         return [where(most >= limit, -math.inf, left), most, limit]
 
     start = [scores.full_like(0), expr(scores.op, overlap)]
-    return greedily(scores.op, corners, scores, count, lessen, carried=start)
+    return greedy_suppression(scores.op, corners, scores, count, lessen, carried=start)
 
 
 # MatrixNms -----------------------------------------------------------------------------------------
@@ -192,15 +192,15 @@ def matrix_nms(op: Builder, node: Node) -> Results:
     def step(turn: Expr, line: Expr, boxes: Expr, classes: Expr, most: Expr) -> list[Expr]:
         values, places = topk(line, most, 0)
         mine = boxes.gather(turn // classes).gather(places)
-        return [_decayed(node, values, halves(mine)), places]
+        return [_decayed(node, values, corners_of(mine)), places]
 
     slots = [Iteration(), Sliced(), Captured(), Captured(), Captured(), Stacked(), Stacked()]
     made = loop(op, slots, [lines, boxes, scalar(op, classes), most], step, name="class")
     values, places = (one.reshape(images, classes, most) for one in made)
-    found = places_where(values > -math.inf)
+    found = indices_where(values > -math.inf)
     image, label, box = found[:, 0], found[:, 1], places.call("GatherND", found)
-    rows = boxes.call("GatherND", columns(image, box))
-    index = _indexed(columns(image, label, box), count)
+    rows = boxes.call("GatherND", stack_columns(image, box))
+    index = _indexed(stack_columns(image, label, box), count)
     return _listed(op, node, _Found(images, index, values.call("GatherND", found), rows))
 
 
@@ -229,8 +229,8 @@ def _matrix(corners: Corners, offset: float) -> Expr:
     area, but what it has in common with others is reckoned all the same, as OpenVINO does."""
     low, high = corners
     mine = low[:, None], high[:, None]
-    common = area(longer(mine[1].minimum(high) - mine[0].maximum(low), offset))
-    own = where((high - low).min(-1) >= 0, area(longer(high - low, offset)), 0)
+    common = area(inclusive_sides(mine[1].minimum(high) - mine[0].maximum(low), offset))
+    own = where((high - low).min(-1) >= 0, area(inclusive_sides(high - low, offset)), 0)
     share = common / (own[:, None] + own - common)
     apart = (high - mine[0]).minimum(mine[1] - low)
     return where(apart.min(-1) >= 0, share, 0)
@@ -239,4 +239,4 @@ def _matrix(corners: Corners, offset: float) -> Expr:
 # With a fixed number of rows, those of -1 following each image's own.
 _INTERNAL = [("MulticlassNmsIEInternal", "MulticlassNms", 9), ("MatrixNms", "MatrixNms", 8)]
 
-RULES = elsewhere(collect(globals()), _INTERNAL, (INTERNAL, EXTENSION))
+RULES = under_other_opsets(collect(globals()), _INTERNAL, (INTERNAL, EXTENSION))

@@ -26,7 +26,9 @@ def typed(node: Node, op_type: str, version: int) -> Node:
     return view
 
 
-def elsewhere(rules: Rules, names: Iterable[tuple[str, str, int]], opsets: Iterable[str]) -> dict[Key, list[Rule]]:
+def under_other_opsets(
+    rules: Rules, names: Iterable[tuple[str, str, int]], opsets: Iterable[str]
+) -> dict[Key, list[Rule]]:
     """`rules`, and some of them for the same operators under other versions: (layer type, which rule, its version)."""
 
     def make(rule: Rule, op_type: str, version: int) -> Rule:

@@ -14,8 +14,20 @@ from ....passes.preconditions import dtype_of, given, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .boxes import Corners, bincount, bounded, by_loop, exactly, halves, lists, longer, moved, suppress, topk
-from .nonstandard_opsets import OLD, elsewhere
+from .boxes import (
+    Corners,
+    bincount,
+    clip_corners,
+    corners_of,
+    decoded,
+    inclusive_sides,
+    padded_groups,
+    padded_to,
+    suppress,
+    suppress_by_loop,
+    topk,
+)
+from .nonstandard_opsets import OLD, under_other_opsets
 from .support import Results, choice, element_type, operand, operands, required
 
 _MOST_GROWTH = math.log(1000 / 16)
@@ -52,7 +64,7 @@ def _rates_by_place(scores: Expr) -> Expr:
 
 def _large(corners: Corners, least: Expr | float, offset: float) -> Expr:
     """1.0 for boxes whose sides are no shorter than `least`, else 0.0: [images, boxes]."""
-    return (longer(corners[1] - corners[0], offset) >= least).cast(DType.FLOAT32).min(-1)
+    return (inclusive_sides(corners[1] - corners[0], offset) >= least).cast(DType.FLOAT32).min(-1)
 
 
 def _best(scores: Expr, corners: Corners, most: int) -> tuple[Expr, Corners, Expr]:
@@ -65,7 +77,7 @@ def _survivors(scores: Expr, corners: Corners, overlap: float, most: int, offset
     """(image, corners [boxes, 4], score) of the boxes that overlap no better one, at most `most` of each image."""
     op, lines = scores.op, scores[:, None]
     if offset:
-        places, values = by_loop(corners, lines, expr(op, [most]), overlap, offset)
+        places, values = suppress_by_loop(corners, lines, expr(op, [most]), overlap, offset)
     else:
         places = suppress(concat(op, corners, 2), lines, overlap, most)
         values = lines.call("GatherND", places)
@@ -111,14 +123,14 @@ def proposal(op: Builder, node: Node) -> Results:
     boxes = _anchors(node, turned)
     step, count = float(np.float32(required(node, "feat_stride"))), len(boxes)
     grid = _grid(expr(op, boxes), (scores.size(2), scores.size(3)), (step, step), 0, turned).reshape(-1, 4)
-    corners = halves(grid)
+    corners = corners_of(grid)
     if turned:
-        corners = bounded(corners, limit)
+        corners = clip_corners(corners, limit)
     scales = (float(attributes.get(name, 1.0)) for name in ("box_coordinate_scale", "box_size_scale"))
-    moves = [move / scale for move, scale in zip(halves(_by_place(deltas, count, 4)), scales, strict=True)]
-    corners = moved(corners, moves, offset)
+    moves = [move / scale for move, scale in zip(corners_of(_by_place(deltas, count, 4)), scales, strict=True)]
+    corners = decoded(corners, moves, offset)
     if attributes.get("clip_before_nms", True):
-        corners = bounded(corners, limit - offset)
+        corners = clip_corners(corners, limit - offset)
     rates = _rates_by_place(scores[:, count:])
     least = int(required(node, "min_size"))
     if least:
@@ -133,10 +145,10 @@ def proposal(op: Builder, node: Node) -> Results:
         rows = rows / both
     rows = concat(op, [image.cast(DType.FLOAT32)[:, None], rows], 1)
     images, dtype = scores.size(0), dtype_of(node, given(node))
-    table = lists(image, images, rows, most, [[-1.0, 0, 0, 0, 0]]).reshape(-1, 5).cast(dtype).value()
+    table = padded_groups(image, images, rows, most, [[-1.0, 0, 0, 0, 0]]).reshape(-1, 5).cast(dtype).value()
     if node.version < 4:
         return table
-    return table, lists(image, images, values, most).reshape(-1).cast(dtype).value()
+    return table, padded_groups(image, images, values, most).reshape(-1).cast(dtype).value()
 
 
 # Detectron and Paddle ------------------------------------------------------------------------------
@@ -156,13 +168,13 @@ def single_image(op: Builder, node: Node) -> Results:
     most = int(required(node, "post_nms_count"))
     _, rows, values = _survivors(rates, corners, float(required(node, "nms_threshold")), most, 0.0)
     dtype = dtype_of(node, given(node, 1))
-    return [exactly(one, most).cast(dtype).value() for one in (rows, values)]
+    return [padded_to(one, most).cast(dtype).value() for one in (rows, values)]
 
 
 def _detectron(anchors: Expr, deltas: Expr, count: Expr, limit: Expr, offset: float) -> Corners:
     """Anchors [boxes, 4] moved by deltas [images, anchors * 4, height, width], within the image."""
-    moves = halves(_by_place(deltas, count, 4))
-    return bounded(moved(halves(anchors), moves, offset, inner=True, most=_MOST_GROWTH), limit - offset)
+    moves = corners_of(_by_place(deltas, count, 4))
+    return clip_corners(decoded(corners_of(anchors), moves, offset, inner=True, most=_MOST_GROWTH), limit - offset)
 
 
 @rule(DOMAIN, "GenerateProposals")
@@ -212,7 +224,7 @@ def top_rois(op: Builder, node: Node) -> Results:
     most = int(required(node, "max_rois"))
     count = scores.size(0).minimum(most)
     found = boxes.gather(topk(scores, count, 0)[1])
-    return (found if count.item() == most else exactly(found, most)).value()
+    return (found if count.item() == most else padded_to(found, most)).value()
 
 
 _NAMES = (
@@ -222,4 +234,4 @@ _NAMES = (
     "Proposal",
 )
 
-RULES = elsewhere(collect(globals()), [(name, name, 6) for name in _NAMES], OLD)
+RULES = under_other_opsets(collect(globals()), [(name, name, 6) for name in _NAMES], OLD)

@@ -20,7 +20,7 @@ from ....passes.rewrite import Builder, collect, rule
 from ....passes.tensor import TensorData
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .nonstandard_opsets import OLD, elsewhere
+from .nonstandard_opsets import OLD, under_other_opsets
 from .support import Results, constant, required, vector
 
 _ACTIVATIONS = {"relu": "Relu", "sigmoid": "Sigmoid", "tanh": "Tanh"}
@@ -172,4 +172,4 @@ def cell(op: Builder, node: Node) -> Results:
     return [op.Squeeze(value, first) for value in made[1:]]
 
 
-RULES = elsewhere(collect(globals()), [(name, name, 6) for name in ("GRUCell", "RNNCell")], OLD)
+RULES = under_other_opsets(collect(globals()), [(name, name, 6) for name in ("GRUCell", "RNNCell")], OLD)

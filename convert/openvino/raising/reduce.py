@@ -8,7 +8,18 @@ from ....passes.preconditions import given, rank_of, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .support import Results, call, choice, element_type, fixed, integers, normal_axes, required, scalar, vector
+from .support import (
+    Results,
+    call,
+    choice,
+    constant_integers,
+    element_type,
+    integers,
+    normal_axes,
+    required,
+    scalar,
+    vector,
+)
 
 _REDUCTIONS = {
     "ReduceL1": "ReduceL1",
@@ -136,7 +147,7 @@ def lrn(op: Builder, node: Node) -> Results:
     """
     x = given(node)
     rank = rank_of(node, x)
-    axes = normal_axes(node, fixed(node, 1, "the axes"), rank)
+    axes = normal_axes(node, constant_integers(node, 1, "the axes"), rank)
     alpha, beta, bias = (float(required(node, name)) for name in ("alpha", "beta", "bias"))
     length = int(required(node, "size"))
     if axes == [1] and rank == 4 and length % 2:  # runtimes have it of images only

@@ -16,8 +16,8 @@ from ....passes.preconditions import given, rank_of, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .sampling import Listed, Pixels, in_float32, listed, pixels, single
-from .support import Results, call, choice, half_away, operand, required
+from .sampling import Listed, Pixels, channel_planes, in_float32, pixel_table, regions_of_rows
+from .support import Results, call, choice, operand, required, round_half_away
 
 _ALIGNED = {"asymmetric": "output_half_pixel", "half_pixel_for_nn": "half_pixel", "half_pixel": "half_pixel"}
 
@@ -154,7 +154,7 @@ def _inside(rows: _Samples, columns: _Samples) -> Expr | None:
 
 def _sampled(x: Expr, batches: Expr, y: Expr, x_: Expr, inside: Expr | None) -> Expr:
     """The image at samples [regions, rows, samples, columns, samples], with the channels behind; 0 beyond its edges."""
-    table = pixels(x)
+    table = pixel_table(x)
     valid = inside
     for place, extent in zip((y, x_), table.extents, strict=True):
         within = (place >= -1) & (place <= extent.cast(place.dtype))
@@ -178,13 +178,13 @@ def roi_pooling(op: Builder, node: Node) -> Results:
     shares of the image. Regions from the first of a batch below 0 on are 0."""
     x, cells = operand(op, node), _cells(node)
     greatest = choice(node, "method", "max", {"max": True, "bilinear": False})
-    regions = listed(op, node)
+    regions = regions_of_rows(op, node)
     if greatest:
         known = concat(op, [regions.batch.cast(regions.corners[0].dtype), *regions.corners], 1)
         scale = float(node.attributes.get("spatial_scale", 1.0))
         made = call(op, "MaxRoiPool", x, known, pooled_shape=list(cells), spatial_scale=scale)
         return regions.live(expr(op, made))
-    table = pixels(x)
+    table = pixel_table(x)
     left, top, right, bottom = regions.corners
     y, x_ = _along(top, bottom, cells[0], table.last(top, 0)), _along(left, right, cells[1], table.last(left, 1))
     y, x_ = y[:, :, None], x_[:, None]
@@ -226,7 +226,7 @@ def psroi_pooling(op: Builder, node: Node) -> Results:
     Regions from the first of a batch below 0 on are 0.
     """
     average = choice(node, "mode", "average", {"average": True, "bilinear": False})
-    regions = listed(op, node)
+    regions = regions_of_rows(op, node)
     found = (_average if average else _bilinear)(op, node, regions)
     return regions.live(found)
 
@@ -258,7 +258,7 @@ def _average(op: Builder, node: Node, regions: Listed) -> Expr:
 
 def _covered(start: Expr, end: Expr, extent: Expr, cells: int, scale: float) -> Expr:
     """1 for each pixel that a cell covers along an axis, else 0: [regions, cells, extent]."""
-    begin, finish = half_away(start) * scale, half_away(end + 1) * scale
+    begin, finish = round_half_away(start) * scale, round_half_away(end + 1) * scale
     cell = (finish - begin).maximum(0.1) / cells
     low, high = ((cell * np.arange(first, first + cells) + begin)[:, :, None] for first in (0, 1))
     places = arange(start.op, extent).cast(start.dtype)
@@ -272,7 +272,7 @@ def _bilinear(op: Builder, node: Node, regions: Listed) -> Expr:
     """One sample for each cell and bin; the corners are shares of the image."""
     depth, group = _positive(node, "output_dim"), _positive(node, "group_size")
     bins = _positive(node, "spatial_bins_y"), _positive(node, "spatial_bins_x")
-    table = pixels(_image(op, node, depth * bins[0] * bins[1]), bins[0] * bins[1])
+    table = pixel_table(_image(op, node, depth * bins[0] * bins[1]), bins[0] * bins[1])
     scale = float(node.attributes.get("spatial_scale", 1.0))
     left, top, right, bottom = (corner * scale for corner in regions.corners)
     y = _through(top, bottom, bins[0], group, table.last(top, 0))  # [regions, bins, cells]
@@ -300,7 +300,7 @@ def deformable_psroi_pooling(op: Builder, node: Node) -> Results:
     choice(node, "mode", "bilinear_deformable", {"bilinear_deformable": True})
     depth, group = _positive(node, "output_dim"), _positive(node, "group_size", 1)
     bins = _positive(node, "spatial_bins_y", 1), _positive(node, "spatial_bins_x", 1)
-    table, regions = single(_image(op, node, depth * group * group)), listed(op, node)
+    table, regions = channel_planes(_image(op, node, depth * group * group)), regions_of_rows(op, node)
     classes = 1 if node.input(2) is None else (size_of_axis(given(node, 2), 1) or 0) // 2
     if not classes or depth % classes:
         raise InvalidModel(f"{node!r}: offsets of {classes} classes for {depth} channels")
@@ -327,7 +327,7 @@ def _moved(op: Builder, node: Node, region: tuple[Expr, Expr, int], cut: tuple[i
     [regions, classes, 1, rows, columns, bins, 1], the bins of columns behind those of rows.
     """
     (start, end, axis), (bins, group, scale) = region, cut
-    begin, finish = half_away(start) * scale - 0.5, (half_away(end) + 1) * scale - 0.5
+    begin, finish = round_half_away(start) * scale - 0.5, (round_half_away(end) + 1) * scale - 0.5
     extent = (finish - begin).maximum(0.1)
     begin, extent = (one.unsqueeze(2, 3, 4, 5, 6) for one in (begin, extent))
     cell = extent / group

@@ -19,7 +19,7 @@ from ....passes.preconditions import dtype_of, given, rank_of, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .resize_places import EPSILON, FOR_NEAREST, Axis, Floats, Wish, by_formula, indices, targets, weights
+from .resize_coordinates import EPSILON, FOR_NEAREST, Axis, Floats, Request, by_formula, indices, targets, weights
 from .support import Results, choice, constant, integers, limits, normal_axes, vector
 
 _MODES = {
@@ -41,14 +41,14 @@ _TWINS = {(FOR_NEAREST, "floor"): "round_prefer_ceil", (FOR_NEAREST, "round_pref
 # what is asked for ---------------------------------------------------------------------------------
 
 
-def _wish(node: Node, rank: int) -> Wish:
+def _request(node: Node, rank: int) -> Request:
     attributes = node.attributes
     mode, word = choice(node, "mode", "nearest", _MODES), str(attributes.get("mode", "nearest")).lower()
     smooth = word == "linear" and bool(attributes.get("antialias", False))
     if node.version < 4:
-        return Wish(mode, _first_coordinates(node, mode, rank), "simple", smooth and rank > 4, -0.75, False)
+        return Request(mode, _first_coordinates(node, mode, rank), "simple", smooth and rank > 4, -0.75, False)
     pillow, cubic = word.endswith("_pillow"), float(attributes.get("cube_coeff", -0.75))
-    return Wish(
+    return Request(
         mode,
         "half_pixel" if pillow else choice(node, "coordinate_transformation_mode", "half_pixel", _COORDINATES),
         choice(node, "nearest_mode", "round_prefer_floor", _NEAREST),
@@ -90,7 +90,7 @@ def _axes(node: Node, rank: int) -> list[int]:
     return normal_axes(node, named, rank)
 
 
-def _known(x: Value, axes: Sequence[int], wanted: Value, wish: Wish) -> list[Axis] | None:
+def _known(x: Value, axes: Sequence[int], wanted: Value, request: Request) -> list[Axis] | None:
     """The axes whose size changes, None where their sizes aren't known."""
     goals = constant(wanted)
     found = []
@@ -99,8 +99,8 @@ def _known(x: Value, axes: Sequence[int], wanted: Value, wish: Wish) -> list[Axi
         if goals is None or extent is None:
             return None
         goal = goals.reshape(-1)[place]
-        target = int(np.float32(extent) * (np.float32(goal) + EPSILON)) if wish.by_scales else int(goal)
-        given_scale = wish.by_scales and not wish.pillow
+        target = int(np.float32(extent) * (np.float32(goal) + EPSILON)) if request.by_scales else int(goal)
+        given_scale = request.by_scales and not request.pillow
         scale = np.float32(goal) if given_scale else np.float32(target) / np.float32(max(extent, 1))
         if target != extent:
             found.append(Axis(axis, extent, target, scale))
@@ -112,31 +112,31 @@ def interpolate(op: Builder, node: Node) -> Results:
     """Interpolate-1, -4 (sizes and scales are inputs, one of them counts), -11 (one input for both)."""
     x = _padded(op, node, given(node))
     rank = rank_of(node, x)
-    wish, axes = _wish(node, rank), _axes(node, rank)
-    wanted = given(node, 2 if wish.by_scales and node.version < 11 else 1)
+    request, axes = _request(node, rank), _axes(node, rank)
+    wanted = given(node, 2 if request.by_scales and node.version < 11 else 1)
     if (size_of_axis(wanted, 0) or len(axes)) != len(axes):
         raise InvalidModel(f"{node!r}: {size_of_axis(wanted, 0)} sizes for {len(axes)} axes")
-    op.rewriter.notes += [f"{node!r}: {told}" for told in _disobeyed(wish, rank)]
-    known = _known(x, axes, wanted, wish)
+    op.rewriter.notes += [f"{node!r}: {told}" for told in _disobeyed(request, rank)]
+    known = _known(x, axes, wanted, request)
     if known == []:
         return op.Identity(x)
-    if wish.mode == "nearest":
-        return _nearest(op, node, x, axes, wanted, wish, known)
+    if request.mode == "nearest":
+        return _nearest(op, node, x, axes, wanted, request, known)
     dtype = dtype_of(node, x)
-    if wish.pillow:
-        return _pillow(op, x, axes, wanted, wish, known)
+    if request.pillow:
+        return _pillow(op, x, axes, wanted, request, known)
     found = x if dtype.is_float else cast(op, x, DType.FLOAT32)
-    made = _smooth(op, node, found, axes, wanted, wish, known)
+    made = _smooth(op, node, found, axes, wanted, request, known)
     return made if dtype.is_float else _whole(op, made, dtype)
 
 
-def _disobeyed(wish: Wish, rank: int) -> list[str]:
+def _disobeyed(request: Request, rank: int) -> list[str]:
     """What OpenVINO's CPU runtime does otherwise than specified."""
     told = []
-    if wish.antialias and rank < 5:
+    if request.antialias and rank < 5:
         told.append("the CPU runtime leaves antialias out below 5 dimensions")
-    if wish.pillow and wish.mode == "cubic" and wish.cubic != -0.5:
-        told.append(f"the CPU runtime takes -0.5 for the coefficient, the file says {wish.cubic:g}")
+    if request.pillow and request.mode == "cubic" and request.cubic != -0.5:
+        told.append(f"the CPU runtime takes -0.5 for the coefficient, the file says {request.cubic:g}")
     return told
 
 
@@ -149,30 +149,32 @@ def _whole(op: Builder, value: Value, dtype: DType) -> Value:
     return cast(op, rounded, dtype)
 
 
-def _resize(op: Builder, x: Value, axes: Sequence[int], wanted: Value, wish: Wish, known: list[Axis] | None) -> Value:
+def _resize(
+    op: Builder, x: Value, axes: Sequence[int], wanted: Value, request: Request, known: list[Axis] | None
+) -> Value:
     """ONNX's Resize; by sizes where scales say no more."""
     if known is not None:
         axes = [axis.axis for axis in known]
-        if wish.by_scales and wish.coordinates != "align_corners" and not wish.pillow:
+        if request.by_scales and request.coordinates != "align_corners" and not request.pillow:
             goal = op.const(np.array([axis.scale for axis in known], np.float32)), None
         else:
             goal = None, op.const([axis.target for axis in known], DType.INT64)
-    elif wish.by_scales and (wish.coordinates == "align_corners" or wish.pillow):
+    elif request.by_scales and (request.coordinates == "align_corners" or request.pillow):
         goal = None, targets(op, x, axes, wanted)
     else:
-        goal = (vector(op, wanted, DType.FLOAT32), None) if wish.by_scales else (None, vector(op, wanted))
-    single = wish.mode == "cubic" and x.rank == 3 and min(axes) > 0  # runtimes take images of two axes only
+        goal = (vector(op, wanted, DType.FLOAT32), None) if request.by_scales else (None, vector(op, wanted))
+    single = request.mode == "cubic" and x.rank == 3 and min(axes) > 0  # runtimes take images of two axes only
     found = op.Resize(
         op.Unsqueeze(x, op.const([0])) if single else x,
         None,
         *goal,
         axes=[axis + 1 for axis in axes] if single else list(axes),
-        mode=wish.mode,
-        coordinate_transformation_mode=wish.coordinates,
-        nearest_mode=wish.nearest if wish.mode == "nearest" else None,
-        cubic_coeff_a=wish.cubic if wish.mode == "cubic" else None,
-        antialias=1 if wish.pillow else None,
-        exclude_outside=1 if wish.pillow else None,
+        mode=request.mode,
+        coordinate_transformation_mode=request.coordinates,
+        nearest_mode=request.nearest if request.mode == "nearest" else None,
+        cubic_coeff_a=request.cubic if request.mode == "cubic" else None,
+        antialias=1 if request.pillow else None,
+        exclude_outside=1 if request.pillow else None,
     )
     return op.Squeeze(found, op.const([0])) if single else found
 
@@ -181,15 +183,15 @@ def _resize(op: Builder, x: Value, axes: Sequence[int], wanted: Value, wish: Wis
 
 
 def _nearest(
-    op: Builder, node: Node, x: Value, axes: list[int], wanted: Value, wish: Wish, known: list[Axis] | None
+    op: Builder, node: Node, x: Value, axes: list[int], wanted: Value, request: Request, known: list[Axis] | None
 ) -> Value:
-    twin = _TWINS.get((wish.coordinates, wish.nearest))
-    other = replace(wish, coordinates="half_pixel", nearest=twin) if twin else wish
+    twin = _TWINS.get((request.coordinates, request.nearest))
+    other = replace(request, coordinates="half_pixel", nearest=twin) if twin else request
     in_onnx = other.coordinates in _ONNX_COORDINATES and other.nearest in _ONNX_NEAREST
     if known is None:
-        plain = in_onnx and _plain(wanted, wish)
-        return _resize(op, x, axes, wanted, other, None) if plain else by_formula(op, x, axes, wanted, wish)
-    found = [indices(op, wish, axis, DType.FLOAT32) for axis in known]
+        plain = in_onnx and _plain(wanted, request)
+        return _resize(op, x, axes, wanted, other, None) if plain else by_formula(op, x, axes, wanted, request)
+    found = [indices(op, request, axis, DType.FLOAT32) for axis in known]
     if in_onnx and all(_agrees(op, other, axis, index) for axis, index in zip(known, found, strict=True)):
         return _resize(op, x, axes, wanted, other, known)
     for axis, index in zip(known, found, strict=True):
@@ -197,24 +199,24 @@ def _nearest(
     return x
 
 
-def _agrees(op: Builder, wish: Wish, axis: Axis, wanted: Floats) -> bool:
+def _agrees(op: Builder, request: Request, axis: Axis, wanted: Floats) -> bool:
     """Whether ONNX's Resize finds these pixels and this size, however exactly a runtime reckons."""
-    if wish.by_scales and wish.coordinates != "align_corners":
+    if request.by_scales and request.coordinates != "align_corners":
         if math.floor(axis.extent * float(axis.scale)) != axis.target:
             return False
         exact = axis
     else:
         exact = axis._replace(scale=axis.target / axis.extent)
-    reckonings = indices(op, wish, exact, DType.FLOAT64), indices(op, wish, axis, DType.FLOAT32)
+    reckonings = indices(op, request, exact, DType.FLOAT64), indices(op, request, axis, DType.FLOAT32)
     return all(np.array_equal(one, wanted) for one in reckonings)
 
 
-def _plain(wanted: Value, wish: Wish) -> bool:
+def _plain(wanted: Value, request: Request) -> bool:
     """Whether ONNX takes the same size and the same coordinates, whatever the size of the input will be.
 
     OpenVINO reckons a size with a little more than the scale, and leaves an axis alone that keeps its size.
     """
-    if not wish.by_scales or wish.pillow or wish.coordinates == "align_corners":
+    if not request.by_scales or request.pillow or request.coordinates == "align_corners":
         return True
     scales = constant(wanted)
     if scales is None:
@@ -228,22 +230,22 @@ def _plain(wanted: Value, wish: Wish) -> bool:
 
 
 def _smooth(
-    op: Builder, node: Node, x: Value, axes: list[int], wanted: Value, wish: Wish, known: list[Axis] | None
+    op: Builder, node: Node, x: Value, axes: list[int], wanted: Value, request: Request, known: list[Axis] | None
 ) -> Value:
     """Linear and cubic: Resize, or weights where that has no such coordinates, sizes or filter."""
     if known is None:
-        if wish.antialias:
+        if request.antialias:
             raise Unsupported(node, "antialias between sizes that aren't known")
-        image = wish.mode != "cubic" or x.rank != 3 or min(axes) > 0  # what runtimes take
-        plain = image and wish.coordinates != FOR_NEAREST and _plain(wanted, wish)
-        return _resize(op, x, axes, wanted, wish, None) if plain else by_formula(op, x, axes, wanted, wish)
-    filtered = wish.antialias and any(axis.scale < 1 for axis in known)
-    floors = not wish.by_scales or wish.coordinates == "align_corners"
+        image = request.mode != "cubic" or x.rank != 3 or min(axes) > 0  # what runtimes take
+        plain = image and request.coordinates != FOR_NEAREST and _plain(wanted, request)
+        return _resize(op, x, axes, wanted, request, None) if plain else by_formula(op, x, axes, wanted, request)
+    filtered = request.antialias and any(axis.scale < 1 for axis in known)
+    floors = not request.by_scales or request.coordinates == "align_corners"
     sized = floors or all(math.floor(axis.extent * float(axis.scale)) == axis.target for axis in known)
-    if wish.coordinates != FOR_NEAREST and not filtered and sized:
-        return _resize(op, x, axes, wanted, wish, known)
+    if request.coordinates != FOR_NEAREST and not filtered and sized:
+        return _resize(op, x, axes, wanted, request, known)
     for axis in known:
-        x = _weighted(op, x, axis.axis, weights(op, wish, axis, filtered))
+        x = _weighted(op, x, axis.axis, weights(op, request, axis, filtered))
     return x
 
 
@@ -259,19 +261,19 @@ def _weighted(op: Builder, x: Value, axis: int, weights: Floats) -> Value:
     return transpose(op, made, [perm.index(one) for one in range(rank)]) if perm else made
 
 
-def _pillow(op: Builder, x: Value, axes: list[int], wanted: Value, wish: Wish, known: list[Axis] | None) -> Value:
+def _pillow(op: Builder, x: Value, axes: list[int], wanted: Value, request: Request, known: list[Axis] | None) -> Value:
     """Pillow's filters, as wide as the image shrinks: ONNX's antialias. Bytes are rounded after each pass, the
     columns' before the rows'."""
     dtype = x.tensor.dtype or DType.FLOAT32
     if dtype.is_float or dtype.bits > 8:
-        made = _resize(op, x if dtype.is_float else cast(op, x, DType.FLOAT32), axes, wanted, wish, known)
+        made = _resize(op, x if dtype.is_float else cast(op, x, DType.FLOAT32), axes, wanted, request, known)
         return made if dtype.is_float else _whole(op, made, dtype)
     for place in reversed(range(len(axes))):
         one = axes[place : place + 1]
         part = None if known is None else [axis for axis in known if axis.axis in one]
         if part != []:
             goal = op.Gather(wanted, op.const([place])) if part is None else wanted
-            x = _whole(op, _resize(op, cast(op, x, DType.FLOAT32), one, goal, wish, part), dtype)
+            x = _whole(op, _resize(op, cast(op, x, DType.FLOAT32), one, goal, request, part), dtype)
     return x
 
 

@@ -71,7 +71,7 @@ class Pixels(NamedTuple):
         return (self.extents[axis] - 1).cast(like.dtype)
 
 
-def pixels(x: Expr, groups: int = 0) -> Pixels:
+def pixel_table(x: Expr, groups: int = 0) -> Pixels:
     """The pixels of an image [batch, channels, height, width], all channels of one in a row.
 
     With `groups` the channels are so many groups of the rest each, and a plane is a group of an image.
@@ -99,7 +99,7 @@ class Listed(NamedTuple):
         return where(self.ended[:, :, None, None], 0, value).value()
 
 
-def listed(op: Builder, node: Node) -> Listed:
+def regions_of_rows(op: Builder, node: Node) -> Listed:
     """The regions in input 1, [regions, 5].
 
     Raises:
@@ -114,6 +114,6 @@ def listed(op: Builder, node: Node) -> Listed:
     return Listed(batch.maximum(0), corners, ended)
 
 
-def single(x: Expr) -> Pixels:
+def channel_planes(x: Expr) -> Pixels:
     """The pixels of an image [batch, channels, height, width], every channel a plane of its own."""
     return Pixels(x.reshape(-1), (x.size(2), x.size(3)))

@@ -13,9 +13,9 @@ from ..dialect import DOMAIN
 from .support import (
     Results,
     choice,
+    constant_axis,
+    constant_integers,
     element_type,
-    fixed,
-    fixed_axis,
     integers,
     normal_axes,
     scalar,
@@ -68,7 +68,7 @@ def squeeze(op: Builder, node: Node) -> Results:
 @rule(DOMAIN, "Transpose")
 def transpose(op: Builder, node: Node) -> Results:
     """Transpose-1: an empty order reverses."""
-    order = fixed(node, 1, "the order")
+    order = constant_integers(node, 1, "the order")
     return op.Transpose(given(node), perm=order or None)
 
 
@@ -83,10 +83,7 @@ def broadcast(op: Builder, node: Node) -> Results:
     """Broadcast-1, -3: "explicit" ("none" in -1) says which dimension of the result each dimension becomes."""
     x, target = given(node, 0), vector(op, given(node, 1))
     explicit = choice(
-        node,
-        "mode",
-        "numpy",
-        {"numpy": False, "bidirectional": False, "pdpd": False, "explicit": True, "none": True},
+        node, "mode", "numpy", {"numpy": False, "bidirectional": False, "pdpd": False, "explicit": True, "none": True}
     )
     if explicit:
         x = _placed(op, node, x, target)
@@ -124,7 +121,7 @@ def tile(op: Builder, node: Node) -> Results:
 @rule(DOMAIN, "Split")
 def split(op: Builder, node: Node) -> Results:
     """Split-1: parts of equal size."""
-    axis = fixed_axis(node, 1)
+    axis = constant_axis(node, 1)
     count = len(node.outputs)
     return op.Split(given(node), axis=axis, num_outputs=count, _outputs=count)
 
@@ -133,7 +130,7 @@ def split(op: Builder, node: Node) -> Results:
 def variadic_split(op: Builder, node: Node) -> Results:
     """VariadicSplit-1: one length may be -1, what is left."""
     x, lengths = given(node, 0), vector(op, given(node, 2))
-    axis = fixed_axis(node, 1)
+    axis = constant_axis(node, 1)
     known, extent = integers(lengths), size_of_axis(x, axis)
     if known is not None and -1 in known and extent is not None:
         rest = extent - sum(item for item in known if item >= 0)

@@ -12,12 +12,12 @@ from ....passes.preconditions import dtype_of, given, rank_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .support import Results, fixed, normal_axes, operand, scalar, vector, widened
+from .support import Results, constant_integers, in_wider_type, normal_axes, operand, scalar, vector
 
 
 def _axes(op: Builder, node: Node, rank: int) -> list[tuple[int, Expr | None]]:
     """(axis, signal size or None for the whole one) for each axis, in order; `rank` without the last dimension."""
-    axes = normal_axes(node, fixed(node, 1, "the axes"), rank)
+    axes = normal_axes(node, constant_integers(node, 1, "the axes"), rank)
     signal = node.input(2)
     if not axes or signal is None:
         return [(axis, None) for axis in axes]
@@ -90,7 +90,7 @@ def _window(window: Expr, size: Expr) -> Expr:
 @rule(DOMAIN, "STFT")
 def stft(op: Builder, node: Node) -> Results:
     """STFT-15: the spectrum of each frame, [batch, frames, bins, 2], or frames behind bins with `transpose_frames`."""
-    x, window = widened(operand(op, node, 0)), widened(operand(op, node, 1))
+    x, window = in_wider_type(operand(op, node, 0)), in_wider_type(operand(op, node, 1))
     size, step = vector(op, given(node, 2)), scalar(op, given(node, 3), DType.INT64)
     single = rank_of(node, given(node)) == 1
     x = x[None] if single else x
@@ -105,7 +105,7 @@ def istft(op: Builder, node: Node) -> Results:
     """ISTFT-16: of [batch, bins, frames, 2]. The frames' signals times the window are added up where they lie, and
     divided by the sum of the windows' squares there. With `center` half a frame is cut off at the beginning.
     """
-    x, window = widened(operand(op, node, 0)), widened(operand(op, node, 1))
+    x, window = in_wider_type(operand(op, node, 0)), in_wider_type(operand(op, node, 1))
     size, step = (vector(op, given(node, index)) for index in (2, 3))
     window = _window(window, size)
     single = rank_of(node, given(node)) == 3

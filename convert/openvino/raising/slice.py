@@ -15,7 +15,7 @@ from ....passes.preconditions import given, rank_of, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .support import Results, constant, fixed, integers, inverted, normal_axes, operand, scalar, vector
+from .support import Results, constant, constant_integers, integers, inverse_perm, normal_axes, operand, scalar, vector
 
 
 @rule(DOMAIN, "Slice")
@@ -185,14 +185,14 @@ def reverse_sequence(op: Builder, node: Node) -> Results:
         return op.ReverseSequence(x, lengths, batch_axis=batch, time_axis=time)
     perm = [batch, time] + [axis for axis in range(rank) if axis not in (batch, time)]
     turned = op.ReverseSequence(transpose(op, x, perm), lengths, batch_axis=0, time_axis=1)
-    return transpose(op, turned, inverted(perm))
+    return transpose(op, turned, inverse_perm(perm))
 
 
 @rule(DOMAIN, "Roll")
 def roll(op: Builder, node: Node) -> Results:
     """Roll-7: each shift along its axis; one shift may stand for all axes."""
     x, shift = operand(op, node), vector(op, given(node, 1))
-    for place, axis in enumerate(fixed(node, 2, "the axes")):
+    for place, axis in enumerate(constant_integers(node, 2, "the axes")):
         extent = x.size(axis)
         step = shift.gather([0 if shift.size(0).item() == 1 else place])
         x = x.gather((arange(op, extent) - step).call("Mod", extent), axis)

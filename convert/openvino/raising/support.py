@@ -42,7 +42,7 @@ def integers(value: Value | Expr | None) -> list[int] | None:
     return [int(item) for item in array.reshape(-1).tolist()] if dtype is not None and dtype.is_integer else None
 
 
-def fixed(node: Node, index: int, what: str) -> list[int]:
+def constant_integers(node: Node, index: int, what: str) -> list[int]:
     """Input `index` as a flat list of ints, which ONNX wants as an attribute.
 
     Raises:
@@ -54,14 +54,14 @@ def fixed(node: Node, index: int, what: str) -> list[int]:
     return found
 
 
-def fixed_axis(node: Node, index: int) -> int:
+def constant_axis(node: Node, index: int) -> int:
     """Input `index`, an axis that ONNX wants as an attribute.
 
     Raises:
         Unsupported: it isn't constant.
         InvalidModel: it isn't one number.
     """
-    found = fixed(node, index, "the axis")
+    found = constant_integers(node, index, "the axis")
     if len(found) != 1:
         raise InvalidModel(f"{node!r}: {len(found)} numbers for its axis")
     return found[0]
@@ -135,7 +135,7 @@ def vector(op: Builder, value: Value, dtype: DType = DType.INT64) -> Expr:
     return found if found.rank == 1 else found.reshape(-1)
 
 
-def widened(value: Expr) -> Expr:
+def in_wider_type(value: Expr) -> Expr:
     """Narrow numbers as int32, uint32 as int64, narrow floats as float32: runtimes have more operators for these."""
     dtype = value.value().tensor.dtype
     if dtype is None or dtype.bits > 32 or not (dtype.is_integer or dtype.is_float):
@@ -145,7 +145,7 @@ def widened(value: Expr) -> Expr:
     return value.cast(DType.FLOAT32 if dtype.is_float else DType.INT32)
 
 
-def half_away(value: Expr) -> Expr:
+def round_half_away(value: Expr) -> Expr:
     """Floats to the nearest whole number, halves away from zero: over the magnitude's floor, which is exact."""
     magnitude = value.abs()
     floor = magnitude.floor()
@@ -155,7 +155,7 @@ def half_away(value: Expr) -> Expr:
 # axes ----------------------------------------------------------------------------------------------
 
 
-def swapped(op: Builder, value: Value, node: Node) -> Value:
+def transpose_last(op: Builder, value: Value, node: Node) -> Value:
     """The last two dimensions swapped; a vector stays as it is."""
     rank = value.rank
     if rank is None:
@@ -165,14 +165,14 @@ def swapped(op: Builder, value: Value, node: Node) -> Value:
     return transpose(op, value, [*range(rank - 2), rank - 1, rank - 2])
 
 
-def axis_to(rank: int, source: int, target: int) -> list[int]:
+def perm_moving_axis(rank: int, source: int, target: int) -> list[int]:
     """The permutation that brings dimension `source` to place `target`, the others in order."""
     rest = [axis for axis in range(rank) if axis != source]
     rest.insert(target, source)
     return rest
 
 
-def inverted(perm: Sequence[int]) -> list[int]:
+def inverse_perm(perm: Sequence[int]) -> list[int]:
     """The permutation that takes `perm` back.
 
     Raises:

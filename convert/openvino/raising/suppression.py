@@ -15,13 +15,22 @@ from ....passes.rewrite import Builder, collect, combine, rule
 from ....passes.types import DType, TensorType
 from ..dialect import DOMAIN
 from . import multiclass
-from .boxes import Corners, area, argsort, exactly, greedily, halves, just_below, shares
+from .boxes import (
+    Corners,
+    area,
+    argsort,
+    corners_of,
+    greedy_suppression,
+    intersection_over_union,
+    just_below,
+    padded_to,
+)
 from .nonstandard_opsets import EXTENSION, INTERNAL, typed
 from .support import Results, choice, constant, element_type, integers, operands, vector
 
 
 @dataclass(slots=True)
-class _Wish:
+class _Request:
     """What a suppression of any version asks for."""
 
     sort: bool
@@ -35,8 +44,8 @@ def nms(op: Builder, node: Node) -> Results:
     """NonMaxSuppression-1, -3, -4 (the indices only), -5, -9 (with the scores and their number)."""
     centred = choice(node, "box_encoding", "corner", {"corner": False, "center": True})
     sort = bool(node.attributes.get("sort_result_descending", True))
-    wish = _Wish(sort, element_type(node, "output_type", "i64") or DType.INT64, centred)
-    found = _suppressed(op, node, wish)
+    request = _Request(sort, element_type(node, "output_type", "i64") or DType.INT64, centred)
+    found = _suppressed(op, node, request)
     return found[:1] if node.version < 5 else found
 
 
@@ -46,7 +55,7 @@ def nms_rotated(op: Builder, node: Node) -> Results:
     sort = bool(node.attributes.get("sort_result_descending", True))
     clockwise = bool(node.attributes.get("clockwise", True))
     return _suppressed(
-        op, node, _Wish(sort, element_type(node, "output_type", "i64") or DType.INT64, clockwise=clockwise)
+        op, node, _Request(sort, element_type(node, "output_type", "i64") or DType.INT64, clockwise=clockwise)
     )
 
 
@@ -62,10 +71,10 @@ def nms_internal(op: Builder, node: Node) -> Results:
     sort = bool(layer.attributes.get("sort_result_descending", True))
     clockwise = choice(layer, "rotation", "0", _ROTATIONS)
     kind = element_type(layer, "output_type", "i64") or DType.INT64
-    return _suppressed(op, node, _Wish(sort, kind, centred, clockwise))
+    return _suppressed(op, node, _Request(sort, kind, centred, clockwise))
 
 
-def _suppressed(op: Builder, node: Node, wish: _Wish) -> list[Value]:
+def _suppressed(op: Builder, node: Node, request: _Request) -> list[Value]:
     """Indices, scores and their number. Where the file fixes the number of rows, rows of -1 follow.
 
     OpenVINO's CPU runtime drops boxes that overlap by the threshold, not only by more, in all versions of
@@ -76,26 +85,26 @@ def _suppressed(op: Builder, node: Node, wish: _Wish) -> list[Value]:
     most = expr(op, [0]) if limits[0] is None else vector(op, limits[0])
     least = expr(op, [0.0]) if limits[2] is None else vector(op, limits[2], DType.FLOAT32)
     sigma = 0.0 if limits[3] is None else _number(node, limits[3])
-    if wish.clockwise is not None:
+    if request.clockwise is not None:
         overlap = vector(op, given(node, 3), DType.FLOAT32)
-        picked, values = rotated(boxes, scores, (most, overlap, least), wish.clockwise)
+        picked, values = rotated(boxes, scores, (most, overlap, least), request.clockwise)
     elif sigma > 0:
-        picked, values = _softly(boxes, scores, (most, least, sigma), wish.centred)
+        picked, values = _softly(boxes, scores, (most, least, sigma), request.centred)
     else:
         overlap, most = just_below(op, limits[1], most)
-        found = op.NonMaxSuppression(boxes, scores, most, overlap, least, center_point_box=int(wish.centred))
+        found = op.NonMaxSuppression(boxes, scores, most, overlap, least, center_point_box=int(request.centred))
         picked = expr(op, found)
         values = scores.call("GatherND", picked)
-    if wish.sort:
+    if request.sort:
         order = argsort(values)
         picked, values = picked.gather(order), values.gather(order)
-    count = values.sizes().cast(wish.index_type)
+    count = values.sizes().cast(request.index_type)
     table = concat(op, [picked[:, :2].cast(DType.FLOAT32), values[:, None]], 1)
     score_type = node.outputs[1].tensor.dtype if len(node.outputs) > 1 else None
-    results = [picked.cast(wish.index_type), table.cast(score_type or dtype_of(node, given(node, 1)))]
+    results = [picked.cast(request.index_type), table.cast(score_type or dtype_of(node, given(node, 1)))]
     rows = _fixed_rows(node, scores, most)
     if rows is not None:
-        results = [exactly(one, rows, -1) for one in results]
+        results = [padded_to(one, rows, -1) for one in results]
     return [one.value() for one in (*results, count)]
 
 
@@ -134,18 +143,18 @@ def _softly(boxes: Expr, scores: Expr, limits: tuple[Expr, Expr, float], centred
     Returns [batch, class, box] of the boxes taken, and their scores.
     """
     most, least, sigma = limits
-    first, second = halves(boxes)
+    first, second = corners_of(boxes)
     corners = first.minimum(second), first.maximum(second)
     if centred:
         corners = first - second * 0.5, first + second * 0.5
 
     def lessen(left: Expr, taken: Corners, others: Corners, least: Expr) -> list[Expr]:
-        share = shares(taken, others)
+        share = intersection_over_union(taken, others)
         lessened = left * (share * share * (-0.5 / sigma)).exp()
         return [where(lessened > least, lessened, -math.inf)]
 
     alive = where(scores > least, scores, -math.inf)
-    return greedily(scores.op, corners, alive, most, lessen, [least])
+    return greedy_suppression(scores.op, corners, alive, most, lessen, [least])
 
 
 # overlap of rotated boxes: the common area of two convex polygons without searching its corners ----
@@ -181,7 +190,7 @@ def rotated(boxes: Expr, scores: Expr, limits: tuple[Expr, Expr, Expr], clockwis
         return [where(_share(taken, others) > limit, -math.inf, left)]
 
     alive = where(scores > least, scores, -math.inf)
-    return greedily(op, (centre, sides, corners), alive, most, lessen, [overlap])
+    return greedy_suppression(op, (centre, sides, corners), alive, most, lessen, [overlap])
 
 
 def _share(one: Parts, other: Parts) -> Expr:

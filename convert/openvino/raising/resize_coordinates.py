@@ -23,7 +23,7 @@ EPSILON = np.float32(1e-6)  # what OpenVINO adds to a scale before it reckons a 
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class Request:
     """What an Interpolate of any version asks for."""
 
     mode: str  # nearest, linear, cubic
@@ -49,25 +49,25 @@ _MOST_PLACES = 1 << 24
 # sizes that are known ------------------------------------------------------------------------------
 
 
-def _places(op: Builder, wish: Wish, axis: Axis, dtype: DType) -> tuple[Expr, Expr, Expr]:
+def _places(op: Builder, request: Request, axis: Axis, dtype: DType) -> tuple[Expr, Expr, Expr]:
     """Where in the input each place of the output lies, known; the scale and the old size."""
     if axis.target > _MOST_PLACES:
         raise InvalidModel(f"an image of {axis.target} places along dimension {axis.axis}")
     index = expr(op, np.arange(axis.target), dtype)
     scale, goal, extent = (expr(op, [number], dtype) for number in (axis.scale, axis.target, axis.extent))
-    return _place(wish, index, scale, (goal, extent)).broadcast_to(axis.target), scale, extent
+    return _place(request, index, scale, (goal, extent)).broadcast_to(axis.target), scale, extent
 
 
-def indices(op: Builder, wish: Wish, axis: Axis, dtype: DType) -> Floats:
+def indices(op: Builder, request: Request, axis: Axis, dtype: DType) -> Floats:
     """Which pixel is the nearest to each place of the output."""
-    place, scale, extent = _places(op, wish, axis, dtype)
-    return _pixel(_rounded(wish, place, scale), extent).known
+    place, scale, extent = _places(op, request, axis, dtype)
+    return _pixel(_rounded(request, place, scale), extent).known
 
 
-def weights(op: Builder, wish: Wish, axis: Axis, smooth: bool) -> Floats:
+def weights(op: Builder, request: Request, axis: Axis, smooth: bool) -> Floats:
     """How much of each pixel goes into each place of the output: [target, extent]."""
-    places, _, extent = _places(op, wish, axis, DType.FLOAT32)
-    if wish.mode == "linear":
+    places, _, extent = _places(op, request, axis, DType.FLOAT32)
+    if request.mode == "linear":
         place, pixels = places.known[:, None], np.arange(axis.extent)
         factor = axis.scale if smooth else np.float32(1)
         reach = 2 if axis.scale > 1 else math.ceil(2 / factor)
@@ -76,7 +76,7 @@ def weights(op: Builder, wish: Wish, axis: Axis, smooth: bool) -> Floats:
         total = found.sum(axis=1, keepdims=True)
         return np.where(total == 0, 0, found / np.where(total == 0, 1, total)).astype(np.float32)
     found = np.zeros((axis.target, axis.extent), np.float32)
-    for pixel, weight in _taps(wish, places, extent):
+    for pixel, weight in _taps(request, places, extent):
         np.add.at(found, (np.arange(axis.target), _pixel(pixel, extent).known), weight.known)
     return found
 
@@ -90,43 +90,43 @@ def targets(op: Builder, x: Value, axes: Sequence[int], scales: Value) -> Expr:
     return (extents * (vector(op, scales, DType.FLOAT32) + float(EPSILON))).floor().cast(DType.INT64)
 
 
-def by_formula(op: Builder, x: Value, axes: Sequence[int], wanted: Value, wish: Wish) -> Value:
+def by_formula(op: Builder, x: Value, axes: Sequence[int], wanted: Value, request: Request) -> Value:
     """Pixels gathered by indices that the model reckons, along one axis after the other."""
-    goals = targets(op, x, axes, wanted) if wish.by_scales else vector(op, wanted)
+    goals = targets(op, x, axes, wanted) if request.by_scales else vector(op, wanted)
     found = expr(op, x)
     for order, axis in enumerate(axes):
         count = goals[order : order + 1]
         extent, goal = found.size(axis).cast(DType.FLOAT32), count.cast(DType.FLOAT32)
-        scale = vector(op, wanted, DType.FLOAT32)[order : order + 1] if wish.by_scales else goal / extent
+        scale = vector(op, wanted, DType.FLOAT32)[order : order + 1] if request.by_scales else goal / extent
         index = arange(op, count).cast(DType.FLOAT32)
-        place = where(goal.equals(extent), index, _place(wish, index, scale, (goal, extent)))
-        if wish.mode == "nearest":
-            found = found.gather(_pixel(_rounded(wish, place, scale), extent), axis)
+        place = where(goal.equals(extent), index, _place(request, index, scale, (goal, extent)))
+        if request.mode == "nearest":
+            found = found.gather(_pixel(_rounded(request, place, scale), extent), axis)
             continue
         behind = range(1, (x.rank or 0) - axis)
         parts = [
             found.gather(_pixel(pixel, extent), axis) * weight.cast(found.dtype).unsqueeze(*behind)
-            for pixel, weight in _taps(wish, place, extent)
+            for pixel, weight in _taps(request, place, extent)
         ]
         found = expr(op, op.Sum(*parts))
     return found.value()
 
 
-def _place(wish: Wish, index: Expr, scale: Expr, sizes: tuple[Expr, Expr]) -> Expr:
+def _place(request: Request, index: Expr, scale: Expr, sizes: tuple[Expr, Expr]) -> Expr:
     """Where in the input each place of the output lies; `sizes` is the new one and the old one."""
     goal, extent = sizes
-    if wish.coordinates == "align_corners":
+    if request.coordinates == "align_corners":
         return index * (extent - 1) / (goal - 1).maximum(1)
-    if wish.coordinates == "asymmetric":
+    if request.coordinates == "asymmetric":
         return index / scale
     place = (index + 0.5) / scale
-    if wish.coordinates == FOR_NEAREST:
+    if request.coordinates == FOR_NEAREST:
         return place
-    return where(goal > 1, place - 0.5, 0) if "pytorch" in wish.coordinates else place - 0.5
+    return where(goal > 1, place - 0.5, 0) if "pytorch" in request.coordinates else place - 0.5
 
 
-def _rounded(wish: Wish, place: Expr, scale: Expr) -> Expr:
-    if wish.nearest == "simple":  # the next pixel where the image shrinks, else the one towards the first
+def _rounded(request: Request, place: Expr, scale: Expr) -> Expr:
+    if request.nearest == "simple":  # the next pixel where the image shrinks, else the one towards the first
         return where(scale < 1, place.ceil(), place.maximum(0).floor())
     rounded: dict[str, Callable[[], Expr]] = {
         "round_prefer_floor": lambda: (place - 0.5).ceil(),
@@ -134,7 +134,7 @@ def _rounded(wish: Wish, place: Expr, scale: Expr) -> Expr:
         "floor": lambda: place.floor(),
         "ceil": lambda: place.ceil(),
     }
-    return rounded[wish.nearest]()
+    return rounded[request.nearest]()
 
 
 def _pixel(place: Expr, extent: Expr) -> Expr:
@@ -142,13 +142,13 @@ def _pixel(place: Expr, extent: Expr) -> Expr:
     return place.clip(0, extent - 1).cast(DType.INT64)
 
 
-def _taps(wish: Wish, place: Expr, extent: Expr) -> list[tuple[Expr, Expr]]:
+def _taps(request: Request, place: Expr, extent: Expr) -> list[tuple[Expr, Expr]]:
     """The pixels that go into each place of the output, and how much of each."""
-    if wish.mode == "linear":
+    if request.mode == "linear":
         place = place.clip(0, extent - 1)
     first = place.floor()
-    share, a = place - first, wish.cubic
-    if wish.mode == "linear":
+    share, a = place - first, request.cubic
+    if request.mode == "linear":
         return [(first, 1 - share), (first + 1, share)]
     found: list[tuple[Expr, Expr]] = []
     for offset in range(-1, 3):
