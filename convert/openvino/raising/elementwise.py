@@ -15,20 +15,13 @@ from ....passes.types import DType, TensorType
 from ..dialect import DOMAIN
 from .support import Results, aligned, call, constant, element_type, limits, round_half_away, rows, scalar
 
-_BITWISE = {
-    "BitwiseAnd": ("BitwiseAnd", "And"),
-    "BitwiseNot": ("BitwiseNot", "Not"),
-    "BitwiseOr": ("BitwiseOr", "Or"),
-    "BitwiseXor": ("BitwiseXor", "Xor"),
-}
 
-
-@rule(DOMAIN, *_BITWISE)
+@rule(DOMAIN, "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor")
 def bitwise(op: Builder, node: Node) -> Results:
     """Bitwise*-13: on booleans the logical operator."""
-    target, logical = _BITWISE[node.op_type]
     inputs = aligned(op, node, 1 if node.op_type == "BitwiseNot" else 2)
-    return op.call(logical if inputs[0].tensor.dtype is DType.BOOL else target, *inputs)
+    logical = inputs[0].tensor.dtype is DType.BOOL
+    return op.call(node.op_type.removeprefix("Bitwise") if logical else node.op_type, *inputs)
 
 
 @rule(DOMAIN, "BitwiseLeftShift", "BitwiseRightShift")

@@ -226,6 +226,13 @@ def unique(op: Builder, node: Node) -> Results:
     return cast(op, made[0], dtype), cast(op, made[1], index), cast(op, made[2], index), cast(op, made[3], counts)
 
 
+def _count_before(op: Builder, edges: Value, x: Value, included: bool, dtype: DType) -> Value:
+    """How many edges along the last axis lie before each number, equal ones counted if they are `included`."""
+    column = op.Unsqueeze(x, op.const([-1]))
+    below = call(op, "LessOrEqual" if included else "Less", edges, column)
+    return cast(op, op.ReduceSum(cast(op, below, DType.INT64), op.const([-1]), keepdims=0), dtype)
+
+
 @rule(DOMAIN, "Bucketize")
 def bucketize(op: Builder, node: Node) -> Results:
     """Bucketize-3: how many borders lie before a number, the equal one with the right bound not counted."""
@@ -234,23 +241,18 @@ def bucketize(op: Builder, node: Node) -> Results:
     if size_of_axis(borders, 0) == 0:
         return op.Expand(op.const(0, dtype), op.Shape(x))
     common = DType.FLOAT64 if x.tensor.dtype is not borders.tensor.dtype else dtype_of(node, x)
-    column, edges = op.Unsqueeze(cast(op, x, common), op.const([-1])), cast(op, borders, common)
-    before = "Less" if node.attributes.get("with_right_bound", True) else "LessOrEqual"
-    below = cast(op, call(op, before, edges, column), DType.INT64)
-    return cast(op, op.ReduceSum(below, op.const([-1]), keepdims=0), dtype)
+    included = not node.attributes.get("with_right_bound", True)
+    return _count_before(op, cast(op, borders, common), cast(op, x, common), included, dtype)
 
 
 @rule(DOMAIN, "SearchSorted")
 def search_sorted(op: Builder, node: Node) -> Results:
     """SearchSorted-15: rows of sorted numbers, or one row for all."""
     edges, x = given(node, 0), given(node, 1)
-    column = op.Unsqueeze(x, op.const([-1]))
     if edges.rank != 1:
         edges = op.Unsqueeze(edges, op.const([-2]))
-    before = "LessOrEqual" if node.attributes.get("right_mode", False) else "Less"
-    below = cast(op, call(op, before, edges, column), DType.INT64)
-    found = op.ReduceSum(below, op.const([-1]), keepdims=0)
-    return cast(op, found, element_type(node, "output_type", "i64") or DType.INT64)
+    dtype = element_type(node, "output_type", "i64") or DType.INT64
+    return _count_before(op, edges, x, bool(node.attributes.get("right_mode", False)), dtype)
 
 
 RULES = collect(globals())

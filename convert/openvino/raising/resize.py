@@ -244,8 +244,10 @@ def _smooth(
     sized = floors or all(math.floor(axis.extent * float(axis.scale)) == axis.target for axis in known)
     if request.coordinates != FOR_NEAREST and not filtered and sized:
         return _resize(op, x, axes, wanted, request, known)
+    if not filtered:
+        return by_formula(op, x, axes, wanted, request)
     for axis in known:
-        x = _weighted(op, x, axis.axis, weights(op, request, axis, filtered))
+        x = _weighted(op, x, axis.axis, weights(op, request, axis))
     return x
 
 

@@ -64,21 +64,16 @@ def indices(op: Builder, request: Request, axis: Axis, dtype: DType) -> Floats:
     return _pixel(_rounded(request, place, scale), extent).known
 
 
-def weights(op: Builder, request: Request, axis: Axis, smooth: bool) -> Floats:
-    """How much of each pixel goes into each place of the output: [target, extent]."""
-    places, _, extent = _places(op, request, axis, DType.FLOAT32)
-    if request.mode == "linear":
-        place, pixels = places.known[:, None], np.arange(axis.extent)
-        factor = axis.scale if smooth else np.float32(1)
-        reach = 2 if axis.scale > 1 else math.ceil(2 / factor)
-        near = np.abs(pixels - np.trunc(place + np.copysign(np.float32(0.5), place))) <= reach
-        found = np.where(near, np.maximum(0, 1 - np.abs(factor * (place - pixels))), 0)
-        total = found.sum(axis=1, keepdims=True)
-        return np.where(total == 0, 0, found / np.where(total == 0, 1, total)).astype(np.float32)
-    found = np.zeros((axis.target, axis.extent), np.float32)
-    for pixel, weight in _taps(request, places, extent):
-        np.add.at(found, (np.arange(axis.target), _pixel(pixel, extent).known), weight.known)
-    return found
+def weights(op: Builder, request: Request, axis: Axis) -> Floats:
+    """How much of each pixel goes into each place of the output of a linear filter that is as wide as the image
+    shrinks: [target, extent]."""
+    place, pixels = _places(op, request, axis, DType.FLOAT32)[0].known[:, None], np.arange(axis.extent)
+    factor = axis.scale
+    reach = 2 if factor > 1 else math.ceil(2 / factor)
+    near = np.abs(pixels - np.trunc(place + np.copysign(np.float32(0.5), place))) <= reach
+    found = np.where(near, np.maximum(0, 1 - np.abs(factor * (place - pixels))), 0)
+    total = found.sum(axis=1, keepdims=True)
+    return np.where(total == 0, 0, found / np.where(total == 0, 1, total)).astype(np.float32)
 
 
 # sizes that the model computes --------------------------------------------------------------------
@@ -96,6 +91,8 @@ def by_formula(op: Builder, x: Value, axes: Sequence[int], wanted: Value, reques
     found = expr(op, x)
     for order, axis in enumerate(axes):
         count = goals[order : order + 1]
+        if count.item() is not None and count.item() == found.size(axis).item():
+            continue
         extent, goal = found.size(axis).cast(DType.FLOAT32), count.cast(DType.FLOAT32)
         scale = vector(op, wanted, DType.FLOAT32)[order : order + 1] if request.by_scales else goal / extent
         index = arange(op, count).cast(DType.FLOAT32)
