@@ -19,20 +19,8 @@ from .restore import restore
 from .rt_info import mark
 from .states import assign_variables, read_variables
 
-_RULES = combine(
-    branches.RULES,
-    text.RULES,
-    elementwise.RULES,
-    image.RULES,
-    index.RULES,
-    loops.RULES,
-    nn.RULES,
-    quantize.RULES,
-    random.RULES,
-    recurrent.RULES,
-    reduce.RULES,
-    shape.RULES,
-)
+_FAMILIES = (branches, text, elementwise, image, index, loops, nn, quantize, random, recurrent, reduce, shape)
+_RULES = combine(*(family.RULES for family in _FAMILIES))
 RULES = {key: [folded, *rules] for key, rules in _RULES.items()}
 """The rules by operator. What has none goes through its function body, where ONNX defines one."""
 

@@ -76,34 +76,12 @@ def _checked(rule: Rule) -> Rule:
     return check
 
 
-_TABLES = combine(
-    adaptive.RULES,
-    compressed.RULES,  # these two before those of the layers that they know the meaning of
-    quantizers.RULES,
-    conv.RULES,
-    conv_special.RULES,
-    ctc.RULES,
-    detection.RULES,
-    elementwise.RULES,
-    embedding.RULES,
-    image.RULES,
-    index.RULES,
-    internal.RULES,
-    linear_algebra.RULES,
-    loops.RULES,
-    priors.RULES,
-    proposals.RULES,
-    random.RULES,
-    recurrent.RULES,
-    reduce.RULES,
-    regions.RULES,
-    shape.RULES,
-    signal.RULES,
-    slice.RULES,
-    state.RULES,
-    strings.RULES,
-    suppression.RULES,
+_FAMILIES = (
+    *(compressed, quantizers),  # before those of the layers that they know the meaning of
+    *(adaptive, conv, conv_special, ctc, detection, elementwise, embedding, image, index, internal, linear_algebra),
+    *(loops, priors, proposals, random, recurrent, reduce, regions, shape, signal, slice, state, strings, suppression),
 )
+_TABLES = combine(*(family.RULES for family in _FAMILIES))
 RULES = {key: [_checked(rule) for rule in rules] for key, rules in _TABLES.items()}
 
 
