@@ -41,18 +41,12 @@ _CODES = {"caffe.priorboxparameter.corner": False, "caffe.priorboxparameter.cent
 class _Request:
     """A DetectionOutput: its attributes, and the sizes of its inputs as int64 [1]."""
 
-    centred: bool
     shared: bool
     size: int  # numbers of each prior, 5 with its image first
-    variances: bool
     background: int
     like_mxnet: bool
-    clip_first: bool
-    confidence: float
-    overlap: float
     top_k: int
     keep: int
-    pixels: tuple[float, float] | None  # width, height by which priors are divided
     images: Expr
     classes: Expr
     priors: Expr
@@ -61,23 +55,16 @@ class _Request:
 def _request(op: Builder, node: Node) -> _Request:
     scores, priors = operand(op, node, 1), operand(op, node, 2)
     attributes = node.attributes
-    normal = bool(attributes.get("normalized", False))
-    size = 4 if normal else 5
+    size = 4 if attributes.get("normalized", False) else 5
     count = priors.size(-1) // size
     classes = expr(op, [int(required(node, "num_classes"))]) if node.version < 8 else scores.size(1) // count
     found = _Request(
-        centred=choice(node, "code_type", "caffe.PriorBoxParameter.CORNER", _CODES),
         shared=bool(attributes.get("share_location", True)),
         size=size,
-        variances=not attributes.get("variance_encoded_in_target", False),
         background=int(attributes.get("background_label_id", 0)),
         like_mxnet=bool(attributes.get("decrease_label_id", False)),
-        clip_first=bool(attributes.get("clip_before_nms", False)),
-        confidence=float(attributes.get("confidence_threshold", 0.0)),
-        overlap=float(required(node, "nms_threshold")),
         top_k=int(attributes.get("top_k", -1)),
         keep=int(required(node, "keep_top_k")[0]),
-        pixels=None if normal else (attributes.get("input_width", 1), attributes.get("input_height", 1)),
         images=scores.size(0),
         classes=classes,
         priors=count,
@@ -95,16 +82,19 @@ def detection_output(op: Builder, node: Node) -> Results:
     """
     request = _request(op, node)
     boxes, scores = _decoded(op, node, request), _confidences(op, node, request)
-    candidates = _candidates(request, scores)
+    candidates, overlap = _candidates(request, scores), float(required(node, "nms_threshold"))
+    threshold = np.float32(node.attributes.get("confidence_threshold", 0.0))
+    if request.like_mxnet:  # MXNet's way takes a score that is equal to the threshold, Caffe's doesn't
+        threshold = np.nextafter(threshold, np.float32(-np.inf))
     if request.shared:
         boxes = boxes.squeeze(2)
-        places = suppress(ordered_corners(corners_of(boxes)), candidates, request.overlap, None, _least(request))
+        places = suppress(ordered_corners(corners_of(boxes)), candidates, overlap, None, float(threshold))
     else:
         boxes = boxes.transpose(0, 2, 1, 3)
         groups = product([request.images, request.classes])
         lines = candidates.reshape(groups, 1, request.priors)
         corners = corners_of(boxes.reshape(groups, request.priors, 4))
-        found = suppress(ordered_corners(corners), lines, request.overlap, None, _least(request))
+        found = suppress(ordered_corners(corners), lines, overlap, None, float(threshold))
         places = stack_columns(found[:, 0] // request.classes, found[:, 0] % request.classes, found[:, 2])
     score = scores.call("GatherND", places)
     if request.keep >= 0:
@@ -117,12 +107,6 @@ def detection_output(op: Builder, node: Node) -> Results:
     rows = concat(op, [heads.cast(DType.FLOAT32), score[:, None], corners], 1)
     ended = concat(op, [rows, expr(op, [[-1.0, 0, 0, 0, 0, 0, 0]])])
     return padded_to(ended, _total(request))[None, None].cast(dtype_of(node, given(node, 1))).value()
-
-
-def _least(request: _Request) -> float:
-    """MXNet's way takes a score that is equal to the threshold, Caffe's doesn't."""
-    threshold = np.float32(request.confidence)
-    return float(np.nextafter(threshold, np.float32(-np.inf)) if request.like_mxnet else threshold)
 
 
 def _total(request: _Request) -> Expr:
@@ -141,25 +125,28 @@ def _decoded(op: Builder, node: Node, request: _Request) -> Expr:
     if request.size == 5:
         boxes = boxes[..., 1:5]
     variances = None
-    if request.variances:
+    if not node.attributes.get("variance_encoded_in_target", False):
         numbers = priors[:, 1]
         if request.size == 5:
             numbers = numbers[:, : request.priors * 4]
         variances = numbers.reshape(None, request.priors, 1, 4)
     for index in [4, 0] if node.input(4) is not None else [0]:
         moves = operand(op, node, index, DType.FLOAT32).reshape(None, request.priors, -1, 4)
-        boxes = _decode(request, boxes, moves, variances)
+        boxes = _decode(node, boxes, moves, variances)
     return boxes
 
 
-def _decode(request: _Request, priors: Expr, moves: Expr, variances: Expr | None) -> Expr:
+def _decode(node: Node, priors: Expr, moves: Expr, variances: Expr | None) -> Expr:
     """Corners [..., 4] of priors that were moved."""
-    if request.pixels is not None and request.pixels != (1, 1):
-        priors = priors / np.array(request.pixels * 2, np.float32)
+    attributes = node.attributes
+    pixels = attributes.get("input_width", 1), attributes.get("input_height", 1)
+    if not attributes.get("normalized", False) and pixels != (1, 1):
+        priors = priors / np.array(pixels * 2, np.float32)
     if variances is not None:
         moves = variances * moves
-    found = concat(priors.op, decoded(corners_of(priors), corners_of(moves)), -1) if request.centred else priors + moves
-    return found.call("Clip", 0.0, 1.0) if request.clip_first else found
+    centred = choice(node, "code_type", "caffe.PriorBoxParameter.CORNER", _CODES)
+    found = concat(priors.op, decoded(corners_of(priors), corners_of(moves)), -1) if centred else priors + moves
+    return found.call("Clip", 0.0, 1.0) if attributes.get("clip_before_nms", False) else found
 
 
 def _confidences(op: Builder, node: Node, request: _Request) -> Expr:
