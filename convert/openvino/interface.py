@@ -28,9 +28,9 @@ def take_notes(graph: Graph) -> None:
     net = graph.meta.get(META)
     notes = notes_of(net.rt_info) if isinstance(net, Net) else {}
     refine_shapes(graph, notes.pop(SHAPES, ""))
-    told = _described(graph)
-    if told:
-        notes[_NOTE] = json.dumps(told, ensure_ascii=False)
+    note = _described(graph)
+    if note:
+        notes[_NOTE] = json.dumps(note, ensure_ascii=False)
     if notes:
         graph.meta[METADATA] = notes
 
@@ -40,17 +40,17 @@ def put_notes(graph: Graph) -> None:
     if META in graph.meta:
         return
     notes: dict[str, str] = dict(graph.meta.get(METADATA, {}))
-    told = _parsed(notes.pop(_NOTE, ""))
+    note = _parsed(notes.pop(_NOTE, ""))
     shapes = shapes_with(graph, str)
     if shapes:
         notes[SHAPES] = shapes
     taken = {value.name: value for inner in graph.graphs() for value in inner.values()}
     for value in graph.inputs:
-        _put(value, _entry(told, "inputs", value), taken)
-    results = [_result(value, _entry(told, "outputs", value), taken) for value in graph.outputs]
-    if notes or told:
+        _put(value, _entry(note, "inputs", value), taken)
+    results = [_result(value, _entry(note, "outputs", value), taken) for value in graph.outputs]
+    if notes or note:
         graph.meta[META] = Net(results=results, rt_info=tree_of(notes))
-    variables = [Variable(*one) for one in told.get("variables", ()) if _texts(one) and len(one) == 4]
+    variables = [Variable(*one) for one in note.get("variables", ()) if _texts(one) and len(one) == 4]
     if variables and VARIABLES not in graph.meta:
         graph.meta[VARIABLES] = tuple(variables)
 
@@ -100,8 +100,8 @@ def _rt_info(meta: Layer | Result | Port | None) -> dict[str, Any]:
 
 
 def _port(port: Port | None, key: str = "port") -> dict[str, Any]:
-    told = _rt_info(port)
-    return {key: told} if told else {}
+    note = _rt_info(port)
+    return {key: note} if note else {}
 
 
 # reading: a note is a file's text like any other -------------------------------------------------
@@ -115,9 +115,9 @@ def _parsed(text: str) -> dict[str, Any]:
     return _mapping(found)
 
 
-def _entry(told: Mapping[str, Any], side: str, value: Value) -> dict[str, Any]:
+def _entry(note: Mapping[str, Any], side: str, value: Value) -> dict[str, Any]:
     """What the note says of a value, if that is still what it was."""
-    entry = _mapping(_mapping(told.get(side)).get(value.name))
+    entry = _mapping(_mapping(note.get(side)).get(value.name))
     return entry if entry.get("type") == str(value.type) else {}
 
 

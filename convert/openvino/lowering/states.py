@@ -72,8 +72,8 @@ class _Found:
         places = {value.name: place for place, value in enumerate(graph.outputs)}
         self.place = places.get(variable.output, -1)
         self._value = inputs.get(variable.input)
-        self._told = inputs.get(variable.given)
-        self._chosen = None if self._told is None or self._value is None else self._choice(self._told, self._value)
+        self._given = inputs.get(variable.given)
+        self._chosen = None if self._given is None or self._value is None else self._choice(self._given, self._value)
 
     @property
     def usable(self) -> bool:
@@ -88,9 +88,9 @@ class _Found:
         after = self._graph.outputs[self.place].tensor if variable.output else value.tensor
         return conforms(value.tensor, _declared(variable, value)) and after.dtype is value.tensor.dtype
 
-    def _choice(self, told: Value, value: Value) -> tuple[Node, Value] | None:
+    def _choice(self, given: Value, value: Value) -> tuple[Node, Value] | None:
         """The If that takes the input where it is given, and what it takes otherwise; None if there is more to it."""
-        uses = self._graph.uses(told)
+        uses = self._graph.uses(given)
         node = uses[0][0] if len(uses) == 1 and uses[0][1] == 0 else None
         if node is None or node.op != (CONTROL, "If") or len(node.outputs) != 1:
             return None
@@ -118,7 +118,7 @@ class _Found:
         if layer is not None:
             made.meta, made.output.meta = layer.meta, layer.outputs[0].meta
         graph.replace_uses(instead, made.output)
-        gone = {value, self._told}
+        gone = {value, self._given}
         graph.inputs = [one for one in graph.inputs if one not in gone]
         graph.constants = [one for one in graph.constants if one not in gone]
         if self._chosen is not None:

@@ -8,7 +8,7 @@ from ....passes.graph import Graph, Node, Value
 from ..origin import ORIGIN, Input, Origin, Output, Source, Step
 
 
-class _Elsewhere(Exception):
+class _OtherSources(Exception):
     """A layer's outputs hang on more than its inputs and constants."""
 
 
@@ -16,11 +16,11 @@ class Origins:
     """The layers raised so far: what `record` is told while rules are applied becomes marks in `mark`."""
 
     def __init__(self) -> None:
-        self._told: list[tuple[Node, list[Value]]] = []
+        self._recorded: list[tuple[Node, list[Value]]] = []
 
     def record(self, node: Node, made: Value | Sequence[Value]) -> None:
         """`node` is a layer as its rule saw it, `made` what the rule returned."""
-        self._told.append((node, [made] if isinstance(made, Value) else list(made)))
+        self._recorded.append((node, [made] if isinstance(made, Value) else list(made)))
 
     def mark(self, graph: Graph, read: Mapping[Value, str]) -> None:
         """Put an Origin on every node that makes an output of a layer, where the form hangs on the layer's inputs.
@@ -30,10 +30,10 @@ class Origins:
         found: dict[Value, tuple[Origin, int]] = {}
         inputs = {value: value.name for value in graph.inputs} | dict(read)
         owners: dict[Node, Origin] = {}
-        for node, made in self._told:
+        for node, made in self._recorded:
             try:
                 origin = _origin(node, made, owners)
-            except _Elsewhere:
+            except _OtherSources:
                 continue
             for place, value in enumerate(node.inputs):
                 if value is None or value.data is not None:
@@ -80,7 +80,7 @@ def _origin(node: Node, made: list[Value], owners: dict[Node, Origin]) -> Origin
             if value is None or value in places or value.data is not None:
                 continue
             if value.producer is None:
-                raise _Elsewhere
+                raise _OtherSources
             if value.producer not in numbers:
                 found.append(value.producer)
         return found
@@ -92,7 +92,7 @@ def _origin(node: Node, made: list[Value], owners: dict[Node, Origin]) -> Origin
             stack.pop()
             continue
         if one in owners:
-            raise _Elsewhere
+            raise _OtherSources
         waiting = pending(one)
         if waiting:
             stack += waiting
@@ -104,7 +104,7 @@ def _origin(node: Node, made: list[Value], owners: dict[Node, Origin]) -> Origin
         if value.name == "" and value.producer is None:  # an output that nobody wants
             origin.results.append(None)
         elif value.producer is None and value not in places and value.data is None:
-            raise _Elsewhere
+            raise _OtherSources
         else:
             origin.results.append(source(value))
     owners.update(dict.fromkeys(numbers, origin))

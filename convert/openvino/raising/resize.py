@@ -116,7 +116,7 @@ def interpolate(op: Builder, node: Node) -> Results:
     wanted = given(node, 2 if request.by_scales and node.version < 11 else 1)
     if (size_of_axis(wanted, 0) or len(axes)) != len(axes):
         raise InvalidModel(f"{node!r}: {size_of_axis(wanted, 0)} sizes for {len(axes)} axes")
-    op.rewriter.notes += [f"{node!r}: {told}" for told in _disobeyed(request, rank)]
+    op.rewriter.notes += [f"{node!r}: {note}" for note in _deviations(request, rank)]
     known = _known(x, axes, wanted, request)
     if known == []:
         return op.Identity(x)
@@ -130,14 +130,14 @@ def interpolate(op: Builder, node: Node) -> Results:
     return made if dtype.is_float else _whole(op, made, dtype)
 
 
-def _disobeyed(request: Request, rank: int) -> list[str]:
+def _deviations(request: Request, rank: int) -> list[str]:
     """What OpenVINO's CPU runtime does otherwise than specified."""
-    told = []
+    found = []
     if request.antialias and rank < 5:
-        told.append("the CPU runtime leaves antialias out below 5 dimensions")
+        found.append("the CPU runtime leaves antialias out below 5 dimensions")
     if request.pillow and request.mode == "cubic" and request.cubic != -0.5:
-        told.append(f"the CPU runtime takes -0.5 for the coefficient, the file says {request.cubic:g}")
-    return told
+        found.append(f"the CPU runtime takes -0.5 for the coefficient, the file says {request.cubic:g}")
+    return found
 
 
 def _whole(op: Builder, value: Value, dtype: DType) -> Value:
