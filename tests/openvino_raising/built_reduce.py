@@ -9,10 +9,12 @@ def outs(made):
     return [made.output(place) for place in range(made.get_output_size())]
 
 
-def attention(name, q, k, v, *more, causal=False, **rest):
+def attention(name, *inputs, causal=False, **rest):
+    """Inputs of these shapes, each of its own seed, or these arrays."""
+    arrays = [floats(*one, seed=place) if isinstance(one, tuple) else one for place, one in enumerate(inputs)]
     return (
         f"sdpa_{name}",
-        [q, k, v, *more],
+        arrays,
         lambda *given: node("ScaledDotProductAttention", 13, *given, causal=causal),
         *rest.values(),
     )
@@ -184,85 +186,25 @@ CASES = table(
             [floats(2, 3), floats(3, 4), floats(4)],
             lambda a, b, c: node("Einsum", 7, a, b, c, equation="ij,jk,k->i"),
         ),
-        attention("plain", floats(1, 2, 3, 4), floats(1, 2, 5, 4, seed=1), floats(1, 2, 5, 6, seed=2)),
-        attention("causal", floats(1, 2, 3, 4), floats(1, 2, 5, 4, seed=1), floats(1, 2, 5, 4, seed=2), causal=True),
+        attention("plain", (1, 2, 3, 4), (1, 2, 5, 4), (1, 2, 5, 6)),
+        attention("causal", (1, 2, 3, 4), (1, 2, 5, 4), (1, 2, 5, 4), causal=True),
+        attention("mask", (1, 2, 3, 4), (1, 2, 5, 4), (1, 2, 5, 4), (1, 1, 3, 5)),
+        attention("bool_mask", (1, 2, 3, 4), (1, 2, 3, 4), (1, 2, 3, 4), np.tril(np.ones((1, 1, 3, 3), bool))),
+        attention("scale", (1, 2, 3, 4), (1, 2, 5, 4), (1, 2, 5, 4), (1, 1, 3, 5), f32(0.3)),
+        attention("dynamic", (1, 2, 3, 4), (1, 2, 5, 4), (1, 2, 5, 4), shapes=[(-1, -1, -1, -1)] * 3),
+        attention("causal_mask_ignored", (1, 2, 3, 4), (1, 2, 5, 4), (1, 2, 5, 4), (3, 5), causal=True),
+        attention("causal_long", (1, 2, 5, 4), (1, 2, 3, 4), (1, 2, 3, 6), causal=True),
+        attention("mask_of_two", (2, 2, 3, 4), (2, 2, 5, 4), (2, 2, 5, 4), (3, 5)),
+        attention("rank_3", (2, 3, 4), (2, 5, 4), (2, 5, 4), (1, 3, 5)),
+        attention("sink", (2, 3, 4, 5), (2, 3, 6, 5), (2, 3, 6, 5), (2, 1, 4, 6), f32(0.3), floats(1, 3, 1, 1, seed=4)),
         attention(
-            "mask",
-            floats(1, 2, 3, 4),
-            floats(1, 2, 5, 4, seed=1),
-            floats(1, 2, 5, 4, seed=2),
-            floats(1, 1, 3, 5, seed=3),
-        ),
-        attention(
-            "bool_mask",
-            floats(1, 2, 3, 4),
-            floats(1, 2, 3, 4, seed=1),
-            floats(1, 2, 3, 4, seed=2),
-            np.tril(np.ones((1, 1, 3, 3), bool)),
-        ),
-        attention(
-            "scale",
-            floats(1, 2, 3, 4),
-            floats(1, 2, 5, 4, seed=1),
-            floats(1, 2, 5, 4, seed=2),
-            floats(1, 1, 3, 5, seed=3),
-            f32(0.3),
-        ),
-        attention(
-            "dynamic",
-            floats(1, 2, 3, 4),
-            floats(1, 2, 5, 4, seed=1),
-            floats(1, 2, 5, 4, seed=2),
-            shapes=[(-1, -1, -1, -1)] * 3,
-        ),
-        attention(
-            "causal_mask_ignored",
-            floats(1, 2, 3, 4),
-            floats(1, 2, 5, 4, seed=1),
-            floats(1, 2, 5, 4, seed=2),
-            floats(3, 5, seed=3),
-            causal=True,
-        ),
-        attention(
-            "causal_long", floats(1, 2, 5, 4), floats(1, 2, 3, 4, seed=1), floats(1, 2, 3, 6, seed=2), causal=True
-        ),
-        attention(
-            "mask_of_two",
-            floats(2, 2, 3, 4),
-            floats(2, 2, 5, 4, seed=1),
-            floats(2, 2, 5, 4, seed=2),
-            floats(3, 5, seed=3),
-        ),
-        attention(
-            "rank_3",
-            floats(2, 3, 4),
-            floats(2, 5, 4, seed=1),
-            floats(2, 5, 4, seed=2),
-            floats(1, 3, 5, seed=3),
-        ),
-        attention(
-            "sink",
-            floats(2, 3, 4, 5),
-            floats(2, 3, 6, 5, seed=1),
-            floats(2, 3, 6, 5, seed=2),
-            floats(2, 1, 4, 6, seed=3),
-            f32(0.3),
-            floats(1, 3, 1, 1, seed=4),
-        ),
-        attention(
-            "sink_full",
-            floats(2, 3, 4, 5),
-            floats(2, 3, 6, 5, seed=1),
-            floats(2, 3, 6, 5, seed=2),
-            floats(2, 1, 4, 6, seed=3),
-            f32(0.3),
-            floats(2, 3, 4, 1, seed=4),
+            "sink_full", (2, 3, 4, 5), (2, 3, 6, 5), (2, 3, 6, 5), (2, 1, 4, 6), f32(0.3), floats(2, 3, 4, 1, seed=4)
         ),
         attention(
             "sink_causal",
-            floats(1, 2, 3, 4),
-            floats(1, 2, 5, 4, seed=1),
-            floats(1, 2, 5, 4, seed=2),
+            (1, 2, 3, 4),
+            (1, 2, 5, 4),
+            (1, 2, 5, 4),
             f32(0.0),
             f32(0.5),
             floats(1, 2, 1, 1, seed=4),
