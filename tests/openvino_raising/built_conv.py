@@ -5,30 +5,22 @@ import numpy as np
 from .building import floats, i64, node, outs, table
 
 
+def sliding(axes, **more):
+    """The attributes of windows that say nothing, along so many axes."""
+    ones, zeros = [1] * axes, [0] * axes
+    return {"strides": ones, "dilations": ones, "pads_begin": zeros, "pads_end": zeros, **more}
+
+
 def conv(name, shape, weights, op="Convolution", shapes=None, **attributes):
-    default = {"strides": [1, 1], "pads_begin": [0, 0], "pads_end": [0, 0], "dilations": [1, 1], "auto_pad": "explicit"}
-    row = (
-        f"conv_{name}",
-        [floats(*shape)],
-        lambda x: node(op, 1, x, floats(*weights, seed=1), **{**default, **attributes}),
-    )
+    given = sliding(len(shape) - 2, auto_pad="explicit") | attributes
+    row = (f"conv_{name}", [floats(*shape)], lambda x: node(op, 1, x, floats(*weights, seed=1), **given))
     return (*row, shapes) if shapes else row
 
 
 def back(name, shape, weights, *more, op="ConvolutionBackpropData", shapes=None, **attributes):
-    default = {
-        "strides": [1, 1],
-        "pads_begin": [0, 0],
-        "pads_end": [0, 0],
-        "dilations": [1, 1],
-        "auto_pad": "explicit",
-        "output_padding": [0, 0],
-    }
-    row = (
-        f"back_{name}",
-        [floats(*shape)],
-        lambda x: node(op, 1, x, floats(*weights, seed=1), *more, **{**default, **attributes}),
-    )
+    axes = len(shape) - 2
+    given = sliding(axes, auto_pad="explicit", output_padding=[0] * axes) | attributes
+    row = (f"back_{name}", [floats(*shape)], lambda x: node(op, 1, x, floats(*weights, seed=1), *more, **given))
     return (*row, shapes) if shapes else row
 
 
@@ -75,32 +67,14 @@ CASES = table(
         conv("same_lower", (1, 2, 5, 6), (3, 2, 2, 2), auto_pad="same_lower", strides=[2, 2]),
         conv("valid", (1, 2, 5, 6), (3, 2, 2, 2), auto_pad="valid", pads_begin=[1, 1]),
         conv("1d", (1, 2, 7), (3, 2, 3), strides=[1], pads_begin=[1], pads_end=[1], dilations=[2]),
-        conv(
-            "3d",
-            (1, 2, 4, 4, 4),
-            (3, 2, 2, 2, 2),
-            strides=[1, 1, 1],
-            pads_begin=[0, 0, 0],
-            pads_end=[0, 0, 1],
-            dilations=[1, 1, 1],
-        ),
+        conv("3d", (1, 2, 4, 4, 4), (3, 2, 2, 2, 2), pads_end=[0, 0, 1]),
         conv("group", (1, 4, 5, 5), (2, 3, 2, 3, 3), op="GroupConvolution"),
         conv("depthwise", (1, 4, 5, 5), (4, 1, 1, 3, 3), op="GroupConvolution", pads_begin=[1, 1], pads_end=[1, 1]),
         conv("dynamic", (1, 2, 5, 6), (3, 2, 3, 2), shapes=[(-1, 2, -1, -1)]),
         (
             "conv_computed_weights",
             [floats(1, 4, 5, 5), floats(2, 3, 2, 3, 3)],
-            lambda x, w: node(
-                "GroupConvolution",
-                1,
-                x,
-                w,
-                strides=[1, 1],
-                pads_begin=[0, 0],
-                pads_end=[0, 0],
-                dilations=[1, 1],
-                auto_pad="explicit",
-            ),
+            lambda x, w: node("GroupConvolution", 1, x, w, **sliding(2, auto_pad="explicit")),
         ),
         back("plain", (1, 2, 4, 5), (2, 3, 3, 3)),
         back(
@@ -199,32 +173,12 @@ CASES = table(
         (
             "col2im",
             [floats(1, 8, 12)],
-            lambda x: node(
-                "Col2Im",
-                15,
-                x,
-                i64([4, 5]),
-                i64([2, 2]),
-                strides=[1, 1],
-                dilations=[1, 1],
-                pads_begin=[0, 0],
-                pads_end=[0, 0],
-            ),
+            lambda x: node("Col2Im", 15, x, i64([4, 5]), i64([2, 2]), **sliding(2)),
         ),
         (
             "col2im_no_batch",
             [floats(8, 12)],
-            lambda x: node(
-                "Col2Im",
-                15,
-                x,
-                i64([4, 5]),
-                i64([2, 2]),
-                strides=[1, 1],
-                dilations=[1, 1],
-                pads_begin=[0, 0],
-                pads_end=[0, 0],
-            ),
+            lambda x: node("Col2Im", 15, x, i64([4, 5]), i64([2, 2]), **sliding(2)),
         ),
         *[
             (
@@ -271,30 +225,8 @@ CASES = table(
                 ("beyond", [15, 12], {}),
             )
         ],
-        back(
-            "crop_1d",
-            (1, 2, 5),
-            (2, 3, 3),
-            i64([8]),
-            strides=[2],
-            pads_begin=[0],
-            pads_end=[0],
-            dilations=[1],
-            output_padding=[0],
-            auto_pad="same_upper",
-        ),
-        back(
-            "crop_3d",
-            (1, 2, 3, 4, 2),
-            (2, 1, 2, 3, 3),
-            i64([5, 8, 4]),
-            strides=[2, 2, 2],
-            pads_begin=[0] * 3,
-            pads_end=[0] * 3,
-            dilations=[1] * 3,
-            output_padding=[0] * 3,
-            auto_pad="same_lower",
-        ),
+        back("crop_1d", (1, 2, 5), (2, 3, 3), i64([8]), strides=[2], auto_pad="same_upper"),
+        back("crop_3d", (1, 2, 3, 4, 2), (2, 1, 2, 3, 3), i64([5, 8, 4]), strides=[2, 2, 2], auto_pad="same_lower"),
         *[
             back(
                 f"group_{auto}",
@@ -397,32 +329,14 @@ CASES = table(
                 f"col2im_{name}",
                 [floats(*shape)],
                 lambda x, given=given, target=target, kernel=kernel: node(
-                    "Col2Im", 15, x, i64(target), i64(kernel), **given
+                    "Col2Im", 15, x, i64(target), i64(kernel), **(sliding(2) | given)
                 ),
                 *dynamic,
             )
             for name, shape, target, kernel, given in (
-                (
-                    "strides",
-                    (2, 12, 4),
-                    [5, 6],
-                    [2, 3],
-                    {"strides": [2, 3], "dilations": [1, 1], "pads_begin": [0, 0], "pads_end": [0, 0]},
-                ),
-                (
-                    "dilations",
-                    (1, 8, 6),
-                    [4, 6],
-                    [2, 2],
-                    {"strides": [1, 2], "dilations": [2, 1], "pads_begin": [0, 0], "pads_end": [0, 0]},
-                ),
-                (
-                    "pads",
-                    (1, 8, 12),
-                    [4, 3],
-                    [2, 2],
-                    {"strides": [1, 1], "dilations": [1, 1], "pads_begin": [1, 0], "pads_end": [0, 1]},
-                ),
+                ("strides", (2, 12, 4), [5, 6], [2, 3], {"strides": [2, 3]}),
+                ("dilations", (1, 8, 6), [4, 6], [2, 2], {"strides": [1, 2], "dilations": [2, 1]}),
+                ("pads", (1, 8, 12), [4, 3], [2, 2], {"pads_begin": [1, 0], "pads_end": [0, 1]}),
             )
             for dynamic in ((),)
         ],
