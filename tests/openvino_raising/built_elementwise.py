@@ -8,29 +8,17 @@ TIES = f32([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 0.4999, -0.4999, 1e10, -0.0])
 SIGNS_A = i32([-7, 7, -7, 7, 6, -6, 0, 1])
 SIGNS_B = i32([2, -2, -2, 2, 3, -3, 5, -5])
 
+UNARY = """
+    Abs Ceiling Cos Cosh Exp Erf Floor Negative Sign Sin Sinh Tan Tanh Atan Relu Sigmoid
+"""
+BINARY = """
+    Add Subtract Multiply Divide Maximum Minimum SquaredDifference Mod FloorMod Equal NotEqual Less LessEqual
+    Greater GreaterEqual
+"""
+
 CASES = table(
     [
-        *[
-            (f"unary_{name.lower()}", [floats(3, 4)], lambda x, name=name: node(name, 1, x))
-            for name in [
-                "Abs",
-                "Ceiling",
-                "Cos",
-                "Cosh",
-                "Exp",
-                "Erf",
-                "Floor",
-                "Negative",
-                "Sign",
-                "Sin",
-                "Sinh",
-                "Tan",
-                "Tanh",
-                "Atan",
-                "Relu",
-                "Sigmoid",
-            ]
-        ],
+        *[(f"unary_{name.lower()}", [floats(3, 4)], lambda x, name=name: node(name, 1, x)) for name in UNARY.split()],
         *[
             (f"unary_{name.lower()}_pos", [positive(3, 4)], lambda x, name=name: node(name, 1, x))
             for name in ("Sqrt", "Log")
@@ -46,25 +34,7 @@ CASES = table(
         ("hsigmoid", [floats(9, scale=4)], lambda x: node("HSigmoid", 5, x)),
         *[
             (f"binary_{name.lower()}", [floats(3, 4), floats(4, seed=1)], lambda a, b, name=name: node(name, 1, a, b))
-            for name in (
-                [
-                    "Add",
-                    "Subtract",
-                    "Multiply",
-                    "Divide",
-                    "Maximum",
-                    "Minimum",
-                    "SquaredDifference",
-                    "Mod",
-                    "FloorMod",
-                    "Equal",
-                    "NotEqual",
-                    "Less",
-                    "LessEqual",
-                    "Greater",
-                    "GreaterEqual",
-                ]
-            )
+            for name in BINARY.split()
         ],
         (
             "equal_ties",
