@@ -25,11 +25,9 @@ from ..schemas import HUB_OPSET, HUB_OPSETS, schema
 from . import (
     arithmetic,
     attention,
-    encoders,
     features,
     max_pooling,
     models,
-    ngrams,
     normalization,
     quantization,
     recurrent,
@@ -43,7 +41,7 @@ from .functions import body
 from .versions import begun, decomposed
 
 _FAMILIES = (
-    *(arithmetic, attention, encoders, features, max_pooling, models, ngrams, normalization, quantization),
+    *(arithmetic, attention, features, max_pooling, models, normalization, quantization),
     *(recurrent, reductions, sampling, shapes, training, trees),
 )
 DECOMPOSITIONS = combine(*(family.RULES for family in _FAMILIES))

@@ -11,9 +11,9 @@ from ..infer import infer_node
 from ..rewrite import Builder, Rewriter
 from ..schemas import HUB_OPSETS, since_version
 from ..types import Type
+from .allowed import element_types
 from .changes import Log
 from .steps import KindOf
-from .version_bump import element_types
 from .walk import Walk
 
 _TO_HUB = Walk(HUB_OPSETS, keep_dropped=True)

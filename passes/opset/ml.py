@@ -1,19 +1,209 @@
-"""Operators of ai.onnx.ml."""
+"""Operators of ai.onnx.ml: three versions of LabelEncoder, TreeEnsemble as TreeEnsembleRegressor, tensors as lists.
+
+A TreeEnsemble's node that asks whether a feature is among several values becomes a chain of nodes that ask for one
+each, what is below it written out again for each of them. The older operator gives float32: float64 is decomposed.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from onnx import AttributeProto
 
+from ..attributes import NodeAttributes
+from ..decompose.features import label_encoder
+from ..decompose.trees import tree_ensemble
 from ..errors import Unsupported
-from ..graph import Node
+from ..graph import Node, Value
+from ..ml_attributes import AGGREGATES, LEAF, MODES, TRANSFORMS, Forest, default_of, forest, keys_of
+from ..preconditions import required
 from ..protos import TypedList
+from ..types import DType
 from .build import StepBuilder
-from .labels import to_lists, to_pairs, to_positions
-from .steps import Made, Step, changed, same
-from .trees import to_regressor
+from .steps import Made, Step, as_type, attribute, changed, decomposed, dtype, given, same
+
+_DOMAIN = "ai.onnx.ml"
+_LISTS = {
+    DType.STRING: ("strings", AttributeProto.STRINGS),
+    DType.INT64: ("int64s", AttributeProto.INTS),
+    DType.FLOAT32: ("floats", AttributeProto.FLOATS),
+}
+_SHORT = (DType.INT16, DType.INT32)
+
+
+class _Table:
+    """What a LabelEncoder from version 2 on says: keys, none twice, their values, and the value of all others."""
+
+    def __init__(self, node: Node) -> None:
+        attrs = NodeAttributes(node)
+        for side in ("keys", "values"):
+            if not any(name.startswith(f"{side}_") for name in node.attributes):
+                raise Unsupported(node, f"it has no {side}")
+        keys, values = keys_of(attrs, "keys"), keys_of(attrs, "values")
+        self.key, self.value = DType.of(keys.dtype), DType.of(values.dtype)
+        self.default = default_of(attrs, values.dtype)
+        # NaN as one object, which is equal to itself in a dictionary
+        own = (math.nan if key != key else key for key in keys.tolist())
+        self.pairs: dict[Any, Any] = dict(zip(own, values.tolist(), strict=True))
+
+    def looked_up(self, op: StepBuilder, places: Value) -> Value:
+        """The values at places 0, 1 ..., the default behind them."""
+        values = [*self.pairs.values(), self.default]
+        return op.Gather(op.const(np.array(values, self.value.numpy), self.value), places, axis=0)
+
+
+def to_lists(op: StepBuilder, node: Node) -> Made:
+    """Version 4 -> 2, which has no tensors of keys and values, and compares floats bit by bit.
+
+    Short integers go through int64; values of float64 are looked up by their place. Keys of float64, zero and NaN
+    are compared with the elements one by one.
+    """
+    table, x = _Table(node), required(node, 0)
+    keys, values, default, kind = list(table.pairs), list(table.pairs.values()), table.default, table.value
+    if table.key is DType.FLOAT64 or (table.key.is_float and any(key == 0 or key != key for key in keys)):
+        return decomposed(label_encoder)(op, node)
+    if not any(name.endswith("_tensor") for name in node.attributes):
+        return None
+    held = DType.INT64 if table.key in _SHORT else table.key
+    if kind is DType.FLOAT64:
+        values, default, kind = list(range(len(values))), len(values), DType.INT64
+    elif kind in _SHORT:
+        kind = DType.INT64
+    if not keys:
+        made = op.const(np.array(default, kind.numpy), kind)
+    else:
+        (own, key_list), (given, value_list) = _LISTS[held], _LISTS[kind]
+        said: dict[str, Any] = {
+            f"keys_{own}": TypedList(key_list, keys),
+            f"values_{given}": TypedList(value_list, values),
+            f"default_{given.removesuffix('s')}": default,
+        }
+        made = op.call("LabelEncoder", as_type(op, x, held), _domain=_DOMAIN, **said)
+    return table.looked_up(op, made) if table.value is DType.FLOAT64 else as_type(op, made, table.value)
+
+
+def to_positions(op: StepBuilder, node: Node) -> Made:
+    """Version 2 -> 1, which knows strings and their positions; other values are looked up by the position.
+
+    Numbers that are no positions are compared with each key.
+    """
+    table = _Table(node)
+    keys, values = list(table.pairs), list(table.pairs.values())
+    places = list(range(len(keys)))
+    plain = changed(
+        node, without=[name for name in node.attributes if name.startswith(("keys_", "values_", "default_"))]
+    )
+    if table.key is not DType.STRING:
+        if keys == places and table.value is DType.STRING and table.key is DType.INT64:
+            return changed(plain, classes_strings=values, default_string=table.default)
+        return decomposed(label_encoder)(op, node)
+    if values == places and table.value is DType.INT64:
+        return changed(plain, classes_strings=keys, default_int64=table.default)
+    found = op.call("LabelEncoder", required(node, 0), _domain=_DOMAIN, classes_strings=keys, default_int64=len(keys))
+    return table.looked_up(op, found)
+
+
+def to_pairs(op: StepBuilder, node: Node) -> Made:
+    """Version 1 -> 2: the position in a list of strings, or the string at a position, as keys and values."""
+    words = list(given(node, "classes_strings"))
+    positions = TypedList(AttributeProto.INTS, range(len(words)))
+    kind = required(node, 0).tensor.dtype
+    if kind is None:
+        kind = DType.INT64 if "default_string" in node.attributes else DType.STRING
+    plain = changed(node, without=("classes_strings",))
+    if kind is DType.STRING:
+        return changed(plain, without=("default_string",), keys_strings=words, values_int64s=positions)
+    return changed(plain, without=("default_int64",), keys_int64s=positions, values_strings=words)
+
+
+_EQUAL = MODES.index("BRANCH_EQ")
+_MOST = 1_000_000  # nodes
+
+
+# trees --------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Row:
+    """A node of the older form: what it asks of the feature of `place`, with two rows below it; or a leaf."""
+
+    tree: int
+    number: int
+    place: int
+    mode: int
+    split: float
+    below: tuple[int, int] = (0, 0)
+
+
+def _tests(trees: Forest, place: int) -> Sequence[tuple[int, float]]:
+    """What a node asks: one comparison, or one for each member, any of which may hold; of no members, for NaN."""
+    if place in trees.members:
+        return [(_EQUAL, float(value)) for value in (trees.members[place] if len(trees.members[place]) else [np.nan])]
+    return [(int(trees.modes[place]), float(trees.splits[place]))]
+
+
+def _rows(node: Node, trees: Forest) -> list[_Row]:
+    rows: list[_Row] = []
+    for tree, root in enumerate(trees.roots):
+        start = len(rows)
+        waiting: list[tuple[int, int, _Row | None, int]] = [(root, 0, None, 0)]
+        while waiting:
+            place, part, above, side = waiting.pop()
+            if len(rows) == _MOST:
+                raise Unsupported(node, f"more than {_MOST} nodes, what has several above it written out for each")
+            tests = _tests(trees, place)
+            row = _Row(tree, len(rows) - start, place, *tests[part])
+            rows.append(row)
+            if above is not None:
+                above.below = (row.number, above.below[1]) if side == 0 else (above.below[0], row.number)
+            if row.mode != LEAF:
+                more = part + 1 < len(tests)
+                waiting.append((place, part + 1, row, 1) if more else (int(trees.when_false[place]), 0, row, 1))
+                waiting.append((int(trees.when_true[place]), 0, row, 0))
+    return rows
+
+
+def to_regressor(op: StepBuilder, node: Node) -> Made:
+    """TreeEnsemble-5 -> TreeEnsembleRegressor-3."""
+    x, attrs = required(node, 0), NodeAttributes(node)
+    kind = dtype(node, x)
+    if kind is DType.FLOAT64:
+        return decomposed(tree_ensemble)(op, node)
+    trees = forest(attrs)
+    rows = _rows(node, trees)
+    leaves = [row for row in rows if row.mode == LEAF]
+    votes = [trees.votes[row.place][0] for row in leaves]
+
+    def of(kind: int, values: Sequence[Any]) -> TypedList:
+        return TypedList(kind, [value.item() if isinstance(value, np.generic) else value for value in values])
+
+    ints, floats = AttributeProto.INTS, AttributeProto.FLOATS
+    tracked = [bool(trees.missing_true[row.place]) and row.mode != LEAF for row in rows]
+    made = op.call(
+        "TreeEnsembleRegressor",
+        as_type(op, x, DType.FLOAT32),
+        _domain=node.domain,
+        nodes_treeids=of(ints, [row.tree for row in rows]),
+        nodes_nodeids=of(ints, [row.number for row in rows]),
+        nodes_featureids=of(ints, [trees.features[row.place] for row in rows]),
+        nodes_modes=of(AttributeProto.STRINGS, [MODES[row.mode] for row in rows]),
+        nodes_values=of(floats, [row.split for row in rows]),
+        nodes_truenodeids=of(ints, [row.below[0] for row in rows]),
+        nodes_falsenodeids=of(ints, [row.below[1] for row in rows]),
+        nodes_missing_value_tracks_true=of(ints, [int(tracks) for tracks in tracked]) if any(tracked) else None,
+        target_treeids=of(ints, [row.tree for row in leaves]),
+        target_nodeids=of(ints, [row.number for row in leaves]),
+        target_ids=of(ints, [target for target, _ in votes]),
+        target_weights=of(floats, [weight for _, weight in votes]),
+        n_targets=int(attribute(node, "n_targets", 0)) or max(target for target, _ in votes) + 1,
+        aggregate_function=AGGREGATES[attrs.int("aggregate_function")],
+        post_transform=TRANSFORMS[attrs.int("post_transform")],
+    )
+    return as_type(op, made, kind)
 
 
 def _no_tensors(*names: str) -> Step:
@@ -39,6 +229,7 @@ _DROPPED = Step(
     "version 5 of ai.onnx.ml dropped it; a leaf of TreeEnsemble has one vote, and no base value",
     "there is no version 5",
 )
+
 
 ROWS = {
     ("ai.onnx.ml.LabelEncoder", 2): Step(to_pairs, to_positions),

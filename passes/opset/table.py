@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from . import (
     arithmetic,
     bits,
+    containers,
     cumulative,
     elementwise,
     experimental,
-    functions,
     indices,
     indices_scatter,
     ml,
-    moments,
-    norm,
-    optionals,
+    normalization,
     others,
     padding,
-    pool,
+    pooling,
     products,
-    quant,
-    quant_arithmetic,
+    quantization,
     ranges,
     recurrent,
     reduce,
@@ -28,55 +27,22 @@ from . import (
     sampling,
     scans,
     selection,
-    sequences,
     shapes,
     slicing,
-    softmax,
     spectral,
     strings,
     type_widening,
-    windows,
 )
 from .steps import Key, Rows, Step
 
-_FAMILIES: tuple[Rows, ...] = (
-    type_widening.ROWS,
-    scans.ROWS,
-    elementwise.ROWS,
-    arithmetic.ROWS,
-    bits.ROWS,
-    functions.ROWS,
-    products.ROWS,
-    shapes.ROWS,
-    slicing.ROWS,
-    ranges.ROWS,
-    cumulative.ROWS,
-    padding.ROWS,
-    indices.ROWS,
-    indices_scatter.ROWS,
-    selection.ROWS,
-    softmax.ROWS,
-    spectral.ROWS,
-    reduce.ROWS,
-    pool.ROWS,
-    windows.ROWS,
-    moments.ROWS,
-    norm.ROWS,
-    recurrent.ROWS,
-    resize.ROWS,
-    sampling.ROWS,
-    quant.ROWS,
-    quant_arithmetic.ROWS,
-    others.ROWS,
-    ml.ROWS,
-    sequences.ROWS,
-    optionals.ROWS,
-    strings.ROWS,
-    experimental.ROWS,
+_FAMILIES = (
+    *(type_widening, scans, elementwise, arithmetic, bits, products, shapes, slicing, ranges, cumulative, padding),
+    *(indices, indices_scatter, selection, spectral, reduce, pooling, normalization, recurrent, resize, sampling),
+    *(quantization, others, ml, containers, strings, experimental),
 )
 
 
-def _joined(families: tuple[Rows, ...]) -> dict[Key, Step]:
+def _joined(families: Iterable[Rows]) -> dict[Key, Step]:
     found: dict[Key, Step] = {}
     for family in families:
         twice = found.keys() & family.keys()
@@ -85,7 +51,7 @@ def _joined(families: tuple[Rows, ...]) -> dict[Key, Step]:
     return found
 
 
-STEPS = _joined(_FAMILIES)
+STEPS = _joined(family.ROWS for family in _FAMILIES)
 
 
 def find(domain: str, op_type: str, version: int, *, first: bool = False) -> Step:

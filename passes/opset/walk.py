@@ -30,13 +30,12 @@ from ..schema_check import conform
 from ..schemas import schema
 from ..types import DType, is_known
 from . import control
-from .allowed import check, narrowed
+from .allowed import check, fits, narrowed
 from .build import StepBuilder, give_types
 from .changes import Frame, Log
 from .steps import Adapter, Conditional, Made, same
 from .table import find, is_experimental
 from .type_promotion import carriers
-from .version_bump import fits
 
 
 def _kind(value: Value) -> DType | None:

@@ -97,5 +97,5 @@ def test_a_step_of_the_future_is_refused() -> None:
 
 
 def test_rows_stand_once() -> None:
-    assert len(table.STEPS) == sum(len(family) for family in table._FAMILIES)
+    assert len(table.STEPS) == sum(len(family.ROWS) for family in table._FAMILIES)
     assert all(step is SAME for step in type_widening.ROWS.values())

@@ -1,0 +1,326 @@
+"""Softmax; normalization by mean and variance, written out; BatchNormalization and Dropout, which know training.
+
+The variance is the mean of squared deviations, as the operators' equations have it. Their function bodies take the
+mean of squares less the square of the mean, of which nothing is left where the mean is large.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..decompose.normalization import batch_normalization
+from ..errors import Unsupported
+from ..graph import Node, Value
+from ..preconditions import required
+from ..protos import DTYPES, ENUMS
+from ..tensor import TensorData
+from ..types import DType
+from .build import StepBuilder
+from .steps import (
+    Made,
+    Step,
+    as_type,
+    attribute,
+    changed,
+    constant,
+    decomposed,
+    defaults,
+    dropped,
+    dtype,
+    numbers,
+    positive,
+    put,
+    rank,
+    rows,
+    same,
+    wanted,
+    work_type,
+)
+
+
+def _reshaped(op: StepBuilder, value: Value, like: Value) -> Value:
+    """`value` in the shape of another of as many elements; where a size may be 0, that too."""
+    shape = like.tensor.static_shape
+    if shape is not None and all(shape):
+        return op.Reshape(value, numbers(op, shape), _types=[like.type])
+    return op.reshape(value, op.Shape(like), like.type)
+
+
+def _one_axis(op: StepBuilder, node: Node) -> Made:
+    """All axes from `axis` on as one, unless it is the last already."""
+    x, axis = required(node, 0), attribute(node, "axis", 1)
+    shape = x.tensor.shape
+    if axis == -1:
+        return changed(node, axis=-1)
+    if shape is not None and -len(shape) <= axis < len(shape):
+        behind = shape[axis % len(shape) + 1 :]
+        if all(size == 1 for size in behind):
+            return changed(node, axis=axis if behind else -1)
+    flat = op.Flatten(x, axis=axis)
+    return _reshaped(op, op.call(node.op_type, flat, axis=-1), x)
+
+
+def _from_axis(op: StepBuilder, node: Node) -> Made:
+    """The axis as the last one, where none but ones stand behind it; else it is brought there and back."""
+    x, axis = required(node, 0), attribute(node, "axis", -1)
+    size = rank(node, x)
+    axis %= size
+    behind = (x.tensor.shape or ())[axis + 1 :]
+    if all(isinstance(dim, int) for dim in behind) and math.prod(dim for dim in behind if isinstance(dim, int)) == 1:
+        return changed(node, axis=axis)
+    order = [*range(axis), *range(axis + 1, size), axis]
+    back = sorted(range(size), key=order.__getitem__)
+    moved = op.call(node.op_type, op.Transpose(x, perm=order), axis=size - 1)
+    return op.Transpose(moved, perm=back)
+
+
+_NAMES = "Softmax LogSoftmax Hardmax"
+
+# mean and variance --------------------------------------------------------------------------------
+
+
+def _stash(node: Node) -> DType:
+    """The element type that the moments are computed in."""
+    number = attribute(node, "stash_type", 1)
+    if number not in DTYPES or not DTYPES[number].is_float:
+        raise Unsupported(node, f"stash_type={number} is no floating point type")
+    return DTYPES[number]
+
+
+def deviation(op: StepBuilder, x: Value, axes: list[int]) -> tuple[Value, Value, Value]:
+    """Mean, deviation from it, and variance, over axes that are kept with size 1."""
+    mean = op.ReduceMean(x, axes=axes, keepdims=1)
+    apart = op.Sub(x, mean)
+    return mean, apart, op.ReduceMean(op.Mul(apart, apart), axes=axes, keepdims=1)
+
+
+def _root(op: StepBuilder, variance: Value, node: Node, kind: DType) -> Value:
+    epsilon = op.const(np.float32(attribute(node, "epsilon", 1e-5)), kind)
+    return op.Sqrt(op.Add(variance, epsilon))
+
+
+def _layer(op: StepBuilder, node: Node) -> list[Value]:
+    """LayerNormalization-17: over all axes from `axis` on; only the standardized part is in the stash type."""
+    x, scale, bias = required(node, 0), required(node, 1), node.input(2)
+    axis = attribute(node, "axis", -1)
+    axes = list(range(axis, 0)) if axis < 0 else list(range(axis, rank(node, x)))
+    kind, stash = dtype(node, x), _stash(node)
+    op = op.at(13)
+    mean, apart, variance = deviation(op, as_type(op, x, stash), axes)
+    root = _root(op, variance, node, stash)
+    made = op.Mul(as_type(op, op.Div(apart, root), kind), scale)
+    if bias is not None:
+        made = op.Add(made, bias)
+    outputs = [made, mean if wanted(node, 1) else Value(""), op.Reciprocal(root) if wanted(node, 2) else Value("")]
+    return outputs[: len(node.outputs)]
+
+
+def _grouped(op: StepBuilder, node: Node, stash: DType) -> Value:
+    """Each group of channels [N, G, everything else] standardized over its last axis."""
+    x = required(node, 0)
+    shape = numbers(op, [0, attribute(node, "num_groups"), -1])
+    _, apart, variance = deviation(op, op.Reshape(as_type(op, x, stash), shape), [2])
+    return op.Div(apart, _root(op, variance, node, stash))
+
+
+def _by_channel(op: StepBuilder, node: Node) -> Made:
+    """GroupNormalization-21: a scale and a bias for each channel, applied in the data's own type."""
+    x, kind = required(node, 0), dtype(node, required(node, 0))
+    op = op.at(13)
+    made = as_type(op, op.Reshape(_grouped(op, node, _stash(node)), op.Shape(x)), kind)
+    column = numbers(op, [-1, *[1] * (rank(node, x) - 2)])
+    scale, bias = (op.Reshape(required(node, index), column) for index in (1, 2))
+    return op.Add(op.Mul(made, scale), bias)
+
+
+def _per_channel(op: StepBuilder, node: Node) -> Made:
+    """Scale and bias were for a group each and are for a channel; float64 was computed as such."""
+    x, groups = required(node, 0), attribute(node, "num_groups")
+    shape = x.tensor.shape
+    channels = shape[1] if shape is not None and len(shape) > 1 else None
+    inputs = node.formal_inputs
+    for index in (1, 2):
+        value = constant(node, index)
+        if value is not None and isinstance(channels, int):
+            made = op.const(np.repeat(value, channels // groups), dtype(node, inputs[index]))
+        else:
+            size = op.Div(op.Shape(x, start=1, end=2), numbers(op, groups))
+            column = op.Reshape(required(node, index), numbers(op, [groups, 1]))
+            made = op.Reshape(op.Expand(column, op.Concat(numbers(op, groups), size, axis=0)), numbers(op, -1))
+        inputs = put(inputs, index, made)
+    precision = ENUMS[DType.FLOAT64] if x.tensor.dtype is DType.FLOAT64 else None
+    return changed(node, inputs=inputs, stash_type=precision)
+
+
+def _by_group(op: StepBuilder, node: Node) -> Made:
+    """GroupNormalization-18: a scale and a bias for each group."""
+    x, kind = required(node, 0), dtype(node, required(node, 0))
+    op = op.at(13)
+    made = as_type(op, _grouped(op, node, work_type(kind)), kind)
+    scale, bias = (op.Reshape(required(node, index), numbers(op, [-1, 1])) for index in (1, 2))
+    return op.Reshape(op.Add(op.Mul(made, scale), bias), op.Shape(x))
+
+
+def _by_mean_and_variance(op: StepBuilder, node: Node) -> Made:
+    """MeanVarianceNormalization-9: the deviation over its root mean square plus 1e-9."""
+    x = required(node, 0)
+    kind = dtype(node, x)
+    _, apart, variance = deviation(op, x, list(attribute(node, "axes", [0, 2, 3])))
+    return op.Div(apart, op.Add(op.Sqrt(variance), op.const(np.float32(1e-9), kind)))
+
+
+def _by_default(op: StepBuilder, node: Node) -> Made:
+    """MeanVarianceNormalization as it was used before it had a version: by channels, the default of both."""
+    if attribute(node, "across_channels", 0) or not attribute(node, "normalize_variance", 1):
+        raise Unsupported(node, "other than by channels and variance")
+    if rank(node, node.input(0)) != 4:
+        raise Unsupported(node, "of other than images")
+    return changed(node, without=("across_channels", "normalize_variance"), axes=[0, 2, 3])
+
+
+# BatchNormalization ------------------------------------------------------------------------------
+
+
+def _is_training(node: Node) -> bool:
+    """Versions 7 to 13: the outputs besides Y exist in training only."""
+    return any(wanted(node, index) for index in range(1, 5))
+
+
+def _by_outputs(op: StepBuilder, node: Node) -> Made:
+    """`is_test` (default 0: training) is gone; from version 7 on the outputs tell."""
+    testing, training = attribute(node, "is_test", 0), _is_training(node)
+    if testing and training:
+        raise Unsupported(node, "is_test=1 with outputs of training")
+    if not testing and not training:
+        raise Unsupported(node, "is_test=0 with the output Y alone, which version 6 calls both training and test")
+    return changed(node, without=("is_test",))
+
+
+def _stated_test(op: StepBuilder, node: Node) -> Made:
+    return changed(node, is_test=int(not _is_training(node)))
+
+
+def _spatial(op: StepBuilder, node: Node) -> Made:
+    """spatial=0 had statistics for each feature: the features become channels of a flat input."""
+    plain = changed(node, without=("spatial",))
+    if attribute(node, "spatial", 1):
+        return plain
+    x = required(node, 0)
+    flat = [op.Flatten(x, axis=1)]
+    flat += [op.Reshape(required(node, index), numbers(op, -1)) for index in range(1, 5)]
+    count = max([0, *(index for index in range(len(node.outputs)) if wanted(node, index))]) + 1
+    made = op.BatchNormalization(*flat, _outputs=count, **plain.attributes)
+    values: Sequence[Value] = [made] if isinstance(made, Value) else made
+    shapes = [op.Shape(x)] + [op.Shape(required(node, 3))] * (count - 1)
+    return [op.reshape(value, shape) for value, shape in zip(values, shapes, strict=True)]
+
+
+def _training_mode(op: StepBuilder, node: Node) -> Made:
+    """In training the statistics that were saved for the gradient are computed apart."""
+    if not _is_training(node):
+        return changed(node, outputs=1)
+    made = op.BatchNormalization(*node.inputs, _outputs=3, training_mode=1, **node.attributes)
+    if not (wanted(node, 3) or wanted(node, 4)):
+        return list(made)
+    x = required(node, 0)
+    axes = [axis for axis in range(rank(node, x)) if axis != 1]
+    mean, _, variance = deviation(op, x, axes)
+    saved = [op.Reshape(value, numbers(op, -1)) for value in (mean, variance)]
+    return [*made, *saved][: len(node.outputs)]
+
+
+def _scale_of_data(op: StepBuilder, node: Node) -> Made:
+    """Version 14 has one type for data, scale and bias, and one for the statistics."""
+    kinds = [dtype(node, value) for value in node.inputs]
+    return None if len({*kinds[:3]}) == 1 == len({*kinds[3:]}) else decomposed(batch_normalization)(op, node)
+
+
+def _no_training(op: StepBuilder, node: Node) -> Made:
+    if len({dtype(node, value) for value in node.inputs}) > 1:
+        return decomposed(batch_normalization)(op, node)
+    plain = changed(node, without=("training_mode",), outputs=1)
+    if not attribute(node, "training_mode", 0):
+        return plain
+    values = op.BatchNormalization(*node.inputs, _outputs=5, **plain.attributes)
+    return list(values[: len(node.outputs)])
+
+
+# Dropout -----------------------------------------------------------------------------------------
+
+
+def _random(op: StepBuilder, node: Node) -> Made:
+    """is_test=0 (the default) dropped at random; versions 7 to 11 leave that to whoever runs them."""
+    if attribute(node, "is_test", 0):
+        return changed(node, without=("is_test",))
+    if op.target < 12:
+        raise Unsupported(node, "is_test=0 drops at random, which can't be expressed in versions 7 to 11")
+    ratio = op.const(np.float32(attribute(node, "ratio", 0.5)))
+    x = required(node, 0)
+    made = op.at(12).Dropout(x, ratio, op.const(True, DType.BOOL), _outputs=2 if wanted(node, 1) else 1)
+    return made if isinstance(made, Value) else [made[0], as_type(op, made[1], dtype(node, x))]
+
+
+def _mask(op: StepBuilder, node: Node) -> Made:
+    """The mask was of the data's type and is of bool."""
+    return _with_mask(op, node, dtype(node, required(node, 0))) if wanted(node, 1) else None
+
+
+def _mask_bool(op: StepBuilder, node: Node) -> Made:
+    return _with_mask(op, node, DType.BOOL) if wanted(node, 1) else None
+
+
+def _with_mask(op: StepBuilder, node: Node, kind: DType) -> Made:
+    data, mask = op.Dropout(*node.inputs, _outputs=2, **node.attributes)
+    return [data, as_type(op, mask, kind)]
+
+
+def _ratio_input(op: StepBuilder, node: Node) -> Made:
+    ratio = attribute(node, "ratio")
+    if ratio is None:
+        return None
+    return changed(node, inputs=[required(node, 0), op.const(np.float32(ratio))], without=("ratio",))
+
+
+def _ratio_attribute(op: StepBuilder, node: Node) -> Made:
+    """Nothing is dropped outside training, whatever the ratio."""
+    mode, ratio = constant(node, 2), constant(node, 1)
+    if node.input(2) is not None and (mode is None or mode.any()):
+        if ratio is not None and not ratio.any():
+            return _all_kept(op, node)
+        raise Unsupported(node, "training_mode can't be expressed before version 12")
+    if wanted(node, 1):  # what the mask is outside training, runtimes disagree about before version 12
+        return _all_kept(op, node)
+    known = None if ratio is None else float(ratio.reshape(-1)[0])
+    return changed(node, inputs=node.inputs[:1], outputs=1, without=("seed",), ratio=known)
+
+
+def _all_kept(op: StepBuilder, node: Node) -> list[Value]:
+    """Nothing is dropped."""
+    data = required(node, 0)
+    if not wanted(node, 1):
+        return [data, Value("")][: len(node.outputs)]
+    return [data, op.ConstantOfShape(op.Shape(data), value=TensorData.of(np.ones(1, np.bool_)))]
+
+
+ROWS = {
+    **rows(_NAMES, 11, positive("axis")),
+    **rows(_NAMES, 13, Step(_one_axis, _from_axis)),
+    ("LayerNormalization", 17): Step("LayerNormalization came with version 17", _layer),
+    ("GroupNormalization", 18): Step("GroupNormalization came with version 18", _by_group),
+    ("GroupNormalization", 21): Step(_per_channel, _by_channel),
+    ("MeanVarianceNormalization", 9): Step(_by_default, _by_mean_and_variance),
+    ("MeanVarianceNormalization", 13): Step(defaults({"axes": [0, 2, 3]}, {}).up, same),
+    ("BatchNormalization", 6): Step(
+        dropped("consumed_inputs").up, lambda op, node: changed(node, consumed_inputs=[0, 0, 0, 1, 1])
+    ),
+    ("BatchNormalization", 7): Step(_by_outputs, _stated_test),
+    ("BatchNormalization", 9): Step(_spatial, same),
+    ("BatchNormalization", 14): Step(_training_mode, _no_training),
+    ("BatchNormalization", 15): Step(same, _scale_of_data),
+    ("Dropout", 7): Step(_random, lambda op, node: changed(node, is_test=1)),
+    ("Dropout", 10): Step(_mask, _mask_bool),
+    ("Dropout", 12): Step(_ratio_input, _ratio_attribute),
+}
