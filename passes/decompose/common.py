@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from ..build import Expr, expr, where
 from ..errors import Unsupported
 from ..graph import Node, Value
-from ..preconditions import dtype_of, rank_of
+from ..preconditions import dtype_of, rank_of, required
 from ..protos import enum_of
-from ..rewrite import Builder
+from ..rewrite import Builder, Key, Rule
 from ..types import DType
 
 ML = "ai.onnx.ml"
@@ -34,6 +36,21 @@ def working(node: Node, value: Value) -> DType:
 
 def as_floats(op: Builder, node: Node, value: Value) -> Value:
     return cast(op, node, value, DType.FLOAT32)
+
+
+def formulas(table: Mapping[str, Callable[..., Expr]]) -> dict[Key, list[Rule]]:
+    """Rules for ONNX's operators that are formulas of their inputs."""
+
+    def of(formula: Callable[..., Expr]) -> Rule:
+        def build(op: Builder, node: Node) -> Value:
+            values = [required(node, index) for index in range(len(node.inputs))]
+            for value in values:
+                dtype_of(node, value)
+            return formula(*(expr(op, value) for value in values)).value()
+
+        return build
+
+    return {("", name): [of(formula)] for name, formula in table.items()}
 
 
 def rows_of(op: Builder, node: Node, value: Value) -> Value:
@@ -72,7 +89,7 @@ def any_of(op: Builder, values: Value, axis: int) -> Value:
 
 def transformed(op: Builder, node: Node, scores: Value, kind: str) -> Value:
     """What a model does to its scores [rows, classes] at the end."""
-    dtype = dtype_of(node, scores)
+    dtype_of(node, scores)
     if kind == "NONE":
         return scores
     if kind == "LOGISTIC":
@@ -80,14 +97,12 @@ def transformed(op: Builder, node: Node, scores: Value, kind: str) -> Value:
     if kind == "SOFTMAX":
         return op.Softmax(scores, axis=1)
     if kind == "SOFTMAX_ZERO":
-        zero, last = numbers(op, 0, dtype), op.const([1])
-        highest = op.ReduceMax(scores, last)
-        none = op.LessOrEqual(op.Abs(scores), numbers(op, 1e-7, dtype))
-        weights = op.Where(none, zero, op.Exp(op.Sub(scores, highest)))
-        total = op.ReduceSum(weights, last)
-        return op.Div(weights, op.Where(op.Equal(total, zero), numbers(op, 1, dtype), total))
+        x = expr(op, scores)
+        weights = where(x.abs() <= 1e-7, x.like(0), (x - x.max(1, keepdims=True)).exp())
+        total = weights.sum(1, keepdims=True)
+        return (weights / where(total.equals(0), total.like(1), total)).value()
     if kind == "PROBIT":
-        return _probit(op, scores, dtype)
+        return _probit(expr(op, scores)).value()
     raise Unsupported(node, f"post_transform={kind!r} isn't known")
 
 
@@ -97,29 +112,21 @@ _ENDS = ([0.017337203997, 0.42868294337, 3.081226386, 6.6579051150], [0.01225820
 """Wichura's rational approximations AS 241 of the normal quantile, to about seven digits; highest powers first."""
 
 
-def _probit(op: Builder, chance: Value, dtype: DType) -> Value:
+def _probit(chance: Expr) -> Expr:
     """The inverse of the normal distribution's function; NaN outside of (0, 1)."""
 
-    def number(value: float) -> Value:
-        return numbers(op, value, dtype)
+    def polynomial(coefficients: Sequence[float], x: Expr) -> Expr:
+        return functools.reduce(
+            lambda made, coefficient: made * x + coefficient, coefficients[1:], x.like(coefficients[0])
+        )
 
-    def polynomial(coefficients: Sequence[float], x: Value) -> Value:
-        made = number(coefficients[0])
-        for coefficient in coefficients[1:]:
-            made = op.Add(op.Mul(made, x), number(coefficient))
-        return made
+    def ratio(pair: tuple[list[float], list[float]], x: Expr) -> Expr:
+        return polynomial(pair[0], x) / polynomial(pair[1], x)
 
-    def ratio(pair: tuple[list[float], list[float]], x: Value) -> Value:
-        return op.Div(polynomial(pair[0], x), polynomial(pair[1], x))
-
-    one, half = number(1), number(0.5)
-    inside = op.And(op.Greater(chance, number(0)), op.Less(chance, one))
-    chance = op.Where(inside, chance, half)
-    away = op.Sub(chance, half)
-    middle = op.Mul(away, ratio(_MIDDLE, op.Sub(number(0.180625), op.Mul(away, away))))
-    far = op.Sqrt(op.Neg(op.Log(op.Min(chance, op.Sub(one, chance)))))
-    beyond = op.LessOrEqual(far, number(5))
-    size = op.Where(beyond, ratio(_SIDES, op.Sub(far, number(1.6))), ratio(_ENDS, op.Sub(far, number(5))))
-    outer = op.Mul(op.Sign(away), size)
-    found = op.Where(op.LessOrEqual(op.Abs(away), number(0.425)), middle, outer)
-    return op.Where(inside, found, number(math.nan))
+    inside = (chance > 0) & (chance < 1)
+    chance = where(inside, chance, 0.5)
+    away = chance - 0.5
+    middle = away * ratio(_MIDDLE, 0.180625 - away * away)
+    far = (-chance.minimum(1 - chance).log()).sqrt()
+    size = where(far <= 5, ratio(_SIDES, far - 1.6), ratio(_ENDS, far - 5))
+    return where(inside, where(away.abs() <= 0.425, middle, away.sign() * size), math.nan)

@@ -6,31 +6,35 @@ bit for bit where nothing else is said.
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from ..attributes import NodeAttributes
+from ..build import Expr
 from ..constant_analysis import known_array
 from ..graph import Node, Value
 from ..preconditions import axis_of, dtype_of, rank_of, required
 from ..protos import enum_of
-from ..rewrite import Builder, collect, rule
+from ..rewrite import Builder, collect, combine, rule
 from ..types import DType
-from .common import numbers
+from .common import formulas, numbers
 
-
-@rule("", "Sub")
-def sum_of_negated(op: Builder, node: Node) -> Value:
-    """a + -b."""
-    return op.Add(required(node, 0), op.Neg(required(node, 1)))
-
-
-@rule("", "Neg")
-def times_minus_one(op: Builder, node: Node) -> Value:
-    """x * -1."""
-    x = required(node, 0)
-    return op.Mul(x, numbers(op, -1, dtype_of(node, x)))
+_FORMULAS: dict[str, Callable[..., Expr]] = {
+    "Sub": lambda a, b: a + -b,
+    "Neg": lambda x: x * -1,
+    "Min": lambda *values: -functools.reduce(Expr.maximum, [-value for value in values]),
+    "Abs": lambda x: x.maximum(-x),
+    "Greater": lambda a, b: b < a,
+    "Less": lambda a, b: b > a,
+    "And": lambda a, b: ~(~a | ~b),
+    "Or": lambda a, b: ~(~a & ~b),
+    "Not": lambda x: x.equals(False),
+    "Sqrt": lambda x: x**0.5,  # up to rounding; of -0.0 it is 0.0
+    "Tan": lambda x: x.sin() / x.cos(),  # up to rounding
+}
 
 
 @rule("", "Div")
@@ -57,49 +61,6 @@ def rectified(op: Builder, node: Node) -> Value | None:
     return None
 
 
-@rule("", "Min")
-def negated_maximum(op: Builder, node: Node) -> Value:
-    """-max(-a, -b)."""
-    return op.Neg(op.Max(*(op.Neg(required(node, index)) for index in range(len(node.inputs)))))
-
-
-@rule("", "Abs")
-def larger_of_signs(op: Builder, node: Node) -> Value:
-    """max(x, -x)."""
-    x = required(node, 0)
-    return op.Max(x, op.Neg(x))
-
-
-@rule("", "Greater")
-def swapped_less(op: Builder, node: Node) -> Value:
-    """b < a."""
-    return op.Less(required(node, 1), required(node, 0))
-
-
-@rule("", "Less")
-def swapped_greater(op: Builder, node: Node) -> Value:
-    """b > a."""
-    return op.Greater(required(node, 1), required(node, 0))
-
-
-@rule("", "And")
-def none_is_false(op: Builder, node: Node) -> Value:
-    """Not (not a or not b)."""
-    return op.Not(op.Or(op.Not(required(node, 0)), op.Not(required(node, 1))))
-
-
-@rule("", "Or")
-def not_both_false(op: Builder, node: Node) -> Value:
-    """Not (not a and not b)."""
-    return op.Not(op.And(op.Not(required(node, 0)), op.Not(required(node, 1))))
-
-
-@rule("", "Not")
-def equal_to_false(op: Builder, node: Node) -> Value:
-    """x == false."""
-    return op.Equal(required(node, 0), op.const(np.array(False)))
-
-
 @rule("", "Pow")
 def small_powers(op: Builder, node: Node) -> Value | None:
     """Floats by a constant: x * x, x * x * x, sqrt(x), 1 / x; roots and cubes up to rounding."""
@@ -118,20 +79,6 @@ def small_powers(op: Builder, node: Node) -> Value | None:
         case -1.0:
             return op.Reciprocal(x)
     return None
-
-
-@rule("", "Sqrt")
-def half_power(op: Builder, node: Node) -> Value:
-    """x ^ 0.5, up to rounding; of -0.0 it is 0.0."""
-    x = required(node, 0)
-    return op.Pow(x, numbers(op, 0.5, dtype_of(node, x)))
-
-
-@rule("", "Tan")
-def sine_by_cosine(op: Builder, node: Node) -> Value:
-    """sin(x) / cos(x), up to rounding."""
-    x = required(node, 0)
-    return op.Div(op.Sin(x), op.Cos(x))
 
 
 @rule("", "ReduceMax")
@@ -256,4 +203,4 @@ def truth_of_numbers(op: Builder, node: Node) -> Value | None:
     return op.Not(op.Equal(x, numbers(op, 0, dtype)))
 
 
-RULES = collect(globals())
+RULES = combine(collect(globals()), formulas(_FORMULAS))
