@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import functools
+import math
+from collections.abc import Callable
+
 from ..attributes import NodeAttributes
+from ..build import Expr, expr
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..opset.steps import chained
 from ..preconditions import dtype_of, rank_of, required
-from ..rewrite import Builder, collect, rule
-from ..types import DType
+from ..rewrite import Builder, collect, combine, rule
 from ..windows import windows
-from .common import cast, numbers, working
+from .common import formulas, numbers, working
 
 
 @rule("", "Sum")
@@ -20,28 +24,12 @@ def total(op: Builder, node: Node) -> Value:
     return op.Identity(made) if len(node.inputs) == 1 else made
 
 
-@rule("", "Mean")
-def mean(op: Builder, node: Node) -> Value:
-    """Mean-13: the operands' sum by their number."""
-    values = [required(node, index) for index in range(len(node.inputs))]
-    return op.Div(chained(op, "Add", values), numbers(op, len(values), dtype_of(node, values[0])))
-
-
-@rule("", "Reciprocal")
-def reciprocal(op: Builder, node: Node) -> Value:
-    """Reciprocal-13: 1 / x."""
-    x = required(node, 0)
-    return op.Div(numbers(op, 1, dtype_of(node, x)), x)
-
-
 @rule("", "Sigmoid")
 def sigmoid(op: Builder, node: Node) -> Value:
     """Sigmoid-13: 1 / (1 + exp(-x)); halves in float32. exp overflows to infinity where the result is 0."""
     x = required(node, 0)
-    dtype = working(node, x)
-    one = numbers(op, 1, dtype)
-    made = op.Div(one, op.Add(one, op.Exp(op.Neg(cast(op, node, x, dtype)))))
-    return cast(op, node, made, dtype_of(node, x))
+    made = 1 / ((-expr(op, x, working(node, x))).exp() + 1)
+    return made.cast(dtype_of(node, x)).value()
 
 
 @rule("", "Selu")
@@ -49,12 +37,6 @@ def scaled_elu(op: Builder, node: Node) -> Value:
     """Selu-22: gamma * Elu(x)."""
     attrs, x = NodeAttributes(node), required(node, 0)
     return op.Mul(op.Elu(x, alpha=attrs.float("alpha")), numbers(op, attrs.float("gamma"), dtype_of(node, x)))
-
-
-@rule("", "Xor")
-def exclusive_or(op: Builder, node: Node) -> Value:
-    """Xor-7: truths that aren't the same."""
-    return op.Not(op.Equal(required(node, 0), required(node, 1)))
 
 
 @rule("", "Gemm")
@@ -95,9 +77,8 @@ def global_pool(op: Builder, node: Node) -> Value:
 def global_norm(op: Builder, node: Node) -> Value:
     """GlobalLpPool-22: (sum of |x|^p)^(1/p) over each channel; halves in float32."""
     x = required(node, 0)
-    powers, root, dtype = _powers(op, node, x)
-    total = op.ReduceSum(powers, op.const(list(range(2, rank_of(node, x)))))
-    return cast(op, node, op.Pow(total, numbers(op, root, dtype)), dtype_of(node, x))
+    powers, root = _powers(op, node, x)
+    return (powers.sum(*range(2, rank_of(node, x)), keepdims=True) ** root).cast(dtype_of(node, x)).value()
 
 
 @rule("", "LpPool")
@@ -118,19 +99,21 @@ def pooled_norm(op: Builder, node: Node) -> Value:
             raise Unsupported(node, "windows that reach over the padding (ceil_mode) of an image of unknown sizes")
         view = windows(attrs, sizes[2:], attrs.ints("kernel_shape"))
         same |= {"pads": [*view.before, *view.behind], "auto_pad": None}
-    powers, root, dtype = _powers(op, node, x)
-    size = 1
-    for length in attrs.ints("kernel_shape"):
-        size *= length
-    means = op.AveragePool(powers, count_include_pad=1, **same)
-    total = op.Mul(means, numbers(op, size, dtype))
-    return cast(op, node, op.Pow(total, numbers(op, root, dtype)), dtype_of(node, x))
+    powers, root = _powers(op, node, x)
+    means = expr(op, op.AveragePool(powers, count_include_pad=1, **same))
+    return ((means * math.prod(attrs.ints("kernel_shape"))) ** root).cast(dtype_of(node, x)).value()
 
 
-def _powers(op: Builder, node: Node, x: Value) -> tuple[Value, float, DType]:
-    """|x|^p, 1 / p, and the type that both are reckoned in."""
-    dtype, p = working(node, x), NodeAttributes(node).int("p")
-    return op.Pow(op.Abs(cast(op, node, x, dtype)), numbers(op, p, dtype)), 1 / p, dtype
+def _powers(op: Builder, node: Node, x: Value) -> tuple[Expr, float]:
+    """|x|^p, and 1 / p."""
+    p = NodeAttributes(node).int("p")
+    return expr(op, x, working(node, x)).abs() ** p, 1 / p
 
 
-RULES = collect(globals())
+_FORMULAS: dict[str, Callable[..., Expr]] = {
+    "Reciprocal": lambda x: 1 / x,
+    "Xor": lambda a, b: ~a.equals(b),
+    "Mean": lambda *values: functools.reduce(Expr.__add__, values) / len(values),
+}
+
+RULES = combine(collect(globals()), formulas(_FORMULAS))

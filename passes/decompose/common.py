@@ -80,11 +80,9 @@ def best_of(op: Builder, scores: Value) -> Value:
     return op.ArgMax(scores, axis=1, keepdims=0)
 
 
-def any_of(op: Builder, values: Value, axis: int) -> Value:
+def any_of(values: Expr, axis: int) -> Expr:
     """Whether anything along an axis is true."""
-    counted = op.Where(values, numbers(op, 1, DType.INT32), numbers(op, 0, DType.INT32))
-    most = op.ReduceMax(counted, op.const([axis]), keepdims=0)
-    return op.Greater(most, numbers(op, 0, DType.INT32))
+    return values.cast(DType.INT32).max(axis) > 0
 
 
 def transformed(op: Builder, node: Node, scores: Value, kind: str) -> Value:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
+import operator
 
 import numpy as np
 
 from ..attributes import NodeAttributes
+from ..build import Expr, concat, expr, where
 from ..errors import Unsupported
 from ..graph import Graph, Node, Value
 from ..loop import Captured, Carried, Condition
 from ..ml_attributes import labels_of
 from ..preconditions import required, size_of_axis
-from ..protos import ENUMS
 from ..rewrite import Builder, collect, rule
 from ..types import DType, tensor
-from .common import ML, as_floats, best_of, cast, named, numbers, rows_of, transformed
+from .common import ML, as_floats, best_of, named, numbers, rows_of, transformed
 
 _MOST_ROUNDS = 100
 
@@ -26,7 +28,7 @@ def coupled(op: Builder, pairs: Value, slopes: list[float], offsets: list[float]
     The second method of Wu, Lin and Weng: the minimum of the sum of (r_ji p_i - r_ij p_j)^2 by coordinate steps, with
     r_ij the sigmoid of a machine's score.
     """
-    table = _quadratic(op, pairs, slopes, offsets, classes)
+    table = _quadratic(op, pairs, slopes, offsets, classes).value()
     rows = op.Shape(table, start=0, end=1)
     shape = op.Concat(rows, op.const([1]), axis=0)
     first = op.Expand(op.const(np.full((1, classes), 1 / classes, np.float32)), shape)
@@ -36,23 +38,20 @@ def coupled(op: Builder, pairs: Value, slopes: list[float], offsets: list[float]
     return found
 
 
-def _quadratic(op: Builder, pairs: Value, slopes: list[float], offsets: list[float], classes: int) -> Value:
+def _quadratic(op: Builder, pairs: Value, slopes: list[float], offsets: list[float], classes: int) -> Expr:
     """[rows, classes, classes]: of class t with itself the sum of r_jt^2, with class j -r_jt r_tj."""
-    line = op.Add(op.Mul(pairs, op.const(np.array(slopes, np.float32))), op.const(np.array(offsets, np.float32)))
-    one = op.const(1.0)
-    chance = op.Clip(op.Sigmoid(op.Neg(line)), op.const(np.float32(1e-7)), op.const(np.float32(1 - 1e-7)))
-    other = op.Sub(one, chance)
-    beats: dict[tuple[int, int], Value] = {}
+    line = expr(op, pairs) * np.array(slopes) + np.array(offsets)
+    chance = expr(op, op.Sigmoid(-line)).clip(1e-7, 1 - 1e-7)
+    other = 1 - chance
+    beats: dict[tuple[int, int], Expr] = {}
     for number, (i, j) in enumerate(itertools.combinations(range(classes), 2)):
-        at = op.const([number])
-        beats[i, j], beats[j, i] = op.Gather(chance, at, axis=1), op.Gather(other, at, axis=1)
+        beats[i, j], beats[j, i] = chance.gather([number], 1), other.gather([number], 1)
     lines = []
     for t in range(classes):
-        squares = [op.Mul(beats[j, t], beats[j, t]) for j in range(classes) if j != t]
-        own = op.Sum(*squares)
-        row = [own if j == t else op.Neg(op.Mul(beats[j, t], beats[t, j])) for j in range(classes)]
-        lines.append(op.Unsqueeze(op.Concat(*row, axis=1), op.const([1])))
-    return op.Concat(*lines, axis=1)
+        own = functools.reduce(operator.add, [beats[j, t] * beats[j, t] for j in range(classes) if j != t])
+        row = [own if j == t else -(beats[j, t] * beats[t, j]) for j in range(classes)]
+        lines.append(concat(op, row, 1).unsqueeze(1))
+    return concat(op, lines, 1)
 
 
 def _round(op: Builder, classes: int) -> Graph:
@@ -61,23 +60,21 @@ def _round(op: Builder, classes: int) -> Graph:
     p = body.input("p", tensor(DType.FLOAT32, None, classes))
     active = body.input("active", tensor(DType.BOOL, None, 1))
     table = body.input("table", tensor(DType.FLOAT32, None, classes, classes))
-    one, nothing, last = body.const(1.0), body.const(0.0), body.const([1])
-    product = body.Squeeze(body.MatMul(table, body.Unsqueeze(p, body.const([2]))), body.const([2]))
-    level = body.ReduceSum(body.Mul(p, product), last, keepdims=1)
-    away = body.ReduceMax(body.Abs(body.Sub(product, level)), last, keepdims=1)
-    going = body.And(active, body.GreaterOrEqual(away, body.const(np.float32(0.005 / classes))))
+    share, form = expr(body, p), expr(body, table)
+    product = expr(body, body.MatMul(form, share.unsqueeze(2))).squeeze(2)
+    level = (share * product).sum(1, keepdims=True)
+    away = (product - level).abs().max(1, keepdims=True)
+    going = expr(body, active) & (away >= np.float32(0.005 / classes))
     for t in range(classes):
-        own = body.const(np.eye(classes, dtype=np.float32)[t])
-        column = body.Gather(table, body.const(t), axis=2)
-        peak, here = body.Gather(column, body.const([t]), axis=1), body.Gather(product, body.const([t]), axis=1)
-        step = body.Where(going, body.Div(body.Sub(level, here), peak), nothing)
-        share = body.Add(one, step)
-        gain = body.Mul(step, body.Add(body.Mul(step, peak), body.Add(here, here)))
-        level = body.Div(body.Add(level, gain), body.Mul(share, share))
-        product = body.Div(body.Add(product, body.Mul(step, column)), share)
-        p = body.Div(body.Add(p, body.Mul(own, step)), share)
-    count = body.ReduceMax(body.Cast(going, to=ENUMS[DType.INT32]), body.const([0, 1]), keepdims=0)
-    body.graph.outputs = [p, going, body.Greater(count, body.const(0, DType.INT32))]
+        column = form.gather(t, 2)
+        peak, here = column.gather([t], 1), product.gather([t], 1)
+        step = where(going, (level - here) / peak, 0)
+        grown = step + 1
+        level = (level + step * (step * peak + (here + here))) / (grown * grown)
+        product = (product + step * column) / grown
+        share = (share + step * np.eye(classes)[t]) / grown
+    more = going.cast(DType.INT32).max() > 0
+    body.graph.outputs = [share.value(), going.value(), more.value()]
     return body.graph
 
 
@@ -118,9 +115,9 @@ def linear_classifier(op: Builder, node: Node) -> list[Value]:
     labels, kind = labels_of(attrs, "classlabels_strings", "classlabels_ints"), attrs.string("post_transform")
     scores, models = _linear(op, node, attrs)
     if models == 1 and len(labels) == 2:
-        best = cast(op, node, op.Greater(op.Squeeze(scores, op.const([1])), numbers(op, 0)), DType.INT64)
-        other = op.Sub(numbers(op, 1), scores) if kind == "NONE" else op.Neg(scores)
-        scores = op.Concat(other, scores, axis=1)
+        second = expr(op, scores)
+        best = (second.squeeze(1) > 0).cast(DType.INT64).value()
+        scores = concat(op, [1 - second if kind == "NONE" else -second, second], 1).value()
     else:
         best = best_of(op, scores)
     return [named(op, best, labels), transformed(op, node, scores, kind)]
@@ -134,16 +131,15 @@ def _similarity(op: Builder, node: Node, attrs: NodeAttributes, rows: Value, vec
     gamma, offset, degree = attrs.floats("kernel_params", (0.0, 0.0, 3.0))
     kind = attrs.string("kernel_type")
     if kind == "RBF":
-        apart = op.Sub(op.Unsqueeze(rows, op.const([1])), numbers(op, vectors))
-        squares = op.ReduceSum(op.Mul(apart, apart), op.const([2]), keepdims=0)
-        return op.Exp(op.Mul(squares, numbers(op, -gamma)))
+        apart = expr(op, rows).unsqueeze(1) - vectors
+        return ((apart * apart).sum(2) * -gamma).exp().value()
     product = _product(op, rows, vectors)
     if kind == "LINEAR":
         return product
     if kind not in ("POLY", "SIGMOID"):
         raise Unsupported(node, f"kernel_type={kind!r} isn't known")
-    scaled = op.Add(op.Mul(product, numbers(op, gamma)), numbers(op, offset))
-    return op.Pow(scaled, numbers(op, degree)) if kind == "POLY" else op.Tanh(scaled)
+    scaled = expr(op, product) * gamma + offset
+    return (scaled**degree).value() if kind == "POLY" else op.Tanh(scaled)
 
 
 def _matrix(attrs: NodeAttributes, name: str, columns: int) -> np.ndarray:
@@ -213,9 +209,8 @@ def _votes(op: Builder, pairs: Value, classes: int) -> Value:
     first, second = np.zeros((classes, len(machines))), np.zeros((classes, len(machines)))
     for number, (i, j) in enumerate(machines):
         first[i, number] = second[j, number] = 1
-    one, zero = numbers(op, 1), numbers(op, 0)
-    won = op.Where(op.Greater(pairs, zero), one, zero)
-    return op.Add(_product(op, won, first), _product(op, op.Sub(one, won), second))
+    won = (expr(op, pairs) > 0).cast(DType.FLOAT32)
+    return op.Add(_product(op, won.value(), first), _product(op, (1 - won).value(), second))
 
 
 RULES = collect(globals())

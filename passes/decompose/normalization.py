@@ -7,16 +7,17 @@ distances from the mean: the mean of the squares less the square of the mean wou
 from __future__ import annotations
 
 from ..attributes import NodeAttributes
+from ..build import Expr, expr, where
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..preconditions import axis_of, dtype_of, rank_of, required
 from ..rewrite import Builder, collect, rule
-from .common import cast, numbers, working
+from .common import working
 
 
-def _per_channel(op: Builder, value: Value, rank: int) -> Value:
+def _per_channel(value: Expr, rank: int) -> Expr:
     """A vector of one element for each channel, ready to broadcast against [N, C, ...]."""
-    return op.Reshape(value, op.const([-1, *[1] * max(rank - 2, 0)]))
+    return value.reshape(-1, *[1] * max(rank - 2, 0))
 
 
 @rule("", "BatchNormalization")
@@ -29,21 +30,19 @@ def batch_normalization(op: Builder, node: Node) -> list[Value]:
     attrs = NodeAttributes(node)
     x, rank = required(node, 0), rank_of(node, required(node, 0))
     dtype = working(node, x)
-    wide, scale, bias, mean, variance = (cast(op, node, required(node, index), dtype) for index in range(5))
+    wide, scale, bias, mean, variance = (expr(op, required(node, index), dtype) for index in range(5))
     running: list[Value] = []
     if attrs.flag("training_mode"):
-        axes = op.const([axis for axis in range(rank) if axis != 1])
-        given, mean = (mean, variance), op.ReduceMean(wide, axes, keepdims=0)
-        apart = op.Sub(wide, _per_channel(op, mean, rank))
-        variance = op.ReduceMean(op.Mul(apart, apart), axes, keepdims=0)
-        keep, take = (numbers(op, share, dtype) for share in (attrs.float("momentum"), 1 - attrs.float("momentum")))
+        axes, momentum = [axis for axis in range(rank) if axis != 1], attrs.float("momentum")
+        given, mean = (mean, variance), wide.mean(*axes)
+        apart = wide - _per_channel(mean, rank)
+        variance = (apart * apart).mean(*axes)
         for index, old, new in zip((3, 4), given, (mean, variance), strict=True):
-            after = op.Add(op.Mul(old, keep), op.Mul(new, take))
-            running.append(cast(op, node, after, dtype_of(node, required(node, index))))
-    mean, variance, scale, bias = (_per_channel(op, value, rank) for value in (mean, variance, scale, bias))
-    root = op.Sqrt(op.Add(variance, numbers(op, attrs.float("epsilon"), dtype)))
-    made = op.Add(op.Mul(op.Div(op.Sub(wide, mean), root), scale), bias)
-    return [cast(op, node, made, dtype_of(node, x)), *running]
+            after = old * momentum + new * (1 - momentum)
+            running.append(after.cast(dtype_of(node, required(node, index))).value())
+    mean, variance, scale, bias = (_per_channel(value, rank) for value in (mean, variance, scale, bias))
+    made = (wide - mean) / (variance + attrs.float("epsilon")).sqrt() * scale + bias
+    return [made.cast(dtype_of(node, x)).value(), *running]
 
 
 @rule("", "InstanceNormalization")
@@ -52,13 +51,11 @@ def instance_normalization(op: Builder, node: Node) -> Value:
     with its own mean and variance."""
     x, rank = required(node, 0), rank_of(node, required(node, 0))
     dtype = working(node, x)
-    wide, scale, bias = (cast(op, node, required(node, index), dtype) for index in range(3))
-    axes = op.const(list(range(2, rank)))
-    centred = op.Sub(wide, op.ReduceMean(wide, axes))
-    variance = op.ReduceMean(op.Mul(centred, centred), axes)
-    root = op.Sqrt(op.Add(variance, numbers(op, NodeAttributes(node).float("epsilon"), dtype)))
-    made = op.Mul(op.Div(centred, root), _per_channel(op, scale, rank))
-    return cast(op, node, op.Add(made, _per_channel(op, bias, rank)), dtype_of(node, x))
+    wide, scale, bias = (expr(op, required(node, index), dtype) for index in range(3))
+    centred = wide - wide.mean(*range(2, rank), keepdims=True)
+    variance = (centred * centred).mean(*range(2, rank), keepdims=True)
+    normal = centred / (variance + NodeAttributes(node).float("epsilon")).sqrt()
+    return (normal * _per_channel(scale, rank) + _per_channel(bias, rank)).cast(dtype_of(node, x)).value()
 
 
 @rule("", "LpNormalization")
@@ -68,13 +65,10 @@ def lp_normalization(op: Builder, node: Node) -> Value:
     reduction = {1: "ReduceL1", 2: "ReduceL2"}.get(attrs.int("p"))
     if reduction is None:
         raise Unsupported(node, f"a norm of order {attrs.int('p')}")
-    dtype = working(node, x)
-    wide = cast(op, node, x, dtype)
-    norm = op.call(reduction, wide, op.const([axis_of(node, attrs.int("axis"), rank_of(node, x))]))
-    zero = numbers(op, 0, dtype)
-    none = op.Equal(norm, zero)
-    made = op.Where(none, zero, op.Div(wide, op.Where(none, numbers(op, 1, dtype), norm)))
-    return cast(op, node, made, dtype_of(node, x))
+    wide = expr(op, x, working(node, x))
+    norm = expr(op, op.call(reduction, wide, op.const([axis_of(node, attrs.int("axis"), rank_of(node, x))])))
+    none = norm.equals(0)
+    return where(none, 0, wide / where(none, 1, norm)).cast(dtype_of(node, x)).value()
 
 
 @rule("", "LRN")
@@ -84,15 +78,13 @@ def local_response_normalization(op: Builder, node: Node) -> Value:
     The mean of a window that counts its padding is that sum by the size.
     """
     attrs, x, rank = NodeAttributes(node), required(node, 0), rank_of(node, required(node, 0))
-    dtype, size = working(node, x), attrs.int("size")
-    wide = cast(op, node, x, dtype)
+    wide, size = expr(op, x, working(node, x)), attrs.int("size")
     others = [0] * (rank - 2)
-    squares = op.Unsqueeze(op.Mul(wide, wide), op.const([1]))
+    squares = (wide * wide).unsqueeze(1)
     window = {"kernel_shape": [size, *(1 for _ in others)], "count_include_pad": 1}
-    mean = op.AveragePool(squares, pads=[(size - 1) // 2, *others, size // 2, *others], **window)
-    alpha, beta, bias = (numbers(op, attrs.float(name), dtype) for name in ("alpha", "beta", "bias"))
-    base = op.Add(op.Mul(op.Squeeze(mean, op.const([1])), alpha), bias)
-    return cast(op, node, op.Div(wide, op.Pow(base, beta)), dtype_of(node, x))
+    mean = expr(op, op.AveragePool(squares, pads=[(size - 1) // 2, *others, size // 2, *others], **window))
+    base = mean.squeeze(1) * attrs.float("alpha") + attrs.float("bias")
+    return (wide / base ** attrs.float("beta")).cast(dtype_of(node, x)).value()
 
 
 RULES = collect(globals())

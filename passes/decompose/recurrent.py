@@ -15,15 +15,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from ..build import Expr, expr
 from ..errors import InvalidModel, Unsupported
 from ..graph import Node, Value
 from ..loop import Captured, Carried, Iteration, Sliced, Slot, Stacked
 from ..preconditions import given, size_of_axis
 from ..protos import ENUMS
 from ..rewrite import Builder, collect, rule
+from ..tensor import TensorData
 from ..types import DType, TensorType
 
-Function = Callable[[Builder, Value], Value]
+Function = Callable[[Expr], Expr]
+WeightsOf = Callable[[Builder, Node, int, int, int], Sequence[Value]]
+"""(op, node, input, direction, directions) -> what stands for the weights that an input has for a direction."""
+Product = Callable[[Builder, Value, Sequence[Value]], Value]
+"""(op, x, weights) -> x times the weights."""
+
+WAYS = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}
+"""Direction -> whether each one goes backwards."""
 
 _DEFAULTS = {"RNN": ("Tanh",), "GRU": ("Sigmoid", "Tanh"), "LSTM": ("Sigmoid", "Tanh", "Tanh")}
 _GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
@@ -64,14 +73,34 @@ def recurrent(op: Builder, node: Node) -> list[Value]:
     X [time, batch, input], or [batch, time, input] where `layout` is 1. Past its length a sequence gives 0. What the
     last state of a sequence of no steps is, ONNX doesn't say; runtimes agree on 0, whatever it began with.
     """
+    return stepwise(op, node, _transposed, lambda body, x, weights: body.MatMul(x, weights[0]))
+
+
+def entry(op: Builder, value: Value, index: int, count: int) -> Value:
+    """Entry `index` of a tensor with an entry for each of `count` directions, known where the tensor is."""
+    data = value.data
+    if data is not None:
+        return op.const(TensorData(data.dtype, data.shape[1:], load=lambda: data.numpy()[index]), name=value.name)
+    return op.Squeeze(value, op.const([0])) if count == 1 else op.Gather(value, op.const(index), axis=0)
+
+
+def _transposed(op: Builder, node: Node, place: int, index: int, count: int) -> Sequence[Value]:
+    return [op.Transpose(entry(op, given(node, place), index, count), perm=[1, 0])]
+
+
+def stepwise(op: Builder, node: Node, weights_of: WeightsOf, product: Product) -> list[Value]:
+    """A recurrent operator with weights of its own kind, see `recurrent`."""
     x, batch_first = given(node, 0), bool(node.attributes.get("layout", 0))
     direction = node.attributes.get("direction", "forward")
-    ways = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}.get(direction)
+    ways = WAYS.get(direction)
     if ways is None:
         raise InvalidModel(f"{node!r}: direction is {direction!r}")
     if batch_first:
         x = op.Transpose(x, perm=[1, 0, 2])
-    made = [_Direction(op, node, x, index, len(ways), way, batch_first).run() for index, way in enumerate(ways)]
+    made = [
+        _Direction(op, node, x, index, len(ways), way, batch_first, weights_of, product).run()
+        for index, way in enumerate(ways)
+    ]
     y = op.Concat(*(op.Unsqueeze(one[0], op.const([1])) for one in made), axis=1)
     states = [
         op.Concat(*(op.Unsqueeze(one[at], op.const([0])) for one in made), axis=0)
@@ -94,13 +123,15 @@ class _Direction:
     count: int
     backwards: bool
     batch_first: bool
+    weights_of: WeightsOf
+    product: Product
 
     def run(self) -> tuple[Value, ...]:
         """h of all steps [time, batch, hidden], and the last states [batch, hidden]."""
         op, node = self.op, self.node
         dtype = self.x.tensor.dtype or DType.FLOAT32
-        weights, around = self.part(1), self.part(2)
-        hidden = size_of_axis(around, 1) or node.attributes.get("hidden_size")
+        weights, around = (self.weights_of(op, node, place, self.index, self.count) for place in (1, 2))
+        hidden = node.attributes.get("hidden_size") or size_of_axis(given(node, 2), 2)
         if not hidden:
             raise Unsupported(node, "its hidden size isn't known")
         lengths, x = node.input(4), self.x
@@ -109,8 +140,7 @@ class _Direction:
         turned = self.backwards and lengths is not None  # each sequence by its own length, then it goes forwards
         if turned:
             x = op.ReverseSequence(x, lengths, time_axis=0, batch_axis=1)
-        sums = op.MatMul(x, op.Transpose(weights, perm=[1, 0]))
-        gates = _GATES[node.op_type]
+        sums = self.product(op, x, weights)
         later: Value | None = None  # the bias that is added inside of the step
         if node.input(3) is not None:
             inward, outward = op.Split(self.part(3), axis=0, num_outputs=2, _outputs=2)
@@ -125,16 +155,18 @@ class _Direction:
         ]
         peepholes = self.part(7) if node.op_type == "LSTM" and node.input(7) is not None else None
         body = op.region("step")
-        seen = [value for value in (op.Transpose(around, perm=[1, 0]), later, peepholes, lengths) if value is not None]
+        seen = [value for value in (*around, later, peepholes, lengths) if value is not None]
         slots: list[Slot] = [Iteration()] if lengths is not None else []
         number = body.input("step_number", TensorType(DType.INT64, ())) if lengths is not None else None
-        now = body.input("sums", TensorType(dtype, (sums.tensor.shape or (None, None, gates * hidden))[1:]))
+        now = body.input(
+            "sums", TensorType(dtype, (sums.tensor.shape or (None, None, _GATES[node.op_type] * hidden))[1:])
+        )
         state = [body.input(name, value.type) for name, value in zip("hc", starts, strict=False)]
         inner = {value: body.input(value.name or "weights", value.type) for value in seen}
-        step = _Step(body, node, self._functions(dtype), hidden, inner[seen[0]])
-        step.bias = None if later is None else inner[later]
-        step.peepholes = None if peepholes is None else inner[peepholes]
-        after = step.run(now, state)
+        step = _Step(body, node, self._functions(), hidden, [inner[value] for value in around], self.product)
+        step.bias = None if later is None else expr(body, inner[later])
+        step.peepholes = None if peepholes is None else expr(body, inner[peepholes])
+        after = [made.value() for made in step.run(expr(body, now), [expr(body, value) for value in state])]
         shown = after[0]
         if lengths is not None and number is not None:
             running = body.Unsqueeze(body.Less(number, inner[lengths]), body.const([1]))
@@ -164,10 +196,7 @@ class _Direction:
 
     def part(self, place: int) -> Value:
         """An input's entry for this direction."""
-        value = given(self.node, place)
-        if self.count == 1:
-            return self.op.Squeeze(value, self.op.const([0]))
-        return self.op.Gather(value, self.op.const(self.index), axis=0)
+        return entry(self.op, given(self.node, place), self.index, self.count)
 
     def state(self, place: int) -> Value:
         """An initial state [batch, hidden]."""
@@ -178,7 +207,7 @@ class _Direction:
             return self.op.Squeeze(value, self.op.const([axis]), _types=types)
         return self.op.Gather(value, self.op.const(self.index), axis=axis, _types=types)
 
-    def _functions(self, dtype: DType) -> list[Function]:
+    def _functions(self) -> list[Function]:
         """This direction's activations; alphas and betas are used up in order, over both."""
         attributes, defaults = self.node.attributes, _DEFAULTS[self.node.op_type]
         names = list(attributes.get("activations") or defaults * self.count)
@@ -193,22 +222,22 @@ class _Direction:
             alpha = alpha if alpha is None else next(alphas, alpha)
             beta = beta if beta is None else next(betas, beta)
             of_cell = number % len(defaults) == 2  # LSTM's h, whose argument isn't clipped
-            found.append(_function(name.lower(), alpha, beta, None if of_cell else clip, dtype))
+            found.append(_function(name.lower(), alpha, beta, None if of_cell else clip))
         first = self.index * len(defaults)
         if len(found) < first + len(defaults):
             raise InvalidModel(f"{self.node!r}: {len(names)} activations for {self.count} directions")
         return found[first : first + len(defaults)]
 
 
-def _function(name: str, alpha: float | None, beta: float | None, clip: float | None, dtype: DType) -> Function:
-    def compute(op: Builder, x: Value) -> Value:
+def _function(name: str, alpha: float | None, beta: float | None, clip: float | None) -> Function:
+    def compute(x: Expr) -> Expr:
         if clip is not None:
-            x = op.Clip(x, op.const(-clip, dtype), op.const(clip, dtype))
+            x = x.call("Clip", x.like(-clip), x.like(clip))
         if name == "affine":
-            return op.Add(op.Mul(x, op.const(alpha, dtype)), op.const(beta, dtype))
+            return x * (alpha or 0) + (beta or 0)
         if name == "scaledtanh":
-            return op.Mul(op.Tanh(op.Mul(x, op.const(beta, dtype))), op.const(alpha, dtype))
-        return op.call(_OPERATORS[name], x, alpha=alpha, beta=beta)
+            return (x * (beta or 0)).call("Tanh") * (alpha or 0)
+        return x.call(_OPERATORS[name], alpha=alpha, beta=beta)
 
     return compute
 
@@ -221,52 +250,50 @@ class _Step:
     node: Node
     functions: Sequence[Function]
     hidden: int
-    around: Value
-    bias: Value | None = None
-    peepholes: Value | None = None
+    around: Sequence[Value]
+    product: Product
+    bias: Expr | None = None
+    peepholes: Expr | None = None
 
-    def run(self, sums: Value, state: Sequence[Value]) -> list[Value]:
+    def run(self, sums: Expr, state: Sequence[Expr]) -> list[Expr]:
         return {"RNN": self._rnn, "GRU": self._gru, "LSTM": self._lstm}[self.node.op_type](sums, state)
 
-    def _rnn(self, sums: Value, state: Sequence[Value]) -> list[Value]:
-        op = self.op
-        return [self.functions[0](op, op.Add(sums, op.MatMul(state[0], self.around)))]
+    def _total(self, sums: Expr, h: Expr) -> Expr:
+        return sums + self.product(self.op, h.value(), self.around)
 
-    def _gru(self, sums: Value, state: Sequence[Value]) -> list[Value]:
-        op, h, size = self.op, state[0], self.hidden
-        widths = op.const([2 * size, size])
-        gates, candidate = op.Split(sums, widths, axis=-1, _outputs=2)
-        to_gates, to_candidate = op.Split(self.around, widths, axis=-1, _outputs=2)
-        biases = (None, None) if self.bias is None else op.Split(self.bias, widths, axis=-1, _outputs=2)
-        both = self._biased(op.Add(gates, op.MatMul(h, to_gates)), biases[0])
-        z, r = op.Split(self.functions[0](op, both), axis=-1, num_outputs=2, _outputs=2)
+    def _rnn(self, sums: Expr, state: Sequence[Expr]) -> list[Expr]:
+        return [self.functions[0](self._total(sums, state[0]))]
+
+    def _gru(self, sums: Expr, state: Sequence[Expr]) -> list[Expr]:
+        op, h, widths = self.op, state[0], [2 * self.hidden, self.hidden]
+        gates, candidate = sums.split(widths, -1)
+        to_gates, to_candidate = expr(op, self.around[0]).split(widths, -1)
+        biases = (None, None) if self.bias is None else self.bias.split(widths, -1)
+
+        def product(value: Expr, weights: Expr, bias: Expr | None) -> Expr:
+            made = expr(op, op.MatMul(value, weights))
+            return made if bias is None else made + bias
+
+        z, r = self.functions[0](gates + product(h, to_gates, biases[0])).split(2, -1)
         if self.node.attributes.get("linear_before_reset", 0):
-            recurrent = op.Mul(r, self._biased(op.MatMul(h, to_candidate), biases[1]))
+            recurrent = r * product(h, to_candidate, biases[1])
         else:
-            recurrent = self._biased(op.MatMul(op.Mul(r, h), to_candidate), biases[1])
-        new = self.functions[1](op, op.Add(candidate, recurrent))
-        return [op.Add(op.Mul(op.Sub(op.const(1, h.tensor.dtype), z), new), op.Mul(z, h))]
+            recurrent = product(r * h, to_candidate, biases[1])
+        return [(1 - z) * self.functions[1](candidate + recurrent) + z * h]
 
-    def _biased(self, value: Value, bias: Value | None) -> Value:
-        return value if bias is None else self.op.Add(value, bias)
-
-    def _lstm(self, sums: Value, state: Sequence[Value]) -> list[Value]:
-        op, (h, c) = self.op, state
+    def _lstm(self, sums: Expr, state: Sequence[Expr]) -> list[Expr]:
+        h, c = state
         f, g, last = self.functions
-        total = op.Add(sums, op.MatMul(h, self.around))
-        i, o, forget, cell = op.Split(total, axis=-1, num_outputs=4, _outputs=4)
-        holes = None
-        if self.peepholes is not None:
-            holes = op.Split(self.peepholes, axis=0, num_outputs=3, _outputs=3)  # of i, o, f
+        i, o, forget, cell = self._total(sums, h).split(4, -1)
+        holes = None if self.peepholes is None else self.peepholes.split(3, 0)  # of i, o, f
 
-        def gate(value: Value, seen: Value, index: int) -> Value:
-            return f(op, value if holes is None else op.Add(value, op.Mul(holes[index], seen)))
+        def gate(value: Expr, seen: Expr, index: int) -> Expr:
+            return f(value if holes is None else value + holes[index] * seen)
 
         entered = gate(i, c, 0)
-        coupled = bool(self.node.attributes.get("input_forget", 0))
-        kept = op.Sub(op.const(1, c.tensor.dtype), entered) if coupled else gate(forget, c, 2)
-        after = op.Add(op.Mul(kept, c), op.Mul(entered, g(op, cell)))
-        return [op.Mul(gate(o, after, 1), last(op, after)), after]
+        kept = 1 - entered if self.node.attributes.get("input_forget", 0) else gate(forget, c, 2)
+        after = kept * c + entered * g(cell)
+        return [gate(o, after, 1) * last(after), after]
 
 
 RULES = collect(globals())

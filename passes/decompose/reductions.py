@@ -6,13 +6,14 @@ import math
 from typing import Any
 
 from ..attributes import NodeAttributes
+from ..build import Expr, expr, where
 from ..constant_analysis import known_array
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..preconditions import dtype_of, required
 from ..rewrite import Builder, collect, rule
 from ..types import DType
-from .common import cast, numbers, working
+from .common import cast, working
 
 _OF_FLOATS = frozenset(["ReduceL2", "ReduceLogSum", "ReduceLogSumExp"])
 
@@ -33,34 +34,25 @@ def _options(node: Node) -> dict[str, Any]:
 @rule("", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceSumSquare")
 def sum_of_terms(op: Builder, node: Node) -> Value:
     """ReduceL1-18 sum(|x|), ReduceL2-18 sqrt(sum(x^2)), ReduceLogSum-28 log(sum(x)), ReduceSumSquare-18 sum(x^2)."""
-    x = _widened(op, node)
-    match node.op_type:
-        case "ReduceL1":
-            x = op.Abs(x)
-        case "ReduceL2" | "ReduceSumSquare":
-            x = op.Mul(x, x)
-    total = op.ReduceSum(x, node.input(1), **_options(node))
-    match node.op_type:
-        case "ReduceL2":
-            total = op.Sqrt(total)
-        case "ReduceLogSum":
-            total = op.Log(total)
-    return cast(op, node, total, dtype_of(node, required(node, 0)))
+    x = expr(op, _widened(op, node))
+    terms = {"ReduceL1": x.abs, "ReduceLogSum": lambda: x}.get(node.op_type, lambda: x * x)()
+    total = expr(op, op.ReduceSum(terms, node.input(1), **_options(node)))
+    made = {"ReduceL2": total.sqrt, "ReduceLogSum": total.log}.get(node.op_type, lambda: total)()
+    return made.cast(dtype_of(node, required(node, 0))).value()
 
 
 @rule("", "ReduceLogSumExp")
 def log_of_exponentials(op: Builder, node: Node) -> Value:
     """ReduceLogSumExp-28: log(sum(exp(x - m))) + m, m the largest x where it is finite, so that nothing overflows."""
-    x, axes, options = _widened(op, node), node.input(1), _options(node)
-    dtype = dtype_of(node, x)
+    x, axes, options = expr(op, _widened(op, node)), node.input(1), _options(node)
 
-    def largest(**attributes: Any) -> Value:
-        found = op.ReduceMax(x, axes, **attributes)
-        return op.Where(op.Less(op.Abs(found), numbers(op, math.inf, dtype)), found, numbers(op, 0, dtype))
+    def largest(**attributes: Any) -> Expr:
+        found = expr(op, op.ReduceMax(x, axes, **attributes))
+        return where(found.abs() < math.inf, found, 0)
 
-    powers = op.Exp(op.Sub(x, largest(**{**options, "keepdims": 1})))
-    total = op.Log(op.ReduceSum(powers, axes, **options))
-    return cast(op, node, op.Add(total, largest(**options)), dtype_of(node, required(node, 0)))
+    powers = (x - largest(**{**options, "keepdims": 1})).exp()
+    total = expr(op, op.ReduceSum(powers, axes, **options)).log() + largest(**options)
+    return total.cast(dtype_of(node, required(node, 0))).value()
 
 
 @rule("", "ReduceMean")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..attributes import NodeAttributes
+from ..build import expr
 from ..graph import Node, Value
 from ..ml_attributes import AGGREGATES, LEAF, MODES, TRANSFORMS, Forest, either, flat_forest, forest
 from ..preconditions import dtype_of, required
@@ -86,7 +87,7 @@ class _Walk:
         for node, content in members.items():
             table[node, : len(content)] = content
         same = op.Equal(op.Unsqueeze(values, op.const([2])), self.at(numbers(op, table, self._dtype), place))
-        return any_of(op, same, 2)
+        return any_of(expr(op, same), 2).value()
 
 
 def _scores(op: Builder, node: Node, trees: Forest, targets: int, aggregate: str) -> tuple[Value, Value | None]:
@@ -109,7 +110,7 @@ def _scores(op: Builder, node: Node, trees: Forest, targets: int, aggregate: str
         scores = op.Div(scores, numbers(op, len(trees.roots), dtype))
     if voted[trees.modes == LEAF].all():
         return scores, None
-    heard = any_of(op, walk.at(op.const(voted), place), 1)
+    heard = any_of(expr(op, walk.at(op.const(voted), place)), 1).value()
     return (op.Where(heard, scores, numbers(op, 0, dtype)) if aggregate in ("MIN", "MAX") else scores), heard
 
 
