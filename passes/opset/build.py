@@ -10,6 +10,7 @@ from ..errors import Unsupported
 from ..graph import Node, Value
 from ..infer import infer_node
 from ..rewrite import Builder, Input
+from ..schemas import HUB_OPSET
 from ..tensor import TensorData
 from ..types import DType, Type, merge
 from . import control
@@ -38,6 +39,15 @@ class StepBuilder(Builder):
         """The same, building at another opset of ai.onnx."""
         return StepBuilder(self.walk, self.base, {**self.opsets, "": opset})
 
+    @property
+    def newest(self) -> StepBuilder:
+        """The same, building at the hub's opset, as array expressions want it (`passes.build`)."""
+        return self.at(HUB_OPSET)
+
+    def reshape(self, value: Value, shape: Value, type: Type | None = None) -> Value:
+        """Reshape to sizes of which any may be 0."""
+        return self.newest.Reshape(value, shape, allowzero=1, _types=[type])
+
     def region(self, name: str) -> StepBuilder:
         """A builder of a region for a node of this step: what it builds goes on to the target, too."""
         return StepBuilder(self.walk, self.base.region(name), self.opsets)
@@ -47,14 +57,15 @@ class StepBuilder(Builder):
         """The opset of ai.onnx at which the walk ends."""
         return self.walk.targets.get("", self.opsets[""])
 
-    def reshape(self, value: Value, shape: Value, type: Type | None = None) -> Value:
-        """Reshape to sizes that aren't known here: 0 is a size like any other from opset 14 on, copied before."""
-        if self.target < 14:
-            return self.Reshape(value, shape, _types=[type])
-        return self.at(14).Reshape(value, shape, allowzero=1, _types=[type])
-
     def call(self, op_type: str, *inputs: Input, _domain: str | None = None, **options: Any) -> Any:
         domain = _domain or ""
+        if (
+            op_type == "Reshape"
+            and self.target < 14
+            and isinstance(inputs[1], Value)
+            and known_array(inputs[1]) is None
+        ):
+            options["allowzero"] = None  # a size that turns out to be 0 is copied before opset 14, taken as it is after
         if not options.get("_version"):
             if domain not in self.opsets:
                 raise Unsupported(op_type, f"no opset of {domain} is among those to build for")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..build import expr, size_of
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..preconditions import required
 from ..types import DType
 from .build import StepBuilder
 from .counting import single
-from .folding import Number, size, unravelled
+from .folding import unravelled
 from .offsets import (
     MOST_COMPARED,
     Size,
@@ -189,7 +190,7 @@ def _not_zero(op: StepBuilder, node: Node) -> Value:
     x = required(node, 0)
     if not rank(node, x):
         raise Unsupported(node, "of a scalar it can't be expressed before version 9")
-    lengths = [size(op, x, axis) for axis in range(rank(node, x))]
+    lengths = [size_of(op.newest, x, axis) for axis in range(rank(node, x))]
     total = total_of(op, extents(op, x, len(lengths)))
     if isinstance(total, int) and total > MOST_COMPARED:
         raise Unsupported(node, f"{total} elements are too many to be compared before version 9")
@@ -203,7 +204,7 @@ def _not_zero(op: StepBuilder, node: Node) -> Value:
     before = op.ReduceSum(op.Mul(as_int64(op, earlier), count), axes=[1], keepdims=0)
     turn = along(op, op.ReduceSum(count, axes=[0], keepdims=0), 0, 2)
     found = as_int64(op, op.And(op.Equal(before, turn), chosen))
-    places = Number(op, op.ReduceSum(op.Mul(found, there), axes=[1], keepdims=0))
+    places = expr(op.newest, op.ReduceSum(op.Mul(found, there), axes=[1], keepdims=0))
     return op.Concat(*(op.Unsqueeze(row.value(), axes=[0]) for row in unravelled(places, lengths)), axis=0)
 
 

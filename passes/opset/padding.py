@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ..build import where
+from ..build import Expr, expr, size_of, where
 from ..errors import InvalidModel
 from ..graph import Node, Value
 from ..preconditions import required
 from ..types import DType, TensorType
 from .build import StepBuilder
-from .folding import OPSET, Number, arange, known, number, size
+from .folding import arange, certain, remainder
 from .runtime_axes import axes_from_front, named, spread
 from .steps import Made, Step, as_type, attribute, changed, constant, dtype, given, numbers, rank, renamed, same
 
@@ -90,17 +90,17 @@ def _no_wrap(op: StepBuilder, node: Node) -> Made:
 
 def _by_index(op: StepBuilder, node: Node) -> Value:
     """Along each axis, the elements gathered that stand at the places of the result."""
-    data, early, op = required(node, 0), op.at(9), op.at(OPSET)  # places count from the front, as Gather-1 wants them
+    data, early, op = required(node, 0), op.at(9), op.newest  # places count from the front, as Gather-1 wants them
     mode = attribute(node, "mode", "constant")
     for axis, before, after in _amounts(op, node):
-        places = _indices(mode, size(op, data, axis), before, after).value()
+        places = _indices(mode, size_of(op, data, axis), before, after).value()
         if mode == "constant":
             data = op.Concat(data, _one_more(op, node, data, axis), axis=axis)
         data = early.Gather(data, places, axis=axis)
     return op.Identity(data) if data is node.input(0) else data
 
 
-def _amounts(op: StepBuilder, node: Node) -> Iterator[tuple[int, Number, Number]]:
+def _amounts(op: StepBuilder, node: Node) -> Iterator[tuple[int, Expr, Expr]]:
     """(axis, before, after) of the axes that may be padded."""
     pads, axes = constant(node, 1), constant(node, 3)
     if pads is not None and (axes is not None or node.input(3) is None):
@@ -112,12 +112,12 @@ def _amounts(op: StepBuilder, node: Node) -> Iterator[tuple[int, Number, Number]
         for index, axis in enumerate(chosen):
             if before[index] or after[index]:
                 place = int(axis) % rank(node, node.input(0)) if axis < 0 else int(axis)
-                yield place, known(op, [before[index]], DType.INT64), known(op, [after[index]], DType.INT64)
+                yield place, expr(op, [before[index]], DType.INT64), expr(op, [after[index]], DType.INT64)
         return
     count = rank(node, node.input(0))
-    whole = number(op, required(node, 1) if node.input(3) is None else _whole_pads(op, node))
+    whole = certain(op, required(node, 1) if node.input(3) is None else _whole_pads(op, node))
     for axis in range(count):
-        yield axis, whole.part(axis), whole.part(count + axis)
+        yield axis, whole.gather([axis]), whole.gather([count + axis])
 
 
 def _one_more(op: StepBuilder, node: Node, data: Value, axis: int) -> Value:
@@ -132,24 +132,24 @@ def _one_more(op: StepBuilder, node: Node, data: Value, axis: int) -> Value:
     return op.Expand(value, single, _types=[TensorType(kind, rest)])
 
 
-def _indices(mode: str, length: Number, before: Number, after: Number) -> Number:
+def _indices(mode: str, length: Expr, before: Expr, after: Expr) -> Expr:
     """Which element of an axis stands at each place of the padded one; with a constant, the one behind the last.
 
     Negative amounts take away first.
     """
-    start, front = (before * -1).at_least(0), before.at_least(0)
-    left = (length - start - (after * -1).at_least(0)).at_least(0)
-    places = arange(front + left + after.at_least(0)) - front
+    start, front = (before * -1).maximum(0), before.maximum(0)
+    left = (length - start - (after * -1).maximum(0)).maximum(0)
+    places = arange(front + left + after.maximum(0)) - front
     match mode:
         case "constant":
             return where((places > -1) & (places < left), places + start, length)
         case "edge":
-            return places.at_least(0).at_most(left - 1) + start
+            return places.maximum(0).minimum(left - 1) + start
         case "wrap":
-            return (places + front * left) % left.at_least(1) + start
-    turn = ((left - 1) * 2).at_least(1)  # there and back
-    offset = places.abs() % turn
-    return offset.at_most(turn - offset) + start
+            return remainder(places + front * left, left.maximum(1)) + start
+    turn = ((left - 1) * 2).maximum(1)  # there and back
+    offset = remainder(places.abs(), turn)
+    return offset.minimum(turn - offset) + start
 
 
 ROWS = {

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..build import product, where
+from ..build import Expr, expr, product, shape_vector, size_of, where
 from ..errors import InvalidModel, Unsupported
 from ..graph import Node, Value
 from ..preconditions import required
 from ..tensor import TensorData
 from ..types import DType
 from .build import StepBuilder
-from .folding import OPSET, Number, arange, concatenated, flattened, known, number, size, total, unravelled
+from .folding import arange, certain, flattened, remainder, total, unravelled
 from .steps import (
     Made,
     Step,
@@ -50,16 +50,16 @@ class _Line:
     """The windows along one axis: places (kernel, windows), whether they are on elements, or on what counts."""
 
     kernel: int
-    length: Number
-    windows: Number
-    places: Number
-    inside: Number
-    counted: Number
+    length: Expr
+    windows: Expr
+    places: Expr
+    inside: Expr
+    counted: Expr
 
     @property
-    def found(self) -> Number:
+    def found(self) -> Expr:
         """The places, those on padding moved to some element."""
-        return self.places.clipped(0, self.length - 1)
+        return self.places.clip(0, self.length - 1)
 
     @property
     def is_all(self) -> bool:
@@ -73,13 +73,13 @@ def _line(op: StepBuilder, node: Node, axis: int) -> _Line:
     kernel = given(node, "kernel_shape")
     count = len(kernel)
     stride, dilation = ((attribute(node, name) or [1] * count)[axis] for name in ("strides", "dilations"))
-    length, reach = size(op, required(node, 0), 2 + axis), (kernel[axis] - 1) * dilation + 1
+    length, reach = size_of(op, required(node, 0), 2 + axis), (kernel[axis] - 1) * dilation + 1
     mode = attribute(node, "auto_pad", "NOTSET")
     pads = (attribute(node, "pads") if mode == "NOTSET" else None) or [0] * 2 * count
-    first, last = (known(op, [pads[place]], _I64) for place in (axis, axis + count))
+    first, last = (expr(op, [pads[place]], _I64) for place in (axis, axis + count))
     if mode in ("SAME_UPPER", "SAME_LOWER"):
         windows = (length + (stride - 1)) // stride
-        missing = ((windows - 1) * stride + reach - length).at_least(0)
+        missing = ((windows - 1) * stride + reach - length).maximum(0)
         small = missing // 2
         first, last = (small, missing - small) if mode == "SAME_UPPER" else (missing - small, small)
     else:
@@ -87,7 +87,7 @@ def _line(op: StepBuilder, node: Node, axis: int) -> _Line:
         windows = (room + (stride - 1 if up else 0)) // stride + 1
         if up:
             windows = where((windows - 1) * stride < length + first, windows, windows - 1)
-    offset = known(op, np.arange(kernel[axis]).reshape(-1, 1) * dilation, _I64)
+    offset = expr(op, np.arange(kernel[axis]).reshape(-1, 1) * dilation, _I64)
     places = arange(windows) * stride + offset - first
     inside = ~(places < 0) & (places < length)
     counted = places < length + last if attribute(node, "count_include_pad", 0) else inside
@@ -109,7 +109,7 @@ def pooled(op: StepBuilder, node: Node, reason: str) -> Made:
     Args:
         reason: why it can't be expressed otherwise.
     """
-    op, data = op.at(OPSET), required(node, 0)
+    op, data = op.newest, required(node, 0)
     kind, axes = dtype(node, data), rank(node, data) - 2
     if not kind.is_float:
         raise Unsupported(node, reason)
@@ -119,9 +119,8 @@ def pooled(op: StepBuilder, node: Node, reason: str) -> Made:
             return _with_indices(op, node, data, lines)
         for axis, line in enumerate(lines):
             if not line.is_all:
-                data = op.ReduceMax(
-                    _seen(op, data, line, 2 + axis, axes - axis - 1, -np.inf), axes=[2 + axis], keepdims=0
-                )
+                seen = _seen(op, data, line, 2 + axis, axes - axis - 1, -np.inf)
+                data = expr(op, seen).max(2 + axis).value()
         return data
     work = work_type(kind)
     made = as_type(op, data, work)
@@ -131,7 +130,7 @@ def pooled(op: StepBuilder, node: Node, reason: str) -> Made:
         made = op.Mul(made, made) if power == 2 else op.Pow(made, op.const(power, work)) if power != 1 else made
     for axis, line in enumerate(lines, 2):
         if not line.is_all:
-            made = op.ReduceSum(_seen(op, made, line, axis, axes - axis + 1, 0), axes=[axis], keepdims=0)
+            made = expr(op, _seen(op, made, line, axis, axes - axis + 1, 0)).sum(axis).value()
     if node.op_type == "AveragePool":
         made = op.Div(made, _counts(lines).cast(work).value())
     elif power != 1:
@@ -139,7 +138,7 @@ def pooled(op: StepBuilder, node: Node, reason: str) -> Made:
     return as_type(op, made, kind)
 
 
-def _counts(lines: Sequence[_Line]) -> Number:
+def _counts(lines: Sequence[_Line]) -> Expr:
     """Over how many elements each window averages, shaped like the windows."""
     parts = [total(line.counted).reshape(-1, *[1] * (len(lines) - axis - 1)) for axis, line in enumerate(lines)]
     return product(parts)
@@ -149,7 +148,7 @@ def _with_indices(op: StepBuilder, node: Node, data: Value, lines: Sequence[_Lin
     """The maxima, and where in the whole tensor the first of each window stands."""
     axes = len(lines)
 
-    def spread(table: Number, axis: int) -> Number:
+    def spread(table: Expr, axis: int) -> Expr:
         """(kernel, windows) of an axis among (*kernels, *windows)."""
         shape = [1] * 2 * axes
         shape[axis], shape[axes + axis] = lines[axis].kernel, -1
@@ -167,15 +166,15 @@ def _with_indices(op: StepBuilder, node: Node, data: Value, lines: Sequence[_Lin
     inside = inside.reshape(kernel, -1)
     seen = op.Gather(op.Reshape(data, numbers(op, [0, 0, -1])), by_rows.reshape(kernel, -1).value(), axis=2)
     seen = op.Where(inside.value(), seen, op.const(np.full(1, -np.inf), data.tensor.dtype), _types=[seen.type])
-    top = op.ReduceMax(seen, axes=[2], keepdims=1)
+    top = op.ReduceMax(seen, numbers(op, 2))
     hit = op.And(op.Not(op.Less(seen, top)), inside.value())
-    first = Number(op, op.ArgMax(as_type(op, hit, DType.INT32), axis=2, keepdims=1))
+    first = expr(op, op.ArgMax(as_type(op, hit, DType.INT32), axis=2, keepdims=1))
     count = product([line.windows for line in lines])
     place = op.Gather(stored.reshape(-1).value(), (first * count + arange(count)).value(), axis=0)
-    images, channels = size(op, data, 0), size(op, data, 1)
+    images, channels = size_of(op, data, 0), size_of(op, data, 1)
     planes = arange(images).reshape(-1, 1, 1, 1) * channels + arange(channels).reshape(-1, 1, 1)
-    index = Number(op, place) + planes * product([line.length for line in lines])
-    shape = concatenated(op, [known(op, [0, 0], _I64), *(line.windows for line in lines)])
+    index = expr(op, place) + planes * product([line.length for line in lines])
+    shape = shape_vector(op, [0, 0, *(line.windows for line in lines)])
     return [op.Reshape(top, shape), op.Reshape(index.value(), shape)]
 
 
@@ -188,59 +187,59 @@ def _column_to_image(op: StepBuilder, node: Node) -> Made:
     Blocks and their elements are numbered row by row; for each of the image's elements and each place in a block there
     is at most one.
     """
-    op, data = op.at(OPSET), required(node, 0)
-    image, block = number(op, required(node, 1)), number(op, required(node, 2))
+    op, data = op.newest, required(node, 0)
+    image, block = certain(op, required(node, 1)), certain(op, required(node, 2))
     kind = dtype(node, data)
     if not kind.is_float and kind not in _SUMMED:
         raise Unsupported(node, f"Col2Im of {kind.value} came with version 18")
     axes = _axes_of(node)
     strides, dilations = (attribute(node, name) or [1] * axes for name in ("strides", "dilations"))
     pads = attribute(node, "pads") or [0] * 2 * axes
-    sizes, windows = ([whole.part(axis).cast(_I64) for axis in range(axes)] for whole in (image, block))
+    sizes, windows = ([whole.gather([axis]).cast(_I64) for axis in range(axes)] for whole in (image, block))
     candidates = arange(product(windows)).reshape(-1, 1)
     inner = unravelled(candidates, windows)
     outer = unravelled(arange(product(sizes)).reshape(1, -1), sizes)
-    valid, places, counts = known(op, [[True]], DType.BOOL), [], []
+    valid, places, counts = expr(op, [[True]], DType.BOOL), [], []
     for axis in range(axes):
         room = sizes[axis] + pads[axis] + pads[axes + axis] - (windows[axis] - 1) * dilations[axis] - 1
         counts.append(room // strides[axis] + 1)
         start = outer[axis] + pads[axis] - inner[axis] * dilations[axis]
-        step = start.at_least(0)
-        on_stride = (step % strides[axis] < 1) & ~(start < 0)
+        step = start.maximum(0)
+        on_stride = (remainder(step, strides[axis]) < 1) & ~(start < 0)
         places.append(step // strides[axis])
         valid = valid & on_stride & (places[axis] < counts[axis])
     last = product([*windows, *counts])
     index = candidates * product(counts) + flattened(places, counts)
-    index, valid = _squeezed(index.clipped(0, last - 1), valid)
+    index, valid = _squeezed(index.clip(0, last - 1), valid)
     work = work_type(kind) if kind.is_float else kind if kind.bits >= 32 else DType.INT32
-    rows = op.Reshape(as_type(op, data, work), concatenated(op, [known(op, [0, -1], _I64), last]))
+    rows = op.Reshape(as_type(op, data, work), shape_vector(op, [0, -1, last]))
     seen = op.Gather(rows, index.value(), axis=2)
     if valid.array is None or not valid.array.all():
         seen = op.Where(valid.value(), seen, op.const(np.zeros(1), work), _types=[seen.type])
-    made = op.ReduceSum(seen, axes=[2], keepdims=0)
-    return as_type(op, op.Reshape(made, concatenated(op, [known(op, [0, 0], _I64), *sizes])), kind)
+    made = op.ReduceSum(seen, numbers(op, 2), keepdims=0)
+    return as_type(op, op.Reshape(made, shape_vector(op, [0, 0, *sizes])), kind)
 
 
 def _max_unpool(op: StepBuilder, node: Node) -> Made:
     """Elements at their places among zeros; an output shape that is given adds more zeros behind."""
-    op, data = op.at(OPSET), required(node, 0)
+    op, data = op.newest, required(node, 0)
     kernel = given(node, "kernel_shape")
     axes = len(kernel)
     strides, pads = attribute(node, "strides") or [1] * axes, attribute(node, "pads") or [0] * 2 * axes
-    sizes = [size(op, data, 0), size(op, data, 1)]
+    sizes = [size_of(op, data, 0), size_of(op, data, 1)]
     for axis in range(axes):
         rest = kernel[axis] - pads[axis] - pads[axes + axis]
-        sizes.append((size(op, data, 2 + axis) - 1) * strides[axis] + rest)
+        sizes.append((size_of(op, data, 2 + axis) - 1) * strides[axis] + rest)
     kind = dtype(node, data)
     zeros = op.ConstantOfShape(product(sizes).value(), value=TensorData.of(np.zeros(1, kind.numpy), kind))
     flat = numbers(op, -1)
     made = op.ScatterElements(zeros, op.Reshape(required(node, 1), flat), op.Reshape(data, flat), axis=0)
-    made = op.Reshape(made, concatenated(op, sizes))
+    made = op.Reshape(made, shape_vector(op, sizes))
     if node.input(2) is None:
         return made
-    wanted = number(op, required(node, 2))
-    ends = [wanted.part(axis) - have for axis, have in enumerate(sizes)]
-    return op.Pad(made, concatenated(op, [known(op, [0] * len(sizes), _I64), *ends]))
+    wanted = certain(op, required(node, 2))
+    ends = [wanted.gather([axis]) - have for axis, have in enumerate(sizes)]
+    return op.Pad(made, shape_vector(op, [*[0] * len(sizes), *ends]))
 
 
 def _axes_of(node: Node) -> int:
@@ -255,14 +254,14 @@ def _axes_of(node: Node) -> int:
     return axes
 
 
-def _squeezed(index: Number, valid: Number) -> tuple[Number, Number]:
+def _squeezed(index: Expr, valid: Expr) -> tuple[Expr, Expr]:
     """Of tables (candidates, elements) no more rows than some element has candidates that are valid."""
     if index.array is None or valid.array is None:
         return index, valid
     rows = max(int(valid.array.sum(axis=0).max(initial=0)), 1)
     order = np.argsort(~valid.array, axis=0, kind="stable")[:rows]
     picked = (np.take_along_axis(table, order, axis=0) for table in (index.array, valid.array))
-    first, second = (Number(index.op, table) for table in picked)
+    first, second = (expr(index.op, table) for table in picked)
     return first, second
 
 

@@ -14,14 +14,14 @@ from functools import cache
 
 import numpy as np
 
-from ..build import where
+from ..build import Expr, Operand, expr, size_of, where
 from ..build.values import Array
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..preconditions import required
 from ..types import DType
 from .build import StepBuilder
-from .folding import OPSET, Number, arange, known, number, size
+from .folding import arange, certain
 from .steps import as_type, attribute, chained, dtype, rank, work_type
 
 _F64, _I64 = DType.FLOAT64, DType.INT64
@@ -33,10 +33,10 @@ class _Axis:
     """One axis: sizes before and after, what the coordinates use as scale, the region; float64 vectors of one."""
 
     place: int
-    length: Number
-    output: Number
-    scale: Number
-    region: tuple[Number, Number]
+    length: Expr
+    output: Expr
+    scale: Expr
+    region: tuple[Expr, Expr]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,32 +55,32 @@ class _Filter:
 # places --------------------------------------------------------------------------------------------
 
 
-def _half_pixel(x: Number, axis: _Axis) -> Number:
+def _half_pixel(x: Expr, axis: _Axis) -> Expr:
     return (x + 0.5) / axis.scale - 0.5
 
 
-def _half_pixel_symmetric(x: Number, axis: _Axis) -> Number:
+def _half_pixel_symmetric(x: Expr, axis: _Axis) -> Expr:
     excess = axis.output / (axis.scale * axis.length)
     return axis.length / 2 * (1 - excess) + _half_pixel(x, axis)
 
 
-def _pytorch_half_pixel(x: Number, axis: _Axis) -> Number:
+def _pytorch_half_pixel(x: Expr, axis: _Axis) -> Expr:
     return where(axis.output > 1, _half_pixel(x, axis), x * 0)
 
 
-def _align_corners(x: Number, axis: _Axis) -> Number:
+def _align_corners(x: Expr, axis: _Axis) -> Expr:
     """The length that the scale gives may be a fraction; where it is 1, everything is at the first element."""
     last = axis.scale * axis.length - 1
     return where(last.abs() > 0, x * (axis.length - 1) / last, x * 0)
 
 
-def _crop_and_resize(x: Number, axis: _Axis) -> Number:
+def _crop_and_resize(x: Expr, axis: _Axis) -> Expr:
     (start, end), last = axis.region, axis.length - 1
     many = start * last + x * (end - start) * last / (axis.output - 1)
     return where(axis.output > 1, many, (start + end) * 0.5 * last + x * 0)
 
 
-_PLACES: dict[str, Callable[[Number, _Axis], Number]] = {
+_PLACES: dict[str, Callable[[Expr, _Axis], Expr]] = {
     "half_pixel": _half_pixel,
     "half_pixel_symmetric": _half_pixel_symmetric,
     "pytorch_half_pixel": _pytorch_half_pixel,
@@ -89,7 +89,7 @@ _PLACES: dict[str, Callable[[Number, _Axis], Number]] = {
     "tf_half_pixel_for_nn": lambda x, axis: (x + 0.5) / axis.scale,
     "tf_crop_and_resize": _crop_and_resize,
 }
-_ROUNDED: dict[str, Callable[[Number, _Axis], Number]] = {
+_ROUNDED: dict[str, Callable[[Expr, _Axis], Expr]] = {
     "round_prefer_floor": lambda x, _: (x - 0.5).ceil(),
     "round_prefer_ceil": lambda x, _: (x + 0.5).floor(),
     "floor": lambda x, _: x.floor(),
@@ -101,12 +101,17 @@ _ROUNDED: dict[str, Callable[[Number, _Axis], Number]] = {
 # weights -------------------------------------------------------------------------------------------
 
 
-def linear_weight(distance: Number) -> Number:
+def clamp(x: Expr, low: Operand, high: Operand) -> Expr:
+    """Between two bounds; NaN, which is no element's place, at the lower one."""
+    return where(x > low, x, low).minimum(high)
+
+
+def linear_weight(distance: Expr) -> Expr:
     """For what is no further than 1 away."""
     return 1 - distance.abs()
 
 
-def cubic_weight(distance: Number, a: float) -> Number:
+def cubic_weight(distance: Expr, a: float) -> Expr:
     """Keys' cubic convolution kernel."""
     d = distance.abs()
     near = ((a + 2) * d - (a + 3)) * d * d + 1
@@ -126,10 +131,10 @@ def _reach(node: Node, axis: _Axis, how: _Filter) -> int:
     return math.ceil(support * max(float(axis.length.array[0]) / max(float(axis.output.array[0]), 1.0), 1.0))
 
 
-def _taps(node: Node, places: Number, axis: _Axis, how: _Filter) -> list[tuple[Number, Number]]:
+def _taps(node: Node, places: Expr, axis: _Axis, how: _Filter) -> list[tuple[Expr, Expr]]:
     """(element, weight) for each of the elements around the places, float64."""
     reach = _reach(node, axis, how)
-    shrink = axis.scale.at_most(1) if how.antialias else None
+    shrink = axis.scale.minimum(1) if how.antialias else None
     base = places.floor()
     taps = []
     for step in range(-reach + 1, reach + 1):
@@ -137,7 +142,7 @@ def _taps(node: Node, places: Number, axis: _Axis, how: _Filter) -> list[tuple[N
         distance = index - places if shrink is None else (index - places) * shrink
         weight = cubic_weight(distance, how.cubic_a) if how.mode == "cubic" else linear_weight(distance)
         if how.antialias and how.mode == "linear":
-            weight = weight.at_least(0)
+            weight = weight.maximum(0)
         if how.exclude_outside:
             weight = where((index < 0) | (index > axis.length - 1), weight * 0, weight)
         taps.append((index, weight))
@@ -150,7 +155,7 @@ def _taps(node: Node, places: Number, axis: _Axis, how: _Filter) -> list[tuple[N
     return taps
 
 
-def weighted(op: StepBuilder, elements: Value, weight: Number) -> Value:
+def weighted(op: StepBuilder, elements: Value, weight: Expr) -> Value:
     """Elements times weights; whatever has no weight counts as nothing, infinite or not."""
     weight = weight.cast(DType.of(elements.tensor.dtype.numpy) if elements.tensor.dtype else weight.dtype)
     made = op.Mul(elements, weight.value())
@@ -164,8 +169,8 @@ def _resampled(op: StepBuilder, node: Node, data: Value, axis: _Axis, how: _Filt
     places = _PLACES[how.coordinates](arange(axis.output.cast(_I64)).cast(_F64), axis)
     last, tail = axis.length - 1, [1] * (rank(node, data) - axis.place - 1)
 
-    def gathered(index: Number) -> Value:
-        return op.Gather(data, index.clipped(0, last).cast(_I64).value(), axis=axis.place)
+    def gathered(index: Expr) -> Value:
+        return op.Gather(data, clamp(index, 0, last).cast(_I64).value(), axis=axis.place)
 
     if how.mode == "nearest":
         made = gathered(_ROUNDED[how.rounding](places, axis))
@@ -194,7 +199,7 @@ def _filling(node: Node, value: float, kind: DType) -> Array:
 # sizes ---------------------------------------------------------------------------------------------
 
 
-def _scaled(length: Number, scale: Number) -> Number:
+def _scaled(length: Expr, scale: Expr) -> Expr:
     """The new length is computed in float32, as shape inference does."""
     return (length.cast(DType.FLOAT32) * scale.cast(DType.FLOAT32)).floor().cast(_F64)
 
@@ -208,41 +213,41 @@ def _axes(op: StepBuilder, node: Node, data: Value, scales: Value | None, sizes:
     given = sizes if sizes is not None else scales
     if given is None:
         raise Unsupported(node, "neither scales nor sizes are given")
-    wanted = number(op, given)
+    wanted = certain(op, given)
 
     def declared(index: int) -> int | None:
         length = None if after is None else after[places[index]]
         return length if isinstance(length, int) else None
 
     @cache
-    def length(index: int) -> Number:
-        return size(op, data, places[index]).cast(_F64)
+    def length(index: int) -> Expr:
+        return size_of(op, data, places[index]).cast(_F64)
 
     @cache
-    def goal(index: int) -> Number:
-        certain = declared(index)
-        if certain is not None and (policy == "stretch" or sizes is None):
-            return known(op, [certain])
-        return wanted.part(index).cast(_F64)
+    def goal(index: int) -> Expr:
+        size = declared(index)
+        if size is not None and (policy == "stretch" or sizes is None):
+            return expr(op, [size], DType.FLOAT64)
+        return wanted.gather([index]).cast(_F64)
 
     @cache
-    def scale(index: int) -> Number:
-        return wanted.part(index).cast(_F64) if sizes is None else goal(index) / length(index)
+    def scale(index: int) -> Expr:
+        return wanted.gather([index]).cast(_F64) if sizes is None else goal(index) / length(index)
 
     if policy != "stretch":
         common = scale(0)
         for index in range(1, len(places)):
-            common = common.at_most(scale(index)) if policy == "not_larger" else common.at_least(scale(index))
+            common = common.minimum(scale(index)) if policy == "not_larger" else common.maximum(scale(index))
     else:
         common = None
     found = []
     for index, place in enumerate(places):
-        factor, certain = scale(index) if common is None else common, declared(index)
+        factor, size = scale(index) if common is None else common, declared(index)
         region = _region(op, node, index, len(places))
-        if _is_kept(factor, region, before[place], certain):
+        if _is_kept(factor, region, before[place], size):
             continue
-        if certain is not None:
-            output = known(op, [certain])
+        if size is not None:
+            output = expr(op, [size], DType.FLOAT64)
         elif common is not None:
             output = (common * length(index) + 0.5).floor()
         else:
@@ -251,16 +256,16 @@ def _axes(op: StepBuilder, node: Node, data: Value, scales: Value | None, sizes:
     return found
 
 
-def _region(op: StepBuilder, node: Node, index: int, count: int) -> tuple[Number, Number]:
+def _region(op: StepBuilder, node: Node, index: int, count: int) -> tuple[Expr, Expr]:
     """Where a region begins and ends along an axis, of the axis' length."""
     roi = node.input(1) if node.version > 10 else None
     if roi is None or attribute(node, "coordinate_transformation_mode", "half_pixel") != "tf_crop_and_resize":
-        return known(op, [0]), known(op, [1])
-    bounds = number(op, roi)
-    return bounds.part(index).cast(_F64), bounds.part(index + count).cast(_F64)
+        return expr(op, [0], DType.FLOAT64), expr(op, [1], DType.FLOAT64)
+    bounds = certain(op, roi)
+    return bounds.gather([index]).cast(_F64), bounds.gather([index + count]).cast(_F64)
 
 
-def _is_kept(scale: Number, region: tuple[Number, Number], before: object, after: int | None) -> bool:
+def _is_kept(scale: Expr, region: tuple[Expr, Expr], before: object, after: int | None) -> bool:
     """Whether nothing happens along an axis, whatever the model is given."""
     start, end = (bound.array for bound in region)
     if start is None or end is None or (start[0], end[0]) != (0, 1):
@@ -297,7 +302,7 @@ def by_gathers(op: StepBuilder, node: Node, reason: str) -> Value:
     Raises:
         Unsupported: integers of 64 bits or no numbers are to be interpolated; antialiasing with sizes not known.
     """
-    op, how, data = op.at(OPSET), _filter(node), required(node, 0)
+    op, how, data = op.newest, _filter(node), required(node, 0)
     scales, sizes = (node.input(1), None) if node.version < 11 else (node.input(2), node.input(3))
     if sizes is not None:
         scales = None
@@ -313,7 +318,7 @@ def by_gathers(op: StepBuilder, node: Node, reason: str) -> Value:
     made = _along(op, node, as_type(op, data, work), axes, how)
     if not kind.is_float:
         info = np.iinfo(kind.numpy)
-        made = Number(op, made).rounded().clipped(info.min, info.max).value()
+        made = clamp(expr(op, made).rint(), info.min, info.max).value()
     return as_type(op, made, kind)
 
 

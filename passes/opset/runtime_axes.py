@@ -42,10 +42,11 @@ def named(op: StepBuilder, axes: Value, size: int) -> Value:
 def spread(op: StepBuilder, mask: Value, values: Value, default: int) -> Value:
     """What is given for some axes, [.., axes], for all of them, [.., rank]; `mask` as `named` makes it."""
     last, zero = max(values.rank or 1, 2) - 1, op.const(0)
-    found = op.ReduceSum(op.Where(mask, values, zero), axes=[last], keepdims=0)
+    op = op.newest
+    found = op.ReduceSum(op.Where(mask, values, zero), numbers(op, last), keepdims=0)
     if not default:
         return found
-    missing = op.Equal(op.ReduceSum(as_int64(op, mask), axes=[1], keepdims=0), zero)
+    missing = op.Equal(op.ReduceSum(as_int64(op, mask), numbers(op, 1), keepdims=0), zero)
     return op.Where(missing, op.const(default), found)
 
 

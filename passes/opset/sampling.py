@@ -12,18 +12,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..build import product, where
+from ..build import Expr, concat, expr, product, shape_vector, size_of, where
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..preconditions import required
 from ..types import DType
 from .build import StepBuilder
-from .folding import OPSET, Number, arange, concatenated, flattened, known, maximum, number, size, unravelled
-from .resampling import cubic_weight, linear_weight, weighted
+from .folding import arange, certain, flattened, largest, remainder, unravelled
+from .resampling import clamp, cubic_weight, linear_weight, weighted
 from .steps import Made, Step, as_type, attribute, chained, changed, dtype, numbers, rank, work_type
 
 _I64 = DType.INT64
-Taps = Sequence[tuple[Number, Number]]
+Taps = Sequence[tuple[Expr, Expr]]
 """For one axis: (element, weight) of each element that makes up a point. Elements lie inside, int64."""
 
 
@@ -32,9 +32,9 @@ def _rows(op: StepBuilder, images: Value, order: Sequence[int]) -> Value:
     return op.Reshape(op.Transpose(images, perm=list(order)), numbers(op, [0, -1]))
 
 
-def _corners(lengths: Sequence[Number], taps: Sequence[Taps], first: Number) -> list[tuple[Number, Number]]:
+def _corners(lengths: Sequence[Expr], taps: Sequence[Taps], first: Expr) -> list[tuple[Expr, Expr]]:
     """(index into the rows, weight) of each combination of taps; `first` is where each point's image begins."""
-    found: list[tuple[Number, Number]] = []
+    found: list[tuple[Expr, Expr]] = []
     for combination in itertools.product(*taps):
         index, weight = flattened([place for place, _ in combination], lengths), product([w for _, w in combination])
         found.append((index if first.array is not None and not first.array.any() else index + first, weight))
@@ -44,22 +44,22 @@ def _corners(lengths: Sequence[Number], taps: Sequence[Taps], first: Number) -> 
 # GridSample ----------------------------------------------------------------------------------------
 
 
-def _reflected(x: Number, low: float, high: Number) -> Number:
+def _reflected(x: Expr, low: float, high: Expr) -> Expr:
     """Thrown back at the borders until it lies between them."""
     span = high - low
     place = (x - low) - ((x - low) / (span * 2)).floor() * (span * 2)
     return where(span > 0, where(place > span, span * 2 - place, place), x * 0) + low
 
 
-def _grid_taps(points: Number, length: Number, mode: str, padding: str, align: bool) -> Taps:
+def _grid_taps(points: Expr, length: Expr, mode: str, padding: str, align: bool) -> Taps:
     """Points in [-1, 1] along an axis. With a border the elements of a cubic are held inside one by one."""
     last = length - 1
     places = (points + 1) / 2 * last if align else ((points + 1) * length - 1) / 2
     if mode == "nearest":
-        places = places.rounded()
+        places = places.rint()
     low, high = (0.0, last) if align else (-0.5, length - 0.5)
     if padding == "border" and mode != "cubic":
-        places = places.clipped(0, last)
+        places = clamp(places, 0, last)
     elif padding == "reflection":
         places = where((places < low) | (places > high), _reflected(places, low, high), places)
     base, taps = places.floor(), []
@@ -68,20 +68,20 @@ def _grid_taps(points: Number, length: Number, mode: str, padding: str, align: b
         distance = index - places
         weight = cubic_weight(distance, -0.75) if mode == "cubic" else linear_weight(distance)
         if mode == "nearest":
-            weight = known(index.op, [1], index.dtype)
+            weight = expr(index.op, [1], index.dtype)
         if padding == "zeros":
             weight = where((index < 0) | (index > last), weight * 0, weight)
         elif padding == "reflection":
             outside = (index < low) | (index > high)
             # between its borders whole numbers are what is left of a fraction cut off
-            index = where(outside, _reflected(index, low, high).at_least(0).floor(), index)
-        taps.append((index.clipped(0, last).cast(_I64), weight))
+            index = where(outside, _reflected(index, low, high).maximum(0).floor(), index)
+        taps.append((clamp(index, 0, last).cast(_I64), weight))
     return taps
 
 
 def _grid_sample(op: StepBuilder, node: Node) -> Made:
     """GridSample-16, and 20 of any number of axes."""
-    op, data, grid = op.at(OPSET), required(node, 0), required(node, 1)
+    op, data, grid = op.newest, required(node, 0), required(node, 1)
     axes, kind = rank(node, data) - 2, dtype(node, data)
     mode = _SAMPLED.get(attribute(node, "mode", "linear"), attribute(node, "mode", "linear"))
     padding, align = attribute(node, "padding_mode", "zeros"), bool(attribute(node, "align_corners", 0))
@@ -94,10 +94,10 @@ def _grid_sample(op: StepBuilder, node: Node) -> Made:
     work = work_type(kind) if mode != "nearest" else kind
     points = as_type(op, grid, work_type(dtype(node, grid)))
     points = op.Reshape(points, numbers(op, [0, -1, axes]))
-    lengths = [size(op, data, 2 + axis) for axis in range(axes)]
+    lengths = [size_of(op, data, 2 + axis) for axis in range(axes)]
     taps = [
         _grid_taps(
-            Number(op, op.Gather(points, op.const(axes - 1 - axis), axis=2)),
+            expr(op, op.Gather(points, op.const(axes - 1 - axis), axis=2)),
             length.cast(work_type(dtype(node, grid))),
             mode,
             padding,
@@ -105,7 +105,7 @@ def _grid_sample(op: StepBuilder, node: Node) -> Made:
         )
         for axis, length in enumerate(lengths)
     ]
-    first = arange(size(op, data, 0)).reshape(-1, 1) * product(lengths)
+    first = arange(size_of(op, data, 0)).reshape(-1, 1) * product(lengths)
     rows = _rows(op, as_type(op, data, work), [1, 0, *range(2, axes + 2)])
     parts = []
     for index, weight in _corners(lengths, taps, first):
@@ -117,8 +117,8 @@ def _grid_sample(op: StepBuilder, node: Node) -> Made:
             seen = op.Where(weight.cast(DType.BOOL).value(), seen, nothing, _types=[seen.type])
         parts.append(seen)
     made = op.Transpose(chained(op, "Add", parts), perm=[1, 0, 2])
-    shape = [known(op, [0, 0], _I64), *(size(op, grid, 1 + axis) for axis in range(axes))]
-    return as_type(op, op.Reshape(made, concatenated(op, shape)), kind)
+    shape = [0, 0, *(size_of(op, grid, 1 + axis) for axis in range(axes))]
+    return as_type(op, op.Reshape(made, shape_vector(op, shape)), kind)
 
 
 _SAMPLED = {"bilinear": "linear", "bicubic": "cubic"}
@@ -143,7 +143,7 @@ def _sampling_images(op: StepBuilder, node: Node) -> Made:
 _ALONG = ((None, -1, 1), (None, 1, -1))  # how lines down and across the regions meet
 
 
-def _cells(start: Number, extent: Number, cells: int, ratio: int) -> tuple[Number, Number, Number, Number]:
+def _cells(start: Expr, extent: Expr, cells: int, ratio: int) -> tuple[Expr, Expr, Expr, Expr]:
     """The sample points of all cells along an axis, regions (R, 1).
 
     Returns:
@@ -153,32 +153,32 @@ def _cells(start: Number, extent: Number, cells: int, ratio: int) -> tuple[Numbe
     op, kind = start.op, start.dtype
     cell = extent / float(cells)
     if ratio > 0:
-        counts, most = known(op, [[ratio]], kind), known(op, [ratio], _I64)
+        counts, most = expr(op, [[ratio]], kind), expr(op, [ratio], _I64)
     else:
-        counts = cell.ceil().at_least(0)
-        most = maximum(counts.reshape(-1), 1).cast(_I64)
+        counts = where(cell > 0, cell.ceil(), 0)
+        most = largest(counts.reshape(-1), 1).cast(_I64)
     place = arange(most * cells)
-    sample = (place % most).cast(kind)
-    points = start + (place // most).cast(kind) * cell + (sample + 0.5) * cell / counts.at_least(1)
+    sample = remainder(place, most).cast(kind)
+    points = start + (place // most).cast(kind) * cell + (sample + 0.5) * cell / counts.maximum(1)
     return points, sample < counts, counts, most
 
 
-def _roi_taps(points: Number, there: Number, length: Number) -> Taps:
+def _roi_taps(points: Expr, there: Expr, length: Expr) -> Taps:
     """Linear between two elements; nothing further than one outside."""
     last = length - 1
     valid = ~((points < -1) | (points > length)) & there
-    points = points.at_least(0)
-    low = points.floor().at_most(last)
+    points = where(points > 0, points, 0)
+    low = points.floor().minimum(last)
     share = where(low < last, points - low, points * 0)
     return [
         (index.cast(_I64), where(valid, weight, weight * 0))
-        for index, weight in ((low, 1 - share), ((low + 1).at_most(last), share))
+        for index, weight in ((low, 1 - share), ((low + 1).minimum(last), share))
     ]
 
 
 def _roi_align(op: StepBuilder, node: Node) -> Made:
     """RoiAlign of both versions. Mode max is of single weighted elements, as the recorded models have it."""
-    op, data, batch = op.at(OPSET), required(node, 0), required(node, 2)
+    op, data, batch = op.newest, required(node, 0), required(node, 2)
     kind, mode = dtype(node, data), attribute(node, "mode", "avg").lower()
     if mode not in ("avg", "max"):
         raise Unsupported(node, f"mode={mode} isn't known")
@@ -188,33 +188,35 @@ def _roi_align(op: StepBuilder, node: Node) -> Made:
     cells = [attribute(node, "output_height", 1), attribute(node, "output_width", 1)]
     regions = as_type(op, required(node, 1), work)
     x1, y1, x2, y2 = (
-        Number(op, op.Gather(regions, numbers(op, side), axis=1)) * scale - (0.5 if half else 0.0) for side in range(4)
+        expr(op, op.Gather(regions, numbers(op, side), axis=1)) * scale - (0.5 if half else 0.0) for side in range(4)
     )
-    lengths = [size(op, data, axis) for axis in (2, 3)]
+    lengths = [size_of(op, data, axis) for axis in (2, 3)]
     lines, taps = [], []
     for axis, (start, end) in enumerate(((y1, y2), (x1, x2))):
-        extent = end - start if half else (end - start).at_least(1)
+        extent = end - start if half else (end - start).maximum(1)
         line = _cells(start, extent, cells[axis], ratio)
         along = _ALONG[axis]
         lines.append(line)
         pairs = _roi_taps(line[0], line[1], lengths[axis].cast(work))
         taps.append([(index.reshape(*along), weight.reshape(*along)) for index, weight in pairs])
-    first = (number(op, as_type(op, batch, _I64)) * product(lengths)).reshape(-1, 1, 1)
+    first = (certain(op, as_type(op, batch, _I64)) * product(lengths)).reshape(-1, 1, 1)
     rows = _rows(op, as_type(op, data, work), [1, 0, 2, 3])
     parts = [
         weighted(op, op.Gather(rows, index.value(), axis=1), weight) for index, weight in _corners(lengths, taps, first)
     ]
     (_, _, tall, rows_most), (_, _, wide, columns_most) = lines
-    shape = [known(op, [0, 0, cells[0]], _I64), rows_most, known(op, [cells[1]], _I64), columns_most]
+    shape = [0, 0, cells[0], rows_most, cells[1], columns_most]
     count = (tall * wide).reshape(-1, 1, 1)
     if mode == "avg":
-        made = op.ReduceSum(op.Reshape(chained(op, "Add", parts), concatenated(op, shape)), axes=[3, 5], keepdims=0)
-        made = op.Div(made, count.at_least(1).value())
+        made = op.ReduceSum(
+            op.Reshape(chained(op, "Add", parts), shape_vector(op, shape)), numbers(op, [3, 5]), keepdims=0
+        )
+        made = op.Div(made, count.maximum(1).value())
     else:
         there = lines[0][1].reshape(*_ALONG[0]) & lines[1][1].reshape(*_ALONG[1])
         made = op.Where(there.value(), op.Max(*parts), op.const(np.full(1, -np.inf), work), _types=[parts[0].type])
-        made = op.ReduceMax(op.Reshape(made, concatenated(op, shape)), axes=[3, 5], keepdims=0)
-        made = where(count > 0, Number(op, made), known(op, [0], work)).value()
+        made = op.ReduceMax(op.Reshape(made, shape_vector(op, shape)), numbers(op, [3, 5]), keepdims=0)
+        made = where(count > 0, expr(op, made), expr(op, [0], work)).value()
     return as_type(op, op.Transpose(made, perm=[1, 0, 2, 3]), kind)
 
 
@@ -228,20 +230,20 @@ def _unshifted(op: StepBuilder, node: Node) -> Made:
 # DeformConv ----------------------------------------------------------------------------------------
 
 
-def _between(place: Number, length: Number) -> Taps:
+def _between(place: Expr, length: Expr) -> Taps:
     """Linear between two elements, with zeros around."""
     low = place.floor()
     taps = []
     for index in (low, low + 1):
         weight = linear_weight(index - place)
         outside = (index < 0) | (index > length - 1)
-        taps.append((index.clipped(0, length - 1).cast(_I64), where(outside, weight * 0, weight)))
+        taps.append((clamp(index, 0, length - 1).cast(_I64), where(outside, weight * 0, weight)))
     return taps
 
 
 def _deform_conv(op: StepBuilder, node: Node) -> Made:
     """Every kernel position is sampled where its offset points; then the kernel is a matrix."""
-    op, data, weights, offset = op.at(OPSET), required(node, 0), required(node, 1), required(node, 2)
+    op, data, weights, offset = op.newest, required(node, 0), required(node, 1), required(node, 2)
     axes, kind = rank(node, data) - 2, dtype(node, data)
     sizes = attribute(node, "kernel_shape") or (weights.tensor.shape or ())[2:]
     work, window = work_type(kind), [length for length in sizes if isinstance(length, int)]
@@ -250,21 +252,19 @@ def _deform_conv(op: StepBuilder, node: Node) -> Made:
     groups, regions = attribute(node, "group", 1), attribute(node, "offset_group", 1)
     strides, dilations = (attribute(node, name) or [1] * axes for name in ("strides", "dilations"))
     pads, positions = attribute(node, "pads") or [0] * 2 * axes, math.prod(window)
-    lengths = [size(op, data, 2 + axis) for axis in range(axes)]
-    goals = [size(op, offset, 2 + axis) for axis in range(axes)]
+    lengths = [size_of(op, data, 2 + axis) for axis in range(axes)]
+    goals = [size_of(op, offset, 2 + axis) for axis in range(axes)]
     shifts = op.Reshape(as_type(op, offset, work), numbers(op, [0, regions, positions, axes, -1]))
     inside = np.stack(np.unravel_index(np.arange(positions), window))
     outside = unravelled(arange(product(goals)), goals)
     taps = []
     for axis, length in enumerate(lengths):
-        start = known(op, inside[axis] * dilations[axis] - pads[axis], work).reshape(-1, 1)
-        shift = Number(op, op.Gather(shifts, op.const(axis), axis=3))
+        start = expr(op, inside[axis] * dilations[axis] - pads[axis], work).reshape(-1, 1)
+        shift = expr(op, op.Gather(shifts, op.const(axis), axis=3))
         place = start + outside[axis].cast(work) * strides[axis] + shift
         taps.append(_between(place, length.cast(work)))
-    first = arange(size(op, data, 0)).reshape(-1, 1, 1, 1) * regions + known(
-        op, np.arange(regions).reshape(-1, 1, 1), _I64
-    )
-    split = op.Reshape(as_type(op, data, work), concatenated(op, [known(op, [0, regions, -1], _I64), *lengths]))
+    first = arange(size_of(op, data, 0)).reshape(-1, 1, 1, 1) * regions + np.arange(regions).reshape(-1, 1, 1)
+    split = op.Reshape(as_type(op, data, work), shape_vector(op, [0, regions, -1, *lengths]))
     rows = _rows(op, split, [2, 0, 1, *range(3, axes + 3)])
     parts = [
         weighted(op, op.Gather(rows, index.value(), axis=1), weight)
@@ -275,10 +275,10 @@ def _deform_conv(op: StepBuilder, node: Node) -> Made:
     if mask is not None:
         columns = op.Mul(columns, op.Reshape(as_type(op, mask, work), numbers(op, [0, regions, positions, -1])))
     columns = op.Transpose(columns, perm=[1, 2, 0, 3, 4])
-    outer, inner = size(op, weights, 0), size(op, weights, 1) * positions
-    columns = op.Reshape(columns, concatenated(op, [known(op, [0, groups], _I64), inner, known(op, [-1], _I64)]))
-    matrix = op.Reshape(as_type(op, weights, work), concatenated(op, [known(op, [groups, -1], _I64), inner]))
-    made = op.Reshape(op.MatMul(matrix, columns), concatenated(op, [known(op, [0], _I64), outer, *goals]))
+    outer, inner = size_of(op, weights, 0), size_of(op, weights, 1) * positions
+    columns = op.Reshape(columns, shape_vector(op, [0, groups, inner, -1]))
+    matrix = op.Reshape(as_type(op, weights, work), shape_vector(op, [groups, -1, inner]))
+    made = op.Reshape(op.MatMul(matrix, columns), shape_vector(op, [0, outer, *goals]))
     if bias is not None:
         made = op.Add(made, op.Reshape(as_type(op, bias, work), numbers(op, [-1, *[1] * axes])))
     return as_type(op, made, kind)
@@ -289,15 +289,15 @@ def _deform_conv(op: StepBuilder, node: Node) -> Made:
 
 def _affine_grid(op: StepBuilder, node: Node) -> Made:
     """The points of an even grid in [-1, 1], innermost axis first, and a one: times each matrix."""
-    op, theta, sizes = op.at(OPSET), required(node, 0), required(node, 1)
+    op, theta, sizes = op.newest, required(node, 0), required(node, 1)
     kind, shape, count = dtype(node, theta), theta.tensor.shape, sizes.tensor.shape
     told = [shape[1] if shape else None, node.output.rank, count[0] if count else None]
     found = (length - extra for length, extra in zip(told, (0, 2, 2), strict=True) if isinstance(length, int))
     axes = next(found, None)
     if axes is None:
         raise Unsupported(node, "AffineGrid with an unknown number of axes came with version 20")
-    wanted, work = number(op, sizes), work_type(kind)
-    lengths = [wanted.part(2 + axis) for axis in range(axes)]
+    wanted, work = certain(op, sizes), work_type(kind)
+    lengths = [wanted.gather([2 + axis]) for axis in range(axes)]
     columns = []
     for index, length in zip(unravelled(arange(product(lengths)), lengths), lengths, strict=True):
         place, steps = index.cast(DType.FLOAT64), length.cast(DType.FLOAT64)
@@ -307,16 +307,8 @@ def _affine_grid(op: StepBuilder, node: Node) -> Made:
             line = (place * 2 + 1) / steps - 1
         columns.insert(0, line.cast(work).reshape(-1, 1))
     columns.append(columns[0] * 0 + 1)
-    arrays = [column.array for column in columns if column.array is not None]
-    points = (
-        op.const(np.concatenate(arrays, axis=1))
-        if len(arrays) == len(columns)
-        else op.Concat(*(column.value() for column in columns), axis=1)
-    )
-    made = op.MatMul(points, op.Transpose(as_type(op, theta, work), perm=[0, 2, 1]))
-    return as_type(
-        op, op.Reshape(made, concatenated(op, [known(op, [0], _I64), *lengths, known(op, [axes], _I64)])), kind
-    )
+    made = op.MatMul(concat(op, columns, 1), op.Transpose(as_type(op, theta, work), perm=[0, 2, 1]))
+    return as_type(op, op.Reshape(made, shape_vector(op, [0, *lengths, axes])), kind)
 
 
 ROWS = {

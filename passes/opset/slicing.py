@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from ..build import where
+from ..build import Expr, expr, shape_vector, size_of, where
 from ..errors import InvalidModel
 from ..graph import Node, Value
 from ..preconditions import required
 from ..types import DType
 from .build import StepBuilder
 from .counting import counted
-from .folding import OPSET, Number, arange, concatenated, known, number, size
+from .folding import arange, certain
 from .runtime_axes import axes_from_front, named, spread
 from .steps import (
     INT64_MAX,
@@ -63,17 +63,17 @@ def _to_attributes(op: StepBuilder, node: Node) -> Made:
 
 def _gathered(op: StepBuilder, node: Node) -> Value:
     """Slice by an index vector for each axis."""
-    data, early, op = required(node, 0), op.at(9), op.at(OPSET)  # places count from the front, as Gather-1 wants them
+    data, early, op = required(node, 0), op.at(9), op.newest  # places count from the front, as Gather-1 wants them
     axes, *bounds = _by_axis(op, node)
     if data.rank is not None and any(axis >= data.rank for axis in axes):
         raise InvalidModel(f"{node!r}: axes {axes} of a tensor of rank {data.rank}")
     for index, axis in enumerate(axes):
-        start, end, step = (values.part(index) for values in bounds)
-        data = early.Gather(data, _indices(start, end, step, size(op, required(node, 0), axis)).value(), axis=axis)
+        start, end, step = (values.gather([index]) for values in bounds)
+        data = early.Gather(data, _indices(start, end, step, size_of(op, required(node, 0), axis)).value(), axis=axis)
     return data
 
 
-def _by_axis(op: StepBuilder, node: Node) -> tuple[list[int], Number, Number, Number]:
+def _by_axis(op: StepBuilder, node: Node) -> tuple[list[int], Expr, Expr, Expr]:
     """The axes, and for each of them start, end and step."""
     data, axes, known_axes = required(node, 0), node.input(3), constant(node, 3)
     starts, ends, *steps = (as_int64(op, value) for value in (*node.inputs[1:3], node.input(4)) if value is not None)
@@ -95,29 +95,29 @@ def _by_axis(op: StepBuilder, node: Node) -> tuple[list[int], Number, Number, Nu
                 return op.Concat(values, numbers(op, [filling] * len(chosen)), axis=0)
 
             starts, ends, steps = filled(starts, 0), filled(ends, INT64_MAX), [filled(values, 1) for values in steps]
-    ones = known(op, [1] * len(chosen), DType.INT64)
-    return chosen, number(op, starts), number(op, ends), number(op, steps[0]) if steps else ones
+    ones = expr(op, [1] * len(chosen), DType.INT64)
+    return chosen, certain(op, starts), certain(op, ends), certain(op, steps[0]) if steps else ones
 
 
-def _indices(start: Number, end: Number, step: Number, length: Number) -> Number:
+def _indices(start: Expr, end: Expr, step: Expr, length: Expr) -> Expr:
     """The places along an axis of a length, clamped as Slice-13 says."""
     back = (step < 0).cast(DType.INT64)
     first = _clamped(start, length, back * 0, length - back)
     span = _clamped(end, length, 0 - back, length - back) - first
     ahead = back * -2 + 1
     if step.array is not None and abs(int(step.array[0])) == 1:
-        count = (span * ahead).at_least(0)
+        count = (span * ahead).maximum(0)
     else:
         count = where(span * ahead > 0, (span - ahead) // step + 1, back * 0)
     return arange(count) * step + first
 
 
-def _clamped(place: Number, length: Number, low: Number, high: Number) -> Number:
+def _clamped(place: Expr, length: Expr, low: Expr, high: Expr) -> Expr:
     """A place, negative ones counted from the end, held between two bounds."""
     if place.array is not None and abs(int(place.array[0])) >= _FAR:
         before_all = low.array is not None and bool(low.array[0] < 0)  # even before the bound of an empty axis
-        return high if place.array[0] > 0 else low if before_all else low.at_most(high)
-    return where(place < 0, place + length, place).at_least(low).at_most(high)
+        return high if place.array[0] > 0 else low if before_all else low.minimum(high)
+    return where(place < 0, place + length, place).maximum(low).minimum(high)
 
 
 # Split -------------------------------------------------------------------------------------------
@@ -149,11 +149,11 @@ def _lengths(op: StepBuilder, node: Node) -> Made:
     data = required(node, 0)
     axis = attribute(node, "axis", 0)
     plain = changed(node, without=("num_outputs",))
-    whole = size(op, data, axis)
+    whole = size_of(op.newest, data, axis)
     if whole.array is not None and whole.array[0] % count == 0:
         return plain
     part = (whole + (count - 1)) // count
-    lengths = concatenated(op, [*[part] * (count - 1), whole - part * (count - 1)])
+    lengths = shape_vector(op.newest, [*[part] * (count - 1), whole - part * (count - 1)])
     return changed(plain, inputs=[data, lengths])
 
 

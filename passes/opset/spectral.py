@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..build import where
+from ..build import Expr, expr, size_of, where
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..preconditions import required
@@ -16,7 +16,7 @@ from ..protos import ENUMS
 from ..types import DType, TensorType
 from .build import StepBuilder
 from .counting import one_of
-from .folding import Number, arange, known, number, size
+from .folding import arange, certain, remainder
 from .runtime_axes import axes_from_front
 from .steps import Made, Step, as_type, attribute, changed, constant, dtype, numbers, put, rank
 
@@ -24,24 +24,24 @@ _MOST_ELEMENTS = 1 << 20
 _WORK = DType.FLOAT64
 
 
-def _given(op: StepBuilder, node: Node, index: int) -> Number | None:
+def _given(op: StepBuilder, node: Node, index: int) -> Expr | None:
     """A length that is an input of one element; None where it is left out."""
     value = node.input(index)
-    return None if value is None else number(op, value).cast(DType.INT64).reshape(1)
+    return None if value is None else certain(op, value).cast(DType.INT64).reshape(1)
 
 
-def _circle(rows: Number, columns: Number, length: Number) -> tuple[Value, Value]:
+def _circle(rows: Expr, columns: Expr, length: Expr) -> tuple[Value, Value]:
     """cos and sin of 2 pi n k / length for row n and column k; the product is reduced before it is an angle."""
     down, across = arange(rows).reshape(-1, 1), arange(columns).reshape(1, -1)
     if down.array is not None and across.array is not None and down.array.size * across.array.size > _MOST_ELEMENTS:
-        down = Number(length.op, down.value())
-    angles = (down * across % length).cast(_WORK) * (2 * np.pi / length.cast(_WORK))
+        down = expr(length.op, down.value())
+    angles = remainder(down * across, length.maximum(1)).cast(_WORK) * (2 * np.pi / length.cast(_WORK))
     return angles.cos().value(), angles.sin().value()
 
 
 def _without_dft(op: StepBuilder, node: Node) -> Made:
     """DFT-17: axis and inverse as attributes, the length as an input."""
-    x, op = required(node, 0), op.at(13)
+    x, op = required(node, 0), op.newest
     depth, kind = rank(node, x), dtype(node, x)
     parts = (x.tensor.shape or [None])[-1]
     if not isinstance(parts, int) or parts not in (1, 2):
@@ -53,14 +53,14 @@ def _without_dft(op: StepBuilder, node: Node) -> Made:
     axis += depth if axis < 0 else 0
     order = [*(place for place in range(depth) if place not in (axis, depth - 1)), axis, depth - 1]
     last = op.Transpose(as_type(op, x, _WORK), perm=order) if axis != depth - 2 else as_type(op, x, _WORK)
-    length, bins = _given(op, node, 1), size(op, last, depth - 2)
+    length, bins = _given(op, node, 1), size_of(op, last, depth - 2)
     if length is None:
         length = (bins - 1) * 2 if onesided and inverse else bins
     half = length // 2 + 1
     most = half if onesided and inverse else length  # of the input, what counts; it may be shorter
     if most.array is None or bins.array is None or bins.array[0] > most.array[0]:
         last = op.Slice(last, numbers(op, 0), most.value(), numbers(op, depth - 2))
-        bins = size(op, last, depth - 2)
+        bins = size_of(op, last, depth - 2)
     cosines, sines = _circle(bins, half if onesided and not inverse else length, length)
     if inverse:
         weights = _share(bins, length, onesided).value()
@@ -71,7 +71,7 @@ def _without_dft(op: StepBuilder, node: Node) -> Made:
     return as_type(op, made, kind)
 
 
-def _share(bins: Number, length: Number, onesided: bool) -> Number:
+def _share(bins: Expr, length: Expr, onesided: bool) -> Expr:
     """What each bin counts in the inverse: 1 / length, twice that where it stands for its mirror image, too."""
     share = 1 / length.cast(_WORK)
     if not onesided:
@@ -122,7 +122,7 @@ def _axis_attribute(op: StepBuilder, node: Node) -> Made:
 def _any_axis(op: StepBuilder, node: Node) -> Value:
     """An axis known only when the model runs: what lies before it, and behind it, are one axis each."""
     x = required(node, 0)
-    op = op.at(13)
+    op = op.newest
     place, sizes = axes_from_front(op, x, one_of(op, required(node, 2))), op.Shape(x)
     behind = op.Add(place, numbers(op, 1))
 
@@ -148,19 +148,19 @@ def _any_axis(op: StepBuilder, node: Node) -> Value:
 
 def _frames(op: StepBuilder, node: Node) -> Made:
     """STFT-17: frames that begin a step after each other, times the window, through DFT."""
-    signal, window, op = required(node, 0), node.input(2), op.at(13)
+    signal, window, op = required(node, 0), node.input(2), op.newest
     if rank(node, signal) == 2:  # real parts without an axis of their own, which runtimes take, too
-        signal = op.at(9).Unsqueeze(signal, axes=[2])
+        signal = op.Unsqueeze(signal, numbers(op, 2))
     if rank(node, signal) != 3:
         raise Unsupported(node, "its signal hasn't rank 3")
-    whole, step, length = size(op, signal, 1), _given(op, node, 1), _given(op, node, 3)
+    whole, step, length = size_of(op, signal, 1), _given(op, node, 1), _given(op, node, 3)
     if step is None:
         raise Unsupported(node, "frame_step is missing")
     if length is None:
-        length = whole if window is None else size(op, window, 0)
+        length = whole if window is None else size_of(op, window, 0)
     count = (whole - length) // step + 1
     starts = arange(count).reshape(-1, 1) * step
-    places = op.Add(starts.value(), arange(length).reshape(1, -1).value())  # a table that would be long to write out
+    places = op.Add(starts, arange(length).reshape(1, -1))  # a table that would be long to write out
     framed = op.Gather(signal, places, axis=1)
     if window is not None:
         framed = op.Mul(framed, op.Reshape(window, numbers(op, [-1, 1])))
@@ -175,12 +175,12 @@ def _frames(op: StepBuilder, node: Node) -> Made:
 
 def _mel_matrix(op: StepBuilder, node: Node) -> Made:
     """MelWeightMatrix-17: triangles over the bins of a spectrum, whose corners lie evenly on the mel scale."""
-    op = op.at(13)
+    op = op.newest
     given = [_given(op, node, index) for index in range(3)]
     filters, length, rate = (found for found in given if found is not None)
 
-    def mel(index: int) -> Number:
-        hertz = number(op, one_of(op, required(node, index))).cast(_WORK)
+    def mel(index: int) -> Expr:
+        hertz = certain(op, one_of(op, required(node, index))).cast(_WORK)
         return (hertz / 700 + 1).log() * (2595 / np.log(10))
 
     low, corners = mel(3), filters + 2
@@ -188,14 +188,14 @@ def _mel_matrix(op: StepBuilder, node: Node) -> Made:
     hertz = ((mels * (np.log(10) / 2595)).exp() - 1) * 700
     places = (hertz * (length + 1).cast(_WORK) / rate.cast(_WORK)).floor().value()
 
-    def corner(index: int) -> Number:
-        return number(op, op.Slice(places, numbers(op, index), (filters + index).value(), numbers(op, 0)))
+    def corner(index: int) -> Expr:
+        return certain(op, op.Slice(places, numbers(op, index), (filters + index).value(), numbers(op, 0)))
 
     left, top, right = (corner(index) for index in range(3))
     bins = arange(length // 2 + 1).reshape(-1, 1).cast(_WORK)
     # a way of no length from a corner to the top is never asked for
-    rising, falling = (bins - left) / (top - left).at_least(1), (right - bins) / (right - top).at_least(1)
-    zero, one = known(op, [0]), known(op, [1])
+    rising, falling = (bins - left) / (top - left).maximum(1), (right - bins) / (right - top).maximum(1)
+    zero, one = expr(op, [0], DType.FLOAT64), expr(op, [1], DType.FLOAT64)
     below, above = where(bins < left, zero, rising), where(bins < right, falling, zero)
     made = where(bins < top, below, where(bins > top, above, one)).value()
     return op.Cast(made, to=attribute(node, "output_datatype", ENUMS[DType.FLOAT32]))

@@ -30,7 +30,7 @@ from backedge.passes.errors import InvalidModel
 from backedge.passes.graph import Graph, Value
 from backedge.passes.hub import HUB
 from backedge.passes.loop import Captured, Carried, Iteration, Sliced, Stacked
-from backedge.passes.opset.folding import Number
+from backedge.passes.opset.folding import flattened, remainder, unravelled
 from backedge.passes.rewrite import Builder, Rewriter
 from backedge.passes.types import DType, TensorType
 from backedge.runtime.executor import Executor, never_compile
@@ -243,10 +243,16 @@ def test_where_of_a_known_condition_is_one_side() -> None:
     assert where(expr(op, [False]), x, 0).item() == 0
 
 
-def test_expressions_of_version_steps_are_of_their_class() -> None:
-    op: Any = builder()
-    made = Number(op, op.input("x", FLOATS)) * 2 + 1
-    assert type(made) is Number and type(where(made > 0, made, 0)) is Number
+def test_places_counted_row_by_row() -> None:
+    op, sizes = builder(), (2, 3, 4)
+    lengths = [expr(op, [size]) for size in sizes]
+    index = expr(op, np.arange(24))
+    places = unravelled(index, lengths)
+    for found, expected in zip(places, np.unravel_index(np.arange(24), sizes), strict=True):
+        assert found.known.tolist() == expected.tolist()
+    assert flattened(places, lengths).known.tolist() == list(range(24))
+    assert remainder(index, 5).known.tolist() == (np.arange(24) % 5).tolist()
+    assert [place.known.size for place in unravelled(expr(op, np.arange(0)), [expr(op, [0])] * 2)] == [0, 0]
 
 
 FAULTS: dict[str, Callable[[Expr], Any]] = {
