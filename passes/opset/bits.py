@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..build import Expr, expr, where
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..preconditions import required
@@ -14,7 +15,8 @@ from ..types import DType
 from .build import StepBuilder
 from .steps import INT64_MIN, Adapter, Made, Step, as_type, attribute, constant, dtype, given, same
 
-_F32, _F64, _I32, _I64 = DType.FLOAT32, DType.FLOAT64, DType.INT32, DType.INT64
+_F32, _F64 = DType.FLOAT32, DType.FLOAT64
+_I32, _I64, _U64 = DType.INT32, DType.INT64, DType.UINT64
 
 
 @dataclass(frozen=True)
@@ -48,80 +50,69 @@ def float_bits(op: StepBuilder, x: Value, before: DType, after: DType) -> Value 
     """The bits of `x` as a type of the same width, one of them a float, the other an integer (or two 16-bit floats);
     None where that isn't known. All NaNs become one."""
     if after in _INTEGERS.get(before, ()):
-        made = _bits_of(op, x, before)
+        made = _bits_of(expr(op.newest, x), before)
     elif before in _INTEGERS.get(after, ()):
-        made = _number_of(op, x, after)
+        made = _number_of(expr(op.newest, x), after)
     else:
         return None
     op.rewriter.notes.append(f"BitCast from {before.value} to {after.value}: all NaNs become one")
-    return as_type(op, made, after)
+    return made.cast(after).value()
 
 
-def _bits_of(op: StepBuilder, x: Value, before: DType) -> Value:
+def _bits_of(x: Expr, before: DType) -> Expr:
     if before is DType.BFLOAT16:  # the upper half of a float32
-        bits = _bits_of(op, as_type(op, x, _F32), _F32)
-        low = op.const(1 << 16, _I32)
-        return op.Div(op.Sub(bits, op.BitwiseAnd(bits, op.const(0xFFFF, _I32))), low)
+        bits = _bits_of(x.cast(_F32), _F32)
+        return (bits - bits.call("BitwiseAnd", 0xFFFF)) // (1 << 16)
     layout = _LAYOUTS[before]
-    work, whole = layout.work, layout.whole
-    x = as_type(op, x, work)
-    zero, one = op.const(0, work), op.const(1, work)
-    size = op.Abs(x)
-    finite = op.Less(size, op.const(np.inf, work))
-    rest = op.Where(finite, size, zero)
+    x = x.cast(layout.work)
+    whole = x.make(np.zeros((), layout.whole.numpy))
+    finite = x.abs() < np.inf
+    rest = where(finite, x.abs(), 0)
     # what is below 1 is taken above it, but for denormals; then halved until it is between 1 and 2
-    small = op.Less(rest, one)
-    rest = op.Where(small, op.Mul(rest, op.const(2.0 ** (layout.bias - 1), work)), rest)
-    exponent = op.Where(small, op.const(1, whole), op.const(layout.bias, whole))
+    small = rest < 1
+    rest = where(small, rest * 2.0 ** (layout.bias - 1), rest)
+    exponent = where(small, whole.like(1), whole.like(layout.bias))
     step = (layout.bias + 1) // 2
     while step:
-        big = op.Not(op.Less(rest, op.const(2.0**step, work)))
-        rest = op.Where(big, op.Mul(rest, op.const(2.0**-step, work)), rest)
-        exponent = op.Where(big, op.Add(exponent, op.const(step, whole)), exponent)
+        big = ~(rest < 2.0**step)
+        rest = where(big, rest * 2.0**-step, rest)
+        exponent = where(big, exponent + step, exponent)
         step //= 2
-    fraction = as_type(op, op.Mul(rest, op.const(2.0**layout.fraction, work)), whole)
-    unit = op.const(1 << layout.fraction, whole)
-    bits = op.Add(op.Mul(op.Sub(exponent, op.const(1, whole)), unit), fraction)
-    nan = op.const(layout.infinity + (1 << (layout.fraction - 1)), whole)
-    special = op.Where(op.Equal(x, x), op.const(layout.infinity, whole), nan)
-    bits = op.Where(finite, bits, special)
-    sign = op.Less(op.Where(op.Equal(x, zero), op.Reciprocal(x), x), zero)  # of a zero: of what it divides
-    lowest = -(1 << (before.bits - 1))
-    return op.Where(sign, op.Add(bits, op.const(lowest, whole)), bits)
+    fraction = (rest * 2.0**layout.fraction).cast(layout.whole)
+    bits = (exponent - 1) * (1 << layout.fraction) + fraction
+    nan = layout.infinity + (1 << (layout.fraction - 1))
+    bits = where(finite, bits, where(x.equals(x), whole.like(layout.infinity), nan))
+    sign = where(x.equals(0), x.call("Reciprocal"), x) < 0  # of a zero: of what it divides
+    return where(sign, bits + -(1 << (before.bits - 1)), bits)
 
 
-def _number_of(op: StepBuilder, x: Value, after: DType) -> Value:
+def _number_of(x: Expr, after: DType) -> Expr:
     signed, _ = _INTEGERS[after]
-    x = as_type(op, as_type(op, x, signed), _I64 if after is _F64 else _I32)
+    x = x.cast(signed).cast(_I64 if after is _F64 else _I32)
     if after is DType.BFLOAT16:
-        return _number_of(op, op.Mul(x, op.const(1 << 16, _I32)), _F32)
-    layout, whole = _LAYOUTS[after], x.tensor.dtype
-    zero, unit = op.const(0, whole), op.const(1 << layout.fraction, whole)
-    negative = op.Less(x, zero)
-    size = op.Where(negative, op.Sub(x, op.const(-(1 << (after.bits - 1)), whole)), x)
-    exponent = op.Div(size, unit)
-    fraction = op.Sub(size, op.Mul(exponent, unit))
-    denormal = op.Equal(exponent, zero)
-    significand = as_type(op, op.Where(denormal, fraction, op.Add(fraction, unit)), _F64)
+        return _number_of(x * (1 << 16), _F32)
+    layout, unit = _LAYOUTS[after], 1 << _LAYOUTS[after].fraction
+    size = where(x < 0, x - -(1 << (after.bits - 1)), x)
+    exponent = size // unit
+    fraction = size - exponent * unit
+    significand = where(exponent.equals(0), fraction, fraction + unit).cast(_F64)
     powers = np.ldexp(1.0, np.arange(2 * layout.bias + 2) - layout.bias - layout.fraction)
     powers[0], powers[-1] = powers[1], np.inf
-    made = op.Mul(significand, op.Gather(op.const(powers, _F64), exponent))
-    is_nan = op.Less(op.const(layout.infinity, whole), size)
-    made = op.Where(is_nan, op.const(np.nan, _F64), made)
+    made = significand * expr(x.op, powers).gather(exponent)
+    made = where(layout.infinity < size, np.nan, made)
     # ONNX Runtime's Where makes +0 of a -0 that its condition chooses by being true
-    return as_type(op, op.Where(op.Less(op.const(-1, whole), x), made, op.Neg(made)), after)
+    return where(x > -1, made, -made).cast(after)
 
 
-_I64, _U64 = DType.INT64, DType.UINT64
+# shifts -------------------------------------------------------------------------------------------
+
+
 _UNSIGNED = {
     DType.INT8: DType.UINT8,
     DType.INT16: DType.UINT16,
     DType.INT32: DType.UINT32,
     DType.INT64: DType.UINT64,
 }
-
-
-# shifts -------------------------------------------------------------------------------------------
 
 
 def _shift_of_any(op: StepBuilder, node: Node) -> Made:
