@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..build import Expr, expr, where
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..preconditions import required
@@ -35,6 +36,12 @@ def _operands(node: Node) -> list[Value]:
     return [value for value in node.formal_inputs if value is not None]
 
 
+def _both(op: StepBuilder, node: Node, dtype: DType | None = None) -> tuple[Expr, Expr]:
+    """The two operands as expressions, in another element type where one is given."""
+    a, b = (expr(op.newest, required(node, index), dtype) for index in range(2))
+    return a, b
+
+
 # Mod ---------------------------------------------------------------------------------------------
 
 
@@ -46,65 +53,56 @@ def _modulo(op: StepBuilder, node: Node) -> Made:
     kind = dtype(node, node.input(0))
     if kind.is_float:
         return _float_modulo(op, node, kind) if attribute(node, "fmod", 0) else _floor_modulo(op, node)
-    work = _I32 if kind in SHORT_INTEGERS else kind
-    a, b = (as_type(op, required(node, index), work) for index in range(2))
+    a, b = _both(op, node, _I32 if kind in SHORT_INTEGERS else kind)
     known = constant(node, 1)
     positive = not kind.is_signed or (known is not None and bool((known > 0).all()))
-    divisor = b if positive else op.Abs(b)
-    made = op.Sub(a, op.Mul(op.Div(a, divisor), divisor))
+    divisor = b if positive else b.abs()
+    made = a - a.call("Div", divisor) * divisor
     if kind.is_signed and not attribute(node, "fmod", 0):
-        made = _signed_as(op, made, b, work, positive)
-    return as_type(op, made, kind)
+        made = _signed_as(made, b, positive)
+    return made.cast(kind).value()
 
 
-def _signed_as(op: StepBuilder, remainder: Value, b: Value, kind: DType, positive: bool = False) -> Value:
+def _signed_as(remainder: Expr, b: Expr, positive: bool = False) -> Expr:
     """One more divisor where the remainder has the other sign."""
-    zero = op.const(0, kind)
-    other = op.Less(remainder, zero)
+    other = remainder < 0
     if not positive:
-        other = op.Or(op.And(other, op.Greater(b, zero)), op.And(op.Greater(remainder, zero), op.Less(b, zero)))
-    return op.Where(other, op.Add(remainder, b), remainder)
+        other = other & (b > 0) | (remainder > 0) & (b < 0)
+    return where(other, remainder + b, remainder)
 
 
 def _float_modulo(op: StepBuilder, node: Node, kind: DType) -> Made:
     """C's fmod, which is exact (float16's is computed as float32): |b| is doubled until it nearly reaches |a|, and on
     its way back taken off wherever it fits; none of that rounds."""
-    work = work_type(kind)
-    a, b = (as_type(op, required(node, index), work) for index in range(2))
-    infinity, zero = op.const(np.inf, work), op.const(0, work)
-    size, least = op.Abs(a), op.Abs(b)
-    finite = op.Less(size, infinity)
-    valid = op.And(finite, op.And(op.Less(least, infinity), op.Greater(least, zero)))
-    dividend = op.Where(valid, size, zero)
-    divisor = op.Where(valid, least, op.const(1, work))
+    a, b = _both(op, node, work_type(kind))
+    size, least = a.abs(), b.abs()
+    finite = size < np.inf
+    valid = finite & (least < np.inf) & (least > 0)
+    dividend, divisor = where(valid, size, 0).value(), where(valid, least, 1).value()
     (most,) = looped(op, None, [divisor], [dividend], _doubled)
-    _, rest = looped(op, None, [most, dividend], [divisor], _taken_off)
-    signed = op.Where(op.Less(a, zero), op.Neg(rest), rest)
-    signed = op.Where(op.Greater(rest, zero), signed, op.Mul(a, zero))  # a zero has the sign of a
-    alone = op.And(finite, op.Not(op.Less(least, infinity)))
-    alone = op.And(alone, op.Greater(least, zero))  # an infinite b, not NaN
-    nothing = op.Where(alone, a, op.const(np.nan, work))
-    return as_type(op, op.Where(valid, signed, nothing), kind)
+    rest = expr(op.newest, looped(op, None, [most, dividend], [divisor], _taken_off)[1])
+    signed = where(rest > 0, where(a < 0, -rest, rest), a.call("Mul", 0))  # a zero has the sign of a
+    alone = finite & ~(least < np.inf) & (least > 0)  # an infinite b, not NaN
+    return where(valid, signed, where(alone, a, np.nan)).cast(kind).value()
 
 
 def _doubled(one: Pass) -> tuple[Value, list[Value]]:
-    op, (part,), (whole,) = one.op, one.states, one.seen
-    twice = op.Add(part, part)
-    made = op.Where(op.Greater(twice, whole), part, twice)
-    return _any(op, op.Not(op.Greater(op.Add(made, made), whole))), [made]
+    part, whole = expr(one.op.newest, one.states[0]), one.seen[0]
+    twice = part + part
+    made = where(twice > whole, part, twice)
+    return _any(~(made + made > whole)), [made.value()]
 
 
 def _taken_off(one: Pass) -> tuple[Value, list[Value]]:
-    op, (part, rest), (least,) = one.op, one.states, one.seen
-    more = op.Greater(part, least)
-    left = op.Where(op.Greater(part, rest), rest, op.Sub(rest, part))
-    half = op.Mul(part, op.const(0.5, part.tensor.dtype))
-    return _any(op, more), [op.Where(more, half, part), left]
+    part, rest = (expr(one.op.newest, state) for state in one.states)
+    more = part > one.seen[0]
+    left = where(part > rest, rest, rest - part)
+    return _any(more), [where(more, part * 0.5, part).value(), left.value()]
 
 
-def _any(op: StepBuilder, where: Value) -> Value:
+def _any(condition: Expr) -> Value:
     """Whether a condition holds for any element."""
-    return op.Greater(op.ReduceSum(as_type(op, where, _F32), keepdims=0), op.const(0, _F32))
+    return (condition.cast(_F32).sum() > 0).value()
 
 
 def _floor_modulo(op: StepBuilder, node: Node) -> Made:
@@ -112,12 +110,9 @@ def _floor_modulo(op: StepBuilder, node: Node) -> Made:
     kind = dtype(node, required(node, 0))
     if attribute(node, "fmod", 0) or not kind.is_float:
         return None
-    op = op.at(max(op.opsets[""], 11))
-    a, b = _operands(node)
-    zero = op.const(0, kind)
-    made = _signed_as(op, op.Mod(a, b, fmod=1), b, kind)
-    nothing = op.Where(op.Less(b, zero), op.const(-0.0, kind), zero)
-    return op.Where(op.Equal(made, zero), nothing, made)
+    a, b = _both(op, node)
+    made = _signed_as(a.call("Mod", b, fmod=1), b)
+    return where(made.equals(0), where(b < 0, b.like(-0.0), 0), made).value()
 
 
 # rounding, powers --------------------------------------------------------------------------------
@@ -126,17 +121,13 @@ def _floor_modulo(op: StepBuilder, node: Node) -> Made:
 def _round(op: StepBuilder, node: Node) -> Value:
     """Round-11, by magnitudes, whose fractions are exact: up where the fraction is more than a half, or a half above
     an odd number. What has no fraction (NaN and infinity, too) stays."""
-    x = required(node, 0)
-    kind = dtype(node, x)
-    half, zero = op.const(0.5, kind), op.const(0, kind)
-    size = op.Abs(x)
-    whole = op.Floor(size)
-    fraction, pairs = op.Sub(size, whole), op.Mul(whole, half)
-    odd = op.Greater(pairs, op.Floor(pairs))
-    up = op.Or(op.Greater(fraction, half), op.And(odd, op.Not(op.Less(fraction, half))))
-    made = op.Add(whole, as_type(op, up, kind))
-    signed = op.Where(op.Less(x, zero), op.Neg(made), made)
-    return op.Where(op.Greater(fraction, zero), signed, x)
+    x = expr(op.newest, required(node, 0))
+    size = x.abs()
+    whole = size.floor()
+    fraction, pairs = size - whole, whole * 0.5
+    up = (fraction > 0.5) | (pairs > pairs.floor()) & ~(fraction < 0.5)
+    made = whole + up.cast(dtype(node, required(node, 0)))
+    return where(fraction > 0, where(x < 0, -made, made), x).value()
 
 
 def _power(op: StepBuilder, node: Node) -> Made:
@@ -147,7 +138,7 @@ def _power(op: StepBuilder, node: Node) -> Made:
     if kind is other and kind.is_float:
         return None
     if kind.is_integer and other.is_integer:
-        return _integer_power(op, node, base, kind)
+        return _integer_power(op, node, kind)
     known = constant(node, 1)
     if known is not None and kind.is_float and (known.astype(kind.numpy).astype(known.dtype) == known).all():
         return op.Pow(base, op.const(known.astype(kind.numpy), kind))
@@ -155,29 +146,25 @@ def _power(op: StepBuilder, node: Node) -> Made:
     return as_type(op, op.Pow(as_type(op, base, work), as_type(op, exponent, work)), kind)
 
 
-def _integer_power(op: StepBuilder, node: Node, base: Value, kind: DType) -> Value:
+def _integer_power(op: StepBuilder, node: Node, kind: DType) -> Value:
     """By squaring. Of an exponent above 63 only its lowest bit matters to -1, 0 and 1; everything else overflows.
     To a negative power, everything but 1 and -1 is cut off to 0 (0 itself has none)."""
-    known, zero, one = constant(node, 1), op.const(0, _I64), op.const(1, _I64)
-    two, most = op.const(2, _I64), op.const(63, _I64)
-    square, exponent = as_type(op, base, _I64), as_type(op, required(node, 1), _I64)
+    known, (square, exponent) = constant(node, 1), _both(op, node, _I64)
     small = known is not None and bool(((known >= 0) & (known <= 63)).all())
     if not small:
-        size = op.Abs(exponent)
-        parity = op.Sub(size, op.Mul(op.Div(size, two), two))
-        square = op.Where(op.And(op.Less(exponent, zero), op.Greater(op.Abs(square), one)), zero, square)
-        exponent = op.Where(op.Greater(size, most), op.Add(parity, op.const(62, _I64)), size)
+        size = exponent.abs()
+        square = where((exponent < 0) & (square.abs() > 1), 0, square)
+        exponent = where(size > 63, size - size // 2 * 2 + 62, size)
     bits = int(np.max(known, initial=1)).bit_length() if small and known is not None else 6
-    made: Value | None = None
+    made: Expr | None = None
     for bit in range(bits):
-        half = op.Div(exponent, two)
-        taken = op.Equal(op.Sub(exponent, op.Mul(half, two)), one)
-        factor = op.Where(taken, square, one)
-        made = factor if made is None else op.Mul(made, factor)
+        half = exponent // 2
+        factor = where((exponent - half * 2).equals(1), square, 1)
+        made = factor if made is None else made * factor
         if bit < bits - 1:
-            square, exponent = op.Mul(square, square), half
+            square, exponent = square * square, half
     assert made is not None
-    return as_type(op, made, kind)
+    return made.cast(kind).value()
 
 
 # Clip, extremes ----------------------------------------------------------------------------------
@@ -260,11 +247,10 @@ def _to_one_shape(op: StepBuilder, node: Node) -> Made:
 
 def _neither_way(op: StepBuilder, node: Node) -> Made:
     """Equal of floats, which came with version 11: neither is less, and both are numbers."""
-    a, b = _operands(node)
-    if not dtype(node, a).is_float:
+    a, b = _both(op, node)
+    if not dtype(node, required(node, 0)).is_float:
         return None
-    apart = op.Or(op.Less(a, b), op.Greater(a, b))
-    return op.Not(op.Or(apart, op.Or(op.IsNaN(a), op.IsNaN(b))))
+    return (~((a < b) | (a > b) | (a.call("IsNaN") | b.call("IsNaN")))).value()
 
 
 def _same_text(op: StepBuilder, node: Node) -> Made:
@@ -283,33 +269,30 @@ def _same_text(op: StepBuilder, node: Node) -> Made:
 
 def _is_infinite(op: StepBuilder, node: Node) -> Value:
     """IsInf-10: beyond the largest finite number."""
-    x = required(node, 0)
-    kind = dtype(node, x)
-    most = float(np.finfo(kind.numpy).max)
+    x = expr(op.newest, required(node, 0))
+    most = float(np.finfo(dtype(node, required(node, 0)).numpy).max)
     above, below = attribute(node, "detect_positive", 1), attribute(node, "detect_negative", 1)
     if above:
-        return op.Greater(op.Abs(x) if below else x, op.const(most, kind))
-    return op.Less(x, op.const(-most, kind)) if below else op.Less(x, x)
+        return ((x.abs() if below else x) > most).value()
+    return (x < (-most if below else x)).value()
 
 
-def _is_number(op: StepBuilder, x: Value, kind: DType) -> Value:
-    return op.Or(op.Less(x, op.const(1, kind)), op.Greater(x, op.const(0, kind)))
+def _is_number(x: Expr) -> Expr:
+    return (x < 1) | (x > 0)
 
 
 def _is_nan(op: StepBuilder, node: Node) -> Value:
     """IsNaN-9: neither below 1 nor above 0."""
-    x = required(node, 0)
-    return op.Not(_is_number(op, x, dtype(node, x)))
+    dtype(node, required(node, 0))
+    return (~_is_number(expr(op.newest, required(node, 0)))).value()
 
 
 def _sign(op: StepBuilder, node: Node) -> Value:
     """Sign-9. NaN stays one: 0 / 0."""
-    x = required(node, 0)
-    kind = dtype(node, x)
-    zero, work = op.const(0, kind), _I32 if kind in SHORT_INTEGERS else kind
-    above, below = (as_type(op, op.at(9).call(name, x, zero), work) for name in ("Greater", "Less"))
-    made = op.Sub(above, below)
-    return op.Div(made, as_type(op, _is_number(op, x, kind), kind)) if kind.is_float else as_type(op, made, kind)
+    kind, x = dtype(node, required(node, 0)), expr(op.newest, required(node, 0))
+    work = _I32 if kind in SHORT_INTEGERS else kind
+    made = (x > 0).cast(work) - (x < 0).cast(work)
+    return (made / _is_number(x).cast(kind) if kind.is_float else made.cast(kind)).value()
 
 
 def _by_halves(op: StepBuilder, node: Node) -> Made:
@@ -317,19 +300,16 @@ def _by_halves(op: StepBuilder, node: Node) -> Made:
 
     Others are carried by float64 as they are.
     """
-    a, b = _operands(node)
-    kind = dtype(node, a)
-    if kind not in (_I64, DType.UINT64):
+    if dtype(node, required(node, 0)) not in (_I64, DType.UINT64):
         return None
-    base = op.const(1 << 32, kind)
 
-    def halves(value: Value) -> tuple[Value, Value]:
-        high = op.Div(value, base)
-        return as_type(op, high, _F64), as_type(op, op.Sub(value, op.Mul(high, base)), _F64)
+    def halves(value: Expr) -> tuple[Expr, Expr]:
+        high = value.call("Div", 1 << 32)
+        return high.cast(_F64), (value - high * (1 << 32)).cast(_F64)
 
-    (high, low), (other_high, other_low) = halves(a), halves(b)
-    there, back = op.call(node.op_type, high, other_high), op.call(node.op_type, other_high, high)
-    return op.Or(there, op.And(op.Not(back), op.call(node.op_type, low, other_low)))
+    (high, low), (other_high, other_low) = map(halves, _both(op, node))
+    there, back = high.call(node.op_type, other_high), other_high.call(node.op_type, high)
+    return (there | ~back & low.call(node.op_type, other_low)).value()
 
 
 ROWS = {

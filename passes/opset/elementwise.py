@@ -88,7 +88,7 @@ _TERMS = 60  # of the series below; what is left out of it is less than 1e-11 of
 def _erf(x: Expr) -> Expr:
     """2 / sqrt(pi) * exp(-x^2) * x * (1 + 2x^2/3 * (1 + 2x^2/5 * ..)), which adds up without loss; from 4 on float32
     has no number below 1."""
-    x = x.clip(-4, 4)
+    x = x.call("Clip", x.like(-4), x.like(4))
     twice, series = x * x * 2, x.like(1)
     for divisor in range(2 * _TERMS + 1, 1, -2):
         series = twice / divisor * series + 1
