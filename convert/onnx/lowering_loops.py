@@ -19,7 +19,7 @@ from ...passes.protos import ENUMS
 from ...passes.rewrite import Builder, Rule, Rules
 from ...passes.types import DType, OptionalType, SequenceType, TensorType, Type, tensor
 from . import lowering_ifs, scan8
-from .regions import as_container, as_it_was, finish, held_type, let_go, version_of
+from .lowering_ifs import as_container, as_it_was, finish, held_type, let_go, version_of
 
 _INT64 = DType.INT64
 

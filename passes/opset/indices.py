@@ -10,8 +10,6 @@ from ..graph import Node, Value
 from ..preconditions import required
 from ..types import DType
 from .build import StepBuilder
-from .counting import single
-from .folding import unravelled
 from .offsets import (
     MOST_COMPARED,
     Size,
@@ -28,8 +26,10 @@ from .offsets import (
     plus,
     scalar,
     shaped,
+    single,
     times,
     total_of,
+    unravelled,
     vector,
 )
 from .offsets import strides as strides_of

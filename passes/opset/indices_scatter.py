@@ -10,7 +10,6 @@ from ..graph import Node, Value
 from ..preconditions import required
 from ..types import DType, TensorType
 from .build import StepBuilder
-from .counting import one_of
 from .indices import linear
 from .loops import Pass, looped
 from .offsets import (
@@ -23,6 +22,7 @@ from .offsets import (
     from_front,
     in_flat,
     last_size,
+    one_of,
     scalar,
     shaped,
     total_of,

@@ -1,7 +1,4 @@
-"""Places in a flattened tensor: sizes, strides and indices, as numbers where they are known and as values elsewhere.
-
-All of it can be expressed at every opset; `folding` has the arithmetic of floats, comparisons and choices.
-"""
+"""Sizes, and places in a flattened tensor: as numbers where they are known and as values elsewhere, at every opset."""
 
 from __future__ import annotations
 
@@ -9,14 +6,107 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..build import Expr, Operand, concat, expr
 from ..constant_analysis import known_array
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..preconditions import required
+from ..tensor import TensorData
 from ..types import DType, TensorType
 from .build import StepBuilder
-from .counting import counted, one_of
+from .loops import looped
 from .steps import as_int64, chained, dtype, numbers, rank
+
+_VECTOR = TensorType(DType.INT64, (None,))
+_MOST_COUNTED = 4096  # numbers counted before anything runs
+
+
+def one_of(op: StepBuilder, value: Value) -> Value:
+    """A tensor of one element as a vector of one."""
+    known = known_array(value)
+    kind = value.tensor.dtype
+    if known is not None and known.size == 1:
+        return op.const(known.reshape(1), kind)
+    if value.tensor.shape == (1,):
+        return value
+    return op.Reshape(value, numbers(op, 1), _types=[TensorType(kind, (1,))])
+
+
+def single(op: StepBuilder, value: Value) -> Value:
+    """A tensor of one element as a scalar."""
+    if value.rank == 0:
+        return value
+    return op.Reshape(value, numbers(op, []), _types=[TensorType(value.tensor.dtype, ())])
+
+
+def counted(op: StepBuilder, count: Value) -> Value:
+    """0, 1, 2 .. below a number of at least 0.
+
+    Args:
+        count: int64, a scalar or a vector of one.
+
+    Returns:
+        An int64 vector; it can be expressed at every opset.
+    """
+    known = known_array(count)
+    if known is not None and known.size == 1 and known.item() <= _MOST_COUNTED:
+        return numbers(op, np.arange(known.item()))
+    if op.target >= 11:
+        return op.at(11).Range(op.const(0), single(op, count), op.const(1), _types=[_VECTOR])
+    if op.target < 9:
+        return looped(op, single(op, count), [], [], lambda one: (None, [one.turn]))[0]
+    early = op.at(9)
+    ones = early.ConstantOfShape(one_of(op, count), value=TensorData.of(np.ones(1, np.int64)), _types=[_VECTOR])
+    return early.Squeeze(early.NonZero(ones), axes=[0], _types=[_VECTOR])
+
+
+# array expressions --------------------------------------------------------------------------------
+
+
+def certain(op: StepBuilder, value: Value) -> Expr:
+    """What a value holds, known where it is certain before anything runs."""
+    array = known_array(value)
+    return expr(op, value if array is None else array)
+
+
+def arange(count: Expr) -> Expr:
+    """0, 1, ... up to a number that isn't negative, int64, by operators of every opset."""
+    op = count.op
+    assert isinstance(op, StepBuilder)
+    return expr(op, counted(op, count.value()) if count.array is None else np.arange(count.item()))
+
+
+def largest(vector: Expr, least: float) -> Expr:
+    """The largest element of a vector, or `least`, as a vector of one."""
+    return concat(vector.op, [vector, np.asarray([least])]).max(0, keepdims=True)
+
+
+def total(numbers: Expr) -> Expr:
+    """The sum along the first axis, which is gone; how many, of bools (int64)."""
+    return (numbers.cast(DType.INT64) if numbers.dtype is DType.BOOL else numbers).sum(0)
+
+
+def remainder(number: Expr, divisor: Operand) -> Expr:
+    """Of integers that aren't negative, by operators of every opset."""
+    return number - number // divisor * divisor
+
+
+def flattened(places: Sequence[Expr], lengths: Sequence[Expr]) -> Expr:
+    """Places along each axis as one, counted row by row."""
+    made = places[0]
+    for place, length in zip(places[1:], lengths[1:], strict=True):
+        made = made * length + place
+    return made
+
+
+def unravelled(index: Expr, lengths: Sequence[Expr]) -> list[Expr]:
+    """The places along each axis of elements counted row by row; of tensors without elements there are none."""
+    found: list[Expr] = []
+    for length in reversed(lengths[1:]):
+        found.insert(0, remainder(index, length.maximum(1)))
+        index = index // length.maximum(1)
+    return [index, *found]
+
 
 Size = int | Value
 """A number of elements: known, or an int64 scalar of the graph."""
@@ -24,6 +114,9 @@ Size = int | Value
 _MOST = 1 << 16  # offsets that are written out
 MOST_COMPARED = 1 << 14
 """How many elements are compared with each other at most."""
+
+
+# sizes and strides --------------------------------------------------------------------------------
 
 
 def extent(op: StepBuilder, value: Value, axis: int) -> Size:

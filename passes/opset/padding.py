@@ -13,8 +13,8 @@ from ..graph import Node, Value
 from ..preconditions import required
 from ..types import DType, TensorType
 from .build import StepBuilder
-from .folding import arange, certain, remainder
-from .runtime_axes import axes_from_front, named, spread
+from .offsets import arange, certain, remainder
+from .reduce import axes_from_front, named, spread
 from .steps import Made, Step, as_type, attribute, changed, constant, dtype, given, numbers, rank, renamed, same
 
 _FLOATS = (DType.FLOAT16, DType.FLOAT32, DType.FLOAT64)

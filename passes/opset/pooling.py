@@ -19,7 +19,7 @@ from ..preconditions import required
 from ..tensor import TensorData
 from ..types import DType
 from .build import StepBuilder
-from .folding import arange, certain, flattened, remainder, total, unravelled
+from .offsets import arange, certain, flattened, remainder, total, unravelled
 from .steps import (
     Made,
     Step,

@@ -13,9 +13,8 @@ from ..preconditions import required
 from ..tensor import TensorData
 from ..types import DType, TensorType
 from .build import StepBuilder
-from .counting import counted, single
 from .loops import Pass, looped
-from .offsets import along, extent
+from .offsets import along, counted, extent, single
 from .steps import (
     SHORT_INTEGERS,
     Made,

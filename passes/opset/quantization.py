@@ -19,7 +19,7 @@ from ..protos import DTYPES
 from ..schemas import HUB_OPSET
 from ..types import DType
 from .build import StepBuilder
-from .counting import single
+from .offsets import single
 from .steps import (
     SHORT_INTEGERS,
     Made,

@@ -21,7 +21,7 @@ from ..graph import Node, Value
 from ..preconditions import required
 from ..types import DType
 from .build import StepBuilder
-from .folding import arange, certain
+from .offsets import arange, certain
 from .steps import as_type, attribute, chained, dtype, rank, work_type
 
 _F64, _I64 = DType.FLOAT64, DType.INT64

@@ -18,7 +18,7 @@ from ..graph import Node, Value
 from ..preconditions import required
 from ..types import DType
 from .build import StepBuilder
-from .folding import arange, certain, flattened, largest, remainder, unravelled
+from .offsets import arange, certain, flattened, largest, remainder, unravelled
 from .resampling import clamp, cubic_weight, linear_weight, weighted
 from .steps import Made, Step, as_type, attribute, chained, changed, dtype, numbers, rank, work_type
 

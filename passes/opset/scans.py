@@ -9,9 +9,8 @@ from ..errors import Unsupported
 from ..graph import Node, Value
 from .build import StepBuilder
 from .control import entering
-from .counting import counted
 from .loops import Pass, looped
-from .offsets import extent, scalar
+from .offsets import counted, extent, scalar
 from .steps import Made, Step, attribute, changed, rank, same
 
 

@@ -9,9 +9,8 @@ from ..graph import Node, Value
 from ..preconditions import required
 from ..types import DType, TensorType
 from .build import StepBuilder
-from .counting import counted, single
 from .loops import Pass, looped
-from .offsets import MOST_COMPARED, along, extent, flat, grid, scalar, shaped, times
+from .offsets import MOST_COMPARED, along, counted, extent, flat, grid, scalar, shaped, single, times
 from .steps import (
     INT64_MIN,
     Made,

@@ -10,9 +10,8 @@ from ..graph import Node, Value
 from ..preconditions import required
 from ..types import DType
 from .build import StepBuilder
-from .counting import one_of, single
-from .offsets import along, extent
-from .runtime_axes import squeeze, unsqueeze
+from .offsets import along, extent, one_of, single
+from .reduce import squeeze, unsqueeze
 from .steps import (
     INT64_MAX,
     Made,

@@ -8,9 +8,8 @@ from ..graph import Node, Value
 from ..preconditions import required
 from ..types import DType
 from .build import StepBuilder
-from .counting import counted
-from .folding import arange, certain
-from .runtime_axes import axes_from_front, named, spread
+from .offsets import arange, certain, counted
+from .reduce import axes_from_front, named, spread
 from .steps import (
     INT64_MAX,
     Made,

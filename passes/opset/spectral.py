@@ -15,9 +15,8 @@ from ..preconditions import required
 from ..protos import ENUMS
 from ..types import DType, TensorType
 from .build import StepBuilder
-from .counting import one_of
-from .folding import arange, certain, remainder
-from .runtime_axes import axes_from_front
+from .offsets import arange, certain, one_of, remainder
+from .reduce import axes_from_front
 from .steps import Made, Step, as_type, attribute, changed, constant, dtype, numbers, put, rank
 
 _MOST_ELEMENTS = 1 << 20

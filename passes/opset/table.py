@@ -8,7 +8,6 @@ from . import (
     arithmetic,
     bits,
     containers,
-    cumulative,
     elementwise,
     experimental,
     indices,
@@ -36,7 +35,7 @@ from . import (
 from .steps import Key, Rows, Step
 
 _FAMILIES = (
-    *(type_widening, scans, elementwise, arithmetic, bits, products, shapes, slicing, ranges, cumulative, padding),
+    *(type_widening, scans, elementwise, arithmetic, bits, products, shapes, slicing, ranges, padding),
     *(indices, indices_scatter, selection, spectral, reduce, pooling, normalization, recurrent, resize, sampling),
     *(quantization, others, ml, containers, strings, experimental),
 )

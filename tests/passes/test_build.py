@@ -30,7 +30,7 @@ from backedge.passes.errors import InvalidModel
 from backedge.passes.graph import Graph, Value
 from backedge.passes.hub import HUB
 from backedge.passes.loop import Captured, Carried, Iteration, Sliced, Stacked
-from backedge.passes.opset.folding import flattened, remainder, unravelled
+from backedge.passes.opset.offsets import flattened, remainder, unravelled
 from backedge.passes.rewrite import Builder, Rewriter
 from backedge.passes.types import DType, TensorType
 from backedge.runtime.executor import Executor, never_compile

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from backedge.convert.onnx.raising import raise_graph
-from backedge.passes.decompose.versions import decomposed, narrowed
+from backedge.passes.decompose.library import decomposed, narrowed
 from backedge.passes.errors import Unsupported
 from backedge.passes.graph import Graph, Node
 from backedge.passes.infer import infer

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ....passes.decompose.library import inlined
-from ....passes.decompose.versions import narrowed
+from ....passes.decompose.library import inlined, narrowed
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.legalize import decomposed_for
