@@ -203,12 +203,7 @@ def windows(node: Node, rank: int) -> tuple[WindowDim, ...]:
 def windowed(dim: Dim, window: WindowDim) -> Dim:
     """How many places a window has along a dimension."""
     size = bound(dim)
-    if size is None:
-        return None
-    base = (size - 1) * window.lhs_dilate + 1 if size else 0
-    base += window.low + window.high
-    reach = (window.size - 1) * window.rhs_dilate + 1
-    return sized(dim, (base - reach) // window.stride + 1 if base >= reach else 0)
+    return None if size is None else sized(dim, window.count(size))
 
 
 # regions -----------------------------------------------------------------------------------------

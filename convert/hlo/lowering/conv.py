@@ -10,7 +10,6 @@ from ....passes.preconditions import dtype_of, required
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType
 from ....passes.windows import transposed
-from ..infer_tools import bound, windowed
 from ..text.tree import Labels, WindowDim
 from .tools import Sizes, broadcast, convert, fill, reshape, sizes_of, wide
 from .windows import check_axes, window_dims, windows_of
@@ -29,7 +28,7 @@ def convolution(
     """`convolution` of [N, C, ...] by a kernel whose first two dimensions are `kernel`, summed up in `dtype`."""
     digits = "".join(map(str, range(len(window))))
     shape, weights = sizes_of(node, x), sizes_of(node, w)
-    spatial = [bound(windowed(size, dim)) for size, dim in zip(shape[2:], window, strict=True)]
+    spatial = [dim.count(size) for size, dim in zip(shape[2:], window, strict=True)]
     return op.convolution(
         x,
         w,

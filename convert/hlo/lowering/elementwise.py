@@ -6,43 +6,16 @@ import functools
 import math
 from collections.abc import Callable
 
+from ....passes.build import where
 from ....passes.graph import Node, Value
 from ....passes.preconditions import dtype_of, flag, required
 from ....passes.rewrite import Builder, Rule, collect, combine, rule
 from ....passes.types import DType
-from .tools import aligned, broadcast_to, compare, convert, largest, like, word
+from ..expression import BINARY, COMPARED, UNARY
+from .tools import Formula, aligned, broadcast_to, compare, convert, formula, largest, like, word
 
-_UNARY = {
-    "Abs": "abs",
-    "BitwiseNot": "not",
-    "Ceil": "ceil",
-    "Cos": "cosine",
-    "Erf": "erf",
-    "Exp": "exponential",
-    "Floor": "floor",
-    "Log": "log",
-    "Neg": "negate",
-    "Not": "not",
-    "Sigmoid": "logistic",
-    "Sign": "sign",
-    "Sin": "sine",
-    "Sqrt": "sqrt",
-    "Tan": "tan",
-    "Tanh": "tanh",
-}
-_BINARY = {
-    "Add": "add",
-    "And": "and",
-    "BitwiseAnd": "and",
-    "BitwiseOr": "or",
-    "BitwiseXor": "xor",
-    "Div": "divide",
-    "Mul": "multiply",
-    "Or": "or",
-    "Sub": "subtract",
-    "Xor": "xor",
-}
-_COMPARED = {"Equal": "EQ", "Greater": "GT", "GreaterOrEqual": "GE", "Less": "LT", "LessOrEqual": "LE"}
+_BINARY = {name: opcode for name, opcode in BINARY.items() if name not in ("Max", "Min", "Pow")}
+_UNARY = {name: opcode for name, opcode in UNARY.items() if name != "Round"}
 _VARIADIC = {"Max": "maximum", "Min": "minimum", "Sum": "add"}
 
 
@@ -56,10 +29,10 @@ def binary(op: Builder, node: Node) -> Value:
     return op.call(_BINARY[node.op_type], *aligned(op, node, [required(node, 0), required(node, 1)]))
 
 
-@rule("", *_COMPARED)
+@rule("", *COMPARED)
 def comparison(op: Builder, node: Node) -> Value:
     a, b = aligned(op, node, [required(node, 0), required(node, 1)])
-    return compare(op, a, b, _COMPARED[node.op_type])
+    return compare(op, a, b, COMPARED[node.op_type])
 
 
 @rule("", *_VARIADIC)
@@ -112,14 +85,13 @@ def identity(op: Builder, node: Node) -> Value:
 @rule("", "Mod")
 def modulo(op: Builder, node: Node) -> Value:
     """HLO's remainder has the sign of the dividend, as with `fmod`; otherwise it has that of the divisor."""
-    a, b = aligned(op, node, [required(node, 0), required(node, 1)])
-    left = op.remainder(a, b)
-    if flag(node, "fmod") or not dtype_of(node, a).is_signed:
-        return left
-    zero = like(op, node, 0, a)
-    unlike = compare(op, compare(op, left, zero, "LT"), compare(op, b, zero, "LT"), "NE")
-    other = op.call("and", unlike, compare(op, left, zero, "NE"))
-    return op.select(other, op.add(left, b), left)
+    a, b = formula(op, *aligned(op, node, [required(node, 0), required(node, 1)]))
+    left = a.call("remainder", b)
+    if flag(node, "fmod") or not a.dtype.is_signed:
+        return left.value()
+    zero = left.full_like(0)
+    unlike = (left < zero).differs(b < zero)
+    return where(unlike & left.differs(zero), left + b, left).value()
 
 
 @rule("", "Pow")
@@ -145,7 +117,7 @@ def power(op: Builder, node: Node) -> Value:
 
 
 @rule("", "Where")
-def where(op: Builder, node: Node) -> Value:
+def select(op: Builder, node: Node) -> Value:
     return op.select(*aligned(op, node, [required(node, index) for index in range(3)]))
 
 
@@ -166,74 +138,66 @@ def bit_shift(op: Builder, node: Node) -> Value:
 # functions that XLA's CPU has no code for ----------------------------------------------------------
 
 
-def _one(op: Builder, node: Node, x: Value) -> Value:
-    return like(op, node, 1, x)
-
-
-def _asin(op: Builder, node: Node, x: Value) -> Value:
+def _asin(x: Formula) -> Formula:
     """2 atan2(x, 1 + sqrt((1 - x)(1 + x)))"""
-    one = _one(op, node, x)
-    root = op.sqrt(op.multiply(op.subtract(one, x), op.add(one, x)))
-    return op.multiply(like(op, node, 2, x), op.atan2(x, op.add(one, root)))
+    one = x.full_like(1)
+    return 2 * x.atan2(one + ((one - x) * (one + x)).sqrt())
 
 
-def _acos(op: Builder, node: Node, x: Value) -> Value:
+def _acos(x: Formula) -> Formula:
     """2 atan2(sqrt(1 - x), sqrt(1 + x))"""
-    one = _one(op, node, x)
-    angle = op.atan2(op.sqrt(op.subtract(one, x)), op.sqrt(op.add(one, x)))
-    return op.multiply(like(op, node, 2, x), angle)
+    one = x.full_like(1)
+    return 2 * (one - x).sqrt().atan2((one + x).sqrt())
 
 
-def _atan(op: Builder, node: Node, x: Value) -> Value:
-    return op.atan2(x, _one(op, node, x))
+def _atan(x: Formula) -> Formula:
+    return x.atan2(1)
 
 
-def _acosh(op: Builder, node: Node, x: Value) -> Value:
+def _acosh(x: Formula) -> Formula:
     """log(x + sqrt(x - 1) sqrt(x + 1)); the roots apart, so that nothing overflows on the way."""
-    one = _one(op, node, x)
-    roots = op.multiply(op.sqrt(op.subtract(x, one)), op.sqrt(op.add(x, one)))
-    large = compare(op, x, like(op, node, largest(dtype_of(node, x)) / 4, x), "GT")
-    doubled = op.add(op.log(x), like(op, node, math.log(2), x))
-    return op.select(large, doubled, op.log(op.add(x, roots)))
+    one = x.full_like(1)
+    roots = (x - one).sqrt() * (x + one).sqrt()
+    return where(x > largest(x.dtype) / 4, x.log() + math.log(2), (x + roots).log())
 
 
-def _asinh(op: Builder, node: Node, x: Value) -> Value:
+def _asinh(x: Formula) -> Formula:
     """sign(x) log1p(|x| + x^2 / (1 + sqrt(x^2 + 1))); log(2|x|) where x^2 overflows."""
-    one, size = _one(op, node, x), op.abs(x)
-    square = op.multiply(x, x)
-    more = op.divide(square, op.add(one, op.sqrt(op.add(square, one))))
-    small = op.call("log-plus-one", op.add(size, more))
-    large = op.add(op.log(size), like(op, node, math.log(2), x))
-    limit = like(op, node, math.sqrt(largest(dtype_of(node, x))) / 2, x)
-    return op.multiply(op.sign(x), op.select(compare(op, size, limit, "GT"), large, small))
+    size, square = x.abs(), x * x
+    small = (size + square / (1 + (square + 1).sqrt())).log1p()
+    large = size.log() + math.log(2)
+    return x.sign() * where(size > math.sqrt(largest(x.dtype)) / 2, large, small)
 
 
-def _atanh(op: Builder, node: Node, x: Value) -> Value:
+def _atanh(x: Formula) -> Formula:
     """(log1p(x) - log1p(-x)) / 2"""
-    difference = op.subtract(op.call("log-plus-one", x), op.call("log-plus-one", op.negate(x)))
-    return op.multiply(like(op, node, 0.5, x), difference)
+    return 0.5 * (x.log1p() - (-x).log1p())
 
 
-def _halves(op: Builder, node: Node, x: Value) -> tuple[Value, Value]:
+def _halves(x: Formula) -> tuple[Formula, Formula]:
     """exp(x) / 2 and exp(-x) / 2, which overflow no earlier than their sum."""
-    half = like(op, node, 0.5, x)
-    root, other = op.exponential(op.multiply(x, half)), op.exponential(op.multiply(op.negate(x), half))
-    return op.multiply(op.multiply(root, half), root), op.multiply(op.multiply(other, half), other)
+    root, other = (x * 0.5).exp(), (-x * 0.5).exp()
+    return root * 0.5 * root, other * 0.5 * other
 
 
-def _cosh(op: Builder, node: Node, x: Value) -> Value:
-    return op.add(*_halves(op, node, x))
+def _cosh(x: Formula) -> Formula:
+    grown, shrunk = _halves(x)
+    return grown + shrunk
 
 
-def _sinh(op: Builder, node: Node, x: Value) -> Value:
+def _sinh(x: Formula) -> Formula:
     """(e + e / (e + 1)) / 2 with e = exp(x) - 1 for small x, where a difference of powers loses its digits."""
-    less = op.call("exponential-minus-one", x)
-    near = op.multiply(like(op, node, 0.5, x), op.add(less, op.divide(less, op.add(less, _one(op, node, x)))))
-    small = compare(op, op.abs(x), _one(op, node, x), "LT")
-    return op.select(small, near, op.subtract(*_halves(op, node, x)))
+    less = x.expm1()
+    grown, shrunk = _halves(x)
+    return where(x.abs() < 1, 0.5 * (less + less / (less + 1)), grown - shrunk)
 
 
-_COMPOSED: dict[str, Callable[[Builder, Node, Value], Value]] = {
+def _softplus(x: Formula) -> Formula:
+    """max(x, 0) + log1p(exp(-|x|))"""
+    return x.maximum(0) + (-x.abs()).exp().log1p()
+
+
+_COMPOSED: dict[str, Callable[[Formula], Formula]] = {
     "Acos": _acos,
     "Acosh": _acosh,
     "Asin": _asin,
@@ -242,11 +206,12 @@ _COMPOSED: dict[str, Callable[[Builder, Node, Value], Value]] = {
     "Atanh": _atanh,
     "Cosh": _cosh,
     "Sinh": _sinh,
+    "Softplus": _softplus,
 }
 
 
-def _composed(build: Callable[[Builder, Node, Value], Value]) -> Rule:
-    return lambda op, node: build(op, node, required(node, 0))
+def _composed(build: Callable[[Formula], Formula]) -> Rule:
+    return lambda op, node: build(formula(op, required(node, 0))[0]).value()
 
 
 # activations --------------------------------------------------------------------------------------
@@ -266,17 +231,8 @@ def clip(op: Builder, node: Node) -> Value:
 @rule("", "Elu")
 def elu(op: Builder, node: Node) -> Value:
     """alpha (exp(x) - 1) below 0, x elsewhere."""
-    x = required(node, 0)
-    below = op.multiply(like(op, node, node.attributes.get("alpha", 1.0), x), op.call("exponential-minus-one", x))
-    return op.select(compare(op, x, like(op, node, 0, x), "LT"), below, x)
-
-
-@rule("", "Softplus")
-def softplus(op: Builder, node: Node) -> Value:
-    """max(x, 0) + log1p(exp(-|x|))"""
-    x = required(node, 0)
-    rest = op.call("log-plus-one", op.exponential(op.negate(op.abs(x))))
-    return op.add(op.maximum(x, like(op, node, 0, x)), rest)
+    (x,) = formula(op, required(node, 0))
+    return where(x < 0, node.attributes.get("alpha", 1.0) * x.expm1(), x).value()
 
 
 RULES = combine(collect(globals()), {("", name): [_composed(build)] for name, build in _COMPOSED.items()})

@@ -14,6 +14,7 @@ from ....passes.preconditions import dtype_of, rank_of
 from ....passes.rewrite import Builder
 from ....passes.tensor import TensorData
 from ....passes.types import DType, TensorType
+from ..expression import HloExpr
 from ..text.tree import PadDim, SliceDim, WindowDim
 
 Results = Value | Sequence[Value] | None
@@ -81,6 +82,20 @@ def scalar(op: Builder, number: Any, dtype: DType) -> Value:
 def like(op: Builder, node: Node, number: Any, value: Value) -> Value:
     """A number as a constant of the element type and shape of `value`."""
     return fill(op, scalar(op, number, dtype_of(node, value)), sizes_of(node, value))
+
+
+class Formula(HloExpr):
+    """An array expression whose numbers are written once for each graph."""
+
+    __slots__ = ()
+
+    def scalar(self, array: np.ndarray[Any, Any]) -> Value:
+        return scalar(self.op, array, DType.of(array.dtype))
+
+
+def formula(op: Builder, *values: Value) -> list[Formula]:
+    """Values to be computed with."""
+    return [Formula(op, value) for value in values]
 
 
 def constant(op: Builder, array: Any, dtype: DType) -> Value:

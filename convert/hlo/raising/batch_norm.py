@@ -2,91 +2,84 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ....passes.build import cast
 from ....passes.graph import Node, Value
+from ....passes.preconditions import given
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
 from ..infer_tools import axis as axis_of
-from .support import Results, dtype_of, given, shape_of
-from .type_legalization import narrowed
-from .views import reshaped, sizes
+from .arrays import Array, arrays
+from .support import Results, shape_of
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Features:
-    """The operands in a type that formulas are reckoned in, and the dimension that the features are."""
+    """Operands in a type that formulas are computed in, and which dimension is that of the features."""
 
-    op: Builder
-    node: Node
+    operands: Sequence[Array]
+    dtype: DType
+    axis: int
+    rank: int
+    epsilon: float
 
-    @property
-    def axis(self) -> int:
-        return axis_of(self.node, len(shape_of(self.node, given(self.node, 0))), "feature_index")
+    @classmethod
+    def of(cls, op: Builder, node: Node) -> _Features:
+        """Those of a node; narrow floats in float32."""
+        xs = arrays(op, *(given(node, index) for index in range(len(node.inputs))))
+        rank = len(shape_of(node, given(node, 0)))
+        wide = [x.cast(DType.FLOAT32) if x.dtype.bits < 32 else x for x in xs]
+        epsilon = float(node.attributes.get("epsilon", 0.0))
+        return cls(wide, xs[0].dtype, axis_of(node, rank, "feature_index"), rank, epsilon)
 
-    @property
-    def epsilon(self) -> float:
-        return float(self.node.attributes.get("epsilon", 0.0))
-
-    def operand(self, index: int) -> Value:
-        """An operand; narrow floats in float32."""
-        value = given(self.node, index)
-        return cast(self.op, value, DType.FLOAT32) if dtype_of(self.node, value).bits < 32 else value
-
-    def along(self, vector: Value) -> Value:
+    def along(self, vector: Array) -> Array:
         """A number for each feature, to be broadcast to the whole."""
-        shape = shape_of(self.node, given(self.node, 0))
-        return reshaped(self.op, vector, [shape[self.axis], *[1] * (len(shape) - 1 - self.axis)])
+        return vector.along(self.axis, self.rank)
 
-    def mean(self, value: Value) -> Value:
+    def _folded(self, op_type: str, x: Array) -> Array:
+        others = [axis for axis in range(self.rank) if axis != self.axis]
+        over = x.op.const(others, DType.INT64)
+        return x.make(x.op.call(op_type, x, over, keepdims=0, noop_with_empty_axes=None if others else 1))
+
+    def mean(self, x: Array) -> Array:
         """The mean for each feature."""
-        return self.op.ReduceMean(value, self.others(), keepdims=0, noop_with_empty_axes=self.alone())
+        return self._folded("ReduceMean", x)
 
-    def total(self, value: Value) -> Value:
+    def sum(self, x: Array) -> Array:
         """The sum for each feature."""
-        return self.op.ReduceSum(value, self.others(), keepdims=0, noop_with_empty_axes=self.alone())
+        return self._folded("ReduceSum", x)
 
-    def others(self) -> Value:
-        rank = len(shape_of(self.node, given(self.node, 0)))
-        return sizes(self.op, [axis for axis in range(rank) if axis != self.axis])
-
-    def alone(self) -> int | None:
-        """1 where there is no other dimension than that of the features."""
-        return 1 if len(shape_of(self.node, given(self.node, 0))) == 1 else None
-
-    def deviation(self, variance: Value) -> Value:
+    def deviation(self, variance: Array) -> Array:
         """The square root of a variance, and of epsilon."""
-        return self.op.Sqrt(self.op.Add(variance, self.op.const(self.epsilon, variance.tensor.dtype)))
+        return (variance + variance.like(self.epsilon)).sqrt()
 
-    def back(self, *values: Value) -> list[Value]:
+    def back(self, *xs: Array) -> list[Value]:
         """The results in the type of the operands."""
-        return [narrowed(self.op, value, dtype_of(self.node, given(self.node, 0))) for value in values]
+        return [x.narrow(self.dtype).value() for x in xs]
 
 
 @rule(DOMAIN, "batch-norm-inference")
 def inference(op: Builder, node: Node) -> Results:
     """batch-norm-inference(x, scale, offset, mean, variance): BatchNormalization where the features are dimension 1."""
-    it = _Features(op, node)
-    x, scale, offset, mean, variance = (it.operand(index) for index in range(5))
+    it = _Features.of(op, node)
+    x, scale, offset, mean, variance = it.operands
     if it.axis == 1:
-        return it.back(op.BatchNormalization(x, scale, offset, mean, variance, epsilon=it.epsilon))
-    factor = op.Div(scale, it.deviation(variance))
-    scaled = op.Mul(op.Sub(x, it.along(mean)), it.along(factor))
-    return it.back(op.Add(scaled, it.along(offset)))
+        return it.back(x.call("BatchNormalization", scale, offset, mean, variance, epsilon=it.epsilon))
+    factor = it.along(scale / it.deviation(variance))
+    return it.back((x - it.along(mean)) * factor + it.along(offset))
 
 
 @rule(DOMAIN, "batch-norm-training")
 def training(op: Builder, node: Node) -> Results:
     """batch-norm-training(x, scale, offset): what is normalized, the mean and the variance of each feature."""
-    it = _Features(op, node)
-    x, scale, offset = (it.operand(index) for index in range(3))
+    it = _Features.of(op, node)
+    x, scale, offset = it.operands
     mean = it.mean(x)
-    centred = op.Sub(x, it.along(mean))
-    variance = it.mean(op.Mul(centred, centred))
-    scaled = op.Mul(centred, it.along(op.Div(scale, it.deviation(variance))))
-    return it.back(op.Add(scaled, it.along(offset)), mean, variance)
+    centred = x - it.along(mean)
+    variance = it.mean(centred * centred)
+    return it.back(centred * it.along(scale / it.deviation(variance)) + it.along(offset), mean, variance)
 
 
 @rule(DOMAIN, "batch-norm-grad")
@@ -96,14 +89,12 @@ def gradient(op: Builder, node: Node) -> Results:
     With n = (x - mean) / deviation: dscale is the sum of dy * n, doffset that of dy, and
     dx = scale / deviation * (dy - mean of dy - n * mean of dy * n).
     """
-    it = _Features(op, node)
-    x, scale, mean, variance, dy = (it.operand(index) for index in range(5))
+    it = _Features.of(op, node)
+    x, scale, mean, variance, dy = it.operands
     deviation = it.deviation(variance)
-    normal = op.Div(op.Sub(x, it.along(mean)), it.along(deviation))
-    product = op.Mul(dy, normal)
-    rest = op.Sub(dy, it.along(it.mean(dy)))
-    rest = op.Sub(rest, op.Mul(normal, it.along(it.mean(product))))
-    return it.back(op.Mul(it.along(op.Div(scale, deviation)), rest), it.total(product), it.total(dy))
+    n = (x - it.along(mean)) / it.along(deviation)
+    rest = dy - it.along(it.mean(dy)) - n * it.along(it.mean(dy * n))
+    return it.back(it.along(scale / deviation) * rest, it.sum(dy * n), it.sum(dy))
 
 
 RULES = collect(globals())

@@ -11,8 +11,7 @@ from ....passes.loop import Sliced, Stacked
 from ....passes.rewrite import Builder
 from ....passes.types import DType, TensorType
 from ..infer_elementwise import ELEMENTWISE
-from .type_legalization import call
-from .views import broadcast_to, reshaped
+from .arrays import arrays
 
 MONOIDS = frozenset(["add", "and", "maximum", "minimum", "multiply", "or", "xor"])
 _OF_PREDICATES = {"add": "or", "maximum": "or", "multiply": "and", "minimum": "and"}
@@ -64,33 +63,25 @@ def _lifted(region: Graph, arrays: Sequence[Value]) -> Graph:
     return lifted
 
 
-def applied(op: Builder, region: Graph, arrays: Sequence[Value], shape: Sequence[int]) -> list[Value]:
+def applied(op: Builder, region: Graph, values: Sequence[Value], shape: Sequence[int]) -> list[Value]:
     """A computation of scalars for each element of arrays of one shape (scalars among them are the same for all).
 
     Where it isn't elementwise (it branches, loops, draws random numbers), a Loop takes one element after the other.
     """
     if not shape or is_elementwise(region):
-        made = op.inline(_lifted(region, arrays) if shape else region, arrays)
-        op.rewriter.claimed.difference_update(value for value in made if value not in arrays)  # to be named by its user
-        return [broadcast_to(op, value, shape) for value in made]
+        made = op.inline(_lifted(region, values) if shape else region, values)
+        op.rewriter.claimed.difference_update(value for value in made if value not in values)  # to be named by its user
+        return [x.broadcast_to(*shape).value() for x in arrays(op, *made)]
     op.rewriter.notes.append(f"{region.name!r} is applied to one element after the other: it isn't elementwise")
     count = math.prod(shape)
     body = op.region(region.name)
     elements = [body.input(value.name, TensorType(value.tensor.dtype, ())) for value in region.inputs]
     body.graph.outputs = body.inline(region, elements)
-    slots = [*(Sliced() for _ in arrays), *(Stacked() for _ in region.outputs)]
+    slots = [*(Sliced() for _ in values), *(Stacked() for _ in region.outputs)]
     types = [TensorType(value.tensor.dtype, (count,)) for value in region.outputs]
-    made = op.loop(
-        None, None, slots, [reshaped(op, broadcast_to(op, one, shape), [count]) for one in arrays], body.graph, types
-    )
-    return [reshaped(op, value, shape) for value in made]
-
-
-def either(op: Builder, condition: Value, chosen: Value, other: Value) -> Value:
-    """Where, which ONNX Runtime lacks for booleans."""
-    if chosen.tensor.dtype is not DType.BOOL:
-        return call(op, "Where", condition, chosen, other)
-    return op.Or(op.And(condition, chosen), op.And(op.Not(condition), other))
+    fed = [x.broadcast_to(*shape).reshape(count).value() for x in arrays(op, *values)]
+    made = op.loop(None, None, slots, fed, body.graph, types)
+    return [x.reshape(*shape).value() for x in arrays(op, *made)]
 
 
 # what a computation is -----------------------------------------------------------------------------

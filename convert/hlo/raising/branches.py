@@ -8,12 +8,13 @@ import numpy as np
 
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Graph, Node, Value
+from ....passes.preconditions import given
 from ....passes.protos import enum_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.structure.guard import proof
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .support import CallsHost, given
+from .support import CallsHost
 
 
 @rule(DOMAIN, "conditional")

@@ -17,13 +17,14 @@ from collections.abc import Sequence
 
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Graph, Node, Value
+from ....passes.preconditions import dtype_of, given
 from ....passes.rewrite import Builder, Rewriter, collect, combine, rule
 from ....passes.types import DType, TensorType
 from ..build import HLO, HloBuilder
 from ..dialect import DOMAIN, META, Origin
 from ..inline import calls
 from ..text.tree import ArrayShape, HloShape
-from .support import Results, dtype_of, given, shape_of
+from .support import Results, shape_of
 
 
 def canonical(graph: Graph) -> Graph:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Graph, Node, Value
 from ....passes.infer import words
+from ....passes.preconditions import dtype_of, given
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN, META, Form
 from ..text.groups import replica_groups
 from ..text.tree import Raw
-from .support import Results, dtype_of, given, shape_of
-from .views import broadcast_to
+from .arrays import full
+from .support import Results, shape_of
 
 _COUNTS = ("replica_count", "num_partitions")
 
@@ -87,7 +88,7 @@ def _received(op: Builder, node: Node, arrives: bool) -> list[Value]:
     operands = [given(node, at) for at in range(len(node.outputs))]
     if arrives:
         return operands
-    return [broadcast_to(op, op.const(0, dtype_of(node, value)), shape_of(node, value)) for value in operands]
+    return [full(op, 0, dtype_of(node, value), shape_of(node, value)).value() for value in operands]
 
 
 @rule(DOMAIN, "replica-id", "partition-id")

@@ -15,14 +15,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ....passes.errors import InvalidModel, Unsupported
+from ....passes.errors import Unsupported
 from ....passes.graph import Graph, Node, Value
 from ....passes.rewrite import Builder, Names, Rewriter
 from ....passes.types import DType, TensorType, Type
 from ..build import HLO
 from ..dialect import DOMAIN, META, Form, Origin
+from ..expression import HloExpr
 from ..text.tree import ArrayShape, HloShape, TupleShape
-from .complex_math import FUNCTIONS, Pair, equal, fill, unequal
+from .complex_math import FUNCTIONS, Pair
 
 Part = Value | Pair | None
 Rule = Callable[["Splitter", Node, list[Any]], "Value | Pair | Sequence[Part]"]
@@ -236,13 +237,9 @@ def _real_only(op: Splitter, node: Node, parts: list[Any]) -> Value:
     return op.call(node.op_type, *(part.re for part in parts), _types=[node.outputs[0].type], **node.attributes)
 
 
-def _compare(op: Splitter, node: Node, parts: list[Any]) -> Value:
-    direction = node.attributes.get("direction")
-    if direction == "EQ":
-        return equal(op, *parts)
-    if direction == "NE":
-        return unequal(op, *parts)
-    raise InvalidModel(f"{node!r}: complex numbers have no order")
+def _compare(op: Splitter, node: Node, parts: list[Any]) -> Pair | Value:
+    """By EQ or NE; complex numbers have no order."""
+    return FUNCTIONS[f"compare {node.attributes['direction']}"](op, *parts)
 
 
 def _convert(op: Splitter, node: Node, parts: list[Any]) -> Pair:
@@ -250,7 +247,7 @@ def _convert(op: Splitter, node: Node, parts: list[Any]) -> Pair:
     if not is_complex(node.outputs[0]):
         raise Unsupported(node, "a complex number as a real one")
     re = op.convert(part.re if isinstance(part, Pair) else part, _types=[type])
-    return Pair(re, op.convert(part.im, _types=[type]) if isinstance(part, Pair) else fill(op, 0.0, re))
+    return Pair(re, op.convert(part.im, _types=[type]) if isinstance(part, Pair) else _zeros(op, re))
 
 
 def _bits(op: Splitter, node: Node, parts: list[Any]) -> Pair:
@@ -262,7 +259,11 @@ def _bits(op: Splitter, node: Node, parts: list[Any]) -> Pair:
 
 def _iota(op: Splitter, node: Node, parts: list[Any]) -> Pair:
     re = op.iota(_types=[real_type(node.outputs[0].type)], **node.attributes)
-    return Pair(re, fill(op, 0.0, re))
+    return Pair(re, _zeros(op, re))
+
+
+def _zeros(op: Splitter, like: Value) -> Value:
+    return HloExpr(op, like).full_like(0).value()
 
 
 def _bilinear(op: Splitter, node: Node, parts: list[Any]) -> Pair:

@@ -6,16 +6,18 @@ import math
 
 import numpy as np
 
-from ....passes.build import MOST_FOLDED, cast
+from ....passes.build import MOST_FOLDED, where
 from ....passes.errors import InvalidModel, Unsupported
-from ....passes.graph import Node, Value
+from ....passes.graph import Node
 from ....passes.loops.ranges import limits
+from ....passes.preconditions import dtype_of, given
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
+from .arrays import FLOAT8, HALVES, NIBBLES, Array, unsigned
 from .bits import SAME_WIDTH, bit_cast
-from .support import Results, dtype_of, given
-from .type_legalization import FLOAT8, HALVES, NIBBLES, call, narrowed, number, operands, unsigned, widened
+from .elementwise import operand_arrays
+from .support import Results
 
 _FLOATS = (DType.FLOAT32, DType.FLOAT64)
 
@@ -23,40 +25,35 @@ _FLOATS = (DType.FLOAT32, DType.FLOAT64)
 @rule(DOMAIN, "convert")
 def convert(op: Builder, node: Node) -> Results:
     """convert: integers wrap; a float that an integer can't hold becomes its least or largest, NaN 0; floats round."""
-    return converted(op, node, given(node, 0), dtype_of(node, node.output))
+    return converted(node, Array(op, given(node, 0)), dtype_of(node, node.output)).value()
 
 
-def converted(op: Builder, node: Node, x: Value, dtype: DType) -> Value:
+def converted(node: Node, x: Array, dtype: DType) -> Array:
     """`x` as `dtype` by HLO's rules."""
-    before = dtype_of(node, x)
+    before = x.dtype
     if before is dtype:
         return x
     if dtype is DType.BOOL:
-        wide = _plain(op, x) if before in (*NIBBLES, *FLOAT8) else x
         # ONNX Runtime leaves the first of two Casts out, and -0 of 8 bits is true then
-        return cast(op, x, dtype) if wide is x else op.Not(op.Equal(wide, number(op, 0, wide)))
+        return ~_plain(x).equals(0) if before in (*NIBBLES, *FLOAT8) else x.cast(dtype)
     if dtype.is_integer:
         if before.is_float:
-            return _whole(op, _plain(op, x), dtype)
-        return narrowed(op, _plain(op, x) if dtype in NIBBLES else x, dtype)
+            return _whole(_plain(x), dtype)
+        return (_plain(x) if dtype in NIBBLES else x).narrow(dtype)
     if dtype is DType.FLOAT8E8M0:
         raise Unsupported(node, "ONNX drops the sign where XLA makes NaN of negative numbers in f8e8m0fnu")
     if _two_steps(before, dtype):
-        x = cast(op, x, DType.FLOAT32)
+        x = x.cast(DType.FLOAT32)
     if dtype is DType.FLOAT4E2M1:
-        x = call(op, "Where", op.IsNaN(x), number(op, -0.0, x), x)
-    return narrowed(op, x, dtype)
+        x = where(x.isnan(), -0.0, x)
+    return x.narrow(dtype)
 
 
-def _plain(op: Builder, x: Value) -> Value:
+def _plain(x: Array) -> Array:
     """Values of a type with few bits in one that can be computed with."""
-    dtype = x.tensor.dtype
-    assert dtype is not None
-    if dtype in NIBBLES or dtype is DType.BOOL:
-        return cast(op, x, DType.INT32)
-    if dtype.is_integer:
-        return x if dtype.bits == 32 else cast(op, x, DType.INT32)
-    return x if dtype in _FLOATS else widened(op, x)
+    if x.dtype in NIBBLES or x.dtype is DType.BOOL or (x.dtype.is_integer and x.dtype.bits != 32):
+        return x.cast(DType.INT32)
+    return x.widen()
 
 
 def _two_steps(before: DType, dtype: DType) -> bool:
@@ -66,28 +63,26 @@ def _two_steps(before: DType, dtype: DType) -> bool:
     return before is not DType.FLOAT32 and before not in FLOAT8
 
 
-def _whole(op: Builder, x: Value, dtype: DType) -> Value:
+def _whole(x: Array, dtype: DType) -> Array:
     """A float32 or float64 cut off to an integer, held within its range first."""
     least, most = limits(dtype)
-    number_ = x.tensor.dtype
-    assert number_ is not None
-    if x.data is not None and x.data.size <= MOST_FOLDED:
-        found = [min(max(_cut(item), least), most) for item in x.data.numpy().reshape(-1).tolist()]
-        return op.const(np.array(found, dtype=object).reshape(x.data.shape), dtype)
-    x = op.Where(op.IsNaN(x), number(op, 0, x), x)
+    data = x.value().data
+    if data is not None and data.size <= MOST_FOLDED:
+        found = [min(max(_truncated(item), least), most) for item in data.numpy().reshape(-1).tolist()]
+        return x.make(x.op.const(np.array(found, dtype=object).reshape(data.shape), dtype))
+    x = where(x.isnan(), 0, x)
     if dtype in NIBBLES:
-        inside = op.Clip(x, number(op, least, x), number(op, most, x))
-        return cast(op, cast(op, inside, DType.INT32), dtype)
-    if number_ is DType.FLOAT32 and dtype.bits == 32:
-        x, number_ = cast(op, x, DType.FLOAT64), DType.FLOAT64  # which holds both ends
-    if int(number_.numpy.type(most)) == most:
-        return cast(op, op.Clip(x, number(op, least, x), number(op, most, x)), dtype)
-    below = np.nextafter(number_.numpy.type(most), number_.numpy.type(0))
-    inside = cast(op, op.Clip(x, number(op, least, x), number(op, below, x)), dtype)
-    return call(op, "Where", op.Greater(x, number(op, below, x)), number(op, most, inside), inside)
+        return x.call("Clip", least, most).cast(DType.INT32).cast(dtype)
+    if x.dtype is DType.FLOAT32 and dtype.bits == 32:
+        x = x.cast(DType.FLOAT64)  # which holds both ends
+    kind = x.dtype.numpy.type
+    if int(kind(most)) == most:
+        return x.call("Clip", least, most).cast(dtype)
+    below = np.nextafter(kind(most), kind(0))
+    return where(x > below, most, x.call("Clip", least, below).cast(dtype))
 
 
-def _cut(item: float) -> int:
+def _truncated(item: float) -> int:
     """A number without its fraction; NaN is 0, infinities are beyond every integer type."""
     if math.isnan(item):
         return 0
@@ -103,8 +98,8 @@ _STORED = {(DType.FLOAT32, 5, 10): DType.FLOAT16, (DType.FLOAT64, 8, 23): DType.
 @rule(DOMAIN, "reduce-precision")
 def reduce_precision(op: Builder, node: Node) -> Results:
     """reduce-precision: rounded to so many bits of fraction; what is too large becomes infinite, a denormal 0."""
-    (x,) = operands(node, 1)
-    dtype = dtype_of(node, x)
+    (x,) = operand_arrays(op, node, 1)
+    dtype = x.dtype
     exponent, fraction = (node.attributes.get(f"{what}_bits") for what in ("exponent", "mantissa"))
     if not (isinstance(exponent, int) and isinstance(fraction, int) and exponent > 0 and fraction >= 0):
         raise InvalidModel(f"{node!r}: {exponent} bits of exponent and {fraction} of fraction")
@@ -115,57 +110,57 @@ def reduce_precision(op: Builder, node: Node) -> Results:
     stored = _STORED.get((dtype, exponent, fraction))
     if stored is not None:
         # in its denormals a stored number is rounded otherwise: what doesn't reach the first normal one is told before
-        return _from(op, x, x, cast(op, cast(op, x, stored), dtype), 2.0 ** (1 - bias) * (1 - 2.0 ** -(fraction + 2)))
+        least = 2.0 ** (1 - bias) * (1 - 2.0 ** -(fraction + 2))
+        return _from(x, x, x.cast(stored).cast(dtype), least).value()
     fraction = min(fraction, dtype.bits - own - 1)
-    rounded = _rounded(op, x, dtype, fraction)
+    rounded = _rounded(x, fraction)
     if exponent >= own:
-        return rounded
-    most = number(op, 2.0**bias * (2 - 2.0**-fraction), x)
-    limited = op.Where(op.Greater(op.Abs(rounded), most), op.Mul(x, number(op, np.inf, x)), rounded)
-    return _from(op, x, rounded, limited, 2.0 ** (1 - bias))
+        return rounded.value()
+    most = 2.0**bias * (2 - 2.0**-fraction)
+    limited = where(rounded.abs() > most, x * np.inf, rounded)
+    return _from(x, rounded, limited, 2.0 ** (1 - bias)).value()
 
 
-def _from(op: Builder, x: Value, size: Value, made: Value, least: float) -> Value:
+def _from(x: Array, size: Array, made: Array, least: float) -> Array:
     """`made` where a number has at least the size `least` or isn't one, else a zero with the sign of `x`."""
-    kept = op.Or(op.GreaterOrEqual(op.Abs(size), number(op, least, x)), op.IsNaN(x))
-    return op.Where(kept, made, op.Mul(x, number(op, 0, x)))
+    return where((size.abs() >= least) | x.isnan(), made, x * 0)
 
 
-def _rounded(op: Builder, x: Value, dtype: DType, fraction: int) -> Value:
+def _rounded(x: Array, fraction: int) -> Array:
     """To the nearest number with so many bits of fraction, the even one of two: an addition to the bits, which carries
     into the exponent."""
+    dtype = x.dtype
     dropped = dtype.bits - _EXPONENT[dtype] - 1 - fraction
     if not dropped:
         return x
     if dtype is DType.FLOAT32 and fraction == 7:
-        return cast(op, cast(op, x, DType.BFLOAT16), dtype)
+        return x.cast(DType.BFLOAT16).cast(dtype)
     width = unsigned(SAME_WIDTH[dtype])
-    bits = cast(op, bit_cast(op, x, width), DType.UINT64 if dtype.bits == 64 else DType.UINT32)
-    last = op.BitwiseAnd(op.BitShift(bits, number(op, dropped, bits), direction="RIGHT"), number(op, 1, bits))
-    bits = op.Add(op.Add(bits, last), number(op, (1 << (dropped - 1)) - 1, bits))
-    kept = op.BitwiseAnd(bits, number(op, (1 << dtype.bits) - (1 << dropped), bits))
-    return op.Where(op.IsNaN(x), x, bit_cast(op, cast(op, kept, width), dtype))
+    bits = bit_cast(x, width).cast(DType.UINT64 if dtype.bits == 64 else DType.UINT32)
+    last = bits >> dropped & 1
+    bits = bits + last + ((1 << (dropped - 1)) - 1)
+    kept = bits & (1 << dtype.bits) - (1 << dropped)
+    return where(x.isnan(), x, bit_cast(kept.cast(width), dtype))
 
 
 @rule(DOMAIN, "stochastic-convert")
 def stochastic_convert(op: Builder, node: Node) -> Results:
     """stochastic-convert, to signed integers: away from zero where the fraction, in the bits of the random number's
     type, is more than the random number; what an integer can't hold as in convert, but NaN as 0 of it."""
-    x, random = operands(node, 2)
-    dtype, kind = dtype_of(node, node.output), dtype_of(node, random)
+    x, random = operand_arrays(op, node, 2)
+    dtype = dtype_of(node, node.output)
     if not dtype.is_integer or not dtype.is_signed or dtype in NIBBLES:
         raise Unsupported(node, f"XLA itself has no stochastic-convert to {dtype.value}")
-    x = widened(op, x)
-    size = op.Abs(x)
-    whole = op.Floor(size)
-    fraction = op.Mul(op.Sub(size, whole), number(op, 2.0**kind.bits, x))
-    up = op.Less(random, _whole(op, fraction, kind))
-    made = _whole(op, whole, dtype)
-    made = call(op, "Where", up, op.Add(made, number(op, 1, made)), made)
-    made = call(op, "Where", op.Less(x, number(op, 0, x)), op.Neg(made), made)
-    for end, beyond in zip(limits(dtype), (op.LessOrEqual, op.GreaterOrEqual), strict=True):
-        made = call(op, "Where", beyond(x, number(op, end, x)), number(op, end, made), made)
-    return made
+    x = x.widen()
+    size = x.abs()
+    whole = size.floor()
+    up = random < _whole((size - whole) * 2.0**random.dtype.bits, random.dtype)
+    made = _whole(whole, dtype)
+    made = where(up, made + 1, made)
+    made = where(x < 0, -made, made)
+    least, most = limits(dtype)
+    made = where(x <= least, least, made)
+    return where(x >= most, most, made).value()
 
 
 RULES = collect(globals())

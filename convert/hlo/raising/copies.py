@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from ....passes.graph import Node
+from ....passes.preconditions import given
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .support import Results, given
+from .support import Results
 
 
 @rule(DOMAIN, "copy", "copy-done")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from ....passes.errors import Unsupported
 from ....passes.graph import Node
+from ....passes.preconditions import given
 from ....passes.rewrite import Builder, collect, rule
 from ..dialect import DOMAIN
 from .lapack import routine
 from .sort import topk_call
-from .support import CallsHost, Results, given
+from .support import CallsHost, Results
 
 _ANNOTATIONS = frozenset(
     """

@@ -1,33 +1,32 @@
-"""Places that a program computes: as int64, and within bounds where nothing says that they are."""
+"""Indices that a program computes: as int64, and within bounds where nothing says that they are."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from ....passes.build import cast
 from ....passes.constant_analysis import known_array
 from ....passes.graph import Value
 from ....passes.loops.ranges import Bounds, bounds, limits, truth
 from ....passes.rewrite import Builder
 from ....passes.types import DType
-from .views import INT64_MAX, along, broadcast_to, counted, reshaped, sizes
+from ..dimension_numbers import GatherNumbers, Label
+from .arrays import INT64_MAX, MOST_STATED, Array, arange, concat
 
-_MOST_STATED = 100_000  # elements of a constant of coordinates
 
-
-def place(op: Builder, value: Value) -> Value:
+def as_index(op: Builder, value: Value) -> Array:
     """Integers of any type as int64; those of uint64 that it can't hold as its largest, which lies behind all ends."""
-    array = known_array(value)
-    if array is not None:
-        array = np.minimum(array, np.uint64(INT64_MAX)) if array.dtype == np.uint64 else array
-        return op.const(array.astype(np.int64), DType.INT64)
-    value = _uncast(_resolved(op, value))
-    if value.tensor.dtype is DType.UINT64 and bounds(value)[1] > INT64_MAX:
-        value = op.Min(value, op.const(INT64_MAX, DType.UINT64))
-    return cast(op, value, DType.INT64)
+    known = known_array(value)
+    if known is not None:
+        known = np.minimum(known, np.uint64(INT64_MAX)) if known.dtype == np.uint64 else known
+        return Array(op, known.astype(np.int64))
+    found = Array(op, _uncast(_resolved(op, value)))
+    if found.dtype is DType.UINT64 and bounds(found.value())[1] > INT64_MAX:
+        found = found.minimum(INT64_MAX)
+    return found.cast(DType.INT64)
 
 
 def _uncast(value: Value) -> Value:
@@ -56,7 +55,7 @@ def _resolved(op: Builder, value: Value) -> Value:
         return value if branch is None or branch.type != value.type else _resolved(op, branch)
     if node.op_type in ("Reshape", "Squeeze", "Unsqueeze") and condition.tensor.static_shape is not None:
         source = _resolved(op, condition)
-        return value if source is condition else reshaped(op, source, value.tensor.static_shape)
+        return value if source is condition else Array(op, source).reshape(*value.tensor.static_shape).value()
     if node.op_type == "Concat":
         parts = [one if one is None else _resolved(op, one) for one in node.inputs]
         return value if parts == node.inputs else op.Concat(*parts, axis=node.attributes["axis"])
@@ -77,7 +76,7 @@ def columns(value: Value, count: int) -> list[Bounds]:
 
 
 def parts_of(value: Value, count: int) -> list[Value] | None:
-    """The values that are joined to the `count` numbers in the last dimension, one for each of them."""
+    """The values that are concatenated to the `count` numbers in the last dimension, one for each of them."""
     node = value.producer
     if node is None or node.op != ("", "Concat") or node.attributes["axis"] not in (-1, (value.rank or 0) - 1):
         return None
@@ -91,82 +90,102 @@ def inside(value: Value, last: Sequence[int]) -> bool:
     return all(low >= 0 and high <= end for (low, high), end in pairs)
 
 
-def compared(op: Builder, value: Value) -> Value:
+def comparable(op: Builder, value: Value) -> Array:
     """Integers as `clamped` takes them: in a type that ONNX Runtime compares."""
-    value = _uncast(_resolved(op, value)) if known_array(value) is None else place(op, value)
+    if known_array(value) is not None:
+        return as_index(op, value)
+    value = _uncast(_resolved(op, value))
     dtype = value.tensor.dtype
-    return place(op, value) if dtype is None or dtype.bits < 32 else value
+    if dtype is None or dtype.bits < 32:
+        return as_index(op, value)
+    return Array(op, value, None if value.data is None else value.data.numpy())
 
 
-def clamped(op: Builder, value: Value, last: Sequence[int]) -> Value:
+def clamped(x: Array, last: Sequence[int]) -> Array:
     """Integers moved to where they lie from 0 to `last`, which has an end for each in the last dimension.
 
     Before they are cast to int64: ONNX Runtime's Min, Max and Clip take some int64 for smaller than they are.
     """
-    dtype, found = value.tensor.dtype, columns(value, len(last))
-    same = len(set(last)) == 1
-    ends = last[0] if same else list(last)
-    if value.data is not None:
-        return op.const(np.clip(value.data.numpy(), 0, ends), DType.INT64)
+    ends = last[0] if len(set(last)) == 1 else np.array(last)
+    if x.array is not None:
+        return x.make(np.clip(x.array, 0, ends).astype(np.int64))
+    found = columns(x.value(), len(last))
     low = any(below < 0 for below, _ in found)
     high = any(above > end for (_, above), end in zip(found, last, strict=True))
-    if low and high and same:
-        return op.Clip(value, op.const(0, dtype), op.const(ends, dtype))
-    if low:
-        value = op.Max(value, op.const(0, dtype))
-    return op.Min(value, op.const(ends, dtype)) if high else value
+    if low and high and isinstance(ends, int):
+        return x.call("Clip", 0, ends)
+    x = x.maximum(0) if low else x
+    return x.minimum(ends) if high else x
 
 
-def within(op: Builder, value: Value, last: int) -> Value:
+def within(op: Builder, value: Value, last: Sequence[int]) -> Array:
     """Integers of any type as int64 from 0 to `last`: what lies outside moves to the nearer end."""
-    return place(op, clamped(op, compared(op, value), [last]))
+    return as_index(op, clamped(comparable(op, value), last).value())
 
 
-def grid(op: Builder, vectors: Sequence[Value]) -> Value:
+def grid(vectors: Sequence[Array]) -> Array:
     """The coordinates of every element that the vectors' elements cross at: [n0, n1, ..., how many vectors]."""
-    counts = [shape[0] for one in vectors if (shape := one.tensor.static_shape)]
+    counts = [one.sizes_known[0] for one in vectors]
     rank = len(counts)
-    arrays = [one.data.numpy() for one in vectors if one.data is not None]
-    if len(arrays) == rank and math.prod(counts) * rank <= _MOST_STATED:
-        return op.const(np.stack(np.meshgrid(*arrays, indexing="ij"), -1), DType.INT64)
-    parts = [
-        reshaped(op, broadcast_to(op, along(op, one, axis, rank), counts), [*counts, 1])
-        for axis, one in enumerate(vectors)
-    ]
-    return parts[0] if rank == 1 else op.Concat(*parts, axis=rank)
+    if math.prod(counts) * rank > MOST_STATED:
+        vectors = [Array(one.op, one.value()) for one in vectors]
+    whole = (one.along(axis, rank).broadcast_to(*counts) for axis, one in enumerate(vectors))
+    return concat([one.reshape(*counts, 1) for one in whole], rank)
 
 
-def shifted(op: Builder, value: Value, by: Value) -> Value:
-    """The sum of two int64 values, reckoned here where both are known."""
-    if value.data is None or by.data is None:
-        return op.Add(value, by)
-    return op.const(value.data.numpy() + by.data.numpy(), DType.INT64)
-
-
-def with_windows(op: Builder, starts: Value, size: Sequence[int]) -> Value:
+def with_windows(starts: Array, size: Sequence[int]) -> Array:
     """The coordinates of all elements of windows: [.., n] -> [.., sizes above 1 .., n], a size for each of n axes."""
-    if all(part == 1 for part in size):
-        return starts
     wide = [part for part in size if part > 1]
-    offsets = reshaped(op, grid(op, [counted(op, part) for part in size]), [*wide, len(size)])
-    shape = starts.tensor.static_shape
-    assert shape is not None
-    return shifted(op, reshaped(op, starts, [*shape[:-1], *[1] * len(wide), len(size)]), offsets)
+    if not wide:
+        return starts
+    offsets = grid([arange(starts.op, part) for part in size]).reshape(*wide, len(size))
+    *batch, count = starts.sizes_known
+    return starts.reshape(*batch, *[1] * len(wide), count) + offsets
 
 
-def scaled(op: Builder, value: Value, by: int) -> Value:
-    """`value * by`."""
-    if by == 1:
-        return value
-    return op.Mul(value, op.const(by)) if value.data is None else op.const(value.data.numpy() * by, DType.INT64)
+@dataclass(frozen=True, slots=True)
+class Starts:
+    """Where the windows start: integers [batch dimensions ..., one for each axis of `axes`], of any type."""
+
+    value: Value
+    axes: tuple[int, ...]
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """The sizes of the batch dimensions."""
+        shape = self.value.tensor.static_shape
+        assert shape is not None
+        return shape[:-1]
+
+    @property
+    def batch_labels(self) -> list[Label]:
+        return [("batch", axis) for axis in range(len(self.batch))]
+
+    def only(self, op: Builder, axes: Sequence[int]) -> Starts:
+        """The numbers of some axes, in this order."""
+        if tuple(axes) == self.axes:
+            return self
+        picked = [self.axes.index(axis) for axis in axes]
+        parts = parts_of(self.value, len(self.axes))
+        array = known_array(self.value)
+        if array is not None:
+            value = op.const(array[..., picked], self.value.tensor.dtype)
+        elif parts is not None:
+            value = parts[picked[0]] if len(picked) == 1 else op.Concat(*(parts[at] for at in picked), axis=-1)
+        else:
+            value = op.Gather(self.value, op.const(picked), axis=len(self.batch))
+        return Starts(value, tuple(axes))
+
+    def line(self, op: Builder) -> Value:
+        """The numbers of the only axis: [batch dimensions ...]."""
+        return Array.of(op, self.value).reshape(*self.batch).value()
 
 
-def weighed(op: Builder, value: Value, weights: Sequence[int]) -> Value:
-    """The sum of the numbers in the last dimension, each times its weight: [.., n] -> [..]."""
-    shape = value.tensor.static_shape
-    assert shape is not None
-    if value.data is not None:
-        return op.const((value.data.numpy() * np.array(weights, np.int64)).sum(-1), DType.INT64)
-    if len(weights) == 1:
-        return scaled(op, reshaped(op, value, shape[:-1]), weights[0])
-    return op.ReduceSum(op.Mul(value, sizes(op, weights)), sizes(op, [len(shape) - 1]), keepdims=0)
+def starts_of(op: Builder, numbers: GatherNumbers, indices: Value) -> Starts:
+    """The indices with their vectors in the last dimension."""
+    x = Array(op, indices)
+    shape, vector = x.sizes_known, numbers.vector
+    if vector == len(shape):
+        return Starts(x.reshape(*shape, 1).value(), numbers.mapped)
+    others = [axis for axis in range(len(shape)) if axis != vector]
+    return Starts(x.transpose(*others, vector).value(), numbers.mapped)

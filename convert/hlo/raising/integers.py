@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from ....passes.build import cast
+from ....passes.build import where
 from ....passes.errors import Unsupported
-from ....passes.graph import Node, Value
+from ....passes.graph import Node
 from ....passes.loop import Carried
 from ....passes.loops.ranges import limits
+from ....passes.preconditions import given
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .patterns import sigmoid
-from .support import Results, dtype_of, given
-from .type_legalization import NIBBLES, call, constant, filled_with, narrowed, number, operands, signed, unsigned
+from .arrays import NIBBLES, Array, arrays, signed, unsigned
+from .elementwise import operand_arrays, sigmoid
+from .support import Results, constant, filled_with
 
 _EXPONENT_BITS = 6
 
 
-def _may_be(value: Value, number_: int) -> bool:
+def _may_be(x: Array, number: int) -> bool:
     """Whether an element may be this number; only of constants it is known that none is."""
-    array = constant(value)
-    return array is None or bool((array.astype(object) == number_).any())
+    array = constant(x.value())
+    return array is None or bool((array.astype(object) == number).any())
 
 
 # division ------------------------------------------------------------------------------------------
@@ -34,35 +35,35 @@ def divide(op: Builder, node: Node) -> Results:
     remainder 0. Neither reaches ONNX's Div, which doesn't say what it does then (ONNX Runtime's ends the process). A
     divisor that is a constant without 0 and -1 needs no guard.
     """
-    a, b = operands(node, 2)
-    dtype = dtype_of(node, a)
-    quotient = node.op_type == "divide"
+    a, b = operand_arrays(op, node, 2)
+    dtype, quotient = a.dtype, node.op_type == "divide"
     if dtype.is_float:
-        return (sigmoid(op, a, b) or call(op, "Div", a, b)) if quotient else call(op, "Mod", a, b, fmod=1)
+        return ((sigmoid(a, b) or a.call("Div", b)) if quotient else a.call("Mod", b, fmod=1)).value()
+    least = limits(dtype)[0]
     if dtype in NIBBLES:
-        a, b = cast(op, a, DType.INT32), cast(op, b, DType.INT32)
-        return narrowed(op, _divided(op, a, b, quotient, limits(dtype)[0]), dtype)
-    return _divided(op, a, b, quotient, limits(dtype)[0])
+        a, b = a.cast(DType.INT32), b.cast(DType.INT32)
+    return _divided(a, b, quotient, least).narrow(dtype).value()
 
 
-def _divided(op: Builder, a: Value, b: Value, quotient: bool, least: int) -> Value:
-    dtype = b.tensor.dtype
-    assert dtype is not None
-    zero = op.Equal(b, number(op, 0, b)) if _may_be(b, 0) else None
+def _divided(a: Array, b: Array, quotient: bool, least: int) -> Array:
+    dtype = b.dtype
+    zero = b.equals(0) if _may_be(b, 0) else None
     fatal = dtype.is_signed and _may_be(b, -1) and _may_be(a, least)
-    minus = op.Equal(b, number(op, -1, b)) if fatal else None
-    bad = zero if minus is None else minus if zero is None else op.Or(zero, minus)
-    safe = b if bad is None else call(op, "Where", bad, number(op, 1, b), b)
+    minus = b.equals(-1) if fatal else None
+    bad = zero if minus is None else minus if zero is None else zero | minus
+    safe = b if bad is None else where(bad, 1, b)
     # divided by 1 instead: the dividend and 0, from which each case is near
-    made = op.Div(a, safe) if quotient else a
-    if not quotient:  # with fmod, ONNX Runtime's Mod goes over float64
-        exact = not dtype.is_signed or dtype.bits <= 32
-        made = op.Mod(a, safe, fmod=int(dtype.is_signed)) if exact else op.Sub(a, op.Mul(op.Div(a, safe), safe))
+    if quotient:
+        made = a.call("Div", safe)
+    elif dtype.is_signed and dtype.bits > 32:  # with fmod, ONNX Runtime's Mod goes over float64
+        made = a - a.call("Div", safe) * safe
+    else:
+        made = a.call("Mod", safe, fmod=int(dtype.is_signed))
     if minus is not None and quotient:
-        made = call(op, "Where", minus, op.Neg(a), made)
+        made = where(minus, -a, made)
     if zero is not None:
-        everything = number(op, -1 if dtype.is_signed else (1 << dtype.bits) - 1, b)
-        made = call(op, "Where", zero, everything if quotient else a, made)
+        every_bit = -1 if dtype.is_signed else (1 << dtype.bits) - 1
+        made = where(zero, every_bit if quotient else a, made)
     return made
 
 
@@ -76,50 +77,47 @@ def power(op: Builder, node: Node) -> Results:
     XLA's CPU backend looks at the lowest six bits of the exponent, more only overflow (but of 0, 1 and -1), and takes
     unsigned ones for signed. To a negative power 1 and -1 are what they are, everything else 0.
     """
-    base, exponent = given(node, 0), given(node, 1)
-    dtype = dtype_of(node, base)
+    base, exponent = arrays(op, given(node, 0), given(node, 1))
+    dtype = base.dtype
     if dtype.is_float:
-        return call(op, "Pow", *operands(node, 2))
+        base, exponent = operand_arrays(op, node, 2)
+        return base.call("Pow", exponent).value()
     work = DType.INT32 if dtype in NIBBLES else signed(dtype)
-    base, exponent = (cast(op, value, work) for value in (base, exponent))
-    fixed = filled_with(exponent)
+    base, exponent = base.cast(work), exponent.cast(work)
+    fixed = filled_with(exponent.value())
     if fixed is not None and int(fixed) >= 0:
-        return narrowed(op, _fixed_power(op, base, int(fixed) % (1 << _EXPONENT_BITS)), dtype)
-    made = _squared(op, base, exponent)
-    one, zero = number(op, 1, base), number(op, 0, base)
-    odd = op.Equal(op.BitwiseAnd(exponent, one), one)
-    unit = call(op, "Where", op.Equal(base, one), one, zero)
-    unit = call(op, "Where", op.Equal(base, number(op, -1, base)), call(op, "Where", odd, base, one), unit)
-    return narrowed(op, call(op, "Where", op.Less(exponent, zero), unit, made), dtype)
+        return _fixed_power(base, int(fixed) % (1 << _EXPONENT_BITS)).narrow(dtype).value()
+    made = _squared(base, exponent)
+    odd = (exponent & 1).equals(1)
+    unit = where(base.equals(-1), where(odd, base, 1), where(base.equals(1), base.like(1), 0))
+    return where(exponent < 0, unit, made).narrow(dtype).value()
 
 
-def _fixed_power(op: Builder, base: Value, exponent: int) -> Value:
-    made = None if exponent else _ones(op, base)
+def _fixed_power(base: Array, exponent: int) -> Array:
+    made = None if exponent else _ones(base)
     while exponent:
         if exponent & 1:
-            made = base if made is None else op.Mul(made, base)
+            made = base if made is None else made * base
         exponent >>= 1
-        base = op.Mul(base, base) if exponent else base
+        base = base * base if exponent else base
     assert made is not None
     return made
 
 
-def _ones(op: Builder, like: Value) -> Value:
-    shape = like.tensor.static_shape
-    sizes = op.Shape(like) if shape is None else op.const(list(shape), DType.INT64)
-    return op.Expand(number(op, 1, like), sizes, _types=[like.type])
+def _ones(like: Array) -> Array:
+    return like.make(like.op.Expand(like.like(1), like.sizes(), _types=[like.value().type]))
 
 
-def _squared(op: Builder, base: Value, exponent: Value) -> Value:
+def _squared(base: Array, exponent: Array) -> Array:
     """A loop over the exponent's bits; what a negative one comes to is of no interest."""
-    ones = _ones(op, base)
-    body = op.region("body")
-    made, factor, left = (body.input(name, ones.type) for name in ("power", "factor", "left"))
-    odd = body.Equal(body.BitwiseAnd(left, number(body, 1, base)), number(body, 1, base))
-    more = call(body, "Where", odd, body.Mul(made, factor), made)
-    body.graph.outputs = [more, body.Mul(factor, factor), body.Div(left, number(body, 2, base))]
-    trips = op.const(_EXPONENT_BITS, DType.INT64)
-    return op.loop(trips, None, [Carried()] * 3, [ones, base, exponent], body.graph)[0]
+    ones = _ones(base)
+    body = base.op.region("body")
+    made, factor, left = arrays(body, *(body.input(name, ones.value().type) for name in ("power", "factor", "left")))
+    more = where((left & 1).equals(1), made * factor, made)
+    body.graph.outputs = [x.value() for x in (more, factor * factor, left.call("Div", 2))]
+    trips = base.op.const(_EXPONENT_BITS, DType.INT64)
+    state = [x.value() for x in (ones, base, exponent)]
+    return base.make(base.op.loop(trips, None, [Carried()] * 3, state, body.graph)[0])
 
 
 # shifts --------------------------------------------------------------------------------------------
@@ -129,45 +127,32 @@ def _squared(op: Builder, base: Value, exponent: Value) -> Value:
 def shift(op: Builder, node: Node) -> Results:
     """The shifts, by as many bits as there are or more, or fewer than none, too: nothing is left but the sign of an
     arithmetic one, which is what BitShift-28 says."""
-    x, amount = operands(node, 2)
-    dtype = dtype_of(node, x)
+    x, amount = operand_arrays(op, node, 2)
+    dtype = x.dtype
     if node.op_type == "shift-right-logical":
-        kind = unsigned(dtype)
-        work = DType.UINT32 if dtype.bits < 8 or dtype.bits == 16 else kind
-        made = op.BitShift(_raw(op, x, work), _raw(op, amount, work), direction="RIGHT")
-        return narrowed(op, made, dtype)
+        work = DType.UINT32 if dtype.bits < 8 or dtype.bits == 16 else unsigned(dtype)
+        return (_raw(x, work) >> _raw(amount, work)).narrow(dtype).value()
     left = node.op_type == "shift-left"
     if not left and not dtype.is_signed:
         # XLA shifts the highest bit in, whatever the type says of it
-        return _as(op, _shifted(op, _as(op, x, signed(dtype)), _as(op, amount, signed(dtype)), left), dtype)
-    return _shifted(op, x, amount, left)
+        x, amount = _as(x, signed(dtype)), _as(amount, signed(dtype))
+    kind, work = x.dtype, DType.INT32 if x.dtype.is_signed else DType.UINT32
+    if kind.bits < 8 or kind.bits == 16:
+        x, amount = x.cast(work), amount.cast(work)
+    made = (x << amount if left else x >> amount).narrow(kind)
+    return _as(made, dtype).value()
 
 
-def _shifted(op: Builder, x: Value, amount: Value, left: bool) -> Value:
-    dtype = x.tensor.dtype
-    assert dtype is not None
-    if dtype.bits >= 8 and dtype.bits != 16:
-        return op.BitShift(x, amount, direction="LEFT" if left else "RIGHT")
-    work = DType.INT32 if dtype.is_signed else DType.UINT32
-    wide = [cast(op, value, work) for value in (x, amount)]
-    return narrowed(op, op.BitShift(*wide, direction="LEFT" if left else "RIGHT"), dtype)
-
-
-def _raw(op: Builder, value: Value, work: DType) -> Value:
+def _raw(x: Array, work: DType) -> Array:
     """The bits of an integer as an unsigned one of at least its width."""
-    dtype = value.tensor.dtype
-    assert dtype is not None
-    if dtype in NIBBLES and dtype.is_signed:
-        wide = cast(op, value, DType.INT32)
-        return cast(op, op.BitwiseAnd(wide, number(op, (1 << dtype.bits) - 1, wide)), work)
-    return cast(op, _as(op, value, unsigned(dtype)), work)
+    if x.dtype in NIBBLES and x.dtype.is_signed:
+        return (x.cast(DType.INT32) & (1 << x.dtype.bits) - 1).cast(work)
+    return _as(x, unsigned(x.dtype)).cast(work)
 
 
-def _as(op: Builder, value: Value, dtype: DType) -> Value:
+def _as(x: Array, dtype: DType) -> Array:
     """The same bits under the other sign."""
-    if value.tensor.dtype in NIBBLES and value.tensor.dtype is not dtype:
-        return narrowed(op, cast(op, value, DType.INT32), dtype)
-    return cast(op, value, dtype)
+    return x.cast(DType.INT32).narrow(dtype) if x.dtype in NIBBLES and x.dtype is not dtype else x.cast(dtype)
 
 
 # bits ----------------------------------------------------------------------------------------------
@@ -176,68 +161,57 @@ def _as(op: Builder, value: Value, dtype: DType) -> Value:
 @rule(DOMAIN, "popcnt", "count-leading-zeros")
 def count_bits(op: Builder, node: Node) -> Results:
     """popcnt; count-leading-zeros as the bits left when all below the highest one are set."""
-    (x,) = operands(node, 1)
-    dtype = dtype_of(node, x)
+    (x,) = operand_arrays(op, node, 1)
+    dtype = x.dtype
     if dtype in NIBBLES:
         raise Unsupported(node, f"XLA itself doesn't count the bits of {dtype.value} right")
-    work = DType.UINT64 if dtype.bits == 64 else DType.UINT32
-    bits = _raw(op, x, work)
+    bits = _raw(x, DType.UINT64 if dtype.bits == 64 else DType.UINT32)
     if node.op_type == "popcnt":
-        return cast(op, _counted(op, bits), dtype)
+        return _ones_in(bits).cast(dtype).value()
     step = 1
     while step < dtype.bits:
-        bits = op.BitwiseOr(bits, _right(op, bits, step))
+        bits = bits | bits >> step
         step *= 2
-    return cast(op, op.Sub(number(op, dtype.bits, bits), _counted(op, bits)), dtype)
+    return (dtype.bits - _ones_in(bits)).cast(dtype).value()
 
 
-def _right(op: Builder, bits: Value, count: int) -> Value:
-    return op.BitShift(bits, number(op, count, bits), direction="RIGHT")
-
-
-def _counted(op: Builder, bits: Value) -> Value:
+def _ones_in(bits: Array) -> Array:
     """The number of ones: of every two bits, four bits and eight bits, and of all bytes by a product."""
-    assert bits.tensor.dtype is not None
-    width = bits.tensor.dtype.bits
+    width = bits.dtype.bits
 
-    def repeated(byte: int) -> Value:
-        return number(op, int.from_bytes([byte] * (width // 8), "little"), bits)
+    def repeated(byte: int) -> int:
+        return int.from_bytes([byte] * (width // 8), "little")
 
-    twos = op.Sub(bits, op.BitwiseAnd(_right(op, bits, 1), repeated(0x55)))
-    fours = op.Add(op.BitwiseAnd(twos, repeated(0x33)), op.BitwiseAnd(_right(op, twos, 2), repeated(0x33)))
-    eights = op.BitwiseAnd(op.Add(fours, _right(op, fours, 4)), repeated(0x0F))
-    return _right(op, op.Mul(eights, repeated(0x01)), width - 8)
+    twos = bits - (bits >> 1 & repeated(0x55))
+    fours = (twos & repeated(0x33)) + (twos >> 2 & repeated(0x33))
+    eights = fours + (fours >> 4) & repeated(0x0F)
+    return eights * repeated(0x01) >> width - 8
 
 
 @rule(DOMAIN, "mulhi")
 def multiply_high(op: Builder, node: Node) -> Results:
     """mulhi: the upper half of the product, which has twice the bits."""
-    a, b = operands(node, 2)
-    dtype = dtype_of(node, a)
+    a, b = operand_arrays(op, node, 2)
+    dtype = a.dtype
     if dtype in NIBBLES:
         raise Unsupported(node, f"the high half of a product of {dtype.value}")
     if dtype.bits < 64:
         work = DType.INT64 if dtype.is_signed else DType.UINT64
-        product = op.Mul(cast(op, a, work), cast(op, b, work))
-        return cast(op, op.BitShift(product, number(op, dtype.bits, product), direction="RIGHT"), dtype)
-    high = _high_half(op, *(_as(op, value, DType.UINT64) for value in (a, b)))
+        return (a.cast(work) * b.cast(work) >> dtype.bits).cast(dtype).value()
+    high = _high_half(_as(a, DType.UINT64), _as(b, DType.UINT64))
     if not dtype.is_signed:
-        return high
+        return high.value()
     # as unsigned, a negative factor is 2**64 too large
-    high = _as(op, high, dtype)
-    for one, other in ((a, b), (b, a)):
-        negative = op.Less(one, number(op, 0, one))
-        high = op.Sub(high, call(op, "Where", negative, other, number(op, 0, other)))
-    return high
+    return (_as(high, dtype) - where(a < 0, b, 0) - where(b < 0, a, 0)).value()
 
 
-def _high_half(op: Builder, a: Value, b: Value) -> Value:
+def _high_half(a: Array, b: Array) -> Array:
     """Of uint64, by four products of 32 bits."""
-    mask = number(op, 0xFFFFFFFF, a)
-    (a_low, a_high), (b_low, b_high) = ((op.BitwiseAnd(value, mask), _right(op, value, 32)) for value in (a, b))
-    first = op.Add(op.Mul(a_high, b_low), _right(op, op.Mul(a_low, b_low), 32))
-    second = op.Add(op.Mul(a_low, b_high), op.BitwiseAnd(first, mask))
-    return op.Add(op.Mul(a_high, b_high), op.Add(_right(op, first, 32), _right(op, second, 32)))
+    mask = 0xFFFFFFFF
+    (a_low, a_high), (b_low, b_high) = ((x & mask, x >> 32) for x in (a, b))
+    first = a_high * b_low + (a_low * b_low >> 32)
+    second = a_low * b_high + (first & mask)
+    return a_high * b_high + (first >> 32) + (second >> 32)
 
 
 RULES = collect(globals())

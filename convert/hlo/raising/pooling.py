@@ -15,24 +15,22 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from ....passes.build import cast
 from ....passes.graph import Graph, Node, Value
 from ....passes.loop import Carried, Sliced, Slot, Stacked
+from ....passes.preconditions import dtype_of, given
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType
 from ..dialect import DOMAIN
 from ..infer_tools import windows as window_of
 from ..text.tree import WindowDim
+from .arrays import WIDE, Array, arrays
 from .bodies import applied, computation, monoid
 from .reducers import for_sums, highest, is_neutral, lowest, reduced
-from .support import Results, dtype_of, given, shape_of
-from .type_legalization import narrowed
-from .views import WIDE, broadcast_to, reshaped, transposed
-from .windows import count, gathered, inner_axes, is_whole, padded, present, seen, sliding
+from .support import Results, shape_of
+from .windows import gathered, inner_axes, padded, pads_of, present, seen, sliding
 
 _CARRIERS: dict[DType, DType] = {
     DType.BOOL: DType.UINT8,
@@ -56,23 +54,24 @@ _MOST_SPATIAL = 3  # dimensions that ONNX Runtime pools over
 @rule(DOMAIN, "reduce-window")
 def reduce_window(op: Builder, node: Node) -> Results:
     """reduce-window: values, then their starts; `to_apply` folds what each window sees."""
-    many = len(node.inputs) // 2
-    values = [given(node, index) for index in range(many)]
-    starts = [given(node, index) for index in range(many, 2 * many)]
-    region, shape = computation(node), shape_of(node, values[0])
+    operands = [given(node, index) for index in range(len(node.inputs))]
+    many = len(operands) // 2
+    xs, starts = arrays(op, *operands[:many]), operands[many:]
+    region, shape = computation(node), shape_of(node, operands[0])
     window = window_of(node, len(shape))
-    places = [count(size, dim) for size, dim in zip(shape, window, strict=True)]
+    places = [dim.count(size) for size, dim in zip(shape, window, strict=True)]
     if 0 in shape or 0 in places:
-        return [broadcast_to(op, start, places) for start in starts]
+        return [start.broadcast_to(*places).value() for start in arrays(op, *starts)]
     run = _running(shape, window)
     if run is not None:
-        return _accumulated(op, node, region, values, starts, run)
+        return _accumulated(op, node, region, xs, starts, run)
     kind = monoid(region) if many == 1 else None
-    made = _pooled(op, node, kind, values[0], starts[0], window) if kind is not None else None
+    made = _pooled(kind, xs[0], dtype_of(node, starts[0]), window) if kind is not None else None
     if made is not None:
-        return made if is_neutral(starts[0], kind or "") else applied(op, region, [starts[0], made], places)
-    valid = present(op, shape, window)
-    return reduced(op, node, region, [gathered(op, one, window) for one in values], starts, inner_axes(window), valid)
+        value = made.value()
+        return value if is_neutral(starts[0], kind or "") else applied(op, region, [starts[0], value], places)
+    valid, seen_ = present(xs[0], window), [gathered(x, window).value() for x in xs]
+    return reduced(op, node, region, seen_, starts, inner_axes(window), valid)
 
 
 # pooling -------------------------------------------------------------------------------------------
@@ -82,81 +81,67 @@ def reduce_window(op: Builder, node: Node) -> Results:
 class _Image:
     """An array as [batch, channels, ...] with what a window slides over at its end, and the way back."""
 
-    value: Value
+    value: Array
     order: list[int]
     window: list[WindowDim]
     front: list[int]
 
-    def back(self, op: Builder, made: Value) -> Value:
-        shape = made.tensor.static_shape
-        assert shape is not None
+    @classmethod
+    def of(cls, x: Array, window: Sequence[WindowDim]) -> _Image:
+        shape = x.sizes_known
+        over = [axis for axis, dim in enumerate(window) if not dim.is_whole] or [len(shape) - 1]
+        rest = [axis for axis in range(len(shape)) if axis not in over]
+        front = [shape[axis] for axis in rest]
+        outer = front if len(front) == 2 else [1, math.prod(front)]
+        image = x.transpose(*rest, *over).reshape(*outer, *(shape[axis] for axis in over))
+        return cls(image, [*rest, *over], [window[axis] for axis in over], front)
+
+    def back(self, made: Array) -> Array:
         back = [self.order.index(axis) for axis in range(len(self.order))]
-        return transposed(op, reshaped(op, made, [*self.front, *shape[2:]]), back)
+        return made.reshape(*self.front, *made.sizes_known[2:]).transpose(*back)
 
 
-def _image(op: Builder, node: Node, value: Value, window: Sequence[WindowDim]) -> _Image:
-    shape = shape_of(node, value)
-    over = [axis for axis, dim in enumerate(window) if not is_whole(dim)]
-    rest = [axis for axis in range(len(shape)) if axis not in over]
-    over = over or rest[-1:]
-    rest = [axis for axis in rest if axis not in over]
-    front = [shape[axis] for axis in rest]
-    outer = front if len(front) == 2 else [1, math.prod(front)]
-    turned = transposed(op, value, [*rest, *over])
-    image = reshaped(op, turned, [*outer, *(shape[axis] for axis in over)])
-    return _Image(image, [*rest, *over], [window[axis] for axis in over], front)
-
-
-def _pooled(
-    op: Builder, node: Node, kind: str, value: Value, start: Value, window: Sequence[WindowDim]
-) -> Value | None:
+def _pooled(kind: str, x: Array, dtype: DType, window: Sequence[WindowDim]) -> Array | None:
     """Windows folded with one opcode, without their start; None where ONNX has no operator for it."""
-    dtype = dtype_of(node, start)
-    axes = sum(not is_whole(dim) for dim in window)
+    axes = sum(not dim.is_whole for dim in window)
     if axes > _MOST_SPATIAL or any(dim.lhs_dilate > 1 for dim in window) or not axes:
         return None
     if dtype is DType.BOOL:
         kind = {"or": "maximum", "and": "minimum"}.get(kind, kind)
     if kind == "add" and dtype.is_float and dtype is not DType.FLOAT64:  # ONNX Runtime has no Conv of doubles
-        return narrowed(op, _summed(op, node, cast(op, value, for_sums(dtype)), window), dtype)
+        return _summed(x.cast(for_sums(dtype)), window).narrow(dtype)
     if kind not in ("maximum", "minimum") or dtype not in _CARRIERS:
         return None
     carrier = _CARRIERS[dtype]
     if kind == "minimum" and not carrier.is_float:
         carrier = DType.FLOAT32
-    wide = cast(op, cast(op, value, dtype), carrier)
-    if kind == "maximum":
-        return narrowed(op, _largest(op, node, wide, window, lowest(dtype)), dtype)
-    return narrowed(op, op.Neg(_largest(op, node, op.Neg(wide), window, -highest(dtype))), dtype)
+    wide = x.cast(dtype).cast(carrier)
+    made = _largest(wide, window, lowest(dtype)) if kind == "maximum" else -_largest(-wide, window, -highest(dtype))
+    return made.narrow(dtype)
 
 
-def _largest(op: Builder, node: Node, value: Value, window: Sequence[WindowDim], least: float) -> Value:
+def _largest(x: Array, window: Sequence[WindowDim], least: float) -> Array:
     """The largest element of each window, `least` where it sees none."""
-    image = _image(op, node, value, window)
+    image = _Image.of(x, window)
     dims, x = image.window, image.value
-    pads = [dim.low for dim in dims] + [dim.high for dim in dims]
+    pads = pads_of(dims)
     inside = all(0 <= pad < dim.size for dim, pad in zip([*dims, *dims], pads, strict=True))
-    spatial = shape_of(node, x)[2:]
+    spatial = x.sizes_known[2:]
     if not inside or not all(seen(size, dim)[1].any(axis=1).all() for size, dim in zip(spatial, dims, strict=True)):
         # ONNX Runtime wants every pad to be smaller than the window, and finds its own number where there is none
-        item = op.const(least, dtype_of(node, x))
-        x, inside = padded(op, x, [(0, 0), (0, 0), *((dim.low, dim.high) for dim in dims)], item), False
-    made = op.MaxPool(x, pads=pads if inside and any(pads) else None, **sliding(dims))
-    return image.back(op, made)
+        x, inside = padded(x, dims, x.like(least), front=2), False
+    return image.back(x.call("MaxPool", pads=pads if inside and any(pads) else None, **sliding(dims)))
 
 
-def _summed(op: Builder, node: Node, value: Value, window: Sequence[WindowDim]) -> Value:
-    image = _image(op, node, value, window)
+def _summed(x: Array, window: Sequence[WindowDim]) -> Array:
+    image = _Image.of(x, window)
     dims, x = image.window, image.value
-    pads = [dim.low for dim in dims] + [dim.high for dim in dims]
+    pads = pads_of(dims)
     if min(pads) < 0:
-        zero = op.const(0, dtype_of(node, x))
-        x, pads = padded(op, x, [(0, 0), (0, 0), *((dim.low, dim.high) for dim in dims)], zero), []
-    channels = shape_of(node, x)[1]
-    ones = np.ones([channels, 1, *(dim.size for dim in dims)])
-    kernel = op.const(ones, dtype_of(node, x), name="ones")
-    made = op.Conv(x, kernel, group=channels, pads=pads if any(pads) else None, **sliding(dims))
-    return image.back(op, made)
+        x, pads = padded(x, dims, x.like(0), front=2), []
+    channels = x.sizes_known[1]
+    kernel = np.ones([channels, 1, *(dim.size for dim in dims)])
+    return image.back(x.call("Conv", kernel, group=channels, pads=pads if any(pads) else None, **sliding(dims)))
 
 
 # what accumulates ----------------------------------------------------------------------------------
@@ -172,7 +157,7 @@ class _Run:
 
 
 def _running(shape: Sequence[int], window: Sequence[WindowDim]) -> _Run | None:
-    over = [axis for axis, dim in enumerate(window) if not is_whole(dim)]
+    over = [axis for axis, dim in enumerate(window) if not dim.is_whole]
     if len(over) != 1:
         return None
     axis, dim = over[0], window[over[0]]
@@ -190,36 +175,41 @@ _CUMULATIVE = {"add": "CumSum", "multiply": "CumProd"}
 
 
 def _accumulated(
-    op: Builder, node: Node, region: Graph, values: Sequence[Value], starts: Sequence[Value], run: _Run
+    op: Builder, node: Node, region: Graph, xs: Sequence[Array], starts: Sequence[Value], run: _Run
 ) -> Results:
-    kind = monoid(region) if len(values) == 1 else None
+    kind = monoid(region) if len(xs) == 1 else None
     if kind not in _CUMULATIVE:
-        return _by_steps(op, node, region, values, starts, run)
+        return _by_steps(op, region, xs, starts, run)
     dtype = dtype_of(node, starts[0])
-    flags: dict[str, Any] = {"reverse": int(run.reverse) or None, "exclusive": int(run.exclusive) or None}
-    wide = cast(op, cast(op, values[0], dtype), for_sums(dtype))
-    made = narrowed(op, op.call(_CUMULATIVE[kind], wide, op.const(run.axis), **flags), dtype)
-    return made if is_neutral(starts[0], kind) else applied(op, region, [starts[0], made], shape_of(node, values[0]))
+    wide = xs[0].cast(dtype).cast(for_sums(dtype))
+    made = op.call(
+        _CUMULATIVE[kind],
+        wide,
+        op.const(run.axis),
+        reverse=int(run.reverse) or None,
+        exclusive=int(run.exclusive) or None,
+    )
+    value = wide.make(made).narrow(dtype).value()
+    return value if is_neutral(starts[0], kind) else applied(op, region, [starts[0], value], xs[0].sizes_known)
 
 
-def _by_steps(
-    op: Builder, node: Node, region: Graph, values: Sequence[Value], starts: Sequence[Value], run: _Run
-) -> Results:
+def _by_steps(op: Builder, region: Graph, xs: Sequence[Array], starts: Sequence[Value], run: _Run) -> Results:
     """A Loop that goes along the axis; backwards it keeps the order of the two, as what is associative allows."""
-    shape = shape_of(node, values[0])
-    kept = [size for axis, size in enumerate(shape) if axis != run.axis]
+    shape = xs[0].sizes_known
+    kept = (*shape[: run.axis], *shape[run.axis + 1 :])
     body = op.region(region.name)
-    so_far = [body.input("so_far", TensorType(start.tensor.dtype, tuple(kept))) for start in starts]
-    elements = [body.input("element", TensorType(value.tensor.dtype, tuple(kept))) for value in values]
-    turned = run.reverse and [one.tensor.dtype for one in values] == [one.tensor.dtype for one in starts]
+    so_far = [body.input("so_far", TensorType(start.tensor.dtype, kept)) for start in starts]
+    elements = [body.input("element", TensorType(x.dtype, kept)) for x in xs]
+    turned = run.reverse and [x.dtype for x in xs] == [one.tensor.dtype for one in starts]
     made = applied(body, region, [*elements, *so_far] if turned else [*so_far, *elements], kept)
     body.graph.outputs = [*made, *(so_far if run.exclusive else made)]
     slots: list[Slot] = [Carried() for _ in starts]
-    slots += [Sliced(run.axis, -1, 0, -1) if run.reverse else Sliced(run.axis) for _ in values]
+    slots += [Sliced(run.axis, -1, 0, -1) if run.reverse else Sliced(run.axis) for _ in xs]
     slots += [Stacked(run.axis, run.reverse) for _ in starts]
-    begin = [broadcast_to(op, start, kept) for start in starts]
-    types = [TensorType(start.tensor.dtype, tuple(dims)) for dims in (kept, shape) for start in starts]
-    return op.loop(None, None, slots, [*begin, *values], body.graph, types)[len(starts) :]
+    begin = [start.broadcast_to(*kept).value() for start in arrays(op, *starts)]
+    types = [TensorType(start.tensor.dtype, dims) for dims in (kept, shape) for start in starts]
+    fed = [*begin, *(x.value() for x in xs)]
+    return op.loop(None, None, slots, fed, body.graph, types)[len(starts) :]
 
 
 RULES = collect(globals())

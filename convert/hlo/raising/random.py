@@ -8,15 +8,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ....passes.build import cast
 from ....passes.errors import InvalidModel, Unsupported
-from ....passes.graph import Node, Value
+from ....passes.graph import Node
+from ....passes.preconditions import dtype_of, given
 from ....passes.protos import enum_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .support import Results, dtype_of, given, shape_of
-from .type_legalization import number
+from .arrays import Array, arange, arrays, concat
+from .support import Results, shape_of
 
 _U32, _U64 = DType.UINT32, DType.UINT64
 
@@ -45,59 +45,48 @@ def rng_bit_generator(op: Builder, node: Node) -> Results:
     dtype, shape = dtype_of(node, node.outputs[1]), shape_of(node, node.outputs[1])
     if not dtype.is_integer or dtype.bits < 8:
         raise Unsupported(node, f"random bits as {dtype.value}")
-    words = [op.Gather(state, op.const(place, DType.INT64)) for place in range(length[0])]
+    words = [Array(op, state).gather(place) for place in range(length[0])]
     made = _by_philox if philox else _by_threefry
-    after, bits = made(op, words, shape, dtype.bits)
-    after = op.Concat(*(op.Unsqueeze(word, _axes(op, 0)) for word in (words[0], *after)), axis=0)
-    return after, cast(op, bits, dtype)
+    after, bits = made(words, shape, dtype.bits)
+    after = concat([word.unsqueeze(0) for word in (words[0], *after)], 0)
+    return after.value(), bits.cast(dtype).value()
 
 
-def _axes(op: Builder, *axes: int) -> Value:
-    return op.const(list(axes), DType.INT64)
-
-
-def _halves(op: Builder, word: Value) -> tuple[Value, Value]:
+def _halves(word: Array) -> tuple[Array, Array]:
     """The lower and the upper 32 bits of uint64."""
-    return cast(op, word, _U32), cast(op, op.BitShift(word, number(op, 32, word), direction="RIGHT"), _U32)
+    return word.cast(_U32), (word >> 32).cast(_U32)
 
 
-def _joined(op: Builder, low: Value, high: Value) -> Value:
+def _whole(low: Array, high: Array) -> Array:
     """uint64 of its lower and upper 32 bits."""
-    upper = op.BitShift(cast(op, high, _U64), op.const(32, _U64), direction="LEFT")
-    return op.BitwiseOr(cast(op, low, _U64), upper)
+    return low.cast(_U64) | high.cast(_U64) << 32
 
 
-def _counters(op: Builder, start: Value, count: int) -> Value:
+def _counters(start: Array, count: int) -> Array:
     """start, start + 1, ... as uint64."""
-    steps = op.Range(*(op.const(item, DType.INT64) for item in (0, count, 1)))
-    return op.Add(cast(op, steps, _U64), start)
+    return arange(start.op, count).cast(_U64) + start
 
 
 # ThreeFry ------------------------------------------------------------------------------------------
 
 
-def _by_threefry(op: Builder, words: Sequence[Value], shape: tuple[int, ...], bits: int) -> tuple[list[Value], Value]:
+def _by_threefry(words: Sequence[Array], shape: tuple[int, ...], bits: int) -> tuple[list[Array], Array]:
     """Every counter gives two words: of 64 bits one element; of 32 bits (or fewer, the lowest of them) two neighbours
     along the first dimension of even size, else along the longest."""
-    key = _halves(op, words[0])
     axis = _split_axis(shape)
     halved = list(shape) or [1]
     if bits < 64:
         halved[axis] = (halved[axis] + 1) // 2
     count = math.prod(halved)
-    counters = op.Reshape(_counters(op, words[1], count), _axes(op, *halved), allowzero=1)
-    made = _threefry(op, _halves(op, counters), key)
-    after = [op.Add(words[1], op.const(count, _U64))]
+    made = _threefry(_halves(_counters(words[1], count).reshape(*halved)), _halves(words[0]))
+    after = [words[1] + count]
     if bits == 64:
-        return after, op.Reshape(_joined(op, *made), _axes(op, *shape), allowzero=1)
+        return after, _whole(*made).reshape(*shape)
     if not shape:
-        return after, op.Reshape(made[0], _axes(op))
-    pairs = op.Concat(*(op.Unsqueeze(word, _axes(op, axis + 1)) for word in made), axis=axis + 1)
-    whole = [2 * size if place == axis else size for place, size in enumerate(halved)]
-    flat = op.Reshape(pairs, _axes(op, *whole), allowzero=1)
-    if whole[axis] != shape[axis]:
-        flat = op.Slice(flat, _axes(op, 0), _axes(op, shape[axis]), _axes(op, axis))
-    return after, flat
+        return after, made[0].reshape()
+    pairs = concat([word.unsqueeze(axis + 1) for word in made], axis + 1)
+    flat = pairs.reshape(*(2 * size if place == axis else size for place, size in enumerate(halved)))
+    return after, flat.slice([0] * len(shape), shape)
 
 
 def _split_axis(shape: tuple[int, ...]) -> int:
@@ -107,64 +96,48 @@ def _split_axis(shape: tuple[int, ...]) -> int:
     return shape.index(max(shape))
 
 
-def _threefry(op: Builder, counter: Sequence[Value], key: Sequence[Value]) -> tuple[Value, Value]:
+def _threefry(counter: Sequence[Array], key: Sequence[Array]) -> tuple[Array, Array]:
     """ThreeFry-2x32 with 20 rounds."""
-    keys = [*key, op.BitwiseXor(op.BitwiseXor(op.const(_PARITY, _U32), key[0]), key[1])]
-    a, b = (op.Add(word, one) for word, one in zip(counter, key, strict=True))
+    keys = [*key, key[0].like(_PARITY) ^ key[0] ^ key[1]]
+    a, b = (word + one for word, one in zip(counter, key, strict=True))
     for group in range(5):
         for distance in _ROTATIONS[group % 2]:
-            a = op.Add(a, b)
-            b = op.BitwiseXor(a, _rotated(op, b, distance))
-        a = op.Add(a, keys[(group + 1) % 3])
-        b = op.Add(b, op.Add(keys[(group + 2) % 3], op.const(group + 1, _U32)))
+            a = a + b
+            b = a ^ (b << distance | b >> 32 - distance)
+        a = a + keys[(group + 1) % 3]
+        b = b + (keys[(group + 2) % 3] + (group + 1))
     return a, b
-
-
-def _rotated(op: Builder, word: Value, distance: int) -> Value:
-    left = op.BitShift(word, op.const(distance, _U32), direction="LEFT")
-    return op.BitwiseOr(left, op.BitShift(word, op.const(32 - distance, _U32), direction="RIGHT"))
 
 
 # Philox --------------------------------------------------------------------------------------------
 
 
-def _by_philox(op: Builder, words: Sequence[Value], shape: tuple[int, ...], bits: int) -> tuple[list[Value], Value]:
+def _by_philox(words: Sequence[Array], shape: tuple[int, ...], bits: int) -> tuple[list[Array], Array]:
     """Every counter, a number of 128 bits, gives four words, which are four elements one after the other, or two of 64
     bits. Of a state of two numbers the key is the counter's upper half as well."""
     low, high = words[1], words[2] if len(words) > 2 else words[0]
     size = math.prod(shape)
     count = (size + 1) // 2 if bits == 64 else (size + 3) // 4
-    counters = _counters(op, low, count)
-    upper = op.Add(high, cast(op, op.Less(counters, low), _U64))  # where the lower half ran over
-    four = _philox(op, [*_halves(op, counters), *_halves(op, upper)], _halves(op, words[0]))
-    parts = [_joined(op, *four[:2]), _joined(op, *four[2:])] if bits == 64 else four
-    rows = op.Concat(*(op.Unsqueeze(part, _axes(op, 1)) for part in parts), axis=1)
-    flat = op.Reshape(rows, _axes(op, count * len(parts)), allowzero=1)
-    if count * len(parts) != size:
-        flat = op.Slice(flat, _axes(op, 0), _axes(op, size), _axes(op, 0))
-    after = [op.Add(low, op.const(count, _U64))]
+    counters = _counters(low, count)
+    upper = high + (counters < low).cast(_U64)  # where the lower half ran over
+    four = _philox([*_halves(counters), *_halves(upper)], _halves(words[0]))
+    parts = [_whole(*four[:2]), _whole(*four[2:])] if bits == 64 else four
+    flat = concat([part.unsqueeze(1) for part in parts], 1).reshape(count * len(parts)).slice([0], [size])
+    after = [low + count]
     if len(words) > 2:
-        after.append(op.Add(high, cast(op, op.Less(after[0], low), _U64)))
-    return after, op.Reshape(flat, _axes(op, *shape), allowzero=1)
+        after.append(high + (after[0] < low).cast(_U64))
+    return after, flat.reshape(*shape)
 
 
-def _philox(op: Builder, counter: list[Value], key: Sequence[Value]) -> list[Value]:
+def _philox(counter: Sequence[Array], key: Sequence[Array]) -> list[Array]:
     """Philox-4x32 with 10 rounds."""
     x, keys = list(counter), list(key)
     for turn in range(_PHILOX_ROUNDS):
         if turn:
-            keys = [op.Add(one, op.const(more, _U32)) for one, more in zip(keys, _RAISES, strict=True)]
-        products = [
-            op.Mul(cast(op, word, _U64), op.const(factor, _U64))
-            for word, factor in zip((x[0], x[2]), _MULTIPLIERS, strict=True)
-        ]
-        (low_0, high_0), (low_1, high_1) = (_halves(op, product) for product in products)
-        x = [
-            op.BitwiseXor(op.BitwiseXor(high_1, x[1]), keys[0]),
-            low_1,
-            op.BitwiseXor(op.BitwiseXor(high_0, x[3]), keys[1]),
-            low_0,
-        ]
+            keys = [one + more for one, more in zip(keys, _RAISES, strict=True)]
+        products = [word.cast(_U64) * factor for word, factor in zip((x[0], x[2]), _MULTIPLIERS, strict=True)]
+        (low_0, high_0), (low_1, high_1) = map(_halves, products)
+        x = [high_1 ^ x[1] ^ keys[0], low_1, high_0 ^ x[3] ^ keys[1], low_0]
     return x
 
 
@@ -174,7 +147,7 @@ def _philox(op: Builder, counter: list[Value], key: Sequence[Value]) -> list[Val
 @rule(DOMAIN, "rng")
 def rng(op: Builder, node: Node) -> Results:
     """rng: rng_uniform between two scalars, the second one excluded; rng_normal of a mean and a deviation."""
-    first, second = given(node, 0), given(node, 1)
+    first, second = arrays(op, given(node, 0), given(node, 1))
     dtype, shape = dtype_of(node, node.output), shape_of(node, node.output)
     distribution = node.attributes.get("distribution")
     if distribution not in ("rng_uniform", "rng_normal"):
@@ -187,11 +160,11 @@ def rng(op: Builder, node: Node) -> Results:
     )
     work = DType.FLOAT64 if dtype.is_integer else dtype
     made = op.call("RandomNormal" if normal else "RandomUniform", shape=list(shape), dtype=enum_of(work, node))
-    first, second = cast(op, first, work), cast(op, second, work)
+    drawn, first, second = Array(op, made), first.cast(work), second.cast(work)
     if normal:
-        return op.Add(op.Mul(made, second), first)
-    moved = op.Add(op.Mul(made, op.Sub(second, first)), first)
-    return cast(op, op.Floor(moved), dtype) if dtype.is_integer else moved
+        return (drawn * second + first).value()
+    moved = drawn * (second - first) + first
+    return (moved.floor().cast(dtype) if dtype.is_integer else moved).value()
 
 
 @rule(DOMAIN, "rng-get-and-update-state")

@@ -5,16 +5,16 @@ from __future__ import annotations
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node
 from ....passes.loop import Carried, Sliced, Slot, Stacked
+from ....passes.preconditions import given
 from ....passes.rewrite import Builder, collect, rule
-from ....passes.types import TensorType
 from ..dialect import DOMAIN
 from ..infer_tools import axes as axes_of
 from ..infer_tools import axis as axis_of
 from ..infer_tools import number
+from .arrays import arrays
 from .bodies import applied, computation
-from .reducers import reduced
-from .support import Results, given, shape_of
-from .views import squeezed
+from .reducers import reduced, without
+from .support import Results, shape_of
 
 
 @rule(DOMAIN, "reduce")
@@ -23,14 +23,13 @@ def reduce(op: Builder, node: Node) -> Results:
 
     A single element is the result as it is: a start must change nothing, and XLA doesn't look at it then.
     """
-    many = len(node.inputs) // 2
-    values = [given(node, index) for index in range(many)]
-    starts = [given(node, index) for index in range(many, 2 * many)]
+    operands = [given(node, index) for index in range(len(node.inputs))]
+    values, starts = operands[: len(operands) // 2], operands[len(operands) // 2 :]
     axes = axes_of(node, "dimensions", values[0].rank or 0)
     shape = values[0].tensor.static_shape
     alike = [value.tensor.dtype for value in values] == [start.tensor.dtype for start in starts]
     if shape is not None and alike and all(shape[axis] == 1 for axis in axes):
-        return [squeezed(op, value, axes) for value in values]
+        return [x.squeeze(*axes).value() for x in arrays(op, *values)]
     return reduced(op, node, computation(node), values, starts, sorted(axes))
 
 
@@ -51,29 +50,24 @@ def scan(op: Builder, node: Node) -> Results:
     split, made = len(node.inputs) - carries, len(node.outputs) - carries
     if split < 1 or made < 0 or len(region.outputs) != len(node.outputs):
         raise InvalidModel(f"{node!r}: {carries} carries of {len(node.inputs)} operands")
-    sequences = [given(node, index) for index in range(split)]
+    operands = [given(node, index) for index in range(len(node.inputs))]
+    sequences, begin = operands[:split], operands[split:]
+    for value in sequences:
+        shape_of(node, value)
     axis = axis_of(node, sequences[0].rank or 0)
     backwards = bool(node.attributes.get("is_reverse", False))
     slots: list[Slot] = [Carried() for _ in range(carries)]
     slots += [Sliced(axis, -1, 0, -1) if backwards else Sliced(axis) for _ in sequences]
     slots += [Stacked(axis, backwards) for _ in range(made)]
     body = op.region(region.name)
-    begin = [given(node, index) for index in range(split, len(node.inputs))]
     names = [value.name for value in region.inputs]
     carried = [body.input(name, value.type) for name, value in zip(names[split:], begin, strict=True)]
-    parts = [
-        body.input(name, TensorType(value.tensor.dtype, _without(shape_of(node, value), axis)))
-        for name, value in zip(names, sequences, strict=False)
-    ]
+    parts = [body.input(name, without(value, axis)) for name, value in zip(names, sequences, strict=False)]
     left = body.inline(region, [*parts, *carried])
     body.graph.outputs = [*left[made:], *left[:made]]
     types = [value.type for value in (*node.outputs[made:], *node.outputs[:made])]
     results = op.loop(None, None, slots, [*begin, *sequences], body.graph, types)
     return [*results[carries:], *results[:carries]]
-
-
-def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
-    return (*shape[:axis], *shape[axis + 1 :])
 
 
 RULES = collect(globals())

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ....passes.build import cast
+from ....passes.build import where
 from ....passes.graph import Graph, Node, Value
 from ....passes.loop import Carried, Sliced, Slot
+from ....passes.preconditions import dtype_of
 from ....passes.rewrite import Builder
 from ....passes.types import DType, TensorType
-from .bodies import applied, either, monoid
+from .arrays import Array, arrays
+from .bodies import applied, monoid
 from .extremes import extreme, is_count
-from .support import dtype_of, shape_of
-from .type_legalization import narrowed
-from .views import broadcast_to, reshaped, transposed
+from .support import shape_of
 
 REDUCTIONS = {
     "add": "ReduceSum",
@@ -32,15 +32,15 @@ _LOGIC = frozenset(["and", "or", "xor"])
 
 def lowest(dtype: DType) -> int | float:
     """What every value of a type is at least: -inf for floats that have one."""
-    return _least(dtype, -1)
+    return _end(dtype, -1)
 
 
 def highest(dtype: DType) -> int | float:
     """What every value of a type is at most."""
-    return _least(dtype, 1)
+    return _end(dtype, 1)
 
 
-def _least(dtype: DType, sign: int) -> int | float:
+def _end(dtype: DType, sign: int) -> int | float:
     import ml_dtypes
 
     if dtype is DType.BOOL:
@@ -64,15 +64,10 @@ def neutral(kind: str, dtype: DType) -> int | float:
 
 def is_neutral(value: Value, kind: str) -> bool:
     """Whether a scalar is a constant that an opcode leaves everything unchanged with."""
-    array = value.array()
-    if array is None:
+    array, dtype = value.array(), value.tensor.dtype
+    if array is None or dtype is None:
         return False
-    return bool(array.reshape(()) == np.asarray(neutral(kind, dtype_of_data(value))).astype(array.dtype))
-
-
-def dtype_of_data(value: Value) -> DType:
-    assert value.tensor.dtype is not None, value
-    return value.tensor.dtype
+    return bool(array.reshape(()) == np.asarray(neutral(kind, dtype)).astype(array.dtype))
 
 
 def for_sums(dtype: DType) -> DType:
@@ -84,13 +79,13 @@ def for_sums(dtype: DType) -> DType:
     return DType.INT32 if dtype.bits < 32 else dtype
 
 
-def _for_sum(value: Value, dtype: DType, axes: Sequence[int]) -> DType:
+def _for_sum(x: Array, dtype: DType, axes: Sequence[int]) -> DType:
     """As `for_sums`, with room for what stands along axes: ONNX Runtime's ReduceSum of integers saturates."""
     wide = for_sums(dtype)
     if wide is not DType.INT32:
         return wide
-    shape, maker = value.tensor.static_shape, value.producer
-    source = maker.inputs[0] if maker is not None and maker.op == ("", "Cast") else value
+    shape, maker = x.value().tensor.static_shape, x.value().producer
+    source = maker.inputs[0] if maker is not None and maker.op == ("", "Cast") else x.value()
     narrow = source.tensor.dtype if source is not None else dtype
     bits = 1 if narrow is DType.BOOL else narrow.bits if narrow is not None and narrow.is_integer else dtype.bits
     count = 1 << 32 if shape is None else math.prod(shape[axis] for axis in axes)
@@ -104,19 +99,13 @@ def for_order(dtype: DType) -> DType:
     return dtype if dtype is DType.UINT64 else for_sums(dtype)
 
 
-def by_operator(op: Builder, kind: str, value: Value, axes: Sequence[int], dtype: DType) -> Value:
-    """One of ONNX's reductions, without what is folded in first; `value` is of type `dtype`."""
-    over = op.const(list(axes), DType.INT64)
+def by_operator(kind: str, x: Array, axes: Sequence[int], dtype: DType) -> Array:
+    """One of ONNX's reductions, without what is folded in first; `x` is of type `dtype`."""
     if kind == "xor":
-        count = op.ReduceSum(cast(op, value, DType.INT32), over, keepdims=0)
-        return cast(op, op.Mod(count, op.const(2, DType.INT32)), DType.BOOL)
-    if kind in _LOGIC:
-        wide = dtype
-    elif kind in _ORDER:
-        wide = for_order(dtype)
-    else:
-        wide = _for_sum(value, dtype, axes)
-    return narrowed(op, op.call(REDUCTIONS[kind], cast(op, value, wide), over, keepdims=0), dtype)
+        return (x.cast(DType.INT32).sum(*axes) % 2).cast(DType.BOOL)
+    wide = dtype if kind in _LOGIC else for_order(dtype) if kind in _ORDER else _for_sum(x, dtype, axes)
+    over = x.op.const(list(axes), DType.INT64)
+    return x.make(x.op.call(REDUCTIONS[kind], x.cast(wide), over, keepdims=0)).narrow(dtype)
 
 
 def has_operator(kind: str | None, dtype: DType) -> bool:
@@ -133,7 +122,7 @@ def reduced(
     values: Sequence[Value],
     starts: Sequence[Value],
     axes: Sequence[int],
-    valid: Value | None = None,
+    valid: Array | None = None,
 ) -> list[Value]:
     """Arrays of one shape folded along axes, each result beginning with its start (a scalar).
 
@@ -144,20 +133,19 @@ def reduced(
     static = values[0].tensor.static_shape
     if static is not None and 0 in (static[axis] for axis in axes):
         kept = [size for axis, size in enumerate(static) if axis not in axes]
-        return [broadcast_to(op, start, kept) for start in starts]
+        return [x.broadcast_to(*kept).value() for x in arrays(op, *starts)]
     if all(has_operator(kind, dtype) for kind, dtype in zip(kinds, dtypes, strict=True)):
-        found = []
-        for kind, value, dtype in zip(kinds, values, dtypes, strict=True):
+        found: list[Value] = []
+        for kind, x, dtype in zip(kinds, arrays(op, *values), dtypes, strict=True):
             assert kind is not None
-            value = cast(op, value, dtype)
-            if valid is not None:
-                value = either(op, valid, value, op.const(neutral(kind, dtype), dtype))
-            found.append(by_operator(op, kind, value, axes, dtype) if axes else value)
+            x = x.cast(dtype)
+            x = x if valid is None else where(valid, x, neutral(kind, dtype))
+            found.append((by_operator(kind, x, axes, dtype) if axes else x).value())
         known = [is_neutral(start, kind or "") for start, kind in zip(starts, kinds, strict=True)]
         begun = found if all(known) else _begun(op, node, region, starts, found)
         return [one if idle else other for one, other, idle in zip(found, begun, known, strict=True)]
-    found = None if valid is not None else _argument(op, node, region, values, starts, axes)
-    return found if found is not None else folded(op, node, region, values, starts, axes, valid)
+    made = None if valid is not None else _argument(op, node, region, values, starts, axes)
+    return made if made is not None else folded(op, node, region, values, starts, axes, valid)
 
 
 def _begun(op: Builder, node: Node, region: Graph, starts: Sequence[Value], found: Sequence[Value]) -> list[Value]:
@@ -177,13 +165,12 @@ def _argument(
     found = extreme(region)
     if found is None:
         return None
-    axis, kind = axes[0], dtype_of(node, values[0])
-    wide = cast(op, values[0], for_order(kind))
+    (axis,), x = axes, Array(op, values[0])
+    kind, wide = x.dtype, x.cast(for_order(x.dtype))
     name = "Max" if found.largest else "Min"
-    place = op.call(f"Arg{name}", wide, axis=axis, keepdims=0, select_last_index=int(found.last) or None)
-    over = op.const([axis], DType.INT64)
-    best = op.call(f"Reduce{name}", wide, over, keepdims=0)
-    results = [narrowed(op, best, kind), cast(op, place, dtype_of(node, values[1]))]
+    place = wide.call(f"Arg{name}", axis=axis, keepdims=0, select_last_index=int(found.last) or None)
+    best = wide.max(axis) if found.largest else wide.min(axis)
+    results = [best.narrow(kind).value(), place.cast(dtype_of(node, values[1])).value()]
     first = starts[1].array()
     known = is_neutral(starts[0], "maximum" if found.largest else "minimum")
     if known and (found.last or (first is not None and int(first) == 0)):
@@ -194,6 +181,12 @@ def _argument(
 # any computation -----------------------------------------------------------------------------------
 
 
+def without(value: Value, axis: int) -> TensorType:
+    """The type of a value's elements along an axis."""
+    shape = value.tensor.shape or ()
+    return TensorType(value.tensor.dtype, (*shape[:axis], *shape[axis + 1 :]))
+
+
 def folded(
     op: Builder,
     node: Node,
@@ -201,40 +194,30 @@ def folded(
     values: Sequence[Value],
     starts: Sequence[Value],
     axes: Sequence[int],
-    valid: Value | None = None,
+    valid: Array | None = None,
 ) -> list[Value]:
     """A Loop over the elements along axes, in order; see `reduced`."""
-    kept = [size for axis, size in enumerate(shape_of(node, values[0])) if axis not in axes]
+    shape = shape_of(node, values[0])
+    rest = [axis for axis in range(len(shape)) if axis not in axes]
+    kept = [shape[axis] for axis in rest]
     if not axes:
         return applied(op, region, [*starts, *values], kept)
-    sequences = [_in_a_row(op, node, value, axes) for value in (*values, *([] if valid is None else [valid]))]
-    place = axes[0] if len(axes) == 1 else 0
-    slots: list[Slot] = [Carried() for _ in starts]
-    slots += [Sliced(axis=place) for _ in sequences]
+    sequences = [*arrays(op, *values), *([] if valid is None else [valid])]
+    place = axes[0]
+    if len(axes) > 1:  # all that is folded along the first axis, in order
+        place, many = 0, math.prod(shape[axis] for axis in axes)
+        turned = [x.transpose(*sorted(axes), *rest) for x in sequences]
+        sequences = [x.reshape(many, *x.sizes_known[len(axes) :]) for x in turned]
+    fed = [x.value() for x in sequences]
+    slots: list[Slot] = [*(Carried() for _ in starts), *(Sliced(axis=place) for _ in fed)]
     body = op.region(region.name)
     types = [TensorType(start.tensor.dtype, tuple(kept)) for start in starts]
     so_far = [body.input("so_far", type) for type in types]
-    elements = [body.input("element", _without(value, place)) for value in sequences]
+    elements = [body.input("element", without(value, place)) for value in fed]
     made = applied(body, region, [*so_far, *elements[: len(values)]], kept)
     if valid is not None:
-        made = [either(body, elements[-1], new, old) for new, old in zip(made, so_far, strict=True)]
+        is_valid = Array(body, elements[-1])
+        made = [where(is_valid, *pair).value() for pair in zip(arrays(body, *made), so_far, strict=True)]
     body.graph.outputs = made
-    begin = [broadcast_to(op, start, kept) for start in starts]
-    return list(op.loop(None, None, slots, [*begin, *sequences], body.graph, types))
-
-
-def _without(value: Value, axis: int) -> TensorType:
-    """The type of a value's elements along an axis."""
-    shape = value.tensor.shape or ()
-    return TensorType(value.tensor.dtype, tuple(size for at, size in enumerate(shape) if at != axis))
-
-
-def _in_a_row(op: Builder, node: Node, value: Value, axes: Sequence[int]) -> Value:
-    """A value with all that is folded along its first axis, in order; one axis stays where it is."""
-    if len(axes) == 1:
-        return value
-    shape = shape_of(node, value)
-    over = sorted(axes)
-    rest = [axis for axis in range(len(shape)) if axis not in axes]
-    target = [math.prod(shape[axis] for axis in over), *(shape[axis] for axis in rest)]
-    return reshaped(op, transposed(op, value, [*over, *rest]), target)
+    begin = [x.broadcast_to(*kept).value() for x in arrays(op, *starts)]
+    return list(op.loop(None, None, slots, [*begin, *fed], body.graph, types))

@@ -6,26 +6,18 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ....passes.build import cast
-from ....passes.errors import InvalidModel
-from ....passes.graph import Graph, Node, Value
+from ....passes.build import where
+from ....passes.graph import Graph, Node
+from ....passes.preconditions import given
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .dimension_numbers import numbers_of, starts_of
-from .scatter_flat import put_each, put_flat
-from .scatter_forms import by_coordinates, by_element, guarded
-from .scatter_places import REPLACE, Put, Scatter, placed
-from .support import Results, given, shape_of
-from .views import WIDE, broadcast_to, narrowed, uniform
+from ..dimension_numbers import GatherNumbers
+from .arrays import HALVES, WIDE, Array, arrays, full, moved_back, values
+from .index_computation import starts_of
+from .scatter_forms import REPLACE, Put, Scatter, by_coordinates, by_element, guarded, moved_inside, put_each, put_flat
+from .support import Results, shape_of, uniform
 
-_NAMES = (
-    "update_window_dims",
-    "inserted_window_dims",
-    "scatter_dims_to_operand_dims",
-    "input_batching_dims",
-    "scatter_indices_batching_dims",
-)
 _KEEP = "keep"
 _REDUCTIONS: Mapping[str, str] = {"add": "add", "multiply": "mul", "minimum": "min", "maximum": "max"}
 _LOGICAL: Mapping[str, str] = {"and": "min", "or": "max"}
@@ -40,32 +32,31 @@ def scatter(op: Builder, node: Node) -> Results:
     updates.
     """
     count = len(node.inputs) // 2
-    operands, updates = [given(node, at) for at in range(count)], [given(node, count + 1 + at) for at in range(count)]
-    indices = given(node, count)
-    shape, extent = shape_of(node, operands[0]), shape_of(node, updates[0])
+    operands = arrays(op, *(given(node, at) for at in range(count)))
+    updates = arrays(op, *(given(node, count + 1 + at) for at in range(count)))
+    indices, region = given(node, count), node.regions["to_apply"]
+    shape, extent = shape_of(node, given(node, 0)), shape_of(node, given(node, count + 1))
     shape_of(node, indices)
-    if any(shape_of(node, one) != shape for one in operands) or any(shape_of(node, one) != extent for one in updates):
-        raise InvalidModel(f"{node!r}: its operands, or its updates, aren't of one shape")
-    numbers = numbers_of(node, len(shape), indices, len(extent), _NAMES)
+    numbers = GatherNumbers.of(node, len(shape))
     if 0 in extent or 0 in shape:
-        return operands
+        return values(operands)
     labels = numbers.result_labels(len(extent))
-    sizes_of = dict(zip(labels, extent, strict=True))
-    window = tuple(sizes_of.get(("window", axis), 1) for axis in range(len(shape)))
-    if any(part > whole for part, whole in zip(window, shape, strict=True)):
-        raise InvalidModel(f"{node!r}: a window of {list(window)} of {operands[0].type}")
+    sizes = dict(zip(labels, extent, strict=True))
+    window = tuple(sizes.get(("window", axis), 1) for axis in range(len(shape)))
     starts = starts_of(op, numbers, indices)
-    found = Scatter(numbers, shape, window, labels, starts, *placed(op, starts, shape, window))
-    if found.valid is not None and found.valid.data is not None and not found.valid.data.numpy().any():
-        return operands
-    ways = [_way(node.regions["to_apply"], at, count) for at in range(count)]
+    found = Scatter(numbers, shape, window, labels, starts, *moved_inside(op, starts, shape, window))
+    if found.valid is not None and found.valid.array is not None and not found.valid.array.any():
+        return values(operands)
+    ways = [_way(region, at, count) for at in range(count)]
     if any(way is None for way in ways):
-        return put_each(op, found, node.regions["to_apply"], operands, updates)
+        return put_each(op, found, region, operands, updates)
     put = _put(op, found)
-    return [
-        one if way == _KEEP or way is None else _combined(op, one, update, way, put)
-        for one, update, way in zip(operands, updates, ways, strict=True)
-    ]
+    return values(
+        [
+            one if way == _KEEP or way is None else _combined(one, update, way, put)
+            for one, update, way in zip(operands, updates, ways, strict=True)
+        ]
+    )
 
 
 def _way(region: Graph, at: int, count: int) -> str | None:
@@ -83,39 +74,37 @@ def _way(region: Graph, at: int, count: int) -> str | None:
     return None if dtype in WIDE else _REDUCTIONS.get(node.op_type)
 
 
-def _combined(op: Builder, operand: Value, update: Value, way: str, put: Put) -> Value:
+def _combined(operand: Array, update: Array, way: str, put: Put) -> Array:
     """Scattered in an element type that ONNX's operators take and runtimes reduce."""
-    dtype = operand.tensor.dtype
-    assert dtype is not None
+    dtype = operand.dtype
+    work = dtype
     if way == REPLACE:
-        wide = WIDE.get(dtype, dtype)
-        made = put(cast(op, operand, wide), cast(op, update, wide), way)
-        return made if wide is dtype else narrowed(op, made, dtype)
-    if dtype is DType.BOOL or (dtype.is_integer and dtype.bits < 32):
-        return cast(op, put(cast(op, operand, DType.INT32), cast(op, update, DType.INT32), way), dtype)
-    if dtype is DType.UINT32:
-        return cast(op, put(cast(op, operand, DType.INT64), cast(op, update, DType.INT64), way), dtype)
-    if dtype in (DType.FLOAT16, DType.BFLOAT16) and way in ("min", "max"):
-        wide = DType.FLOAT32
-        return cast(op, _combined(op, cast(op, operand, wide), cast(op, update, wide), way, put), dtype)
+        work = WIDE.get(dtype, dtype)
+    elif dtype is DType.BOOL or (dtype.is_integer and dtype.bits < 32):
+        work = DType.INT32
+    elif dtype is DType.UINT32:
+        work = DType.INT64
+    elif dtype in HALVES and way in ("min", "max"):
+        work = DType.FLOAT32
+    operand, update = operand.cast(work), update.cast(work)
     made = put(operand, update, way)
-    if way not in ("min", "max") or not dtype.is_float:
-        return made
-    # of two numbers one of which is none, ONNX may take either; HLO takes the one that is none
-    flags = put(_none_numbers(op, operand), _none_numbers(op, update), "max")
-    return op.Where(cast(op, flags, DType.BOOL), op.const(np.nan, dtype), made)
+    if way in ("min", "max") and work.is_float:
+        # of two numbers one of which is NaN, ONNX may take either; HLO takes the NaN
+        flags = put(_nans(operand), _nans(update), "max")
+        made = where(flags.cast(DType.BOOL), np.nan, made)
+    return operand.make(moved_back(made.op, made.value(), dtype)) if way == REPLACE else made.cast(dtype)
 
 
-def _none_numbers(op: Builder, value: Value) -> Value:
+def _nans(x: Array) -> Array:
     """1 for each NaN, as int32."""
-    one, shape = uniform(value), value.tensor.static_shape
-    if one is not None and one.data is not None and shape is not None:
-        return broadcast_to(op, op.const(int(np.isnan(one.data.numpy()).any()), DType.INT32), shape)
-    return cast(op, op.IsNaN(value), DType.INT32)
+    one = uniform(x.value())
+    if one is not None and one.data is not None:
+        return full(x.op, np.isnan(one.data.numpy()).any(), DType.INT32, x.sizes_known)
+    return x.isnan().cast(DType.INT32)
 
 
 def _put(op: Builder, found: Scatter) -> Put:
-    """What scatters into one operand; the places are worked out once for all of them."""
+    """What scatters into one operand; the indices are worked out once for all of them."""
     numbers, shape, window = found.numbers, found.shape, found.window
     moving = [axis for axis in sorted(numbers.mapped) if window[axis] < shape[axis]]
     if not moving and found.valid is not None:
@@ -128,8 +117,8 @@ def _put(op: Builder, found: Scatter) -> Put:
     if partial or not moving or (numbers.batching and len(moving) > 1):
         return put_flat(op, found)
     if numbers.batching or (len(moving) == 1 and moving[0]):
-        return guarded(op, found, by_element(op, found, moving[0]))
-    return guarded(op, found, by_coordinates(op, found, moving))
+        return guarded(found, by_element(op, found, moving[0]))
+    return guarded(found, by_coordinates(op, found, moving))
 
 
 RULES = collect(globals())

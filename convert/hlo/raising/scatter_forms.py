@@ -9,18 +9,84 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ....passes.graph import Value
+from ....passes.build import where
+from ....passes.graph import Graph, Value
+from ....passes.loop import Carried, Sliced
 from ....passes.rewrite import Builder
-from ....passes.types import DType
-from .dimension_numbers import Label
-from .index_computation import place, shifted, with_windows
-from .scatter_places import Put, Scatter, ordered, redirected, word
-from .views import arranged, broadcast_to, counted, cut, padded, reshaped
+from ....passes.types import DType, TensorType
+from ..dimension_numbers import GatherNumbers, Label
+from .arrays import WIDE, Array, arange, moved_back, values
+from .index_computation import Starts, as_index, clamped, comparable, inside, with_windows
+
+REPLACE = "none"
+"""ONNX's word for a scatter that doesn't combine."""
+
+Put = Callable[[Array, Array, str], Array]
+"""(operand, updates, ONNX's reduction) -> the result."""
 
 _NO_WHERE = frozenset([DType.BOOL, DType.INT16, DType.UINT16, DType.UINT64, DType.BFLOAT16])
 """Types that ONNX's Where takes and ONNX Runtime 1.31 doesn't."""
 
-_MOST_STATED = 1024  # elements of a constant of places
+_MOST_STATED = 1024  # elements of a constant of indices
+_NEUTRAL = {"add": -0.0, "mul": 1.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Scatter:
+    """A scatter with its indices worked out.
+
+    Attributes:
+        shape: of the operands; window: of the part that one index updates, an entry for each of the operand's axes.
+        labels: of the updates.
+        starts: of the windows, on all mapped axes; nearest: moved so that the windows lie inside.
+        valid: bool [batch dimensions of the indices]: whether the window lies inside; None where all do.
+    """
+
+    numbers: GatherNumbers
+    shape: tuple[int, ...]
+    window: tuple[int, ...]
+    labels: list[Label]
+    starts: Starts
+    nearest: Starts
+    valid: Array | None
+
+    def redirected(self, op: Builder, starts: Starts, spare: Sequence[int]) -> Array:
+        """Some of the starts, int64 [.., n], with `spare` for those whose window doesn't lie inside."""
+        if self.valid is None:
+            return as_index(op, starts.value)
+        if len(spare) > 1 or self.valid.array is not None:
+            return where(self.valid.reshape(*starts.batch, 1), as_index(op, starts.value), np.array(spare))
+        return where(self.valid, as_index(op, starts.line(op)), spare[0]).reshape(*starts.batch, 1)
+
+    def ordered(self, update: Array, wanted: Sequence[Label]) -> Array:
+        """The updates with their dimensions as wanted; what isn't wanted is of size 1, and goes."""
+        gone = [place for place, label in enumerate(self.labels) if label not in wanted]
+        labels = [label for label in self.labels if label in wanted]
+        return update.squeeze(*gone).rearrange(labels, wanted)
+
+
+def moved_inside(
+    op: Builder, starts: Starts, shape: Sequence[int], window: Sequence[int]
+) -> tuple[Starts, Array | None]:
+    """The starts, int64, moved so that each window lies inside, and which of them didn't have to be; None: none."""
+    last = [shape[axis] - window[axis] for axis in starts.axes]
+    if inside(starts.value, last):
+        return starts, None
+    found = comparable(op, starts.value if len(last) > 1 else starts.line(op))
+    nearest = clamped(found, last)
+    same = found.cast(nearest.dtype).equals(nearest)
+    if len(last) > 1:
+        same = same.cast(DType.INT32).min(len(starts.batch)).cast(DType.BOOL)
+    index = as_index(op, nearest.value()).reshape(*starts.batch, len(last))
+    return Starts(index.value(), starts.axes), same
+
+
+def _word(way: str) -> str | None:
+    """The attribute `reduction`, left out where nothing is combined."""
+    return None if way == REPLACE else way
+
+
+# by ONNX's scatters ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,73 +97,69 @@ class Form:
         axis: behind which a spare place for a window can be.
         fit: the updates as the operator wants them.
         mask: bool [batch dimensions of the indices] so that it broadcasts to them.
-        places: where they go; with True, to the spare place where their window doesn't lie inside, else to the
+        indices: where they go; with True, to the spare place where their window doesn't lie inside, else to the
             nearest one that does.
-        scatter: (operand, places, updates, ONNX's reduction) -> result.
-        current: (operand, places) -> what stands there, as the updates.
+        scatter: (operand, indices, updates, ONNX's reduction) -> result.
+        current: (operand, indices) -> what stands there, as the updates.
     """
 
     axis: int
-    fit: Callable[[Value], Value]
-    mask: Callable[[Value], Value]
-    places: Callable[[bool], Value]
-    scatter: Callable[[Value, Value, Value, str], Value]
-    current: Callable[[Value, Value], Value]
+    fit: Callable[[Array], Array]
+    mask: Callable[[Array], Array]
+    indices: Callable[[bool], Array]
+    scatter: Callable[[Array, Array, Array, str], Array]
+    current: Callable[[Array, Array], Array]
 
 
-def guarded(op: Builder, found: Scatter, form: Form) -> Put:
+def guarded(found: Scatter, form: Form) -> Put:
     """A scatter that changes nothing by updates whose window doesn't lie inside.
 
     They add 0, multiply by 1, or put back what stands there, which only one update may do; several go to a spare
-    place behind the operand, which is cut off afterwards.
+    place behind the operand, which is sliced off afterwards.
     """
-    places, shape, valid = functools.cache(form.places), found.shape, found.valid
+    indices, shape, valid = functools.cache(form.indices), found.shape, found.valid
     none, room = [0] * len(shape), [found.window[axis] * (axis == form.axis) for axis in range(len(shape))]
     alone = math.prod(found.starts.batch) == 1
 
-    def put(operand: Value, update: Value, way: str) -> Value:
+    def put(operand: Array, update: Array, way: str) -> Array:
         update = form.fit(update)
         if valid is None:
-            return form.scatter(operand, places(False), update, way)
-        dtype = operand.tensor.dtype
-        if dtype in _NO_WHERE or not (alone or way in _NEUTRAL):
-            return cut(op, form.scatter(padded(op, operand, none, room), places(True), update, way), none, shape)
+            return form.scatter(operand, indices(False), update, way)
+        if operand.dtype in _NO_WHERE or not (alone or way in _NEUTRAL):
+            return form.scatter(operand.pad(none, room), indices(True), update, way).slice(none, shape)
         neutral = _NEUTRAL.get(way)
-        idle = form.current(operand, places(False)) if neutral is None else op.const(neutral, dtype)
-        mask = reshaped(op, valid, ()) if alone else form.mask(valid)
-        return form.scatter(operand, places(False), op.Where(mask, update, idle), way)
+        idle = form.current(operand, indices(False)) if neutral is None else update.like(neutral)
+        mask = valid.reshape() if alone else form.mask(valid)
+        return form.scatter(operand, indices(False), where(mask, update, idle), way)
 
     return put
-
-
-_NEUTRAL = {"add": -0.0, "mul": 1.0}
 
 
 def by_coordinates(op: Builder, found: Scatter, moving: Sequence[int]) -> Form:
     """By coordinates on the axes that windows move along, brought to the front: ScatterND."""
     shape, window, starts = found.shape, found.window, found.starts.only(op, moving)
-    near = place(op, found.nearest.only(op, moving).value)
+    near = as_index(op, found.nearest.only(op, moving).value)
     axes: list[Label] = [("window", axis) for axis in moving]
     every: list[Label] = [("window", axis) for axis in range(len(shape))]
     rest = [label for label in every if label not in axes]
     wide = [label for axis, label in zip(moving, axes, strict=True) if window[axis] > 1]
     spare = [shape[moving[0]], *[0] * (len(moving) - 1)]
 
-    def places(aside: bool) -> Value:
-        value = redirected(op, starts, found.valid, spare) if aside else near
-        return with_windows(op, value, [window[axis] for axis in moving])
+    def indices(aside: bool) -> Array:
+        return with_windows(found.redirected(op, starts, spare) if aside else near, [window[axis] for axis in moving])
 
-    def scatter(operand: Value, where: Value, update: Value, way: str) -> Value:
-        x = arranged(op, operand, every, [*axes, *rest])
-        return arranged(op, op.ScatterND(x, where, update, reduction=word(way)), [*axes, *rest], every)
+    def scatter(operand: Array, index: Array, update: Array, way: str) -> Array:
+        x = operand.rearrange(every, [*axes, *rest])
+        made = x.make(op.ScatterND(x, index, update, reduction=_word(way)))
+        return made.rearrange([*axes, *rest], every)
 
     return Form(
         moving[0],
-        lambda update: ordered(op, found, update, [*found.batches, *wide, *rest]),
-        lambda mask: reshaped(op, mask, [*starts.batch, *[1] * (len(wide) + len(rest))]),
-        places,
+        lambda update: found.ordered(update, [*starts.batch_labels, *wide, *rest]),
+        lambda mask: mask.reshape(*starts.batch, *[1] * (len(wide) + len(rest))),
+        indices,
         scatter,
-        lambda operand, where: op.GatherND(arranged(op, operand, every, [*axes, *rest]), where),
+        lambda operand, index: operand.rearrange(every, [*axes, *rest]).call("GatherND", index),
     )
 
 
@@ -105,49 +167,136 @@ def by_element(op: Builder, found: Scatter, axis: int) -> Form:
     """Along one axis, element by element: ScatterElements."""
     labels, starts = found.numbers.operand_labels(), found.starts.only(op, [axis])
     room, length = found.window[axis], found.shape[axis]
-    near = place(op, found.nearest.only(op, [axis]).line(op))
-    own = [label for label in found.batches if label not in labels]
-    names = [*found.batches]
+    near = as_index(op, found.nearest.only(op, [axis]).line(op))
+    names = starts.batch_labels
+    own = [label for label in names if label not in labels]
     if room > 1:
         own, names = [*own, labels[axis]], [*names, labels[axis]]
     order = [*labels[:axis], *own, *labels[axis + 1 :]]
     behind = axis + len(own)
 
-    def merged(value: Value) -> Value:
+    def merged(x: Array) -> Array:
         """With one dimension for the axis: all that moves along it."""
-        shape = value.tensor.static_shape
-        assert shape is not None
-        return reshaped(op, value, [*shape[:axis], math.prod(shape[axis:behind]), *shape[behind:]])
+        shape = x.sizes_known
+        return x.reshape(*shape[:axis], math.prod(shape[axis:behind]), *shape[behind:])
 
-    def places(aside: bool) -> Value:
-        value = redirected(op, starts, found.valid, [length]) if aside else near
+    def indices(aside: bool) -> Array:
+        first = found.redirected(op, starts, [length]) if aside else near
         if room > 1:
-            value = shifted(op, reshaped(op, value, [*starts.batch, 1]), counted(op, room))
-        else:
-            value = reshaped(op, value, starts.batch)
-        return merged(arranged(op, value, names, order))
+            return merged((first.reshape(*starts.batch, 1) + arange(op, room)).rearrange(names, order))
+        return merged(first.reshape(*starts.batch).rearrange(names, order))
 
-    def everywhere(where: Value) -> Value:
-        """A place for each element of the updates."""
-        shape = where.tensor.static_shape
-        assert shape is not None
-        full = [max(pair) for pair in zip(shape, found.window, strict=True)]
-        if where.data is not None and math.prod(full) <= _MOST_STATED:
-            return op.const(np.broadcast_to(where.data.numpy(), full), DType.INT64)
-        return broadcast_to(op, where, full)
+    def everywhere(index: Array) -> Array:
+        """An index for each element of the updates."""
+        full = list(map(max, index.sizes_known, found.window))
+        x = index if math.prod(full) <= _MOST_STATED else Array(op, index.value())
+        return x.broadcast_to(*full)
 
-    def mask(value: Value) -> Value:
-        value = reshaped(op, value, [*starts.batch, *[1] * (room > 1)])
-        value = broadcast_to(op, value, [*starts.batch, *[room] * (room > 1)])
-        return merged(arranged(op, value, names, order))
+    def mask(x: Array) -> Array:
+        more = [room] * (room > 1)
+        x = x.reshape(*starts.batch, *[1] * len(more)).broadcast_to(*starts.batch, *more)
+        return merged(x.rearrange(names, order))
+
+    def scatter(operand: Array, index: Array, update: Array, way: str) -> Array:
+        made = op.ScatterElements(operand, everywhere(index), update, axis=axis, reduction=_word(way))
+        return operand.make(made)
 
     return Form(
         axis,
-        lambda update: merged(ordered(op, found, update, order)),
+        lambda update: merged(found.ordered(update, order)),
         mask,
-        places,
-        lambda operand, where, update, way: op.ScatterElements(
-            operand, everywhere(where), update, axis=axis, reduction=word(way)
-        ),
-        lambda operand, where: op.GatherElements(operand, everywhere(where), axis=axis),
+        indices,
+        scatter,
+        lambda operand, index: operand.call("GatherElements", everywhere(index), axis=axis),
     )
+
+
+# into the flattened operand --------------------------------------------------------------------------
+
+
+def _flat_indices(op: Builder, found: Scatter) -> tuple[Array, list[Label]]:
+    """Where each element of the updates goes in the flattened operand (behind it: nowhere); the order of its labels."""
+    steps = [math.prod(found.shape[axis + 1 :]) for axis in range(len(found.shape))]
+    starts = found.starts
+    names: list[Label] = [*starts.batch_labels, *(label for label in found.labels if label[0] == "window")]
+    extent = {("window", axis): size for axis, size in enumerate(found.window)}
+    extent |= dict(zip(starts.batch_labels, starts.batch, strict=True))
+    total = [extent[label] for label in names]
+    ahead = [1] * (len(names) - len(starts.batch))
+    indices = Array(op, np.zeros([1] * len(names), np.int64))
+    for label, step in zip(found.numbers.operand_labels(), steps, strict=True):
+        if label in names:
+            indices = indices + (arange(op, extent[label]) * step).along(names.index(label), len(names))
+    if starts.axes:
+        weights = [steps[axis] for axis in starts.axes]
+        indices = _weighted(as_index(op, starts.value), weights).reshape(*starts.batch, *ahead) + indices
+    if found.valid is not None:
+        indices = where(found.valid.reshape(*starts.batch, *ahead), indices, math.prod(found.shape))
+    return indices.broadcast_to(*total).reshape(math.prod(total)), names
+
+
+def _weighted(x: Array, weights: Sequence[int]) -> Array:
+    """The sum of the numbers in the last dimension, each times its weight: [.., n] -> [..]."""
+    if len(weights) == 1:
+        return x.squeeze(len(x.sizes_known) - 1) * weights[0]
+    return (x * np.array(weights)).sum(len(x.sizes_known) - 1)
+
+
+def _flat_operand(found: Scatter, operand: Array) -> Array:
+    flat = operand.reshape(math.prod(found.shape))
+    return flat if found.valid is None else flat.pad([0], [1])
+
+
+def _unflattened(found: Scatter, flat: Array) -> Array:
+    return flat.slice([0], [math.prod(found.shape)]).reshape(*found.shape)
+
+
+def _flat_update(found: Scatter, update: Array, names: Sequence[Label]) -> Array:
+    update = found.ordered(update, names)
+    return update.reshape(math.prod(update.sizes_known))
+
+
+def put_flat(op: Builder, found: Scatter) -> Put:
+    """Into the flattened operand, each element at its own place."""
+    indices, names = _flat_indices(op, found)
+
+    def put(operand: Array, update: Array, way: str) -> Array:
+        flat = _flat_operand(found, operand)
+        made = op.ScatterElements(flat, indices, _flat_update(found, update, names), reduction=_word(way))
+        return _unflattened(found, flat.make(made))
+
+    return put
+
+
+def put_each(
+    op: Builder, found: Scatter, region: Graph, operands: Sequence[Array], updates: Sequence[Array]
+) -> list[Value]:
+    """One update after the other, combined by a region that is no reduction of ONNX's.
+
+    for index, *news in zip(indices, *updates):
+        results = region(*(operand[index] for operand in operands), *news)
+        for operand, result in zip(operands, results): operand[index] = result
+    """
+    count = len(operands)
+    indices, names = _flat_indices(op, found)
+    dtypes = [x.dtype for x in (*operands, *updates)]
+    wide = [WIDE.get(dtype, dtype) for dtype in dtypes]
+    moved = [x.cast(dtype) for x, dtype in zip((*operands, *updates), wide, strict=True)]
+    fed = values([_flat_operand(found, x) for x in moved[:count]])
+    news = values([_flat_update(found, x, names) for x in moved[count:]])
+    body = op.region("scatter")
+    index = body.input("index", TensorType(DType.INT64, ()))
+    new = [body.input("new", TensorType(dtype, ())) for dtype in wide[count:]]
+    olds = [body.input("old", value.type) for value in fed]
+    elements = [body.Gather(old, index, axis=0) for old in olds]
+    results = body.inline(region, [moved_back(body, *pair) for pair in zip((*elements, *new), dtypes, strict=True)])
+    at = Array(body, index).reshape(1)
+    body.graph.outputs = [
+        body.ScatterElements(old, at, Array(body, result).cast(dtype).reshape(1), axis=0)
+        for old, result, dtype in zip(olds, results, wide, strict=False)
+    ]
+    slots = [Sliced(), *(Sliced() for _ in news), *(Carried() for _ in olds)]
+    types = [value.type for value in fed]
+    made = op.loop(None, None, slots, [indices.value(), *news, *fed], body.graph, types=types)
+    flat = (_unflattened(found, Array(op, value)).value() for value in made)
+    return [moved_back(op, value, dtype) for value, dtype in zip(flat, dtypes, strict=False)]

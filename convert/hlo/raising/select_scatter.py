@@ -8,27 +8,27 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ....passes.build import cast
+from ....passes.build import where
 from ....passes.errors import Unsupported
-from ....passes.graph import Graph, Node, Value
+from ....passes.graph import Graph, Node
 from ....passes.loop import Carried, Sliced, Slot
+from ....passes.preconditions import given
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType
 from ..dialect import DOMAIN
 from ..infer_tools import windows as window_of
 from ..text.tree import WindowDim
-from .bodies import applied, computation, either, monoid
+from .arrays import WIDE, Array, arrays
+from .bodies import applied, computation, monoid
 from .reducers import for_sums, neutral
-from .support import Results, dtype_of, given, shape_of
-from .type_legalization import narrowed
-from .views import WIDE, broadcast_to, reshaped, transposed
-from .windows import is_whole, seen
+from .support import Results, shape_of
+from .windows import seen
 
 _SCATTERED = {"add": "add", "maximum": "max", "minimum": "min", "multiply": "mul"}
 
 
 @dataclass(frozen=True, slots=True)
-class _Places:
+class _Seen:
     """What the windows see of the dimensions that they slide over, counted through: [elements of a window, windows].
 
     `first` are the first elements that are there; where a window sees none (`blind`), it is 0.
@@ -39,25 +39,20 @@ class _Places:
     first: np.ndarray
     blind: np.ndarray
 
-
-def _places(extent: Sequence[int], window: Sequence[WindowDim]) -> _Places:
-    found = [seen(size, dim) for size, dim in zip(extent, window, strict=True)]
-    many = len(extent)
-    index, there = np.zeros((), np.int64), np.ones((), np.bool_)
-    for axis, (at, inside) in enumerate(found):
-        shape = [1] * (2 * many)
-        shape[axis], shape[many + axis] = at.shape[1], at.shape[0]
-        index = index * extent[axis] + at.T.reshape(shape)
-        there = there & inside.T.reshape(shape)
-    count = math.prod(dim.size for dim in window)
-    index, there = (np.broadcast_to(one, _full(found)).reshape(count, -1) for one in (index, there))
-    earliest = there.argmax(axis=0)
-    first = np.take_along_axis(index, earliest[None], axis=0)[0]
-    return _Places(index, there, first, ~there.any(axis=0))
-
-
-def _full(found: Sequence[tuple[np.ndarray, np.ndarray]]) -> list[int]:
-    return [at.shape[1] for at, _ in found] + [at.shape[0] for at, _ in found]
+    @classmethod
+    def of(cls, extent: Sequence[int], window: Sequence[WindowDim]) -> _Seen:
+        many = len(extent)
+        index, there = np.zeros((), np.int64), np.ones((), np.bool_)
+        for axis, (size, dim) in enumerate(zip(extent, window, strict=True)):
+            at, inside = seen(size, dim)
+            shape = [1] * (2 * many)
+            shape[axis], shape[many + axis] = at.shape[1], at.shape[0]
+            index = index * size + at.T.reshape(shape)
+            there = there & inside.T.reshape(shape)
+        count = math.prod(dim.size for dim in window)
+        index, there = index.reshape(count, -1), there.reshape(count, -1)
+        first = np.take_along_axis(index, there.argmax(axis=0)[None], axis=0)[0]
+        return cls(index, there, first, np.logical_not(there.any(axis=0)))
 
 
 @rule(DOMAIN, "select-and-scatter")
@@ -66,88 +61,86 @@ def select_and_scatter(op: Builder, node: Node) -> Results:
 
     A window takes its elements in order and keeps the one before where `select` says so.
     """
-    x, source, start = (given(node, index) for index in range(3))
-    shape, spots = shape_of(node, x), shape_of(node, source)
+    x, source, start = arrays(op, *(given(node, index) for index in range(3)))
+    shape, spots = shape_of(node, given(node, 0)), shape_of(node, given(node, 1))
     window = window_of(node, len(shape))
     if any(dim.lhs_dilate > 1 or dim.rhs_dilate > 1 for dim in window):
         raise Unsupported(node, "a dilated window")
-    if dtype_of(node, x) in WIDE:
-        raise Unsupported(node, f"ONNX's operators move no {dtype_of(node, x).value}")
-    over = [axis for axis, dim in enumerate(window) if not is_whole(dim)] or list(range(len(shape)))[-1:]
-    if 0 in shape or 0 in spots or not over:
-        if not over:
-            return applied(op, computation(node, "scatter"), [start, source], ())
-        return broadcast_to(op, start, shape)
+    if x.dtype in WIDE:
+        raise Unsupported(node, f"ONNX's operators move no {x.dtype.value}")
+    over = [axis for axis, dim in enumerate(window) if not dim.is_whole] or list(range(len(shape)))[-1:]
+    if not over:
+        return applied(op, computation(node, "scatter"), [start.value(), source.value()], ())
+    if 0 in shape or 0 in spots:
+        return start.broadcast_to(*shape).value()
     rest = [axis for axis in range(len(shape)) if axis not in over]
-    places = _places([shape[axis] for axis in over], [window[axis] for axis in over])
+    sight = _Seen.of([shape[axis] for axis in over], [window[axis] for axis in over])
     kept = [shape[axis] for axis in rest]
-    line = reshaped(op, transposed(op, x, [*rest, *over]), [*kept, math.prod(shape[axis] for axis in over)])
-    given_out = reshaped(op, transposed(op, source, [*rest, *over]), [*kept, places.index.shape[1]])
-    chosen = _chosen(op, computation(node, "select"), line, places, kept)
-    made = _scattered(op, node, given_out, chosen, broadcast_to(op, start, shape_of(node, line)), places.blind)
+    line = x.transpose(*rest, *over).reshape(*kept, math.prod(shape[axis] for axis in over))
+    sources = source.transpose(*rest, *over).reshape(*kept, sight.index.shape[1])
+    chosen = _chosen(op, computation(node, "select"), line, sight, kept)
+    made = _scattered(op, computation(node, "scatter"), sources, chosen, start.broadcast_to(*line.sizes_known), sight)
     back = [[*rest, *over].index(axis) for axis in range(len(shape))]
-    return transposed(op, reshaped(op, made, [shape[axis] for axis in [*rest, *over]]), back)
+    return made.reshape(*(shape[axis] for axis in (*rest, *over))).transpose(*back).value()
 
 
-def _chosen(op: Builder, select: Graph, line: Value, places: _Places, kept: Sequence[int]) -> Value:
+def _chosen(op: Builder, select: Graph, line: Array, sight: _Seen, kept: Sequence[int]) -> Array:
     """The place of the element that each window keeps, along the last dimension."""
-    axis, full = len(kept), [*kept, places.index.shape[1]]
-    if places.index.shape[0] == 1:
-        return broadcast_to(op, op.const(places.first, DType.INT64), full)
-    views = op.Gather(line, op.const(places.index, DType.INT64), axis=axis)
-    begin = [op.Gather(line, op.const(places.first, DType.INT64), axis=axis)]
-    begin.append(broadcast_to(op, op.const(places.first, DType.INT64), full))
-    sequences = [views, op.const(places.index, DType.INT64)]
+    axis, full = len(kept), (*kept, sight.index.shape[1])
+    index, first = op.const(sight.index), op.const(sight.first)
+    begin = line.make(first).broadcast_to(*full)
+    if sight.index.shape[0] == 1:
+        return begin
+    views = op.Gather(line, index, axis=axis)
+    starts = [op.Gather(line, first, axis=axis), begin.value()]
+    sequences = [views, index]
     slots: list[Slot] = [Carried(), Carried(), Sliced(axis), Sliced()]
-    if not places.there.all():
-        sequences.append(op.const(places.there))
+    if not sight.there.all():
+        sequences.append(op.const(sight.there))
         slots.append(Sliced())
     body = op.region("select")
-    spots = (places.index.shape[1],)
-    held = [body.input("kept", TensorType(one.tensor.dtype, tuple(full))) for one in begin]
-    value = body.input("element", TensorType(line.tensor.dtype, tuple(full)))
+    spots = (sight.index.shape[1],)
+    held, at = (Array(body, body.input("kept", TensorType(one.tensor.dtype, full))) for one in starts)
+    value = Array(body, body.input("element", TensorType(line.dtype, full)))
     place = body.input("place", TensorType(DType.INT64, spots))
-    (stays,) = applied(body, select, [held[0], value], full)
+    stays = Array(body, applied(body, select, [held.value(), value.value()], full)[0])
     if len(sequences) > 2:
-        stays = body.Or(stays, body.Not(body.input("there", TensorType(DType.BOOL, spots))))
-    body.graph.outputs = [either(body, stays, held[0], value), body.Where(stays, held[1], place)]
-    types = [one.type for one in held]
-    return op.loop(None, None, slots, [*begin, *sequences], body.graph, types)[1]
+        stays = stays | ~Array(body, body.input("there", TensorType(DType.BOOL, spots)))
+    body.graph.outputs = [where(stays, held, value).value(), where(stays, at, place).value()]
+    types = [one.type for one in starts]
+    return line.make(op.loop(None, None, slots, [*starts, *sequences], body.graph, types)[1])
 
 
-def _scattered(op: Builder, node: Node, source: Value, chosen: Value, start: Value, blind: np.ndarray) -> Value:
+def _scattered(op: Builder, region: Graph, source: Array, chosen: Array, start: Array, sight: _Seen) -> Array:
     """The sources folded, along the last dimension, into what was chosen."""
-    region, dtype = computation(node, "scatter"), dtype_of(node, source)
-    kind, axis = monoid(region), (source.rank or 1) - 1
+    kind, axis, dtype = monoid(region), (source.rank or 1) - 1, source.dtype
     if kind not in _SCATTERED or dtype is DType.BOOL:
-        return _one_by_one(op, node, source, chosen, start, blind)
-    if blind.any():
-        source = either(op, op.const(~blind), source, op.const(neutral(kind, dtype), dtype))
+        return _one_by_one(op, region, source, chosen, start, sight.blind)
+    if sight.blind.any():
+        source = where(source.make(~sight.blind), source, neutral(kind, dtype))
     wide = for_sums(dtype)
-    reduction = _SCATTERED[kind]
-    made = op.ScatterElements(cast(op, start, wide), chosen, cast(op, source, wide), axis=axis, reduction=reduction)
-    return narrowed(op, made, dtype)
+    made = op.ScatterElements(start.cast(wide), chosen, source.cast(wide), axis=axis, reduction=_SCATTERED[kind])
+    return source.make(made).narrow(dtype)
 
 
-def _one_by_one(op: Builder, node: Node, source: Value, chosen: Value, start: Value, blind: np.ndarray) -> Value:
+def _one_by_one(op: Builder, region: Graph, source: Array, chosen: Array, start: Array, blind: np.ndarray) -> Array:
     """As `_scattered`, for any computation: one window after the other."""
-    region, axis = computation(node, "scatter"), (source.rank or 1) - 1
-    shape, total = shape_of(node, source), start.type
+    axis, total = (source.rank or 1) - 1, start.value().type
     body = op.region(region.name)
     so_far = body.input("so_far", total)
-    one = (*shape[:-1], 1)
-    update, place = body.input("source", TensorType(source.tensor.dtype, one)), body.input("place")
-    place.type = TensorType(DType.INT64, one)
+    one = (*source.sizes_known[:-1], 1)
+    update = body.input("source", TensorType(source.dtype, one))
+    place = body.input("place", TensorType(DType.INT64, one))
     old = body.GatherElements(so_far, place, axis=axis)
-    (new,) = applied(body, region, [old, update], one)
+    new = Array(body, applied(body, region, [old, update], one)[0])
     slots: list[Slot] = [Carried(), Sliced(axis, part=1), Sliced(axis, part=1)]
-    sequences = [source, chosen]
+    sequences = [source.value(), chosen.value()]
     if blind.any():
         slots.append(Sliced(0, part=1))
         sequences.append(op.const(blind))
-        new = either(body, body.input("blind", TensorType(DType.BOOL, (1,))), old, new)
+        new = where(Array(body, body.input("blind", TensorType(DType.BOOL, (1,)))), old, new)
     body.graph.outputs = [body.ScatterElements(so_far, place, new, axis=axis)]
-    return op.loop(None, None, slots, [start, *sequences], body.graph, [total])[0]
+    return start.make(op.loop(None, None, slots, [start.value(), *sequences], body.graph, [total])[0])
 
 
 RULES = collect(globals())

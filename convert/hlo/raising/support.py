@@ -1,12 +1,15 @@
-"""What the rules of all families share."""
+"""What the rules of all families share: operands, and what is known of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
-from ....passes.types import DType
+from ....passes.infer import constant_array
 
 
 class CallsHost(Unsupported):
@@ -17,18 +20,6 @@ class CallsHost(Unsupported):
 
 
 Results = Value | Sequence[Value] | None
-
-
-def given(node: Node, index: int) -> Value:
-    """Operand `index`.
-
-    Raises:
-        InvalidModel: there is none.
-    """
-    value = node.inputs[index] if index < len(node.inputs) else None
-    if value is None:
-        raise InvalidModel(f"{node!r}: it has no operand {index}")
-    return value
 
 
 def shape_of(node: Node, value: Value) -> tuple[int, ...]:
@@ -43,15 +34,58 @@ def shape_of(node: Node, value: Value) -> tuple[int, ...]:
     return shape
 
 
-def dtype_of(node: Node, value: Value) -> DType:
-    """The element type of a value."""
-    dtype = value.tensor.dtype
-    if dtype is None:
-        raise InvalidModel(f"{node!r}: {value.name!r} is no array")
-    return dtype
+# what is known of values -----------------------------------------------------------------------------
 
 
-def unspread(values: Sequence[Value], shape: Sequence[object]) -> list[Value]:
+def made_by(value: Value | None, op_type: str) -> Node | None:
+    """The node that makes a value, if it is this operator."""
+    maker = None if value is None else value.producer
+    return maker if maker is not None and maker.op == ("", op_type) else None
+
+
+def _unexpanded(value: Value) -> Value:
+    """What an Expand repeats."""
+    maker = made_by(value, "Expand")
+    return value if maker is None or maker.inputs[0] is None else maker.inputs[0]
+
+
+def uniform(value: Value) -> Value | None:
+    """The constant of one element that all elements of a value are, as far as that is plain to see."""
+    source = value if value.data is not None else _unexpanded(value)
+    return source if source.data is not None and source.data.size == 1 else None
+
+
+def filled_with(value: Value) -> Any:
+    """The one number that a constant, or an Expand of one, is filled with; None where there is none."""
+    data = _unexpanded(value).data
+    if data is None or not data.size or data.size > 1 << 16:
+        return None
+    array = data.numpy().reshape(-1)
+    return array[0] if data.size == 1 or bool((array == array[0]).all()) else None
+
+
+def constant(value: Value) -> np.ndarray[Any, Any] | None:
+    """The array of a constant, or of what an Expand repeats; None where it isn't constant."""
+    return constant_array(_unexpanded(value))
+
+
+# operators that broadcast ----------------------------------------------------------------------------
+
+
+def operands(node: Node, count: int) -> list[Value]:
+    """The operands of an operator that broadcasts by itself, so without Expands where they change nothing.
+
+    Raises:
+        InvalidModel: their number is wrong.
+    """
+    values = [value for value in node.inputs if value is not None]
+    if len(values) != count:
+        raise InvalidModel(f"{node!r}: it has {len(values)} operands, not {count}")
+    shape = node.output.tensor.shape
+    return values if shape is None or count == 1 else _without_expands(values, shape)
+
+
+def _without_expands(values: Sequence[Value], shape: Sequence[object]) -> list[Value]:
     """The operands of an operator that broadcasts by itself, without the Expands in front of them.
 
     The result of the operator must have the same `shape` afterwards; where nothing else gives it, one operand
@@ -59,11 +93,8 @@ def unspread(values: Sequence[Value], shape: Sequence[object]) -> list[Value]:
     """
     found = list(values)
     for index, value in enumerate(values):
-        maker = value.producer
-        if maker is None or maker.op != ("", "Expand"):
-            continue
-        source = maker.inputs[0]
-        if source is None or source.tensor.static_shape is None:
+        source = _unexpanded(value)
+        if source is value or source.tensor.static_shape is None:
             continue
         others = [other for place, other in enumerate(found) if place != index]
         if _broadcast([source, *others]) == tuple(shape):

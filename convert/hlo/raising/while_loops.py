@@ -24,29 +24,16 @@ from ....passes.rewrite import Builder, Rewriter, collect, rule
 from ....passes.types import DType, TensorType
 from ..build import HLO, HloBuilder
 from ..dialect import DOMAIN
+from ..expression import COMPARED, OPCODES
 
-_COMPARED = {
-    "EQ": "Equal",
-    "GE": "GreaterOrEqual",
-    "GT": "Greater",
-    "LE": "LessOrEqual",
-    "LT": "Less",
-    "NE": "NotEqual",
+_COMPARED = {"NE": "NotEqual", **{direction: name for name, direction in COMPARED.items()}}
+_OPCODES = {
+    **{name: OPCODES[name] for name in ("Add", "And", "Max", "Min", "Mul", "Neg", "Sub", "Where")},
+    "Cast": "convert",
+    "Clip": "clamp",
+    "Reshape": "reshape",
 }
-_COMPUTED = {
-    "add": "Add",
-    "and": "And",
-    "clamp": "Clip",
-    "convert": "Cast",
-    "maximum": "Max",
-    "minimum": "Min",
-    "multiply": "Mul",
-    "negate": "Neg",
-    "reshape": "Reshape",
-    "select": "Where",
-    "subtract": "Sub",
-}
-_OPCODES = {name: opcode for opcode, name in _COMPUTED.items()}
+_COMPUTED = {opcode: name for name, opcode in _OPCODES.items()}
 
 
 class HloVocabulary:

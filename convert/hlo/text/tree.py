@@ -60,6 +60,22 @@ class WindowDim:
     rhs_dilate: int = 1
     reversal: bool = False
 
+    @property
+    def reach(self) -> int:
+        """How many elements it spans, with what it leaves out."""
+        return (self.size - 1) * self.rhs_dilate + 1
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it sees one element of the dimension after the other, none left out."""
+        return (self.size, self.stride, self.low, self.high, self.lhs_dilate) == (1, 1, 0, 0, 1)
+
+    def count(self, size: int) -> int:
+        """How many places it has along a dimension of this size."""
+        room = (size - 1) * self.lhs_dilate + 1 if size else 0
+        room += self.low + self.high - self.reach
+        return room // self.stride + 1 if room >= 0 else 0
+
     def __repr__(self) -> str:
         turned = "r" if self.reversal else ""
         dilated = f" / {self.lhs_dilate} x {self.rhs_dilate}" if (self.lhs_dilate, self.rhs_dilate) != (1, 1) else ""
