@@ -16,7 +16,7 @@
   false takes, as with an index), "called_computations_0", ... (custom-call). A region's inputs are its parameters'
   leaves. Regions capture nothing.
 - `call`, `fusion` and the async wrappers name a computation in their attribute "computation"; the root graph's
-  `functions["hlo", name, ""]` holds it, once, however often it is called. `inline.py` puts it where it is called.
+  `functions["hlo", name, ""]` holds it, once, however often it is called. `raising/canonical.py` puts it in place.
 - An iota, an rng, a partition-id has no inputs; a constant isn't a node.
 """
 

@@ -1,14 +1,48 @@
-"""What an instruction's name stands for while a computation is read."""
+"""What an instruction's name stands for while a computation is read, and tuples as their leaves.
+
+Operations that a compiled module starts at one place and waits for at another are read as if done where they start. A
+start's value is a tuple that names the operands, the result and contexts; the done gives the result:
+
+    start = ((f32[4]), f32[8], s32[]) async-start(x), calls=wrapped        start = f32[8] call(x), to_apply=wrapped
+    done = f32[8] async-done(start)                                 ->
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from ...passes.errors import InvalidModel
 from ...passes.graph import Value
-from .text.tree import Computation, HloShape, Instruction, TupleShape
-from .tuple_flattening import leaf_starts
+from ...passes.types import TensorType, Type
+from .text.tree import ArrayShape, Computation, HloShape, Instruction, TokenShape, TupleShape
+
+
+def leaves(shape: HloShape) -> list[ArrayShape | TokenShape]:
+    """The arrays and tokens in a shape, in order."""
+    if not isinstance(shape, TupleShape):
+        return [shape]
+    return [leaf for element in shape.elements for leaf in leaves(element)]
+
+
+def leaf_starts(shape: TupleShape) -> list[int]:
+    """Where in a tuple's leaves those of each element begin, and after them the number of all."""
+    return [0, *itertools.accumulate(len(leaves(element)) for element in shape.elements)]
+
+
+def parted(shapes: Iterable[HloShape], values: Sequence[Value]) -> Iterator[tuple[HloShape, Sequence[Value]]]:
+    """Each of several shapes with those of the values that are its leaves."""
+    first = 0
+    for shape in shapes:
+        end = first + len(leaves(shape))
+        yield shape, values[first:end]
+        first = end
+
+
+def type_of(leaf: ArrayShape | TokenShape) -> Type | None:
+    """The type of a value; None for a token."""
+    return TensorType(leaf.dtype, leaf.dims) if isinstance(leaf, ArrayShape) else None
 
 
 @dataclass(slots=True)
@@ -46,3 +80,53 @@ def element(one: Instruction, item: Item, path: Sequence[int]) -> Item:
             item.starts = leaf_starts(shape)
         item = Item(shape.elements[index], item.values[item.starts[index] : item.starts[index + 1]])
     return item
+
+
+_PLACES: dict[str, int | None] = {
+    "all-gather-start": 1,
+    "all-reduce-start": None,
+    "async-start": 1,
+    "collective-permute-start": 1,
+    "copy-start": 0,
+}
+"""Which element of a start's tuple is the result; None: its value is the result."""
+
+_DONES = frozenset(start.replace("-start", "-done") for start in _PLACES)
+
+
+def is_start(opcode: str) -> bool:
+    """Whether an instruction starts an operation."""
+    return opcode in _PLACES
+
+
+def is_done(opcode: str) -> bool:
+    """Whether an instruction hands out what a start has begun, or hands it on."""
+    return opcode in _DONES or opcode == "async-update"
+
+
+def started(one: Instruction, operands: list[Item], make: Callable[[Instruction, list[Item], HloShape], Item]) -> Item:
+    """The item of a start; `make` makes the operation that it starts."""
+    place = _PLACES[one.opcode]
+    name = "call" if one.opcode == "async-start" else one.opcode.removesuffix("-start")
+    shape = one.shape
+    if shape is None:
+        raise error_at(one, f"the {one.opcode} has no shape")
+    if place is None:
+        return make(replace(one, opcode=name), operands, shape)
+    if not isinstance(shape, TupleShape) or len(shape.elements) <= place:
+        raise error_at(one, "its shape doesn't say operands and result")
+    made = make(replace(one, opcode=name), operands, shape.elements[place])
+    item = Item(shape, [])
+    for index, part in enumerate(shape.elements):
+        item.values += made.values if index == place else [None] * len(leaves(part))
+    return item
+
+
+def finished(one: Instruction, operands: list[Item]) -> Item:
+    """The item of a done: the result that stands in its operand."""
+    if len(operands) != 1:
+        raise error_at(one, f"it has {len(operands)} operands, not 1")
+    place = _PLACES.get(one.opcode.replace("-done", "-start"))
+    if one.opcode == "async-update" or place is None:
+        return operands[0]
+    return element(one, operands[0], (place,))

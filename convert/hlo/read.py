@@ -12,13 +12,11 @@ from ...passes.graph import Graph, Node, Value, bulk
 from ...passes.tensor import TensorData
 from ...passes.types import DType, TensorType, Type
 from ...runtime.oracles.hlo_names import input_names, output_names
-from .asynchronous import finished, is_done, is_start, started
 from .dialect import CALLED, DOMAIN, META, Form, Origin
 from .infer import infer_node
-from .items import Item, element, error_at, usable
+from .items import Item, element, error_at, finished, is_done, is_start, leaves, started, type_of, usable
 from .text import parse
 from .text.tree import ArrayShape, Computation, HloShape, Instruction, Module, Operand, Raw, TokenShape, TupleShape
-from .tuple_flattening import leaves, type_of
 
 _RIDING = frozenset(
     [

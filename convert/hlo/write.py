@@ -12,10 +12,10 @@ from ...passes.graph import Graph, Node, Value
 from ...passes.types import DType, TensorType, Type
 from ...runtime.oracles.hlo_names import INPUTS, OUTPUTS, input_names, name_attribute, output_names
 from .dialect import CALLED, META, NAMES, Form, Origin
+from .items import leaves, parted, type_of
 from .text import print_module
 from .text.dtypes import WORDS
 from .text.tree import ArrayShape, Computation, HloShape, Instruction, Module, Operand, Raw, TokenShape, TupleShape
-from .tuple_flattening import leaves, parted, type_of
 
 _FORBIDDEN = re.compile(r"[^A-Za-z0-9_.-]")
 _OF_TUPLES = frozenset(["add-dependency", "copy", "domain", "opt-barrier"])

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from .householder import formed, qr
+from .factors import formed, qr
 from .iterate import Made, Pass, iterate
 from .matrix import Matrix, concat, where
 
@@ -29,7 +29,7 @@ def _dealt(size: int) -> list[int]:
 def _rotation(p: Matrix, q: Matrix, between: Matrix) -> tuple[Matrix, Matrix]:
     """(cosine, sine with its phase) that make [[p, between], [conj between, q]] diagonal; 1 and 0 where it is.
 
-    Algorithm 8.5.1.
+    The symmetric 2-by-2 Schur decomposition (Golub and Van Loan, Jacobi Methods).
     """
     size = between.abs2().sqrt() if between.is_complex else between
     done = size.equals(0)

@@ -1,5 +1,5 @@
-"""Schur forms: the Hessenberg form, then QR sweeps with shifts, the last block that isn't done yet first (algorithms
-7.5.1 and 7.5.2).
+"""Schur forms: the Hessenberg form, then QR sweeps with shifts, the last block that isn't done yet first
+(Golub and Van Loan, The Practical QR Algorithm).
 
 A complex matrix is swept with one shift, and becomes triangular. A real one is swept with two shifts at a time, so that
 it stays real, and keeps blocks of 2 on the diagonal for pairs of complex eigenvalues, [[a, b], [c, a]] with b c < 0.
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..types import DType
-from .householder import formed, hessenberg, reflected_left, reflected_right, reflector
+from .factors import formed, hessenberg, reflected_left, reflected_right, reflector
 from .iterate import Made, Pass, iterate
 from .matrix import Matrix, complex_of, concat, where
 

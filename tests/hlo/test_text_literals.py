@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from backedge.convert.hlo.text import parse, print_module
 from backedge.convert.hlo.text.dtypes import DTYPES
-from backedge.convert.hlo.text.numerals import write_literal
+from backedge.convert.hlo.text.literals import write_literal
 from backedge.convert.hlo.text.tree import ArrayShape, Computation, HloShape, Instruction, Literal, Module, TupleShape
 from backedge.passes.errors import InvalidModel
 from backedge.passes.tensor import TensorData

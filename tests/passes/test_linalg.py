@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 from backedge.passes.graph import Graph
 from backedge.passes.hub import HUB
-from backedge.passes.linalg.cholesky import cholesky
-from backedge.passes.linalg.householder import formed, qr
+from backedge.passes.linalg.factors import cholesky, formed, lu, qr
 from backedge.passes.linalg.jacobi import eigen, singular
-from backedge.passes.linalg.lu import lu
 from backedge.passes.linalg.matrix import Matrix, complex_of, concat, where
-from backedge.passes.linalg.triangular import solved
+from backedge.passes.linalg.solve import solved
 from backedge.passes.rewrite import Builder, Rewriter
 from backedge.passes.types import tensor
 from backedge.passes.verify import verify

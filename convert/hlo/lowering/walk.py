@@ -19,14 +19,11 @@ from ..dialect import NAMES
 from ..infer import agree
 from ..infer_tools import text
 from . import (
-    branches,
     casts,
-    conv,
+    channels,
+    control_flow,
     elementwise,
     index,
-    loops,
-    norm,
-    pool,
     products,
     random,
     reduce,
@@ -35,14 +32,11 @@ from . import (
 )
 
 _RULES = combine(
-    branches.RULES,
     casts.RULES,
-    conv.RULES,
+    channels.RULES,
     elementwise.RULES,
     index.RULES,
-    loops.RULES,
-    norm.RULES,
-    pool.RULES,
+    control_flow.RULES,
     products.RULES,
     random.RULES,
     reduce.RULES,

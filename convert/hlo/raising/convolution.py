@@ -21,8 +21,8 @@ from ..infer_tools import windows as window_of
 from ..text.tree import Labels, WindowDim
 from .arrays import Array, arrays, full
 from .dot import contracted, permuted, work_type
+from .reduce_window import gathered, inner_axes, padded, pads_of, present, sliding
 from .support import Results, made_by, shape_of
-from .windows import gathered, inner_axes, padded, pads_of, present, sliding
 
 
 @rule(DOMAIN, "convolution")

@@ -31,7 +31,7 @@ from ..dialect import DOMAIN
 from ..dimension_numbers import DotNumbers
 from ..infer_tools import axes
 from .arrays import Array, arange, arrays, full
-from .reducers import by_operator
+from .reduce import by_operator
 from .support import Results, shape_of
 
 _BYTES = (DType.INT8, DType.UINT8)

@@ -1,20 +1,234 @@
-"""Computations applied along axes and to elements: reduce, map, scan."""
+"""Computations applied along axes and to elements: reduce, map, scan.
+
+A fold is one of ONNX's reductions, ArgMax or ArgMin where it is one of them, else a Loop.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ....passes.build import where
 from ....passes.errors import InvalidModel
-from ....passes.graph import Node
+from ....passes.graph import Graph, Node, Value
 from ....passes.loop import Carried, Sliced, Slot, Stacked
-from ....passes.preconditions import given
+from ....passes.preconditions import dtype_of, given
 from ....passes.rewrite import Builder, collect, rule
+from ....passes.types import DType, TensorType
 from ..dialect import DOMAIN
 from ..infer_tools import axes as axes_of
 from ..infer_tools import axis as axis_of
 from ..infer_tools import number
-from .arrays import arrays
-from .bodies import applied, computation
-from .reducers import reduced, without
+from .arrays import Array, arrays
+from .bodies import applied, computation, monoid
+from .extremes import extreme, is_count
 from .support import Results, shape_of
+
+REDUCTIONS = {
+    "add": "ReduceSum",
+    "and": "ReduceMin",
+    "maximum": "ReduceMax",
+    "minimum": "ReduceMin",
+    "multiply": "ReduceProd",
+    "or": "ReduceMax",
+}
+_ORDER = frozenset(["maximum", "minimum"])
+_LOGIC = frozenset(["and", "or", "xor"])
+
+
+def lowest(dtype: DType) -> int | float:
+    """What every value of a type is at least: -inf for floats that have one."""
+    return _end(dtype, -1)
+
+
+def highest(dtype: DType) -> int | float:
+    """What every value of a type is at most."""
+    return _end(dtype, 1)
+
+
+def _end(dtype: DType, sign: int) -> int | float:
+    import ml_dtypes
+
+    if dtype is DType.BOOL:
+        return int(sign > 0)
+    if dtype.is_float:
+        end = np.asarray(sign * np.inf).astype(dtype.numpy)
+        found = ml_dtypes.finfo(dtype.numpy)
+        return float(end) if np.isinf(end.astype(np.float64)) else float(found.max if sign > 0 else found.min)
+    whole = ml_dtypes.iinfo(dtype.numpy)
+    return int(whole.max if sign > 0 else whole.min)
+
+
+def neutral(kind: str, dtype: DType) -> int | float:
+    """What an opcode leaves every value of a type unchanged with."""
+    if kind in ("maximum", "minimum"):
+        return lowest(dtype) if kind == "maximum" else highest(dtype)
+    if kind == "and" and dtype is not DType.BOOL and dtype.is_signed:
+        return -1
+    return {"add": 0, "or": 0, "xor": 0, "multiply": 1, "and": highest(dtype)}[kind]
+
+
+def is_neutral(value: Value, kind: str) -> bool:
+    """Whether a scalar is a constant that an opcode leaves everything unchanged with."""
+    array, dtype = value.array(), value.tensor.dtype
+    if array is None or dtype is None:
+        return False
+    return bool(array.reshape(()) == np.asarray(neutral(kind, dtype)).astype(array.dtype))
+
+
+def for_sums(dtype: DType) -> DType:
+    """The type in which ONNX and ONNX Runtime add what wraps, or is rounded, to `dtype` again."""
+    if dtype.is_float:
+        return DType.FLOAT32 if dtype.bits < 32 else dtype
+    if dtype in (DType.UINT32, DType.UINT64):
+        return DType.INT64
+    return DType.INT32 if dtype.bits < 32 else dtype
+
+
+def _for_sum(x: Array, dtype: DType, axes: Sequence[int]) -> DType:
+    """As `for_sums`, with room for what stands along axes: ONNX Runtime's ReduceSum of integers saturates."""
+    wide = for_sums(dtype)
+    if wide is not DType.INT32:
+        return wide
+    shape, maker = x.value().tensor.static_shape, x.value().producer
+    source = maker.inputs[0] if maker is not None and maker.op == ("", "Cast") else x.value()
+    narrow = source.tensor.dtype if source is not None else dtype
+    bits = 1 if narrow is DType.BOOL else narrow.bits if narrow is not None and narrow.is_integer else dtype.bits
+    count = 1 << 32 if shape is None else math.prod(shape[axis] for axis in axes)
+    return wide if count << min(bits, dtype.bits) < 1 << 31 else DType.INT64
+
+
+def for_order(dtype: DType) -> DType:
+    """The type in which ONNX and ONNX Runtime compare values of a type."""
+    if dtype is DType.UINT32:
+        return DType.FLOAT64  # ONNX Runtime's ReduceMax of int64 takes numbers from 2^31 on for negative ones
+    return dtype if dtype is DType.UINT64 else for_sums(dtype)
+
+
+def by_operator(kind: str, x: Array, axes: Sequence[int], dtype: DType) -> Array:
+    """One of ONNX's reductions, without what is folded in first; `x` is of type `dtype`."""
+    if kind == "xor":
+        return (x.cast(DType.INT32).sum(*axes) % 2).cast(DType.BOOL)
+    wide = dtype if kind in _LOGIC else for_order(dtype) if kind in _ORDER else _for_sum(x, dtype, axes)
+    over = x.op.const(list(axes), DType.INT64)
+    return x.make(x.op.call(REDUCTIONS[kind], x.cast(wide), over, keepdims=0)).narrow(dtype)
+
+
+def has_operator(kind: str | None, dtype: DType) -> bool:
+    """Whether a fold is one of ONNX's reductions: there is none of bits, and ReduceProd of integers needn't wrap."""
+    if kind is None or (kind == "multiply" and dtype.is_integer):
+        return False
+    return kind not in _LOGIC or dtype is DType.BOOL
+
+
+def reduced(
+    op: Builder,
+    node: Node,
+    region: Graph,
+    values: Sequence[Value],
+    starts: Sequence[Value],
+    axes: Sequence[int],
+    valid: Array | None = None,
+) -> list[Value]:
+    """Arrays of one shape folded along axes, each result beginning with its start (a scalar).
+
+    Elements are taken in order, which XLA leaves open. `valid` (bool, broadcast to the arrays): what isn't is left out.
+    """
+    kinds = [monoid(region, index) for index in range(len(values))]
+    dtypes = [dtype_of(node, start) for start in starts]
+    static = values[0].tensor.static_shape
+    if static is not None and 0 in (static[axis] for axis in axes):
+        kept = [size for axis, size in enumerate(static) if axis not in axes]
+        return [x.broadcast_to(*kept).value() for x in arrays(op, *starts)]
+    if all(has_operator(kind, dtype) for kind, dtype in zip(kinds, dtypes, strict=True)):
+        found: list[Value] = []
+        for kind, x, dtype in zip(kinds, arrays(op, *values), dtypes, strict=True):
+            assert kind is not None
+            x = x.cast(dtype)
+            x = x if valid is None else where(valid, x, neutral(kind, dtype))
+            found.append((by_operator(kind, x, axes, dtype) if axes else x).value())
+        known = [is_neutral(start, kind or "") for start, kind in zip(starts, kinds, strict=True)]
+        begun = found if all(known) else _begun(op, node, region, starts, found)
+        return [one if idle else other for one, other, idle in zip(found, begun, known, strict=True)]
+    made = None if valid is not None else _argument(op, node, region, values, starts, axes)
+    return made if made is not None else folded(op, node, region, values, starts, axes, valid)
+
+
+def _begun(op: Builder, node: Node, region: Graph, starts: Sequence[Value], found: Sequence[Value]) -> list[Value]:
+    """What was folded, with the starts before it."""
+    return applied(op, region, [*starts, *found], shape_of(node, found[0]))
+
+
+def _argument(
+    op: Builder, node: Node, region: Graph, values: Sequence[Value], starts: Sequence[Value], axes: Sequence[int]
+) -> list[Value] | None:
+    """The largest or smallest element along an axis and its place, where that is what is computed.
+
+    NaN is before all others, as NumPy has it, and ONNX's reference; ONNX Runtime's ArgMax overlooks it.
+    """
+    if len(values) != 2 or len(axes) != 1 or not is_count(values[1], axes[0]):
+        return None
+    found = extreme(region)
+    if found is None:
+        return None
+    (axis,), x = axes, Array(op, values[0])
+    kind, wide = x.dtype, x.cast(for_order(x.dtype))
+    name = "Max" if found.largest else "Min"
+    place = wide.call(f"Arg{name}", axis=axis, keepdims=0, select_last_index=int(found.last) or None)
+    best = wide.max(axis) if found.largest else wide.min(axis)
+    results = [best.narrow(kind).value(), place.cast(dtype_of(node, values[1])).value()]
+    first = starts[1].array()
+    known = is_neutral(starts[0], "maximum" if found.largest else "minimum")
+    if known and (found.last or (first is not None and int(first) == 0)):
+        return results
+    return _begun(op, node, region, starts, results)
+
+
+# any computation -----------------------------------------------------------------------------------
+
+
+def without(value: Value, axis: int) -> TensorType:
+    """The type of a value's elements along an axis."""
+    shape = value.tensor.shape or ()
+    return TensorType(value.tensor.dtype, (*shape[:axis], *shape[axis + 1 :]))
+
+
+def folded(
+    op: Builder,
+    node: Node,
+    region: Graph,
+    values: Sequence[Value],
+    starts: Sequence[Value],
+    axes: Sequence[int],
+    valid: Array | None = None,
+) -> list[Value]:
+    """A Loop over the elements along axes, in order; see `reduced`."""
+    shape = shape_of(node, values[0])
+    rest = [axis for axis in range(len(shape)) if axis not in axes]
+    kept = [shape[axis] for axis in rest]
+    if not axes:
+        return applied(op, region, [*starts, *values], kept)
+    sequences = [*arrays(op, *values), *([] if valid is None else [valid])]
+    place = axes[0]
+    if len(axes) > 1:  # all that is folded along the first axis, in order
+        place, many = 0, math.prod(shape[axis] for axis in axes)
+        turned = [x.transpose(*sorted(axes), *rest) for x in sequences]
+        sequences = [x.reshape(many, *x.sizes_known[len(axes) :]) for x in turned]
+    fed = [x.value() for x in sequences]
+    slots: list[Slot] = [*(Carried() for _ in starts), *(Sliced(axis=place) for _ in fed)]
+    body = op.region(region.name)
+    types = [TensorType(start.tensor.dtype, tuple(kept)) for start in starts]
+    so_far = [body.input("so_far", type) for type in types]
+    elements = [body.input("element", without(value, place)) for value in fed]
+    made = applied(body, region, [*so_far, *elements[: len(values)]], kept)
+    if valid is not None:
+        is_valid = Array(body, elements[-1])
+        made = [where(is_valid, *pair).value() for pair in zip(arrays(body, *made), so_far, strict=True)]
+    body.graph.outputs = made
+    begin = [x.broadcast_to(*kept).value() for x in arrays(op, *starts)]
+    return list(op.loop(None, None, slots, [*begin, *fed], body.graph, types))
 
 
 @rule(DOMAIN, "reduce")

@@ -20,9 +20,9 @@ from ..infer_tools import windows as window_of
 from ..text.tree import WindowDim
 from .arrays import WIDE, Array, arrays
 from .bodies import applied, computation, monoid
-from .reducers import for_sums, neutral
+from .reduce import for_sums, neutral
+from .reduce_window import seen
 from .support import Results, shape_of
-from .windows import seen
 
 _SCATTERED = {"add": "add", "maximum": "max", "minimum": "min", "multiply": "mul"}
 

@@ -1,4 +1,4 @@
-"""Shapes: broadcast, changed, concatenated, counted."""
+"""Shapes changed, and parts of tensors at places that the program states or computes."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import numpy as np
 
 from ....passes.build import cast, shape_vector
 from ....passes.errors import Unsupported
-from ....passes.graph import Node
+from ....passes.graph import Node, Value
 from ....passes.preconditions import dtype_of, given
 from ....passes.rewrite import Builder, collect, rule
-from ....passes.types import DType, Shape
+from ....passes.types import DType, Shape, TensorType
 from ..dialect import DOMAIN
-from .arrays import WIDE, Array, arange, moved_back, widely
+from ..infer_tools import axis as axis_of
+from ..text.tree import PadDim, SliceDim
+from .arrays import WIDE, Array, arange, concat, moved_back, widely
+from .index_computation import as_index, grid, within
 from .support import Results, shape_of, uniform
 
 _MOST_COUNTED = 4096  # elements of a constant that counts; longer ones are a Range
@@ -116,6 +119,162 @@ def iota(op: Builder, node: Node) -> Results:
         made = (made.cast(DType.FLOAT32) if dtype.is_float and dtype.bits < 32 else made).cast(dtype)
     made = made.along(axis, len(shape)).broadcast_to(*shape)
     return moved_back(op, made.value(), dtype)
+
+
+@rule(DOMAIN, "slice")
+@widely
+def slice_(op: Builder, node: Node) -> Results:
+    """slice: [start:limit:stride] for each dimension."""
+    x = Array(op, given(node, 0))
+    parts: tuple[SliceDim, ...] = node.attributes.get("slice", ())
+    steps = [
+        1 if part.limit - part.start <= 1 and isinstance(dim, int) else part.stride
+        for part, dim in zip(parts, x.shape or (), strict=True)
+    ]
+    return x.slice([part.start for part in parts], [part.limit for part in parts], steps).value()
+
+
+@rule(DOMAIN, "pad")
+@widely
+def pad(op: Builder, node: Node) -> Results:
+    """pad: elements between the operand's, then before and behind them, of which a negative number is taken away."""
+    x, value = Array(op, given(node, 0)), Array.of(op, given(node, 1))
+    shape = shape_of(node, given(node, 0))
+    parts: tuple[PadDim, ...] = node.attributes.get("padding", ())
+    gaps = [part.interior if size > 1 else 0 for part, size in zip(parts, shape, strict=True)]
+    wide = [size + (size - 1) * gap if gap else size for size, gap in zip(shape, gaps, strict=True)]
+    # in the places of the widened operand the result is what lies from -low to its size + high
+    low = [-part.low for part in parts]
+    high = [size + part.high for part, size in zip(parts, wide, strict=True)]
+    have = [size * (gap + 1) for size, gap in zip(shape, gaps, strict=True)]  # with a gap behind the last one, too
+    starts = [max(start, 0) for start in low]
+    stops = [min(end, size) for end, size in zip(high, have, strict=True)]
+    if any(start >= stop for start, stop in zip(starts, stops, strict=True)) or _same(x, value):
+        return value.broadcast_to(*(end - start for start, end in zip(low, high, strict=True))).value()
+    before = [max(-start, 0) for start in low]
+    behind = [max(end - size, 0) for end, size in zip(high, have, strict=True)]
+    return x.dilate([gap + 1 for gap in gaps], value).slice(starts, stops).pad(before, behind, value).value()
+
+
+def _same(x: Array, number: Array) -> bool:
+    """Whether all elements of `x` are what it is padded with, to the bit."""
+    one = uniform(x.value())
+    if one is None or one.data is None or number.array is None:
+        return False
+    return one.data.numpy().tobytes() == number.array.tobytes()
+
+
+# at places that the program computes -----------------------------------------------------------------
+
+
+def _starts(op: Builder, node: Node, first: int, rank: int) -> list[Value]:
+    """The start in each dimension: an operand each, or (as it once was) one vector of all."""
+    operands = [given(node, index) for index in range(first, len(node.inputs))]
+    if len(operands) == 1 and operands[0].rank == 1:
+        vector = as_index(op, operands[0])
+        return [vector.slice([axis], [axis + 1]).reshape().value() for axis in range(rank)]
+    return operands
+
+
+@rule(DOMAIN, "dynamic-slice")
+@widely
+def dynamic_slice(op: Builder, node: Node) -> Results:
+    """dynamic-slice: the starts are clamped so that the part lies inside.
+
+    One element of a dimension is a Gather with a scalar, whose dimension is put back; a reshape behind it takes
+    it away again.
+    """
+    x, size = Array(op, given(node, 0)), tuple(node.attributes.get("dynamic_slice_sizes", ()))
+    shape = shape_of(node, given(node, 0))
+    if uniform(x.value()) is not None:
+        return x.broadcast_to(*size).value()
+    fixed, moving = [0] * len(shape), dict[int, Array]()
+    for axis, value in enumerate(_starts(op, node, 1, len(shape))):
+        if size[axis] < shape[axis]:
+            start = within(op, value, [shape[axis] - size[axis]])
+            if start.array is not None:
+                fixed[axis] = start.item()
+            else:
+                moving[axis] = start
+    stops = [whole if axis in moving else fixed[axis] + size[axis] for axis, whole in enumerate(shape)]
+    x = x.slice(fixed, stops)
+    single = [axis for axis in moving if size[axis] == 1]
+    rest = [axis for axis in moving if size[axis] != 1]
+    for axis in reversed(single):
+        x = x.call("Gather", moving[axis], axis=axis)
+    if rest:
+        axes = [axis - sum(one < axis for one in single) for axis in rest]
+        first = concat([moving[axis].reshape(1) for axis in rest], 0)
+        kept = tuple(part for axis, part in enumerate(size) if axis not in single)
+        last = first.call("Add", first.make(op.const([size[axis] for axis in rest])))
+        x = x.make(op.Slice(x, first, last, op.const(axes), _types=[TensorType(x.dtype, kept)]))
+    return x.reshape(*size).value()
+
+
+@rule(DOMAIN, "dynamic-update-slice")
+@widely
+def dynamic_update_slice(op: Builder, node: Node) -> Results:
+    """dynamic-update-slice: the starts are clamped so that the update lies inside.
+
+    One dimension behind others is a ScatterElements, leading ones a ScatterND over the indices of their elements.
+    """
+    x, update = given(node, 0), given(node, 1)
+    shape, size = shape_of(node, x), shape_of(node, update)
+    starts = _starts(op, node, 2, len(shape))
+    if size == shape or 0 in size:
+        return x if 0 in size else update
+    axes = [axis for axis, part in enumerate(size) if part < shape[axis]]
+    first = {axis: within(op, starts[axis], [shape[axis] - size[axis]]) for axis in axes}
+    axis = axes[0]
+    if len(axes) == 1 and first[axis].array is not None:
+        return _replaced(op, Array(op, x), update, axis, first[axis].item())
+    if len(axes) == 1 and axis:
+        index = _counted_from(first[axis], size[axis]).along(axis, len(shape)).broadcast_to(*size)
+        return op.ScatterElements(x, index, update, axis=axis)
+    places = range(axes[-1] + 1)
+    vectors = [_counted_from(first[at], size[at]) if at in first else arange(op, size[at]) for at in places]
+    return op.ScatterND(x, grid(vectors), update)
+
+
+def _counted_from(start: Array, count: int) -> Array:
+    """start, start + 1 ... as a vector."""
+    return start.reshape(1) if count == 1 else start + arange(start.op, count)
+
+
+def _replaced(op: Builder, x: Array, update: Value, axis: int, start: int) -> Value:
+    """`x` with `update` at a known place of one dimension."""
+    shape, count = x.sizes_known, update.tensor.static_shape
+    assert count is not None
+    zeros, end = [0] * len(shape), start + count[axis]
+    before = x.slice(zeros, [*shape[:axis], start, *shape[axis + 1 :]])
+    behind = x.slice([*zeros[:axis], end, *zeros[axis + 1 :]], shape)
+    parts = [part for part, size in ((before, start), (update, 1), (behind, shape[axis] - end)) if size]
+    return op.Concat(*parts, axis=axis)
+
+
+# sizes that the program computes ---------------------------------------------------------------------
+
+
+@rule(DOMAIN, "get-dimension-size")
+def get_dimension_size(op: Builder, node: Node) -> Results:
+    """get-dimension-size: s32, the size that a bounded dimension really has."""
+    x, dtype = given(node, 0), dtype_of(node, node.outputs[0])
+    axis = axis_of(node, x.rank or 0)
+    size = (x.tensor.shape or ())[axis]
+    if isinstance(size, int):
+        return op.const(size, dtype)
+    return cast(op, op.Squeeze(op.Shape(x, start=axis, end=axis + 1), op.const([0])), dtype)
+
+
+@rule(DOMAIN, "set-dimension-size")
+@widely
+def set_dimension_size(op: Builder, node: Node) -> Results:
+    """set-dimension-size: the first `size` elements of a dimension are its elements from here on."""
+    x, size = given(node, 0), as_index(op, given(node, 1))
+    axis = axis_of(node, x.rank or 0)
+    if size.array is not None and (x.tensor.shape or ())[axis] == size.item():
+        return x
+    return op.Slice(x, op.const([0]), size.reshape(1), op.const([axis]), _types=[node.outputs[0].type])
 
 
 RULES = collect(globals())

@@ -22,40 +22,35 @@ from ....passes.types import DType, TensorType
 from ..dialect import META, Form, Origin
 from . import (
     batch_norm,
-    bits,
     branches,
-    collectives,
     convert,
     convolution,
-    copies,
     custom_calls,
     dot,
     elementwise,
     fft,
     gather,
     integers,
-    lapack,
-    pooling,
+    passing,
     random,
     reduce,
+    reduce_window,
     scatter,
     select_scatter,
     shape,
-    slice,
     sort,
 )
 from .canonical import canonical
-from .collectives import HOST, refuse_more_devices
 from .complex_pairs import split_complex
+from .passing import HOST, refuse_more_devices
 from .while_loops import recover_loops
 
 _MEMORY = ("alias_passthrough_params", "buffer_donor", "input_output_alias")
 
 RULES = combine(
     batch_norm.RULES,
-    bits.RULES,
     branches.RULES,
-    collectives.RULES,
+    passing.RULES,
     convert.RULES,
     convolution.RULES,
     custom_calls.RULES,
@@ -64,15 +59,12 @@ RULES = combine(
     fft.RULES,
     gather.RULES,
     integers.RULES,
-    lapack.RULES,
-    copies.RULES,
-    pooling.RULES,
+    reduce_window.RULES,
     random.RULES,
     reduce.RULES,
     scatter.RULES,
     select_scatter.RULES,
     shape.RULES,
-    slice.RULES,
     sort.RULES,
 )
 

@@ -1,4 +1,8 @@
-"""Literals: what stands in `constant(...)`, to data. Numbers are converted in bulk, by NumPy."""
+"""Literals: what stands in `constant(...)`, to data and back. Numbers are converted in bulk, by NumPy.
+
+They are written as the shortest decimals that come back as the same values. Minus zero is `-0.0`: XLA prints it as
+`-0`, and reads that as an integer, 0.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +17,58 @@ import numpy as np
 from ....passes.tensor import TensorData
 from ....passes.types import DType
 from .lexer import COMMENT, Scanner, token
-from .nans import nan_bits, unsigned
 from .tree import ArrayShape, HloShape, Literal, TokenShape, TupleShape
+
+_MANTISSA = {
+    DType.FLOAT8E5M2: 2,
+    DType.FLOAT8E4M3: 3,
+    DType.FLOAT8E3M4: 4,
+    DType.FLOAT16: 10,
+    DType.BFLOAT16: 7,
+    DType.FLOAT32: 23,
+    DType.FLOAT64: 52,
+}
+"""Mantissa bits of the types whose NaNs have payloads, as in IEEE 754."""
+
+_SINGLE = {
+    DType.FLOAT8E4M3FN: (0x7F, 0xFF),
+    DType.FLOAT8E4M3FNUZ: (0x80, 0x80),
+    DType.FLOAT8E4M3B11FNUZ: (0x80, 0x80),
+    DType.FLOAT8E5M2FNUZ: (0x80, 0x80),
+    DType.FLOAT8E8M0: (0xFF, 0xFF),
+}
+"""nan and -nan of the types that have just these."""
+
+
+def nan_bits(dtype: DType, text: str) -> int | None:
+    """The bits of `nan`, `-nan`, `nan(0x1)`; None where the type has no such value."""
+    negative = text.startswith("-")
+    if dtype in _SINGLE:
+        return None if "(" in text else _SINGLE[dtype][negative]
+    mantissa = _MANTISSA.get(dtype)
+    if mantissa is None:
+        return None
+    payload = int(text.partition("(0x")[2].rstrip(")"), 16) if "(" in text else 1 << mantissa - 1
+    if not 0 < payload < 1 << mantissa:
+        return None
+    exponent = (1 << dtype.bits - 1) - (1 << mantissa)
+    return negative << dtype.bits - 1 | exponent | payload
+
+
+def nan_text(dtype: DType, bits: int) -> str:
+    """What `nan_bits` reads as these bits."""
+    if dtype in _SINGLE:
+        return "-nan" if bits != _SINGLE[dtype][0] else "nan"
+    mantissa = _MANTISSA[dtype]
+    sign = "-" if bits >> dtype.bits - 1 else ""
+    payload = bits & (1 << mantissa) - 1
+    return f"{sign}nan" if payload == 1 << mantissa - 1 else f"{sign}nan(0x{payload:x})"
+
+
+def unsigned(array: np.ndarray) -> np.ndarray:
+    """The bits of a flat array."""
+    return array.view(f"u{array.itemsize}")
+
 
 _BETWEEN = r"(?=[\s{},()/]|\Z)"
 _NAN = r"-?nan(?:\(0x[0-9a-fA-F]{1,16}\))?"
@@ -201,3 +255,62 @@ def _check_range(scanner: Scanner, start: int, body: str, dtype: DType, outside:
     if outside.any():
         value = next(islice(_TOKENS.finditer(body), int(outside.argmax()), None))
         scanner.fail(f"{value[0][:30]} is out of the range of {dtype.value}", start + value.start())
+
+
+def write_literal(literal: Literal) -> str:
+    """The literal's text, on one line."""
+    if isinstance(literal, tuple):
+        return f"({', '.join(map(write_literal, literal))})"
+    array = np.ascontiguousarray(literal.numpy())
+    texts = _texts(array.reshape(-1), literal.dtype, bool(literal.shape))
+    for axis in reversed(range(len(literal.shape))):
+        size = literal.shape[axis]
+        rows = int(np.prod(literal.shape[:axis], dtype=np.int64))
+        texts = ["{" + ", ".join(texts[row * size : row * size + size]) + "}" for row in range(rows)]
+    return texts[0]
+
+
+def _texts(flat: np.ndarray[Any, Any], dtype: DType, among_others: bool) -> list[str]:
+    if dtype is DType.BOOL:
+        words = ("0", "1") if among_others else ("false", "true")
+        return [words[value] for value in flat.tolist()]
+    if dtype.is_integer:
+        return list(map(str, (flat if flat.dtype.kind in "iu" else flat.astype(np.int64)).tolist()))
+    if dtype.is_complex:
+        part = DType.FLOAT32 if dtype is DType.COMPLEX64 else DType.FLOAT64
+        parts = _float_texts(flat.view(part.numpy), part)
+        return [f"({real}, {imaginary})" for real, imaginary in zip(parts[::2], parts[1::2], strict=True)]
+    return _float_texts(flat, dtype)
+
+
+def _float_texts(flat: np.ndarray[Any, Any], dtype: DType) -> list[str]:
+    if dtype.bits <= 16:  # few values, however many elements
+        bits, positions = np.unique(unsigned(flat), return_inverse=True)
+        words = _shortest(bits.view(flat.dtype), dtype)
+        return [words[position] for position in positions.tolist()]
+    return _shortest(flat, dtype)
+
+
+def _shortest(flat: np.ndarray[Any, Any], dtype: DType) -> list[str]:
+    with np.errstate(invalid="ignore"):
+        wide = flat.astype(np.float64)
+    if dtype is DType.FLOAT64:
+        texts = map(repr, flat.tolist())
+    elif dtype is DType.FLOAT32:
+        texts = map(str, flat)
+    else:
+        texts = (repr(_fewest_digits(value, flat.dtype)) for value in wide.tolist())
+    found = [text[:-2] if text.endswith(".0") and text != "-0.0" else text for text in texts]
+    nans = np.flatnonzero(np.isnan(wide))
+    for index, bits in zip(nans.tolist(), unsigned(flat)[nans].tolist(), strict=True):
+        found[index] = nan_text(dtype, bits)
+    return found
+
+
+def _fewest_digits(value: float, dtype: np.dtype[Any]) -> float:
+    """The number with the fewest digits that becomes `value` in a type of 16 bits or less."""
+    if not math.isfinite(value):
+        return value
+    with np.errstate(over="ignore"):
+        rounded = (float(f"{value:.{digits}g}") for digits in range(1, 17))
+        return next(number for number in rounded if float(np.asarray(number).astype(dtype)) == value)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from .attributes import KINDS, RAW
 from .lexer import spelled
-from .numerals import write_literal
+from .literals import write_literal
 from .shapes import write_shape
 from .tree import Computation, Instruction, Module, Operand
 

@@ -1,4 +1,4 @@
-"""Householder reflections as LAPACK defines them: I - tau v v^H, v with a 1 in its first place."""
+"""Factors of matrices as LAPACK leaves them: elimination, Cholesky, Householder reflections and QR."""
 
 from __future__ import annotations
 
@@ -7,14 +7,73 @@ import numpy as np
 from ..loop import Sliced, Stacked
 from ..types import DType
 from .iterate import Made, Pass, iterate
-from .lu import swapped
 from .matrix import Matrix, concat, where
+
+
+def lu(a: Matrix) -> tuple[Matrix, Matrix, Matrix]:
+    """(both factors in one matrix; the pivots' rows from 1; the number of the first pivot that is 0, or 0).
+
+    The outer product LU with partial pivoting (Golub and Van Loan, Pivoting), of any numbers of rows and columns but 0.
+    """
+    batch, rows, columns = a.sizes
+
+    def step(now: Pass) -> Made:
+        (work,), k = now.state, now.number
+        i, j = work.rows(), work.columns()
+        places = i.squeeze(-1)
+        best = where(places < k, -1, work.at(k).abs1().squeeze(-1)).argmax(-1)
+        work = work.take(swapped(places, k, best).column().broadcast_to(*batch, rows, columns), -2)
+        column, line = work.at(k), work.at(k, -2)
+        pivot = column.at(k, -2)
+        zero = pivot.is_zero()
+        factors = where(i > k, where(zero, column, column / pivot), 0)
+        work = where(j.equals(k) & (i > k), factors, work - factors * where(j > k, line, 0))
+        return Made([work], [(best + 1).squeeze(-1), zero.squeeze(-2, -1)])
+
+    found, pivots, zeros = iterate(a.op, min(rows, columns), step, [a], stacked=Stacked(len(batch)), name="elimination")
+    return found, pivots.cast(DType.INT32), zeros.first_true()
+
+
+def swapped(places: Matrix, k: Matrix, best: Matrix) -> Matrix:
+    """Numbers with k and `best` changed over."""
+    return where(places.equals(k), best, where(places.equals(best), k, places))
+
+
+def cholesky(a: Matrix, lower: bool) -> tuple[Matrix, Matrix]:
+    """(the factor, zeros beside it; the pivots' roots). Behind a pivot that isn't positive nothing is left but NaN.
+
+    The gaxpy Cholesky factorization (Golub and Van Loan, Positive Definite Systems).
+
+    Args:
+        a: (batch ..., n, n), n > 0, of which one triangle counts, and the real part of the diagonal.
+    """
+    if not lower:
+        found, roots = cholesky(a.H, lower=True)
+        return found.H, roots
+    batch, size, _ = a.sizes
+    if size == 1:
+        root = a.real.sqrt()
+        return root.with_imag() if a.is_complex else root, root.squeeze(-1)
+
+    def step(now: Pass) -> Made:
+        (left,), (column,), j = now.state, now.parts, now.number
+        rest = column.column() - left @ left.at(j, -2).H
+        root = rest.real.at(j, -2).sqrt()
+        rows, fresh = left.rows(), rest / root
+        fresh = where(rows > j, fresh, where(rows.equals(j), fresh.real, 0))  # the diagonal is real
+        return Made([where(left.columns().equals(j), fresh, left)], [root.squeeze(-2, -1)])
+
+    walk = [(a, Sliced(len(batch) + 1))]
+    start = a.zeros(*batch, size, size)
+    found, roots = iterate(a.op, size, step, [start], walk, stacked=Stacked(len(batch)), name="cholesky")
+    return found, roots
 
 
 def reflector(column: Matrix, place: Matrix) -> tuple[Matrix, Matrix, Matrix]:
     """(v, tau, beta) of the reflection that leaves beta, a real number, of a column's elements from `place` on.
 
-    Algorithm 5.1.1, scaled so that squares of small numbers aren't lost.
+    The Householder vector (Golub and Van Loan, Householder and Givens Transformations), scaled so that squares of small
+    numbers aren't lost.
 
     Args:
         column: (batch ..., size, 1).
@@ -63,7 +122,7 @@ def _reduced_column(work: Matrix, k: Matrix, place: Matrix, both_sides: bool = F
 
 
 def qr(a: Matrix) -> tuple[Matrix, Matrix]:
-    """geqrf: (R and the vectors v below it, tau), algorithm 5.2.1. `a`: (batch ..., rows, columns), neither 0."""
+    """geqrf, Householder QR: (R and the vectors v below it, tau). `a`: (batch ..., rows, columns), neither 0."""
     batch, rows, columns = a.sizes
 
     def step(now: Pass) -> Made:
@@ -77,7 +136,7 @@ def qr(a: Matrix) -> tuple[Matrix, Matrix]:
 def qr_with_pivots(a: Matrix) -> tuple[Matrix, Matrix, Matrix]:
     """geqp3: the same of the columns in another order, the longest rest first; (R and v, columns from 1, tau).
 
-    Algorithm 5.4.1; the lengths are computed anew each time.
+    Householder QR with column pivoting; the lengths are computed anew each time.
     """
     batch, rows, columns = a.sizes
 
@@ -97,7 +156,7 @@ def qr_with_pivots(a: Matrix) -> tuple[Matrix, Matrix, Matrix]:
 
 
 def hessenberg(a: Matrix) -> tuple[Matrix, Matrix]:
-    """gehrd: (the Hessenberg form, the vectors v below it; tau), algorithm 7.4.2. `a`: (batch ..., n, n), n > 1."""
+    """gehrd: (the Hessenberg form, the Householder vectors v below it; tau). `a`: (batch ..., n, n), n > 1."""
     batch, size, _ = a.sizes
 
     def step(now: Pass) -> Made:

@@ -1,6 +1,11 @@
-"""What goes between devices: on one device it hands its operands on, on more it has no form here."""
+"""What hands its operands on: copies, tokens, and what goes between devices when there is one (more are refused)."""
 
 from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
 
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Graph, Node, Value
@@ -9,10 +14,29 @@ from ....passes.preconditions import dtype_of, given
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN, META, Form
-from ..text.groups import replica_groups
 from ..text.tree import Raw
 from .arrays import full
 from .support import Results, shape_of
+
+
+@rule(DOMAIN, "copy", "copy-done")
+def copy(op: Builder, node: Node) -> Results:
+    """copy, copy-done (of what its copy-start hands on): the same values."""
+    return [given(node, place) for place in range(len(node.outputs))]
+
+
+@rule(DOMAIN, "copy-start")
+def copy_start(op: Builder, node: Node) -> Results:
+    """copy-start: the copy, the source, and a context that says nothing."""
+    x = given(node, 0)
+    return [x, x, op.const(0, DType.UINT32)][: len(node.outputs)]
+
+
+@rule(DOMAIN, "after-all")
+def after_all(op: Builder, node: Node) -> Results:
+    """after-all: a token, which nothing reads."""
+    return op.const(False, DType.BOOL, "token")
+
 
 _COUNTS = ("replica_count", "num_partitions")
 
@@ -112,5 +136,41 @@ def refused(op: Builder, node: Node) -> Results:
 
 HOST = frozenset(["infeed", "outfeed", "recv", "send"])
 """Opcodes that exchange values with the host: in a model that is converted, nothing hangs on what they give."""
+
+
+_LIST = re.compile(r"\{\s*(?:\{[\d,\s]*\}\s*,?\s*)*\}", re.ASCII)
+_GROUP = re.compile(r"\{([\d,\s]*)\}", re.ASCII)
+_IOTA = re.compile(r"\[([\d,]+)\]\s*<=\s*\[([\d,]+)\](?:\s*T\(([\d,]+)\))?", re.ASCII)
+_MOST = 1 << 20  # devices
+
+
+def replica_groups(text: str) -> tuple[tuple[int, ...], ...] | None:
+    """The groups that `replica_groups=` (or the pairs that `source_target_pairs=`) lists.
+
+    `{{0,1},{2,3}}`, `{}` (one group of all replicas: empty here), `[2,4]<=[8]`, `[4,2]<=[2,4]T(1,0)`. None where the
+    text says it in a way of which only a device mesh gives the meaning.
+    """
+    text = text.strip()
+    if _LIST.fullmatch(text):
+        groups = [_integers(group) for group in _GROUP.findall(text[1:-1])]
+        return None if None in groups else tuple(group for group in groups if group is not None)
+    match = _IOTA.fullmatch(text)
+    if not match:
+        return None
+    shape, reshaped = _integers(match[1]), _integers(match[2])
+    order = _integers(match[3]) if match[3] else tuple(range(len(reshaped or ())))
+    if not shape or not reshaped or order is None or sorted(order) != list(range(len(reshaped))):
+        return None
+    count = math.prod(reshaped)
+    if count != math.prod(shape) or count > _MOST or len(reshaped) > 32 or len(shape) != 2:
+        return None
+    devices = np.arange(count).reshape(reshaped).transpose(order).reshape(shape)
+    return tuple(tuple(row) for row in devices.tolist())
+
+
+def _integers(text: str) -> tuple[int, ...] | None:
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    return tuple(map(int, parts)) if all(part.isdigit() and len(part) < 19 for part in parts) else None
+
 
 RULES = collect(globals())
