@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ...passes.graph import Graph, Node, Value
 from .text.dtypes import DTYPES as DTYPES
 from .text.dtypes import NAMES as NAMES
 from .text.tree import HloShape, Raw
@@ -56,3 +57,15 @@ class Form:
     result: HloShape | None = None
     outputs: tuple[str, ...] = ()  # what users see the outputs called (root graphs)
     attributes: dict[str, Raw] = field(default_factory=dict)  # of the module (root graphs)
+
+
+def form_of(graph: Graph) -> Form:
+    """How a graph was written; an empty form where no file said so."""
+    found = graph.meta.get(META)
+    return found if isinstance(found, Form) else Form()
+
+
+def origin_of(owner: Node | Value) -> Origin:
+    """What a node, an input or a constant has beside its operation."""
+    found = (owner.meta or {}).get(META)
+    return found if isinstance(found, Origin) else Origin()

@@ -11,7 +11,7 @@ from ...passes.errors import InvalidModel, Unsupported
 from ...passes.graph import Graph, Node, Value
 from ...passes.types import DType, TensorType, Type
 from ...runtime.oracles.hlo_names import INPUTS, OUTPUTS, input_names, name_attribute, output_names
-from .dialect import CALLED, META, NAMES, Form, Origin
+from .dialect import CALLED, NAMES, Form, form_of, origin_of
 from .items import leaves, parted, type_of
 from .text import print_module
 from .text.dtypes import WORDS
@@ -50,7 +50,7 @@ def to_module(graph: Graph) -> Module:
         writer.bodies[name] = function
     for name, function in writer.bodies.items():
         writer.computation(function, writer.functions[name])
-    form = _form(graph)
+    form = form_of(graph)
     entry = writer.computation(graph, writer.names.fresh(form.name or "main"))
     attributes = dict(form.attributes)
     if not _as_read(graph):
@@ -75,18 +75,13 @@ def _add_names(graph: Graph, attributes: dict[str, Raw], entry: Computation) -> 
 
 
 def _output_names(graph: Graph) -> list[str]:
-    names = _form(graph).outputs
+    names = form_of(graph).outputs
     return list(names) if len(names) == len(graph.outputs) else [value.name for value in graph.outputs]
-
-
-def _form(graph: Graph) -> Form:
-    found = graph.meta.get(META)
-    return found if isinstance(found, Form) else Form()
 
 
 def _as_read(graph: Graph) -> bool:
     """Whether the interface of a graph is still that of its file."""
-    form = _form(graph)
+    form = form_of(graph)
     return (
         form.parameters is not None
         and form.result is not None
@@ -157,7 +152,7 @@ class _Writer:
         self, graph: Graph, name: str, parameters: Sequence[HloShape] | None = None, result: HloShape | None = None
     ) -> str:
         """Write a graph as a computation; its name. Shapes that are left out are those of its file, else plain."""
-        form = _form(graph)
+        form = form_of(graph)
         if parameters is None:
             parameters = form.parameters
             if parameters is None or not _fits(TupleShape(tuple(parameters)), graph.inputs):
@@ -182,19 +177,19 @@ class _ComputationWriter:
 
     def write(self, graph: Graph, parameters: Sequence[HloShape], result: HloShape) -> None:
         for number, (shape, mine) in enumerate(parted(parameters, graph.inputs)):
-            name = _origin(mine[0].meta).name if mine else ""
+            name = origin_of(mine[0]).name if mine else ""
             one = self.add(name or (mine[0].name if len(mine) == 1 else "arguments"), shape, "parameter")
             one.number = number
             if mine:
-                self.carry(one, mine[0].meta)
+                self.carry(one, mine[0])
             self.spread(one, shape, mine)
         for value in graph.constants:
             if value.data is not None and value not in self.where:
-                origin = _origin(value.meta)
+                origin = origin_of(value)
                 shape = origin.shape if origin.shape is not None and _fits(origin.shape, [value]) else shape_of(value)
                 one = self.add(origin.name or value.name or "constant", shape, "constant")
                 one.literal = value.data
-                self.carry(one, value.meta)
+                self.carry(one, value)
                 self.where[value] = one.name
         for node in graph.topological():
             self.node(node)
@@ -207,9 +202,9 @@ class _ComputationWriter:
         return one
 
     @staticmethod
-    def carry(one: Instruction, meta: dict[str, object] | None) -> None:
+    def carry(one: Instruction, owner: Node | Value) -> None:
         """What only HLO knows of an instruction."""
-        one.attributes.update(_origin(meta).attributes)
+        one.attributes.update(origin_of(owner).attributes)
 
     def spread(self, one: Instruction, shape: HloShape, values: Sequence[Value]) -> None:
         """Let `values` be the leaves of an instruction."""
@@ -232,7 +227,7 @@ class _ComputationWriter:
 
     def node(self, node: Node) -> None:
         values = [value for value in node.inputs if value is not None]
-        form = _form(node.regions["body"]) if "body" in node.regions else Form()
+        form = form_of(node.regions["body"]) if "body" in node.regions else Form()
         if node.op_type == "while":
             state = form.parameters[0] if form.parameters and len(form.parameters) == 1 else None
             if state is None or not _fits(state, values):
@@ -249,7 +244,7 @@ class _ComputationWriter:
             operands = self.operands(node, values)
             regions = {name: self.region(region, node, name) for name, region in node.regions.items()}
             shape = self.result(node)
-        one = self.add(_origin(node.meta).name or node.name or node.op_type, shape, node.op_type, operands)
+        one = self.add(origin_of(node).name or node.name or node.op_type, shape, node.op_type, operands)
         one.attributes = {name: value for name, value in node.attributes.items() if name != "computation"}
         if "computation" in node.attributes:
             key = "calls" if node.op_type == "fusion" else "to_apply"
@@ -258,12 +253,12 @@ class _ComputationWriter:
         called = tuple(value for name, value in regions.items() if name.startswith(CALLED))
         if called:
             one.attributes[CALLED] = called
-        self.carry(one, node.meta)
+        self.carry(one, node)
         self.spread(one, shape, node.outputs)
 
     def operands(self, node: Node, values: Sequence[Value]) -> list[Operand]:
         """The operands of a node, as tuples where its file has them, or where HLO wants one."""
-        shapes = _origin(node.meta).operands
+        shapes = origin_of(node).operands
         if not shapes or not _fits(TupleShape(shapes), values):
             if node.op_type not in _OF_TUPLES:
                 return [Operand(self.where[value]) for value in values]
@@ -279,7 +274,7 @@ class _ComputationWriter:
         parameters: Sequence[HloShape] | None = None,
         result: HloShape | None = None,
     ) -> str:
-        name = _form(region).name or f"{node.name or node.op_type}.{what}"
+        name = form_of(region).name or f"{node.name or node.op_type}.{what}"
         return self.writer.computation(region, self.writer.names.fresh(name), parameters, result)
 
     def conditional(self, node: Node, values: Sequence[Value]) -> tuple[list[Operand], dict[str, object], HloShape]:
@@ -289,7 +284,7 @@ class _ComputationWriter:
         names: list[str] = []
         for index in range(len(node.regions)):
             region = node.regions[f"branch_{index}"]
-            form = _form(region)
+            form = form_of(region)
             count = len(region.inputs)
             mine, rest = rest[:count], rest[count:]
             taken = form.parameters[0] if form.parameters and len(form.parameters) == 1 else None
@@ -308,10 +303,5 @@ class _ComputationWriter:
     @staticmethod
     def result(node: Node) -> HloShape:
         """The shape of a node's result, as its file said it where that still holds."""
-        shape = _origin(node.meta).shape
+        shape = origin_of(node).shape
         return shape if shape is not None and _fits(shape, node.outputs) else _tupled(node.outputs)
-
-
-def _origin(meta: dict[str, object] | None) -> Origin:
-    found = (meta or {}).get(META)
-    return found if isinstance(found, Origin) else Origin()

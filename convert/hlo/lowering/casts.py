@@ -9,7 +9,8 @@ from ....passes.protos import DTYPES
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType
 from ..dialect import NAMES
-from .tools import Results, compare, convert, largest, like, result_sizes, scalar, word
+from ..limits import largest
+from .tools import Results, compare, convert, like, result_sizes, scalar, word
 
 _SATURATED = frozenset([DType.FLOAT8E4M3FN, DType.FLOAT8E4M3FNUZ, DType.FLOAT8E5M2, DType.FLOAT8E5M2FNUZ])
 _NARROW = (DType.INT2, DType.UINT2, DType.INT4, DType.UINT4, DType.INT8, DType.UINT8, DType.INT16, DType.UINT16)

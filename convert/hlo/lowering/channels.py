@@ -14,6 +14,7 @@ from ....passes.preconditions import dtype_of, flag, required
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType
 from ....passes.windows import Windows, extent, transposed, windows
+from ..limits import limits
 from ..text.tree import Labels, WindowDim
 from .reduce import larger
 from .tools import (
@@ -25,7 +26,6 @@ from .tools import (
     fill,
     iota,
     like,
-    limits,
     reshape,
     scalar,
     sizes_of,

@@ -12,7 +12,8 @@ from ....passes.preconditions import dtype_of, flag, required
 from ....passes.rewrite import Builder, Rule, collect, combine, rule
 from ....passes.types import DType
 from ..expression import BINARY, COMPARED, UNARY
-from .tools import Formula, aligned, broadcast_to, compare, convert, formula, largest, like, word
+from ..limits import largest
+from .tools import Formula, aligned, broadcast_to, compare, convert, formula, like, word
 
 _BINARY = {name: opcode for name, opcode in BINARY.items() if name not in ("Max", "Min", "Pow")}
 _UNARY = {name: opcode for name, opcode in UNARY.items() if name != "Round"}

@@ -6,6 +6,7 @@ from ....passes.graph import Graph, Node, Value
 from ....passes.preconditions import axis_of, dtype_of, flag, rank_of, required
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType
+from ..limits import limits
 from ..text.tree import WindowDim
 from .tools import (
     applied,
@@ -16,7 +17,6 @@ from .tools import (
     ints_of,
     iota,
     kept,
-    limits,
     reshape,
     scalar,
     sizes_of,

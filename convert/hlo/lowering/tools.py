@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ from ....passes.rewrite import Builder
 from ....passes.tensor import TensorData
 from ....passes.types import DType, TensorType
 from ..expression import HloExpr
+from ..limits import neutral
 from ..text.tree import PadDim, SliceDim, WindowDim
 
 Results = Value | Sequence[Value] | None
@@ -100,27 +100,6 @@ def formula(op: Builder, *values: Value) -> list[Formula]:
 
 def constant(op: Builder, array: Any, dtype: DType) -> Value:
     return op.const(np.asarray(array), dtype)
-
-
-def limits(dtype: DType) -> tuple[Any, Any]:
-    """The least and the largest number of a type; the infinities where it has them."""
-    if dtype is DType.BOOL:
-        return False, True
-    if dtype.is_integer:
-        return (-(1 << dtype.bits - 1), (1 << dtype.bits - 1) - 1) if dtype.is_signed else (0, (1 << dtype.bits) - 1)
-    with np.errstate(all="ignore"):
-        infinite = np.asarray(math.inf).astype(dtype.numpy)
-    if np.isinf(infinite.astype(np.float64)):
-        return -math.inf, math.inf
-    most = largest(dtype)
-    return -most, most
-
-
-def largest(dtype: DType) -> float:
-    """The largest finite number of a float type."""
-    import ml_dtypes
-
-    return float(ml_dtypes.finfo(dtype.numpy).max)
 
 
 # shapes -------------------------------------------------------------------------------------------
@@ -311,15 +290,9 @@ def wide(dtype: DType) -> DType:
     return DType.FLOAT32 if dtype.is_float and dtype.bits < 32 else dtype
 
 
-_FOLDS: dict[str, int] = {"add": 0, "multiply": 1, "and": 1, "or": 0, "xor": 0}
-
-
 def start_of(op: Builder, kind: str, dtype: DType) -> Value:
     """What a fold of nothing gives."""
-    if kind in _FOLDS:
-        number = -1 if kind == "and" and dtype.is_signed else _FOLDS[kind]
-        return scalar(op, number, dtype)
-    return scalar(op, limits(dtype)[kind == "minimum"], dtype)
+    return scalar(op, neutral(kind, dtype), dtype)
 
 
 def binary(op: Builder, kind: str, dtype: DType) -> Graph:

@@ -21,7 +21,7 @@ from ....passes.preconditions import dtype_of, given
 from ....passes.rewrite import Builder, Key, Rewriter, Rule, collect, combine, rule
 from ....passes.types import DType, TensorType
 from ..build import HLO, HloBuilder
-from ..dialect import DOMAIN, META, Origin
+from ..dialect import DOMAIN, origin_of
 from ..text.tree import ArrayShape, HloShape
 from .support import Results, shape_of
 
@@ -95,7 +95,9 @@ def bitcast(op: Builder, node: Node) -> Results:
     """bitcast: the same memory as another type, in another shape, its dimensions in another order."""
     x, result = given(node, 0), node.output
     before, after = dtype_of(node, x), dtype_of(node, result)
-    own, order = _order(node, _result(node), result.rank or 0), _order(node, _operand(node), x.rank or 0)
+    origin = origin_of(node)
+    own = _order(node, origin.shape, result.rank or 0)
+    order = _order(node, origin.operands[0] if origin.operands else None, x.rank or 0)
     if x.tensor.shape == result.tensor.shape and own == order and before.bits == after.bits:
         return _as_type(op, node, x, after)
     shape, wanted = shape_of(node, x), shape_of(node, result)
@@ -132,20 +134,6 @@ def _reshaped(op: Builder, x: Value, shape: Sequence[int]) -> Value:
 
 def _transposed(op: Builder, x: Value, order: Sequence[int]) -> Value:
     return x if list(order) == sorted(order) else op.call("transpose", x, dimensions=tuple(order))
-
-
-def _result(node: Node) -> HloShape | None:
-    return _origin(node).shape
-
-
-def _operand(node: Node) -> HloShape | None:
-    operands = _origin(node).operands
-    return operands[0] if operands else None
-
-
-def _origin(node: Node) -> Origin:
-    found = (node.meta or {}).get(META)
-    return found if isinstance(found, Origin) else Origin()
 
 
 def _order(node: Node, shape: HloShape | None, rank: int) -> list[int]:

@@ -25,7 +25,7 @@ from ....passes.linalg.solve import solved, tridiagonal_solved
 from ....passes.preconditions import given
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
-from ..dialect import DOMAIN, META, Origin
+from ..dialect import DOMAIN, origin_of
 from .sort import topk_call
 from .support import CallsHost, Results, shape_of
 
@@ -259,8 +259,7 @@ def routine(op: Builder, node: Node, target: str) -> Sequence[Value] | None:
 
 def _options(node: Node) -> dict[str, int]:
     """What stands in backend_config: `{uplo = 76 : ui8, left = true}`."""
-    origin = (node.meta or {}).get(META)
-    raw = origin.attributes.get("backend_config") if isinstance(origin, Origin) else None
+    raw = origin_of(node).attributes.get("backend_config")
     found = _OPTION.findall(raw.text) if raw is not None else ()
     return {name: int(number) if number else int(word == "true") for name, number, word in found}
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from ....passes.graph import Graph, Node, Value
 from ....passes.infer import constant_array
+from ....passes.loops.ranges import scalar
 from ....passes.types import DType
 
 _COMPARED: dict[str, Callable[[Any, Any], Any]] = {
@@ -128,7 +129,7 @@ def is_count(value: Value, axis: int) -> bool:
         kinds = (value.tensor.dtype, source.tensor.dtype)
         return all(kind is not None and _counts_to(kind, shape[axis]) for kind in kinds) and is_count(source, axis)
     if maker.op_type == "Range":
-        return [None if bound is None else _number(bound) for bound in maker.inputs] == [0, shape[axis], 1]
+        return [scalar(bound) for bound in maker.inputs] == [0, shape[axis], 1]
     inner = source.tensor.static_shape
     if inner is None:
         return False
@@ -143,8 +144,3 @@ def is_count(value: Value, axis: int) -> bool:
 
 def _counts_to(kind: DType, size: int) -> bool:
     return kind.is_integer and size <= 1 << (kind.bits - kind.is_signed)
-
-
-def _number(value: Value) -> int | None:
-    array = constant_array(value)
-    return None if array is None or array.size != 1 else int(array.reshape(()))

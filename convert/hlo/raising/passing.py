@@ -13,7 +13,7 @@ from ....passes.infer import words
 from ....passes.preconditions import dtype_of, given
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
-from ..dialect import DOMAIN, META, Form
+from ..dialect import DOMAIN, form_of
 from ..text.tree import Raw
 from .arrays import full
 from .support import Results, shape_of
@@ -47,8 +47,7 @@ def refuse_more_devices(graph: Graph) -> None:
     Raises:
         Unsupported: naming the first instruction that does.
     """
-    form = graph.meta.get(META)
-    header = form.attributes if isinstance(form, Form) else {}
+    header = form_of(graph).attributes
     many = [f"{name}={text}" for name in _COUNTS if (text := _text(header.get(name))) not in ("", "1")]
     if not many:
         return

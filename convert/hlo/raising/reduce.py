@@ -21,6 +21,7 @@ from ..dialect import DOMAIN
 from ..infer_tools import axes as axes_of
 from ..infer_tools import axis as axis_of
 from ..infer_tools import number
+from ..limits import neutral
 from .arrays import Array, arrays
 from .bodies import applied, computation, monoid
 from .extremes import extreme, is_count
@@ -36,38 +37,6 @@ REDUCTIONS = {
 }
 _ORDER = frozenset(["maximum", "minimum"])
 _LOGIC = frozenset(["and", "or", "xor"])
-
-
-def lowest(dtype: DType) -> int | float:
-    """What every value of a type is at least: -inf for floats that have one."""
-    return _end(dtype, -1)
-
-
-def highest(dtype: DType) -> int | float:
-    """What every value of a type is at most."""
-    return _end(dtype, 1)
-
-
-def _end(dtype: DType, sign: int) -> int | float:
-    import ml_dtypes
-
-    if dtype is DType.BOOL:
-        return int(sign > 0)
-    if dtype.is_float:
-        end = np.asarray(sign * np.inf).astype(dtype.numpy)
-        found = ml_dtypes.finfo(dtype.numpy)
-        return float(end) if np.isinf(end.astype(np.float64)) else float(found.max if sign > 0 else found.min)
-    whole = ml_dtypes.iinfo(dtype.numpy)
-    return int(whole.max if sign > 0 else whole.min)
-
-
-def neutral(kind: str, dtype: DType) -> int | float:
-    """What an opcode leaves every value of a type unchanged with."""
-    if kind in ("maximum", "minimum"):
-        return lowest(dtype) if kind == "maximum" else highest(dtype)
-    if kind == "and" and dtype is not DType.BOOL and dtype.is_signed:
-        return -1
-    return {"add": 0, "or": 0, "xor": 0, "multiply": 1, "and": highest(dtype)}[kind]
 
 
 def is_neutral(value: Value, kind: str) -> bool:

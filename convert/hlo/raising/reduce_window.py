@@ -25,10 +25,11 @@ from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType
 from ..dialect import DOMAIN
 from ..infer_tools import windows as window_of
+from ..limits import limits
 from ..text.tree import WindowDim
 from .arrays import WIDE, Array, arrays, moved
 from .bodies import applied, computation, monoid
-from .reduce import for_sums, highest, is_neutral, lowest, reduced
+from .reduce import for_sums, is_neutral, reduced
 from .support import Results, shape_of
 
 
@@ -180,7 +181,8 @@ def _pooled(kind: str, x: Array, dtype: DType, window: Sequence[WindowDim]) -> A
     if kind == "minimum" and not carrier.is_float:
         carrier = DType.FLOAT32
     wide = x.cast(dtype).cast(carrier)
-    made = _largest(wide, window, lowest(dtype)) if kind == "maximum" else -_largest(-wide, window, -highest(dtype))
+    least, most = limits(dtype)
+    made = _largest(wide, window, least) if kind == "maximum" else -_largest(-wide, window, -most)
     return made.narrow(dtype)
 
 

@@ -17,10 +17,11 @@ from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType
 from ..dialect import DOMAIN
 from ..infer_tools import windows as window_of
+from ..limits import neutral
 from ..text.tree import WindowDim
 from .arrays import WIDE, Array, arrays
 from .bodies import applied, computation, monoid
-from .reduce import for_sums, neutral
+from .reduce import for_sums
 from .reduce_window import seen
 from .support import Results, shape_of
 

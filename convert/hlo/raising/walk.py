@@ -19,7 +19,7 @@ from ....passes.rewrite import Builder, Rewriter, Rule, combine
 from ....passes.structure.simplify import RemoveDead
 from ....passes.structure.slots import PruneSlots
 from ....passes.types import DType, TensorType
-from ..dialect import META, Form, Origin
+from ..dialect import form_of, origin_of
 from . import (
     batch_norm,
     branches,
@@ -114,9 +114,9 @@ def raise_graph(graph: Graph) -> Graph:
         rules = {**{key: list(map(_sized, rows)) for key, rows in RULES.items()}, (LOOPS, "Loop"): [Builder.copy]}
         rewriter = Rewriter(HUB, rules, _refuse)
         new = rewriter.run(plain)
-        form = graph.meta.get(META)
-        if isinstance(form, Form) and len(form.outputs) == len(new.outputs):
-            name_outputs(rewriter, new, form.outputs)
+        outputs = form_of(graph).outputs
+        if len(outputs) == len(new.outputs):
+            name_outputs(rewriter, new, outputs)
         steps = Pipeline((RemoveDead(), PruneSlots()))
         while steps(new).modified:
             pass
@@ -130,13 +130,10 @@ def raise_graph(graph: Graph) -> Graph:
 
 def _left_out(graph: Graph) -> Iterator[str]:
     """What a module tells XLA of memory and devices, and calls that give the model nothing: no number changes."""
-    form = graph.meta.get(META)
-    header = form.attributes if isinstance(form, Form) else {}
-    yield from (f"{name} is for XLA alone" for name in _MEMORY if name in header)
+    yield from (f"{name} is for XLA alone" for name in _MEMORY if name in form_of(graph).attributes)
     for inner in (graph, *graph.functions.values()):
         for _, node in inner.walk():
-            origin = (node.meta or {}).get(META)
-            if isinstance(origin, Origin) and "sharding" in origin.attributes:
+            if "sharding" in origin_of(node).attributes:
                 yield "shardings are for XLA alone"
             if node.op_type in HOST:
                 yield f"{node!r}: nobody is at the other end of the model: it is left out"
