@@ -191,7 +191,7 @@ def applied(a: Matrix, tau: Matrix, c: Matrix, left: bool, adjoint: bool) -> Mat
         return applied(a, tau, c.H, True, not adjoint).H
     batch, _, columns = a.sizes
     vectors = a.triangle(lower=True, shift=-1) + a.real.eye(*a.shape)
-    vectors = vectors.cut(0, count) if count < columns else vectors
+    vectors = vectors.slice(0, count) if count < columns else vectors
     start, end, stride = (0, -1, 1) if adjoint else (-1, 0, -1)  # the last reflection first; their adjoints in order
     tau = tau.conj() if adjoint else tau
     walk = [(vectors, Sliced(len(batch) + 1, start, end, stride)), (tau, Sliced(len(batch), start, end, stride))]

@@ -1,5 +1,5 @@
-"""Eigenvalues and singular values by Jacobi's rotations (section 8.5), half of all columns against the other half in
-each round.
+"""Eigenvalues and singular values by Jacobi's rotations (Golub and Van Loan, Jacobi Methods), half of all columns
+against the other half in each round.
 
 The columns are dealt anew between rounds as in a tournament, so that each meets each other one in a sweep of n - 1
 rounds. Rounds go on until a whole sweep found nothing to rotate.
@@ -96,7 +96,7 @@ def eigen(a: Matrix, lower: bool) -> tuple[Matrix, Matrix]:
 
         def picked(start: int) -> Matrix:
             """Every element a row and a column further on, from `start`."""
-            return flat.cut(start, start + (half - 1) * (even + 1) + 1, -1, even + 1)
+            return flat.slice(start, start + (half - 1) * (even + 1) + 1, -1, even + 1)
 
         between = picked(half)
         cosine, sine = _rotation(picked(0).real, picked(half * (even + 1)).real, between)

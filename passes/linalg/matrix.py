@@ -16,6 +16,7 @@ from ..rewrite import Builder
 from ..types import DType
 
 _Operation = Callable[[Any, Any], Expr]
+_Slices = dict[int, slice]
 
 
 def _each(method: Callable[..., Expr]) -> Callable[..., Matrix]:
@@ -283,14 +284,14 @@ class Matrix:
         """For each element the one at a place along a dimension."""
         return Matrix(*(part.call("GatherElements", places.parts[0], axis=axis) for part in self.parts))
 
-    def cut(self, start: int, stop: int, axis: int = -1, step: int = 1) -> Matrix:
+    def slice(self, start: int, stop: int, axis: int = -1, step: int = 1) -> Matrix:
         return self._sliced({axis: slice(start, stop, step)})
 
     def flip(self, *axes: int) -> Matrix:
         """The other way round along these dimensions."""
         return self._sliced(dict.fromkeys(axes, slice(None, None, -1)))
 
-    def _sliced(self, slices: dict[int, slice]) -> Matrix:
+    def _sliced(self, slices: _Slices) -> Matrix:
         rank = len(self.shape)
         found = {axis % rank: part for axis, part in slices.items()}
         index = tuple(found.get(axis, slice(None)) for axis in range(rank))
@@ -308,15 +309,15 @@ class Matrix:
     def diagonal(self) -> Matrix:
         """The diagonals of matrices."""
         batch, rows, columns = self.sizes
-        return self.reshape(*batch, rows * columns).cut(0, min(rows, columns) * (columns + 1), -1, columns + 1)
+        return self.reshape(*batch, rows * columns).slice(0, min(rows, columns) * (columns + 1), -1, columns + 1)
 
     def subdiagonal(self) -> Matrix:
         """The elements [batch ..., n - 1] just below the diagonal."""
-        return self.cut(1, self.sizes[1], -2).diagonal()
+        return self.slice(1, self.sizes[1], -2).diagonal()
 
     def superdiagonal(self) -> Matrix:
         """The elements [batch ..., n - 1] just above the diagonal."""
-        return self.cut(1, self.sizes[2], -1).diagonal()
+        return self.slice(1, self.sizes[2], -1).diagonal()
 
     def triangle(self, lower: bool, shift: int = 0) -> Matrix:
         """One triangle of matrices, zeros elsewhere; its edge is so far above the diagonal."""

@@ -89,7 +89,7 @@ def _hessenberg(a: Matrix, vectors: bool) -> tuple[Matrix, list[Matrix]]:
     work = packed.triangle(lower=False, shift=-1)
     if not vectors:
         return work, []
-    below = packed.cut(1, size, -2).cut(0, size - 1)
+    below = packed.slice(1, size, -2).slice(0, size - 1)
     basis = formed(below, tau).pad([1, 1, 0, 0], [-2, -1])
     corner = np.zeros((size, size), bool)
     corner[0, 0] = True
@@ -103,7 +103,7 @@ def _neighbours(x: Matrix) -> Matrix:
     """The sum of the elements before and behind each one."""
     *batch, count = x.shape
     zero = x.zeros(*batch, 1)
-    return concat([zero, x], -1).cut(0, count) + concat([x, zero], -1).cut(1, count + 1)
+    return concat([zero, x], -1).slice(0, count) + concat([x, zero], -1).slice(1, count + 1)
 
 
 def _picked(x: Matrix, row: Matrix, offsets: list[int]) -> list[Matrix]:
@@ -120,7 +120,7 @@ def _deflated(x: Matrix) -> tuple[Matrix, Matrix]:
     """
     batch, size, _ = x.sizes
     middle, below, above = x.diagonal(), x.subdiagonal(), x.superdiagonal()
-    first, second = middle.cut(0, size - 1), middle.cut(1, size)
+    first, second = middle.slice(0, size - 1), middle.slice(1, size)
     c, b, d, apart = (part.abs1() for part in (below, above, second, first - second))
     around = first.abs1() + d
     around = where(around.equals(0), _neighbours(c), around)

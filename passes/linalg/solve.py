@@ -98,11 +98,11 @@ def tridiagonal_solved(lower: Matrix, middle: Matrix, upper: Matrix, right: Matr
     start = [last, right.zeros(*batch, columns)]
     *_, rows = iterate(op, size - 1, _up, start, back, stacked=Stacked(axis, reverse=True), name="rows")
     pivot = d.unsqueeze(axis)
-    ends = lower.cut(0, 1, axis), second.cut(0, max(size - 2, 0), axis), lower.cut(max(size - 1, 1), size, axis)
+    ends = lower.slice(0, 1, axis), second.slice(0, max(size - 2, 0), axis), lower.slice(max(size - 1, 1), size, axis)
     return Tridiagonal(
         concat(ends, axis),
         concat([pivots, pivot], axis),
-        concat([beside, upper.cut(size - 1, size, axis)], axis),
+        concat([beside, upper.slice(size - 1, size, axis)], axis),
         concat([rows, last.unsqueeze(axis)], axis),
         concat([zeros, pivot.is_zero()], axis).first_true(),
     )

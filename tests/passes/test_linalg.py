@@ -49,7 +49,7 @@ FORMULAS: list[tuple[Callable[..., Matrix], Callable[..., Array]]] = [
     (lambda x, y: x * y - x / y + 2.0, lambda x, y: x * y - x / y + 2),
     (lambda x, y: 1 - x @ y.H, lambda x, y: 1 - x @ y.conj().T),
     (lambda x, y: where(x < y, x, 0.5), lambda x, y: np.where(x.real < y.real, x, 0.5)),
-    (lambda x, _: concat([x, x], -1).flip(-2).cut(1, 5), lambda x, _: np.concatenate([x, x], -1)[::-1, 1:5]),
+    (lambda x, _: concat([x, x], -1).flip(-2).slice(1, 5), lambda x, _: np.concatenate([x, x], -1)[::-1, 1:5]),
     (
         lambda x, _: x.diagonal() * x.superdiagonal().abs2().sum(-1),
         lambda x, _: x.diagonal() * np.sum(np.abs(x.diagonal(1)) ** 2),

@@ -32,7 +32,7 @@ from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..infer import agree
 from .stacks import Stack, concatenated, finished, stack
-from .tools import compare, cut, fill, reshape, scalar, sizes_of
+from .tools import compare, fill, reshape, scalar, sizes_of, slice_axis
 
 _COPIED = 64  # elements of a constant that every computation that uses it has for itself
 
@@ -174,8 +174,8 @@ def _element(body: Builder, node: Node, slot: Sliced, sequence: Value, index: Va
         at = body.add(at, scalar(body, first, DType.INT64))
     zero = scalar(body, 0, DType.INT64)
     starts = [at if place == axis else zero for place in range(len(sizes))]
-    cut = tuple(part if place == axis else size for place, size in enumerate(sizes))
-    piece = body.call("dynamic-slice", sequence, *starts, dynamic_slice_sizes=cut)
+    taken = tuple(part if place == axis else size for place, size in enumerate(sizes))
+    piece = body.call("dynamic-slice", sequence, *starts, dynamic_slice_sizes=taken)
     return piece if slot.part is not None else reshape(body, piece, sizes[:axis] + sizes[axis + 1 :])
 
 
@@ -325,7 +325,7 @@ def _unrolled(op: Builder, node: Node, view: Loop, trips: _Trips) -> list[Value]
                 case Sliced() as slot if outside is not None:
                     axis, first, part = _place_of_part(node, slot, outside)
                     start = first + index * slot.stride
-                    piece = cut(op, node, outside, axis, start, start + part)
+                    piece = slice_axis(op, node, outside, axis, start, start + part)
                     sizes = sizes_of(node, piece)
                     flat = sizes if slot.part is not None else sizes[:axis] + sizes[axis + 1 :]
                     arguments.append(reshape(op, piece, flat))

@@ -12,7 +12,6 @@ from .tools import (
     applied,
     compare,
     convert,
-    cut,
     fold,
     ints_of,
     iota,
@@ -20,6 +19,7 @@ from .tools import (
     reshape,
     scalar,
     sizes_of,
+    slice_axis,
     wide,
     window_fold,
 )
@@ -100,7 +100,7 @@ def top_k(op: Builder, node: Node) -> list[Value]:
     region.graph.outputs = [region.compare(a, b, direction=direction, type=total)]
     values = [x, iota(op, have, axis)]
     made = applied(op, "sort", {"to_apply": region.graph}, values, 2, dimensions=(axis,), is_stable=True)
-    return [cut(op, node, value, axis, 0, wanted[0]) for value in made]
+    return [slice_axis(op, node, value, axis, 0, wanted[0]) for value in made]
 
 
 # running sums -------------------------------------------------------------------------------------

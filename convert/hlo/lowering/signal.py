@@ -7,7 +7,7 @@ from ....passes.graph import Node, Value
 from ....passes.preconditions import axis_of, dtype_of, flag, required
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType
-from .tools import convert, cut, fill, ints_of, join, pad, reshape, scalar, sizes_of, transpose
+from .tools import concatenate, convert, fill, ints_of, pad, reshape, scalar, sizes_of, slice_axis, transpose
 
 _COMPLEX = {DType.FLOAT32: DType.COMPLEX64, DType.FLOAT64: DType.COMPLEX128}
 
@@ -48,21 +48,23 @@ def dft(op: Builder, node: Node) -> Value:
     order = list(range(len(result) - 1))
     order.insert(axis, len(result) - 1)
     pair = [reshape(op, transpose(op, one, order), [*(result[at] for at in order), 1]) for one in found]
-    return convert(op, join(op, pair, len(result)) if len(pair) > 1 else pair[0], dtype)
+    return convert(op, concatenate(op, pair, len(result)) if len(pair) > 1 else pair[0], dtype)
 
 
 def _parts(op: Builder, node: Node, x: Value, axis: int, count: int) -> list[Value]:
     """The parts of the numbers, the transform's axis last, cut or filled up to `count` of them."""
     sizes = sizes_of(node, x)
     if count < sizes[axis]:
-        x = cut(op, node, x, axis, 0, count)
+        x = slice_axis(op, node, x, axis, 0, count)
     elif count > sizes[axis]:
         more = [(0, count - sizes[axis] if at == axis else 0) for at in range(len(sizes))]
         x = pad(op, x, scalar(op, 0, x.tensor.dtype or DType.FLOAT32), more)
     kept = [*sizes[:axis], count, *sizes[axis + 1 : -1]]
     order = [*(at for at in range(len(kept)) if at != axis), axis]
     last = len(sizes) - 1
-    return [transpose(op, reshape(op, cut(op, node, x, last, at, at + 1), kept), order) for at in range(sizes[-1])]
+    return [
+        transpose(op, reshape(op, slice_axis(op, node, x, last, at, at + 1), kept), order) for at in range(sizes[-1])
+    ]
 
 
 RULES = collect(globals())

@@ -13,7 +13,7 @@ from ....passes.preconditions import axis_of, dtype_of
 from ....passes.rewrite import Builder
 from ....passes.types import DType, TensorType
 from ..infer_tools import text
-from .tools import convert, fill, join, reshape, scalar, sizes_of
+from .tools import concatenate, convert, fill, reshape, scalar, sizes_of
 
 _MOST_TOLD = 2**31 - 1
 """Sizes are told in 32 bits; and whoever writes INT32_MAX or more for a bound means that there is none."""
@@ -83,7 +83,7 @@ def finished(op: Builder, node: Node, made: Stack, filled: Value, passes: Value,
         if size != 1:
             raise Unsupported(node, "it stacks parts of more than one in reverse, and how many isn't known")
         turned = op.reverse(filled, dimensions=(axis,))  # what was filled stands at its end
-        twice = join(op, [turned, turned], axis)
+        twice = concatenate(op, [turned, turned], axis)
         zero = scalar(op, 0, DType.INT64)
         first = op.subtract(scalar(op, made.trips, DType.INT64), passes)
         starts = [first if dim == axis else zero for dim in range(len(sizes))]
@@ -96,4 +96,4 @@ def concatenated(op: Builder, node: Node, slot: Stacked, values: Sequence[Value]
     """The stack of what is known one by one."""
     parts = [_part(op, node, slot, value) for value in (values[::-1] if slot.reverse else values)]
     axis = parts[0][1]
-    return join(op, [part for part, _ in parts], axis)
+    return concatenate(op, [part for part, _ in parts], axis)

@@ -167,7 +167,7 @@ def transpose(op: Builder, value: Value, order: Sequence[int]) -> Value:
     return value if list(order) == sorted(order) else op.transpose(value, dimensions=tuple(order))
 
 
-def cut(op: Builder, node: Node, value: Value, axis: int, start: int, stop: int, step: int = 1) -> Value:
+def slice_axis(op: Builder, node: Node, value: Value, axis: int, start: int, stop: int, step: int = 1) -> Value:
     """`value[start:stop:step]` along one axis, forwards and within the size."""
     have = sizes_of(node, value)
     if (start, stop, step) == (0, have[axis], 1):
@@ -177,7 +177,7 @@ def cut(op: Builder, node: Node, value: Value, axis: int, start: int, stop: int,
     return op.slice(value, slice=tuple(whole))
 
 
-def cut_all(op: Builder, node: Node, value: Value, dims: Sequence[SliceDim]) -> Value:
+def slice_dims(op: Builder, node: Node, value: Value, dims: Sequence[SliceDim]) -> Value:
     """`slice`, left out where it takes everything."""
     whole = all(
         (dim.start, dim.limit, dim.stride) == (0, size, 1)
@@ -186,7 +186,7 @@ def cut_all(op: Builder, node: Node, value: Value, dims: Sequence[SliceDim]) -> 
     return value if whole else op.slice(value, slice=tuple(dims))
 
 
-def join(op: Builder, values: Sequence[Value], axis: int) -> Value:
+def concatenate(op: Builder, values: Sequence[Value], axis: int) -> Value:
     return values[0] if len(values) == 1 else op.concatenate(*values, dimensions=(axis,))
 
 
@@ -211,16 +211,16 @@ def pick(op: Builder, node: Node, value: Value, axis: int, places: Sequence[int]
     parts = []
     for start, step, count in runs:
         if step == 0 and count > 1:
-            one = cut(op, node, value, axis, start, start + 1)
+            one = slice_axis(op, node, value, axis, start, start + 1)
             parts.append(broadcast_to(op, node, one, [*have[:axis], count, *have[axis + 1 :]]))
         elif step < 0:
             last = start + step * (count - 1)
-            parts.append(op.reverse(cut(op, node, value, axis, last, start + 1, -step), dimensions=(axis,)))
+            parts.append(op.reverse(slice_axis(op, node, value, axis, last, start + 1, -step), dimensions=(axis,)))
         else:
-            parts.append(cut(op, node, value, axis, start, start + max(step, 1) * (count - 1) + 1, max(step, 1)))
+            parts.append(slice_axis(op, node, value, axis, start, start + max(step, 1) * (count - 1) + 1, max(step, 1)))
     if not parts:
-        return cut(op, node, value, axis, 0, 0)
-    return join(op, parts, axis)
+        return slice_axis(op, node, value, axis, 0, 0)
+    return concatenate(op, parts, axis)
 
 
 def _runs(places: Sequence[int]) -> list[tuple[int, int, int]]:

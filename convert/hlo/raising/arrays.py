@@ -339,7 +339,7 @@ def values(parts: Sequence[Array]) -> list[Value]:
 # element types that ONNX's operators don't move ------------------------------------------------------
 
 
-def widely(moving: Rule) -> Rule:
+def moved_in_wide_types(moving: Rule) -> Rule:
     """A rule that only moves elements, for the narrow types too: they move in a wider one that operators take."""
 
     def widened(op: Builder, node: Node) -> Results:
@@ -353,7 +353,7 @@ def widely(moving: Rule) -> Rule:
         assert made is not None
         results = [made] if isinstance(made, Value) else list(made)
         return [
-            moved_back(op, new, dtype) if (dtype := old.tensor.dtype) in narrow and dtype is not None else new
+            cast_back(op, new, dtype) if (dtype := old.tensor.dtype) in narrow and dtype is not None else new
             for old, new in zip(node.outputs, results, strict=True)
         ]
 
@@ -365,17 +365,17 @@ def _in_wide_type(op: Builder, value: Value | None, narrow: Collection[DType]) -
     return value if value is None or dtype is None or dtype not in narrow else cast(op, value, WIDE[dtype])
 
 
-def moved_back(op: Builder, value: Value, dtype: DType) -> Value:
+def cast_back(op: Builder, value: Value, dtype: DType) -> Value:
     """Elements that were moved about in a wider type, in their own, which holds each: an infinity stays one."""
     if value.tensor.dtype is dtype:
         return value
     return op.Cast(value, to=enum_of(dtype, value.name), saturate=None if dtype.is_integer else 0)
 
 
-def moved(x: Array, move: Callable[[Array], Array]) -> Array:
+def move_widened(x: Array, move: Callable[[Array], Array]) -> Array:
     """What only moves elements, in a type that operators take."""
     made = move(x.cast(WIDE.get(x.dtype, x.dtype)))
-    return made.make(moved_back(made.op, made.value(), x.dtype))
+    return made.make(cast_back(made.op, made.value(), x.dtype))
 
 
 def _twin(value: Value) -> Value:

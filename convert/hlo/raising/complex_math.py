@@ -31,9 +31,6 @@ class Complex(NamedTuple):
     re: HloExpr
     im: HloExpr
 
-    def scaled(self, factor: HloExpr | float) -> Complex:
-        return Complex(self.re * factor, self.im * factor)
-
 
 _Operation = Callable[..., Complex | HloExpr]
 

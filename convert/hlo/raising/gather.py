@@ -13,7 +13,7 @@ from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import TensorType
 from ..dialect import DOMAIN
 from ..dimension_numbers import GatherNumbers, Label
-from .arrays import Array, arange, widely
+from .arrays import Array, arange, moved_in_wide_types
 from .index_computation import Starts, starts_of, with_windows, within
 from .support import Results, shape_of, uniform
 
@@ -21,7 +21,7 @@ _Labelled = tuple[Array, list[Label]]
 
 
 @rule(DOMAIN, "gather")
-@widely
+@moved_in_wide_types
 def gather(op: Builder, node: Node) -> Results:
     """gather: windows of the operand, moved where they would lie outside.
 

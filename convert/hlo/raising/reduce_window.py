@@ -27,7 +27,7 @@ from ..dialect import DOMAIN
 from ..infer_tools import windows as window_of
 from ..limits import limits
 from ..text.tree import WindowDim
-from .arrays import WIDE, Array, arrays, moved
+from .arrays import WIDE, Array, arrays, move_widened
 from .bodies import applied, computation, monoid
 from .reduce import for_sums, is_neutral, reduced
 from .support import Results, shape_of
@@ -55,7 +55,7 @@ def gathered(x: Array, window: Sequence[WindowDim]) -> Array:
                 found = found.make(found.op.Gather(found, index, axis=axis))
         return found
 
-    return moved(x, gather)
+    return move_widened(x, gather)
 
 
 def inner_axes(window: Sequence[WindowDim]) -> list[int]:

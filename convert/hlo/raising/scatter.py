@@ -13,7 +13,7 @@ from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
 from ..dimension_numbers import GatherNumbers
-from .arrays import HALVES, WIDE, Array, arrays, full, moved_back, values
+from .arrays import HALVES, WIDE, Array, arrays, cast_back, full, values
 from .index_computation import starts_of
 from .scatter_forms import REPLACE, Put, Scatter, by_coordinates, by_element, guarded, moved_inside, put_each, put_flat
 from .support import Results, shape_of, uniform
@@ -92,7 +92,7 @@ def _combined(operand: Array, update: Array, way: str, put: Put) -> Array:
         # of two numbers one of which is NaN, ONNX may take either; HLO takes the NaN
         flags = put(_nans(operand), _nans(update), "max")
         made = where(flags.cast(DType.BOOL), np.nan, made)
-    return operand.make(moved_back(made.op, made.value(), dtype)) if way == REPLACE else made.cast(dtype)
+    return operand.make(cast_back(made.op, made.value(), dtype)) if way == REPLACE else made.cast(dtype)
 
 
 def _nans(x: Array) -> Array:

@@ -15,7 +15,7 @@ from ....passes.loop import Carried, Sliced
 from ....passes.rewrite import Builder
 from ....passes.types import DType, TensorType
 from ..dimension_numbers import GatherNumbers, Label
-from .arrays import WIDE, Array, arange, moved_back, values
+from .arrays import WIDE, Array, arange, cast_back, values
 from .index_computation import Starts, as_index, clamped, comparable, inside, with_windows
 
 REPLACE = "none"
@@ -289,7 +289,7 @@ def put_each(
     new = [body.input("new", TensorType(dtype, ())) for dtype in wide[count:]]
     olds = [body.input("old", value.type) for value in fed]
     elements = [body.Gather(old, index, axis=0) for old in olds]
-    results = body.inline(region, [moved_back(body, *pair) for pair in zip((*elements, *new), dtypes, strict=True)])
+    results = body.inline(region, [cast_back(body, *pair) for pair in zip((*elements, *new), dtypes, strict=True)])
     at = Array(body, index).reshape(1)
     body.graph.outputs = [
         body.ScatterElements(old, at, Array(body, result).cast(dtype).reshape(1), axis=0)
@@ -299,4 +299,4 @@ def put_each(
     types = [value.type for value in fed]
     made = op.loop(None, None, slots, [indices.value(), *news, *fed], body.graph, types=types)
     flat = (_unflattened(found, Array(op, value)).value() for value in made)
-    return [moved_back(op, value, dtype) for value, dtype in zip(flat, dtypes, strict=False)]
+    return [cast_back(op, value, dtype) for value, dtype in zip(flat, dtypes, strict=False)]

@@ -29,7 +29,7 @@ _SCATTERED = {"add": "add", "maximum": "max", "minimum": "min", "multiply": "mul
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _WindowElements:
     """What the windows see of the dimensions that they slide over, counted through: [elements of a window, windows].
 
     `first` are the first elements that are there; where a window sees none (`blind`), it is 0.
@@ -41,7 +41,7 @@ class _Seen:
     blind: np.ndarray
 
     @classmethod
-    def of(cls, extent: Sequence[int], window: Sequence[WindowDim]) -> _Seen:
+    def of(cls, extent: Sequence[int], window: Sequence[WindowDim]) -> _WindowElements:
         many = len(extent)
         index, there = np.zeros((), np.int64), np.ones((), np.bool_)
         for axis, (size, dim) in enumerate(zip(extent, window, strict=True)):
@@ -75,32 +75,34 @@ def select_and_scatter(op: Builder, node: Node) -> Results:
     if 0 in shape or 0 in spots:
         return start.broadcast_to(*shape).value()
     rest = [axis for axis in range(len(shape)) if axis not in over]
-    sight = _Seen.of([shape[axis] for axis in over], [window[axis] for axis in over])
+    elements = _WindowElements.of([shape[axis] for axis in over], [window[axis] for axis in over])
     kept = [shape[axis] for axis in rest]
     line = x.transpose(*rest, *over).reshape(*kept, math.prod(shape[axis] for axis in over))
-    sources = source.transpose(*rest, *over).reshape(*kept, sight.index.shape[1])
-    chosen = _chosen(op, computation(node, "select"), line, sight, kept)
-    made = _scattered(op, computation(node, "scatter"), sources, chosen, start.broadcast_to(*line.sizes_known), sight)
+    sources = source.transpose(*rest, *over).reshape(*kept, elements.index.shape[1])
+    chosen = _chosen(op, computation(node, "select"), line, elements, kept)
+    made = _scattered(
+        op, computation(node, "scatter"), sources, chosen, start.broadcast_to(*line.sizes_known), elements
+    )
     back = [[*rest, *over].index(axis) for axis in range(len(shape))]
     return made.reshape(*(shape[axis] for axis in (*rest, *over))).transpose(*back).value()
 
 
-def _chosen(op: Builder, select: Graph, line: Array, sight: _Seen, kept: Sequence[int]) -> Array:
+def _chosen(op: Builder, select: Graph, line: Array, elements: _WindowElements, kept: Sequence[int]) -> Array:
     """The place of the element that each window keeps, along the last dimension."""
-    axis, full = len(kept), (*kept, sight.index.shape[1])
-    index, first = op.const(sight.index), op.const(sight.first)
+    axis, full = len(kept), (*kept, elements.index.shape[1])
+    index, first = op.const(elements.index), op.const(elements.first)
     begin = line.make(first).broadcast_to(*full)
-    if sight.index.shape[0] == 1:
+    if elements.index.shape[0] == 1:
         return begin
     views = op.Gather(line, index, axis=axis)
     starts = [op.Gather(line, first, axis=axis), begin.value()]
     sequences = [views, index]
     slots: list[Slot] = [Carried(), Carried(), Sliced(axis), Sliced()]
-    if not sight.there.all():
-        sequences.append(op.const(sight.there))
+    if not elements.there.all():
+        sequences.append(op.const(elements.there))
         slots.append(Sliced())
     body = op.region("select")
-    spots = (sight.index.shape[1],)
+    spots = (elements.index.shape[1],)
     held, at = (Array(body, body.input("kept", TensorType(one.tensor.dtype, full))) for one in starts)
     value = Array(body, body.input("element", TensorType(line.dtype, full)))
     place = body.input("place", TensorType(DType.INT64, spots))
@@ -112,13 +114,15 @@ def _chosen(op: Builder, select: Graph, line: Array, sight: _Seen, kept: Sequenc
     return line.make(op.loop(None, None, slots, [*starts, *sequences], body.graph, types)[1])
 
 
-def _scattered(op: Builder, region: Graph, source: Array, chosen: Array, start: Array, sight: _Seen) -> Array:
+def _scattered(
+    op: Builder, region: Graph, source: Array, chosen: Array, start: Array, elements: _WindowElements
+) -> Array:
     """The sources folded, along the last dimension, into what was chosen."""
     kind, axis, dtype = monoid(region), (source.rank or 1) - 1, source.dtype
     if kind not in _SCATTERED or dtype is DType.BOOL:
-        return _one_by_one(op, region, source, chosen, start, sight.blind)
-    if sight.blind.any():
-        source = where(source.make(~sight.blind), source, neutral(kind, dtype))
+        return _one_by_one(op, region, source, chosen, start, elements.blind)
+    if elements.blind.any():
+        source = where(source.make(~elements.blind), source, neutral(kind, dtype))
     wide = for_sums(dtype)
     made = op.ScatterElements(start.cast(wide), chosen, source.cast(wide), axis=axis, reduction=_SCATTERED[kind])
     return source.make(made).narrow(dtype)

@@ -13,7 +13,7 @@ from ....passes.types import DType, Shape, TensorType
 from ..dialect import DOMAIN
 from ..infer_tools import axis as axis_of
 from ..text.tree import PadDim, SliceDim
-from .arrays import WIDE, Array, arange, concat, moved_back, widely
+from .arrays import WIDE, Array, arange, cast_back, concat, moved_in_wide_types
 from .index_computation import as_index, grid, within
 from .support import Results, shape_of, uniform
 
@@ -21,7 +21,7 @@ _MOST_COUNTED = 4096  # elements of a constant that counts; longer ones are a Ra
 
 
 @rule(DOMAIN, "broadcast")
-@widely
+@moved_in_wide_types
 def broadcast(op: Builder, node: Node) -> Results:
     """broadcast: dimension i of the operand becomes dimension `dimensions[i]` of the result."""
     x, result = Array(op, given(node, 0)), node.outputs[0].tensor.shape
@@ -81,7 +81,7 @@ def transpose(op: Builder, node: Node) -> Results:
 
 
 @rule(DOMAIN, "reverse")
-@widely
+@moved_in_wide_types
 def reverse(op: Builder, node: Node) -> Results:
     """reverse: a Slice with step -1."""
     x = given(node, 0)
@@ -91,7 +91,7 @@ def reverse(op: Builder, node: Node) -> Results:
 
 
 @rule(DOMAIN, "concatenate")
-@widely
+@moved_in_wide_types
 def concatenate(op: Builder, node: Node) -> Results:
     """concatenate: operands without elements contribute nothing."""
     (axis,) = node.attributes["dimensions"]
@@ -118,11 +118,11 @@ def iota(op: Builder, node: Node) -> Results:
         made = arange(op, size)
         made = (made.cast(DType.FLOAT32) if dtype.is_float and dtype.bits < 32 else made).cast(dtype)
     made = made.along(axis, len(shape)).broadcast_to(*shape)
-    return moved_back(op, made.value(), dtype)
+    return cast_back(op, made.value(), dtype)
 
 
 @rule(DOMAIN, "slice")
-@widely
+@moved_in_wide_types
 def slice_(op: Builder, node: Node) -> Results:
     """slice: [start:limit:stride] for each dimension."""
     x = Array(op, given(node, 0))
@@ -135,7 +135,7 @@ def slice_(op: Builder, node: Node) -> Results:
 
 
 @rule(DOMAIN, "pad")
-@widely
+@moved_in_wide_types
 def pad(op: Builder, node: Node) -> Results:
     """pad: elements between the operand's, then before and behind them, of which a negative number is taken away."""
     x, value = Array(op, given(node, 0)), Array.of(op, given(node, 1))
@@ -177,7 +177,7 @@ def _starts(op: Builder, node: Node, first: int, rank: int) -> list[Value]:
 
 
 @rule(DOMAIN, "dynamic-slice")
-@widely
+@moved_in_wide_types
 def dynamic_slice(op: Builder, node: Node) -> Results:
     """dynamic-slice: the starts are clamped so that the part lies inside.
 
@@ -212,7 +212,7 @@ def dynamic_slice(op: Builder, node: Node) -> Results:
 
 
 @rule(DOMAIN, "dynamic-update-slice")
-@widely
+@moved_in_wide_types
 def dynamic_update_slice(op: Builder, node: Node) -> Results:
     """dynamic-update-slice: the starts are clamped so that the update lies inside.
 
@@ -267,7 +267,7 @@ def get_dimension_size(op: Builder, node: Node) -> Results:
 
 
 @rule(DOMAIN, "set-dimension-size")
-@widely
+@moved_in_wide_types
 def set_dimension_size(op: Builder, node: Node) -> Results:
     """set-dimension-size: the first `size` elements of a dimension are its elements from here on."""
     x, size = given(node, 0), as_index(op, given(node, 1))

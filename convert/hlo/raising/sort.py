@@ -17,7 +17,7 @@ from ....passes.types import DType
 from ..dialect import DOMAIN
 from ..infer_tools import axis as axis_of
 from ..infer_tools import number
-from .arrays import INT64_MIN, Array, arrays, moved, values
+from .arrays import INT64_MIN, Array, arrays, move_widened, values
 from .bodies import applied, computation, part
 from .extremes import is_count
 from .support import Results, shape_of
@@ -230,7 +230,7 @@ def _moved(x: Array, places: Array, axis: int, orders: Sequence[_Order], best: A
 
 
 def _gathered(x: Array, places: Array, axis: int) -> Array:
-    return moved(x, lambda wide: wide.call("GatherElements", places, axis=axis))
+    return move_widened(x, lambda wide: wide.call("GatherElements", places, axis=axis))
 
 
 def _sorted(orders: Sequence[_Order], axis: int, count: int) -> tuple[Array, Array]:
