@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from ...passes.graph import Node
 
@@ -23,6 +24,7 @@ _SCATTER = (
     "input_batching_dims",
     "scatter_indices_batching_dims",
 )
+_DOT = ("lhs_batch_dims", "rhs_batch_dims", "lhs_contracting_dims", "rhs_contracting_dims")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +89,13 @@ class DotNumbers:
     @classmethod
     def of(cls, node: Node) -> DotNumbers:
         """Those of a node."""
-        names = ("lhs_batch_dims", "rhs_batch_dims", "lhs_contracting_dims", "rhs_contracting_dims")
-        return cls(*(tuple(node.attributes.get(name, ())) for name in names))
+        return cls(*(tuple(node.attributes.get(name, ())) for name in _DOT))
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """As a dot has them, None where HLO leaves them out."""
+        batch, inner = (self.lhs_batch, self.rhs_batch), (self.lhs_contracting, self.rhs_contracting)
+        return dict(zip(_DOT, (*(dims or None for dims in batch), *inner), strict=True))
 
     def rows(self, rank: int) -> list[int]:
         """What is left of the left operand, which has this rank."""

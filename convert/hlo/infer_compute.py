@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ...passes.graph import Node
 from ...passes.types import Dim, DType, Shape, TensorType, Type
 from .dialect import NAMES
+from .dimension_numbers import DotNumbers
 from .infer_tools import (
     Found,
     agree,
@@ -52,9 +53,9 @@ def _dot(node: Node) -> Found:
             )
     if any(set(batch[side]) & set(inner[side]) for side in (0, 1)):
         wrong(node, "a dimension is both a batch and contracted")
-    rows = [dim for at, dim in enumerate(lhs) if at not in (*batch[0], *inner[0])]
-    columns = [dim for at, dim in enumerate(rhs) if at not in (*batch[1], *inner[1])]
-    return [TensorType(stated_dtype(node, dtype), (*(lhs[at] for at in batch[0]), *rows, *columns))]
+    kept = DotNumbers(*batch, *inner)
+    rows = [lhs[axis] for axis in (*kept.lhs_batch, *kept.rows(len(lhs)))]
+    return [TensorType(stated_dtype(node, dtype), (*rows, *(rhs[axis] for axis in kept.columns(len(rhs)))))]
 
 
 def _plain_dot(node: Node) -> Found:

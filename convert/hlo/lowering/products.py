@@ -9,6 +9,7 @@ from ....passes.graph import Node, Value
 from ....passes.preconditions import dtype_of, rank_of, required
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType
+from ..dimension_numbers import DotNumbers
 from .tools import broadcast_to, convert, sizes_of, transpose, wide
 
 
@@ -21,20 +22,11 @@ def dot(
     dtype: DType | None = None,
 ) -> Value:
     """`dot` over these dimensions of both; the result has the batch, then what is left of `a`, then of `b`."""
-    left = {
-        "lhs_batch_dims": tuple(batch[0]) or None,
-        "lhs_contracting_dims": tuple(inner[0]),
-        "rhs_batch_dims": tuple(batch[1]) or None,
-        "rhs_contracting_dims": tuple(inner[1]),
-    }
-    kind = dtype or a.tensor.dtype
-    shapes = a.tensor.static_shape or (), b.tensor.static_shape or ()
-    rest = [
-        [size for at, size in enumerate(shape) if at not in (*batch[side], *inner[side])]
-        for side, shape in enumerate(shapes)
-    ]
-    shape = (*(shapes[0][at] for at in batch[0]), *rest[0], *rest[1])
-    return op.call("dot", a, b, **left, _types=[TensorType(kind, shape)])
+    numbers = DotNumbers(tuple(batch[0]), tuple(batch[1]), tuple(inner[0]), tuple(inner[1]))
+    left, right = a.tensor.static_shape or (), b.tensor.static_shape or ()
+    rows = [left[axis] for axis in (*numbers.lhs_batch, *numbers.rows(len(left)))]
+    shape = (*rows, *(right[axis] for axis in numbers.columns(len(right))))
+    return op.call("dot", a, b, **numbers.attributes, _types=[TensorType(dtype or a.tensor.dtype, shape)])
 
 
 def matrix_product(op: Builder, node: Node, a: Value, b: Value, dtype: DType | None = None) -> Value:

@@ -23,8 +23,7 @@ from ..infer_tools import axis as axis_of
 from ..infer_tools import number
 from ..limits import neutral
 from .arrays import Array, arrays
-from .bodies import applied, computation, monoid
-from .extremes import extreme, is_count
+from .computations import applied, computation, extreme, is_count, monoid
 from .support import Results, shape_of
 
 REDUCTIONS = {

@@ -28,7 +28,7 @@ from ..infer_tools import windows as window_of
 from ..limits import limits
 from ..text.tree import WindowDim
 from .arrays import WIDE, Array, arrays, move_widened
-from .bodies import applied, computation, monoid
+from .computations import applied, computation, monoid
 from .reduce import for_sums, is_neutral, reduced
 from .support import Results, shape_of
 

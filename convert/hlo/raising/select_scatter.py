@@ -20,7 +20,7 @@ from ..infer_tools import windows as window_of
 from ..limits import neutral
 from ..text.tree import WindowDim
 from .arrays import WIDE, Array, arrays
-from .bodies import applied, computation, monoid
+from .computations import applied, computation, monoid
 from .reduce import for_sums
 from .reduce_window import seen
 from .support import Results, shape_of

@@ -18,8 +18,7 @@ from ..dialect import DOMAIN
 from ..infer_tools import axis as axis_of
 from ..infer_tools import number
 from .arrays import INT64_MIN, Array, arrays, move_widened, values
-from .bodies import applied, computation, part
-from .extremes import is_count
+from .computations import applied, computation, is_count, part
 from .support import Results, shape_of
 
 _DOWN = {"LT": False, "LE": False, "GT": True, "GE": True}

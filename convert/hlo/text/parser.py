@@ -6,11 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from .attributes import KINDS, NAMED, RAW, braced
+from .attributes import KINDS, NAMED, RAW, braced, misplaced
 from .dtypes import WORDS
 from .lexer import BLANK, DEEPEST, NAME, Scanner, token
 from .literals import read_literal
-from .opcodes import misplaced
 from .shapes import at_shape, read_shape, write_shape
 from .tree import ArrayShape, Computation, HloShape, Instruction, Module, Operand, Raw, TupleShape
 

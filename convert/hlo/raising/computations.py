@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from ....passes.errors import InvalidModel
 from ....passes.graph import Graph, Node, Value
+from ....passes.infer import constant_array
 from ....passes.loop import Sliced, Stacked
+from ....passes.loops.ranges import scalar
 from ....passes.rewrite import Builder
 from ....passes.types import DType, TensorType
 from ..infer_elementwise import ELEMENTWISE
@@ -131,3 +138,134 @@ def monoid(region: Graph, index: int = 0) -> str | None:
 
 def _widens(narrow: DType | None, wide: DType | None) -> bool:
     return narrow is not None and wide is not None and wide.holds(narrow)
+
+
+_COMPARED: dict[str, Callable[[Any, Any], Any]] = {
+    "EQ": lambda a, b: a == b,
+    "NE": lambda a, b: a != b,
+    "LT": lambda a, b: a < b,
+    "LE": lambda a, b: a <= b,
+    "GT": lambda a, b: a > b,
+    "GE": lambda a, b: a >= b,
+}
+_COMPUTED: dict[str, Callable[..., Any]] = {
+    "and": lambda a, b: a and b,
+    "or": lambda a, b: a or b,
+    "not": lambda a: not a,
+    "select": lambda which, a, b: a if which else b,
+    "maximum": lambda a, b: math.nan if a != a or b != b else max(a, b),
+    "minimum": lambda a, b: math.nan if a != a or b != b else min(a, b),
+}
+
+
+_LOGIC = frozenset(["and", "not", "or"])
+
+
+@dataclass(frozen=True, slots=True)
+class Extreme:
+    """The largest or smallest element, NaN before all others; the first of equal ones, or the last."""
+
+    largest: bool
+    last: bool
+
+
+def extreme(region: Graph) -> Extreme | None:
+    """Whether a fold of (element, index) pairs keeps the pair with the extreme element; None where it doesn't.
+
+    The computation may only compare its parameters and choose among them, so that trying every order that two
+    elements can have tells all of it. The index of what was folded before is the lower one.
+    """
+    if len(region.inputs) != 4 or len(region.outputs) != 2 or not _only_compares(region):
+        return None
+    kind = region.inputs[0].tensor.dtype
+    if kind is None or kind.is_complex:
+        return None
+    elements = [0.0, 1.0, math.nan] if kind.is_float else [0, 1]
+    for found in (Extreme(largest, last) for largest in (True, False) for last in (False, True)):
+        if all(_agrees(region, found, a, b) for a, b in itertools.product(elements, elements)):
+            return found
+    return None
+
+
+def _only_compares(region: Graph) -> bool:
+    """Whether elements are compared with elements, indices with indices, and nothing else is made of either."""
+    kinds = {value: ("index" if place % 2 else "element") for place, value in enumerate(region.inputs)}
+    for node in region.topological():
+        compares = node.op_type == "compare"
+        if (compares and node.attributes.get("type") == "TOTALORDER" and _is_float(node.inputs[0])) or node.regions:
+            return False
+        found = [kinds.get(value, "") for value in node.inputs if value is not None]
+        if node.op_type == "select":
+            found, decides = found[1:], found[0]
+            if decides != "truth":
+                return False
+        if len(set(found)) != 1 or not _takes(node, found[0]):
+            return False
+        kinds[node.output] = "truth" if compares else found[0]
+    return True
+
+
+def _takes(node: Node, kind: str) -> bool:
+    """Whether `_COMPUTED` and `_COMPARED` have what a node makes of elements, of indices, or of what compares them: of
+    integers "and" takes the bits."""
+    if node.op_type in _LOGIC and node.output.tensor.dtype is not DType.BOOL:
+        return False
+    return (node.op_type == "compare" or node.op_type in _COMPUTED) and kind != ""
+
+
+def _is_float(value: Value | None) -> bool:
+    return value is not None and value.tensor.dtype is not None and value.tensor.dtype.is_float
+
+
+def _agrees(region: Graph, found: Extreme, a: float, b: float) -> bool:
+    """Whether the computation keeps of the pairs (a, 1) and (b, 2), in this order, the one that it should."""
+    held = dict(zip(region.inputs, (a, 1, b, 2), strict=True))
+    for node in region.topological():
+        inputs = [held[value] for value in node.inputs if value is not None]
+        compute = _COMPARED[node.attributes["direction"]] if node.op_type == "compare" else _COMPUTED[node.op_type]
+        held[node.output] = compute(*inputs)
+    value, index = (held[output] for output in region.outputs)
+    if a == b or (a != a and b != b):
+        wanted, place = a, 2 if found.last else 1
+    elif a != a or (b == b and (a > b) == found.largest):
+        wanted, place = a, 1
+    else:
+        wanted, place = b, 2
+    return index == place and (value == wanted or (value != value and wanted != wanted))
+
+
+# indices -------------------------------------------------------------------------------------------
+
+
+def is_count(value: Value, axis: int) -> bool:
+    """Whether a value is 0, 1, 2 ... along an axis, the same in all its rows."""
+    shape = value.tensor.static_shape
+    if shape is None or not -1 < axis < len(shape):
+        return False
+    array = constant_array(value)
+    if array is not None:
+        steps = np.arange(shape[axis]).reshape([-1 if at == axis else 1 for at in range(len(shape))])
+        return bool((array == steps).all())
+    maker = value.producer
+    if maker is None or maker.domain or not maker.inputs or maker.inputs[0] is None:
+        return False
+    source = maker.inputs[0]
+    if maker.op_type in ("Cast", "Identity"):
+        kinds = (value.tensor.dtype, source.tensor.dtype)
+        return all(kind is not None and _counts_to(kind, shape[axis]) for kind in kinds) and is_count(source, axis)
+    if maker.op_type == "Range":
+        return [scalar(bound) for bound in maker.inputs] == [0, shape[axis], 1]
+    inner = source.tensor.static_shape
+    if inner is None:
+        return False
+    if maker.op_type == "Expand":
+        place = axis - len(shape) + len(inner)
+        return place >= 0 and inner[place] == shape[axis] and is_count(source, place)
+    if maker.op_type in ("Reshape", "Unsqueeze") and math.prod(inner) == shape[axis] == math.prod(shape):
+        long = [at for at, size in enumerate(inner) if size == shape[axis]]
+        return bool(long) and is_count(source, long[0])
+    return False
+
+
+def _counts_to(kind: DType, size: int) -> bool:
+    return kind.is_integer and size <= 1 << (kind.bits - kind.is_signed)
