@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Literal
 
 from ..passes.errors import BackedgeError, InvalidModel
-from ..passes.graph import Graph, Value, bulk
+from ..passes.garbage import bulk
+from ..passes.graph import Graph, Value
 from ..passes.infer import infer
 from ..passes.pipeline import Pipeline
 from ..passes.structure.canonical import canonicalize

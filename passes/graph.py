@@ -12,18 +12,17 @@ The only module that imports networkx. Nodes of the networkx graph are `Node` ob
 
 from __future__ import annotations
 
-import contextlib
-import gc
-import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import networkx as nx
-import numpy as np
 
 from .errors import InvalidModel
+from .node import Node, Value
 from .tensor import TensorData
 from .types import TensorType, Type
+
+__all__ = ["DEFAULT", "GIVEN", "NOTES", "Graph", "Node", "OutputSpec", "Value"]
 
 GIVEN = "given"
 """Key in the `meta` of a graph: its operators are ONNX's and a file's own, so that a file may be blamed for them."""
@@ -31,116 +30,8 @@ GIVEN = "given"
 NOTES = "notes"
 """Key in the `meta` of a graph: what the report should say of how it came to be, a list of texts."""
 
-
 DEFAULT = "default"
 """Key in the `meta` of an input that is no constant: what it is where nobody feeds it, a TensorData."""
-
-
-class Value:
-    """One value: an input, a constant (`data`), or an output of `producer`.
-
-    `name` is "" for an optional output that nobody wants. `meta` holds what a format knows and the
-    hub doesn't (doc strings, tensor names, rt_info), keyed by format.
-    """
-
-    __slots__ = ("data", "index", "meta", "name", "producer", "type")
-
-    def __init__(
-        self,
-        name: str,
-        type: Type | None = None,
-        producer: Node | None = None,
-        index: int = 0,
-        data: TensorData | None = None,
-    ) -> None:
-        self.name = name
-        self.type = type
-        self.producer = producer
-        self.index = index
-        self.data = data
-        self.meta: dict[str, Any] | None = None
-
-    @property
-    def tensor(self) -> TensorType:
-        """The type as a tensor type; an unknown one where it is none (or not known)."""
-        return self.type if isinstance(self.type, TensorType) else TensorType()
-
-    @property
-    def rank(self) -> int | None:
-        return self.tensor.rank
-
-    def array(self) -> np.ndarray[Any, Any] | None:
-        """The constant's array, or None where the value isn't constant."""
-        return None if self.data is None else self.data.numpy()
-
-    def __repr__(self) -> str:
-        return f"<{self.name}: {self.type}>"
-
-
-class Node:
-    """One operator.
-
-    Attributes:
-        domain, op_type: the operator ("" is ONNX's default domain; `backedge` the hub's own).
-        version: since_version of the operator (ONNX), opset number (OpenVINO).
-        attributes: name -> Python value (int, float, str, bytes, list, TensorData, a format's own object).
-        inputs: values, None where an optional input is left out. The last `captured` of them are values
-            that the regions use from outside; each region ends its inputs with one parameter for each.
-        outputs: values this node produces.
-        regions: name -> Graph.
-    """
-
-    __slots__ = (
-        "attributes",
-        "captured",
-        "domain",
-        "inputs",
-        "meta",
-        "name",
-        "op_type",
-        "outputs",
-        "regions",
-        "version",
-    )
-
-    def __init__(self, domain: str, op_type: str, version: int, name: str = "") -> None:
-        self.domain = domain
-        self.op_type = op_type
-        self.version = version
-        self.name = name
-        self.attributes: dict[str, Any] = {}
-        self.inputs: list[Value | None] = []
-        self.outputs: list[Value] = []
-        self.regions: dict[str, Graph] = {}
-        self.captured = 0
-        self.meta: dict[str, Any] | None = None
-
-    @property
-    def op(self) -> tuple[str, str]:
-        return self.domain, self.op_type
-
-    @property
-    def output(self) -> Value:
-        return self.outputs[0]
-
-    @property
-    def formal_inputs(self) -> list[Value | None]:
-        """The inputs without the captured values."""
-        return self.inputs[: len(self.inputs) - self.captured]
-
-    @property
-    def captures(self) -> list[Value | None]:
-        """The captured values."""
-        return self.inputs[len(self.inputs) - self.captured :]
-
-    def input(self, index: int) -> Value | None:
-        """Formal input `index`, None where it is left out (at the end as well)."""
-        return self.inputs[index] if index < len(self.inputs) - self.captured else None
-
-    def __repr__(self) -> str:
-        domain = f"{self.domain}." if self.domain else ""
-        name = self.name or (self.outputs[0].name if self.outputs else "")
-        return f"{domain}{self.op_type}-{self.version} {name!r}"
 
 
 OutputSpec = Value | tuple[str, Type | None] | str
@@ -362,31 +253,24 @@ class Graph:
     def topological(self) -> list[Node]:
         """The nodes, producers first; the order in which they were added wherever that is possible.
 
+        networkx takes twice as long as a loop of our own would, but graphs are rarely out of order.
+
         Raises:
-            InvalidModel: the graph has a cycle (its nodes are named).
+            InvalidModel: the graph has a cycle (its nodes are named), or uses a value of another graph.
         """
         order = self._ordered()
         if _is_sorted(order):
             return order
-        done: list[Node] = []
         position = {node: index for index, node in enumerate(order)}
-        waiting = {
-            node: sum(value is not None and value.producer is not None for value in node.inputs) for node in order
-        }
-        ready = [position[node] for node in order if waiting[node] == 0]
-        heapq.heapify(ready)
-        while ready:
-            node = order[heapq.heappop(ready)]
-            done.append(node)
-            for consumers in self._nx.adj[node].items():
-                consumer, keys = consumers
-                waiting[consumer] -= len(keys)
-                if waiting[consumer] == 0:
-                    heapq.heappush(ready, position[consumer])
-        if len(done) < len(order):
-            stuck = [node for node in order if waiting[node] > 0]
-            raise InvalidModel(f"cycle in graph {self.name!r} through {', '.join(map(repr, stuck[:4]))}")
-        return done
+        net = self._nx
+        for node in net:
+            if node not in position:
+                raise InvalidModel(f"graph {self.name!r} uses a value of {node!r} from outside")
+        try:
+            return list(nx.lexicographical_topological_sort(net, key=position.__getitem__))
+        except nx.NetworkXUnfeasible as error:
+            cycle = ", ".join(repr(edge[0]) for edge in nx.find_cycle(net)[:4])
+            raise InvalidModel(f"cycle in graph {self.name!r} through {cycle}") from error
 
     def walk(self) -> Iterator[tuple[Graph, Node]]:
         """Every node of this graph and of all regions inside it, with the graph it stands in."""
@@ -416,6 +300,53 @@ class Graph:
                 yield value
         for node in self._ordered():
             yield from node.outputs
+
+    def networkx(self, owner: Node | None = None) -> nx.MultiDiGraph[str]:
+        """A copy of the graph's structure for networkx's algorithms; what is done to it does nothing to the graph.
+
+        Each operator is a node under the name of its first output, each input and constant one under its own name (an
+        unnamed one under its operator, or "v"; names that are taken get "~2", "~3" behind them): the same model has
+        the same keys every time. Attributes of nodes:
+
+        - `kind` ("input", "constant" or "node"), `name`, `types` (of the outputs);
+        - a node's `domain`, `op_type`, `version`, `attributes`, `values` (names of the outputs), `regions` (name -> the
+          region's own MultiDiGraph) and `node`, the Node itself;
+        - of others `data` (a TensorData or None), `slot` (of the Loop that the graph is the body of) and `value`.
+
+        Edges are uses, keyed by the user's input index, with `value` (its name), `output` (its index), `type`,
+        `enters` (region of the user -> key of the region's input that it becomes), `slot` (as what it enters: Carried,
+        Sliced, Captured; None for plain inputs) and `back`: in the body of a loop the edges from where a carried value
+        or condition leaves to where it enters again. Without those every graph is acyclic:
+        `networkx.subgraph_view(net, filter_edge=lambda *edge: not net.edges[edge]["back"])`.
+
+        The graph's attributes are `name`, `dialect` and `outputs`: (key, output index, slot or None) for each.
+
+        >>> import networkx
+        >>> from backedge.passes.graph import Graph
+        >>> graph = Graph("hub")
+        >>> x = graph.add_input("x")
+        >>> a = graph.add_node("Exp", [x], ["a"]).output
+        >>> b = graph.add_node("Abs", [a], ["b"]).output
+        >>> c = graph.add_node("Neg", [x], ["c"]).output
+        >>> graph.outputs.append(graph.add_node("Add", [b, c], ["y"]).output)
+        >>> net = graph.networkx()
+        >>> networkx.dag_longest_path(net)
+        ['x', 'a', 'b', 'y']
+        >>> sorted(networkx.descendants(net, "a") & networkx.ancestors(net, "y"))  # between two values
+        ['b']
+        >>> net.nodes["c"]["op_type"], net.edges["c", "y", 1]["value"]
+        ('Neg', 'c')
+
+        Args:
+            owner: the node that this graph is a region of; tells the slots of a loop's body.
+        """
+        from .network import network_of
+
+        network = network_of(self, owner)
+        net: nx.MultiDiGraph[str] = nx.MultiDiGraph(**network.attributes)
+        net.add_nodes_from(network.nodes)
+        net.add_edges_from(network.edges)
+        return net
 
     # copying -------------------------------------------------------------------------------------
 
@@ -465,19 +396,3 @@ def _is_sorted(nodes: Sequence[Node]) -> bool:
                 return False
         seen.add(node)
     return True
-
-
-@contextlib.contextmanager
-def bulk() -> Iterator[None]:
-    """Pause the garbage collector while very many objects are made (it triples the time otherwise)."""
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        if not gc.get_freeze_count():  # all that was made counts as old: the collector needn't look at it at once
-            gc.freeze()
-            gc.unfreeze()
-        gc.enable()

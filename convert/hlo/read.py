@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ...passes.errors import InvalidModel
-from ...passes.graph import Graph, Node, Value, bulk
+from ...passes.garbage import bulk
+from ...passes.graph import Graph, Node, Value
 from ...passes.tensor import TensorData
 from ...passes.types import DType, TensorType, Type
 from ...runtime.oracles.hlo_names import input_names, output_names

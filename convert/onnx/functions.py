@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from graphlib import TopologicalSorter
 
 import onnx
 from onnx import FunctionProto, ModelProto
@@ -47,10 +48,11 @@ def convert_functions(graph: Graph, opset: int, log: Log) -> Converted:
     """
     refuse_recursion(graph)
     infer_through_calls(graph)
-    order = list(_callers_first(graph))
-    bodies = _typed_bodies(graph, order)
+    calls = {key: list(_called(graph, function.graph)) for key, function in graph.functions.items()}
+    callees_first = list(TopologicalSorter(calls).static_order())
+    bodies = _typed_bodies(graph, callees_first[::-1])
     done = Converted()
-    for key in reversed(order):
+    for key in callees_first:
         function = graph.functions[key]
         reason = _too_new(function, opset)
         if reason:
@@ -99,23 +101,6 @@ def _without_data(graph: Graph) -> ModelProto:
     return to_model(light)
 
 
-def _callers_first(graph: Graph) -> Iterator[FunctionKey]:
-    """The functions in an order in which each stands before those it calls."""
-    waiting = dict.fromkeys(graph.functions, 0)
-    calls = {key: list(_called(graph, function.graph)) for key, function in graph.functions.items()}
-    for called in calls.values():
-        for key in called:
-            waiting[key] += 1
-    ready = [key for key, count in waiting.items() if not count]
-    while ready:
-        key = ready.pop()
-        yield key
-        for other in calls[key]:
-            waiting[other] -= 1
-            if not waiting[other]:
-                ready.append(other)
-
-
 def _called(graph: Graph, inner: Graph) -> Iterator[FunctionKey]:
     for _, node in inner.walk():
         key = function_key(graph, node)
@@ -123,7 +108,7 @@ def _called(graph: Graph, inner: Graph) -> Iterator[FunctionKey]:
             yield key
 
 
-def _typed_bodies(graph: Graph, order: list[FunctionKey]) -> dict[FunctionKey, Graph]:
+def _typed_bodies(graph: Graph, callers_first: list[FunctionKey]) -> dict[FunctionKey, Graph]:
     """Copies of the functions' bodies, whose inputs have the types that all calls agree on."""
     seen: dict[FunctionKey, list[Type | None] | None] = {}
     bodies: dict[FunctionKey, Graph] = {}
@@ -140,7 +125,7 @@ def _typed_bodies(graph: Graph, order: list[FunctionKey]) -> dict[FunctionKey, G
             seen[key] = given if earlier is None else [widen(a, b) for a, b in zip(earlier, given, strict=True)]
 
     look(graph)
-    for key in order:
+    for key in callers_first:
         body = bodies[key] = graph.functions[key].graph.copy()
         for value, known in zip(body.inputs, seen.get(key) or (), strict=False):
             value.type = merge(value.type, known)

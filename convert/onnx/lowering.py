@@ -6,7 +6,8 @@ import numpy as np
 from onnx import ModelProto, TensorProto
 
 from ...passes.errors import InvalidModel, Unsupported
-from ...passes.graph import DEFAULT, NOTES, Graph, bulk
+from ...passes.garbage import bulk
+from ...passes.graph import DEFAULT, NOTES, Graph
 from ...passes.hub import HUB
 from ...passes.infer import infer
 from ...passes.loop import DOMAIN as CONTROL

@@ -11,7 +11,8 @@ from collections.abc import Collection, Iterator
 
 from ...passes.defaults import put_on_defaults, take_off_defaults
 from ...passes.errors import InvalidModel, Unsupported
-from ...passes.graph import NOTES, Graph, bulk
+from ...passes.garbage import bulk
+from ...passes.graph import NOTES, Graph
 from ...passes.hub import HUB
 from ...passes.infer import infer
 from ...passes.operator_list import OperatorList

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from graphlib import CycleError, TopologicalSorter
 
 from onnx import NodeProto
 
 from ...passes.errors import InvalidModel, Unsupported
-from ...passes.graph import NOTES, Graph, Node, Value, bulk
+from ...passes.garbage import bulk
+from ...passes.graph import NOTES, Graph, Node, Value
 from ...passes.hub import HUB
 from ...passes.opset import adapt_node, raising
 from ...passes.protos import AttributeRef
@@ -118,18 +120,8 @@ def raise_graph(graph: Graph) -> Graph:
 def refuse_recursion(graph: Graph) -> None:
     """Functions may call each other, but none itself, however indirectly."""
     calls = {key[:2]: {node.op for _, node in function.graph.walk()} for key, function in graph.functions.items()}
-    state: dict[tuple[str, str], int] = {}
-    for start in calls:
-        stack = [(start, iter(calls[start]))] if start not in state else []
-        state.setdefault(start, 1)
-        while stack:
-            current, rest = stack[-1]
-            callee = next(rest, None)
-            if callee is None:
-                state[current] = 2
-                stack.pop()
-            elif callee in calls and state.get(callee) == 1:
-                raise InvalidModel(f"function {callee[0]}.{callee[1]} calls itself")
-            elif callee in calls and callee not in state:
-                state[callee] = 1
-                stack.append((callee, iter(calls[callee])))
+    try:
+        TopologicalSorter(calls).prepare()
+    except CycleError as error:
+        domain, name = error.args[1][0]
+        raise InvalidModel(f"function {domain}.{name} calls itself") from error

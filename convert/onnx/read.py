@@ -19,7 +19,8 @@ from google.protobuf.message import DecodeError
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 from ...passes.errors import InvalidModel
-from ...passes.graph import GIVEN, Graph, Node, Value, bulk
+from ...passes.garbage import bulk
+from ...passes.graph import GIVEN, Graph, Node, Value
 from ...passes.protos import (
     attribute_from_proto,
     sparse_from_proto,

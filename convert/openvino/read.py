@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...passes.errors import InvalidModel
-from ...passes.graph import Graph, Node, Value, bulk
+from ...passes.garbage import bulk
+from ...passes.graph import Graph, Node, Value
 from ...passes.types import TensorType
 from .dialect import BODY_MAPS, DOMAIN, META, PORT, Layer, Net, OutputMap, Port, Result
 from .layers import LAYERS, canonical, typed_attributes

@@ -10,6 +10,7 @@ from bisect import bisect_right, insort
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from graphlib import TopologicalSorter
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -107,17 +108,12 @@ def layers_of(blocks: Sequence[Block], links: Sequence[Link]) -> list[int]:
     """The layer of each block: every link goes down by one layer at least."""
     above: list[list[int]] = [[] for _ in blocks]
     below: list[list[int]] = [[] for _ in blocks]
+    sorter = TopologicalSorter(dict.fromkeys(range(len(blocks)), ()))
     for link in links:
+        sorter.add(link.target, link.source)
         above[link.target].append(link.source)
         below[link.source].append(link.target)
-    waiting = [len(sources) for sources in above]
-    order = [index for index, count in enumerate(waiting) if count == 0]
-    for index in order:  # grows while we walk it
-        for target in below[index]:
-            waiting[target] -= 1
-            if waiting[target] == 0:
-                order.append(target)
-    assert len(order) == len(blocks), "links run in a circle"
+    order = list(sorter.static_order())
     heads = any(block.end < 0 for block in blocks)
     layer = [0] * len(blocks)
     abreast: defaultdict[int, float] = defaultdict(float)

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..errors import InvalidModel, Unsupported
-from ..graph import Graph, Node, Value, bulk
+from ..garbage import bulk
+from ..graph import Graph, Node, Value
 from ..infer import infer_node
 from ..rewrite import Builder, Rewriter
 from ..schemas import HUB_OPSETS, since_version

@@ -10,7 +10,8 @@ from backedge.convert.onnx.opset import change_opset
 from backedge.convert.onnx.read import read_model
 from backedge.convert.onnx.write import to_model
 from backedge.passes.errors import Unsupported
-from backedge.passes.graph import Graph, bulk
+from backedge.passes.garbage import bulk
+from backedge.passes.graph import Graph
 from backedge.passes.hub import HUB
 from backedge.passes.opset import adapt_node, convert_opset
 from backedge.passes.rewrite import Rewriter

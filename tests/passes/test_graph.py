@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import doctest
+
+import networkx
 import numpy as np
 import pytest
 from backedge.passes.errors import InvalidModel
 from backedge.passes.graph import Graph
-from backedge.passes.loop import Sliced, part_range
+from backedge.passes.loop import DOMAIN, Captured, Carried, Sliced, Stacked, part_range
+from backedge.passes.node import ancestors
 from backedge.passes.types import DType, Interval, SequenceType, TensorType, merge, tensor
 
 F = tensor("float32", 2)
@@ -107,3 +111,75 @@ def test_merge_keeps_what_is_known_best() -> None:
 )
 def test_numpy_dtype_round_trip(dtype: DType) -> None:
     assert DType.of(dtype.numpy) is dtype
+
+
+def test_a_value_of_another_graph_is_named() -> None:
+    graph = Graph("hub")
+    graph.add_node("Abs", [diamond().nodes[0].output], ["y"])
+    with pytest.raises(InvalidModel, match=r"uses a value of Neg.* from outside"):
+        graph.topological()
+
+
+def test_ancestors_are_the_values_that_something_is_computed_from() -> None:
+    graph = diamond()
+    neg, exp, add, _ = graph.nodes
+    (x,) = graph.inputs
+    assert set(ancestors([exp.output, None])) == {exp.output, neg.output, x}
+    assert set(ancestors([add.output, exp.output])) == {add.output, exp.output, neg.output, x}
+    assert ancestors([]) == {}
+
+
+def test_networkx_example() -> None:
+    """What the docstring of `Graph.networkx` shows is so."""
+    (example,) = doctest.DocTestFinder().find(Graph.networkx, globs={})
+    found = doctest.DocTestRunner().run(example)
+    assert found.attempted == 12 and found.failed == 0
+
+
+def test_networkx_of_a_loop() -> None:
+    """A captured value and a carried one, each with its edges; the body is cyclic by its back edge alone."""
+    graph = Graph("hub")
+    x, k, n = graph.add_input("x", F), graph.add_input("k", F), graph.add_input("n", tensor("int64"))
+    body = Graph("hub", "body")
+    inner, constant = body.add_input("h", F), body.add_input("k", F)
+    step = body.add_node("Add", [inner, constant], [("", F)]).output
+    body.outputs = [step, step]
+    loop = graph.add_node(
+        "Loop",
+        [n, None, x, k],
+        [("last", F), ("all", F)],
+        {"slots": (Carried(), Captured(), Stacked())},
+        domain=DOMAIN,
+        regions={"body": body},
+    )
+    graph.outputs = [graph.add_node("Abs", [loop.outputs[1]], [("y", F)]).output]
+    net = graph.networkx()
+    assert list(net) == ["x", "k", "n", "last", "y"] == list(graph.copy().networkx())
+    assert {user: data["slot"] for user, _, data in net.in_edges("last", data=True)} == {
+        "n": None,
+        "x": Carried(),
+        "k": Captured(),
+    }
+    assert net.edges["k", "last", 3]["enters"] == {"body": "k"}
+    assert net.edges["last", "y", 0]["value"] == "all" and net.graph["outputs"] == [("y", 0, None)]
+    inside = net.nodes["last"]["regions"]["body"]
+    assert inside.nodes["h"]["slot"] == Carried() and inside.nodes["Add"]["node"] is step.producer
+    assert inside.graph["outputs"] == [("Add", 0, Carried()), ("Add", 0, Stacked())]
+    assert [edge[:2] for edge in inside.edges(data="back") if edge[2]] == [("Add", "h")]
+    assert not networkx.is_directed_acyclic_graph(inside)
+    forward = networkx.subgraph_view(inside, filter_edge=lambda *edge: not inside.edges[edge]["back"])
+    assert networkx.dag_longest_path(forward) == ["h", "Add"]
+
+
+def test_networkx_keys_are_unique() -> None:
+    graph = Graph("hub")
+    values = [graph.add_input(name, F) for name in ("a", "a~2", "a", "")]
+    graph.add_node("Assign", values)
+    net = graph.networkx()
+    assert list(net) == ["a", "a~2", "a~3", "v", "Assign"]
+    assert [(user, index) for user, _, index in net.in_edges("Assign", keys=True)] == [
+        ("a", 0),
+        ("a~2", 1),
+        ("a~3", 2),
+        ("v", 3),
+    ]

@@ -15,6 +15,7 @@ from ....passes.graph import Graph, Node, Value
 from ....passes.infer import constant_array
 from ....passes.loop import Sliced, Stacked
 from ....passes.loops.ranges import scalar
+from ....passes.node import ancestors
 from ....passes.rewrite import Builder
 from ....passes.types import DType, TensorType
 from ..infer_elementwise import ELEMENTWISE
@@ -104,12 +105,7 @@ def part(region: Graph, output: Value) -> Graph:
     """What a computation does for one of its values, with all its parameters."""
     found = Graph(region.dialect, region.name)
     found.inputs, found.constants, found.outputs = region.inputs, region.constants, [output]
-    needed, waiting = set(), [output.producer]
-    while waiting:
-        node = waiting.pop()
-        if node is not None and node not in needed:
-            needed.add(node)
-            waiting += [value.producer for value in node.inputs if value is not None]
+    needed = {value.producer for value in ancestors([output])}
     found.add_nodes(node for node in region.nodes if node in needed)
     return found
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ....passes.errors import Unsupported
-from ....passes.graph import NOTES, Graph, Node, Value, bulk
+from ....passes.garbage import bulk
+from ....passes.graph import NOTES, Graph, Node, Value
 from ....passes.hub import HUB, check_types
 from ....passes.loop import DOMAIN as LOOPS
 from ....passes.naming import drop_unused_constants, name_outputs

@@ -12,7 +12,8 @@ from typing import Any
 
 from ....passes.constant_analysis import known_array
 from ....passes.errors import BackedgeError
-from ....passes.graph import Graph, Node, Value, bulk
+from ....passes.garbage import bulk
+from ....passes.graph import Graph, Node, Value
 from ....passes.infer import infer
 from ....passes.opset.convert import OpsetDialect
 from ....passes.opset.walk import Walk

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Set
 from onnx import FunctionProto, GraphProto, ModelProto
 
 from ....passes.errors import InvalidModel
-from ....passes.graph import Graph, Value, bulk
+from ....passes.garbage import bulk
+from ....passes.graph import Graph, Value
 from ...onnx.read import Function
 from .. import model as mdf
 from ..model import Plain

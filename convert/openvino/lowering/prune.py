@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from ....passes.graph import Graph, Node, Value
+from ....passes.node import ancestors
 from ....passes.structure.simplify import RemoveDead
 from ..dialect import BACK_EDGES, BODY_MAPS, INPUT_MAPS, OUTPUT_MAPS, BackEdge, InputMap, OutputMap
 from ..origin import ORIGIN
@@ -29,18 +30,6 @@ def _used(graph: Graph, node: Node) -> list[int]:
     return [value.index for value in node.outputs if value in graph.outputs or graph.uses(value)]
 
 
-def _reached(values: Iterable[Value]) -> set[Value]:
-    """The values that these are computed from, and themselves."""
-    found: set[Value] = set()
-    stack = list(values)
-    while stack:
-        value = stack.pop()
-        if value not in found:
-            found.add(value)
-            stack += [item for item in (value.producer.inputs if value.producer else ()) if item is not None]
-    return found
-
-
 def _prune_loop(graph: Graph, node: Node) -> bool:
     body = node.regions["body"]
     inputs: tuple[InputMap, ...] = node.attributes[INPUT_MAPS]
@@ -48,11 +37,11 @@ def _prune_loop(graph: Graph, node: Node) -> bool:
     edges: tuple[BackEdge, ...] = node.attributes[BACK_EDGES]
     used = _used(graph, node)
     results = {entry.result for entry in outputs if entry.external < 0 or entry.external in used}
-    live: set[Value] = set()
+    live: dict[Value, None] = {}
     size = -1
     while size < len(results):
         size = len(results)
-        live = _reached(body.outputs[index] for index in results)
+        live = ancestors(body.outputs[index] for index in results)
         results |= {edge.result for edge in edges if body.inputs[edge.parameter] in live}
     fed_back = {edge.result for edge in edges if edge.result in results and body.inputs[edge.parameter] in live}
     kept_edges = [edge for edge in edges if edge.result in fed_back and body.inputs[edge.parameter] in live]

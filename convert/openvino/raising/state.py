@@ -19,6 +19,7 @@ import numpy as np
 
 from ....passes.errors import BackedgeError, InvalidModel, Unsupported
 from ....passes.graph import Graph, Node, Value
+from ....passes.node import ancestors
 from ....passes.preconditions import given
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.tensor import TensorData
@@ -79,25 +80,14 @@ def _known(value: Value) -> TensorData | None:
     """A value that hangs on no input of the model; None where it does, or where it can't be computed here."""
     if value.data is not None:
         return value.data
-    nodes: dict[Node, None] = {}
-    constants: dict[Value, None] = {}
-    stack: list[Value | None] = [value]
-    while stack:
-        one = stack.pop()
-        if one is None or (one.producer is not None and one.producer in nodes):
-            continue
-        if one.data is not None:
-            constants[one] = None
-        elif one.producer is None:
-            return None
-        else:
-            nodes[one.producer] = None
-            stack += one.producer.inputs
-    cone = Graph("hub")
-    cone.constants, cone.outputs = list(constants), [value]
-    cone.add_nodes(nodes)
+    cone = ancestors([value])
+    if any(one.data is None and one.producer is None for one in cone):
+        return None
+    graph = Graph("hub")
+    graph.constants, graph.outputs = [one for one in cone if one.data is not None], [value]
+    graph.add_nodes(dict.fromkeys(one.producer for one in cone if one.producer is not None))
     try:
-        (made,) = Executor(cone, never_compile).run({}).values()
+        (made,) = Executor(graph, never_compile).run({}).values()
     except BackedgeError:
         return None
     return TensorData.of(made, value.tensor.dtype) if isinstance(made, np.ndarray | np.generic) else None

@@ -14,7 +14,8 @@ from collections.abc import Iterator, Sequence
 
 from ....passes.build import Inconsistent
 from ....passes.errors import InvalidModel, Unsupported
-from ....passes.graph import NOTES, Graph, Node, Value, bulk
+from ....passes.garbage import bulk
+from ....passes.graph import NOTES, Graph, Node, Value
 from ....passes.hub import HUB, check_types
 from ....passes.naming import drop_unused_constants, name_outputs, rename
 from ....passes.rewrite import Builder, Rewriter, Rule, combine

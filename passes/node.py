@@ -1,0 +1,136 @@
+"""Values and the operators that produce and use them; `graph.py` has both together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .tensor import TensorData
+from .types import TensorType, Type
+
+if TYPE_CHECKING:
+    from .graph import Graph
+
+
+class Value:
+    """One value: an input, a constant (`data`), or an output of `producer`.
+
+    `name` is "" for an optional output that nobody wants. `meta` holds what a format knows and the
+    hub doesn't (doc strings, tensor names, rt_info), keyed by format.
+    """
+
+    __slots__ = ("data", "index", "meta", "name", "producer", "type")
+
+    def __init__(
+        self,
+        name: str,
+        type: Type | None = None,
+        producer: Node | None = None,
+        index: int = 0,
+        data: TensorData | None = None,
+    ) -> None:
+        self.name = name
+        self.type = type
+        self.producer = producer
+        self.index = index
+        self.data = data
+        self.meta: dict[str, Any] | None = None
+
+    @property
+    def tensor(self) -> TensorType:
+        """The type as a tensor type; an unknown one where it is none (or not known)."""
+        return self.type if isinstance(self.type, TensorType) else TensorType()
+
+    @property
+    def rank(self) -> int | None:
+        return self.tensor.rank
+
+    def array(self) -> np.ndarray[Any, Any] | None:
+        """The constant's array, or None where the value isn't constant."""
+        return None if self.data is None else self.data.numpy()
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {self.type}>"
+
+
+class Node:
+    """One operator.
+
+    Attributes:
+        domain, op_type: the operator ("" is ONNX's default domain; `backedge` the hub's own).
+        version: since_version of the operator (ONNX), opset number (OpenVINO).
+        attributes: name -> Python value (int, float, str, bytes, list, TensorData, a format's own object).
+        inputs: values, None where an optional input is left out. The last `captured` of them are values
+            that the regions use from outside; each region ends its inputs with one parameter for each.
+        outputs: values this node produces.
+        regions: name -> Graph.
+    """
+
+    __slots__ = (
+        "attributes",
+        "captured",
+        "domain",
+        "inputs",
+        "meta",
+        "name",
+        "op_type",
+        "outputs",
+        "regions",
+        "version",
+    )
+
+    def __init__(self, domain: str, op_type: str, version: int, name: str = "") -> None:
+        self.domain = domain
+        self.op_type = op_type
+        self.version = version
+        self.name = name
+        self.attributes: dict[str, Any] = {}
+        self.inputs: list[Value | None] = []
+        self.outputs: list[Value] = []
+        self.regions: dict[str, Graph] = {}
+        self.captured = 0
+        self.meta: dict[str, Any] | None = None
+
+    @property
+    def op(self) -> tuple[str, str]:
+        return self.domain, self.op_type
+
+    @property
+    def output(self) -> Value:
+        return self.outputs[0]
+
+    @property
+    def formal_inputs(self) -> list[Value | None]:
+        """The inputs without the captured values."""
+        return self.inputs[: len(self.inputs) - self.captured]
+
+    @property
+    def captures(self) -> list[Value | None]:
+        """The captured values."""
+        return self.inputs[len(self.inputs) - self.captured :]
+
+    def input(self, index: int) -> Value | None:
+        """Formal input `index`, None where it is left out (at the end as well)."""
+        return self.inputs[index] if index < len(self.inputs) - self.captured else None
+
+    def __repr__(self) -> str:
+        domain = f"{self.domain}." if self.domain else ""
+        name = self.name or (self.outputs[0].name if self.outputs else "")
+        return f"{domain}{self.op_type}-{self.version} {name!r}"
+
+
+def ancestors(values: Iterable[Value | None]) -> dict[Value, None]:
+    """These values and all that they are computed from in their graph.
+
+    A walk along the producers: `networkx.ancestors` would need the edges of the whole graph first.
+    """
+    found: dict[Value, None] = {}
+    stack = list(values)
+    while stack:
+        value = stack.pop()
+        if value is not None and value not in found:
+            found[value] = None
+            stack += value.producer.inputs if value.producer is not None else ()
+    return found
