@@ -1,5 +1,6 @@
 """The graph every format is read into: operators as nodes, uses as edges, regions as graphs.
 
+    >>> from backedge.passes.types import tensor
     >>> g = Graph("hub")
     >>> x = g.add_input("x", tensor("float32", 2))
     >>> y = g.add_node("Neg", [x], [("y", tensor("float32", 2))]).outputs[0]

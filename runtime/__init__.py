@@ -1,5 +1,6 @@
 """Running and comparing.
 
+>>> import numpy as np
 >>> from backedge.convert import load
 >>> from backedge.runtime import run
 >>> run(load("m.onnx"), {"x": np.ones(2, np.float32)})

@@ -1,5 +1,6 @@
 """The formats' own runtimes, each in a process of its own with a time limit.
 
+    >>> import numpy as np
     >>> [outcome] = run_file("onnxruntime", Path("m.onnx"), [{"x": np.ones(2, np.float32)}])
     >>> outcome.outputs
     {'y': array([2., 2.], dtype=float32)}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
-
 import networkx
 import numpy as np
 import pytest
@@ -127,13 +125,6 @@ def test_ancestors_are_the_values_that_something_is_computed_from() -> None:
     assert set(ancestors([exp.output, None])) == {exp.output, neg.output, x}
     assert set(ancestors([add.output, exp.output])) == {add.output, exp.output, neg.output, x}
     assert ancestors([]) == {}
-
-
-def test_networkx_example() -> None:
-    """What the docstring of `Graph.networkx` shows is so."""
-    (example,) = doctest.DocTestFinder().find(Graph.networkx, globs={})
-    found = doctest.DocTestRunner().run(example)
-    assert found.attempted == 12 and found.failed == 0
 
 
 def test_networkx_of_a_loop() -> None:
