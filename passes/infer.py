@@ -217,6 +217,7 @@ def words(text: str) -> frozenset[str]:
 
 
 # Elementwise operators, by far the most frequent, need no protos where their operands have one type or shape.
+# Those of other domains than ONNX's stand here as domain.Operator: ONNX infers nothing for them.
 _SAME = words(
     "Abs Neg Exp Log Sqrt Relu Sigmoid Tanh Sin Cos Tan Floor Ceil Round Sign Reciprocal Erf "
     "Identity Not Softplus Softsign Elu Selu LeakyRelu PRelu HardSigmoid HardSwish Mish Gelu Clip Dropout "
@@ -228,9 +229,9 @@ _COMPARE = words("Equal Less Greater LessOrEqual GreaterOrEqual")
 
 def _elementwise(node: Node) -> TensorType | None:
     """The type of an elementwise operator's one output where it is plain to see."""
-    if node.domain or len(node.outputs) != 1 or not node.inputs:
+    if len(node.outputs) != 1 or not node.inputs:
         return None
-    name = node.op_type
+    name = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
     first = node.inputs[0].type if node.inputs[0] is not None else None
     if not isinstance(first, TensorType) or first.dtype is None or first.shape is None:
         return None
