@@ -323,18 +323,7 @@ def static_trips(loop: loops.Loop) -> int | None:
     """The number of passes where it is certain: no Condition slot, constant count, known lengths."""
     if loop.condition is not None:
         return None
-    bounds: list[int] = []
-    if loop.trip is not None:
-        if loop.trip.data is None:
-            return None
-        bounds.append(max(0, int(loop.trip.data.numpy().reshape(-1)[0])))
-    for entry in loop.of(loops.Sliced):
-        assert isinstance(entry.slot, loops.Sliced) and entry.outside is not None
-        shape = entry.outside.tensor.shape
-        length = shape[entry.slot.axis] if shape is not None and -len(shape) <= entry.slot.axis < len(shape) else None
-        if not isinstance(length, int):
-            return None
-        bounds.append(loops.part_range(entry.slot, length)[1])
+    bounds = loops.pass_bounds(loop.trip, loop.sliced, Value.array)
     return min(bounds) if bounds else None
 
 

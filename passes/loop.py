@@ -27,9 +27,11 @@ A `backedge.If` node has the inputs [condition (bool []), captured ...] and the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from .graph import Graph, Node, Value
 
@@ -192,6 +194,11 @@ class Loop:
         return [entry for entry in self.entries if isinstance(entry.slot, kinds)]
 
     @property
+    def sliced(self) -> list[tuple[Sliced, Value | None]]:
+        """The Sliced slots, each with its sequence."""
+        return [(entry.slot, entry.outside) for entry in self.entries if isinstance(entry.slot, Sliced)]
+
+    @property
     def condition(self) -> Entry | None:
         found = self.of(Condition)
         return found[0] if found else None
@@ -232,6 +239,30 @@ def is_loop(node: Node) -> bool:
 
 def is_if(node: Node) -> bool:
     return node.op == (DOMAIN, "If")
+
+
+def parts_of(slot: Sliced, sequence: Value | None) -> int | None:
+    """How many parts of a sequence a slot slices; None where the size of its axis isn't known."""
+    shape = sequence.tensor.shape if sequence is not None else None
+    size = shape[slot.axis] if shape is not None and -len(shape) <= slot.axis < len(shape) else None
+    return part_range(slot, size)[1] if isinstance(size, int) else None
+
+
+def pass_bounds(
+    trip: Value | None,
+    sliced: Iterable[tuple[Sliced, Value | None]],
+    constant: Callable[[Value], np.ndarray[Any, Any] | None],
+) -> list[int] | None:
+    """How many passes the trip count and each sliced sequence allow; None where one of them isn't known.
+
+    `constant` gives the elements of a value as far as they are known.
+    """
+    bounds = [parts_of(slot, sequence) for slot, sequence in sliced]
+    if trip is not None:
+        count = constant(trip)
+        bounds.append(None if count is None else max(0, int(count.reshape(-1)[0])))
+    known = [bound for bound in bounds if bound is not None]
+    return known if len(known) == len(bounds) else None
 
 
 def part_range(slot: Sliced, length: int) -> tuple[int, int]:

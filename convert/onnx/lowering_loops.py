@@ -14,7 +14,7 @@ from functools import partial
 from ...passes.errors import Unsupported
 from ...passes.graph import Node, Value
 from ...passes.infer import constant_array, static_trips
-from ...passes.loop import Captured, Carried, Entry, Loop, Sliced, Stacked, part_range
+from ...passes.loop import Captured, Carried, Entry, Loop, Sliced, Stacked, part_range, parts_of
 from ...passes.protos import ENUMS
 from ...passes.rewrite import Builder, Rule, Rules
 from ...passes.types import DType, OptionalType, SequenceType, TensorType, Type, tensor
@@ -310,10 +310,9 @@ class _Lowering:
     def _count(self, sequence: Value, slot: Sliced) -> Value:
         """How many whole parts a sequence has, int64 []."""
         op = self.op
-        shape = sequence.tensor.shape
-        size = shape[slot.axis] if shape is not None and -len(shape) <= slot.axis < len(shape) else None
-        if isinstance(size, int):
-            return op.const(part_range(slot, size)[1], _INT64)
+        count = parts_of(slot, sequence)
+        if count is not None:
+            return op.const(count, _INT64)
         length = op.Gather(op.Shape(sequence), op.const(slot.axis, _INT64), axis=0)
         if slot.part is None and abs(slot.stride) == 1 and (slot.start, slot.end) in ((0, -1), (-1, 0)):
             return length

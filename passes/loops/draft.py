@@ -9,7 +9,7 @@ import numpy as np
 
 from ..constant_analysis import known_array
 from ..graph import Node, Value
-from ..loop import Captured, Carried, Condition, Iteration, Loop, Sliced, Slot, Stacked, part_range
+from ..loop import Captured, Carried, Condition, Iteration, Loop, Sliced, Slot, Stacked, pass_bounds
 from ..rewrite import Builder, Rewriter
 from ..structure.simplify import RemoveDead
 from ..tensor import TensorData
@@ -88,19 +88,8 @@ class LoopDraft:
 
     def _bound(self) -> int | None:
         """The trip count, or the number of parts of what is sliced; None where it isn't known."""
-        found: list[int] = []
-        if self.trip is not None:
-            count = known_array(self.trip)
-            if count is None:
-                return None
-            found.append(max(int(count.reshape(())), 0))
-        for entry in self.of(Sliced):
-            shape = None if entry.outside is None else entry.outside.tensor.static_shape
-            assert isinstance(entry.slot, Sliced)
-            if shape is None:
-                return None
-            found.append(part_range(entry.slot, shape[entry.slot.axis])[1])
-        return min(found, default=None)
+        sliced = [(entry.slot, entry.outside) for entry in self.slots if isinstance(entry.slot, Sliced)]
+        return min(pass_bounds(self.trip, sliced, known_array) or (), default=None)
 
     # asking ------------------------------------------------------------------------------------------
 

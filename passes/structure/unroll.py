@@ -8,7 +8,20 @@ from dataclasses import dataclass, field
 from ..constant_analysis import known_array
 from ..graph import Graph, Node, Value
 from ..hub import HUB
-from ..loop import DOMAIN, Captured, Carried, Condition, Entry, Iteration, Loop, Sliced, Stacked, is_loop, part_range
+from ..loop import (
+    DOMAIN,
+    Captured,
+    Carried,
+    Condition,
+    Entry,
+    Iteration,
+    Loop,
+    Sliced,
+    Stacked,
+    is_loop,
+    part_range,
+    pass_bounds,
+)
 from ..pipeline import PassResult
 from ..rewrite import Builder, Rewriter
 from ..types import DType
@@ -68,7 +81,7 @@ def unrolled(op: Builder, node: Node, most: int = _MOST) -> list[Value] | None:
     passes.
     """
     loop = Loop(node)
-    bounds = _bounds(loop)
+    bounds = pass_bounds(loop.trip, loop.sliced, known_array)
     if bounds is None:
         return None
     states = {entry.place: entry.outside for entry in loop.of(Carried)}
@@ -129,34 +142,12 @@ def unrolled(op: Builder, node: Node, most: int = _MOST) -> list[Value] | None:
     return results
 
 
-def _bounds(loop: Loop) -> list[int] | None:
-    """What the count and the slices allow, each; None where one of them isn't known."""
-    bounds: list[int] = []
-    if loop.trip is not None:
-        count = known_array(loop.trip)
-        if count is None:
-            return None
-        bounds.append(max(0, int(count.reshape(-1)[0])))
-    for entry in loop.of(Sliced):
-        length = _length(entry)
-        if length is None:
-            return None
-        assert isinstance(entry.slot, Sliced)
-        bounds.append(part_range(entry.slot, length)[1])
-    return bounds
-
-
-def _length(entry: Entry) -> int | None:
-    assert isinstance(entry.slot, Sliced) and entry.outside is not None
-    shape, axis = entry.outside.tensor.shape, entry.slot.axis
-    size = shape[axis] if shape is not None and -len(shape) <= axis < len(shape) else None
-    return size if isinstance(size, int) else None
-
-
 def _part(op: Builder, entry: Entry, number: int) -> Value:
     """Part `number` of what is sliced."""
-    slot, length = entry.slot, _length(entry)
-    assert isinstance(slot, Sliced) and entry.outside is not None and length is not None
+    slot = entry.slot
+    assert isinstance(slot, Sliced) and entry.outside is not None
+    length = (entry.outside.tensor.shape or ())[slot.axis]
+    assert isinstance(length, int)
     index = part_range(slot, length)[0] + number * slot.stride
     if slot.part is None:
         return op.Gather(entry.outside, op.const(index, DType.INT64), axis=slot.axis)

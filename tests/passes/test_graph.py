@@ -6,8 +6,8 @@ import networkx
 import numpy as np
 import pytest
 from backedge.passes.errors import InvalidModel
-from backedge.passes.graph import Graph
-from backedge.passes.loop import DOMAIN, Captured, Carried, Sliced, Stacked, part_range
+from backedge.passes.graph import Graph, Value
+from backedge.passes.loop import DOMAIN, Captured, Carried, Sliced, Stacked, part_range, parts_of, pass_bounds
 from backedge.passes.node import ancestors
 from backedge.passes.types import DType, Interval, SequenceType, TensorType, merge, tensor
 
@@ -174,3 +174,16 @@ def test_networkx_keys_are_unique() -> None:
         ("a~3", 2),
         ("v", 3),
     ]
+
+
+def test_bounds_of_a_loop_are_known_together_or_not_at_all() -> None:
+    """The trip count and the parts of each sequence; a part of two in an axis of seven, backwards, fits three times."""
+    graph = Graph("hub")
+    five, below = (graph.add_constant(np.int64(number)) for number in (5, -1))
+    whole, open_size = graph.add_input("x", tensor("float32", 2, 7)), graph.add_input("y", tensor("float32", None))
+    pairs = Sliced(1, -1, 0, -2, 2)
+    assert parts_of(pairs, whole) == 3 and parts_of(Sliced(), open_size) is None and parts_of(Sliced(3), whole) is None
+    assert pass_bounds(five, [(pairs, whole), (Sliced(), whole)], Value.array) == [3, 2, 5]
+    assert pass_bounds(below, [], Value.array) == [0] and pass_bounds(None, [], Value.array) == []
+    assert pass_bounds(five, [(Sliced(), open_size)], Value.array) is None
+    assert pass_bounds(graph.add_input("n", tensor("int64")), [(pairs, whole)], Value.array) is None
