@@ -13,7 +13,6 @@ import onnx
 from onnx import TensorProto, TypeProto, shape_inference
 
 from . import loop as loops
-from .constraints import misfit
 from .graph import Graph, Node, Value
 from .infer_formal import completed
 from .infer_ml import DOMAIN as ML
@@ -22,7 +21,6 @@ from .protos import AttributeRef, attribute_to_proto, tensor_to_proto, type_from
 from .schema_check import LISTS_SIZES, problem
 from .schemas import schema
 from .tensor import TensorData
-from .tree_faults import tree_fault
 from .types import DType, OptionalType, Shape, TensorType, Type, merge, tensor
 
 FORMAL = "formal"
@@ -49,7 +47,7 @@ def infer_node(node: Node, look: Look | None = None) -> Sequence[Type | None]:
         return [quick]
     if node.regions:
         return [None] * len(node.outputs)
-    data = [None if value is None else _held(value, look) for value in node.inputs]
+    data = [None if value is None else small_data(value, look) for value in node.inputs]
     key = _memory_key(node, data)
     if key is not None and key in _memory:
         return _memory[key]
@@ -76,23 +74,23 @@ def _memory_key(node: Node, data: Sequence[TensorData | None]) -> Hashable:
         elif not isinstance(value, int | float | str | bytes):
             return None
         facts.append((name, type(value), value))
-    for value, held in zip(node.inputs, data, strict=True):
+    for value, small in zip(node.inputs, data, strict=True):
         facts.append(None if value is None else value.type)
-        if held is not None:
-            if held.dtype is DType.STRING:
+        if small is not None:
+            if small.dtype is DType.STRING:
                 return None
-            facts.append(held.numpy().tobytes())
+            facts.append(small.numpy().tobytes())
     return tuple(facts)
 
 
-def _held(value: Value, look: Look | None) -> TensorData | None:
+def small_data(value: Value, look: Look | None = None) -> TensorData | None:
     """The data of a small constant, of a Constant node, or what `look` tells."""
-    held, node = value.data, value.producer
-    if held is None and node is not None and node.op == ("", "Constant"):
-        held = constant_node_data(node)
-    elif held is None and look is not None:
-        held = look(value)
-    return held if held is not None and held.size <= _MOST_DATA else None
+    data, node = value.data, value.producer
+    if data is None and node is not None and node.op == ("", "Constant"):
+        data = constant_node_data(node)
+    elif data is None and look is not None:
+        data = look(value)
+    return data if data is not None and data.size <= _MOST_DATA else None
 
 
 def _with_rank(node: Node, types: Sequence[Type | None]) -> Sequence[Type | None]:
@@ -114,71 +112,16 @@ def _with_rank(node: Node, types: Sequence[Type | None]) -> Sequence[Type | None
     return [TensorType(found.dtype, (None,) * rank), *types[1:]]
 
 
-def fault_of(node: Node) -> str:
-    """What is wrong with an operator of ONNX, to be read behind its name: its form, its types; "" where nothing is."""
-    found = problem(node)
-    if found:
-        return found
-    if schema(node.domain, node.op_type, node.version) is None:
-        return ""
-    said = contradiction(node)
-    if said:
-        return f" contradicts its operator: {said:.200}"
-    for value, found in zip(node.outputs, infer_node(node), strict=False):
-        if _conflict(value.type, found):
-            return f": {value.name!r} is declared {value.type}, and is {found}"
-    return misfit(node) or tree_fault(node)
-
-
-def _conflict(declared: Type | None, found: Type | None) -> bool:
-    """Whether no tensor is of both types."""
-    if not isinstance(declared, TensorType) or not isinstance(found, TensorType):
-        return False
-    if declared.dtype and found.dtype and declared.dtype is not found.dtype:
-        return True
-    if declared.shape is None or found.shape is None:
-        return False
-    return len(declared.shape) != len(found.shape) or any(
-        isinstance(one, int) and isinstance(other, int) and one != other
-        for one, other in zip(declared.shape, found.shape, strict=True)
-    )
-
-
-def contradiction(node: Node) -> str:
-    """Why an operator can't run on inputs of these types, in the words of its own inference function; "" if it may."""
-    if node.op == ("", "ScatterND") and (found := _misfit_updates(node)):
-        return found
-    if node.regions:  # its captures are inputs here, which ONNX's own function doesn't know
-        return ""
-    try:
-        _infer_strictly(node, [None if value is None else _held(value, None) for value in node.inputs])
-    except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError) as error:
-        return " ".join(str(error).split())
-    except (RuntimeError, ValueError):
-        return ""
-    return ""
-
-
-def _misfit_updates(node: Node) -> str:
-    """Why updates don't fit ScatterND's indices, which ONNX's own inference doesn't look at; "" if they may."""
-    shapes = [value.tensor.shape if value is not None else None for value in node.inputs[:3]]
-    if len(shapes) < 3 or any(shape is None for shape in shapes):
-        return ""
-    data, places, updates = (shape or () for shape in shapes)
-    depth = places[-1] if places else 0
-    wanted = len(data) + len(places) - 1 - depth if isinstance(depth, int) else len(updates)
-    return "" if wanted == len(updates) else f"updates of rank {len(updates)} where the indices want rank {wanted}"
-
-
 def _by_schema(node: Node, small: Sequence[TensorData | None]) -> Sequence[Type | None]:
     """The types that the operator's own inference function finds; unknown ones where it finds a fault."""
     try:
-        return _infer_strictly(node, small)
+        return infer_strictly(node, small)
     except (onnx.shape_inference.InferenceError, RuntimeError, ValueError, onnx.checker.ValidationError):
         return [None] * len(node.outputs)
 
 
-def _infer_strictly(node: Node, small: Sequence[TensorData | None]) -> Sequence[Type | None]:
+def infer_strictly(node: Node, small: Sequence[TensorData | None]) -> Sequence[Type | None]:
+    """The types that the operator's own inference function finds, with the data of small inputs; its errors pass."""
     found = schema(node.domain, node.op_type, node.version)
     if found is None or not found.has_type_and_shape_inference_function:
         return [None] * len(node.outputs)
@@ -195,9 +138,9 @@ def _infer_strictly(node: Node, small: Sequence[TensorData | None]) -> Sequence[
         if known is None or (isinstance(known, TensorType) and known.dtype is None):
             return [None] * len(node.outputs)
         types[name] = type_to_proto(known, node)
-        held = small[index]
-        if held is not None and held.dtype is not DType.STRING:
-            data[name] = tensor_to_proto(held, name)
+        known_data = small[index]
+        if known_data is not None and known_data.dtype is not DType.STRING:
+            data[name] = tensor_to_proto(known_data, name)
     proto.output.extend(f"o{index}" for index in range(len(node.outputs)))
     for name, value in node.attributes.items():
         if isinstance(value, AttributeRef):
@@ -360,7 +303,7 @@ def _infer_loop(node: Node) -> Sequence[Type | None]:
                 changed = True
         if not changed:
             break
-        _forget(loop.body)
+        _drop_shapes(loop.body)
     trips = static_trips(loop)
     results: list[Type | None] = []
     for entry in loop.entries:
@@ -376,7 +319,7 @@ def _infer_loop(node: Node) -> Sequence[Type | None]:
     return results
 
 
-def _forget(graph: Graph) -> None:
+def _drop_shapes(graph: Graph) -> None:
     """Drop shapes that were inferred under a carried type that turned out too narrow."""
     for inner in graph.graphs():
         for node in inner.nodes:
@@ -392,15 +335,15 @@ def _forget(graph: Graph) -> None:
 @contextmanager
 def constants_around(seen: Iterable[tuple[Value | None, Value | None]]) -> Iterator[None]:
     """What a region sees of small constants around it (axes, sizes), known inside for a while."""
-    held: list[Value] = []
+    filled: list[Value] = []
     for inner, outer in seen:
         if inner is not None and inner.data is None:
             inner.data = small_constant(outer)
-            held.append(inner)
+            filled.append(inner)
     try:
         yield
     finally:
-        for inner in held:
+        for inner in filled:
             inner.data = None
 
 
@@ -417,20 +360,15 @@ def _infer_if(node: Node) -> Sequence[Type | None]:
 
 def constant_array(value: Value | None) -> Any:
     """The array of a constant, looking through Identity and Constant nodes; None where it isn't one."""
-    while value is not None:
-        if value.data is not None:
-            return value.data.numpy()
+    while value is not None and value.data is None:
         node = value.producer
-        if node is None or node.domain != "":
+        if node is None or node.domain:
             return None
-        if node.op_type == "Identity":
-            value = node.inputs[0]
-            continue
         if node.op_type == "Constant":
             data = constant_node_data(node)
             return None if data is None else data.numpy()
-        return None
-    return None
+        value = node.inputs[0] if node.op_type == "Identity" else None
+    return None if value is None else value.array()
 
 
 def small_constant(value: Value | None) -> TensorData | None:

@@ -1,7 +1,6 @@
 """Rules, the builder `op`, and the driver that turns a graph of one dialect into one of another.
 
-A rule is a plain function; it sees a node whose inputs already belong to the new graph, and builds
-what stands for it there:
+A rule is a plain function; it sees a node whose inputs already belong to the new graph, and builds what stands for it:
 
     @rule("openvino", "Squeeze")
     def squeeze(op: Builder, node: Node) -> Value | None:
@@ -15,16 +14,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import zip_longest
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 
 from .errors import BackedgeError, InvalidModel, Unsupported
+from .faults import fault_of
 from .graph import GIVEN, Graph, Node, Value
-from .infer import constants_around, fault_of
+from .infer import constants_around
 from .loop import DOMAIN as HUB_DOMAIN
-from .loop import Slot
+from .loop import Slot, places
+from .names import Names
 from .tensor import TensorData
 from .types import DType, Type, is_known, merge
 
@@ -40,6 +42,7 @@ class Computed(Protocol):
 Input = Value | Computed | None
 Key = tuple[str, str]
 Rules = Mapping[Key, Sequence[Rule]]
+K, R = TypeVar("K"), TypeVar("R")
 
 
 def rule(domain: str, *op_types: str) -> Callable[[Rule], Rule]:
@@ -62,48 +65,13 @@ def collect(namespace: Mapping[str, Any]) -> dict[Key, list[Rule]]:
     return found
 
 
-def combine(*tables: Rules) -> dict[Key, list[Rule]]:
+def combine(*tables: Mapping[K, Sequence[R]]) -> dict[K, list[R]]:
     """One table of several. Rules for the same operator are tried in the order of the tables."""
-    found: dict[Key, list[Rule]] = {}
+    found: dict[K, list[R]] = {}
     for table in tables:
         for key, rules in table.items():
             found.setdefault(key, []).extend(rules)
     return found
-
-
-class Names:
-    """Names unique over a whole model; the old model's own names are kept free for its own values."""
-
-    def __init__(self, old: Iterable[str] = (), interface: Iterable[str] = ()) -> None:
-        self._reserved = set(old)
-        self._interface = set(interface)
-        self._used: set[str] = set()
-        self._next: dict[str, int] = {}
-
-    def fresh(self, base: str) -> str:
-        """A name for a new value: `base` if it is free, else base_1, base_2 ..."""
-        base = base or "v"
-        name = base
-        while name in self._used or name in self._reserved:
-            number = self._next.get(base, 1)
-            self._next[base] = number + 1
-            name = f"{base}_{number}"
-        self._used.add(name)
-        return name
-
-    def claim(self, name: str, root: bool = False) -> str:
-        """The name of an old value for the value that stands for it: the same, unless another has it already."""
-        if name and name not in self._used and (root or name not in self._interface):
-            self._used.add(name)
-            return name
-        return self.fresh(name)
-
-    def release(self, name: str) -> None:
-        """Take a name back from what is thrown away."""
-        self._used.discard(name)
-
-    def is_free(self, name: str) -> bool:
-        return name not in self._used
 
 
 class Dialect(Protocol):
@@ -172,8 +140,7 @@ class Rewriter:
         op = (builder or Builder)(self, new)
         for value in graph.inputs:
             twin = new.add_input(self.names.claim(value.name, root=True), value.type)
-            twin.data = value.data
-            twin.meta = value.meta
+            twin.data, twin.meta = value.data, value.meta
             if value.data is not None:
                 new.constants.append(twin)
         outputs = op.inline(graph, new.inputs)
@@ -199,11 +166,7 @@ class Builder:
     def __getattr__(self, op_type: str) -> Callable[..., Any]:
         if op_type.startswith("_"):
             raise AttributeError(op_type)
-
-        def build(*inputs: Input, **options: Any) -> Any:
-            return self.call(op_type, *inputs, **options)
-
-        return build
+        return partial(self.call, op_type)
 
     def call(
         self,
@@ -226,8 +189,7 @@ class Builder:
         while fed and fed[-1] is None:
             fed.pop()
         attributes = {name: value for name, value in attributes.items() if value is not None}
-        node = Node(domain, op_type, version, _name)
-        return self.place(node, fed, attributes, _outputs, _types)
+        return self.place(Node(domain, op_type, version, _name), fed, attributes, _outputs, _types)
 
     def place(
         self,
@@ -274,7 +236,7 @@ class Builder:
         return self.rewriter.names.claim(name, root=self.graph is self.rewriter.root)
 
     def region(self, name: str) -> Builder:
-        """A builder of a new, empty graph to be used as a region."""
+        """A builder of a new, empty graph, a region."""
         return type(self)(self.rewriter, Graph(self.rewriter.dialect.name, name))
 
     def named(self, value: Value, name: str) -> Value:
@@ -299,8 +261,6 @@ class Builder:
         types: Sequence[Type | None] | None = None,
     ) -> tuple[Value, ...]:
         """A canonical Loop (see `passes.loop`); `outside` holds the slots' outside values in order."""
-        from .loop import places
-
         results = sum(place.result >= 0 for place in places(slots))
         node = Node(HUB_DOMAIN, "Loop", 1)
         node.regions["body"] = body
@@ -334,14 +294,13 @@ class Builder:
         self._constants(graph, mapping)
         stamp = self.rewriter.stamp
         for node in graph.topological():
+            seen = view(node, [None if value is None else mapping[value] for value in node.inputs])
+            version = None
             if stamp is not None and not node.regions and all(is_known(value.type) for value in node.outputs):
                 version = stamp(node)
-                if version is not None:
-                    self._twin(node, version, mapping)
-                    continue
-            inputs = [None if value is None else mapping[value] for value in node.inputs]
-            for old, new in zip(node.outputs, self.apply(view(node, inputs)), strict=True):
-                mapping[old] = new
+            seen.version = node.version if version is None else version
+            made = self.apply(seen) if version is None else self.copy(seen)
+            mapping.update(zip(node.outputs, made, strict=True))
         return [mapping[value] for value in graph.outputs]
 
     def _constants(self, graph: Graph, mapping: dict[Value, Any]) -> None:
@@ -352,21 +311,6 @@ class Builder:
                 twin.meta = value.meta
                 mapping[value] = twin
 
-    def _twin(self, node: Node, version: int, mapping: dict[Value, Any]) -> None:
-        """The same node in the new graph, at another version."""
-        rewriter = self.rewriter
-        twin = Node(node.domain, node.op_type, version, rewriter.node_names.claim(node.name) if node.name else "")
-        twin.meta, twin.attributes = node.meta, dict(node.attributes)
-        twin.inputs = [None if value is None else mapping[value] for value in node.inputs]
-        root = self.graph is rewriter.root
-        for index, old in enumerate(node.outputs):
-            name = rewriter.names.claim(old.name, root) if old.name else ""
-            value = mapping[old] = Value(name, old.type, twin, index)
-            value.meta = old.meta
-            rewriter.claimed.add(value)
-            twin.outputs.append(value)
-        self.graph.add_nodes((twin,))
-
     def apply(self, node: Node) -> Sequence[Value]:
         """The new values of a node's outputs by the first rule that matches; names and types carried over."""
         try:
@@ -376,8 +320,7 @@ class Builder:
         except MemoryError as error:
             raise Unsupported(node, f"it takes more memory than there is ({error})") from error
         except Exception as error:
-            fault = fault_of(node) if self.rewriter.given else ""
-            if fault:
+            if self.rewriter.given and (fault := fault_of(node)):
                 raise InvalidModel(f"{node!r}{fault}") from error
             raise
         results = [made] if isinstance(made, Value) else list(made)
@@ -416,19 +359,16 @@ class Builder:
         """The same operator in the new graph (a `view` of an old node), its regions rewritten."""
         name = self.rewriter.node_names.claim(node.name) if node.name else ""
         twin = Node(node.domain, node.op_type, node.version, name)
-        twin.captured = node.captured
-        twin.meta = node.meta
-        if regions is not None:
-            twin.regions = dict(regions)
-        else:
-            twin.regions = {name: self.rewritten(region) for name, region in node.regions.items()}
-        twin.attributes = dict(node.attributes)
-        twin.inputs = list(node.inputs)
+        twin.captured, twin.meta = node.captured, node.meta
+        twin.attributes, twin.inputs = dict(node.attributes), list(node.inputs)
+        if regions is None:
+            regions = {name: self.rewritten(region) for name, region in node.regions.items()}
+        twin.regions = dict(regions)
         for index, old in enumerate(node.outputs):
             value = Value(self.claim(old.name) if old.name else "", old.type, twin, index)
             value.meta = old.meta
-            self.rewriter.claimed.add(value)
             twin.outputs.append(value)
+        self.rewriter.claimed.update(twin.outputs)
         self.graph.add_nodes([twin])
         return twin.outputs
 
@@ -454,7 +394,7 @@ class Builder:
 def renamed(domain: str, table: Mapping[str, str]) -> dict[Key, list[Rule]]:
     """Rules for operators that differ in name only: same inputs, no attributes to translate."""
 
-    def make(target: str) -> Rule:
-        return lambda op, node: op.call(target, *node.inputs, _outputs=len(node.outputs))
+    def called(target: str, op: Builder, node: Node) -> Any:
+        return op.call(target, *node.inputs, _outputs=len(node.outputs))
 
-    return {(domain, source): [make(target)] for source, target in table.items()}
+    return {(domain, source): [partial(called, target)] for source, target in table.items()}

@@ -34,9 +34,3 @@ def hub_version(domain: str, op_type: str) -> int | None:
     """The version at which the hub has this operator; None where it hasn't."""
     opset = HUB_OPSETS.get(domain)
     return None if opset is None else since_version(domain, op_type, opset)
-
-
-@functools.cache
-def standard_domains() -> frozenset[str]:
-    """The domains whose operators ONNX itself defines."""
-    return frozenset(found.domain for found in onnx.defs.get_all_schemas())

@@ -18,8 +18,9 @@ from ..passes.errors import InvalidModel
 from ..passes.graph import Graph, Value
 from ..passes.hub import HUB
 from ..passes.loop import Captured, Carried, Condition, Iteration, Slot, Stacked
+from ..passes.names import Names
 from ..passes.protos import ENUMS
-from ..passes.rewrite import Builder, Names, Rewriter
+from ..passes.rewrite import Builder, Rewriter
 from ..passes.structure.canonical import canonicalize
 from ..passes.types import DType, SequenceType, TensorType, Type, tensor
 from . import RAISER
@@ -281,7 +282,7 @@ def _run(
     inner.inputs.sort(key=lambda value: order.index(value.name))
 
     graph = Graph(HUB.name)
-    names = Names(value.name for one in inner.graphs() for value in one.values())
+    names = Names.of(inner)
     op, inside = (Builder(Rewriter(HUB, {}, names=names), one) for one in (graph, inner))
     for place, type in enumerate(types[:2]):
         _take_scalar(inside, place, type)

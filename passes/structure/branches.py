@@ -13,9 +13,10 @@ from typing import Any
 
 from ..constant_analysis import known_array
 from ..errors import Unsupported
+from ..faults import contradiction
 from ..graph import Graph, Node, Value
 from ..hub import HUB
-from ..infer import contradiction, infer, infer_node, widen
+from ..infer import infer, infer_node, widen
 from ..loop import is_if
 from ..protos import ENUMS
 from ..rewrite import Builder, Rewriter, view

@@ -10,8 +10,9 @@ from ..graph import Graph, Node, Value
 from ..hub import HUB
 from ..infer import constant_array
 from ..loop import Captured, Carried, Entry, Loop, Stacked, entry_of, is_loop, set_entries
+from ..names import Names
 from ..pipeline import PassResult
-from ..rewrite import Builder, Names, Rewriter
+from ..rewrite import Builder, Rewriter
 from ..types import DType, SequenceType, TensorType
 
 
@@ -39,7 +40,7 @@ class SequencesToStacks:
     """
 
     def __call__(self, graph: Graph) -> PassResult:
-        names = Names(value.name for inner in graph.graphs() for value in inner.values())
+        names = Names.of(graph)
         modified = False
         for inner in graph.graphs():
             op = Builder(Rewriter(HUB, {}, names=names), inner)

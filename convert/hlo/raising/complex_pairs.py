@@ -17,7 +17,8 @@ from typing import Any
 
 from ....passes.errors import Unsupported
 from ....passes.graph import Graph, Node, Value
-from ....passes.rewrite import Builder, Names, Rewriter
+from ....passes.names import Names
+from ....passes.rewrite import Builder, Rewriter
 from ....passes.types import DType, TensorType, Type
 from ..build import HLO
 from ..dialect import DOMAIN, META, Form, Origin

@@ -14,8 +14,9 @@ from onnx.defs import OpSchema
 
 from ....passes.build import reshape
 from ....passes.errors import InvalidModel, Unsupported
+from ....passes.faults import contradiction
 from ....passes.graph import Node, Value
-from ....passes.infer import contradiction, infer_node, words
+from ....passes.infer import infer_node, words
 from ....passes.opset import adapt_node
 from ....passes.opset.allowed import check
 from ....passes.rewrite import Builder

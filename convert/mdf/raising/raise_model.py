@@ -21,8 +21,9 @@ import numpy as np
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import DEFAULT, Graph, Value
 from ....passes.hub import HUB
+from ....passes.names import Names
 from ....passes.protos import enum_of
-from ....passes.rewrite import Builder, Names, Rewriter
+from ....passes.rewrite import Builder, Rewriter
 from ....passes.structure.guard import proof
 from ....passes.structure.simplify import RemoveDead
 from ....passes.tensor import TensorData

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from ...graph import Graph, Node, Value
 from ...hub import HUB
 from ...loop import Loop, is_loop
+from ...names import Names
 from ...pipeline import PassResult
-from ...rewrite import Builder, Names, Rewriter
+from ...rewrite import Builder, Rewriter
 from ..simplify import Simplify
 from .algebra import NotRecurrent
 from .build import built, planned
@@ -51,7 +52,7 @@ class FuseRecurrent:
     notes: list[str] = field(default_factory=list, compare=False)
 
     def __call__(self, graph: Graph) -> PassResult:
-        names = Names(value.name for inner in graph.graphs() for value in inner.values())
+        names = Names.of(graph)
         outside = Outside(graph)
         modified = False
         for inner in list(graph.graphs()):

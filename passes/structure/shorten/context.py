@@ -99,12 +99,3 @@ def part_of_shape(node: Node) -> tuple[int, int] | None:
         return None
     start, end, _ = slice(node.attributes.get("start", 0), node.attributes.get("end")).indices(rank)
     return start, max(start, end)
-
-
-def merged_tables(*tables: Table) -> dict[str, list[Shorter]]:
-    """One table; rules of the earlier ones come first."""
-    found: dict[str, list[Shorter]] = {}
-    for table in tables:
-        for op_type, rules in table.items():
-            found.setdefault(op_type, []).extend(rules)
-    return found

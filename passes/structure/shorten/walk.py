@@ -9,16 +9,17 @@ from ...constant_analysis import Knowledge
 from ...graph import Graph, Node, Value
 from ...hub import HUB
 from ...infer import words
+from ...names import Names
 from ...pipeline import PassResult
-from ...rewrite import Builder, Names, Rewriter
+from ...rewrite import Builder, Rewriter, combine
 from ...schemas import HUB_OPSET
 from ...tensor import TensorData
 from ...types import DType, merge
 from ..simplify import RemoveDead, handed_on
 from . import layers, moves, norms, operands, sizes
-from .context import Context, merged_tables
+from .context import Context
 
-_RULES = merged_tables(sizes.RULES, moves.RULES, operands.RULES, operands.BROADCASTING, layers.RULES, norms.RULES)
+_RULES = combine(sizes.RULES, moves.RULES, operands.RULES, operands.BROADCASTING, layers.RULES, norms.RULES)
 _MOST_ELEMENTS = 256  # of what is reckoned here and stands as a constant
 _KEPT = words("Constant DequantizeLinear Identity QuantizeLinear")
 
@@ -47,11 +48,7 @@ class Shorten:
     opset: int = HUB_OPSET
 
     def __call__(self, graph: Graph) -> PassResult:
-        names = Names()
-        for inner in graph.graphs():
-            for value in inner.values():
-                names.claim(value.name, root=True)
-        rewriter = Rewriter(HUB, {}, names=names, root=graph)
+        rewriter = Rewriter(HUB, {}, names=Names.of(graph), root=graph)
         given = set(graph.inputs)
         knowledge = Knowledge(dict.fromkeys(given), left=sys.maxsize)
         modified = False
