@@ -1,4 +1,4 @@
-"""What is known of small tensors before anything runs: constants, and what follows from them and from static shapes.
+"""Constant analysis: the elements of small tensors before anything runs, by constants and static shapes.
 
 Adapters and passes ask it for axes, pads, counts and the like, which a graph often computes from declared shapes.
 The operators are evaluated by onnx's reference kernels, at their own versions.

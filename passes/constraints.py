@@ -1,4 +1,4 @@
-"""Which types an operator takes at a version, as ONNX's schemas say it."""
+"""Type constraints of operators at a version, as ONNX's schemas say them."""
 
 from __future__ import annotations
 

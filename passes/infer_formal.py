@@ -1,4 +1,4 @@
-"""What an operator's signature alone tells of its results, where ONNX has no inference for it, or it finds nothing.
+"""Types of results by the operator's signature alone, where ONNX has no inference for it, or it finds nothing.
 
 An output of the formal type T has the element type of an input of the formal type T.
 """

@@ -1,4 +1,4 @@
-"""What attributes of ai.onnx.ml operators hold: labels, keys and values, trees."""
+"""Attributes of ai.onnx.ml operators: labels, keys and values, trees."""
 
 from __future__ import annotations
 

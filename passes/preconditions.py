@@ -1,4 +1,4 @@
-"""What a rule may demand of a node and its values, and how it is told that they don't have it."""
+"""Preconditions of rules: what a node and its values must have, and the refusal where they don't."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ONNX's quantization operators do with zero points, as the runtimes that have them do it."""
+"""Zero points of ONNX's quantization operators, as the runtimes that have them take them."""
 
 from __future__ import annotations
 

@@ -42,7 +42,8 @@ class Computed(Protocol):
 Input = Value | Computed | None
 Key = tuple[str, str]
 Rules = Mapping[Key, Sequence[Rule]]
-K, R = TypeVar("K"), TypeVar("R")
+K = TypeVar("K")
+R = TypeVar("R")
 
 
 def rule(domain: str, *op_types: str) -> Callable[[Rule], Rule]:
@@ -144,8 +145,7 @@ class Rewriter:
             if value.data is not None:
                 new.constants.append(twin)
         outputs = op.inline(graph, new.inputs)
-        names = [value.name for value in graph.outputs]
-        new.outputs = [op.named(value, name) for value, name in zip(outputs, names, strict=True)]
+        new.outputs = [op.named(value, old.name) for value, old in zip(outputs, graph.outputs, strict=True)]
         new.meta = dict(graph.meta)
         return new
 

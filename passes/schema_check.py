@@ -1,4 +1,4 @@
-"""Whether a node is what its operator's schema says: adapters rely on it, and so does ONNX's shape inference."""
+"""The check of nodes against their operators' schemas: adapters rely on it, and so does ONNX's shape inference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with the lists that make up a tree ensemble, of which ONNX's schema says nothing."""
+"""Faults of the lists that make up a tree ensemble, of which ONNX's schema says nothing."""
 
 from __future__ import annotations
 

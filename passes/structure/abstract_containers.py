@@ -1,4 +1,4 @@
-"""What sequences and optionals hold: how it is noted, built again elsewhere, and put into one tensor."""
+"""Abstract sequences and optionals: the values that they hold, built again elsewhere, or stacked in one tensor."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class AbstractContainer:
     detail: tuple[int, ...] = ()
 
 
-class Forms:
+class AbstractContainers:
     """What is known of sequences and optionals."""
 
     def __init__(self) -> None:

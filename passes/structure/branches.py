@@ -125,7 +125,7 @@ class _Resolved(Builder):
             node = walk.rest.popleft()
             seen = view(node, [walk.new(value) for value in node.inputs])
             if is_if(node):
-                self._settle(node, seen, walk)
+                self._resolve(node, seen, walk)
             else:
                 walk.mapping.update(zip(node.outputs, self._again(node, seen), strict=True))
 
@@ -153,14 +153,14 @@ class _Resolved(Builder):
 
     # one If --------------------------------------------------------------------------------------
 
-    def _settle(self, node: Node, seen: Node, walk: _Walk) -> None:
+    def _resolve(self, node: Node, seen: Node, walk: _Walk) -> None:
         condition = seen.inputs[0]
         assert condition is not None
         known = known_array(condition)
         if known is not None and known.size == 1:
             self._take(node, "then" if known.reshape(-1)[0] else "else", walk)
             return
-        plan = self._tail(node, walk) if self.pulls else ([], list(node.outputs))
+        plan = self._dependents(node, walk) if self.pulls else ([], list(node.outputs))
         if plan is None:
             return
         tail, leaving = plan
@@ -271,7 +271,7 @@ class _Resolved(Builder):
             return None
         return TensorData.of(known, value.tensor.dtype)
 
-    def _tail(self, node: Node, walk: _Walk) -> tuple[list[Node], list[Value]] | None:
+    def _dependents(self, node: Node, walk: _Walk) -> tuple[list[Node], list[Value]] | None:
         """The nodes that must go into the branches, and the values that leave them then.
 
         None: what those need besides has been put before the If, which is to be settled after it.

@@ -1,4 +1,4 @@
-"""What sequences and optionals hold, told from how they are made."""
+"""Rules that lower sequences and optionals to the values that they hold, told from how they are made."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..graph import Node, Value
 from ..protos import ENUMS
 from ..rewrite import Builder, Rule
 from ..types import DType, SequenceType, TensorType
-from .abstract_containers import AbstractContainer, Forms
+from .abstract_containers import AbstractContainer, AbstractContainers
 
 _MOST = 256  # elements of a sequence
 _END = np.iinfo(np.int64).max
@@ -19,7 +19,7 @@ _END = np.iinfo(np.int64).max
 Results = Value | Sequence[Value] | None
 
 
-class Held(Forms):
+class ContainerRules(AbstractContainers):
     """Rules that build plain values where it is known what sequences and optionals hold.
 
     What holds them is built all the same; where everybody could be told what it holds, it is dead.
@@ -34,7 +34,7 @@ class Held(Forms):
             "SequenceErase": self._erase,
             "SequenceAt": self._at,
             "SequenceLength": self._length,
-            "ConcatFromSequence": self._join,
+            "ConcatFromSequence": self._concat_from_sequence,
             "SplitToSequence": self._split,
             "Identity": self._identity,
             "Optional": self._optional,
@@ -126,7 +126,7 @@ class Held(Forms):
             return op.Gather(op.Shape(slices[0]), op.const(slices[1], DType.INT64), axis=0)
         return None if elements is None else op.const(len(elements), DType.INT64)
 
-    def _join(self, op: Builder, node: Node) -> Results:
+    def _concat_from_sequence(self, op: Builder, node: Node) -> Results:
         elements, slices = self.elements(node.input(0)), self.slices(node.input(0))
         axis, new = int(node.attributes.get("axis", 0)), bool(node.attributes.get("new_axis", 0))
         chunks = self.chunks(node.input(0))
@@ -137,7 +137,7 @@ class Held(Forms):
             return op.Identity(whole)
         if slices is not None:
             stack = self._stack(op, node.input(0), self.element_shape(node.input(0)))
-            return None if stack is None else _joined(op, stack, axis, new)
+            return None if stack is None else _concat(op, stack, axis, new)
         if not elements:
             return None
         if new:
@@ -226,7 +226,7 @@ def _from_front(op: Builder, position: Value, count: Value) -> Value:
     return op.Where(op.Less(place, op.const([0])), op.Add(place, count), place)
 
 
-def _joined(op: Builder, stack: Value, axis: int, new: bool) -> Value | None:
+def _concat(op: Builder, stack: Value, axis: int, new: bool) -> Value | None:
     """Elements that stand along axis 0, joined along one of their own axes or along a new one."""
     rank = stack.rank or 0
     axis %= rank if new else max(rank - 1, 1)

@@ -14,7 +14,7 @@ from ..opset.build import give_types
 from ..rewrite import Builder
 from ..types import OptionalType, TensorType, Type
 from .abstract_containers import STAND_IN, AbstractContainer, is_new, is_not_carried
-from .container_analysis import Held, Results
+from .container_analysis import ContainerRules, Results
 from .simplify import RemoveDead
 from .unroll import unrolled
 
@@ -51,7 +51,7 @@ def refuse_stand_ins(graph: Graph, opset: int) -> None:
             )
 
 
-class Resolver(Held):
+class Resolver(ContainerRules):
     """Rules for a graph that goes to an opset without the sequences and optionals that it has."""
 
     def __init__(self, opset: int) -> None:

@@ -1,4 +1,4 @@
-"""What every lowering to a format of tensors does to a hub graph before it looks at operators."""
+"""The passes that every lowering to a format of tensors begins with."""
 
 from __future__ import annotations
 

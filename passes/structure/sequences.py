@@ -49,7 +49,7 @@ class SequencesToStacks:
                     while _stack_one(op, node):
                         modified = True
                 elif node.op == ("", "ConcatFromSequence"):
-                    modified |= _join_given(op, node)
+                    modified |= _concat_given(op, node)
         return PassResult(graph, modified)
 
 
@@ -68,7 +68,7 @@ class _Built:
     given: list[Value] = field(default_factory=list)
 
 
-def _given(value: Value | None) -> list[Value] | None:
+def _given_elements(value: Value | None) -> list[Value] | None:
     """The elements of a sequence made of given ones; None where it isn't."""
     inserted: list[Value] = []
     while value is not None and value.producer is not None and not value.producer.domain:
@@ -92,7 +92,7 @@ def _built(loop: Loop, entry: Entry) -> _Built | None:
     if enter is None or leave is None or not isinstance(enter.type or leave.type, SequenceType):
         return None
     insert = leave.producer
-    given = _given(entry.outside)
+    given = _given_elements(entry.outside)
     if insert is None or insert.op != ("", "SequenceInsert") or insert.inputs[0] is not enter or given is None:
         return None
     alone = body.uses(enter) == [(insert, 0)] and enter not in body.outputs
@@ -214,9 +214,9 @@ def _read(op: Builder, user: Node, stack: Value) -> Value:
     return op.Identity(stack, _types=[user.output.tensor])
 
 
-def _join_given(op: Builder, node: Node) -> bool:
+def _concat_given(op: Builder, node: Node) -> bool:
     """ConcatFromSequence of given elements -> Concat."""
-    given = _given(node.inputs[0])
+    given = _given_elements(node.inputs[0])
     if not given:
         return False
     axis = int(node.attributes.get("axis", 0))

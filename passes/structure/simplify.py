@@ -1,4 +1,4 @@
-"""What raising leaves behind and nobody needs: identities, scalars reshaped to scalars, axes put in and taken away."""
+"""Dead code and what does nothing: identities, scalars reshaped to scalars, axes put in and taken away."""
 
 from __future__ import annotations
 

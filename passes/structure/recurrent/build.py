@@ -15,7 +15,7 @@ from ...rewrite import Builder
 from ...types import DType, Type
 from .algebra import NotRecurrent, Source
 from .cells import Gate
-from .loop_invariants import Outside, Size
+from .loop_invariants import LoopInvariants, Size
 from .match import Found
 from .vectors import Axes
 
@@ -215,7 +215,7 @@ class Plan:
     kept: list[tuple[Value | None, bool]]
 
 
-def planned(found: Found, outside: Outside) -> Plan:
+def planned(found: Found, invariants: LoopInvariants) -> Plan:
     """How to build the operator.
 
     Raises:
@@ -228,12 +228,12 @@ def planned(found: Found, outside: Outside) -> Plan:
         width = shape[feature] if shape is not None else None
         assert isinstance(width, int)
         widths[name] = width
-        batches.add(outside.size(taken.value, taken.axes.index("batch")) if "batch" in taken.axes else 1)
+        batches.add(invariants.size(taken.value, taken.axes.index("batch")) if "batch" in taken.axes else 1)
     if len(batches) > 1:
         raise NotRecurrent("it isn't certain that its inputs have one batch")
     (batch,) = batches
-    firsts = [_first(state.entry, state.axes, batch, outside) for state in found.states]
-    kept = [_first(last.entry, last.axes, batch, outside) for last in found.lasts]
+    firsts = [_first(state.entry, state.axes, batch, invariants) for state in found.states]
+    kept = [_first(last.entry, last.axes, batch, invariants) for last in found.lasts]
     return Plan(found, weights(found, widths), firsts, kept)
 
 
@@ -261,7 +261,7 @@ def built(op: Builder, plan: Plan) -> dict[Value, Value]:
     return _results(op, found, operator.built(op, _Given(x, initial, lasts, found.lengths)))
 
 
-def _first(entry: Entry, axes: Axes, batch: Size, outside: Outside) -> tuple[Value | None, bool]:
+def _first(entry: Entry, axes: Axes, batch: Size, invariants: LoopInvariants) -> tuple[Value | None, bool]:
     """The first value of a state, None for zeros, and whether it may have to be made as large as the batch.
 
     Raises:
@@ -271,10 +271,10 @@ def _first(entry: Entry, axes: Axes, batch: Size, outside: Outside) -> tuple[Val
     assert value is not None
     if ("batch" in axes) != (batch != 1):
         raise NotRecurrent("it isn't certain that its input and its state have one batch")
-    own = outside.size(value, axes.index("batch")) if "batch" in axes else 1
+    own = invariants.size(value, axes.index("batch")) if "batch" in axes else 1
     if isinstance(own, int) and isinstance(batch, int) and own not in (1, batch):
         raise NotRecurrent("its input and its state have different batches")
-    if own in (1, batch) and outside.is_zero(value):
+    if own in (1, batch) and invariants.is_zero(value):
         return None, False
     return value, own != batch
 

@@ -1,4 +1,4 @@
-"""Which recurrence the next states are, by their normal forms."""
+"""LSTM, GRU and RNN, recognised by the normal forms of the next states."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from ...rewrite import Builder, Rewriter
 from ..simplify import Simplify
 from .algebra import NotRecurrent
 from .build import built, planned
-from .loop_invariants import Outside
+from .loop_invariants import LoopInvariants
 from .match import Found, found
 
 
@@ -53,22 +53,22 @@ class FuseRecurrent:
 
     def __call__(self, graph: Graph) -> PassResult:
         names = Names.of(graph)
-        outside = Outside(graph)
+        invariants = LoopInvariants(graph)
         modified = False
         for inner in list(graph.graphs()):
             op = Builder(Rewriter(HUB, {}, names=names), inner)
             for node in inner.nodes:
                 if is_loop(node):
-                    modified |= self._fuse(op, node, outside)
+                    modified |= self._fuse(op, node, invariants)
         if modified:
             Simplify()(graph)
         return PassResult(graph, modified)
 
-    def _fuse(self, op: Builder, node: Node, outside: Outside) -> bool:
+    def _fuse(self, op: Builder, node: Node, invariants: LoopInvariants) -> bool:
         graph, loop = op.graph, Loop(node)
         title = f"the loop {node.name or ', '.join(value.name for value in node.outputs)!r}"
         try:
-            plans = [planned(match, outside) for match in found(graph, loop, outside)]
+            plans = [planned(match, invariants) for match in found(graph, loop, invariants)]
             for plan in plans:
                 objection = self.objection(plan.found) if self.objection is not None else None
                 if objection is not None:
@@ -84,11 +84,11 @@ class FuseRecurrent:
                 graph.replace_uses(old, new)
                 new.name, new.meta = old.name, old.meta
         graph.remove_node(node)
-        self.notes.append(f"{title} is {' and '.join(_told(plan.found) for plan in plans)}")
+        self.notes.append(f"{title} is {' and '.join(_description(plan.found) for plan in plans)}")
         return True
 
 
-def _told(match: Found) -> str:
+def _description(match: Found) -> str:
     kind = match.cell.kind
     article = "an" if kind in ("LSTM", "RNN") else "a"
     return f"{article} {kind} of {match.states[0].width} units{', backwards' if match.reverse else ''}"

@@ -1,4 +1,4 @@
-"""What operators that move elements about make of vectors: axes put in and taken away, features cut and joined."""
+"""Readings of operators that move elements about: axes put in and taken away, features cut and joined."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _transpose(reader: Reader, node: Node) -> Known:
 
 def _target(reader: Reader, node: Node, old: Sequence[Size]) -> list[Size | None]:
     """The sizes that a Reshape asks for; None: not known, or -1."""
-    stated = reader.outside.sizes(node.inputs[1])
+    stated = reader.invariants.sizes(node.inputs[1])
     if stated is None:
         shape = node.output.tensor.shape
         if shape is None:
@@ -112,7 +112,7 @@ def _flatten(reader: Reader, node: Node) -> Known:
 
 
 def _expand(reader: Reader, node: Node) -> Known:
-    sizes = reader.outside.sizes(node.inputs[1])
+    sizes = reader.invariants.sizes(node.inputs[1])
     number = reader.array(node.inputs[0])
     if sizes is None:
         raise NotRecurrent("its body broadcasts a value to a size that isn't certain")
@@ -128,7 +128,7 @@ def _expand(reader: Reader, node: Node) -> Known:
 
 
 def _filled(reader: Reader, node: Node) -> Known:
-    sizes = reader.outside.sizes(node.inputs[0])
+    sizes = reader.invariants.sizes(node.inputs[0])
     if sizes is None:
         raise NotRecurrent("its body fills a value whose size isn't certain")
     filler = node.attributes.get("value")

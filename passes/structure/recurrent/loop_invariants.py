@@ -1,4 +1,4 @@
-"""What is known of values from outside of a loop: constants, equal sizes, zeros."""
+"""Analysis of loop-invariant values: constants, equal sizes, zeros."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FOLDED = words(
 _ALIKE = words("Identity Cast Neg Tanh Sigmoid Relu Dropout ReverseSequence")  # results of the shape of input 0
 
 
-class Outside:
+class LoopInvariants:
     """Answers about the values of one model, regions included.
 
     What a region captures is followed to where it comes from.

@@ -1,4 +1,4 @@
-"""What comparisons with the lengths of the sequences are, and choices by them."""
+"""Readings of comparisons with the lengths of the sequences, and of choices by them."""
 
 from __future__ import annotations
 

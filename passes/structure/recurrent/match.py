@@ -1,4 +1,4 @@
-"""Which operator a loop is, if it is one: its slots, its states, its number of passes."""
+"""Recognition of a loop as an operator: by its slots, its states, its number of passes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...types import DType
 from . import layout, masks, opened, operators
 from .algebra import Masked, NotRecurrent, Source, Sum, constant, of
 from .cells import Cell, gru, lstm, rnn
-from .loop_invariants import Outside, Size
+from .loop_invariants import LoopInvariants, Size
 from .reader import Reader, Readings, Step, Taken, why
 from .vectors import Axes, Vector
 
@@ -81,7 +81,7 @@ class Found:
         return next(iter(self.sequences.values())).reverse
 
 
-def found(graph: Graph, loop: Loop, outside: Outside) -> list[Found]:
+def found(graph: Graph, loop: Loop, invariants: LoopInvariants) -> list[Found]:
     """What operators a loop is: one for each group of states that have nothing to do with the others.
 
     Raises:
@@ -94,7 +94,7 @@ def found(graph: Graph, loop: Loop, outside: Outside) -> list[Found]:
     ]
     groups: list[tuple[set[Value | None], list[Entry]]] = []
     for result in results:
-        reached = {entry.enter for entry in _Attempt(loop, outside, Reader(outside, _READINGS), [result]).live()}
+        reached = {entry.enter for entry in _Attempt(loop, invariants, Reader(invariants, _READINGS), [result]).live()}
         wanted = [result]
         for group in [group for group in groups if group[0] & reached]:
             groups.remove(group)
@@ -102,16 +102,16 @@ def found(graph: Graph, loop: Loop, outside: Outside) -> list[Found]:
         groups.append((reached, wanted))
     if not groups:
         raise NotRecurrent("nobody uses what it gives")
-    return [_found(loop, outside, wanted) for _, wanted in groups]
+    return [_found(loop, invariants, wanted) for _, wanted in groups]
 
 
-def _found(loop: Loop, outside: Outside, wanted: list[Entry]) -> Found:
+def _found(loop: Loop, invariants: LoopInvariants, wanted: list[Entry]) -> Found:
     """What operator gives the wanted results of a loop."""
     reasons: list[NotRecurrent] = []
     for hoist, feature in ((False, -1), (True, -1), (False, 0)):
-        reader = Reader(outside, _READINGS, feature, hoist)
+        reader = Reader(invariants, _READINGS, feature, hoist)
         try:
-            return _Attempt(loop, outside, reader, wanted).found()
+            return _Attempt(loop, invariants, reader, wanted).found()
         except NotRecurrent as reason:
             reasons.insert(0 if reader.hoisted else len(reasons), reason)
     raise reasons[0]
@@ -122,7 +122,7 @@ class _Attempt:
     """One way to read a loop."""
 
     loop: Loop
-    outside: Outside
+    invariants: LoopInvariants
     reader: Reader
     wanted: list[Entry]
 
@@ -181,10 +181,10 @@ class _Attempt:
         if first is not None and not self._is_true(first):
             return False
         assert entry.leave is not None
-        return self._is_true(entry.leave) or self.outside.source(entry.leave) is entry.enter
+        return self._is_true(entry.leave) or self.invariants.source(entry.leave) is entry.enter
 
     def _is_true(self, value: Value) -> bool:
-        array = self.outside.array(value)
+        array = self.invariants.array(value)
         return array is not None and bool(array.size) and bool(array.all())
 
     def live(self) -> list[Entry]:
@@ -210,13 +210,13 @@ class _Attempt:
     def _counter(self, entry: Entry) -> bool:
         """Whether a carried value counts the passes; it is noted then."""
         node = entry.leave.producer if entry.leave is not None else None
-        first = self.outside.array(entry.outside)
+        first = self.invariants.array(entry.outside)
         if node is None or node.op != ("", "Add") or entry.enter not in node.inputs or entry.enter is None:
             return False
         if first is None or first.size != 1 or first.dtype.kind not in "iu":
             return False
         other = [value for value in node.inputs if value is not entry.enter]
-        if len(other) != 1 or self.outside.number(other[0]) != 1:
+        if len(other) != 1 or self.invariants.number(other[0]) != 1:
             return False
         self.reader.values[entry.enter] = Step(1, int(first.reshape(-1)[0]), first.ndim)
         return True
@@ -269,7 +269,7 @@ class _Attempt:
             if lengths != length:
                 raise NotRecurrent("it stops to change before its input ends")
             return None
-        return None if self.outside.is_filled(lengths, length) else lengths
+        return None if self.invariants.is_filled(lengths, length) else lengths
 
     def _last(self, result: Found, index: int, state: State, after: Sum) -> Last:
         """The last value of a state is what the operator gives."""
@@ -310,7 +310,7 @@ class _Attempt:
         lengths = {taken.length for taken in result.sequences.values()}
         for entry in self.loop.of(Sliced):
             assert isinstance(entry.slot, Sliced) and entry.outside is not None
-            lengths.add(self.outside.size(entry.outside, entry.slot.axis))
+            lengths.add(self.invariants.size(entry.outside, entry.slot.axis))
         if len(lengths) > 1:
             raise NotRecurrent("it isn't certain that its inputs have equally many steps")
         (length,) = lengths
@@ -325,7 +325,7 @@ class _Attempt:
         trip = self.loop.trip
         if trip is None:
             return bool(self.loop.of(Sliced))
-        counts = self.outside.sizes(trip)
+        counts = self.invariants.sizes(trip)
         if counts is None or len(counts) != 1:
             return False
         count = counts[0]

@@ -1,4 +1,4 @@
-"""What an LSTM, GRU or RNN of one step is: how OpenVINO's cells stand in a loop's body."""
+"""Readings of an LSTM, GRU or RNN of one step, which is how OpenVINO's cells stand in a loop's body."""
 
 from __future__ import annotations
 

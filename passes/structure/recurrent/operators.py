@@ -1,4 +1,4 @@
-"""What arithmetic operators and activations make of vectors."""
+"""Readings of arithmetic operators and activations."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _div(reader: Reader, node: Node) -> Known:
             raise NotRecurrent("its body divides by zero")
         axes, pairs = aligned(vector, like(1 / divisor.astype(np.float64), vector))
         return Vector(axes, tuple(a.times(b) for a, b in pairs))
-    if reader.outside.number(node.inputs[0]) == 1:
+    if reader.invariants.number(node.inputs[0]) == 1:
         return _logistic(reader.vector(node.inputs[1]))
     raise NotRecurrent("its body divides by a state or an input")
 
@@ -216,7 +216,7 @@ def _bounded(reader: Reader, value: Value | None, low: float | None, high: float
 
 
 def _clip(reader: Reader, node: Node) -> Known:
-    bounds = [reader.outside.number(node.input(index)) for index in (1, 2)]
+    bounds = [reader.invariants.number(node.input(index)) for index in (1, 2)]
     if any(node.input(index) is not None and bounds[index - 1] is None for index in (1, 2)):
         raise NotRecurrent("its body bounds values by what isn't constant")
     low, high = (None if bound is not None and abs(bound) > 1e37 else bound for bound in bounds)
@@ -227,7 +227,7 @@ def _extreme(reader: Reader, node: Node) -> Known | None:
     """Max or Min of a vector and a number."""
     if len(node.inputs) != 2:
         return None
-    numbers = [reader.outside.number(value) for value in node.inputs]
+    numbers = [reader.invariants.number(value) for value in node.inputs]
     place = 0 if numbers[0] is None else 1
     bound = numbers[1 - place]
     if bound is None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...graph import Graph, Node, Value
 from .algebra import NotRecurrent, Source, of
-from .loop_invariants import Outside, Size
+from .loop_invariants import LoopInvariants, Size
 from .vectors import Axes, Vector, like, named
 
 Array = np.ndarray[Any, Any]
@@ -112,7 +112,7 @@ class Reader:
     """One attempt to read a body.
 
     Attributes:
-        outside: what is known of the values around.
+        invariants: what is known of the values around.
         table: operator -> what it makes.
         feature: the axis of the features in states and steps, -1 or 0.
         hoist: whether sequences that are the product of another one and a matrix are read as that.
@@ -123,7 +123,7 @@ class Reader:
         lengths: of the sequences, by the names that `Masked` atoms know them by.
     """
 
-    outside: Outside
+    invariants: LoopInvariants
     table: Readings
     feature: int = -1
     hoist: bool = False
@@ -190,7 +190,7 @@ class Reader:
             node = current.producer
             if node is None or node.domain or node.regions or node.op_type not in self.table:
                 return None
-            data = [item for item in node.inputs if item is not None and self.outside.array(item) is None]
+            data = [item for item in node.inputs if item is not None and self.invariants.array(item) is None]
             if len(data) != 1:
                 return None
             path.append(node)
@@ -199,7 +199,7 @@ class Reader:
                 break
         root = _itself(current)
         for time in range(root.rank or 0):
-            reader = Reader(self.outside, self.table)
+            reader = Reader(self.invariants, self.table)
             try:
                 axes = named(root.tensor.shape, -1, time)
                 width = self._width(root, axes.index("feature"), None)
@@ -227,7 +227,7 @@ class Reader:
 
     def evaluate(self, nodes: Iterable[Node]) -> None:
         for node in nodes:
-            if all(value in self.values or self.outside.array(value) is not None for value in node.outputs):
+            if all(value in self.values or self.invariants.array(value) is not None for value in node.outputs):
                 continue
             try:
                 made = self._evaluate(node)
@@ -249,7 +249,7 @@ class Reader:
             return None
         if value in self.values:
             return self.values[value]
-        array = self.outside.array(value)
+        array = self.invariants.array(value)
         if array is not None:
             return array
         return Whole(_itself(self.captured.get(value, value)))
@@ -299,7 +299,7 @@ class Reader:
 
     def array(self, value: Value | None) -> Array | None:
         """The elements of a constant."""
-        return None if value is None or value in self.values else self.outside.array(value)
+        return None if value is None or value in self.values else self.invariants.array(value)
 
     def integers(self, value: Value | None) -> list[int] | None:
         """The elements of a constant that holds axes, sizes or places."""
@@ -307,7 +307,7 @@ class Reader:
         return None if array is None or array.dtype.kind not in "iu" else [int(item) for item in array.reshape(-1)]
 
     def size(self, value: Value, axis: int) -> Size:
-        return self.outside.size(value, axis)
+        return self.invariants.size(value, axis)
 
     def lengths_name(self, lengths: Value | int) -> str:
         """What a `Masked` atom calls these lengths."""

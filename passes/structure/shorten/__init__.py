@@ -1,4 +1,4 @@
-"""What a person would have written: `Shorten`."""
+"""`Shorten`: the model as a person would have written it."""
 
 from .walk import Shorten
 

@@ -1,4 +1,4 @@
-"""What the rules of `Shorten` know of the graph in hand, and what they share."""
+"""The context of `Shorten`'s rules: the graph in hand, what is known of it, and what the rules share."""
 
 from __future__ import annotations
 

@@ -90,9 +90,9 @@ def with_scale(context: Context, node: Node) -> Value | None:
         if normal is None or normal.input(2) is not None or not context.used_once(normal.output):
             continue
         ones = context.constant(normal.inputs[1])
-        if ones is None or not (ones == 1).all() or not _joins(normal, scale, ones.shape):
+        if ones is None or not (ones == 1).all() or not _broadcasts_within(normal, scale, ones.shape):
             continue
-        return _normalization(context, node, normal, _spread(context, scale, ones.shape))
+        return _normalization(context, node, normal, _broadcast(context, scale, ones.shape))
     return None
 
 
@@ -103,17 +103,17 @@ def with_bias(context: Context, node: Node) -> Value | None:
         shape = normal.inputs[1].tensor.static_shape if normal is not None and normal.inputs[1] is not None else None
         if normal is None or shape is None or normal.input(2) is not None or not context.used_once(normal.output):
             continue
-        if _joins(normal, bias, shape):
-            return _normalization(context, node, normal, normal.inputs[1], _spread(context, bias, shape))
+        if _broadcasts_within(normal, bias, shape):
+            return _normalization(context, node, normal, normal.inputs[1], _broadcast(context, bias, shape))
     return None
 
 
-def _joins(normal: Node, operand: Value | None, shape: tuple[int, ...]) -> bool:
+def _broadcasts_within(normal: Node, operand: Value | None, shape: tuple[int, ...]) -> bool:
     rank = normal.output.rank
     return operand is not None and rank is not None and (operand.rank or 0) <= rank and _fits(operand, shape)
 
 
-def _spread(context: Context, value: Value | None, shape: tuple[int, ...]) -> Value | None:
+def _broadcast(context: Context, value: Value | None, shape: tuple[int, ...]) -> Value | None:
     """A constant in the shape of the normalized dimensions."""
     assert value is not None
     own = value.tensor.static_shape or ()

@@ -1,4 +1,4 @@
-"""What operands don't need: conversions there and back, sizes that broadcasting gives, numbers that change nothing."""
+"""Superfluous operands: conversions there and back, sizes that broadcasting gives, numbers that change nothing."""
 
 from __future__ import annotations
 
