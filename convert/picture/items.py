@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from .layers import Run
+from .blocks import Run
 from .words import width_of
 
 Point = tuple[float, float]

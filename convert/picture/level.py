@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ...passes.graph import Value
+from .blocks import Block, Link, Room, layers_of
 from .items import BackEdge, Drawing, Item, Label, Line, Point, Wire
-from .layers import Block, Link, Room, arrange, layers_of
+from .layers import arrange
 from .words import about, array_text, counted, is_small, long, short, type_text, width_of
 
 _MOST_PASSES = 4_000  # layers that wires pass, all together; beyond, long wires become references

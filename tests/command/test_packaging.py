@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from backedge.convert import FORMATS
 
 ROOT = Path(__file__).parents[2]
@@ -69,3 +70,9 @@ def test_what_is_asked_about_a_format_stands_in_its_record() -> None:
         if named.search(line)
     ]
     assert folders and not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("name", ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md"])
+def test_files_that_the_documents_name_are_there(name: str) -> None:
+    named = set(re.findall(r"`((?:convert|passes|runtime|samples|docs|tests)/[\w/.]*\w/?)`", (ROOT / name).read_text()))
+    assert named and sorted(path for path in named if not (ROOT / path).exists()) == []

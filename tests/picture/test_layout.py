@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
+from backedge.convert.picture.blocks import Block, Link, layers_of
 from backedge.convert.picture.graphs import Painter
 from backedge.convert.picture.items import Drawing, Item
-from backedge.convert.picture.layers import Block, Link, arrange, layers_of
+from backedge.convert.picture.layers import arrange
 from backedge.passes.loop import Carried, Condition, Loop, is_loop
 from control_flow.cases import CASES
 
