@@ -160,8 +160,14 @@ def _classified(node: Node, scores: int | None) -> Sequence[Type | None]:
     return [TensorType(_label_kind(node), (rows,)), TensorType(DType.FLOAT32, (rows, scores))]
 
 
-def _numbers(node: Node, count: int | None, dtype: DType | None = DType.FLOAT32) -> Sequence[Type | None]:
-    return [TensorType(dtype, (_rows(_x(node)), count))]
+def _regressor(count: str = "", dtype: DType | None = DType.FLOAT32) -> _Infer:
+    """Numbers for each row: as many as the attribute `count` says, one where there is none; None: of x's type."""
+
+    def infer(node: Node) -> Sequence[Type | None]:
+        targets = int(node.attributes.get(count, 1)) if count else 1
+        return [TensorType(dtype or _x(node).dtype, (_rows(_x(node)), targets))]
+
+    return infer
 
 
 def _linear_classifier(node: Node) -> Sequence[Type | None]:
@@ -171,10 +177,6 @@ def _linear_classifier(node: Node) -> Sequence[Type | None]:
     if models is None and weights is not None and isinstance(columns, int) and columns:
         models = weights // columns
     return _classified(node, 2 if models == 1 and labels == 2 else models)
-
-
-def _linear_regressor(node: Node) -> Sequence[Type | None]:
-    return _numbers(node, int(node.attributes.get("targets", 1)))
 
 
 def _svm_classifier(node: Node) -> Sequence[Type | None]:
@@ -187,20 +189,8 @@ def _svm_classifier(node: Node) -> Sequence[Type | None]:
     return _classified(node, classes if _has(node, "prob_a") else pairs)
 
 
-def _svm_regressor(node: Node) -> Sequence[Type | None]:
-    return _numbers(node, 1)
-
-
 def _tree_classifier(node: Node) -> Sequence[Type | None]:
     return _classified(node, _length(node, "classlabels_strings", "classlabels_int64s"))
-
-
-def _tree_regressor(node: Node) -> Sequence[Type | None]:
-    return _numbers(node, int(node.attributes.get("n_targets", 1)))
-
-
-def _tree_ensemble(node: Node) -> Sequence[Type | None]:
-    return _numbers(node, int(node.attributes.get("n_targets", 1)), _x(node).dtype)
 
 
 _RULES: dict[str, _Infer] = {
@@ -213,14 +203,14 @@ _RULES: dict[str, _Infer] = {
     "Imputer": _same,
     "LabelEncoder": _label_encoder,
     "LinearClassifier": _linear_classifier,
-    "LinearRegressor": _linear_regressor,
+    "LinearRegressor": _regressor("targets"),
     "Normalizer": _as_floats,
     "OneHotEncoder": _one_hot_encoder,
     "SVMClassifier": _svm_classifier,
-    "SVMRegressor": _svm_regressor,
+    "SVMRegressor": _regressor(),
     "Scaler": _as_floats,
-    "TreeEnsemble": _tree_ensemble,
+    "TreeEnsemble": _regressor("n_targets", dtype=None),
     "TreeEnsembleClassifier": _tree_classifier,
-    "TreeEnsembleRegressor": _tree_regressor,
+    "TreeEnsembleRegressor": _regressor("n_targets"),
     "ZipMap": _zip_map,
 }

@@ -14,7 +14,7 @@ from ..protos import ENUMS
 from ..rewrite import Builder
 from ..types import DType, MapType, OptionalType, SequenceType, TensorType, Type
 
-STAND_IN = "backedge.stand-in"
+PLACEHOLDER = "backedge.stand-in"
 """The domain of what no opset has, and what nobody may need in the end."""
 
 _BORN = {SequenceType: 11, OptionalType: 15}
@@ -65,7 +65,7 @@ class AbstractContainers:
         elif form.kind == "chunks":
             value = op.SplitToSequence(*form.values, axis=form.detail[0], _types=types)
         elif form.kind == "maybe":
-            value = op.call("Maybe", *form.values, _domain=STAND_IN, _types=types)
+            value = op.call("Maybe", *form.values, _domain=PLACEHOLDER, _types=types)
         elif form.kind == "optional":
             element = type.element if isinstance(type, OptionalType) else None
             value = op.Optional(*form.values, type=None if form.values else element, _types=types)

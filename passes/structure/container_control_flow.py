@@ -13,7 +13,7 @@ from ..loop import Captured, Carried, Entry, Loop, Slot
 from ..opset.build import give_types
 from ..rewrite import Builder
 from ..types import OptionalType, TensorType, Type
-from .abstract_containers import STAND_IN, AbstractContainer, is_new, is_not_carried
+from .abstract_containers import PLACEHOLDER, AbstractContainer, is_new, is_not_carried
 from .container_analysis import ContainerRules, Results
 from .simplify import RemoveDead
 from .unroll import unrolled
@@ -38,14 +38,14 @@ class _Flat:
         return not any(is_new(value.type, opset) for inner in self.body.graphs() for value in inner.values())
 
 
-def refuse_stand_ins(graph: Graph, opset: int) -> None:
+def refuse_placeholders(graph: Graph, opset: int) -> None:
     """What stands for an optional in two values must not be wanted any more.
 
     Raises:
         Unsupported: an operator takes it, or the model gives it.
     """
     for _, node in graph.walk():
-        if node.domain == STAND_IN:
+        if node.domain == PLACEHOLDER:
             raise Unsupported(
                 node, f"whether it holds something is told at run time, which opset {opset} can't express"
             )

@@ -18,7 +18,7 @@ from ..rewrite import Builder, Rewriter
 from ..schema_check import conform
 from ..types import DType, OptionalType, SequenceType, TensorType, tensor
 from .abstract_containers import is_new, is_not_carried
-from .container_control_flow import Resolver, copied, refuse_stand_ins
+from .container_control_flow import Resolver, copied, refuse_placeholders
 from .sequences import SequencesToStacks
 from .simplify import RemoveDead
 
@@ -59,7 +59,7 @@ def plain_containers(graph: Graph, opset: int) -> Graph:
     resolver = Resolver(opset)
     graph = Rewriter(HUB, resolver.rules, fallback=copied).run(graph)
     RemoveDead()(graph)
-    refuse_stand_ins(graph, opset)
+    refuse_placeholders(graph, opset)
     infer(graph)
     return graph
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...graph import Graph, Node, Value
+from ...node import ancestors
 from .algebra import NotRecurrent, Source, of
 from .loop_invariants import LoopInvariants, Size
 from .vectors import Axes, Vector, like, named
@@ -217,13 +218,8 @@ class Reader:
 
     def read(self, body: Graph, wanted: Iterable[Value]) -> None:
         """Evaluate what the wanted values are computed from."""
-        needed: set[Value] = set(wanted)
-        nodes: list[Node] = []
-        for node in reversed(body.topological()):
-            if any(value in needed for value in node.outputs):
-                needed.update(value for value in node.inputs if value is not None)
-                nodes.append(node)
-        self.evaluate(nodes[::-1])
+        needed = {value.producer for value in ancestors(wanted)}
+        self.evaluate(node for node in body.topological() if node in needed)
 
     def evaluate(self, nodes: Iterable[Node]) -> None:
         for node in nodes:
