@@ -1,5 +1,5 @@
-"""What rules build values of the hub with: `values` has functions of values, `expression` arithmetic on them, `loops`
-what is done again and again."""
+"""Building blocks of rules: `values` has functions of values of the hub, `expression` arithmetic on them, `loops` loops
+around them."""
 
 from .arrays import arange, concat, expr, product, shape_of, size_of, where
 from .expression import Expr, Inconsistent, Operand
@@ -15,6 +15,7 @@ from .values import (
     shape_vector,
     slice_axes,
     squeeze,
+    stack,
     transpose,
     unsqueeze,
 )
@@ -40,6 +41,7 @@ __all__ = [
     "size_of",
     "slice_axes",
     "squeeze",
+    "stack",
     "transpose",
     "unsqueeze",
     "where",

@@ -7,7 +7,7 @@ are known, int64 scalars or vectors of the graph (or array expressions) where on
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import Any, Protocol
 
@@ -192,6 +192,12 @@ def broadcast_to(op: Builder, value: Value, dims: Sequence[Dim]) -> Value:
 
 
 # parts ---------------------------------------------------------------------------------------------
+
+
+def stack(op: Builder, values: Iterable[Value], axis: int) -> Value:
+    """Values of one shape along a new axis, as NumPy's stack does."""
+    axes = op.const([axis])
+    return op.Concat(*(op.Unsqueeze(value, axes) for value in values), axis=axis)
 
 
 def slice_axes(

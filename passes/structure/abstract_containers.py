@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..build import stack
 from ..errors import Unsupported
 from ..graph import Value
 from ..protos import ENUMS
@@ -141,18 +142,17 @@ class AbstractContainers:
         if elements:
             if any(element.tensor.static_shape != shape for element in elements):
                 return None
-            axes = op.const([0])
-            return op.Concat(*(op.Unsqueeze(element, axes) for element in elements), axis=0)
+            return stack(op, elements, 0)
         element = value.type.element if isinstance(value.type, SequenceType) else None
         if not isinstance(element, TensorType) or element.dtype is None:
             return None
         return op.const(np.zeros((0, *shape), element.dtype.numpy), element.dtype)
 
-    def unstacked(self, op: Builder, stack: Value) -> Value:
+    def unstacked(self, op: Builder, whole: Value) -> Value:
         """The sequence of what stands along axis 0."""
-        shape = stack.tensor.shape
-        element = TensorType(stack.tensor.dtype, None if shape is None else shape[1:])
-        return self.made(op, AbstractContainer("slices", (stack,), (0, 0)), SequenceType(element))
+        shape = whole.tensor.shape
+        element = TensorType(whole.tensor.dtype, None if shape is None else shape[1:])
+        return self.made(op, AbstractContainer("slices", (whole,), (0, 0)), SequenceType(element))
 
     def doubted(self, op: Builder, value: Value) -> tuple[Value, Value] | None:
         """Whether an optional tensor is there, and the tensor, or one of its kind; None where that isn't known."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..build import stack
 from ..constant_analysis import known_array
 from ..graph import Node, Value
 from ..protos import ENUMS
@@ -64,15 +65,15 @@ class ContainerRules(AbstractContainers):
         place = _position(position, None if elements is None else len(elements), end=True)
         if elements is not None and place is not None:
             return self._kept(op, node, AbstractContainer("elements", (*elements[:place], value, *elements[place:])))
-        stack = self._stack(op, node.input(0), value.tensor.static_shape)
-        if stack is None:
+        whole = self._stack(op, node.input(0), value.tensor.static_shape)
+        if whole is None:
             return None
         parts = [op.Unsqueeze(value, op.const([0]))]
         if position is None:
-            parts.insert(0, stack)
+            parts.insert(0, whole)
         else:
-            split = _from_front(op, position, _count(op, stack))
-            parts = [_slice(op, stack, op.const([0]), split), *parts, _slice(op, stack, split, op.const([_END]))]
+            split = _from_front(op, position, _count(op, whole))
+            parts = [_slice(op, whole, op.const([0]), split), *parts, _slice(op, whole, split, op.const([_END]))]
         return self.unstacked(op, op.Concat(*parts, axis=0))
 
     def _erase(self, op: Builder, node: Node) -> Results:
@@ -80,14 +81,14 @@ class ContainerRules(AbstractContainers):
         place = _position(position, None if elements is None else len(elements))
         if elements is not None and place is not None:
             return self._kept(op, node, AbstractContainer("elements", (*elements[:place], *elements[place + 1 :])))
-        stack = self._stack(op, node.input(0), self.element_shape(node.input(0)))
-        if stack is None:
+        whole = self._stack(op, node.input(0), self.element_shape(node.input(0)))
+        if whole is None:
             return None
         if position is None:
-            return self.unstacked(op, _slice(op, stack, op.const([0]), op.const([-1])))
-        split = _from_front(op, position, _count(op, stack))
-        behind = _slice(op, stack, op.Add(split, op.const([1])), op.const([_END]))
-        return self.unstacked(op, op.Concat(_slice(op, stack, op.const([0]), split), behind, axis=0))
+            return self.unstacked(op, _slice(op, whole, op.const([0]), op.const([-1])))
+        split = _from_front(op, position, _count(op, whole))
+        behind = _slice(op, whole, op.Add(split, op.const([1])), op.const([_END]))
+        return self.unstacked(op, op.Concat(_slice(op, whole, op.const([0]), split), behind, axis=0))
 
     def _stack(self, op: Builder, sequence: Value | None, shape: tuple[int, ...] | None) -> Value | None:
         """The elements of a sequence in one tensor; None where they may not all be of this shape."""
@@ -112,10 +113,10 @@ class ContainerRules(AbstractContainers):
             return None
         if place is not None:
             return elements[place]
-        stack = self._stack(op, node.input(0), self.element_shape(node.input(0)))
-        if stack is None or known_array(position) is not None:
+        whole = self._stack(op, node.input(0), self.element_shape(node.input(0)))
+        if whole is None or known_array(position) is not None:
             return None
-        return op.Gather(stack, _scalar(op, position), axis=0)
+        return op.Gather(whole, _scalar(op, position), axis=0)
 
     def _length(self, op: Builder, node: Node) -> Results:
         elements, slices = self.elements(node.input(0)), self.slices(node.input(0))
@@ -136,14 +137,11 @@ class ContainerRules(AbstractContainers):
         if whole is not None and whole.rank and put_back and split % whole.rank == axis % whole.rank:
             return op.Identity(whole)
         if slices is not None:
-            stack = self._stack(op, node.input(0), self.element_shape(node.input(0)))
-            return None if stack is None else _concat(op, stack, axis, new)
+            rows = self._stack(op, node.input(0), self.element_shape(node.input(0)))
+            return None if rows is None else _concat(op, rows, axis, new)
         if not elements:
             return None
-        if new:
-            axes = op.const([axis])
-            elements = [op.Unsqueeze(value, axes) for value in elements]
-        return op.Concat(*elements, axis=axis)
+        return stack(op, elements, axis) if new else op.Concat(*elements, axis=axis)
 
     def _split(self, op: Builder, node: Node) -> Results:
         value, sizes = node.input(0), node.input(1)
@@ -226,15 +224,15 @@ def _from_front(op: Builder, position: Value, count: Value) -> Value:
     return op.Where(op.Less(place, op.const([0])), op.Add(place, count), place)
 
 
-def _concat(op: Builder, stack: Value, axis: int, new: bool) -> Value | None:
+def _concat(op: Builder, whole: Value, axis: int, new: bool) -> Value | None:
     """Elements that stand along axis 0, joined along one of their own axes or along a new one."""
-    rank = stack.rank or 0
+    rank = whole.rank or 0
     axis %= rank if new else max(rank - 1, 1)
     others = list(range(1, rank))
-    turned = op.Transpose(stack, perm=[*others[:axis], 0, *others[axis:]]) if axis else stack
+    turned = op.Transpose(whole, perm=[*others[:axis], 0, *others[axis:]]) if axis else whole
     if new:
         return turned
-    sizes = [-1 if place == axis else size for place, size in enumerate((stack.tensor.shape or ())[1:])]
+    sizes = [-1 if place == axis else size for place, size in enumerate((whole.tensor.shape or ())[1:])]
     return None if 0 in sizes or not sizes else op.Reshape(turned, op.const(np.array(sizes)))
 
 

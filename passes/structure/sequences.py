@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..build import stack
 from ..graph import Graph, Node, Value
 from ..hub import HUB
 from ..infer import constant_array
@@ -13,7 +14,7 @@ from ..loop import Captured, Carried, Entry, Loop, Stacked, entry_of, is_loop, s
 from ..names import Names
 from ..pipeline import PassResult
 from ..rewrite import Builder, Rewriter
-from ..types import DType, SequenceType, TensorType
+from ..types import DType, SequenceType, TensorType, merge
 
 
 @dataclass(frozen=True)
@@ -191,27 +192,27 @@ def _replace(op: Builder, loop: Loop, built: _Built, wanted: dict[Node, Stacked]
     body.remove_node(built.insert)
 
 
-def _with_given(op: Builder, stack: Value, slot: Stacked, built: _Built) -> Value:
+def _with_given(op: Builder, whole: Value, slot: Stacked, built: _Built) -> Value:
     """The stacked elements together with those the sequence started with."""
     if not built.given:
-        return stack
+        return whole
     given = list(built.given)
     if slot == _COUNTED:
-        return op.Concat(stack, op.const([0] * len(given)), axis=0)
+        return op.Concat(whole, op.const([0] * len(given)), axis=0)
     if slot.part is None:
         axis = op.const([slot.axis])
         given = [op.Unsqueeze(value, axis) for value in given]
-    return op.Concat(*((stack, *given) if slot.reverse else (*given, stack)), axis=slot.axis)
+    return op.Concat(*((whole, *given) if slot.reverse else (*given, whole)), axis=slot.axis)
 
 
-def _read(op: Builder, user: Node, stack: Value) -> Value:
+def _read(op: Builder, user: Node, whole: Value) -> Value:
     """What an operator reads from the sequence, from the stack instead."""
     if user.op_type == "SequenceLength":
-        first = op.Gather(op.Shape(stack), op.const(0, DType.INT64), axis=0)
+        first = op.Gather(op.Shape(whole), op.const(0, DType.INT64), axis=0)
         return op.Identity(first, _types=[user.output.tensor])
     if user.op_type == "SequenceAt":
-        return op.Gather(stack, user.inputs[1], axis=0)
-    return op.Identity(stack, _types=[user.output.tensor])
+        return op.Gather(whole, user.inputs[1], axis=0)
+    return op.Identity(whole, _types=[user.output.tensor])
 
 
 def _concat_given(op: Builder, node: Node) -> bool:
@@ -220,9 +221,8 @@ def _concat_given(op: Builder, node: Node) -> bool:
     if not given:
         return False
     axis = int(node.attributes.get("axis", 0))
-    if node.attributes.get("new_axis", 0):
-        given = [op.Unsqueeze(value, op.const([axis])) for value in given]
-    joined = op.Concat(*given, axis=axis, _types=[node.output.type])
+    joined = stack(op, given, axis) if node.attributes.get("new_axis", 0) else op.Concat(*given, axis=axis)
+    joined.type = merge(node.output.type, joined.type)
     handed_out = [index for index, value in enumerate(op.graph.outputs) if value is node.output]
     name = node.output.name
     op.graph.replace_uses(node.output, joined)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ..build import stack
 from ..constant_analysis import known_array
 from ..graph import Graph, Node, Value
 from ..hub import HUB
@@ -158,7 +159,4 @@ def _part(op: Builder, entry: Entry, number: int) -> Value:
 def _stack(op: Builder, slot: Stacked, values: Sequence[Value]) -> Value:
     """What the passes gave, as the slot joins it."""
     parts = list(values[::-1] if slot.reverse else values)
-    if slot.part is None:
-        axes = op.const([slot.axis])
-        parts = [op.Unsqueeze(value, axes) for value in parts]
-    return op.Concat(*parts, axis=slot.axis)
+    return stack(op, parts, slot.axis) if slot.part is None else op.Concat(*parts, axis=slot.axis)

@@ -23,6 +23,7 @@ from backedge.passes.build import (
     shape_vector,
     size_of,
     slice_axes,
+    stack,
     transpose,
     where,
 )
@@ -234,6 +235,14 @@ def test_known_arrays_stand_in_a_region_too() -> None:
     assert (
         made.op is region and Executor(region.graph, never_compile).run({"x": np.float32([3])})[made.value().name] == 6
     )
+
+
+@pytest.mark.parametrize("axis", [0, 2, -1])
+def test_stack_is_numpys(axis: int) -> None:
+    op = builder()
+    x, y = (op.input(name, FLOATS) for name in "xy")
+    found = computed(op, stack(op, [x, y], axis), x=X, y=-X)
+    np.testing.assert_array_equal(found, np.stack([X, -X], axis), strict=True)
 
 
 def test_where_of_a_known_condition_is_one_side() -> None:
