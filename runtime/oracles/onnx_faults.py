@@ -28,6 +28,12 @@ _DISREGARDED = {
 
 _SEQUENCE_LENS = 4
 
+_UNCOPIED: dict[str, tuple[int | None, str]] = {
+    "Loop": (1, "gives one number for all passes where a Loop's body returns the iteration number itself"),
+    "Scan": (None, "leaves a result of a Scan unset whose body returns an input itself"),
+}
+"""Loops, how many of the body's inputs it loses so (None: all), and what it does."""
+
 OWN_DOMAIN = ("", "ai.onnx")
 """The names of the domain of ONNX's own operators."""
 
@@ -45,6 +51,20 @@ def reference_faults(path: Path) -> str:
         for attribute in node.attribute:
             if attribute.name in _DISREGARDED[node.op_type]:
                 return f"onnx's reference evaluator disregards {attribute.name} of {node.op_type}"
+    return ""
+
+
+def onnxruntime_fault(path: Path) -> str:
+    """One line if ONNX Runtime gives wrong results for a loop of the model whatever its inputs, else "".
+
+    What the body of a loop gets without a node in between isn't copied for the body's result.
+    """
+    for node in _nodes(_model(path, tuple(name.encode() for name in _UNCOPIED))):
+        first, what = _UNCOPIED.get(node.op_type, (0, ""))
+        for attribute in node.attribute if what else ():
+            given = {value.name for value in attribute.g.input[:first]}
+            if any(value.name in given for value in attribute.g.output):
+                return f"ONNX Runtime {what}"
     return ""
 
 

@@ -25,7 +25,7 @@ import onnxruntime as ort
 
 from ...passes.types import DType
 from .onnx_copies import older_copy, older_opsets
-from .onnx_faults import scans_of_version_8
+from .onnx_faults import onnxruntime_fault, scans_of_version_8
 from .outcome import Batch, Values
 from .packing import pack, unpack
 from .session import Options, match_feeds
@@ -83,13 +83,18 @@ class OnnxRuntimeSession:
             given = {name: self._to_ort(name, value) for name, value in feeds.items()}
             results = [_from_ort(value) for value in self._session.run_with_ort_values(None, given)]
         empty = any(isinstance(value, np.ndarray) and not value.size for value in feeds.values())
-        return dict(zip(self._outputs, results, strict=True)), _UNINITIALISED if empty and self._scans else ""
+        fault = self._fault or (_UNINITIALISED if empty and self._scans else "")
+        return dict(zip(self._outputs, results, strict=True)), fault
 
     def _run(self, feeds: dict[str, Values]) -> Any:
         if self._limit is None:
             return self._session.run(None, feeds)
         with self._limit.run() as settings:
             return self._session.run(None, feeds, settings)
+
+    @functools.cached_property
+    def _fault(self) -> str:
+        return onnxruntime_fault(self._path)
 
     @functools.cached_property
     def _scans(self) -> bool:

@@ -253,6 +253,42 @@ def test_onnxruntime_is_not_believed_about_a_scan_of_version_8_over_nothing(tmp_
     assert none.fault == "ONNX Runtime gives uninitialised memory for a Scan of version 8 over no elements"
 
 
+COUNT = """g (int64 n, int64 x) => (int64 y, int64[k] all) {{
+  y, all = Loop(n, "", x) <body = b (int64 i, bool c, int64 a) => (bool d, int64 {state}, int64 {output}) {{
+    d = Identity(c) {nodes}
+  }}>
+}}"""
+SUMS = """g (float n, float[3] x) => (float y, float[3] all) {{
+  y, all = Scan(n, x) <num_scan_inputs = 1, body = b (float a, float e) => (float {state}, float {output}) {{
+    {nodes}
+  }}>
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("graph", "state", "output", "nodes", "expected"),
+    [
+        (COUNT, "i", "s", "s = Neg(a)", [3, -7, 0, -1, -2]),
+        (COUNT, "s", "i", "s = Add(a, i)", [13, 0, 1, 2, 3]),
+        (COUNT, "s", "j", "s = Add(a, i) j = Identity(i)", [13, 0, 1, 2, 3]),
+        (COUNT, "s", "a", "s = Add(a, i)", [13, 7, 7, 8, 10]),
+        (SUMS, "s", "e", "s = Add(a, e)", [13, 1, 2, 3]),
+        (SUMS, "s", "a", "s = Add(a, e)", [13, 7, 8, 10]),
+        (SUMS, "e", "s", "s = Add(a, e)", [3, 8, 3, 5]),
+        (SUMS, "s", "j", "s = Add(a, e) j = Identity(e)", [13, 1, 2, 3]),
+    ],
+)
+def test_onnxruntime_is_not_believed_where_a_body_returns_its_inputs(tmp_path, graph, state, output, nodes, expected):
+    """It is wrong exactly where its answer is called a fault."""
+    path = model(tmp_path, graph.format(state=state, output=output, nodes=nodes))
+    kind = np.int64 if graph is COUNT else np.float32
+    x = np.array(7) if graph is COUNT else np.array([1, 2, 3], np.float32)
+    feeds = {"n": np.array(4 if graph is COUNT else 7, kind), "x": x}
+    [found] = run_file("onnxruntime", path, [feeds])
+    values = np.concatenate([found.outputs["y"].reshape(1), found.outputs["all"]])
+    assert (values.tolist() != expected) == bool(found.fault)
+
+
 RECURRENT = """g (float[2,1,1] x, float[1,{rows},1] w, int32[1] n) => (float[2,1,1,1] y) {{
   y = {op}<hidden_size=1{attributes}>(x, w, w{lengths})
 }}"""
