@@ -11,12 +11,13 @@ from .executor import Executor, never_compile
 from .oracles.ranges import exceeds_int32
 from .plan import Call
 
-Special = Literal["nan", "inf", "denormal", "huge", "long", "one"]
+Special = Literal["nan", "inf", "denormal", "huge", "long", "wide", "one"]
 """What an operand may hold: NaN; an infinity; a number other than 0 below its type's smallest normal one; a finite
-float from 2^31 on, which no 32-bit integer holds and whose square float32 may not; an integer beyond int32; a size
-of 1 among few integers."""
+float from 2^31 on, which no 32-bit integer holds and whose square float32 may not; an integer beyond int32; one within
+int32 that float32 may not hold; a size of 1 among few integers."""
 
 _HUGE = 2.0**31
+_WIDE = 2**24
 _FEW = 8
 
 
@@ -55,7 +56,11 @@ def _special(operand: Any) -> set[Special]:
     if exceeds_int32(operand):
         return {"long"}
     if isinstance(operand, np.ndarray) and operand.dtype.kind in "iu":
-        return {"one"} if operand.size <= _FEW and (operand == 1).any() else set()
+        seen: dict[Special, bool] = {
+            "one": operand.size <= _FEW and bool((operand == 1).any()),
+            "wide": bool(operand.max(initial=0) > _WIDE or operand.min(initial=0) < -_WIDE),
+        }
+        return {kind for kind, is_there in seen.items() if is_there}
     if not isinstance(operand, np.ndarray) or operand.dtype not in (np.float16, np.float32, np.float64):
         return set()
     size = np.abs(operand)

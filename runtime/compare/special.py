@@ -33,6 +33,9 @@ def _habit(kinds: str, operators: str, text: str) -> Habit:
     return Habit(frozenset(kinds.split()), frozenset(operators.split()), text)
 
 
+_INTEGER_ARITHMETIC = "Add Sub Mul Div Mod Pow Neg Abs Sum ReduceSum ReduceProd CumSum BitShift"
+_AS_FLOAT = "Add Sub Mul Div Mod Pow Sum ReduceSum ReduceProd ReduceMax ReduceMin MatMul"
+"""Alone, or several in a row and in loops."""
 _BY_ZERO = "multiplies elements that have no part in a point by 0"
 
 HABITS: Mapping[str, tuple[Habit, ...]] = {
@@ -54,11 +57,9 @@ HABITS: Mapping[str, tuple[Habit, ...]] = {
         _habit("nan inf", "RoiAlign", _BY_ZERO),
         _habit("inf", "Mod", "makes NaN of a remainder by infinity"),
         _habit("inf huge", "Gelu", "makes NaN of infinity, and infinity of huge numbers"),
-        _habit(
-            "long",
-            "Add Sub Mul Div Mod Pow Neg Abs Sum ReduceSum ReduceProd CumSum BitShift",
-            "computes 64-bit integers in 32 bits",
-        ),
+        _habit("long", _INTEGER_ARITHMETIC, "computes 64-bit integers in 32 bits"),
+        _habit("wide", _AS_FLOAT, "computes integers in float32"),
+        _habit("wide", "Equal Less LessOrEqual Greater GreaterOrEqual", "compares integers in float32"),
         _habit("denormal", "Div", "divides by a reciprocal, which overflows for denormal numbers"),
     ),
     "reference": (_habit("nan inf", "RoiAlign", _BY_ZERO),),
@@ -74,6 +75,7 @@ _KIND_TEXT: Mapping[str, str] = {
     "denormal": "denormal numbers",
     "huge": "numbers from 2^31 on",
     "long": "integers that take more than 32 bits",
+    "wide": "integers beyond 2^24",
     "one": "a size of 1",
 }
 

@@ -42,9 +42,31 @@ def test_operators_see_what_their_operands_hold(tmp_path):
 def test_integers_beyond_32_bits_are_seen(tmp_path):
     text = "(int64[N] x, int64[N] y) => (int64[N] z) { u = Mul(x, y) z = Sub(u, y) }"
     y = np.array([2, 2])
-    assert watched(text, tmp_path, x=np.array([2**30 - 1, -(2**30)]), y=y) == {}
-    assert watched(text, tmp_path, x=np.array([2**30, 3]), y=y) == {"Sub": ["long"]}
+    assert watched(text, tmp_path, x=np.array([2**23, -(2**23)]), y=y) == {}
+    assert watched(text, tmp_path, x=np.array([2**23 + 1, 3]), y=y) == {"Sub": ["wide"]}
+    assert watched(text, tmp_path, x=np.array([3, -(2**30)]), y=y) == {"Mul": ["wide"], "Sub": ["wide"]}
+    assert watched(text, tmp_path, x=np.array([2**30, 3]), y=y) == {"Mul": ["wide"], "Sub": ["long"]}
     assert known_habit("openvino", {"Sub": ["long"]}).endswith("openvino computes 64-bit integers in 32 bits")
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "expected"),
+    [
+        ("Greater(x, y)", "bool[1]", [True]),
+        ("Equal(x, y)", "bool[1]", [False]),
+        ("Div(x, one)", "int64[1]", [2**24 + 1]),
+        ("Mod(x, two)", "int64[1]", [1]),
+        ("ReduceMax(x)", "int64[1]", [2**24 + 1]),
+        ("Max(x, y)", "int64[1]", [2**24 + 1]),
+    ],
+)
+def test_openvino_computes_with_wide_integers_as_the_table_says(call, kind, expected, tmp_path):
+    """float32 doesn't hold 2^24 + 1: OpenVINO is right about it exactly where no row says otherwise."""
+    text = f"(int64[1] x, int64[1] y) => ({kind} z) <int64[1] one = {{1}}, int64[1] two = {{2}}> {{ z = {call} }}"
+    feeds = {"x": np.array([2**24 + 1]), "y": np.array([2**24])}
+    (outcome,) = run_file("openvino", saved(text, tmp_path), [feeds])
+    told = known_habit("openvino", watched(text, tmp_path, **feeds))
+    assert (outcome.outputs["z"].reshape(-1).tolist() == expected) == (told == "")
 
 
 def test_sizes_of_1_are_seen(tmp_path):
