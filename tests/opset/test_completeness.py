@@ -77,7 +77,7 @@ def _places(schema: OpSchema) -> list[list[tuple[str, str]]]:
     return [[(place.name, place.option.name) for place in side] for side in (schema.inputs, schema.outputs)]
 
 
-SAID_SAME = [entry for entry in STEPS if table.STEPS[entry[0], entry[2].since_version] is SAME]
+SAID_SAME = [entry for entry in STEPS if table.STEPS.get((entry[0], entry[2].since_version)) is SAME]
 
 
 def test_what_is_called_the_same_has_the_same_signature() -> None:

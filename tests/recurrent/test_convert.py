@@ -26,7 +26,7 @@ def operators(path: Path) -> list[str]:
     return [node.op_type for _, node in load(path).walk()]
 
 
-def test_convert_proves_what_it_fused(tmp_path: Path) -> None:
+def test_convert_verifies_what_it_fused(tmp_path: Path) -> None:
     source = saved(grus.CASES[0], VARIANTS[0], tmp_path)
     report = convert(source, tmp_path / "out.xml", fuse_recurrent=True, verify=2)
     assert report.verdict == "equal" and report.written
