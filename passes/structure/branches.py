@@ -22,7 +22,7 @@ from ..protos import ENUMS
 from ..rewrite import Builder, Rewriter, view
 from ..tensor import TensorData
 from ..types import DType, TensorType
-from .guard import proof
+from .guard import assertion
 
 _MOST_KNOWN = 64  # elements of a value that branches see as a constant
 
@@ -205,10 +205,10 @@ class _Resolved(Builder):
         if condition is None:
             walk.stands_for.update(zip(node.outputs, region.outputs, strict=True))
         else:
-            one = proof(self, condition, wanted)
+            one = assertion(self, condition, wanted)
             for old, inner in zip(node.outputs, region.outputs, strict=True):
                 dtype = inner.tensor.dtype or DType.FLOAT32
-                factor = Value("proof")
+                factor = Value("assertion")
                 walk.mapping[factor] = self.Cast(one, to=ENUMS[dtype])
                 op_type = "And" if dtype is DType.BOOL else "Mul"
                 guard = Node("", op_type, HUB.resolve(op_type)[1])

@@ -8,7 +8,7 @@ from ..rewrite import Builder
 from ..types import DType
 
 
-def proof(op: Builder, condition: Value, wanted: bool) -> Value:
+def assertion(op: Builder, condition: Value, wanted: bool) -> Value:
     """1, an int64 scalar, computed in a way that fails unless the condition is as wanted: two numbers are no scalar."""
     holds = op.Reshape(condition if wanted else op.Not(condition), op.const([1]))
     count = op.Where(holds, op.const([1]), op.const([2]))

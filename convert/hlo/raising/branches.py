@@ -11,7 +11,7 @@ from ....passes.graph import Graph, Node, Value
 from ....passes.preconditions import given
 from ....passes.protos import enum_of
 from ....passes.rewrite import Builder, collect, rule
-from ....passes.structure.guard import proof
+from ....passes.structure.guard import assertion
 from ....passes.types import DType
 from ..dialect import DOMAIN
 from .support import CallsHost
@@ -99,7 +99,7 @@ def _choose(
 
 def _failing(op: Builder, test: Value, taken: bool, outputs: Sequence[Value]) -> list[Value]:
     """Results that can't be computed where the test is as `taken`."""
-    one = proof(op, test, not taken)
+    one = assertion(op, test, not taken)
     found: list[Value] = []
     for value in outputs:
         dtype, shape = value.tensor.dtype, value.tensor.static_shape

@@ -24,7 +24,7 @@ from ....passes.hub import HUB
 from ....passes.names import Names
 from ....passes.protos import enum_of
 from ....passes.rewrite import Builder, Rewriter
-from ....passes.structure.guard import proof
+from ....passes.structure.guard import assertion
 from ....passes.structure.simplify import RemoveDead
 from ....passes.tensor import TensorData
 from ....passes.types import DType, TensorType, tensor
@@ -150,7 +150,7 @@ class _Raising:
         value = cast(self.op, item, _element(one.type, where), where) if one.type else item.value
         if isinstance(ran, Value):
             op, dtype = self.op, item.dtype if not one.type else _element(one.type, where)
-            one_or_none = op.Cast(proof(op, ran, True), to=enum_of(dtype, where))
+            one_or_none = op.Cast(assertion(op, ran, True), to=enum_of(dtype, where))
             value = op.And(value, one_or_none) if dtype is DType.BOOL else op.Mul(value, one_or_none)
         return value
 
