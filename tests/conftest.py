@@ -21,15 +21,16 @@ _ONE_IN: dict[int, str] = {
         "composites/test_maxima hlo/test_hostile hlo/test_lower_loops "
         "hlo/test_lower_quantize hlo/test_raise_dot hlo/test_raise_elementwise_random hlo/test_raise_reduce "
         "hlo/test_raise_scatter hlo/test_raise_shape hlo/test_raise_sort mdf/test_hostile mdf/test_stateful_cases "
-        "openvino_lowering/test_operators openvino_raising/test_states opset/test_bad_models picture/test_svg "
-        "quantized/test_quantizer"
+        "openvino_lowering/test_operators openvino_raising/test_loop_forms openvino_raising/test_states "
+        "opset/test_bad_models picture/test_svg quantized/test_lstm quantized/test_quantizer recurrent/test_iterators "
+        "recurrent/test_lengths"
     ),
     3: (
         "hlo/test_lower_nn hlo/test_lower_operators hlo/test_raise_batch_norm hlo/test_raise_complex "
         "hlo/test_raise_convolution hlo/test_raise_indexing hlo/test_raise_linalg hlo/test_raise_windows "
         "hlo/test_text_xla mdf/test_function_form mdf/test_function_form_engine mdf/test_function_form_hostile "
         "mdf/test_loop_function mdf/test_onnx_functions openvino_lowering/test_text opset/control/test_table "
-        "oracles/test_mdf recurrent/test_fuse"
+        "oracles/test_mdf passes/test_patterns recurrent/test_fuse"
     ),
     4: (
         "command/test_opset command/test_written compare/test_combined compiled/test_cache control_flow/test_cases "
