@@ -236,8 +236,10 @@ class _Comparison:
         rounding = None if self.rounding is None else TrialRounding(self.rounding, number, batch, both[0].usable)
         for one, other in pairs:
             measures = list(self._measures(one, other))
-            if self._are_runtimes_apart(one, other, measures) and self.again.by_one_runtime(both, near=True):
-                measures = [(name, replace(measure, difference=None)) for name, measure in measures]
+            apart = self._are_runtimes_apart(one, other, measures)
+            alone = self.again.by_one_runtime(both, near=True) if apart else None
+            if alone is not None:
+                measures = [(name, replace(measure, difference=None)) for name, measure in self._measures(*alone)]
             for name, measure in measures:
                 found = self._judged(one, other, name, measure, rounding)
                 difference = found.difference

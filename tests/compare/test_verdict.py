@@ -216,6 +216,8 @@ def test_another_runtimes_way_of_computing_is_no_difference_where_it_treats_both
     b = Side("b", [executor(_off_by(0)), own(_off_by(share), "second")])
     report = compare_sides(a, b, TRIALS, rounding=rounding)
     assert (report.verdict, report.parted) == (("equal", 0) if share < 0.01 else ("unconfirmed", 7))
+    equal = [trial.units for trial in report.trials if trial.status == "equal"]
+    assert equal and max(units or 0 for units in equal) <= 1  # the error is that of the runtime that decided
 
 
 def test_a_runtime_of_both_that_is_alone_with_what_it_gives_a_makes_no_difference():
