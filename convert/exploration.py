@@ -22,7 +22,7 @@ from ..passes.graph import Graph
 from ..runtime.compare.accepted import accepted, has_open_sizes
 from ..runtime.compare.combined import Combined
 from ..runtime.compare.coverage import Records, summary
-from ..runtime.compare.edge_trials import edge_trials
+from ..runtime.compare.edge_trials import edge_trials, special_trials
 from ..runtime.compare.inputs import Draft, design, symbols_of
 from ..runtime.compare.interface import fits
 from ..runtime.compare.matching import match_names, renamed
@@ -119,6 +119,11 @@ def _explored(
         b.close()
 
 
+def _sides(records: Records) -> set[tuple[str, str]]:
+    """What a run reached: sides of branches and comparisons by their paths."""
+    return {(path, side) for path, seen in records.items() for side, count in seen.sides.items() if count}
+
+
 class _Exploration:
     def __init__(
         self,
@@ -155,9 +160,7 @@ class _Exploration:
                 self._try(Designed(again, "edge", "what A refuses, in sizes of 1, which broadcast"))
             if outcome.usable:
                 self.longest = max(self.longest, outcome.seconds)
-                self.sides[number] = {
-                    (path, side) for path, seen in self.a.last.items() for side, count in seen.sides.items() if count
-                }
+                self.sides[number] = _sides(self.a.last)
             if number == 0 and outcome.stage == "load":
                 return self._without_executor()
         if not self.found.trials:
@@ -216,7 +219,15 @@ class _Exploration:
 
     def _additional(self, seconds: float, telling: Sequence[int]) -> None:
         end = time.monotonic() + seconds
+        covered = set[tuple[str, str]]().union(*self.sides.values())
+        leading: list[dict[str, Values]] = []  # extraordinary sets that reach what no plain one reaches
         for one in edge_trials(self.signature, self.wanted, self.seed, telling):
+            if time.monotonic() > end:
+                return
+            if self._try(one).usable and one.kind == "edge" and not _sides(self.a.last) <= covered:
+                covered |= _sides(self.a.last)
+                leading.append(one.inputs)
+        for one in special_trials(self.signature, leading[:_MOST_TELLING], self.wanted // 4, self.seed):
             if time.monotonic() > end:
                 return
             self._try(one)

@@ -57,6 +57,15 @@ def edge_trials(signature: Signature, most: int, seed: int = 0, also: Sequence[i
     return found
 
 
+def special_trials(signature: Signature, sets: Sequence[dict[str, Values]], most: int, seed: int = 0) -> list[Designed]:
+    """At most `most` sets of inputs with special numbers, made of given ones with ordinary numbers: those that lead
+    where none of the plain sets does that `edge_trials` changes."""
+    draft = Draft(signature, 0, seed)
+    bases = [Base(draft, arrays(values)) for values in sets]
+    cases = enumerate(_turns(cases_of(signature, bases, True))) if bases else ()
+    return list(islice(filter(None, (_made(case, bases, number) for number, case in cases)), most))
+
+
 def bases_of(signature: Signature, seed: int, also: Sequence[int]) -> list[Base]:
     """The plain sets in which something is changed; one where inputs are large."""
     bases = [_base(signature, 0, seed)]

@@ -148,3 +148,24 @@ def test_sizes_that_runtimes_refuse_and_our_executor_takes_give_way_to_others(tm
     text = """(float[batch,samples] x) => (float[batch,padded] y) {
         pads = Constant<value=int64[4] {0, 200, 0, 200}>() y = Pad<mode="reflect">(x, pads) }"""
     assert verify(*files(tmp_path, text, text), trials=8).verdict == "equal"
+
+
+# a branch that only m beyond 1 leads to, which the plain sets keep below the two elements of y
+GUARDED = """(int64 m, float[N,2] x, float[2] y) => (float[N,2] z, float[1] p)
+  <int64 two = {2}, int64[1] first = {0}, float k = {0.75}, float zero = {0}> {
+    few = Less(m, two)
+    z = If(few) <then_branch = t () => (float[N,2] a) { a = Sub(x, x) },
+                else_branch = e () => (float[N,2] b) { c = Mul(x, k) $ }>
+    r = Mod(m, two) u = Unsqueeze(r, first) p = GatherElements(y, u)
+}"""
+
+
+def test_special_numbers_go_where_only_an_extraordinary_set_leads(tmp_path):
+    paths = files(
+        tmp_path,
+        GUARDED.replace("$", "b = Identity(c)"),
+        GUARDED.replace("$", "n = IsNaN(c) b = Where(n, zero, c)"),
+    )
+    report = verify(*paths)
+    assert report.verdict == "different" and report.first is not None and report.first.difference.output == "z"
+    assert np.isnan(report.first.difference.expected)
