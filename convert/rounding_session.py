@@ -1,7 +1,8 @@
 """Two files in one child process that says how far rounding may carry the outputs of the first.
 
-Feeds: `in/NAME` for each input of the first file, and `ask`: [strong, seed, coarse], integers. 0 for `strong` asks for
-`Evidence`, a number of runs for the largest distances under strong noise. Outputs: see `Evidence.named`.
+Feeds: `in/NAME` for each input of the first file, and `ask`: [strong, seed, coarse, milliseconds], integers. 0 for
+`strong` asks for `Evidence`, a number of runs for the largest distances under strong noise. Outputs: see
+`Evidence.named`; none where there was no time for them.
 
 Options: `other`: the second file; `formats`: both formats or None; `inputs`, `outputs`: names of the first file ->
 those of the second.
@@ -13,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ..runtime.compare.runnables import TimeIsUp, alarm
 from ..runtime.wide.evidence import Evidence, Pair
 from .files import load, to_hub
 
@@ -30,11 +32,16 @@ class RoundingSession:
     def run(self, feeds: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
         """Evidence as named tensors; there are no known faults."""
         inputs = {name.removeprefix(INPUT): value for name, value in feeds.items() if name.startswith(INPUT)}
-        strong, seed, coarse = (int(number) for number in feeds["ask"])
-        if strong:
-            found = Evidence(self._pair.strong(inputs, seed, bool(coarse), strong))
-        else:
-            found = self._pair.evidence(inputs, seed, bool(coarse))
+        strong, seed, coarse, limit = (int(number) for number in feeds["ask"])
+        seconds = limit / 1000
+        try:
+            with alarm(seconds):
+                if strong:
+                    found = Evidence(self._pair.strong(inputs, seed, bool(coarse), strong, seconds))
+                else:
+                    found = self._pair.evidence(inputs, seed, bool(coarse))
+        except TimeIsUp:
+            return {}, ""
         return found.named(), ""
 
 

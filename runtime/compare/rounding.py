@@ -34,6 +34,12 @@ BUDGET = 60.0
 """Seconds. After them what lies no further apart than what rounding explained in the trials before, in units of the
 tolerance table, is taken for rounding as well; of the rest only what lies far further apart is looked at."""
 
+SETTLED_BUDGET = 10.0
+"""Seconds at most after a difference was found: what is looked at from there on doesn't change the verdict."""
+
+_PATIENCE, _LEAST = 54.0, 2.0  # seconds for one set of inputs, below those after which the process is killed
+_LATE = "not decided whether rounding explains it, the time for that is used up"
+
 _GROSS = 10.0
 _MORE = 8  # so many trials are looked at after the budget, as long as twice the budget lasts
 _ASK = "ask"
@@ -59,6 +65,7 @@ class Rounding:
         self.alone = alone
         self._run, self._double, self._left = run, double, budget
         self._more, self._overdraft = _MORE, 2 * budget
+        self._is_settled = False
         self._asking: Asking | None = None
         self._largest = 0.0  # units of the tolerance table that rounding has explained
         self._meaning = 0.0
@@ -70,6 +77,11 @@ class Rounding:
         """End the other process."""
         if self._asking is not None:
             self._asking.close()
+
+    def settle(self) -> None:
+        """A difference was found: what is left to look at is for the report alone."""
+        if not self._is_settled:
+            self._left, self._more, self._is_settled = min(self._left, SETTLED_BUDGET), 0, True
 
     def lines(self, same: bool) -> Iterator[str]:
         """What the report says of rounding; `same`: no difference was found."""
@@ -91,13 +103,16 @@ class Rounding:
         return self._double and (one.outcome.coarse or other.outcome.coarse)
 
     def ask(self, batch: Batch, strong: int, seed: int, coarse: bool) -> Outcome:
+        limit = max(self._left, _LEAST) if self._is_settled else _PATIENCE
         given: dict[str, Values] = {f"in/{name}": value for name, value in batch.items()}
-        given[_ASK] = np.array([strong, seed, coarse], np.int64)
+        given[_ASK] = np.array([strong, seed, coarse, 1000 * limit], np.int64)
         if self._asking is None:
             self._asking = Asking(self._run)
         start = time.monotonic()
         outcome = self._asking.ask(given)
         self._left -= time.monotonic() - start
+        if outcome.outputs == {}:
+            return Outcome(error=f"no answer within {limit:.0f} s", stage="timeout")
         return outcome
 
     def explained(self, gross: float) -> float | None:
@@ -136,6 +151,7 @@ class TrialRounding:
     Attributes:
         alone: only A has a float64 run.
         answers: all of A's that can be used.
+        is_late: runs under strong noise took too long: whether a comparison turns isn't known.
     """
 
     def __init__(self, rounding: Rounding, number: int, batch: Batch, answers: Sequence[Answer]) -> None:
@@ -144,6 +160,7 @@ class TrialRounding:
         self._rounding, self._number, self._batch = rounding, number, batch
         self._known: dict[bool, Evidence | Outcome] = {}
         self._strong: dict[tuple[bool, int], dict[str, Output]] = {}
+        self.is_late = False
 
     def explained(self, coarse: bool, gross: float) -> float | None:
         """The share of what rounding explained before, where that is enough and there is no time to look further."""
@@ -162,7 +179,7 @@ class TrialRounding:
         """
         if coarse not in self._known:
             if not self._rounding.affords(gross):
-                return "not decided whether rounding explains it, the time for that is used up"
+                return _LATE
             outcome = self._rounding.ask(self._batch, 0, self._number, coarse)
             if outcome.outputs is None and outcome.stage not in ("load", "run"):
                 return f"not decided whether rounding explains it ({outcome.error})"
@@ -180,6 +197,7 @@ class TrialRounding:
         if key not in self._strong:
             outcome = self._rounding.ask(self._batch, key[1], self._number, coarse)
             self._strong[key] = {} if outcome.outputs is None else Evidence.read(outcome.outputs).outputs
+            self.is_late = self.is_late or outcome.stage == "timeout"
         return self._strong[key].get(name)
 
     def note(self, who: str, meaning: float, away: float, allowed: float, gross: float, is_wider: bool) -> None:
@@ -191,6 +209,10 @@ class TrialRounding:
 
     def _remark(self, why: str) -> None:
         self._rounding.remark(self._number, why)
+
+    def late(self, measure: Measure) -> Measure:
+        """Nothing follows from it for want of time."""
+        return self.inconclusive(_LATE, measure)
 
     def inconclusive(self, why: str, measure: Measure) -> Measure:
         """Nothing follows from it; the report says why."""

@@ -160,6 +160,8 @@ class _Comparison:
         if undecided:
             self.is_settled = status == "different" and known > 0
             self.first = self.first if self.is_settled else earlier or self.first
+            if self.is_settled and self.rounding is not None:
+                self.rounding.settle()
         return Trial(
             number,
             status,

@@ -7,6 +7,8 @@ one's exact run: rounding can't turn a step there, so that what is computed befo
 from __future__ import annotations
 
 import contextlib
+import math
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -149,12 +151,24 @@ class Pair:
                 self._force(found, inputs, given, exact, steps, seed, coarse)
         return found
 
-    def strong(self, inputs: Mapping[str, Any], seed: int, coarse: bool, count: int = STRONG_RUNS) -> dict[str, Output]:
+    def strong(
+        self,
+        inputs: Mapping[str, Any],
+        seed: int,
+        coarse: bool,
+        count: int = STRONG_RUNS,
+        seconds: float = math.inf,
+    ) -> dict[str, Output]:
         """How far errors a few times as large as rounding's carry the first model's outputs: the largest distance in
-        so many runs."""
+        so many runs, or in as many as there is time for, one at least."""
+        start = time.monotonic()
         exact, _ = self._a.exact(inputs)
-        noises = [Noise(seed * count + run + 1_000_003, STRONG, coarse) for run in range(count)]
-        runs = [self._a.noisy(inputs, noise) for noise in noises]
+        runs: list[dict[str, Any]] = []
+        for run in range(count):
+            noise = Noise(seed * count + run + 1_000_003, STRONG, coarse)
+            runs.append(self._a.noisy(inputs, noise))
+            if (time.monotonic() - start) * (run + 3) / (run + 2) > seconds:
+                break
         found: dict[str, Output] = {}
         for name, value in exact.items():
             leaves, others = flat(value), [flat(run[name]) for run in runs]
