@@ -42,6 +42,7 @@ _SLOW = 0.25  # seconds for one set of inputs beyond which nothing is searched f
 _LONG = 1.0  # seconds beyond which an extraordinary set of inputs would keep slower runtimes too long
 _LISTED = 6  # so many times as many extraordinary sets of inputs are tried on the executor alone
 _MOST_SAMPLED = 4096  # beside combinations of them, so many in all
+_SAMPLED_OF_A_NODE = 128  # fewer where the files are small: few things can come together there
 _AT_ONCE = 64
 _SAMPLING_SECONDS = 2.0  # beyond the start of the process
 _PATIENCE = 0.02  # for one set, beyond what plain ones take
@@ -250,8 +251,10 @@ class _Exploration:
     def _sampled(self, asking: Asking) -> Iterator[tuple[int, str]]:
         """Numbers of sets that tell the files apart, and how."""
         number, end = 0, math.inf
+        nodes = max(sum(1 for _ in hub.walk()) for hub in self.hubs if hub is not None)
+        most = min(_MOST_SAMPLED, _SAMPLED_OF_A_NODE * nodes)
         with contextlib.closing(asking):
-            while number < _MOST_SAMPLED and time.monotonic() < end:
+            while number < most and time.monotonic() < end:
                 last = number + _AT_ONCE
                 outcome = asking.ask({"from": np.array(number), "to": np.array(last)})
                 end = min(end, time.monotonic() + _SAMPLING_SECONDS)
