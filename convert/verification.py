@@ -45,6 +45,7 @@ TIMEOUT = 20.0
 
 _ROUNDING = f"{__package__}.rounding_session"
 _PATIENCE = 5.0  # seconds for one run of A on our executor; what takes longer is taken for endless
+_WITNESS = 5.0  # seconds for one run of a runtime that is asked about a file of another format
 
 
 def _executor(path: Path, format: str | None, timeout: float, **options: Any) -> Runnable:
@@ -185,11 +186,12 @@ def verify(
         notes: list[str] = []
         side_a, hub_a, graph_a = _side(paths[0], formats[0], folders[0], limits[0], shown[0], notes)
         side_b, hub_b, _ = _side(paths[1], formats[1], folders[1], limits[1], shown[1], notes)
-        side_a.twin = _twin(paths[0], formats[0], paths[1], formats[1], timeout)
-        side_b.twin = _twin(paths[1], formats[1], paths[0], formats[0], timeout)
+        brief = min(timeout, _WITNESS)
+        side_a.twin = _twin(paths[0], formats[0], paths[1], formats[1], brief)
+        side_b.twin = _twin(paths[1], formats[1], paths[0], formats[0], brief)
         second = format_of(paths[0], formats[0]).second_runtime
         if second and _is_read_by(second, paths[0]) and all(one.name != second for one in side_a.runnables):
-            side_a.third = on_file(second, paths[0], timeout)
+            side_a.third = on_file(second, paths[0], brief)
         known = hub_a or graph_a
         if shapes:
             known = known.copy()
