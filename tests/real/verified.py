@@ -18,7 +18,6 @@ from pathlib import Path
 import onnx
 from backedge.convert import convert
 from backedge.passes.errors import BackedgeError, Unsupported
-
 from trust.zygote import Zygote, preload
 
 from .models import MODELS
