@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from backedge.convert import convert
+from backedge.convert import convert, load, to_hub
 from backedge.runtime.compare.rounding import Rounding
+from backedge.runtime.wide.evidence import STRONG_RUNS, Pair
 
 from . import judge
 from .faults import FAULTS
@@ -138,3 +139,63 @@ def test_what_there_is_no_time_for_counts_as_not_compared(tmp_path: Path, monkey
     report = judge.compared(source, saved(tmp_path, "b", faulty), feeds((5, 512)))
     assert report.verdict == "incomparable"
     assert report.counts["inconclusive"] == 2
+
+
+class Watched:
+    """A rounding session that is late where strong noise is asked for, and keeps what it was asked."""
+
+    def __init__(self, session, late: bool) -> None:
+        self.session, self.late, self.asked = session, late, list[list[int]]()
+        self.coarse = session.coarse
+
+    def run(self, given):
+        self.asked.append(given["ask"].tolist())
+        return ({}, "") if self.late and self.asked[-1][0] else self.session.run(given)
+
+
+def _watched(monkeypatch: pytest.MonkeyPatch, late: bool) -> list[Watched]:
+    made: list[Watched] = []
+    opened = judge.open_rounding
+    monkeypatch.setattr(judge, "open_rounding", lambda *given: made.append(Watched(opened(*given), late)) or made[-1])
+    return made
+
+
+def _slightly_wrong(folder: Path) -> tuple[Path, Path]:
+    faulty = FAULTS["x(1+1e-5)"](BUILT["dense"](), np.random.default_rng(1))
+    assert faulty is not None
+    return saved(folder, "a", BUILT["dense"]()), saved(folder, "b", faulty)
+
+
+def test_where_strong_noise_has_no_time_to_tell_whether_something_turns_nothing_follows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = _slightly_wrong(tmp_path)
+    assert judge.compared(*files, feeds((5, 512))).verdict == "different"
+    _watched(monkeypatch, late=True)
+    report = judge.compared(*files, feeds((5, 512)))
+    assert report.counts["inconclusive"] == 2
+    assert any("the time for that is used up" in reason for reason in report.reasons)
+
+
+def test_after_a_difference_little_time_is_left_for_what_the_report_says_beyond_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = _watched(monkeypatch, late=False)
+    assert judge.compared(*_slightly_wrong(tmp_path), feeds((5, 512), 3)).verdict == "different"
+    limits = [milliseconds for *_, milliseconds in made[0].asked]
+    assert max(limits[:2]) == min(limits[:2]) > 10_000 >= max(limits[2:])
+
+
+def test_strong_noise_is_drawn_once_at_least_and_no_longer_than_there_is_time(tmp_path: Path) -> None:
+    graph = to_hub(load(saved(tmp_path, "m", BUILT["dense"]())))
+    names = [{value.name: value.name for value in values} for values in (graph.inputs, graph.outputs)]
+    pair = Pair(graph, graph, *names)
+    inputs = feeds((5, 512), 1)[0]
+    runs: list[int] = []
+    drawn = pair._a.noisy
+    pair._a.noisy = lambda *given: runs.append(1) or drawn(*given)
+    for seconds, expected in ((0.0, 1), (1e9, STRONG_RUNS)):
+        runs.clear()
+        found = pair.strong(inputs, 0, False, seconds=seconds)
+        assert len(runs) == expected
+        assert all(np.isfinite(leaf).all() and leaf.any() for output in found.values() for leaf in output.spread)
