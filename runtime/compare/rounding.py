@@ -6,7 +6,8 @@ each element of its outputs a spread, see `runtime.wide`. A distance is rounding
     |exact B - exact A| <= 1 spread                     the files mean the same
     |B's answer - exact A| <= max(6, 3 * own) spreads   and its runtime computes what they mean
 
-where `own` is the largest distance of A's own answers from what A means. Where the files mean the same, results of
+where `own` is the largest distance of A's own answers from what A means. What is computed from constants alone one
+file may hold rounded and the other not: runs with errors there alone say how much that explains beside. Where the files mean the same, results of
 two different runtimes that lie within the tolerances of their element type are the same, too. What lies up to 4 times
 (of two runtimes 64 times) as far as is allowed is inconclusive then: runtimes use formulas that round more than the
 operators do. Where strong noise (6 times as large) moves an element by leaps, a comparison or a quantizer turns there:

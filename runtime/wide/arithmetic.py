@@ -39,6 +39,7 @@ class Wide:
         real: float64, or longdouble for graphs that compute in float64.
         noise: the rounding errors of this run; None: there are none.
         watch: sees the steps of this run; None: they are rounded as they come.
+        rounds_constants: floats are computed from constants alone, by operators that round.
     """
 
     def __init__(self, real: np.dtype[Any]) -> None:
@@ -47,6 +48,7 @@ class Wide:
         self.noise: Noise | None = None
         self.watch: Watch | None = None
         self._constants: set[Value] = set()
+        self.rounds_constants = False
 
     def value(self, value: Any) -> Any:
         """A value with its floats widened, which is exact."""
@@ -70,21 +72,17 @@ class Wide:
         attributes.single = self.real
         types = [element_type(value.type) for value in node.outputs]
         inputs = [None if value is None else element_type(value.type) for value in node.inputs]
-        if self._is_rounded_once(node) or _is_of_bits(node, types):
-            return lambda *values: self.value(kernel(plain, *_as_declared(values, inputs)))
-        return _Operator(self, node, kernel, attributes, inputs, types)
-
-    def _is_rounded_once(self, node: Node) -> bool:
-        """What every reader computes from constants before it runs: what that is rounded to belongs to the model.
-
-        Of floats that are as fine as this run's own nearly, only where they are stored narrower than they are used.
-        """
         known = bool(node.inputs) and all(value is None or self._is_constant(value) for value in node.inputs)
-        if not (known or _has_fixed_shape(node)):
-            return False
-        self._constants.update(node.outputs)
-        stored = node.op_type in ("Cast", "CastLike", "QuantizeLinear") and node.domain == ""
-        return stored or any(element_type(value.type) in HALVES for value in node.outputs)
+        if known or _has_fixed_shape(node):
+            self._constants.update(node.outputs)
+            known = True
+        if (known and _is_rounded_once(node)) or _is_of_bits(node, types):
+            return lambda *values: self.value(kernel(plain, *_as_declared(values, inputs)))
+        found = _Operator(self, node, kernel, attributes, inputs, types)
+        if known and not found.is_exact:
+            self.rounds_constants = True
+            return _ConstantOperator(self, found)
+        return found
 
     def _is_constant(self, value: Value) -> bool:
         return value in self._constants or (value.producer is None and value.data is not None)
@@ -104,6 +102,7 @@ class _Operator:
     ) -> None:
         name, self._name = node.op_type, node.outputs[0].name
         self._wide, self._kernel, self._attributes = wide, kernel, attributes
+        self._noise: Noise | None = None  # of this call
         self._inputs, self._outputs = inputs, outputs
         self._count = TERMS.get(name)
         self._shaken = SHAKEN.get(name, (0,)) if self._count is not None else ()
@@ -112,6 +111,7 @@ class _Operator:
         self._is_mean = name in MEANS
         self._size = FUNCTION if name in FUNCTIONS or self._absolute else ARITHMETIC
         self._moves = name in MOVES or name in STEPPING
+        self._has_floats = any(dtype is not None and dtype.is_float for dtype in outputs)
         if name in ("Cast", "CastLike"):
             self._size = 1.0
             self._moves = not _narrows(inputs[0] if inputs else None, outputs[0])
@@ -120,10 +120,19 @@ class _Operator:
         self._inner = next(floats, DType.FLOAT32)
         attributes.rounded, attributes.computed, attributes.whole = self._rounded, self._computed, self._whole
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether nothing is rounded."""
+        return self._moves or not self._has_floats
+
     def __call__(self, *values: Any) -> Any:
         noise = self._wide.noise
-        if noise is None or self._moves:
-            return self._run(values)
+        self._noise = None if noise is None or noise.in_constants else noise
+        return self._run(values) if self._noise is None or self._moves else self.noisy(self._noise, values)
+
+    def noisy(self, noise: Noise, values: tuple[Any, ...]) -> Any:
+        """The outputs with rounding errors."""
+        self._noise = noise
         if noise.coarse:
             values = tuple(self._narrowed(noise, value, dtype) for value, dtype in _paired(values, self._inputs))
         if not self._shaken:
@@ -149,12 +158,12 @@ class _Operator:
 
     def _rounded(self, value: Array) -> Array:
         """An intermediate result: off whatever it is, a mean of ones as well."""
-        noise = self._wide.noise
+        noise = self._noise
         return value if noise is None else noise.terms(value, self._inner, 1.0, self._inside)
 
     def _computed(self, value: Array, units: float) -> Array:
         """Numbers on their way to whole ones, as a runtime computes them."""
-        noise, dtype = self._wide.noise, self._inputs[0]
+        noise, dtype = self._noise, self._inputs[0]
         if noise is None:
             return value
         return noise.result(
@@ -196,6 +205,31 @@ class _Operator:
         if result is None:
             return noisy
         return np.where(noise.exact(result, dtype) & noise.exact(total, dtype), result, noisy)
+
+
+class _ConstantOperator:
+    """A node that has constants only. A file where that is computed already holds it rounded."""
+
+    def __init__(self, wide: Wide, operator: _Operator) -> None:
+        self._wide, self._operator = wide, operator
+        self._known: tuple[Noise, Any] | None = None
+
+    def __call__(self, *values: Any) -> Any:
+        noise = self._wide.noise
+        if noise is None or not noise.in_constants:
+            return self._operator(*values)
+        if self._known is None or self._known[0] is not noise:
+            self._known = noise, self._operator.noisy(noise, values)
+        return self._known[1]
+
+
+def _is_rounded_once(node: Node) -> bool:
+    """What every reader computes from constants before it runs: what that is rounded to belongs to the model.
+
+    Of floats that are as fine as this run's own nearly, only where they are stored narrower than they are used.
+    """
+    stored = node.op_type in ("Cast", "CastLike", "QuantizeLinear") and node.domain == ""
+    return stored or any(element_type(value.type) in HALVES for value in node.outputs)
 
 
 def _sizes(values: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +21,7 @@ from ..kernels.base import Array
 from .arithmetic import element_type
 from .model import WIDEST, WideModel, computes_double
 from .noise import Noise
-from .spread import alike, distance, flat, is_real, precision_of, spread
+from .spread import alike, distance, flat, is_real, precision_of, scatter, spread
 from .steps import Forced, Step
 
 RUNS = 4
@@ -29,6 +29,9 @@ RUNS = 4
 
 STRONG_RUNS, STRONG = 8, 6.0
 """Runs with errors so many times as large, to see whether rounding turns something: a comparison, a quantizer."""
+
+OF_A_RUNTIME = 5.0
+"""A runtime's result lies up to 6 spreads off; the files themselves may lie one apart."""
 
 PATIENT_RUNS = 48
 """As many where the files agree in float64 and a runtime's answers don't: of a quantized network's many ties each turns
@@ -54,6 +57,18 @@ class Output:
     units: list[Array] = field(default_factory=list)
     same_shape: bool = False
     loose: bool = False
+
+    def allow(self, mine: Sequence[Array] | None, theirs: Sequence[Array] | None) -> None:
+        """The spread is that of both models' constants, too, and the models may lie as far apart as a runtime's result
+        does because of them."""
+        for place, exact in enumerate(self.exact):
+            if not (is_real(exact) and self.units):
+                continue
+            a, b = (0.0 if moved is None else moved[place] for moved in (mine, theirs))
+            with np.errstate(all="ignore"):
+                units = self.apart[place] / (self.spread[place] + OF_A_RUNTIME * (a + b))
+            self.units[place] = np.where(np.isfinite(self.units[place]), units, self.units[place])
+            self.spread[place] = self.spread[place] + b
 
 
 _TENSORS = ("exact", "spread", "apart", "units")
@@ -136,7 +151,8 @@ class Pair:
             self.real = np.dtype(np.float64)  # a kernel that has no wider numbers
             self._make()
             exact, steps = self._a.exact(inputs)
-        given = {self._inputs[name]: value for name, value in inputs.items() if name in self._inputs}
+        given = self._given(inputs)
+        carried: list[dict[str, list[Array]]] = [{}, {}]
         noises = [Noise(seed * RUNS + run, coarse=coarse) for run in range(RUNS)]
         runs = [self._a.noisy(inputs, noise) for noise in noises]
         outputs = {name: self._output(name, value, runs, coarse) for name, value in exact.items()}
@@ -146,9 +162,13 @@ class Pair:
             other, _ = self._b.exact(given)
             for name, output in outputs.items():
                 self._compare(output, other.get(self._outputs.get(name, "")))
+            if any((units > 1).any() for output in outputs.values() for units in output.units):
+                carried = self._carried(inputs, (exact, other), seed, coarse)
+                for name, output in outputs.items():
+                    output.allow(*(one.get(name) for one in carried))
         if found.steps:
             with contextlib.suppress(BackedgeError):
-                self._force(found, inputs, given, exact, steps, seed, coarse)
+                self._force(found, inputs, given, exact, steps, seed, coarse, carried)
         return found
 
     def strong(
@@ -187,6 +207,35 @@ class Pair:
         ]
         return Output(leaves, spreads, loose=len(kept) < len(others))
 
+    def _carried(
+        self, inputs: Mapping[str, Any], exact: Sequence[Mapping[str, Any]], seed: int, coarse: bool
+    ) -> list[dict[str, list[Array]]]:
+        """Of both models, how far rounding what is computed from constants alone carries the outputs, which have the
+        first model's names: another file may hold that, rounded once."""
+        twins = {name: self._outputs.get(name, "") for name in exact[0]}
+        found: list[dict[str, list[Array]]] = []
+        for model, feeds, values, names in (
+            (self._a, inputs, exact[0], {name: name for name in twins}),
+            (self._b, self._given(inputs), exact[1], twins),
+        ):
+            found.append({})
+            if not model.rounds_constants:
+                continue
+            noises = [Noise(seed * RUNS + run + 3_000_003, coarse=coarse, in_constants=True) for run in range(RUNS)]
+            runs = [model.noisy(feeds, noise) for noise in noises]
+            for name, own in names.items():
+                leaves, others = flat(values.get(own)), [flat(run.get(own)) for run in runs]
+                if all(alike(flat(exact[0][name]), one) for one in (leaves, *others)):
+                    found[-1][name] = [
+                        _finite(scatter(leaf, [run[place] for run in others])) if is_real(leaf) else np.zeros(())
+                        for place, leaf in enumerate(leaves)
+                    ]
+        return found
+
+    def _given(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """The second model's inputs."""
+        return {self._inputs[name]: value for name, value in inputs.items() if name in self._inputs}
+
     def _compare(self, output: Output, value: Any) -> None:
         others = flat(value)
         output.same_shape = alike(output.exact, others)
@@ -212,6 +261,7 @@ class Pair:
         steps: list[Step],
         seed: int,
         coarse: bool,
+        carried: Sequence[Mapping[str, list[Array]]],
     ) -> None:
         other, forced = self._b.forced(given, steps)
         if not forced.complete:
@@ -224,6 +274,7 @@ class Pair:
         for name, output in found.outputs.items():
             quiet = self._output(name, exact[name], [run[0] for run in runs], coarse)
             self._compare(quiet, other.get(self._outputs.get(name, "")))
+            quiet.allow(*(one.get(name) for one in carried))
             output.apart, output.units, output.same_shape = quiet.apart, quiet.units, quiet.same_shape
 
 
@@ -237,6 +288,10 @@ def _steps_apart(forced: Forced, runs: list[Forced]) -> float:
         ),
         default=0.0,
     )
+
+
+def _finite(moved: Array) -> Array:
+    return np.where(np.isfinite(moved), moved, 0.0)
 
 
 def _turned(leaf: Array, runs: list[list[Array]], place: int) -> Array:

@@ -51,6 +51,11 @@ class WideModel:
         self._executor = Executor(graph, arithmetic=self._wide)
         self.graph = graph
 
+    @property
+    def rounds_constants(self) -> bool:
+        """Whether floats are computed from constants alone, which another file may hold rounded."""
+        return self._wide.rounds_constants
+
     def exact(self, inputs: Mapping[str, Any]) -> tuple[dict[str, Any], list[Step]]:
         """The outputs, their floats wide, and the steps on the way, in order."""
         recorder = Recorder()

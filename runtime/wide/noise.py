@@ -35,12 +35,13 @@ class Noise:
         seed: which ones.
         scale: so many times as large.
         coarse: float64 is computed as float32, as OpenVINO does.
+        in_constants: only what is computed from constants alone is rounded, once for all passes of a loop.
     """
 
-    def __init__(self, seed: int, scale: float = 1.0, coarse: bool = False) -> None:
+    def __init__(self, seed: int, scale: float = 1.0, coarse: bool = False, in_constants: bool = False) -> None:
         self._random = np.random.default_rng([seed, 11])
         self._scale = scale
-        self.coarse = coarse
+        self.coarse, self.in_constants = coarse, in_constants
 
     def rounded_type(self, dtype: DType) -> DType:
         """The type that numbers of a type are rounded to."""

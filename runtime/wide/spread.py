@@ -36,15 +36,21 @@ def alike(one: Sequence[Array], other: Sequence[Array]) -> bool:
     return len(one) == len(other) and all(a.shape == b.shape for a, b in zip(one, other, strict=True))
 
 
-def spread(exact: Array, runs: Sequence[Array], dtype: DType = DType.FLOAT32) -> Array:
-    """The spread of one tensor's elements over its noisy runs; its type rounds them once more."""
+def scatter(exact: Array, runs: Sequence[Array]) -> Array:
+    """How far noisy runs carry one tensor's elements, in the mean."""
     with np.errstate(all="ignore"):
         squares = np.mean([np.abs(run - exact) ** 2 for run in runs], axis=0) if runs else np.zeros(exact.shape)
         squares = np.where(np.isfinite(squares), squares, np.inf)
         moved = squares[(squares > 0) & np.isfinite(squares)]
         median = np.median(moved) if moved.size else 0.0
+        return np.sqrt((squares + median) / 2)
+
+
+def spread(exact: Array, runs: Sequence[Array], dtype: DType = DType.FLOAT32) -> Array:
+    """The spread of one tensor's elements over its noisy runs; its type rounds them once more."""
+    with np.errstate(all="ignore"):
         size = np.where(np.isfinite(exact), np.maximum(np.abs(exact), smallest(dtype)), 0.0)
-        return np.sqrt((squares + median) / 2 + (UNITS[dtype] * size) ** 2)
+        return np.sqrt(scatter(exact, runs) ** 2 + (UNITS[dtype] * size) ** 2)
 
 
 def distance(exact: Array, other: Array, spreads: Array) -> Array:

@@ -141,6 +141,27 @@ def test_what_there_is_no_time_for_counts_as_not_compared(tmp_path: Path, monkey
     assert report.counts["inconclusive"] == 2
 
 
+FOLDED = """(float[3] x) => (float[3] y) {{ c = Constant<value=float {{{0}}}>() e = Exp(c)
+    one = Constant<value=float {{1.0}}>() d = Sub(one, e) k = Log(d) y = Mul(x, k) }}"""
+
+
+@pytest.mark.parametrize("at", [-0.3, -0.11, -0.0137, -0.00351])
+def test_what_another_file_holds_computed_is_rounded_there(tmp_path: Path, at: float) -> None:
+    """log(1 - exp(c)) cancels digits: NumPy's float32 value of it is off by many units in the last place."""
+    right = np.log(np.float32(1) - np.exp(np.float32(at)))
+    assert isinstance(right, np.float32)
+    folded = "(float[3] x) => (float[3] y) {{ k = Constant<value=float {{{0}}}>() y = Mul(x, k) }}"
+    held, computed = (
+        parsed(tmp_path, name, text.format(number))
+        for name, text, number in (("a", folded, repr(float(right))), ("b", FOLDED, repr(at)))
+    )
+    wrong = parsed(tmp_path, "c", folded.format(repr(float(right * np.float32(1 + 3e-3)))))
+    for a, b in ((held, computed), (computed, held)):
+        assert judge.compared(a, b, feeds((3,), 16)).verdict == "equal"
+    for a, b in ((wrong, computed), (computed, wrong)):
+        assert judge.compared(a, b, feeds((3,), 4)).verdict == "different"
+
+
 class Watched:
     """A rounding session that is late where strong noise is asked for, and keeps what it was asked."""
 
