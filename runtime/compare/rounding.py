@@ -7,13 +7,13 @@ each element of its outputs a spread, see `runtime.wide`. A distance is rounding
     |B's answer - exact A| <= max(6, 3 * own) spreads   and its runtime computes what they mean
 
 where `own` is the largest distance of A's own answers from what A means. What is computed from constants alone one
-file may hold rounded and the other not: runs with errors there alone say how much that explains beside. Where the files mean the same, results of
-two different runtimes that lie within the tolerances of their element type are the same, too. What lies up to 4 times
-(of two runtimes 64 times) as far as is allowed is inconclusive then: runtimes use formulas that round more than the
-operators do. Where strong noise (6 times as large) moves an element by leaps, a comparison or a quantizer turns there:
-nothing follows from it. Nor does anything where the spread is as large as the output. Both are "inconclusive", and so
-is a trial for which no time is left: not compared. But where B forced to A's steps (of quantizers) is the same, a step
-that turned is rounding like any other.
+file may hold rounded and the other not: runs with errors there alone say how much that explains beside. Where the
+files mean the same, results of two different runtimes that lie within the tolerances of their element type are the
+same, too. What lies up to 4 times (of two runtimes 64 times) as far as is allowed is inconclusive then: runtimes use
+formulas that round more than the operators do. Where strong noise (6 times as large) moves an element by leaps, a
+comparison or a quantizer turns there: nothing follows from it. Nor does anything where the spread is as large as the
+output. Both are "inconclusive", and so is a trial for which no time is left: not compared. But where B forced to A's
+steps (of quantizers) is the same, a step that turned is rounding like any other.
 """
 
 from __future__ import annotations
