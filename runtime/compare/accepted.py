@@ -26,6 +26,7 @@ _ENOUGH = 9  # of the probes
 _DRAWS = 300
 _SECONDS = 20.0
 _WANTED = 8
+_MOST_TAKEN = 4
 _MOST_ROWS = 24
 _SAME = 0.3
 _BATCH = (1, 2, 3, 1, 2, 4, 5)
@@ -48,12 +49,13 @@ def accepted(signature: Signature, accepts: Accepts, seed: int) -> Signature:
     """
     if not has_open_sizes(signature):
         return signature
-    if sum(accepts(batch) for batch in design(signature, _PROBES, seed)) >= _ENOUGH:
+    taken = [batch for batch in design(signature, _PROBES, seed) if accepts(batch)]
+    if len(taken) >= _ENOUGH:
         return signature
     rows = _rows(signature, accepts, seed)
     if rows:
         return replace(signature, rows=rows)
-    found = _Search(signature, accepts, seed).run()
+    found = _Search(signature, accepts, seed).run(taken)
     return found if found.sizings else signature
 
 
@@ -134,11 +136,14 @@ class _Search:
             shape.append(symbol)
         return replace(kind, shape=tuple(shape))
 
-    def run(self) -> Signature:
+    def run(self, taken: Sequence[Mapping[str, Values]]) -> Signature:
+        """The signature with sizes that the model takes, some of them those of the sets that it took already: what it
+        refuses the others for may be their numbers."""
         symbols = symbols_of(self.signature)
         end = time.monotonic() + _SECONDS
-        accepted: list[dict[str, int]] = []
-        tried: set[tuple[int, ...]] = set()
+        known = {tuple(self._sizes_of(batch)[symbol] for symbol in symbols) for batch in taken}
+        accepted = [dict(zip(symbols, sizes, strict=True)) for sizes in sorted(known, reverse=True)[:_MOST_TAKEN]]
+        tried = {tuple(sizes.values()) for sizes in accepted}
         for number in range(_DRAWS):
             if len(accepted) == _WANTED or time.monotonic() > end:
                 break
@@ -156,6 +161,15 @@ class _Search:
             if self.accepts(Draft(replace(self.signature, sizings=(drawn,)), 4 * len(accepted), self.seed).values()):
                 accepted.append(drawn)
         return replace(self.signature, sizings=tuple(accepted))
+
+    def _sizes_of(self, batch: Mapping[str, Values]) -> dict[str, int]:
+        found = dict.fromkeys(symbols_of(self.signature), 1)
+        for spec in self.signature.inputs:
+            value = batch.get(spec.name)
+            if isinstance(spec.type, TensorType) and isinstance(value, np.ndarray):
+                pairs = zip(spec.type.shape or (), value.shape, strict=False)
+                found |= {dim: size for dim, size in pairs if isinstance(dim, str)}
+        return found
 
     def _drawn(self, symbols: Sequence[str], least: int, largest: int) -> dict[str, int]:
         """A size for each; dimensions of other names are often to be the same."""

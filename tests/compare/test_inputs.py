@@ -280,6 +280,21 @@ def test_sizes_that_a_model_takes_are_searched_for():
     assert found.sizings and all(accepts(one) for one in design(found, 8))
 
 
+def test_sizes_of_sets_that_were_refused_for_their_numbers_are_kept():
+    """Sizes of 1 broadcast whatever the numbers are; other sizes are taken with every second set."""
+    data = InputSpec("x", TensorType(DType.FLOAT32, ("n", 3)))
+    asked = []
+
+    def accepts(batch):
+        asked.append(batch["x"].shape[0])
+        return asked[-1] == 1 or len(asked) % 2 == 0
+
+    found = accepted(Signature([data]), accepts, 0)
+    taken = {size for place, size in enumerate(asked[:12]) if size == 1 or place % 2}
+    assert max(taken) > 1
+    assert {sizing["n"] for sizing in found.sizings} >= set(sorted(taken)[-4:])
+
+
 def test_nothing_is_searched_for_where_most_sizes_do_or_none_is_open():
     data = InputSpec("x", TensorType(DType.FLOAT32, ("n", 3)))
     accepts, asked = _takes(lambda shape: True)
