@@ -411,6 +411,8 @@ def run(options: Options, jobs: int = 1, report=lambda result: None) -> tuple[li
                 else:
                     results.append(item)
                     report(item)
+    except KeyboardInterrupt:
+        log["interrupted"] += 1  # what was found until then is told
     finally:
         log["processor seconds of runtimes in verifications"] += round(zygote.close())
     return results, log
