@@ -70,21 +70,10 @@ class LoopDraft:
             )
             for entry in loop.entries
         ]
-        self._drop_idle_condition()
         self.trips = self._bound()
         self.lines = Lines(vocabulary.operation, trips=self.trips)
         self.finish: dict[int, Finish] = {}
         self.inside = type(op)(Rewriter(op.rewriter.dialect, {}), self.body)
-
-    def _drop_idle_condition(self) -> None:
-        """Take out a condition that is true before the loop and handed on unchanged."""
-        entry, start = self.condition, self.initial_condition
-        if entry is None or entry.enter is None or entry.leave is not entry.enter or self.body.uses(entry.enter):
-            return
-        array = np.asarray(True) if start is None else known_array(start)
-        if array is not None and array.all() and (self.trip is not None or self.of(Sliced)):
-            self.slots.remove(entry)
-            self.initial_condition = None
 
     def _bound(self) -> int | None:
         """The trip count, or the number of parts of what is sliced; None where it isn't known."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..graph import Graph, Node, Value
 from ..hub import HUB
-from ..loop import DOMAIN, Carried, Stacked, is_loop
+from ..loop import DOMAIN, Carried, Loop, Slot, Stacked, is_loop
 from ..pipeline import PassResult
 from ..protos import enum_of
 from ..rewrite import Builder, Rewriter
@@ -113,13 +114,21 @@ def recovered(op: Builder, node: Node, vocabulary: Vocabulary) -> list[Value]:
 
 @dataclass(frozen=True)
 class LoopsToScans:
-    """`recovered` for every Loop of a hub graph; the graph is a new one where there is one."""
+    """`recovered` for every Loop of a hub graph; the graph is a new one where any loop has other slots then."""
 
     def __call__(self, graph: Graph) -> PassResult:
-        if not any(is_loop(node) for _, node in graph.walk()):
+        before = _slots(graph)
+        if not before:
             return PassResult(graph, False)
 
         def loop(op: Builder, node: Node) -> Sequence[Value]:
             return recovered(op, node, HubVocabulary())
 
-        return PassResult(Rewriter(HUB, {(DOMAIN, "Loop"): [loop]}, fallback=Builder.copy).run(graph), True)
+        made = Rewriter(HUB, {(DOMAIN, "Loop"): [loop]}, fallback=Builder.copy).run(graph)
+        return PassResult(made, True) if _slots(made) != before else PassResult(graph, False)
+
+
+def _slots(graph: Graph) -> Counter[Slot | str]:
+    """How many slots of each kind a graph's loops have, and how many trip counts."""
+    loops = [Loop(node) for _, node in graph.walk() if is_loop(node)]
+    return Counter(slot for loop in loops for slot in (*loop.slots, "loop", *["trip"] * (loop.trip is not None)))

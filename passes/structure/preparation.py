@@ -8,6 +8,7 @@ from ..decompose.library import Decompose
 from ..errors import Unsupported
 from ..graph import Graph
 from ..infer import infer
+from ..loops.scans import LoopsToScans
 from ..pipeline import Pipeline
 from ..rewrite import Key
 from .branches import resolve_branches
@@ -22,7 +23,8 @@ _WITHOUT_CONTAINERS = 10  # the newest opset that has neither sequences nor opti
 def prepared(
     graph: Graph, target: str, admit: Callable[[Graph], object], operators: Container[Key] = ()
 ) -> tuple[Graph, list[str]]:
-    """A hub graph of tensors, its branches resolved and its loops with the fewest slots; and notes for the report.
+    """A hub graph of tensors, its branches resolved, its loops with the fewest slots, which slice and stack what they
+    read and write part by part; and notes for the report.
 
     Args:
         graph: it is changed, and of no use afterwards.
@@ -45,7 +47,9 @@ def prepared(
     if decomposed.modified:
         infer(graph)
     graph, notes = resolve_branches(graph)
-    steps = Pipeline((SequencesToStacks(), RemoveDead(), PruneSlots()))
-    while steps(graph).modified:
-        infer(graph)
-    return graph, notes
+    steps = Pipeline((SequencesToStacks(), LoopsToScans(), RemoveDead(), PruneSlots()))
+    result = steps(graph)
+    while result.modified:
+        infer(result.graph)
+        result = steps(result.graph)
+    return result.graph, notes

@@ -29,7 +29,7 @@ class PruneSlots:
 
     - an iteration number or a captured value that the body doesn't use, a stacked value that nobody uses: gone;
     - a carried value that the body hands on as it got it: captured, its result is the initial value;
-    - a condition that is true before and always true after: gone, the trip count alone decides.
+    - a condition that is true before, and handed on as it was or always true after: gone, the trip count alone decides.
 
     Before::
 
@@ -64,17 +64,19 @@ def _prune(graph: Graph, node: Node) -> bool:
     for entry in loop.entries:
         enter = entry.enter
         seen = enter is not None and (bool(body.uses(enter)) or enter in leaving)
+        handed_on = seen and enter is entry.leave and leaving[enter] == 1 and not body.uses(enter)
         wanted = entry.result is not None and (bool(graph.uses(entry.result)) or entry.result in handed_out)
         match entry.slot:
             case Iteration() | Captured() if not seen:
                 continue
             case Stacked() if not wanted:
                 continue
-            case Condition(body_input) if not seen:
-                if bounded and _is_true(entry.leave) and (condition is None or _is_true(condition)):
+            case Condition(body_input) if handed_on or not seen:
+                stays = handed_on or _is_true(entry.leave)
+                if bounded and stays and (condition is None or _is_true(condition)):
                     condition = None
                     continue
-                entry = entry_of(Condition(body_input=False), leave=entry.leave) if body_input else entry
+                entry = entry_of(Condition(body_input=False), leave=entry.leave) if body_input and not seen else entry
             case Carried() if enter is not None and enter is entry.leave and entry.result not in handed_out:
                 assert entry.outside is not None
                 if entry.result is not None:

@@ -7,14 +7,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from backedge.convert import to_hub
 from backedge.convert.hlo.lowering import lower_graph
 from backedge.convert.hlo.write import to_text
+from backedge.convert.onnx.read import read_model
 from backedge.passes.errors import Unsupported
 from backedge.passes.graph import Graph, Value
 from backedge.passes.hub import HUB
 from backedge.passes.loop import Captured, Carried, Condition, Iteration, Sliced, Slot, Stacked
 from backedge.passes.rewrite import Builder, Rewriter
 from backedge.passes.types import DType, tensor
+from control_flow.counting import COUNTING
 from openvino_lowering.hub import Model, boolean, f32, i64
 
 from .lowered import Xla
@@ -160,6 +163,19 @@ def test_the_shorter_of_sequence_and_trip_count_ends_the_loop(xla: Xla) -> None:
     for trip, parts in ((2, list(_S[:2])), (9, list(_S))):
         ((found,),) = xla.lowered(summed((4, 6), Sliced(), trip), {"s": _S})
         np.testing.assert_array_equal(found, twice_and_add(parts))
+
+
+@pytest.mark.parametrize("name", COUNTING)
+def test_parts_that_a_counter_reads_and_writes(xla: Xla, name: str) -> None:
+    """They are slices and stacks of the loop where the number of passes is known, and right in any case."""
+    case = COUNTING[name]
+    graph = to_hub(read_model(case.model()))
+    made = opcodes(lower_graph(graph))
+    assert ("scatter" in made) == (name == "writes_as_told")
+    assert ("while" in made) == bool(case.slots)
+    feeds = [dict(given) for given, _ in case.runs]
+    for (found,), (_, wanted) in zip(xla.lowered(graph, *feeds), case.runs, strict=True):
+        np.testing.assert_allclose(found, wanted)
 
 
 def test_small_constants_go_in_and_large_ones_ride_along() -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from backedge.convert import to_hub
 from backedge.convert.mdf.lowering import lower_stateful
 from backedge.convert.mdf.structure import tree_from_model
+from backedge.convert.onnx.read import read_model
 from backedge.passes.loop import Carried, Condition, Sliced, Slot, Stacked
 from backedge.passes.types import DType, tensor
 from control_flow.case import f32, i64
+from control_flow.counting import COUNTING
 from openvino_lowering.hub import Model as Hub
 
 from .engine import engine, executed, raised
@@ -90,6 +93,15 @@ def test_directions_and_axes() -> None:
     same(last, state)
     same(found, np.stack(states, axis=1))
     same(found_back, np.stack(back[::-1]))
+
+
+@pytest.mark.parametrize("name", COUNTING)
+def test_parts_that_a_counter_reads_and_writes(name: str) -> None:
+    case = COUNTING[name]
+    tree = tree_from_model(lower_stateful(to_hub(read_model(case.model()))))
+    for feeds, wanted in case.runs:
+        (found,) = engine(tree, dict(feeds)).values()
+        same(found, wanted)
 
 
 def test_no_elements() -> None:

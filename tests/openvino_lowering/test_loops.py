@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from backedge.convert import to_hub
+from backedge.convert.onnx.read import read_model
+from backedge.convert.openvino.lowering import lower_graph
 from backedge.passes.loop import Carried, Condition, Iteration, Stacked
 from backedge.passes.types import DType, tensor
+from control_flow.counting import COUNTING
 
 from .hub import Model, boolean, f32, i64
 from .runner import Runner
@@ -46,3 +50,16 @@ def test_trip_counts(openvino: Runner, element: tuple[int | str, ...], reverse: 
         assert outputs[1].shape[0] == wanted[1].shape[0], feed
         if element == (2,) or len(wanted[1]):
             np.testing.assert_array_equal(outputs[1], wanted[1], err_msg=str(feed))
+
+
+@pytest.mark.parametrize("name", COUNTING)
+def test_parts_that_a_counter_reads_and_writes(openvino: Runner, name: str) -> None:
+    """They are slices and stacks of the Loop where the number of passes is known, and right in any case."""
+    case = COUNTING[name]
+    graph = to_hub(read_model(case.model()))
+    layers = [node.op_type for _, node in lower_graph(graph).walk()]
+    assert ("ScatterNDUpdate" in layers) == (name == "writes_as_told")
+    assert ("Loop" in layers) == bool(case.slots)
+    feeds = [dict(given) for given, _ in case.runs]
+    for (found,), (_, wanted) in zip(openvino.lowered(graph, feeds), case.runs, strict=True):
+        np.testing.assert_allclose(found, wanted)

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from backedge.convert import to_hub
+from backedge.convert.onnx.read import read_model
 from backedge.passes.graph import Graph
 from backedge.passes.hub import HUB
 from backedge.passes.loop import Captured, Loop, is_loop
@@ -17,10 +19,9 @@ from backedge.passes.types import DType, tensor
 from backedge.passes.verify import verify
 from backedge.runtime.executor import Executor
 from control_flow.cases import Case
+from control_flow.counting import COUNTING, XS
 
 from .test_unroll import EMPTY, LOOPING, bound, check, hub
-
-XS = np.arange(12, dtype=np.float32).reshape(4, 3) ** 2 - 7
 
 
 def scans(text: str) -> Graph:
@@ -30,58 +31,22 @@ def scans(text: str) -> Graph:
 
 
 def slots(graph: Graph) -> str:
-    """The kinds of the only Loop's slots but captured ones, sorted."""
-    (loop,) = [Loop(node) for _, node in graph.walk() if is_loop(node)]
-    return " ".join(sorted(type(slot).__name__.lower() for slot in loop.slots if not isinstance(slot, Captured)))
+    """The kinds of the Loop's slots but captured ones, sorted; there is no more than one."""
+    loops = [Loop(node) for _, node in graph.walk() if is_loop(node)]
+    assert len(loops) <= 1
+    found = (slot for loop in loops for slot in loop.slots if not isinstance(slot, Captured))
+    return " ".join(sorted(type(slot).__name__.lower() for slot in found))
 
 
-COUNTING = """
-m (float[4,3] x) => (KIND z) <int64 trips = {TRIPS}, float[3] zero = {0, 0, 0}, bool go = {1}> {
-  z = Loop(trips, go, FIRST) <body = b (int64 i, bool c, KIND y) => (bool d, KIND more)
-  <int64[1] null = {0}, int64 one = {1}, int64 three = {3}, int64[1] row = {3}> {
-    d = Identity(c)
-    BODY
-  }>
-}"""
-"""A Loop that makes some passes over `x`, whose body makes `more` of `y`."""
-
-
-def counting(body: str, kind: str = "float[3]", trips: int = 4, first: str = "zero") -> str:
-    text = COUNTING.replace("KIND", kind).replace("TRIPS", str(trips))
-    return text.replace("FIRST", first).replace("BODY", body)
-
-
-READS = {
-    "forwards": ("e = Gather(x, i)  more = Add(y, e)", XS.sum(0)),
-    "backwards": ("at = Sub(three, i)  e = Gather(x, at)  p = Add(y, y)  more = Add(p, e)", XS.T @ [1, 2, 4, 8]),
-    "one_row": (
-        "at = Unsqueeze(i, null) to = Add(at, one) r = Slice(x, at, to, null) e = Squeeze(r, null) more = Add(y, e)",
-        XS.sum(0),
-    ),
-}
-
-
-@pytest.mark.parametrize("name", READS)
-def test_reads(name: str) -> None:
-    body, wanted = READS[name]
-    graph = scans(counting(body))
-    assert slots(graph) == "carried sliced"
-    np.testing.assert_allclose(Executor(graph).run({"x": XS})["z"], wanted)
-
-
-WRITES = {
-    "fills": (4, np.stack([np.full(3, k) for k in range(4)]), "iteration stacked"),
-    "some": (2, np.concatenate([np.stack([np.zeros(3), np.ones(3)]), XS[2:]]), "iteration stacked"),
-}
-
-
-@pytest.mark.parametrize("name", WRITES)
-def test_writes(name: str) -> None:
-    trips, wanted, kinds = WRITES[name]
-    body = "f = Cast<to = 1>(i) e = Expand(f, row) at = Unsqueeze(i, null) more = ScatterND(y, at, e)"
-    graph = scans(counting(body, "float[4,3]", trips, "x"))
-    assert slots(graph) == kinds
-    np.testing.assert_array_equal(Executor(graph).run({"x": XS})["z"], wanted)
+@pytest.mark.parametrize("name", COUNTING)
+def test_parts(name: str) -> None:
+    case = COUNTING[name]
+    graph = verify(LoopsToScans()(to_hub(read_model(case.model()))).graph)
+    canonicalize(graph)
+    assert slots(graph) == case.slots
+    for feeds, wanted in case.runs:
+        np.testing.assert_allclose(Executor(graph).run(feeds)["z"], wanted)
+    assert not LoopsToScans()(graph).modified
 
 
 def test_condition_becomes_the_trip_count() -> None:

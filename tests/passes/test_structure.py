@@ -102,6 +102,19 @@ def test_condition_that_may_stop_stays() -> None:
         assert Executor(op.graph).run({"m": np.int64(trips), "x": np.float32(3)})["loop"] == expected
 
 
+@pytest.mark.parametrize("stacked", [False, True])
+def test_condition_that_is_handed_on_goes_unless_it_is_seen(stacked: bool) -> None:
+    op = builder()
+    m, x = op.input("m", tensor("int64")), op.input("x", tensor("float32"))
+    body, (go, value) = body_of(op, ["go", "value"])
+    body.graph.outputs = [go, body.Neg(value), *([go] if stacked else [])]
+    slots = [Condition(body_input=True), Carried(), *([Stacked(0)] if stacked else [])]
+    op.graph.outputs = list(op.loop(m, op.const(True), slots, [x], body.graph))
+    assert apply(op.graph, PruneSlots(), RemoveDead()) != stacked
+    got = Executor(op.graph).run({"m": np.int64(3), "x": np.float32(2)})
+    assert got[op.graph.outputs[0].name] == -2
+
+
 def test_endless_loop_keeps_its_condition() -> None:
     """Without a count, a condition that is always true is all that says how the loop is meant."""
     op = builder()
