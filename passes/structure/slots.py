@@ -64,7 +64,7 @@ def _prune(graph: Graph, node: Node) -> bool:
     for entry in loop.entries:
         enter = entry.enter
         seen = enter is not None and (bool(body.uses(enter)) or enter in leaving)
-        handed_on = seen and enter is entry.leave and leaving[enter] == 1 and not body.uses(enter)
+        handed_on = enter is not None and enter is entry.leave and leaving[enter] == 1 and not body.uses(enter)
         wanted = entry.result is not None and (bool(graph.uses(entry.result)) or entry.result in handed_out)
         match entry.slot:
             case Iteration() | Captured() if not seen:

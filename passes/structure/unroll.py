@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from ..build import stack
 from ..constant_analysis import known_array
 from ..graph import Graph, Node, Value
@@ -24,7 +26,9 @@ from ..loop import (
     pass_bounds,
 )
 from ..pipeline import PassResult
+from ..preconditions import axis_of, dtype_of, rank_of
 from ..rewrite import Builder, Rewriter
+from ..tensor import TensorData
 from ..types import DType
 from .branches import fold_branches
 
@@ -141,6 +145,31 @@ def unrolled(op: Builder, node: Node, most: int = _MOST) -> list[Value] | None:
             assert last is not None
             results.append(last)
     return results
+
+
+def without_passes(op: Builder, node: Node) -> list[Value]:
+    """The results of a loop that never runs: what is carried as it was, empty stacks.
+
+    Raises:
+        Unsupported: see `empty_stack`.
+    """
+    entries = [entry for entry in Loop(node).entries if entry.result is not None]
+    return [entry.outside or op.const(empty_stack(node, entry), name="empty") for entry in entries]
+
+
+def empty_stack(node: Node, entry: Entry) -> TensorData:
+    """What a loop stacks that doesn't run; sizes that aren't known are 0.
+
+    Raises:
+        Unsupported: the rank or the element type isn't known.
+    """
+    assert isinstance(entry.slot, Stacked) and entry.leave is not None
+    dtype, part = dtype_of(node, entry.leave), entry.slot.part
+    rank_of(node, entry.leave)
+    shape = [size if isinstance(size, int) else 0 for size in entry.leave.tensor.shape or ()]
+    axis = axis_of(node, entry.slot.axis, len(shape) + (part is None))
+    shape[axis : axis + (part is not None)] = [0]
+    return TensorData(dtype, tuple(shape), np.zeros(shape, dtype.numpy))
 
 
 def _part(op: Builder, entry: Entry, number: int) -> Value:

@@ -22,17 +22,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ....passes.decompose.library import by_rule, inlined
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Graph, Node, Value
-from ....passes.infer import infer
 from ....passes.loop import DOMAIN as HUB
-from ....passes.loop import Captured, Carried, Condition, Entry, Iteration, Loop, Sliced, Stacked, part_range
+from ....passes.loop import Captured, Condition, Entry, Iteration, Loop, Sliced, Stacked, part_range
 from ....passes.preconditions import axis_of, required
 from ....passes.rewrite import Builder, collect, rule
+from ....passes.rewrite import view as node_view
+from ....passes.structure.unroll import unrolled, without_passes
 from ....passes.types import DType
 from ..infer import agree
-from .stacks import Stack, concatenated, finished, stack
-from .tools import compare, fill, reshape, scalar, sizes_of, slice_axis
+from .stacks import Stack, finished, stack
+from .tools import compare, reshape, scalar, sizes_of
 
 _COPIED = 64  # elements of a constant that every computation that uses it has for itself
 
@@ -208,11 +210,13 @@ def loop(op: Builder, node: Node) -> list[Value]:
     if not node.outputs:
         return []
     if trips.known == 0:
-        return _never(op, node, view)
+        for stacked in (entry.leave for entry in view.of(Stacked) if entry.leave is not None):
+            sizes_of(node, stacked)  # here nothing else tells them
+        return without_passes(op, node)
     try:
         return _while(op, node, view, trips)
     except _Changes as changes:
-        made = _unrolled(op, node, view, trips)
+        made = _unrolled(op, node)
         if made is None:
             raise Unsupported(node, str(changes)) from None
         return made
@@ -289,71 +293,15 @@ def _placed(op: Builder, state: _State, known: int | None, limit: int | None, de
     return (made,) if len(state.start) == 1 else made
 
 
-def _never(op: Builder, node: Node, view: Loop) -> list[Value]:
-    """What a loop gives that doesn't run: what it carries as it was, empty stacks."""
-    found: list[Value] = []
-    for entry in view.entries:
-        if isinstance(entry.slot, Carried) and entry.outside is not None:
-            found.append(entry.outside)
-        elif isinstance(entry.slot, Stacked) and entry.leave is not None and entry.leave.tensor.dtype is not None:
-            sizes = list(sizes_of(node, entry.leave))
-            axis = axis_of(node, entry.slot.axis, len(sizes) + (entry.slot.part is None))
-            sizes[axis : axis + (entry.slot.part is not None)] = [0]
-            found.append(fill(op, scalar(op, 0, entry.leave.tensor.dtype), sizes))
-    return found
-
-
-def _unrolled(op: Builder, node: Node, view: Loop, trips: _Trips) -> list[Value] | None:
-    """The passes one after the other, where their number is known and small; None where it isn't."""
-    if not trips.fixed or trips.known is None or trips.known > _MOST_UNROLLED:
-        return None
-    carried = {entry.place.enter: entry.outside for entry in view.of(Carried)}
-    stacks: dict[int, list[Value]] = {entry.place.result: [] for entry in view.of(Stacked)}
-    for index in range(trips.known):
-        arguments: list[Value | None] = []
-        for entry in view.entries:
-            outside = entry.outside
-            match entry.slot:
-                case Iteration():
-                    arguments.append(scalar(op, index, DType.INT64))
-                case Condition() if entry.enter is not None:
-                    arguments.append(scalar(op, True, DType.BOOL))
-                case Carried():
-                    arguments.append(carried[entry.place.enter])
-                case Captured():
-                    arguments.append(outside)
-                case Sliced() as slot if outside is not None:
-                    axis, first, part = _place_of_part(node, slot, outside)
-                    start = first + index * slot.stride
-                    piece = slice_axis(op, node, outside, axis, start, start + part)
-                    sizes = sizes_of(node, piece)
-                    flat = sizes if slot.part is not None else sizes[:axis] + sizes[axis + 1 :]
-                    arguments.append(reshape(op, piece, flat))
-        outs = op.inline(_retyped(view.body, arguments), arguments)
-        if view.condition is not None and not _is_true(outs[view.condition.place.leave]):
-            return None
-        for entry in view.of(Carried):
-            carried[entry.place.enter] = outs[entry.place.leave]
-        for entry in view.of(Stacked):
-            stacks[entry.place.result].append(outs[entry.place.leave])
-    return [
-        concatenated(op, node, entry.slot, stacks[entry.place.result])
-        if isinstance(entry.slot, Stacked)
-        else carried[entry.place.enter] or Value("")
-        for entry in view.of(Carried, Stacked)
-    ]
-
-
-def _retyped(body: Graph, arguments: Sequence[Value | None]) -> Graph:
-    """A body with the types that it has for these arguments."""
-    found = body.copy()
-    for node in found.nodes:
-        for value in node.outputs:
-            value.type = None
-    for value, argument in zip(found.inputs, arguments, strict=True):
-        value.type = None if argument is None else argument.type
-    infer(found)
-    return found
+def _unrolled(op: Builder, node: Node) -> list[Value] | None:
+    """The passes one after the other, of the types that they have; None where it isn't certain which there are, or
+    they are many."""
+    twin, body = node_view(node, list(node.inputs)), node.regions["body"].copy()
+    for value in (value for inner in body.nodes for value in inner.outputs):
+        value.type = None
+    twin.regions = {"body": body}
+    made = by_rule(twin, op.rewriter.notes, {(HUB, "Loop"): [lambda op, node: unrolled(op, node, _MOST_UNROLLED)]})
+    return None if made is None else inlined(op, node, made)
 
 
 RULES = collect(globals())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ....passes.errors import Unsupported
@@ -90,10 +89,3 @@ def finished(op: Builder, node: Node, made: Stack, filled: Value, passes: Value,
         filled = op.call("dynamic-slice", twice, *starts, dynamic_slice_sizes=sizes)
     count = passes if size == 1 else op.multiply(passes, scalar(op, size, DType.INT64))
     return op.call("set-dimension-size", filled, convert(op, count, DType.INT32), dimensions=(axis,))
-
-
-def concatenated(op: Builder, node: Node, slot: Stacked, values: Sequence[Value]) -> Value:
-    """The stack of what is known one by one."""
-    parts = [_part(op, node, slot, value) for value in (values[::-1] if slot.reverse else values)]
-    axis = parts[0][1]
-    return concatenate(op, [part for part, _ in parts], axis)

@@ -5,16 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from ....passes.constant_analysis import known_array
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.loop import Entry, Loop, Sliced, Stacked, part_range
 from ....passes.preconditions import axis_of, rank_of
-from ....passes.tensor import TensorData
+from ....passes.structure.unroll import empty_stack
 from ....passes.types import Shape
-from .terms import cast, sizes, taken, tensor_of
+from .terms import cast, sizes, taken
 
 _MOST_PLACED = 1 << 20  # elements of a buffer
 
@@ -174,19 +172,3 @@ def all_of(tests: list[str]) -> str:
     for test in tests[1:]:
         text = f"numpy.logical_and({text}, {test})"
     return text
-
-
-def empty_stack(node: Node, entry: Entry) -> TensorData:
-    """What is stacked where a loop doesn't run; sizes that aren't known are 0.
-
-    Raises:
-        Unsupported: its rank isn't known.
-    """
-    assert isinstance(entry.slot, Stacked) and entry.leave is not None
-    type = tensor_of(node, entry.leave.type)
-    if type.shape is None or type.dtype is None:
-        raise Unsupported(node, f"the rank of what it stacks in {entry.leave.name!r} isn't known")
-    shape = [dim if isinstance(dim, int) else 0 for dim in type.shape]
-    axis = axis_of(node, entry.slot.axis, len(shape) + (entry.slot.part is None))
-    shape[axis : axis + (entry.slot.part is not None)] = [0]
-    return TensorData(type.dtype, tuple(shape), np.zeros(shape, type.dtype.numpy))

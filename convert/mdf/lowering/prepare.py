@@ -21,17 +21,17 @@ from ....passes.graph import NOTES, Graph, Node, Value
 from ....passes.hub import HUB
 from ....passes.infer import constant_node_data, widen
 from ....passes.legalize import decomposed
-from ....passes.loop import DOMAIN, Captured, Carried, Condition, Loop, Slot, Stacked
+from ....passes.loop import DOMAIN, Captured, Condition, Loop, Slot
 from ....passes.preconditions import required
 from ....passes.rewrite import Builder, Rewriter, Rules
 from ....passes.structure import preparation
 from ....passes.structure.simplify import RemoveDead, Simplify
-from ....passes.structure.unroll import unrolled
+from ....passes.structure.unroll import unrolled, without_passes
 from ....passes.tensor import TensorData
 from ....passes.types import DType
 from ... import folding
 from . import composed
-from .loops import empty_stack, passes_of
+from .loops import passes_of
 from .scope import EXPRESSIONS, SELECT, expressed
 from .terms import Term, tensor_of, type_name
 
@@ -195,22 +195,11 @@ def _loop(op: Builder, node: Node) -> Sequence[Value]:
     """A loop with its body rewritten; none where it certainly never runs; its passes where they must be written out."""
     context: _Context = op.rewriter.context
     if passes_of(node).known == 0:
-        return _never(op, node)
+        return without_passes(op, node)
     made = None
     if context.inside and sum(1 for _ in node.regions["body"].walk()) <= _MOST_NODES:
         made = unrolled(op, node, _MOST_UNROLLED)
     return _rewritten(op, node) if made is None else made
-
-
-def _never(op: Builder, node: Node) -> list[Value]:
-    """What a loop gives that doesn't run."""
-    found: list[Value] = []
-    for entry in Loop(node).entries:
-        if isinstance(entry.slot, Carried) and entry.outside is not None:
-            found.append(entry.outside)
-        elif isinstance(entry.slot, Stacked):
-            found.append(op.const(empty_stack(node, entry)))
-    return found
 
 
 def _rewritten(op: Builder, node: Node) -> Sequence[Value]:

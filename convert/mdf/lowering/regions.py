@@ -30,9 +30,10 @@ import numpy as np
 
 from ....passes.graph import Graph, Node, Value
 from ....passes.loop import Captured, Carried, Entry, Iteration, Loop, Sliced, Stacked, is_loop
+from ....passes.structure.unroll import empty_stack
 from ....passes.types import DType, TensorType, tensor
 from .. import model as mdf
-from .loops import Passes, all_of, empty_stack, part_text, passes_of, stack_of
+from .loops import Passes, all_of, part_text, passes_of, stack_of
 from .scope import ModelBuilder, Scope
 from .terms import Term, cast, filled
 

@@ -31,13 +31,14 @@ from ....passes.loop import DOMAIN as HUB
 from ....passes.loop import Captured, Carried, Entry, Iteration, Loop, Sliced, Stacked
 from ....passes.preconditions import axis_of, rank_of, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
+from ....passes.structure.unroll import without_passes
 from ....passes.types import DType, TensorType, Type, merge, tensor
 from ..dialect import OutputMap
 from .assembly import Assembly
 from .carried import copy_exposed_parameters, losing_initial_value, own_memory, with_initial_value
 from .context import context_of
 from .tools import copied, i64, reshape, slice_axis, vector
-from .trips import Parts, parts_of, results_without_trips, trips_of
+from .trips import Parts, parts_of, trips_of
 
 _NOT_HANDED_ON = (DType.FLOAT4E2M1, DType.FLOAT8E8M0)
 _SHAPED = frozenset(["Broadcast", "Reshape", "Slice"])  # operators whose inputs may hide the sizes of the result
@@ -145,7 +146,7 @@ def loop(op: Builder, node: Node) -> list[Value]:
     }
     trips = trips_of(op, node, view, list(pieces.values()))
     if trips.never:
-        return results_without_trips(node, op, view)
+        return without_passes(op, node)
     if not node.outputs:
         return []
     limit, entered = trips.limit, trips.entered

@@ -7,15 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.infer import constant_array
-from ....passes.loop import Carried, Loop, Sliced, Stacked, part_range
+from ....passes.loop import Loop, Sliced, part_range
 from ....passes.preconditions import axis_of, rank_of, size_of_axis
 from ....passes.rewrite import Builder
-from ....passes.tensor import TensorData
 from ....passes.types import TensorType
 from .context import is_natural
 from .tools import i64, scalar, size_of, slice_axis
@@ -75,24 +72,6 @@ def trips_of(op: Builder, node: Node, loop: Loop, parts: Sequence[Parts]) -> Tri
     if limit is None and not goes_on:
         raise Unsupported(node, "a loop without an end")
     return Trips(limit, entered, goes_on)
-
-
-def results_without_trips(node: Node, op: Builder, loop: Loop) -> list[Value]:
-    """The results of a loop that never runs: the initial values, and empty stacks."""
-    results: list[Value] = []
-    for entry in loop.entries:
-        if isinstance(entry.slot, Carried):
-            assert entry.outside is not None
-            results.append(entry.outside)
-        elif isinstance(entry.slot, Stacked):
-            assert entry.result is not None
-            dtype, shape = entry.result.tensor.dtype, entry.result.tensor.shape
-            if dtype is None or shape is None:
-                raise Unsupported(node, f"the loop never runs, and the type of {entry.result.name!r} isn't known")
-            dims = [dim if isinstance(dim, int) else 0 for dim in shape]
-            dims[entry.slot.axis] = 0
-            results.append(op.const(TensorData(dtype, tuple(dims), np.zeros(dims, dtype.numpy)), name="empty"))
-    return results
 
 
 # sequences that a Loop walks over: what is cut from them before, and how many parts there are ------
