@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..passes.core import DRAWING
 from ..passes.errors import BackedgeError
 from ..passes.graph import Graph, Node, Value
 from ..passes.infer import infer_node
@@ -16,11 +17,6 @@ from ..runtime.executor import Executor, never_compile
 
 MOST_DATA = 1024
 """Elements of an input or output that is folded; weights stay what they are."""
-
-DRAWING = frozenset(
-    ["Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"]
-)
-"""Operators that give something else each time."""
 
 
 def is_small(value: Value) -> bool:
@@ -49,6 +45,18 @@ def without_elements(op: Builder, node: Node) -> list[Value] | None:
         else:
             found.append(op.const(TensorData(dtype, shape, np.zeros(shape, dtype.numpy))))
     return found
+
+
+def folded(op: Builder, node: Node) -> list[Value] | None:
+    """The outputs as constants where all inputs are small constants; None otherwise, and where a run decides.
+
+    A rule that targets try before any other.
+    """
+    refine(node)
+    inputs = [value for value in node.inputs if value is not None]
+    if not inputs or node.regions or node.op in DRAWING or not all(map(is_small, inputs)):
+        return None
+    return computed(op, node, MOST_DATA)
 
 
 def computed(op: Builder, node: Node, most: int | None = None) -> list[Value] | None:

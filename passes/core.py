@@ -87,6 +87,12 @@ CORE: Mapping[str, CoreOperator] = {
 }
 """By name; all of them are of ai.onnx."""
 
+DRAWING = frozenset(
+    ("", name)
+    for name in ["Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"]
+)
+"""(domain, name) of the operators that give something else each time, core or not."""
+
 _IRREDUCIBLE = frozenset(
     [
         *(("ai.onnx.ml", name) for name in ("CastMap", "DictVectorizer", "ZipMap")),  # maps, for which no tensor stands

@@ -627,6 +627,16 @@ def test_random_numbers(openvino: Runner) -> None:
     np.testing.assert_allclose(np.bincount(d[0]) / 2000, [0.1, 0.2, 0.7], atol=0.06)
 
 
+def test_numbers_are_drawn_when_the_model_runs() -> None:
+    """Not once for all of its runs, while it is converted, though the input is constant."""
+    graph = graph_of(
+        "g (float[2] x) => (float[2] y, float[2] z) { c = Constant <value_floats = [0.5, 0.5]> () "
+        "a = RandomNormalLike (c) b = Bernoulli (c) y = Add (x, a) z = Add (x, b) }"
+    )
+    layers = [node.op_type for _, node in lower_graph(graph).walk()]
+    assert layers.count("RandomUniform") >= 2
+
+
 def test_defaults_become_constants() -> None:
     """IR has no defaults; the report says so."""
     graph = graph_of("g (float[1] x, float[1] w = {2}) => (float[1] y) { y = Add (x, w) }")

@@ -13,7 +13,7 @@ from ....passes.rewrite import Builder, Rewriter, combine
 from ....passes.structure.preparation import prepared
 from ....passes.structure.simplify import RemoveDead
 from ....passes.types import DType, TensorType
-from ... import folding
+from ...folding import folded
 from ..build import HLO
 from ..dialect import NAMES
 from ..infer import agree
@@ -93,15 +93,6 @@ def _check_types(node: Node) -> None:
             raise Unsupported(node, f"{value.name!r} is {value.type}; HLO has arrays only")
         if value.type.dtype is not None and value.type.dtype not in NAMES:
             raise Unsupported(node, f"HLO has no element type {value.type.dtype.value}")
-
-
-def folded(op: Builder, node: Node) -> list[Value] | None:
-    """The outputs as constants where all inputs are small constants; None otherwise. Tried before any other rule."""
-    folding.refine(node)
-    inputs = [value for value in node.inputs if value is not None]
-    if not inputs or node.regions or node.op_type in folding.DRAWING or not all(map(folding.is_small, inputs)):
-        return None
-    return folding.computed(op, node, folding.MOST_DATA)
 
 
 RULES = {key: [folded, *rules] for key, rules in _RULES.items()}

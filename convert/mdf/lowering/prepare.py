@@ -136,15 +136,10 @@ def _folded(op: Builder, node: Node) -> list[Value] | None:
     if node.op == ("", "Constant"):
         data = constant_node_data(node)
         return None if data is None else [op.graph.add_constant(data, op.claim(node.output.name))]
-    if node.regions or node.op_type in folding.DRAWING:
-        return None
-    if node.op_type in ("Shape", "Size"):
+    if node.op in (("", "Shape"), ("", "Size")):
         sizes = known_array(node.output)
         return None if sizes is None else [op.graph.add_constant(TensorData.of(sizes), op.claim(node.output.name))]
-    inputs = [value for value in node.inputs if value is not None]
-    if not inputs or not all(map(folding.is_small, inputs)):
-        return None
-    return folding.computed(op, node, folding.MOST_DATA)
+    return folding.folded(op, node)
 
 
 def _check(node: Node) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from onnx.defs import OpSchema
 
 from ....passes.build import reshape
+from ....passes.core import DRAWING
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.faults import contradiction
 from ....passes.graph import Node, Value
@@ -33,7 +34,6 @@ from .numpy.values import Array, Number, cast, known
 Given = Number | tuple[Number, ...]
 
 PREFIX = "onnx::"
-_DRAWING = words("Bernoulli Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike")
 _REGIONS = frozenset(("If", "Loop", "Scan", "SequenceMap"))
 _SCALARS = {"Clip": (1, 2), "CumSum": (1,), "Dropout": (1, 2), "Pad": (2,), "Range": (0, 1, 2), "Trilu": (1,)}
 """Inputs that ONNX wants without axes, and ONNX Runtime takes with one of size 1 as well."""
@@ -53,7 +53,7 @@ def operator_schema(name: str, where: str) -> OpSchema:
     found = schema("", name, ENGINE_OPSET)
     if name in _REGIONS:
         raise Unsupported(where, f"{PREFIX}{name}, whose bodies MDF writes without their inputs and outputs")
-    if name in _DRAWING:
+    if ("", name) in DRAWING:
         raise Unsupported(where, f"{PREFIX}{name} gives something random")
     if found is None and schema("", name, HUB_OPSET) is not None:
         raise Unsupported(where, f"{PREFIX}{name}: MDF has the operators of opset {ENGINE_OPSET}, which lacks this")
