@@ -81,6 +81,31 @@ class DType(enum.Enum):
     def is_complex(self) -> bool:
         return self in (DType.COMPLEX64, DType.COMPLEX128)
 
+    @property
+    def integer_limits(self) -> tuple[int, int]:
+        """The least and the largest number of an integer type; 0 and 1 for bools."""
+        if self is DType.BOOL:
+            return 0, 1
+        return -(1 << self.bits - 1) if self.is_signed else 0, (1 << self.bits - self.is_signed) - 1
+
+    @property
+    def finite_limits(self) -> tuple[int | float, int | float]:
+        """The least and the largest finite number of a type."""
+        if not self.is_float:
+            return self.integer_limits
+        found = ml_dtypes.finfo(self.numpy)
+        return float(found.min), float(found.max)
+
+    @property
+    def limits(self) -> tuple[int | float, int | float]:
+        """The least and the largest number of a type, which are the infinities where it has them."""
+        if self.is_float:
+            with np.errstate(all="ignore"):
+                infinite = np.asarray(np.inf).astype(self.numpy)
+            if np.isinf(infinite.astype(np.float64)):
+                return -np.inf, np.inf
+        return self.finite_limits
+
     def holds(self, narrow: DType) -> bool:
         """Whether every value of `narrow` is one of this type as well: bools, integers and floats in wider ones."""
         exact = _EXACT_BITS.get(self)

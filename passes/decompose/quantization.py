@@ -49,7 +49,7 @@ def quantized(op: Builder, node: Node, x: Value, zero: Value | None, kind: DType
     whole, dtype = op.Round(x), dtype_of(node, x)
     if zero is not None:
         whole = op.Add(whole, cast(op, node, zero, dtype))
-    low, high = (-(1 << kind.bits - 1), (1 << kind.bits - 1) - 1) if kind.is_signed else (0, (1 << kind.bits) - 1)
+    low, high = kind.integer_limits
     return cast(op, node, op.Clip(whole, numbers(op, low, dtype), numbers(op, high, dtype)), kind)
 
 

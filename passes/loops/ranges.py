@@ -43,8 +43,7 @@ def limits(dtype: DType | None) -> tuple[int, int]:
     """The smallest and the largest integer of a type."""
     if dtype is None or not dtype.is_integer:
         return (0, 1) if dtype is DType.BOOL else (-(2**63), 2**64 - 1)
-    bits = dtype.bits
-    return (-(1 << bits - 1), (1 << bits - 1) - 1) if dtype.is_signed else (0, (1 << bits) - 1)
+    return dtype.integer_limits
 
 
 def within(inner: Bounds, outer: Bounds) -> bool:

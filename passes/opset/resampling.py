@@ -317,8 +317,7 @@ def by_gathers(op: StepBuilder, node: Node, reason: str) -> Value:
     work = work_type(kind) if kind.is_float else _F64
     made = _along(op, node, as_type(op, data, work), axes, how)
     if not kind.is_float:
-        info = np.iinfo(kind.numpy)
-        made = clamp(expr(op, made).rint(), info.min, info.max).value()
+        made = clamp(expr(op, made).rint(), *kind.integer_limits).value()
     return as_type(op, made, kind)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-import ml_dtypes
 import numpy as np
 
 from ..constraints import alike, allowed, spelled
@@ -154,8 +153,7 @@ def _may_be_empty(node: Node) -> bool:
 def _within(op: StepBuilder, op_type: str, value: Value, kind: DType) -> Value:
     """No less, or no more, than the type's own numbers."""
     extreme, end = _EXTREMES[op_type]
-    limits = ml_dtypes.iinfo(kind.numpy) if kind.is_integer else None
-    bound = end([limits.min, limits.max] if limits else [0, 1])
+    bound = end(kind.integer_limits)
     return op.at(max(op.opsets[""], 12)).call(extreme, value, op.const(np.asarray(bound), value.tensor.dtype))
 
 

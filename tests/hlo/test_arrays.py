@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from backedge.convert.hlo.limits import limits, neutral
+from backedge.convert.hlo.limits import neutral
 from backedge.convert.hlo.raising.arrays import Array, arrays, full
 from backedge.convert.hlo.text.tree import WindowDim
 from backedge.passes.build import where
@@ -98,7 +98,7 @@ def test_a_neutral_number_changes_nothing(kind: str, dtype: DType) -> None:
     if dtype.is_float and kind in ("and", "or", "xor"):
         return
     with np.errstate(invalid="ignore"):
-        values = np.asarray([*limits(dtype), 0, 1]).astype(dtype.numpy)
+        values = np.asarray([*dtype.limits, 0, 1]).astype(dtype.numpy)
         number = np.asarray(neutral(kind, dtype)).astype(dtype.numpy)
         np.testing.assert_array_equal(_FOLDS[kind](values, number).astype(dtype.numpy), values)
 

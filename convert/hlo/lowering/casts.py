@@ -9,7 +9,6 @@ from ....passes.protos import DTYPES
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType
 from ..dialect import NAMES
-from ..limits import largest
 from .tools import Results, compare, convert, like, result_sizes, scalar, word
 
 _SATURATED = frozenset([DType.FLOAT8E4M3FN, DType.FLOAT8E4M3FNUZ, DType.FLOAT8E5M2, DType.FLOAT8E5M2FNUZ])
@@ -49,13 +48,13 @@ def saturated(op: Builder, node: Node, x: Value, target: DType) -> Value:
     source = dtype_of(node, x)
     if source is DType.BOOL:
         return x
-    most = largest(target)
+    most = target.finite_limits[1]
     if source.is_integer:
         if 2**source.bits <= most:
             return x
         x = convert(op, x, DType.FLOAT32)
         source = DType.FLOAT32
-    elif largest(source) <= most:
+    elif source.finite_limits[1] <= most:
         return x
     return op.clamp(scalar(op, -most, source), x, scalar(op, most, source))
 

@@ -14,7 +14,6 @@ from ....passes.preconditions import dtype_of, flag, required
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType
 from ....passes.windows import Windows, extent, transposed, windows
-from ..limits import limits
 from ..text.tree import Labels, WindowDim
 from .reduce import larger
 from .tools import (
@@ -176,7 +175,7 @@ def max_pool(op: Builder, node: Node) -> Value | list[Value]:
     if len(node.outputs) < 2 or not node.outputs[1].name:
         return window_fold(op, node, x, window, "maximum")
     dtype = dtype_of(node, x)
-    least = scalar(op, limits(dtype)[0], dtype)
+    least = scalar(op, dtype.limits[0], dtype)
     nowhere = scalar(op, np.iinfo(np.int64).max, DType.INT64)
     have = sizes_of(node, x)
     places = reshape(op, iota(op, (math.prod(have),), 0), have)

@@ -12,7 +12,6 @@ from ....passes.preconditions import dtype_of, flag, required
 from ....passes.rewrite import Builder, Rule, collect, combine, rule
 from ....passes.types import DType
 from ..expression import BINARY, COMPARED, UNARY
-from ..limits import largest
 from .tools import Formula, aligned, broadcast_to, compare, convert, formula, like, word
 
 _BINARY = {name: opcode for name, opcode in BINARY.items() if name not in ("Max", "Min", "Pow")}
@@ -159,7 +158,7 @@ def _acosh(x: Formula) -> Formula:
     """log(x + sqrt(x - 1) sqrt(x + 1)); the roots apart, so that nothing overflows on the way."""
     one = x.full_like(1)
     roots = (x - one).sqrt() * (x + one).sqrt()
-    return where(x > largest(x.dtype) / 4, x.log() + math.log(2), (x + roots).log())
+    return where(x > x.dtype.finite_limits[1] / 4, x.log() + math.log(2), (x + roots).log())
 
 
 def _asinh(x: Formula) -> Formula:
@@ -167,7 +166,7 @@ def _asinh(x: Formula) -> Formula:
     size, square = x.abs(), x * x
     small = (size + square / (1 + (square + 1).sqrt())).log1p()
     large = size.log() + math.log(2)
-    return x.sign() * where(size > math.sqrt(largest(x.dtype)) / 2, large, small)
+    return x.sign() * where(size > math.sqrt(x.dtype.finite_limits[1]) / 2, large, small)
 
 
 def _atanh(x: Formula) -> Formula:

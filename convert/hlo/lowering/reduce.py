@@ -6,7 +6,6 @@ from ....passes.graph import Graph, Node, Value
 from ....passes.preconditions import axis_of, dtype_of, flag, rank_of, required
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType
-from ..limits import limits
 from ..text.tree import WindowDim
 from .tools import (
     applied,
@@ -74,7 +73,7 @@ def arg_max(op: Builder, node: Node) -> Value:
     axis = axis_of(node, node.attributes.get("axis", 0), len(have))
     largest = node.op_type == "ArgMax"
     region = _better(op, dtype, "GT" if largest else "LT", flag(node, "select_last_index"))
-    start = scalar(op, limits(dtype)[0 if largest else 1], dtype)
+    start = scalar(op, dtype.limits[0 if largest else 1], dtype)
     values = [x, iota(op, have, axis), start, scalar(op, 0, DType.INT64)]
     _, index = applied(op, "reduce", {"to_apply": region}, values, 2, dimensions=(axis,))
     return reshape(op, index, kept(have, [axis])) if flag(node, "keepdims", 1) else index

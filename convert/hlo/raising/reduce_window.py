@@ -25,7 +25,6 @@ from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType
 from ..dialect import DOMAIN
 from ..infer_tools import windows as window_of
-from ..limits import limits
 from ..text.tree import WindowDim
 from .arrays import WIDE, Array, arrays, move_widened
 from .computations import applied, computation, monoid
@@ -181,7 +180,7 @@ def _pooled(kind: str, x: Array, dtype: DType, window: Sequence[WindowDim]) -> A
     if kind == "minimum" and not carrier.is_float:
         carrier = DType.FLOAT32
     wide = x.cast(dtype).cast(carrier)
-    least, most = limits(dtype)
+    least, most = dtype.limits
     made = _largest(wide, window, least) if kind == "maximum" else -_largest(-wide, window, -most)
     return made.narrow(dtype)
 

@@ -205,10 +205,7 @@ def _plain(body: str, dtype: type, count: int) -> np.ndarray[Any, Any]:
 
 
 def _integers(scanner: Scanner, start: int, body: str, dtype: DType, count: int) -> np.ndarray[Any, Any]:
-    bits = 64 if dtype is DType.BOOL else dtype.bits
-    low, high = (
-        (-(1 << bits - 1), (1 << bits - 1) - 1) if dtype.is_signed or dtype is DType.BOOL else (0, (1 << bits) - 1)
-    )
+    low, high = (DType.INT64 if dtype is DType.BOOL else dtype).integer_limits
     if _LONG.search(body):
         exact = [int(text) if len(text) < _DIGITS else high + 1 for text in _TOKENS.findall(body)]
         outside = np.array([not low <= value <= high for value in exact])

@@ -174,7 +174,7 @@ def _lowest(node: Node, types: Types) -> Plain:
     if dtype is not None and dtype.is_float:
         return f"numpy.array(-numpy.inf, '{dtype.value}')"
     if dtype is not None and dtype.is_integer:
-        return f"numpy.array({-(1 << dtype.bits - 1) if dtype.is_signed else 0}, '{dtype.value}')"
+        return f"numpy.array({dtype.integer_limits[0]}, '{dtype.value}')"
     return None
 
 

@@ -38,11 +38,6 @@ def _sizes(node: Node, index: int = 0) -> tuple[int, ...]:
     return shape
 
 
-def _limits(dtype: DType) -> tuple[float, float]:
-    """The least and the largest number of an element type."""
-    return (-np.inf, np.inf) if dtype.is_float else (np.iinfo(dtype.numpy).min, np.iinfo(dtype.numpy).max)
-
-
 # windows ------------------------------------------------------------------------------------------
 
 
@@ -73,7 +68,7 @@ def _pooled(op: Builder, node: Node, reduction: str, fill: float) -> tuple[Value
 def max_pool(op: Builder, node: Node) -> list[Value]:
     if any(value.name for value in node.outputs[1:]):
         raise Unsupported(node, "where the largest elements stand")
-    found, _ = _pooled(op, node, "ReduceMax", _limits(dtype_of(node, given(node)))[0])
+    found, _ = _pooled(op, node, "ReduceMax", dtype_of(node, given(node)).limits[0])
     return [found, *(Value("") for _ in node.outputs[1:])]
 
 
@@ -151,7 +146,7 @@ def _reductions(node: Node, dtype: DType) -> dict[str, tuple[str, str, float]]:
     """For each reduction what joins two elements, what joins many, and what changes nothing."""
     if dtype is DType.BOOL:
         raise Unsupported(node, "of truth values, reduced")
-    low, high = _limits(dtype)
+    low, high = dtype.limits
     return {
         "add": ("Add", "ReduceSum", 0),
         "mul": ("Mul", "ReduceProd", 1),

@@ -152,7 +152,7 @@ def reduced(op: Builder, node: Node, target: str, data: Value, axes: Value, keep
         made = op.call(target, data, axes, keep_dims=keep)
         if places is not None and 0 in places:
             return made
-        return op.Maximum(made, op.const(-(1 << dtype.bits - 1) if dtype.is_signed else 0, dtype))
+        return op.Maximum(made, op.const(dtype.integer_limits[0], dtype))
     if keep or rank not in (None, 3) or (places is not None and places != {2}):
         return op.call(target, data, axes, keep_dims=keep)
     return op.Squeeze(op.call(target, data, axes, keep_dims=True), axes)

@@ -18,7 +18,7 @@ from ....passes.rewrite import Builder, collect, rule
 from ....passes.tensor import TensorData
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .support import Results, constant, element_type, limits
+from .support import Results, constant, element_type
 
 Array = np.ndarray[Any, Any]
 
@@ -140,7 +140,7 @@ def fitted(array: Array, layout: dict[str, int], rank: int) -> Array:
 def zero_point(offset: Array | None, dtype: DType) -> Array | None:
     """What is subtracted as a zero point of an integer type; None if it isn't one."""
     found = np.zeros(()) if offset is None else offset
-    low, high = limits(dtype)
+    low, high = dtype.finite_limits
     if (found != np.rint(found)).any() or (found < low).any() or (found > high).any():
         return None
     return found

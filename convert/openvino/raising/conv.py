@@ -16,7 +16,7 @@ from ....passes.preconditions import dtype_of, given, rank_of, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .support import Results, call, choice, element_type, integers, limits, operand, sizes, vector
+from .support import Results, call, choice, element_type, integers, operand, sizes, vector
 
 # convolutions --------------------------------------------------------------------------------------
 
@@ -205,7 +205,7 @@ def max_pool(op: Builder, node: Node) -> Results:
     pool = _rounded(op, node, x, window(node, len(kernel), "strides", "dilations"), kernel)
     count = min(len(node.outputs), 2)
     made = call(op, "MaxPool", x, _outputs=count, kernel_shape=kernel, **pool.window)
-    values = pool.finish(op, made if count == 1 else made[0], limits(dtype_of(node, x))[0])
+    values = pool.finish(op, made if count == 1 else made[0], dtype_of(node, x).finite_limits[0])
     if count == 1:
         return values
     indices = expr(op, pool.finish(op, made[1], 0))

@@ -13,7 +13,7 @@ from ....passes.protos import ENUMS, enum_of
 from ....passes.rewrite import Builder, collect, combine, rule
 from ....passes.types import DType, TensorType
 from ..dialect import DOMAIN
-from .support import Results, aligned, call, constant, element_type, limits, round_half_away, rows, scalar
+from .support import Results, aligned, call, constant, element_type, round_half_away, rows, scalar
 
 
 @rule(DOMAIN, "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor")
@@ -131,7 +131,7 @@ def clamp(op: Builder, node: Node) -> Results:
     low, high = float(node.attributes.get("min", -math.inf)), float(node.attributes.get("max", math.inf))
     bounds: list[Any] = [low, high]
     if dtype.is_integer:
-        least, most = limits(dtype)
+        least, most = dtype.finite_limits
         bounds = [
             least if low <= least else most if low >= most else math.ceil(low),
             most if high >= most else least if high <= least else math.floor(high),

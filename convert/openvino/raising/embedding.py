@@ -13,7 +13,7 @@ from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
 from .boxes import argsort, indices_where
-from .support import Results, call, choice, in_wider_type, limits, operand, scalar, vector
+from .support import Results, call, choice, in_wider_type, operand, scalar, vector
 
 
 def _mean(node: Node, weights: Value | None) -> bool:
@@ -103,7 +103,7 @@ def segment_max(op: Builder, node: Node) -> Results:
     else:  # one row more, for the segments that aren't asked for
         wanted = vector(op, count)
         segments, rows = segments.minimum(wanted), wanted + 1
-    start = wide.like(limits(x.dtype)[0]).broadcast_to(rows, x.sizes(1, rank))
+    start = wide.like(x.dtype.finite_limits[0]).broadcast_to(rows, x.sizes(1, rank))
     most = start.call("ScatterND", segments[..., None], wide, reduction="max")
     if not lowest:
         most = where(_unnamed(segments, rows).unsqueeze(*range(1, rank)), 0, most)

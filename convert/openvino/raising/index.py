@@ -19,7 +19,6 @@ from .support import (
     element_type,
     in_wider_type,
     inverse_perm,
-    limits,
     normal_axes,
     perm_moving_axis,
     scalar,
@@ -85,7 +84,7 @@ def _least(dtype: DType, reduction: str) -> float | int:
         return 0 if reduction == "add" else 1
     if dtype.is_float:
         return math.inf if reduction == "min" else -math.inf
-    return limits(dtype)[reduction == "min"]
+    return dtype.finite_limits[reduction == "min"]
 
 
 def _reducible(op: Builder, value: Value) -> Value:

@@ -20,7 +20,7 @@ from ....passes.types import DType
 from ..dialect import DOMAIN
 from ..rounding_ties import has_exact_ties
 from .compressed import QUANTIZED, Array, cast_from, dequantized, fitted, layout_of, numbers_of, together, zero_point
-from .support import Results, aligned, element_type, limits, required
+from .support import Results, aligned, element_type, required
 
 
 def _made_by(value: Value | None, op_type: str) -> Node | None:
@@ -40,7 +40,7 @@ def quantize(op: Builder, node: Node) -> Results:
         return op.Identity(inner)
     clip = _made_by(value, "Clip")
     ends = [] if clip is None else [numbers_of(bound) for bound in clip.inputs[1:]]
-    if clip is None or any(end is None for end in ends) or np.array(ends).tolist() != list(limits(dtype)):
+    if clip is None or any(end is None for end in ends) or np.array(ends).tolist() != list(dtype.finite_limits):
         return None
     moved, offset = clip.inputs[0], None
     shifted = _made_by(moved, "Add")

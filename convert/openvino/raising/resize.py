@@ -20,7 +20,7 @@ from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
 from .resize_coordinates import EPSILON, FOR_NEAREST, Axis, Floats, Request, by_formula, indices, targets, weights
-from .support import Results, choice, constant, integers, limits, normal_axes, vector
+from .support import Results, choice, constant, integers, normal_axes, vector
 
 _MODES = {
     "nearest": "nearest",
@@ -144,7 +144,7 @@ def _whole(op: Builder, value: Value, dtype: DType) -> Value:
     """Floats as integers: to the nearest, halves to even."""
     rounded = op.Round(value)
     if dtype.bits <= 16:  # a wider one's bounds are no floats
-        low, high = limits(dtype)
+        low, high = dtype.finite_limits
         rounded = op.Clip(rounded, constant_like(op, low, value), constant_like(op, high, value))
     return cast(op, rounded, dtype)
 

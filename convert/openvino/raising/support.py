@@ -6,7 +6,6 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import onnx.defs
 
@@ -193,17 +192,6 @@ def normal_axes(node: Node, axes: Sequence[int], rank: int) -> list[int]:
         if not -rank <= axis < rank:
             raise InvalidModel(f"{node!r}: axis {axis} of a value with {rank} dimensions")
     return [axis % rank for axis in axes]
-
-
-def limits(dtype: DType) -> tuple[float | int, float | int]:
-    """The lowest and the highest finite number of a type."""
-    if dtype is DType.BOOL:
-        return 0, 1
-    if dtype.is_float:
-        found = ml_dtypes.finfo(dtype.numpy)
-        return float(found.min), float(found.max)
-    whole = ml_dtypes.iinfo(dtype.numpy)
-    return int(whole.min), int(whole.max)
 
 
 def aligned(op: Builder, node: Node, count: int = 2, base: int = 0) -> list[Value]:
