@@ -145,7 +145,7 @@ def convert(
         graph = load(source, from_format)
         if shapes:
             set_shapes(graph, shapes)
-        limited: Callable[[Graph], Graph] = _as_it_is
+        limited: Callable[[Graph], Graph] = _unchanged
         if only_ops is not None:
             opset, limited = _limited(operator_list(only_ops), wanted, opset, graph)
         asked: list[ReportingPass] = [FuseRecurrent(wanted.objection_to_recurrence)] if fuse_recurrent else []
@@ -163,7 +163,7 @@ def convert(
         list(made.meta.get("changes", ())),
         list(made.meta.get(NOTES, ())),
     )
-    with _beside(target) as folder:
+    with _temporary_folder(target) as folder:
         draft = folder / target.name
         with judged(source, from_format):
             wanted.write(made, draft)
@@ -194,7 +194,7 @@ def convert(
 
 
 @contextlib.contextmanager
-def _beside(target: Path) -> Iterator[Path]:
+def _temporary_folder(target: Path) -> Iterator[Path]:
     """A folder beside the target, from which files can be renamed into its own.
 
     Raises:
@@ -233,7 +233,7 @@ def _was_loaded(comparison: Report, runtime: str) -> bool:
     return any(run.status not in ("load", "skipped") for run in runs)
 
 
-def _as_it_is(graph: Graph) -> Graph:
+def _unchanged(graph: Graph) -> Graph:
     return graph
 
 

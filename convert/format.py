@@ -119,7 +119,7 @@ class Format:
         return replace(self, **self.styles[style])
 
 
-def _in(module: str, name: str) -> Callable[..., Any]:
+def _lazy(module: str, name: str) -> Callable[..., Any]:
     """A function of a module of this package that is imported when it is called: nobody waits for a format that they
     don't use."""
 
@@ -143,17 +143,17 @@ def _without_opset(lower: Callable[[Graph], Graph], reason: str) -> Callable[[Gr
 
 
 def _at_opset(graph: Graph, opset: int | None) -> Graph:
-    return graph if opset in (None, graph.opsets.get("")) else _in(".onnx.opset", "change_opset")(graph, opset or 0)
+    return graph if opset in (None, graph.opsets.get("")) else _lazy(".onnx.opset", "change_opset")(graph, opset or 0)
 
 
 _HLO = Format(
     name="hlo",
     suffixes=(".hlo", ".hlo.txt"),
     dialect="hlo",
-    read=_in(".hlo.read", "read"),
-    write=_in(".hlo.write", "write"),
-    raise_graph=_in(".hlo.raising", "raise_graph"),
-    lower_graph=_without_opset(_in(".hlo.lowering", "lower_graph"), "HLO takes no --opset: it has no versions"),
+    read=_lazy(".hlo.read", "read"),
+    write=_lazy(".hlo.write", "write"),
+    raise_graph=_lazy(".hlo.raising", "raise_graph"),
+    lower_graph=_without_opset(_lazy(".hlo.lowering", "lower_graph"), "HLO takes no --opset: it has no versions"),
     runtime="xla",
     about="XLA's HLO as text; while and conditional",
     check=_reader("xla", "XLA"),
@@ -166,22 +166,22 @@ FORMATS: dict[str, Format] = {
             name="onnx",
             suffixes=(".onnx", ".onnxtxt"),
             dialect="onnx",
-            read=_in(".onnx.read", "read"),
-            write=_in(".onnx.write", "write"),
-            raise_graph=_in(".onnx.raising", "raise_graph"),
-            lower_graph=_in(".onnx.lowering", "lower_graph"),
+            read=_lazy(".onnx.read", "read"),
+            write=_lazy(".onnx.write", "write"),
+            raise_graph=_lazy(".onnx.raising", "raise_graph"),
+            lower_graph=_lazy(".onnx.lowering", "lower_graph"),
             runtime="onnxruntime",
             about="ONNX, opset 1 to 28; Loop, Scan and If of every version",
             check=Check(
                 "ONNX's checker",
-                _in(".onnx.check", "objection"),
+                _lazy(".onnx.check", "objection"),
                 by_loading=False,
-                misdeclared=_in(".onnx.check", "misdeclared"),
+                misdeclared=_lazy(".onnx.check", "misdeclared"),
             ),
             direct={"onnx": _at_opset},
             has_sequences=True,
-            lowest=_in(".onnx.opset", "lowest_opset"),
-            listed=ListedOperators(_in(".onnx.opset", "listed_opset"), _in(".onnx.opset", "with_listed_operators")),
+            lowest=_lazy(".onnx.opset", "lowest_opset"),
+            listed=ListedOperators(_lazy(".onnx.opset", "listed_opset"), _lazy(".onnx.opset", "with_listed_operators")),
             second_runtime="reference",
             unread=(".onnxtxt",),
             is_quick=True,
@@ -190,43 +190,43 @@ FORMATS: dict[str, Format] = {
             name="openvino",
             suffixes=(".xml",),
             dialect="openvino",
-            read=_in(".openvino.read", "read"),
-            write=_in(".openvino.write", "write"),
-            raise_graph=_in(".openvino.raising", "raise_canonical"),
+            read=_lazy(".openvino.read", "read"),
+            write=_lazy(".openvino.write", "write"),
+            raise_graph=_lazy(".openvino.raising", "raise_canonical"),
             lower_graph=_without_opset(
-                _in(".openvino.lowering", "lower_graph"), "OpenVINO IR takes no --opset: every layer names its own"
+                _lazy(".openvino.lowering", "lower_graph"), "OpenVINO IR takes no --opset: every layer names its own"
             ),
             runtime="openvino",
             about="OpenVINO IR v10 and v11 (.xml + .bin); Loop, TensorIterator and If",
             check=_reader("openvino", "OpenVINO"),
-            objection_to_recurrence=_in(".openvino.lowering.recurrent", "objection"),
+            objection_to_recurrence=_lazy(".openvino.lowering.recurrent", "objection"),
         ),
         _HLO,
         replace(
             _HLO,
             name="stablehlo",
             suffixes=(".mlir", ".mlirbc", ".jax_export", ".hlo.pb"),
-            read=_in(".hlo.stablehlo", "read"),
-            write=_in(".hlo.stablehlo", "write"),
+            read=_lazy(".hlo.stablehlo", "read"),
+            write=_lazy(".hlo.stablehlo", "write"),
             about="StableHLO, what jax.export writes and HLO protos, through jaxlib",
         ),
         Format(
             name="mdf",
             suffixes=(".json", ".yaml", ".yml", ".bson"),
             dialect="mdf",
-            read=_in(".mdf.read", "read"),
-            write=_in(".mdf.write", "write"),
-            raise_graph=_in(".mdf.read", "raise_graph"),
-            lower_graph=_in(".mdf.write", "lower_graph"),
+            read=_lazy(".mdf.read", "read"),
+            write=_lazy(".mdf.write", "write"),
+            raise_graph=_lazy(".mdf.read", "raise_graph"),
+            lower_graph=_lazy(".mdf.write", "lower_graph"),
             runtime="mdf",
             about="ModECI MDF: onnx:: functions with Loop, Scan and If; native graphs with states and conditions",
             check=_reader("mdf", "modeci-mdf"),
-            direct={"onnx": _in(".mdf.function_form", "prepared")},
+            direct={"onnx": _lazy(".mdf.function_form", "prepared")},
             styles={
                 "function": {"dialect": "onnx"},
-                "stateful": {"lower_graph": _in(".mdf.write", "lower_to_states"), "direct": {}},
+                "stateful": {"lower_graph": _lazy(".mdf.write", "lower_to_states"), "direct": {}},
             },
-            run_options=_in(".mdf.read", "run_options"),
+            run_options=_lazy(".mdf.read", "run_options"),
         ),
     )
 }

@@ -115,7 +115,7 @@ def save_npz(values: Mapping[str, Any], target: str) -> None:
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     for name, value in values.items():
         if value is None or isinstance(value, list):
-            raise InvalidModel(f"{target}: output {name!r} is {_type(value)}, which a .npz file can't hold")
+            raise InvalidModel(f"{target}: output {name!r} is {_type(value)}, which a .npz file can't store")
         array = np.asarray(value)
         arrays[name] = array.astype(str) if array.dtype.kind == "O" else array
     with writing(target), open(target, "wb") as file:

@@ -20,5 +20,5 @@ def _around(node: Node, region: Graph) -> list[Value | None]:
     """What the region's last inputs capture; in a Loop they stand among its other inputs."""
     if not is_loop(node):
         return node.captures
-    outside = {entry.enter: entry.outside for entry in Loop(node).entries if isinstance(entry.slot, Captured)}
-    return [outside.get(value) for value in region.inputs]
+    operands = {entry.body_input: entry.operand for entry in Loop(node).entries if isinstance(entry.slot, Captured)}
+    return [operands.get(value) for value in region.inputs]

@@ -35,7 +35,7 @@ _CASTS = frozenset({DType.BOOL, DType.INT32, DType.INT64, DType.UINT8, DType.FLO
 
 
 @dataclass(slots=True)
-class _Known:
+class _PartialArray:
     """An array of which the elements under `unknown` may be anything."""
 
     array: np.ndarray[Any, Any]
@@ -43,10 +43,10 @@ class _Known:
 
 
 @dataclass(slots=True)
-class Knowledge:
+class ConstantAnalysis:
     """What is known of a graph's values: each is evaluated once, and no more than `left` operators."""
 
-    found: dict[Value, _Known | None] = field(default_factory=dict)
+    found: dict[Value, _PartialArray | None] = field(default_factory=dict)
     left: int = _MOST_NODES
 
     def array(self, value: Value) -> np.ndarray[Any, Any] | None:
@@ -62,7 +62,7 @@ class Knowledge:
         unknown = _mask(known)
         return [None if hidden else int(size) for size, hidden in zip(known.array, unknown, strict=True)]
 
-    def value(self, value: Value | None) -> _Known | None:
+    def value(self, value: Value | None) -> _PartialArray | None:
         if value is None:
             return None
         if value not in self.found:
@@ -70,10 +70,10 @@ class Knowledge:
             self.found[value] = self._value(value)
         return self.found[value]
 
-    def _value(self, value: Value) -> _Known | None:
+    def _value(self, value: Value) -> _PartialArray | None:
         array = constant_array(value)
         if array is not None:
-            return _Known(array) if array.size <= _MOST_ELEMENTS else None
+            return _PartialArray(array) if array.size <= _MOST_ELEMENTS else None
         node = value.producer
         if node is None or node.domain or node.regions or self.left <= 0:
             return None
@@ -91,7 +91,7 @@ class Knowledge:
         arrays = [None if known is None else known.array for known in inputs]
         made = _evaluate(node, arrays)
         if made is None or not any(partial):
-            return None if made is None else _Known(made)
+            return None if made is None else _PartialArray(made)
         masks = [
             None if known is None else _mask(known) if index == 0 or node.op_type == "Concat" else known.array
             for index, known in enumerate(inputs)
@@ -99,10 +99,10 @@ class Knowledge:
         moved = _evaluate(node, masks)
         if moved is None:
             return None
-        return _Known(made, moved) if moved.any() else _Known(made)
+        return _PartialArray(made, moved) if moved.any() else _PartialArray(made)
 
 
-def known_array(value: Value | None) -> np.ndarray[Any, Any] | None:
+def static_array(value: Value | None) -> np.ndarray[Any, Any] | None:
     """The elements of a value that are certain whatever the model is given; None where not all of them are.
 
     Big constants are given as they are; what has to be computed is no more than 4096 elements.
@@ -110,10 +110,10 @@ def known_array(value: Value | None) -> np.ndarray[Any, Any] | None:
     array = constant_array(value)
     if array is not None or value is None or value.producer is None:
         return array
-    return Knowledge().array(value)
+    return ConstantAnalysis().array(value)
 
 
-def _mask(known: _Known) -> np.ndarray[Any, Any]:
+def _mask(known: _PartialArray) -> np.ndarray[Any, Any]:
     return np.zeros(known.array.shape, np.int64) if known.unknown is None else known.unknown
 
 
@@ -123,7 +123,7 @@ def _is_small(node: Node) -> bool:
     return all(value is None or value.tensor.dtype is not DType.STRING for value in node.inputs)
 
 
-def _sizes(node: Node) -> _Known | None:
+def _sizes(node: Node) -> _PartialArray | None:
     """A shape, of which single sizes may be open."""
     shape = node.inputs[0].tensor.shape if node.inputs and node.inputs[0] is not None else None
     if shape is None:
@@ -131,9 +131,9 @@ def _sizes(node: Node) -> _Known | None:
     sizes = np.asarray([size if isinstance(size, int) else 1 for size in shape], np.int64)
     unknown = np.asarray([not isinstance(size, int) for size in shape], np.int64)
     if node.op_type == "Size":
-        return None if unknown.any() else _Known(np.asarray(sizes.prod(), np.int64))
+        return None if unknown.any() else _PartialArray(np.asarray(sizes.prod(), np.int64))
     part = slice(node.attributes.get("start", 0), node.attributes.get("end"))
-    return _Known(sizes[part], unknown[part] if unknown[part].any() else None)
+    return _PartialArray(sizes[part], unknown[part] if unknown[part].any() else None)
 
 
 @cache

@@ -11,7 +11,7 @@ from onnx.defs import OpSchema
 from .graph import Node
 from .types import DType, MapType, OpaqueType, OptionalType, SequenceType, SparseTensorType, TensorType, Type
 
-Places = Sequence[frozenset[str]]
+FormalTypes = Sequence[frozenset[str]]
 """What each formal input (or output) takes; a variadic one stands last and once."""
 
 _SPELLED = {DType.FLOAT32: "float", DType.FLOAT64: "double"}
@@ -44,25 +44,25 @@ def spelled_dtypes(types: frozenset[str]) -> frozenset[DType]:
 
 
 @cache
-def allowed(domain: str, op_type: str, version: int) -> tuple[Places, Places]:
+def allowed(domain: str, op_type: str, version: int) -> tuple[FormalTypes, FormalTypes]:
     """What the inputs and the outputs of an operator take."""
     found = onnx.defs.get_schema(op_type, version, domain)
     constraints = {entry.type_param_str: frozenset(entry.allowed_type_strs) for entry in found.type_constraints}
 
-    def places(formal: Sequence[OpSchema.FormalParameter]) -> Places:
-        return [constraints.get(place.type_str, frozenset({place.type_str})) for place in formal]
+    def types(formals: Sequence[OpSchema.FormalParameter]) -> FormalTypes:
+        return [constraints.get(formal.type_str, frozenset({formal.type_str})) for formal in formals]
 
-    return places(found.inputs), places(found.outputs)
+    return types(found.inputs), types(found.outputs)
 
 
 @cache
-def alike(domain: str, op_type: str, version: int) -> tuple[Sequence[str], Sequence[str]]:
+def shared_type_names(domain: str, op_type: str, version: int) -> tuple[Sequence[str], Sequence[str]]:
     """For each formal input and output the name that it shares with others of the same type ("": none)."""
     found = onnx.defs.get_schema(op_type, version, domain)
     names = {entry.type_param_str for entry in found.type_constraints}
 
-    def shared(formal: Sequence[OpSchema.FormalParameter]) -> Sequence[str]:
-        return [place.type_str if place.type_str in names and place.is_homogeneous else "" for place in formal]
+    def shared(formals: Sequence[OpSchema.FormalParameter]) -> Sequence[str]:
+        return [formal.type_str if formal.type_str in names and formal.is_homogeneous else "" for formal in formals]
 
     return shared(found.inputs), shared(found.outputs)
 

@@ -2,7 +2,7 @@
 
 Each has a family, which says what kind of work it is, and properties that rewriting, compiling and proving rest on:
 
-- elementwise: an element of the result follows from the elements at the same place of the broadcast operands alone.
+- elementwise: an element of the result follows from the elements at the same position of the broadcast operands alone.
 - commutative: the first two operands may be swapped, bit for bit.
 - associative: operands may be grouped in any way; of floats up to rounding, of integers and bools bit for bit.
 - exact: no rounding, every correct implementation gives the same bits (NaN may differ in its payload).

@@ -66,4 +66,4 @@ def _updates_fault(node: Node) -> str:
     data, indices, updates = (shape or () for shape in shapes)
     depth = indices[-1] if indices else 0
     wanted = len(data) + len(indices) - 1 - depth if isinstance(depth, int) else len(updates)
-    return "" if wanted == len(updates) else f"updates of rank {len(updates)} where the indices want rank {wanted}"
+    return "" if wanted == len(updates) else f"updates of rank {len(updates)} where the indices need rank {wanted}"

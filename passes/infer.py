@@ -66,7 +66,7 @@ _memory: dict[Hashable, Sequence[Type | None]] = {}  # large models ask the same
 
 
 def _memory_key(node: Node, data: Sequence[TensorData | None]) -> Hashable:
-    """What the types of a node's outputs hang on; None where that can't be compared cheaply."""
+    """What the types of a node's outputs depend on; None where that can't be compared cheaply."""
     facts: list[Hashable] = [node.domain, node.op_type, node.version, len(node.outputs)]
     for name, value in node.attributes.items():
         if isinstance(value, list):
@@ -95,8 +95,8 @@ def small_data(value: Value, look: Look | None = None) -> TensorData | None:
 
 def _with_rank(node: Node, types: Sequence[Type | None]) -> Sequence[Type | None]:
     """The types, with a rank where nothing is known of the sizes but how many there are."""
-    place = LISTS_SIZES.get(node.op_type) if not node.domain and node.op_type != "Unsqueeze" else None
-    listed = node.input(place) if place is not None else None
+    index = LISTS_SIZES.get(node.op_type) if not node.domain and node.op_type != "Unsqueeze" else None
+    listed = node.input(index) if index is not None else None
     sizes = listed.tensor.shape if listed is not None else None
     found = types[0] if types else None
     if sizes is None or len(sizes) != 1 or not isinstance(sizes[0], int):
@@ -274,32 +274,33 @@ def _infer_loop(node: Node) -> Sequence[Type | None]:
     loop = loops.Loop(node)
     carried = loop.of(loops.Carried)
     for entry in loop.entries:
-        if entry.enter is None:
+        if entry.body_input is None:
             continue
         match entry.slot:
             case loops.Carried() | loops.Captured():
-                found = entry.outside.type if entry.outside else None
-                entry.enter.type = found if isinstance(entry.slot, loops.Carried) else merge(entry.enter.type, found)
+                found = entry.operand.type if entry.operand else None
+                known = None if isinstance(entry.slot, loops.Carried) else entry.body_input.type
+                entry.body_input.type = merge(known, found)
             case loops.Sliced():
-                found = _part_type(entry.slot, entry.outside.type if entry.outside else None)
-                entry.enter.type = merge(entry.enter.type, found)
+                found = _part_type(entry.slot, entry.operand.type if entry.operand else None)
+                entry.body_input.type = merge(entry.body_input.type, found)
             case loops.Iteration():
-                entry.enter.type = tensor(DType.INT64)
+                entry.body_input.type = tensor(DType.INT64)
             case loops.Condition():
-                entry.enter.type = tensor(DType.BOOL)
-    seen = [(entry.enter, entry.outside) for entry in loop.of(loops.Captured)]
+                entry.body_input.type = tensor(DType.BOOL)
+    seen = [(entry.body_input, entry.operand) for entry in loop.of(loops.Captured)]
     for _ in range(4):  # each round only loosens dimensions: shape, then rank
         with constants_around(seen):
             infer(loop.body, known=True)
         changed = False
         for entry in carried:
-            assert entry.enter is not None and entry.leave is not None
-            wide = widen(entry.enter.type, entry.leave.type) if entry.leave.type is not None else None
+            assert entry.body_input is not None and entry.body_output is not None
+            wide = widen(entry.body_input.type, entry.body_output.type) if entry.body_output.type is not None else None
             if wide is None:
-                known = entry.enter.type
+                known = entry.body_input.type
                 wide = TensorType(known.dtype) if isinstance(known, TensorType) else known
-            if wide != entry.enter.type:
-                entry.enter.type = wide
+            if wide != entry.body_input.type:
+                entry.body_input.type = wide
                 changed = True
         if not changed:
             break
@@ -309,13 +310,13 @@ def _infer_loop(node: Node) -> Sequence[Type | None]:
     for entry in loop.entries:
         if entry.result is None:
             continue
-        leave = entry.leave.type if entry.leave else None
+        leaving = entry.body_output.type if entry.body_output else None
         if isinstance(entry.slot, loops.Stacked):
-            results.append(_stack_type(entry.slot, leave, trips))
+            results.append(_stack_type(entry.slot, leaving, trips))
         else:
-            enter = entry.enter.type if entry.enter else None
-            made = isinstance(enter, OptionalType) and leave is not None and not isinstance(leave, OptionalType)
-            results.append(leave if trips or made else enter)  # what ONNX says of a body that fills an optional
+            entering = entry.body_input.type if entry.body_input else None
+            fills = isinstance(entering, OptionalType) and leaving is not None and not isinstance(leaving, OptionalType)
+            results.append(leaving if trips or fills else entering)  # what ONNX says of a body that fills an optional
     return results
 
 

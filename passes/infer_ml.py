@@ -88,8 +88,8 @@ def _label_encoder(node: Node) -> Sequence[Type | None]:
 
 def _array_feature_extractor(node: Node) -> Sequence[Type | None]:
     """The last axis has one element for each index, whatever the shape of the indices; of a vector it is one row."""
-    x, places = _x(node), node.input(1)
-    listed = places.tensor.static_shape if places is not None else None
+    x, indices = _x(node), node.input(1)
+    listed = indices.tensor.static_shape if indices is not None else None
     count = None if listed is None else math.prod(listed)
     if x.shape is None:
         return [x]

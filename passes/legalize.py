@@ -27,7 +27,7 @@ def decomposed_for(node: Node, notes: list[str], target: str) -> Graph:
     if graph is None:
         name = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
         if source(node.op):
-            raise Unsupported(node, f"what {name} is made of follows from types and shapes known at run time only")
+            raise Unsupported(node, f"the decomposition of {name} depends on types and shapes known at run time only")
         raise Unsupported(node, f"{name} isn't supported by {target}")
     return graph
 

@@ -2,12 +2,12 @@
 
 A `backedge.Loop` node has the inputs
 
-    [trip count or None, initial condition or None, outside value of each slot that has one ...]
+    [trip count or None, initial condition or None, operand of each slot that has one ...]
 
-one region "body", and `attributes["slots"]`: an ordered tuple of slots. Slots with an outside value,
-with a body input, with a body output, with a result take their places in slot order:
+one region "body", and `attributes["slots"]`: an ordered tuple of slots. Slots with an operand, with
+a body input, with a body output, with a result have their indices in slot order:
 
-| slot      | outside       | body input      | body output | result       |
+| slot      | operand       | body input      | body output | result       |
 |-----------|---------------|-----------------|-------------|--------------|
 | Carried   | initial value | x               | x'          | last x       |
 | Sliced    | sequence      | element or part | -           | -            |
@@ -67,7 +67,7 @@ class Sliced:
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """An outside value that every pass sees unchanged."""
+    """A value of the surrounding graph that every pass sees unchanged: a loop invariant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,38 +99,30 @@ Slot = Carried | Sliced | Captured | Stacked | Iteration | Condition
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SlotIndices:
     """Where a slot stands: indices into node.inputs, body.inputs, body.outputs, node.outputs (-1: nowhere)."""
 
     slot: Slot
-    outside: int = -1
-    enter: int = -1
-    leave: int = -1
+    operand: int = -1
+    body_input: int = -1
+    body_output: int = -1
     result: int = -1
 
 
-def places(slots: Sequence[Slot]) -> list[Place]:
-    """The place of each slot, in slot order."""
-    outside, enter, leave, result = 2, 0, 0, 0
-    found: list[Place] = []
+def slot_indices(slots: Sequence[Slot]) -> list[SlotIndices]:
+    """Where each slot stands, in slot order."""
+    next_free = [2, 0, 0, 0]
+    found: list[SlotIndices] = []
     for slot in slots:
-        has_outside = isinstance(slot, Carried | Sliced | Captured)
-        has_enter = has_outside or isinstance(slot, Iteration) or (isinstance(slot, Condition) and slot.body_input)
-        has_leave = isinstance(slot, Carried | Stacked | Condition)
-        has_result = isinstance(slot, Carried | Stacked)
-        found.append(
-            Place(
-                slot,
-                outside if has_outside else -1,
-                enter if has_enter else -1,
-                leave if has_leave else -1,
-                result if has_result else -1,
-            )
-        )
-        outside += has_outside
-        enter += has_enter
-        leave += has_leave
-        result += has_result
+        has_operand = isinstance(slot, Carried | Sliced | Captured)
+        present = [
+            has_operand,
+            has_operand or isinstance(slot, Iteration) or (isinstance(slot, Condition) and slot.body_input),
+            isinstance(slot, Carried | Stacked | Condition),
+            isinstance(slot, Carried | Stacked),
+        ]
+        found.append(SlotIndices(slot, *(at if has else -1 for at, has in zip(next_free, present, strict=True))))
+        next_free = [at + has for at, has in zip(next_free, present, strict=True)]
     return found
 
 
@@ -138,15 +130,15 @@ def places(slots: Sequence[Slot]) -> list[Place]:
 class Entry:
     """One slot with the values that stand in it."""
 
-    place: Place
-    outside: Value | None
-    enter: Value | None
-    leave: Value | None
+    indices: SlotIndices
+    operand: Value | None
+    body_input: Value | None
+    body_output: Value | None
     result: Value | None
 
     @property
     def slot(self) -> Slot:
-        return self.place.slot
+        return self.indices.slot
 
 
 class Loop:
@@ -156,7 +148,7 @@ class Loop:
         assert node.op == (DOMAIN, "Loop"), node
         self.node = node
         self.slots: tuple[Slot, ...] = node.attributes["slots"]
-        self.places = places(self.slots)
+        self.indices = slot_indices(self.slots)
 
     @property
     def trip(self) -> Value | None:
@@ -180,13 +172,13 @@ class Loop:
         node, body = self.node, self.body
         return [
             Entry(
-                place,
-                at(node.inputs, place.outside),
-                at(body.inputs, place.enter),
-                at(body.outputs, place.leave),
-                at(node.outputs, place.result),
+                indices,
+                at(node.inputs, indices.operand),
+                at(body.inputs, indices.body_input),
+                at(body.outputs, indices.body_output),
+                at(node.outputs, indices.result),
             )
-            for place in self.places
+            for indices in self.indices
         ]
 
     def of(self, *kinds: type) -> list[Entry]:
@@ -196,7 +188,7 @@ class Loop:
     @property
     def sliced(self) -> list[tuple[Sliced, Value | None]]:
         """The Sliced slots, each with its sequence."""
-        return [(entry.slot, entry.outside) for entry in self.entries if isinstance(entry.slot, Sliced)]
+        return [(entry.slot, entry.operand) for entry in self.entries if isinstance(entry.slot, Sliced)]
 
     @property
     def condition(self) -> Entry | None:
@@ -211,13 +203,13 @@ class Loop:
 
 def entry_of(
     slot: Slot,
-    outside: Value | None = None,
-    enter: Value | None = None,
-    leave: Value | None = None,
+    operand: Value | None = None,
+    body_input: Value | None = None,
+    body_output: Value | None = None,
     result: Value | None = None,
 ) -> Entry:
-    """A slot to be set with `set_entries`, which gives it its place."""
-    return Entry(Place(slot), outside, enter, leave, result)
+    """A slot to be set with `set_entries`, which gives it its indices."""
+    return Entry(SlotIndices(slot), operand, body_input, body_output, result)
 
 
 def set_entries(graph: Graph, node: Node, condition: Value | None, entries: Sequence[Entry]) -> None:
@@ -228,9 +220,12 @@ def set_entries(graph: Graph, node: Node, condition: Value | None, entries: Sequ
 
     body = node.regions["body"]
     node.attributes["slots"] = tuple(entry.slot for entry in entries)
-    body.inputs, body.outputs = given(entry.enter for entry in entries), given(entry.leave for entry in entries)
-    outside, results = given(entry.outside for entry in entries), given(entry.result for entry in entries)
-    graph.replace_node(node, [node.inputs[0], condition, *outside], results)
+    body.inputs, body.outputs = (
+        given(entry.body_input for entry in entries),
+        given(entry.body_output for entry in entries),
+    )
+    operands, results = given(entry.operand for entry in entries), given(entry.result for entry in entries)
+    graph.replace_node(node, [node.inputs[0], condition, *operands], results)
 
 
 def is_loop(node: Node) -> bool:

@@ -52,9 +52,9 @@ def _refine(value: Value, noted: list[Any]) -> None:
     shape = value.tensor.shape
     if shape is None or len(shape) != len(noted):
         return
-    if any(isinstance(told, int) and dim != told for dim, told in zip(shape, noted, strict=True)):
+    if any(isinstance(declared, int) and dim != declared for dim, declared in zip(shape, noted, strict=True)):
         return
-    refined = tuple(_parsed(told) if dim is None else dim for dim, told in zip(shape, noted, strict=True))
+    refined = tuple(_parsed(declared) if dim is None else dim for dim, declared in zip(shape, noted, strict=True))
     value.type = TensorType(value.tensor.dtype, refined)
 
 
@@ -62,8 +62,8 @@ def _spelled(dim: Dim) -> Any:
     return [dim.lower, dim.upper] if isinstance(dim, Interval) else dim
 
 
-def _parsed(told: Any) -> Dim:
-    match told:
+def _parsed(declared: Any) -> Dim:
+    match declared:
         case [int(lower), int() | None as upper]:
             return Interval(lower, upper)
         case str(symbol) if symbol:

@@ -66,12 +66,12 @@ def either(attrs: NodeAttributes, name: str) -> Array | None:
 def flat_forest(attrs: NodeAttributes, prefix: str) -> Forest:
     """The older operators' nodes: numbered within each tree, the votes in lists of their own."""
     trees, numbers = attrs.ints("nodes_treeids"), attrs.ints("nodes_nodeids")
-    place = {key: index for index, key in enumerate(zip(trees, numbers, strict=True))}
+    position = {key: index for index, key in enumerate(zip(trees, numbers, strict=True))}
     modes = np.array([MODES.index(mode) for mode in attrs.strings("nodes_modes")])
 
     def children(name: str) -> list[int]:
         pairs = zip(trees, attrs.ints(name), modes, strict=True)
-        return [index if mode == LEAF else place[tree, child] for index, (tree, child, mode) in enumerate(pairs)]
+        return [index if mode == LEAF else position[tree, child] for index, (tree, child, mode) in enumerate(pairs)]
 
     when_true, when_false = children("nodes_truenodeids"), children("nodes_falsenodeids")
     inner = np.flatnonzero(modes != LEAF).tolist()
@@ -82,7 +82,7 @@ def flat_forest(attrs: NodeAttributes, prefix: str) -> Forest:
     for owner, target, weight in zip(
         owners, attrs.ints(f"{prefix}_ids"), [] if weights is None else weights.tolist(), strict=True
     ):
-        votes.setdefault(place[owner], []).append((target, weight))
+        votes.setdefault(position[owner], []).append((target, weight))
     splits = either(attrs, "nodes_values")
     return Forest(
         np.array(attrs.ints("nodes_featureids")),

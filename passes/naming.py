@@ -12,15 +12,15 @@ def name_outputs(rewriter: Rewriter, graph: Graph, names: Sequence[str]) -> dict
     """Give every output of a new graph its name.
 
     The second of two outputs with one value, and an input or a constant that is handed out, get an Identity if they
-    have a name of their own: those are returned, by their place.
+    have a name of their own: those are returned, by their position.
     """
     op = Builder(rewriter, graph)
     added: dict[int, Value] = {}
-    for place, (value, name) in enumerate(zip(graph.outputs, names, strict=True)):
+    for index, (value, name) in enumerate(zip(graph.outputs, names, strict=True)):
         if value.name == name:
             continue
-        if value.producer is None or value in graph.outputs[:place] or value.name in names:
-            value = added[place] = graph.outputs[place] = op.Identity(value, _types=[value.type])
+        if value.producer is None or value in graph.outputs[:index] or value.name in names:
+            value = added[index] = graph.outputs[index] = op.Identity(value, _types=[value.type])
         rename(rewriter, graph, value, name)
     return added
 

@@ -32,8 +32,8 @@ def network_of(graph: Graph, owner: Node | None = None) -> Network:
     """A graph as a network; `owner` is the node that a region belongs to."""
     keys = _keys(graph)
     entries = Loop(owner).entries if owner is not None and is_loop(owner) else ()
-    entering: dict[Value, Slot] = {entry.enter: entry.slot for entry in entries if entry.enter is not None}
-    leaving = {entry.place.leave: entry.slot for entry in entries}
+    entering: dict[Value, Slot] = {entry.body_input: entry.slot for entry in entries if entry.body_input is not None}
+    leaving = {entry.indices.body_output: entry.slot for entry in entries}
     outputs = [(keys[value.producer or value], value.index, leaving.get(i)) for i, value in enumerate(graph.outputs)]
     network = Network({"name": graph.name, "dialect": graph.dialect, "outputs": outputs})
     for item, key in keys.items():
@@ -41,9 +41,11 @@ def network_of(graph: Graph, owner: Node | None = None) -> Network:
     for node in graph.nodes:
         network.edges += _uses(node, keys)
     for entry in entries:
-        if entry.enter is not None and entry.leave is not None:
-            edge = _edge(entry.leave, entry.slot, {}, back=True)
-            network.edges.append((keys[entry.leave.producer or entry.leave], keys[entry.enter], 0, edge))
+        if entry.body_input is not None and entry.body_output is not None:
+            edge = _edge(entry.body_output, entry.slot, {}, back=True)
+            network.edges.append(
+                (keys[entry.body_output.producer or entry.body_output], keys[entry.body_input], 0, edge)
+            )
     return network
 
 
@@ -88,9 +90,9 @@ def _uses(node: Node, keys: dict[Node | Value, str]) -> Iterator[Edge]:
     """An edge for each input of a node."""
     slots: dict[int, Slot | None] = {}
     entering: dict[int, dict[str, str]] = {}
-    for place, region, key, slot in _entering(node):
-        slots[place] = slot
-        entering.setdefault(place, {})[region] = key
+    for position, region, key, slot in _entering(node):
+        slots[position] = slot
+        entering.setdefault(position, {})[region] = key
     for index, value in enumerate(node.inputs):
         if value is not None:
             edge = _edge(value, slots.get(index), entering.get(index, {}))
@@ -102,8 +104,8 @@ def _entering(node: Node) -> Iterator[tuple[int, str, str, Slot | None]]:
     if is_loop(node):
         keys = _keys(node.regions["body"])
         for entry in Loop(node).entries:
-            if entry.outside is not None and entry.enter is not None:
-                yield entry.place.outside, "body", keys[entry.enter], entry.slot
+            if entry.operand is not None and entry.body_input is not None:
+                yield entry.indices.operand, "body", keys[entry.body_input], entry.slot
         return
     for name, region in node.regions.items() if node.captured else ():
         keys = _keys(region)

@@ -161,7 +161,7 @@ def operator_list(source: str | Path | Sequence[str]) -> OperatorList:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         why = f"; there are the profiles {', '.join(profiles())}" if isinstance(error, FileNotFoundError) else ""
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        reason = error.strerror if isinstance(error, OSError) else "it isn't text"
         raise InvalidModel(f"{source}: {reason}{why}") from None
     return _parsed(path.stem, text.splitlines(), str(source))
 
@@ -174,26 +174,26 @@ def _parsed(name: str, lines: Sequence[str], where: str) -> OperatorList:
         words = line.partition("#")[0].split()
         if not words:
             continue
-        place = f"{where}, line {number}"
+        location = f"{where}, line {number}"
         if words[0] == "opset" and len(words) == 2:
-            opsets = _range(words[1], "-", place)
+            opsets = _range(words[1], "-", location)
         elif words[0] == "default":
-            default = _limits(words[1:], Limits(), place)
+            default = _limits(words[1:], Limits(), location)
         else:
-            key = _operator(words[0], place)
+            key = _operator(words[0], location)
             if key in operators:
-                raise InvalidModel(f"{place}: {words[0]} is listed twice")
-            operators[key] = _limits(words[1:], default, place)
+                raise InvalidModel(f"{location}: {words[0]} is listed twice")
+            operators[key] = _limits(words[1:], default, location)
     if not operators:
         raise InvalidModel(f"{where}: it lists no operator")
     return OperatorList(name, operators, opsets)
 
 
-def _operator(text: str, place: str) -> tuple[str, str]:
+def _operator(text: str, location: str) -> tuple[str, str]:
     """(domain, name) of an operator; ONNX's own are written without their domain."""
     domain, _, name = text.rpartition(".")
     if domain in ("", "ai.onnx") and name not in _onnx_operators():
-        raise InvalidModel(f"{place}: ONNX has no operator {text}")
+        raise InvalidModel(f"{location}: ONNX has no operator {text}")
     return ("" if domain == "ai.onnx" else domain), name
 
 
@@ -202,31 +202,31 @@ def _onnx_operators() -> frozenset[str]:
     return frozenset(entry.name for entry in onnx.defs.get_all_schemas_with_history() if not entry.domain)
 
 
-def _limits(words: Sequence[str], default: Limits, place: str) -> Limits:
+def _limits(words: Sequence[str], default: Limits, location: str) -> Limits:
     types, rank, constant, attributes = default.types, default.rank, default.constant, dict(default.attributes)
     for word in words:
         key, _, text = word.partition("=")
         items = tuple(item for item in text.split(",") if item)
         if not items:
-            raise InvalidModel(f"{place}: {word!r} is not of the form NAME=VALUE,...")
+            raise InvalidModel(f"{location}: {word!r} is not of the form NAME=VALUE,...")
         if key == "types":
             unknown = [item for item in items if item not in _TYPES]
             if unknown:
-                raise InvalidModel(f"{place}: there is no element type {unknown[0]}")
+                raise InvalidModel(f"{location}: there is no element type {unknown[0]}")
             types = frozenset(_TYPES[item] for item in items)
         elif key == "rank":
-            rank = _range(text, "..", place)
+            rank = _range(text, "..", location)
         elif key == "constant":
             if not all(item.isdecimal() for item in items):
-                raise InvalidModel(f"{place}: {word!r} doesn't name inputs by their numbers")
+                raise InvalidModel(f"{location}: {word!r} doesn't name inputs by their numbers")
             constant = tuple(int(item) for item in items)
         else:
             attributes[key] = items
     return Limits(types, rank, constant, attributes)
 
 
-def _range(text: str, separator: str, place: str) -> tuple[int, int]:
+def _range(text: str, separator: str, location: str) -> tuple[int, int]:
     first, _, last = text.partition(separator)
     if not first.isdecimal() or not (last or first).isdecimal():
-        raise InvalidModel(f"{place}: {text!r} is not of the form A{separator}B")
+        raise InvalidModel(f"{location}: {text!r} is not of the form A{separator}B")
     return int(first), int(last or first)

@@ -7,7 +7,7 @@ from .graph import Node, Value
 from .types import DType
 
 
-def given(node: Node, index: int = 0) -> Value:
+def input_of(node: Node, index: int = 0) -> Value:
     """Input `index`, which the operator itself can't do without.
 
     Raises:

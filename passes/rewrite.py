@@ -25,7 +25,7 @@ from .faults import fault_of
 from .graph import GIVEN, Graph, Node, Value
 from .infer import constants_around
 from .loop import DOMAIN as HUB_DOMAIN
-from .loop import Slot, places
+from .loop import Slot, slot_indices
 from .names import Names
 from .tensor import TensorData
 from .types import DType, Type, is_known, merge
@@ -189,9 +189,9 @@ class Builder:
         while fed and fed[-1] is None:
             fed.pop()
         attributes = {name: value for name, value in attributes.items() if value is not None}
-        return self.place(Node(domain, op_type, version, _name), fed, attributes, _outputs, _types)
+        return self.insert(Node(domain, op_type, version, _name), fed, attributes, _outputs, _types)
 
-    def place(
+    def insert(
         self,
         node: Node,
         inputs: Sequence[Value | None],
@@ -256,15 +256,15 @@ class Builder:
         trip: Value | None,
         condition: Value | None,
         slots: Sequence[Slot],
-        outside: Sequence[Value],
+        operands: Sequence[Value],
         body: Graph,
         types: Sequence[Type | None] | None = None,
     ) -> tuple[Value, ...]:
-        """A canonical Loop (see `passes.loop`); `outside` holds the slots' outside values in order."""
-        results = sum(place.result >= 0 for place in places(slots))
+        """A canonical Loop (see `passes.loop`); `operands` holds the slots' operands in order."""
+        results = sum(at.result >= 0 for at in slot_indices(slots))
         node = Node(HUB_DOMAIN, "Loop", 1)
         node.regions["body"] = body
-        made = self.place(node, [trip, condition, *outside], {"slots": tuple(slots)}, results, types)
+        made = self.insert(node, [trip, condition, *operands], {"slots": tuple(slots)}, results, types)
         return (made,) if results == 1 else tuple(made)
 
     def branch(
@@ -279,7 +279,7 @@ class Builder:
         node = Node(HUB_DOMAIN, "If", 1)
         node.regions.update({"then": then, "else": otherwise})
         node.captured = len(captured)
-        made = self.place(node, [condition, *captured], {}, len(then.outputs), types)
+        made = self.insert(node, [condition, *captured], {}, len(then.outputs), types)
         return (made,) if len(then.outputs) == 1 else tuple(made)
 
     # walking the old graph -----------------------------------------------------------------------
@@ -326,7 +326,7 @@ class Builder:
         results = [made] if isinstance(made, Value) else list(made)
         if len(results) < len(node.outputs):
             if any(old.name for old in node.outputs[len(results) :]):
-                raise Unsupported(node, f"of {len(node.outputs)} outputs only {len(results)} mean something")
+                raise Unsupported(node, f"of {len(node.outputs)} outputs only {len(results)} are defined")
             results += [Value("")] * (len(node.outputs) - len(results))
         for old, new in zip(node.outputs, results, strict=True):
             self._carry(old, new)

@@ -67,7 +67,7 @@ def _signature(domain: str, op_type: str, version: int) -> _Signature | None:
     return _Signature(
         (least, found.max_input),
         (found.min_output, found.max_output),
-        [index for index, place in enumerate(found.inputs) if place.option == single],
+        [index for index, formal in enumerate(found.inputs) if formal.option == single],
         {name: entry.type for name, entry in found.attributes.items()},
         [name for name, entry in found.attributes.items() if entry.required and name not in graphs],
         [name for name in graphs if found.attributes[name].required],
@@ -87,36 +87,36 @@ def conform(node: Node) -> None:
 
 def problem(node: Node) -> str:
     """What is wrong with a node's form, to be read behind its name; "" where nothing is."""
-    told = _signature(node.domain, node.op_type, node.version)
-    if told is None:
+    found = _signature(node.domain, node.op_type, node.version)
+    if found is None:
         return ""
     for what, count, (least, most) in (
-        ("inputs", len(node.formal_inputs), told.inputs),
-        ("outputs", len(node.outputs), told.outputs),
+        ("inputs", len(node.formal_inputs), found.inputs),
+        ("outputs", len(node.outputs), found.outputs),
     ):
         if not least <= count <= most:
             return f" has {count} {what}; it takes {least} to {most}"
-    for index in told.required:
+    for index in found.required:
         if node.input(index) is None:
             return f": input {index} is missing"
-    for name in told.demanded:
+    for name in found.demanded:
         if name not in node.attributes:
             return f": attribute {name} is missing"
-    for name in told.graphs:
+    for name in found.graphs:
         if name not in node.regions:
             return f": its graph {name} is missing"
     for name, value in node.attributes.items():
-        if name in told.attributes and not _is_of(value, told.attributes[name]) and not _is_spelled(node, name):
-            return f": attribute {name} is {value!r:.40}, which is no {told.attributes[name].name}"
+        if name in found.attributes and not _is_of(value, found.attributes[name]) and not _is_spelled(node, name):
+            return f": attribute {name} is {value!r:.40}, which is no {found.attributes[name].name}"
         if name in _ELEMENT_TYPES and isinstance(value, int) and value not in DTYPES and (value or name == "to"):
             return f": attribute {name} is {value}, which is no element type"
         choices = _CHOICES.get((*node.op, name), ())
         if choices and isinstance(value, str | bytes) and _text(value) not in choices:
             return f": attribute {name} is {value!r:.40}, not one of {', '.join(choices)}"
-        if isinstance(value, bytes) and name in told.attributes and name not in _BYTES and not _is_text(value):
+        if isinstance(value, bytes) and name in found.attributes and name not in _BYTES and not _is_text(value):
             return f": attribute {name} is {value!r:.40}, which is not UTF-8"
-    place = LISTS_SIZES.get(node.op_type) if not node.domain else None
-    listed = node.input(place) if place is not None else None
+    position = LISTS_SIZES.get(node.op_type) if not node.domain else None
+    listed = node.input(position) if position is not None else None
     length = listed.tensor.shape[0] if listed is not None and listed.rank == 1 and listed.tensor.shape else None
     if isinstance(length, int) and length > _MOST_AXES:
         return f" lists {length} axes"

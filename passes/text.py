@@ -69,25 +69,24 @@ def _loop(node: Node, names: _Names, indent: str) -> Iterator[str]:
     head = f"{indent}{results} = " if results else indent
     yield f"{head}Loop(trip={names(loop.trip)}, condition={names(loop.initial_condition)}) {{"
     for entry in loop.entries:
-        enter, leave = names(entry.enter), names(entry.leave)
+        body_input, body_output = names(entry.body_input), names(entry.body_output)
+        operand, type = names(entry.operand), entry.body_input and entry.body_input.type
         match entry.slot:
             case Carried():
-                line = f"carried  {enter}: {entry.enter and entry.enter.type} = {names(entry.outside)} <- {leave}"
+                line = f"carried  {body_input}: {type} = {operand} <- {body_output}"
             case Sliced(axis, start, end, stride, part):
                 span = "" if (start, end, stride) == (0, -1, 1) else f", start={start}, end={end}, stride={stride}"
                 span += "" if part is None else f", part={part}"
-                line = (
-                    f"sliced   {enter}: {entry.enter and entry.enter.type} = {names(entry.outside)}[axis={axis}{span}]"
-                )
+                line = f"sliced   {body_input}: {type} = {operand}[axis={axis}{span}]"
             case Captured():
-                line = f"captured {enter} = {names(entry.outside)}"
+                line = f"captured {body_input} = {operand}"
             case Stacked(axis, reverse, part):
                 extra = (", reverse" if reverse else "") + ("" if part is None else f", part={part}")
-                line = f"stacked  {names(entry.result)}[axis={axis}{extra}] <- {leave}"
+                line = f"stacked  {names(entry.result)}[axis={axis}{extra}] <- {body_output}"
             case Iteration():
-                line = f"iteration {enter}"
+                line = f"iteration {body_input}"
             case Condition():
-                line = f"condition {enter} <- {leave}" if entry.enter else f"condition <- {leave}"
+                line = f"condition {body_input} <- {body_output}" if entry.body_input else f"condition <- {body_output}"
         yield f"{indent}  {line}"
     yield from _body(loop.body, names, indent + "  ")
     yield f"{indent}}}"

@@ -48,7 +48,7 @@ def _older(attributes: Mapping[str, Any], prefix: str) -> str:
 
 
 def _ensemble(attributes: Mapping[str, Any]) -> str:
-    """TreeEnsemble-5: nodes and leaves by their places."""
+    """TreeEnsemble-5: nodes and leaves by their positions."""
     uneven = _uneven(attributes, "nodes_") or _uneven(attributes, "leaf_")
     if uneven:
         return uneven

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 from .errors import InvalidModel
 from .graph import Graph, Node, Value
-from .loop import DOMAIN, Captured, Carried, Condition, Iteration, Loop, Sliced, Stacked, is_if, is_loop, places
+from .loop import DOMAIN, Captured, Carried, Condition, Iteration, Loop, Sliced, Stacked, is_if, is_loop, slot_indices
 from .schemas import HUB_OPSETS, schema
 from .types import DType, TensorType, Type
 
@@ -55,7 +55,7 @@ def uses_are_known(graph: Graph) -> Iterator[str]:
     for node in graph.nodes:
         for index, value in enumerate(node.inputs):
             if value is not None and value not in known:
-                yield f"{node!r} input {index} ({value.name!r}) stands in no graph it could see"
+                yield f"{node!r} input {index} ({value.name!r}) is in no graph that it could see"
             elif value is not None and used.get((node, index)) is not value:
                 yield f"{node!r} input {index} has no entry among the uses of {value.name!r}"
     for value in graph.outputs:
@@ -68,7 +68,7 @@ def producers_are_right(graph: Graph) -> Iterator[str]:
     for node in graph.nodes:
         for index, value in enumerate(node.outputs):
             if value.producer is not node or value.index != index:
-                yield f"{node!r} output {index} says it comes from {value.producer!r}"
+                yield f"{node!r} output {index} has the producer {value.producer!r}"
     for value in (*graph.inputs, *graph.constants):
         if value.producer is not None:
             yield f"{value.name!r} is an input or constant and has a producer"
@@ -111,15 +111,17 @@ def loops_are_canonical(graph: Graph) -> Iterator[str]:
 
 def _loop(node: Node) -> Iterator[str]:
     slots = node.attributes.get("slots", ())
-    found = places(slots)
-    counts = [sum(getattr(place, side) >= 0 for place in found) for side in ("outside", "enter", "leave", "result")]
+    found = slot_indices(slots)
+    counts = [
+        sum(getattr(index, side) >= 0 for index in found) for side in ("operand", "body_input", "body_output", "result")
+    ]
     body = node.regions.get("body")
     if body is None or node.captured:
         yield "needs one region 'body' and captures by slots only"
         return
     have = [len(node.inputs) - 2, len(body.inputs), len(body.outputs), len(node.outputs)]
     if counts != have:
-        yield f"its slots need {counts} outside values, body inputs, body outputs and results; it has {have}"
+        yield f"its slots need {counts} operands, body inputs, body outputs and results; it has {have}"
         return
     if sum(isinstance(slot, Condition) for slot in slots) > 1 or sum(isinstance(slot, Iteration) for slot in slots) > 1:
         yield "has two condition or iteration slots"
@@ -129,29 +131,29 @@ def _loop(node: Node) -> Iterator[str]:
     yield from _is(loop.trip, DType.INT64, "trip count")
     yield from _is(loop.initial_condition, DType.BOOL, "initial condition")
     for entry in loop.entries:
-        if entry.place.outside >= 0 and entry.outside is None:
-            yield f"the outside value of a {type(entry.slot).__name__} slot is left out"
+        if entry.indices.operand >= 0 and entry.operand is None:
+            yield f"the operand of a {type(entry.slot).__name__} slot is left out"
         match entry.slot:
             case Iteration():
-                yield from _is(entry.enter, DType.INT64, "iteration")
+                yield from _is(entry.body_input, DType.INT64, "iteration")
             case Condition():
-                yield from _is(entry.enter, DType.BOOL, "condition")
-                yield from _is(entry.leave, DType.BOOL, "condition")
+                yield from _is(entry.body_input, DType.BOOL, "condition")
+                yield from _is(entry.body_output, DType.BOOL, "condition")
             case Carried():
-                for one, other in ((entry.outside, entry.enter), (entry.enter, entry.leave)):
+                for one, other in ((entry.operand, entry.body_input), (entry.body_input, entry.body_output)):
                     if one is not None and other is not None and not _agree(one.type, other.type):
                         yield f"carries {one!r} into {other!r}"
             case Captured():
-                if entry.outside and entry.enter and not _agree(entry.outside.type, entry.enter.type):
-                    yield f"captures {entry.outside!r} as {entry.enter!r}"
+                if entry.operand and entry.body_input and not _agree(entry.operand.type, entry.body_input.type):
+                    yield f"captures {entry.operand!r} as {entry.body_input!r}"
             case Sliced(axis=axis, stride=stride, part=part):
                 if not stride or (part is not None and abs(stride) != part) or part == 0:
                     yield f"slices parts of {part} by steps of {stride}"
-                rank = entry.outside.rank if entry.outside else None
+                rank = entry.operand.rank if entry.operand else None
                 if rank is not None and not -rank <= axis < rank:
                     yield f"slices axis {axis} of a value of rank {rank}"
             case Stacked(axis=axis, part=part):
-                rank = entry.leave.rank if entry.leave else None
+                rank = entry.body_output.rank if entry.body_output else None
                 if rank is not None and not -(rank + (part is None)) <= axis < rank + (part is None):
                     yield f"stacks values of rank {rank} along axis {axis}"
 
@@ -193,7 +195,7 @@ def _names_unique(graph: Graph) -> Iterator[str]:
     for inner in graph.graphs():
         for value in inner.values():
             if value.name and value.name in seen:
-                yield f"{inner.name}: the name {value.name!r} stands for two values"
+                yield f"{inner.name}: the name {value.name!r} is used for two values"
             seen.add(value.name)
 
 

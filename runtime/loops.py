@@ -9,7 +9,7 @@ import numpy as np
 
 from ..passes.errors import InvalidModel
 from ..passes.graph import Node
-from ..passes.loop import Captured, Carried, Condition, Iteration, Loop, Place, Sliced, Stacked, part_range
+from ..passes.loop import Captured, Carried, Condition, Iteration, Loop, Sliced, SlotIndices, Stacked, part_range
 from ..passes.types import Dim, merge_dims
 from .kernels.base import Array, ExecutionError, normal_axis, scalar
 from .plan import Call, Context, Plan
@@ -47,7 +47,7 @@ class LoopCall:
         self.declined = 0
 
     def __call__(self, *inputs: Any) -> tuple[Any, ...]:
-        slices = [_Slices(place, inputs[place.outside]) for place in self.sliced]
+        slices = [_Slices(place, inputs[place.operand]) for place in self.sliced]
         most = self._most_passes(inputs, slices)
         if most is None and not self.condition:
             raise InvalidModel(f"{self.node}: nothing ends this loop")
@@ -67,7 +67,7 @@ class LoopCall:
 
     def certain_passes(self, inputs: Sequence[Any]) -> int | None:
         """How many passes these inputs ask for; None where a condition decides."""
-        slices = [_Slices(place, inputs[place.outside]) for place in self.sliced]
+        slices = [_Slices(place, inputs[place.operand]) for place in self.sliced]
         return None if self.condition else self._most_passes(inputs, slices)
 
     def _compiled(self, inputs: Sequence[Any]) -> tuple[Any, ...] | None:
@@ -87,9 +87,9 @@ class LoopCall:
     def _interpret(self, inputs: Sequence[Any], slices: Sequence[_Slices], most: int | None) -> tuple[Any, ...]:
         arguments: list[Any] = [None] * len(self.body.graph.inputs)
         for place in self.carried + self.captured:
-            arguments[place.enter] = inputs[place.outside]
+            arguments[place.body_input] = inputs[place.operand]
         going: Any = np.array(True) if inputs[1] is None else inputs[1]
-        seen_condition = [place.enter for place in self.condition if place.enter >= 0]
+        seen_condition = [place.body_input for place in self.condition if place.body_input >= 0]
         stacks: list[list[Array]] = [[] for _ in self.stacked]
         count = 0
         while (most is None or count < most) and (not self.condition or bool(scalar(going))):
@@ -98,28 +98,28 @@ class LoopCall:
                 if finished is not None:
                     return finished
             for part in slices:
-                arguments[part.enter] = part.take(count)
+                arguments[part.body_input] = part.take(count)
             for place in self.iteration:
-                arguments[place.enter] = np.array(count, np.int64)
+                arguments[place.body_input] = np.array(count, np.int64)
             for index in seen_condition:
                 arguments[index] = going
             produced = self.body.run(arguments)
             for place in self.carried:
-                arguments[place.enter] = produced[place.leave]
+                arguments[place.body_input] = produced[place.body_output]
             for stack, place in zip(stacks, self.stacked, strict=True):
-                stack.append(produced[place.leave])
+                stack.append(produced[place.body_output])
             for place in self.condition:
-                going = produced[place.leave]
+                going = produced[place.body_output]
             count += 1
             self.passes += 1
         results: list[Any] = [None] * self.results
         for place in self.carried:
-            results[place.result] = arguments[place.enter]
+            results[place.result] = arguments[place.body_input]
         for stack, place in zip(stacks, self.stacked, strict=True):
             results[place.result] = self._concat(stack, place)
         return tuple(results)
 
-    def _concat(self, stack: list[Array], place: Place) -> Array:
+    def _concat(self, stack: list[Array], place: SlotIndices) -> Array:
         slot = place.slot
         assert isinstance(slot, Stacked)
         if not stack:
@@ -133,9 +133,9 @@ class LoopCall:
             return np.stack(parts, axis=normal_axis(slot.axis, first.ndim + 1))
         return np.concatenate(parts, axis=normal_axis(slot.axis, first.ndim))
 
-    def _empty(self, slot: Stacked, place: Place) -> Array:
+    def _empty(self, slot: Stacked, place: SlotIndices) -> Array:
         """What no pass at all stacks up: 0 along the axis, the declared sizes elsewhere, 0 where they aren't known."""
-        element = self.body.graph.outputs[place.leave].tensor
+        element = self.body.graph.outputs[place.body_output].tensor
         whole = self.node.outputs[place.result].tensor
         dtype = element.dtype or whole.dtype
         if dtype is None:
@@ -159,14 +159,14 @@ def declared_sizes(slot: Stacked, element: Sequence[Dim] | None, whole: Sequence
 class _Slices:
     """The parts of one sequence."""
 
-    __slots__ = ("_before", "_first", "_sequence", "_slot", "_stride", "count", "enter")
+    __slots__ = ("_before", "_first", "_sequence", "_slot", "_stride", "body_input", "count")
 
-    def __init__(self, place: Place, sequence: Array) -> None:
+    def __init__(self, place: SlotIndices, sequence: Array) -> None:
         slot = place.slot
         assert isinstance(slot, Sliced)
         axis = normal_axis(slot.axis, sequence.ndim)
         self._first, self.count = part_range(slot, sequence.shape[axis])
-        self._slot, self._stride, self.enter = slot, slot.stride, place.enter
+        self._slot, self._stride, self.body_input = slot, slot.stride, place.body_input
         self._before = (slice(None),) * axis
         self._sequence = sequence
 
@@ -179,8 +179,8 @@ class _Slices:
         return self._sequence[(*self._before, slice(start, start + part))]
 
 
-def _of(view: Loop, kind: type) -> list[Place]:
-    return [place for place in view.places if isinstance(place.slot, kind)]
+def _of(view: Loop, kind: type) -> list[SlotIndices]:
+    return [place for place in view.indices if isinstance(place.slot, kind)]
 
 
 def if_call(node: Node, context: Context) -> Call:

@@ -22,21 +22,21 @@ from .infer_elementwise import ELEMENTWISE
 from .infer_shapes import MOVING
 from .infer_tools import (
     Found,
-    agree,
     arity,
     array,
     as_stated,
     axis,
     bound,
-    gives,
+    check_parameters,
+    check_results,
     operand,
+    refuse,
+    same_type,
     stated,
-    takes,
     text,
-    wrong,
 )
 
-__all__ = ["OPCODES", "TooLarge", "agree", "infer_node"]
+__all__ = ["OPCODES", "TooLarge", "infer_node", "same_type"]
 
 _LARGEST = 2**63 - 1
 
@@ -52,45 +52,45 @@ def _types(node: Node, start: int = 0) -> Found:
 def _while(node: Node) -> Found:
     """The state as it goes in; a dimension that the body leaves open is open."""
     state = _types(node)
-    condition = takes(node, "condition", state, "values of its state")
-    gives(node, "condition", condition, [TensorType(DType.BOOL, ())])
-    body = takes(node, "body", state, "values of its state")
-    gives(node, "body", body, state)
+    condition = check_parameters(node, "condition", state, "values of its state")
+    check_results(node, "condition", condition, [TensorType(DType.BOOL, ())])
+    body = check_parameters(node, "body", state, "values of its state")
+    check_results(node, "body", body, state)
     return [value.type for value in body.inputs]
 
 
 def _conditional(node: Node) -> Found:
     branches = [name for name in node.regions if name.startswith("branch_")]
-    names = [f"branch_{place}" for place in range(len(branches))]
+    names = [f"branch_{index}" for index in range(len(branches))]
     if not names or set(names) != set(branches):
-        wrong(node, "it has no branches")
+        refuse(node, "it has no branches")
     dtype, _ = operand(node, 0, 0)
     if dtype is DType.BOOL and len(names) != 2:
-        wrong(node, f"a pred chooses between two branches, not {len(names)}")
+        refuse(node, f"a pred chooses between two branches, not {len(names)}")
     if dtype not in (DType.BOOL, DType.INT32):
-        wrong(node, f"operand 0 is {text(TensorType(dtype, ()))}, neither pred[] nor s32[]")
+        refuse(node, f"operand 0 is {text(TensorType(dtype, ()))}, neither pred[] nor s32[]")
     given = _types(node, 1)
     results = [value.type for value in node.regions["branch_0"].outputs]
     for name in names:
         many = len(node.regions[name].inputs)
-        gives(node, name, takes(node, name, given[:many]), results)
+        check_results(node, name, check_parameters(node, name, given[:many]), results)
         given = given[many:]
     if given:
-        wrong(node, f"{len(given)} operands more than its branches take")
+        refuse(node, f"{len(given)} operands more than its branches take")
     return results
 
 
 def _all(node: Node) -> Found:
     """Every operand as it is: `copy`, `opt-barrier`, `all-reduce` and what else leaves types alone."""
     if not node.inputs:
-        wrong(node, "it has no operands")
+        refuse(node, "it has no operands")
     return _types(node)
 
 
 def _add_dependency(node: Node) -> Found:
     """The operand as it is, without the token behind it."""
     if len(node.inputs) < 2 or node.inputs[-1] is None or node.inputs[-1].type is not None:
-        wrong(node, "its last operand is no token")
+        refuse(node, "its last operand is no token")
     return _types(node)[:-1]
 
 
@@ -99,13 +99,13 @@ def _gathered(node: Node) -> Found:
     found = as_stated(node)
     at = axis(node, len(operand(node)[1]))
     if len(found) != len(node.inputs):
-        wrong(node, f"{len(found)} results of {len(node.inputs)} operands")
+        refuse(node, f"{len(found)} results of {len(node.inputs)} operands")
     for index, type in enumerate(found):
         dtype, shape = operand(node, index)
         result, dims = array(node, type, f"result {index}", len(shape))
-        places = enumerate(zip(shape, dims, strict=True))
-        if result is not dtype or any(bound(a) != bound(b) for i, (a, b) in places if i != at):
-            wrong(node, f"{text(type)} of {text(TensorType(dtype, shape))}")
+        indices = enumerate(zip(shape, dims, strict=True))
+        if result is not dtype or any(bound(a) != bound(b) for i, (a, b) in indices if i != at):
+            refuse(node, f"{text(type)} of {text(TensorType(dtype, shape))}")
     return found
 
 
@@ -135,7 +135,7 @@ def _random(node: Node) -> Found:
     arity(node, 2)
     dtype, _ = operand(node, 0, 0)
     if operand(node, 1, 0)[0] is not dtype:
-        wrong(node, "its operands have different element types")
+        refuse(node, "its operands have different element types")
     return [TensorType(dtype, stated(node).shape)]
 
 
@@ -180,10 +180,10 @@ def _called(node: Node, functions: Mapping[tuple[str, str, str], Graph]) -> Foun
         return None
     given = _types(node)
     if len(given) != len(function.inputs):
-        wrong(node, f"{len(given)} operands for {len(function.inputs)} parameters of {function.name!r}")
+        refuse(node, f"{len(given)} operands for {len(function.inputs)} parameters of {function.name!r}")
     for index, (value, type) in enumerate(zip(function.inputs, given, strict=True)):
-        if not agree(value.type, type):
-            wrong(node, f"parameter {index} of {function.name!r} is {text(value.type)}, not {text(type)}")
+        if not same_type(value.type, type):
+            refuse(node, f"parameter {index} of {function.name!r} is {text(value.type)}, not {text(type)}")
     return [value.type for value in function.outputs]
 
 
@@ -213,6 +213,6 @@ def infer_node(node: Node, functions: Mapping[tuple[str, str, str], Graph] | Non
 def _check_sizes(node: Node, type: TensorType) -> None:
     sizes = [size for size in map(bound, type.shape or ()) if size is not None]
     if any(size < 0 for size in sizes):
-        wrong(node, f"its result would be {text(type)}")
+        refuse(node, f"its result would be {text(type)}")
     if math.prod(sizes) * (type.dtype.bits if type.dtype else 8) // 8 > _LARGEST:
         raise TooLarge(f"{node!r}: its result would be {text(type)}")

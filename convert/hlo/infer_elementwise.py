@@ -10,15 +10,15 @@ from .dialect import NAMES
 from .infer_tools import (
     Found,
     arity,
+    choice,
     joint_dim,
     operand,
     operands,
+    refuse,
     same_shape,
     stated,
     stated_dtype,
     text,
-    words,
-    wrong,
 )
 
 _PARTS = {DType.COMPLEX64: DType.FLOAT32, DType.COMPLEX128: DType.FLOAT64}
@@ -60,15 +60,15 @@ UNARY, BINARY = _rows(_UNARY), _rows(_BINARY)
 
 def _takes(node: Node, dtype: DType, allowed: str) -> None:
     if kinds(dtype) not in allowed:
-        wrong(node, f"it takes no {NAMES.get(dtype, dtype.value)}")
+        refuse(node, f"it doesn't take {NAMES.get(dtype, dtype.value)}")
 
 
-def _alike(node: Node, found: Sequence[tuple[DType, Shape]]) -> tuple[DType, Shape]:
+def _common_type(node: Node, found: Sequence[tuple[DType, Shape]]) -> tuple[DType, Shape]:
     """The one type of several operands; their bounds joined."""
     dtype, shape = found[0]
     for other, dims in found[1:]:
         if other is not dtype or not same_shape(shape, dims):
-            wrong(node, f"operands {text(TensorType(dtype, shape))} and {text(TensorType(other, dims))} differ")
+            refuse(node, f"operands {text(TensorType(dtype, shape))} and {text(TensorType(other, dims))} differ")
         shape = tuple(map(joint_dim, shape, dims))
     return dtype, shape
 
@@ -84,7 +84,7 @@ def _unary(node: Node) -> Found:
 
 def _binary(node: Node) -> Found:
     arity(node, 2)
-    dtype, shape = _alike(node, operands(node))
+    dtype, shape = _common_type(node, operands(node))
     _takes(node, dtype, BINARY[node.op_type])
     return [TensorType(dtype, shape)]
 
@@ -98,19 +98,19 @@ def _is_finite(node: Node) -> Found:
 
 def _compare(node: Node) -> Found:
     arity(node, 2)
-    direction = words(node, "direction", DIRECTIONS)
-    words(node, "type", COMPARISONS, "FLOAT")
-    dtype, shape = _alike(node, operands(node))
+    direction = choice(node, "direction", DIRECTIONS)
+    choice(node, "type", COMPARISONS, "FLOAT")
+    dtype, shape = _common_type(node, operands(node))
     if dtype.is_complex and direction not in ("EQ", "NE"):
-        wrong(node, f"complex values have no order for {direction}")
+        refuse(node, f"complex values have no order for {direction}")
     return [TensorType(DType.BOOL, shape)]
 
 
 def _complex(node: Node) -> Found:
     arity(node, 2)
-    dtype, shape = _alike(node, operands(node))
+    dtype, shape = _common_type(node, operands(node))
     if dtype not in _WHOLES:
-        wrong(node, f"it takes no {NAMES.get(dtype, dtype.value)}")
+        refuse(node, f"it doesn't take {NAMES.get(dtype, dtype.value)}")
     return [TensorType(_WHOLES[dtype], shape)]
 
 
@@ -131,17 +131,17 @@ def _select(node: Node) -> Found:
     arity(node, 3)
     decides, where = operand(node)
     if decides is not DType.BOOL:
-        wrong(node, f"operand 0 is {NAMES.get(decides, decides.value)}, not pred")
-    dtype, shape = _alike(node, operands(node, 1))
+        refuse(node, f"operand 0 is {NAMES.get(decides, decides.value)}, not pred")
+    dtype, shape = _common_type(node, operands(node, 1))
     if where and not same_shape(where, shape):
-        wrong(node, f"it chooses by {text(TensorType(decides, where))} between {text(TensorType(dtype, shape))}")
+        refuse(node, f"it chooses by {text(TensorType(decides, where))} between {text(TensorType(dtype, shape))}")
     return [TensorType(dtype, tuple(map(joint_dim, shape, where)) if where else shape)]
 
 
 def _clamp(node: Node) -> Found:
     arity(node, 3)
     dtype, shape = operand(node, 1)
-    _alike(node, [(dtype, shape), *(end for end in operands(node) if end[1] or end[0] is not dtype)])
+    _common_type(node, [(dtype, shape), *(end for end in operands(node) if end[1] or end[0] is not dtype)])
     return [TensorType(dtype, shape)]
 
 
@@ -151,7 +151,7 @@ def _bits(node: Node) -> Found:
     dtype, shape = operand(node)
     to = stated_dtype(node, dtype)
     if dtype.is_complex != to.is_complex:
-        wrong(node, f"bits of {NAMES.get(dtype, dtype.value)} are none of {NAMES.get(to, to.value)}")
+        refuse(node, f"bits of {NAMES.get(dtype, dtype.value)} are none of {NAMES.get(to, to.value)}")
     before, after = (1 if kind is DType.BOOL else kind.bits for kind in (dtype, to))
     before, after = max(before, 8) if dtype is DType.BOOL else before, max(after, 8) if to is DType.BOOL else after
     if before == after:
@@ -159,7 +159,7 @@ def _bits(node: Node) -> Found:
     if before > after:
         return [TensorType(to, (*shape, before // after))]
     if not shape or shape[-1] != after // before:
-        wrong(node, f"the last dimension of {text(TensorType(dtype, shape))} isn't {after // before}")
+        refuse(node, f"the last dimension of {text(TensorType(dtype, shape))} isn't {after // before}")
     return [TensorType(to, shape[:-1])]
 
 

@@ -13,22 +13,22 @@ from .infer_tools import (
     axes,
     axis,
     bound,
+    check_parameters,
+    check_results,
     count,
-    gives,
     ints,
     items,
     joint_dim,
     number,
     operand,
     operands,
+    refuse,
     same_dim,
     same_shape,
     scalar_index,
     sized,
     stated,
-    takes,
     text,
-    wrong,
 )
 from .text.tree import PadDim, SliceDim
 
@@ -47,10 +47,10 @@ def _broadcast(node: Node) -> Found:
     assert result.shape is not None
     dims = axes(node, "dimensions", len(result.shape), () if not shape else None)
     if len(dims) != len(shape):
-        wrong(node, f"dimensions has {len(dims)} entries for an operand of rank {len(shape)}")
+        refuse(node, f"dimensions has {len(dims)} entries for an operand of rank {len(shape)}")
     for at, dim in zip(dims, shape, strict=True):
         if not same_dim(result.shape[at], dim):
-            wrong(node, f"{text(TensorType(dtype, shape))} doesn't fit into {text(result)} by dimensions")
+            refuse(node, f"{text(TensorType(dtype, shape))} doesn't fit into {text(result)} by dimensions")
     return [TensorType(dtype, result.shape)]
 
 
@@ -67,7 +67,7 @@ def _reshape(node: Node) -> Found:
         for index in range(1, len(node.inputs)):
             scalar_index(node, index)
     if before is not None and after is not None and before != after:
-        wrong(node, f"{text(TensorType(dtype, shape))} hasn't the elements of {text(result)}")
+        refuse(node, f"{text(TensorType(dtype, shape))} doesn't have as many elements as {text(result)}")
     return [TensorType(dtype, result.shape)]
 
 
@@ -79,7 +79,7 @@ def _bitcast(node: Node) -> Found:
     assert result.shape is not None and result.dtype is not None
     before, after = count(shape), count(result.shape)
     if before is not None and after is not None and before * dtype.bits != after * result.dtype.bits:
-        wrong(node, f"{text(TensorType(dtype, shape))} hasn't the bits of {text(result)}")
+        refuse(node, f"{text(TensorType(dtype, shape))} doesn't have as many bits as {text(result)}")
     return [result]
 
 
@@ -88,7 +88,7 @@ def _transpose(node: Node) -> Found:
     dtype, shape = operand(node)
     order = axes(node, "dimensions", len(shape), () if not shape else None)
     if len(order) != len(shape):
-        wrong(node, f"dimensions={{{','.join(map(str, order))}}} is no order of {len(shape)} dimensions")
+        refuse(node, f"dimensions={{{','.join(map(str, order))}}} is no order of {len(shape)} dimensions")
     return [TensorType(dtype, tuple(shape[at] for at in order))]
 
 
@@ -102,17 +102,17 @@ def _reverse(node: Node) -> Found:
 def _concatenate(node: Node) -> Found:
     found = operands(node)
     if not found:
-        wrong(node, "it has no operands")
+        refuse(node, "it has no operands")
     dtype, shape = found[0]
     at = axis(node, len(shape))
     dims, total = list(shape), [shape[at]]
     for other, more in found[1:]:
         fits = len(more) == len(shape) and all(
-            same_dim(a, b) for place, (a, b) in enumerate(zip(dims, more, strict=True)) if place != at
+            same_dim(a, b) for index, (a, b) in enumerate(zip(dims, more, strict=True)) if index != at
         )
         if other is not dtype or not fits:
             first, second = text(TensorType(dtype, shape)), text(TensorType(other, more))
-            wrong(node, f"operands {first} and {second} don't fit along dimension {at}")
+            refuse(node, f"operands {first} and {second} don't fit along dimension {at}")
         total.append(more[at])
         dims = list(map(joint_dim, dims, more))
     sizes = [bound(dim) for dim in total]
@@ -130,7 +130,7 @@ def _slice(node: Node) -> Found:
     for at, (dim, part) in enumerate(zip(shape, items(node, "slice", SliceDim, len(shape)), strict=True)):
         size = bound(dim)
         if not 0 <= part.start <= part.limit or part.stride < 1 or (size is not None and part.limit > size):
-            wrong(
+            refuse(
                 node, f"[{part.start}:{part.limit}:{part.stride}] of dimension {at} of {text(TensorType(dtype, shape))}"
             )
         whole = part.start == 0 and part.limit == size and part.stride == 1
@@ -144,28 +144,28 @@ def _starts(node: Node, first: int, rank: int) -> None:
     if rest == 1 and len(operand(node, first)[1]) == 1:
         dtype, shape = operand(node, first, 1)
         if not dtype.is_integer or not same_dim(shape[0], rank):
-            wrong(node, f"indices of type {text(TensorType(dtype, shape))} for rank {rank}")
+            refuse(node, f"indices of type {text(TensorType(dtype, shape))} for rank {rank}")
         return
     if rest != rank:
-        wrong(node, f"{rest} indices for an array of rank {rank}")
+        refuse(node, f"{rest} indices for an array of rank {rank}")
     for index in range(first, len(node.inputs)):
         scalar_index(node, index)
 
 
-def _within(node: Node, sizes: Sequence[Dim], shape: Shape, what: str) -> None:
+def _check_sizes_within(node: Node, sizes: Sequence[Dim], shape: Shape, what: str) -> None:
     for at, (size, dim) in enumerate(zip(sizes, shape, strict=True)):
         here, most = bound(size), bound(dim)
         if here is not None and (here < 0 or (most is not None and here > most)):
-            wrong(node, f"{what} of size {here} along dimension {at} of size {most}")
+            refuse(node, f"{what} of size {here} along dimension {at} of size {most}")
 
 
 def _dynamic_slice(node: Node) -> Found:
     dtype, shape = operand(node)
     sizes = ints(node, "dynamic_slice_sizes", () if not shape else None)
     if len(sizes) != len(shape):
-        wrong(node, f"dynamic_slice_sizes has {len(sizes)} entries for rank {len(shape)}")
+        refuse(node, f"dynamic_slice_sizes has {len(sizes)} entries for rank {len(shape)}")
     _starts(node, 1, len(shape))
-    _within(node, sizes, shape, "a slice")
+    _check_sizes_within(node, sizes, shape, "a slice")
     return [TensorType(dtype, sizes)]
 
 
@@ -173,9 +173,9 @@ def _dynamic_update_slice(node: Node) -> Found:
     dtype, shape = operand(node)
     other, part = operand(node, 1, len(shape))
     if other is not dtype:
-        wrong(node, f"{text(TensorType(other, part))} can't be put into {text(TensorType(dtype, shape))}")
+        refuse(node, f"{text(TensorType(other, part))} doesn't fit into {text(TensorType(dtype, shape))}")
     _starts(node, 2, len(shape))
-    _within(node, part, shape, "an update")
+    _check_sizes_within(node, part, shape, "an update")
     return [TensorType(dtype, shape)]
 
 
@@ -183,14 +183,14 @@ def _pad(node: Node) -> Found:
     arity(node, 2)
     (dtype, shape), (other, _) = operand(node), operand(node, 1, 0)
     if other is not dtype:
-        wrong(node, "what it pads with has another element type")
+        refuse(node, "what it pads with has another element type")
     result: list[Dim] = []
     for at, (dim, pad) in enumerate(zip(shape, items(node, "padding", PadDim, len(shape)), strict=True)):
         size = bound(dim)
         if size is not None:
             size += pad.low + pad.high + max(size - 1, 0) * pad.interior
         if pad.interior < 0 or (size is not None and size < 0):
-            wrong(node, f"padding {pad.low}_{pad.high}_{pad.interior} of dimension {at} of size {bound(dim)}")
+            refuse(node, f"padding {pad.low}_{pad.high}_{pad.interior} of dimension {at} of size {bound(dim)}")
         result.append(sized(dim, size))
     return [TensorType(dtype, tuple(result))]
 
@@ -223,17 +223,17 @@ def _index_dims(node: Node, index: int, mapped: int) -> Shape:
     dtype, shape = operand(node, index)
     at = number(node, "index_vector_dim", len(shape))
     if not dtype.is_integer or not 0 <= at <= len(shape):
-        wrong(node, f"indices {text(TensorType(dtype, shape))} with index_vector_dim={at}")
+        refuse(node, f"indices {text(TensorType(dtype, shape))} with index_vector_dim={at}")
     parts: Dim = 1 if at == len(shape) else shape[at]
     if not same_dim(parts, mapped):
-        wrong(node, f"indices have {bound(parts)} parts for {mapped} dimensions")
+        refuse(node, f"indices have {bound(parts)} parts for {mapped} dimensions")
     return (*shape[:at], *shape[at + 1 :])
 
 
 def _rising(node: Node, name: str, rank: int) -> tuple[int, ...]:
     found = axes(node, name, rank, ())
     if any(a > b for a, b in pairwise(found)):
-        wrong(node, f"{name}={{{','.join(map(str, found))}}} isn't sorted")
+        refuse(node, f"{name}={{{','.join(map(str, found))}}} isn't sorted")
     return found
 
 
@@ -242,9 +242,9 @@ def _batching(node: Node, shape: Shape, index: int, names: tuple[str, str]) -> t
     indices = operand(node, index)[1]
     mine, theirs = (axes(node, name, len(dims), ()) for name, dims in zip(names, (shape, indices), strict=True))
     if len(mine) != len(theirs) or not all(same_dim(shape[a], indices[b]) for a, b in zip(mine, theirs, strict=True)):
-        wrong(node, f"{names[0]} and {names[1]} don't match")
+        refuse(node, f"{names[0]} and {names[1]} don't match")
     if number(node, "index_vector_dim", len(indices)) in theirs:
-        wrong(node, f"{names[1]} holds index_vector_dim")
+        refuse(node, f"{names[1]} contains index_vector_dim")
     return mine
 
 
@@ -258,22 +258,22 @@ def _gather(node: Node) -> Found:
     collapsed = _rising(node, "collapsed_slice_dims", rank)
     sizes = ints(node, "slice_sizes", () if not rank else None)
     if len(sizes) != rank:
-        wrong(node, f"slice_sizes has {len(sizes)} entries for rank {rank}")
-    _within(node, sizes, shape, "a slice")
+        refuse(node, f"slice_sizes has {len(sizes)} entries for rank {rank}")
+    _check_sizes_within(node, sizes, shape, "a slice")
     gone = {*collapsed, *batching}
     if len(gone) < len(collapsed) + len(batching) or set(mapped) & set(batching):
-        wrong(node, "a dimension is collapsed, batched or indexed twice")
+        refuse(node, "a dimension is collapsed, batched or indexed twice")
     if any(sizes[at] > 1 for at in gone):
-        wrong(node, "a collapsed or batched dimension has slices of more than one")
+        refuse(node, "a collapsed or batched dimension has slices of more than one")
     kept = [size for at, size in enumerate(sizes) if at not in gone]
     offsets = _rising(node, "offset_dims", len(batch) + len(kept))
     if len(offsets) != len(kept):
-        wrong(node, f"offset_dims has {len(offsets)} entries for {len(kept)} dimensions of a slice")
-    return [TensorType(dtype, _woven(batch, kept, offsets))]
+        refuse(node, f"offset_dims has {len(offsets)} entries for {len(kept)} dimensions of a slice")
+    return [TensorType(dtype, _interleaved(batch, kept, offsets))]
 
 
-def _woven(batch: Shape, kept: Sequence[Dim], offsets: Sequence[int]) -> Shape:
-    """`kept` at the places `offsets`, `batch` at the others."""
+def _interleaved(batch: Shape, kept: Sequence[Dim], offsets: Sequence[int]) -> Shape:
+    """`kept` at the positions `offsets`, `batch` at the others."""
     inside, outside = iter(kept), iter(batch)
     return tuple(next(inside) if at in offsets else next(outside) for at in range(len(batch) + len(kept)))
 
@@ -281,7 +281,7 @@ def _woven(batch: Shape, kept: Sequence[Dim], offsets: Sequence[int]) -> Shape:
 def _scatter(node: Node) -> Found:
     many = len(node.inputs) // 2
     if many < 1 or len(node.inputs) != 2 * many + 1:
-        wrong(node, f"{len(node.inputs)} operands where it takes arrays, indices and as many updates")
+        refuse(node, f"{len(node.inputs)} operands where it takes arrays, indices and as many updates")
     targets, updates = operands(node, 0, many), operands(node, many + 1)
     shape = targets[0][1]
     rank = len(shape)
@@ -291,20 +291,20 @@ def _scatter(node: Node) -> Found:
     inserted = _rising(node, "inserted_window_dims", rank)
     gone = {*inserted, *batching}
     if len(gone) < len(inserted) + len(batching) or set(mapped) & set(batching):
-        wrong(node, "a dimension is inserted, batched or indexed twice")
+        refuse(node, "a dimension is inserted, batched or indexed twice")
     inside = [dim for at, dim in enumerate(shape) if at not in gone]
     window = _rising(node, "update_window_dims", len(batch) + len(inside))
     if len(window) != len(inside):
-        wrong(node, f"update_window_dims has {len(window)} entries for {len(inside)} dimensions of a window")
+        refuse(node, f"update_window_dims has {len(window)} entries for {len(inside)} dimensions of a window")
     for (dtype, dims), (other, update) in zip(targets, updates, strict=True):
         outside = [dim for at, dim in enumerate(update) if at not in window]
         fits = len(update) == len(batch) + len(window) and same_shape(tuple(outside), batch)
         if not fits or other is not dtype or not same_shape(dims, shape):
-            wrong(node, f"updates {text(TensorType(other, update))} don't fit {text(TensorType(dtype, dims))}")
-        _within(node, [update[at] for at in window], tuple(inside), "an update")
+            refuse(node, f"updates {text(TensorType(other, update))} don't fit {text(TensorType(dtype, dims))}")
+        _check_sizes_within(node, [update[at] for at in window], tuple(inside), "an update")
     scalars = [TensorType(dtype, ()) for dtype, _ in targets]
-    combine = takes(node, "to_apply", [*scalars, *scalars], "values")
-    gives(node, "to_apply", combine, scalars)
+    combine = check_parameters(node, "to_apply", [*scalars, *scalars], "values")
+    check_results(node, "to_apply", combine, scalars)
     return [TensorType(dtype, dims) for dtype, dims in targets]
 
 

@@ -15,7 +15,7 @@ from .text.tree import WindowDim
 Found = list[Type | None]
 
 
-def wrong(node: Node, text: str) -> NoReturn:
+def refuse(node: Node, text: str) -> NoReturn:
     raise InvalidModel(f"{node!r}: {text}")
 
 
@@ -57,7 +57,7 @@ def same_shape(a: Shape, b: Shape) -> bool:
     return len(a) == len(b) and all(map(same_dim, a, b))
 
 
-def agree(a: Type | None, b: Type | None) -> bool:
+def same_type(a: Type | None, b: Type | None) -> bool:
     """Whether two types are one, sizes and bounds alike; a token (None) agrees with a token only."""
     if not isinstance(a, TensorType) or not isinstance(b, TensorType):
         return a == b
@@ -80,16 +80,16 @@ def operand(node: Node, index: int = 0, rank: int | None = None) -> tuple[DType,
     """Element type and shape of an operand, of this rank."""
     value = node.inputs[index] if index < len(node.inputs) else None
     if value is None:
-        wrong(node, f"it has no operand {index}")
+        refuse(node, f"it has no operand {index}")
     return array(node, value.type, f"operand {index}", rank)
 
 
 def array(node: Node, type: Type | None, what: str, rank: int | None = None) -> tuple[DType, Shape]:
     """Element type and shape of what must be an array."""
     if not isinstance(type, TensorType) or type.dtype is None or type.shape is None:
-        wrong(node, f"{what} is no array")
+        refuse(node, f"{what} is no array")
     if rank is not None and len(type.shape) != rank:
-        wrong(node, f"{what} has the type {text(type)}, not rank {rank}")
+        refuse(node, f"{what} has the type {text(type)}, not rank {rank}")
     return type.dtype, type.shape
 
 
@@ -103,14 +103,14 @@ def arity(node: Node, least: int, most: int | None = None) -> None:
     """Refuse another number of operands."""
     if not least <= len(node.inputs) <= (least if most is None else most):
         wanted = str(least) if most is None or most == least else f"{least} to {most}"
-        wrong(node, f"{len(node.inputs)} operands where it takes {wanted}")
+        refuse(node, f"{len(node.inputs)} operands where it takes {wanted}")
 
 
 def stated(node: Node, index: int = 0) -> TensorType:
     """The result's type as the file (or the builder) states it, for what doesn't follow from the operands."""
     type = node.outputs[index].type if index < len(node.outputs) else None
     if not isinstance(type, TensorType) or type.dtype is None or type.shape is None:
-        wrong(node, "the shape of its result must be stated")
+        refuse(node, "the shape of its result must be stated")
     return type
 
 
@@ -128,7 +128,7 @@ def scalar_index(node: Node, index: int) -> None:
     """Refuse an operand that isn't an integer scalar."""
     dtype, _ = operand(node, index, 0)
     if not dtype.is_integer:
-        wrong(node, f"operand {index} is {NAMES.get(dtype, dtype.value)}, not an integer")
+        refuse(node, f"operand {index} is {NAMES.get(dtype, dtype.value)}, not an integer")
 
 
 # attributes --------------------------------------------------------------------------------------
@@ -138,9 +138,9 @@ def ints(node: Node, name: str, default: Sequence[int] | None = None) -> tuple[i
     """An attribute that is a list of integers."""
     found = node.attributes.get(name, default)
     if found is None:
-        wrong(node, f"the attribute {name} is missing")
+        refuse(node, f"the attribute {name} is missing")
     if not isinstance(found, tuple | list) or not all(type(item) is int for item in found):
-        wrong(node, f"the attribute {name} is no list of integers")
+        refuse(node, f"the attribute {name} is no list of integers")
     return tuple(found)
 
 
@@ -149,9 +149,9 @@ def axes(node: Node, name: str, rank: int, default: Sequence[int] | None = None)
     found = ints(node, name, default)
     for axis in found:
         if not 0 <= axis < rank:
-            wrong(node, f"{name}={{{','.join(map(str, found))}}} of an array of rank {rank}")
+            refuse(node, f"{name}={{{','.join(map(str, found))}}} of an array of rank {rank}")
     if len(set(found)) < len(found):
-        wrong(node, f"{name}={{{','.join(map(str, found))}}} names a dimension twice")
+        refuse(node, f"{name}={{{','.join(map(str, found))}}} names a dimension twice")
     return found
 
 
@@ -160,24 +160,24 @@ def axis(node: Node, rank: int, name: str = "dimensions") -> int:
     found = node.attributes.get(name)
     found = (found,) if type(found) is int else ints(node, name)
     if len(found) != 1:
-        wrong(node, f"{name} names {len(found)} dimensions, not one")
+        refuse(node, f"{name} names {len(found)} dimensions, not one")
     if not 0 <= found[0] < rank:
-        wrong(node, f"{name}={found[0]} of an array of rank {rank}")
+        refuse(node, f"{name}={found[0]} of an array of rank {rank}")
     return found[0]
 
 
 def number(node: Node, name: str, default: int | None = None) -> int:
     found = node.attributes.get(name, default)
     if type(found) is not int:
-        wrong(node, f"the attribute {name} is {'missing' if found is None else 'no integer'}")
+        refuse(node, f"the attribute {name} is {'missing' if found is None else 'no integer'}")
     return found
 
 
-def words(node: Node, name: str, allowed: Sequence[str], default: str | None = None) -> str:
+def choice(node: Node, name: str, allowed: Sequence[str], default: str | None = None) -> str:
     found = node.attributes.get(name, default)
     if found not in allowed:
-        said = "missing" if found is None else f"{found!r}, not one of {', '.join(allowed)}"
-        wrong(node, f"the attribute {name} is {said}")
+        reason = "missing" if found is None else f"{found!r}, not one of {', '.join(allowed)}"
+        refuse(node, f"the attribute {name} is {reason}")
     return found
 
 
@@ -185,9 +185,9 @@ def items(node: Node, name: str, kind: type, rank: int) -> tuple[Any, ...]:
     """An attribute that has an entry of this kind for each dimension."""
     found = node.attributes.get(name, ())
     if not isinstance(found, tuple | list) or not all(isinstance(item, kind) for item in found):
-        wrong(node, f"the attribute {name} isn't understood")
+        refuse(node, f"the attribute {name} isn't understood")
     if len(found) != rank:
-        wrong(node, f"{name} has {len(found)} dimensions where there are {rank}")
+        refuse(node, f"{name} has {len(found)} dimensions where there are {rank}")
     return tuple(found)
 
 
@@ -196,12 +196,12 @@ def windows(node: Node, rank: int) -> tuple[WindowDim, ...]:
     found = items(node, "window", WindowDim, rank)
     for dim in found:
         if dim.size < 1 or dim.stride < 1 or dim.lhs_dilate < 1 or dim.rhs_dilate < 1:
-            wrong(node, "a size, a stride or a dilation of its window isn't positive")
+            refuse(node, "a size, a stride or a dilation of its window isn't positive")
     return found
 
 
 def windowed(dim: Dim, window: WindowDim) -> Dim:
-    """How many places a window has along a dimension."""
+    """How many positions a window has along a dimension."""
     size = bound(dim)
     return None if size is None else sized(dim, window.count(size))
 
@@ -212,25 +212,25 @@ def windowed(dim: Dim, window: WindowDim) -> Dim:
 def region(node: Node, name: str = "to_apply") -> Graph:
     found = node.regions.get(name)
     if found is None:
-        wrong(node, f"the computation {name} is missing")
+        refuse(node, f"the computation {name} is missing")
     return found
 
 
-def takes(node: Node, name: str, given: Sequence[Type | None], what: str = "operands") -> Graph:
+def check_parameters(node: Node, name: str, given: Sequence[Type | None], what: str = "operands") -> Graph:
     """The computation `name`, whose parameters must be of these types."""
     found = region(node, name)
     if len(found.inputs) != len(given):
-        wrong(node, f"{name} has {len(found.inputs)} parameters for {len(given)} {what}")
+        refuse(node, f"{name} has {len(found.inputs)} parameters for {len(given)} {what}")
     for index, (value, type) in enumerate(zip(found.inputs, given, strict=True)):
-        if not agree(value.type, type):
-            wrong(node, f"parameter {index} of {name} is {text(value.type)}, not {text(type)}")
+        if not same_type(value.type, type):
+            refuse(node, f"parameter {index} of {name} is {text(value.type)}, not {text(type)}")
     return found
 
 
-def gives(node: Node, name: str, graph: Graph, wanted: Sequence[Type | None]) -> None:
+def check_results(node: Node, name: str, graph: Graph, wanted: Sequence[Type | None]) -> None:
     """Refuse a computation with other results."""
     if len(graph.outputs) != len(wanted):
-        wrong(node, f"{name} has {len(graph.outputs)} results, not {len(wanted)}")
+        refuse(node, f"{name} has {len(graph.outputs)} results, not {len(wanted)}")
     for value, type in zip(graph.outputs, wanted, strict=True):
-        if not agree(value.type, type):
-            wrong(node, f"{name} results in {text(value.type)}, not {text(type)}")
+        if not same_type(value.type, type):
+            refuse(node, f"{name} results in {text(value.type)}, not {text(type)}")

@@ -1,6 +1,6 @@
 """What an instruction's name stands for while a computation is read, and tuples as their leaves.
 
-Operations that a compiled module starts at one place and waits for at another are read as if done where they start. A
+Operations that a compiled module starts at one index and waits for at another are read as if done where they start. A
 start's value is a tuple that names the operands, the result and contexts; the done gives the result:
 
     start = ((f32[4]), f32[8], s32[]) async-start(x), calls=wrapped        start = f32[8] call(x), to_apply=wrapped
@@ -82,7 +82,7 @@ def element(one: Instruction, item: Item, path: Sequence[int]) -> Item:
     return item
 
 
-_PLACES: dict[str, int | None] = {
+_RESULT_ELEMENTS: dict[str, int | None] = {
     "all-gather-start": 1,
     "all-reduce-start": None,
     "async-start": 1,
@@ -91,12 +91,12 @@ _PLACES: dict[str, int | None] = {
 }
 """Which element of a start's tuple is the result; None: its value is the result."""
 
-_DONES = frozenset(start.replace("-start", "-done") for start in _PLACES)
+_DONES = frozenset(start.replace("-start", "-done") for start in _RESULT_ELEMENTS)
 
 
 def is_start(opcode: str) -> bool:
     """Whether an instruction starts an operation."""
-    return opcode in _PLACES
+    return opcode in _RESULT_ELEMENTS
 
 
 def is_done(opcode: str) -> bool:
@@ -106,19 +106,19 @@ def is_done(opcode: str) -> bool:
 
 def started(one: Instruction, operands: list[Item], make: Callable[[Instruction, list[Item], HloShape], Item]) -> Item:
     """The item of a start; `make` makes the operation that it starts."""
-    place = _PLACES[one.opcode]
+    position = _RESULT_ELEMENTS[one.opcode]
     name = "call" if one.opcode == "async-start" else one.opcode.removesuffix("-start")
     shape = one.shape
     if shape is None:
         raise error_at(one, f"the {one.opcode} has no shape")
-    if place is None:
+    if position is None:
         return make(replace(one, opcode=name), operands, shape)
-    if not isinstance(shape, TupleShape) or len(shape.elements) <= place:
+    if not isinstance(shape, TupleShape) or len(shape.elements) <= position:
         raise error_at(one, "its shape doesn't say operands and result")
-    made = make(replace(one, opcode=name), operands, shape.elements[place])
+    made = make(replace(one, opcode=name), operands, shape.elements[position])
     item = Item(shape, [])
     for index, part in enumerate(shape.elements):
-        item.values += made.values if index == place else [None] * len(leaves(part))
+        item.values += made.values if index == position else [None] * len(leaves(part))
     return item
 
 
@@ -126,7 +126,7 @@ def finished(one: Instruction, operands: list[Item]) -> Item:
     """The item of a done: the result that stands in its operand."""
     if len(operands) != 1:
         raise error_at(one, f"it has {len(operands)} operands, not 1")
-    place = _PLACES.get(one.opcode.replace("-done", "-start"))
-    if one.opcode == "async-update" or place is None:
+    position = _RESULT_ELEMENTS.get(one.opcode.replace("-done", "-start"))
+    if one.opcode == "async-update" or position is None:
         return operands[0]
-    return element(one, operands[0], (place,))
+    return element(one, operands[0], (position,))

@@ -55,7 +55,7 @@ def read(path: Path) -> Graph:
     except OSError as error:
         raise InvalidModel(f"{path}: {error.strerror or error}") from None
     except UnicodeDecodeError:
-        raise InvalidModel(f"{path}: it is no text") from None
+        raise InvalidModel(f"{path}: it isn't text") from None
     try:
         return from_text(text)
     except InvalidModel as error:
@@ -98,7 +98,7 @@ class _Reader:
     def graph(self, computation: Computation, root: bool = False) -> Graph:
         """A graph of a computation, anew for each instruction that applies it."""
         if computation.name in self.open:
-            raise error_at(computation, f"computation {computation.name!r} applies itself")
+            raise error_at(computation, f"computation {computation.name!r} calls itself")
         if len(self.open) > _DEEPEST:
             raise error_at(computation, "computations are nested too deeply")
         self.open.append(computation.name)
@@ -168,10 +168,10 @@ class _GraphReader:
     def _parameters(self) -> list[Instruction]:
         found = [one for one in self.computation.instructions if one.opcode == "parameter"]
         found.sort(key=lambda one: one.number)
-        for place, one in enumerate(found):
-            if one.number != place:
-                what = "there are two parameters" if one.number < place else "there is no parameter"
-                raise error_at(one, f"{what} {min(place, one.number)}")
+        for position, one in enumerate(found):
+            if one.number != position:
+                what = "there are two parameters" if one.number < position else "there is no parameter"
+                raise error_at(one, f"{what} {min(position, one.number)}")
             if one.name in self.items:
                 raise error_at(one, f"there are two instructions {one.name!r}")
             shape = _shape(one)
@@ -261,8 +261,8 @@ class _GraphReader:
             for name in _REGIONS:
                 if isinstance(node.attributes.get(name), str):
                     node.regions[name] = self._region(one, node.attributes.pop(name))
-            for place, name in enumerate(node.attributes.pop(CALLED, ())):
-                node.regions[f"{CALLED}_{place}"] = self._region(one, name)
+            for index, name in enumerate(node.attributes.pop(CALLED, ())):
+                node.regions[f"{CALLED}_{index}"] = self._region(one, name)
         shape = result or one.shape
         if shape is not None:
             node.outputs = self._results(one, shape, node)  # what is stated is what inference can't tell
@@ -275,10 +275,10 @@ class _GraphReader:
         if one.opcode == "bitcast" or any(isinstance(item.shape, TupleShape) for item in operands):
             origin.operands = tuple(item.shape for item in operands)
         if len(found) != len(node.outputs):
-            raise error_at(one, f"it says {len(node.outputs)} results, its operands give {len(found)}")
+            raise error_at(one, f"it declares {len(node.outputs)} results, its operands give {len(found)}")
         for value, type in zip(node.outputs, found, strict=False):
             if not _fit(value.type, type):
-                raise error_at(one, f"it says {value.type}, its operands give {type}")
+                raise error_at(one, f"it is declared as {value.type}, its operands give {type}")
         self.nodes.append(node)
         return Item(shape, list(node.outputs))
 
@@ -310,11 +310,11 @@ class _GraphReader:
                 raise error_at(one, f"a pred chooses between two branches, not {len(branches)}")
             branches.reverse()  # the first is what true takes
         node.inputs = [chooser]
-        for place, (region, item) in enumerate(branches):
+        for index, (region, item) in enumerate(branches):
             values = usable(one, item)
-            _same_types(one, f"branch {place}", region.inputs, values)
+            _same_types(one, f"branch {index}", region.inputs, values)
             node.inputs += values
-            node.regions[f"branch_{place}"] = region
+            node.regions[f"branch_{index}"] = region
 
 
 def _origin(one: Instruction) -> Origin:
@@ -339,17 +339,17 @@ def _inferred(one: Instruction, node: Node) -> Sequence[Type | None]:
         raise error_at(one, str(error)) from None
 
 
-def _fit(said: Type | None, found: Type | None) -> bool:
+def _fit(declared: Type | None, found: Type | None) -> bool:
     """Whether the type that the text says is the one that follows from the operands, as far as that is known."""
-    if not isinstance(said, TensorType) or not isinstance(found, TensorType):
+    if not isinstance(declared, TensorType) or not isinstance(found, TensorType):
         return True
-    if found.dtype not in (None, said.dtype):
+    if found.dtype not in (None, declared.dtype):
         return False
-    if said.shape is None or found.shape is None:
+    if declared.shape is None or found.shape is None:
         return True
-    return len(said.shape) == len(found.shape) and all(
+    return len(declared.shape) == len(found.shape) and all(
         not isinstance(old, int) or not isinstance(new, int) or old == new
-        for old, new in zip(said.shape, found.shape, strict=True)
+        for old, new in zip(declared.shape, found.shape, strict=True)
     )
 
 

@@ -132,7 +132,7 @@ def _shape_of(type: Type | None, name: str) -> HloShape:
     if type.dtype not in NAMES:
         raise Unsupported(where, f"HLO has no element type {type.dtype.value}")
     if any(isinstance(dim, str) or dim is None for dim in type.shape):
-        raise Unsupported(where, f"HLO wants sizes that are known, not {type}; give them with --shape")
+        raise Unsupported(where, f"HLO needs static sizes, not {type}; give them with --shape")
     return ArrayShape(type.dtype, type.shape)
 
 
@@ -173,7 +173,7 @@ class _ComputationWriter:
     made: Computation
     names: _Names = field(default_factory=_Names)
     where: dict[Value, str] = field(default_factory=dict)
-    places: dict[str, int] = field(default_factory=dict)  # name -> index in `made.instructions`
+    indices: dict[str, int] = field(default_factory=dict)  # name -> index in `made.instructions`
 
     def write(self, graph: Graph, parameters: Sequence[HloShape], result: HloShape) -> None:
         for number, (shape, mine) in enumerate(parted(parameters, graph.inputs)):
@@ -193,11 +193,11 @@ class _ComputationWriter:
                 self.where[value] = one.name
         for node in graph.topological():
             self.node(node)
-        self.made.root = self.places[self.tuple(result, graph.outputs, root=True)]
+        self.made.root = self.indices[self.tuple(result, graph.outputs, root=True)]
 
     def add(self, name: str, shape: HloShape | None, opcode: str, operands: Iterable[Operand] = ()) -> Instruction:
         one = Instruction(self.names.fresh(name), shape, opcode, list(operands))
-        self.places[one.name] = len(self.made.instructions)
+        self.indices[one.name] = len(self.made.instructions)
         self.made.instructions.append(one)
         return one
 

@@ -9,7 +9,7 @@ from bson.errors import BSONError
 
 from ...passes.errors import InvalidModel, Unsupported
 from .model import Plain
-from .plain import DEEPEST, MOST_VALUES, TOO_DEEP, TOO_MANY, shown
+from .plain_values import DEEPEST, MOST_VALUES, TOO_DEEP, TOO_MANY, shown
 
 _OBJECT, _ARRAY = 0x03, 0x04
 _TEXT, _BYTES = 0x02, 0x05
@@ -64,7 +64,7 @@ class _Open:
 def _scan(data: bytes) -> None:
     """Go over all elements once, before a decoder does that recurses and takes the last of equal keys."""
     if not is_bson(data):
-        raise InvalidModel("it isn't BSON, or is truncated: its length isn't what its first four bytes say")
+        raise InvalidModel("it isn't BSON, or is truncated: its length doesn't match its first four bytes")
     opened = [_Open(len(data), True)]
     position, containers = 4, 0
     while opened:
@@ -101,18 +101,18 @@ def _scan(data: bytes) -> None:
             position = start + 4 + size
         elif kind == _BYTES:
             if data[start + 4 : start + 5] != b"\0":
-                raise InvalidModel(f"byte {start}: bytes of a subtype; a model holds nothing such")
+                raise InvalidModel(f"byte {start}: bytes of a subtype, which a model can't contain")
             position = start + 5 + size
         elif scalar := _ONE_SCALAR.match(data, position):
             position = scalar.end()
         elif kind in _FOREIGN:
-            raise InvalidModel(f"byte {position}: {_FOREIGN[kind]}; a model holds nothing such")
+            raise InvalidModel(f"byte {position}: {_FOREIGN[kind]}, which a model can't contain")
         else:
             raise _wrong(position)
 
 
 def _wrong(position: int) -> InvalidModel:
-    return InvalidModel(f"it isn't BSON: what stands at byte {position} is no element, or doesn't end where it should")
+    return InvalidModel(f"it isn't BSON: there is no valid element at byte {position}")
 
 
 def write(tree: dict[str, Plain]) -> bytes:
@@ -124,7 +124,7 @@ def write(tree: dict[str, Plain]) -> bytes:
     try:
         data = bson.encode(tree)
     except OverflowError:
-        raise Unsupported("BSON", "it has no whole numbers above 2**63 - 1, and the model holds one") from None
+        raise Unsupported("BSON", "it has no integers above 2**63 - 1, and the model contains one") from None
     except (BSONError, ValueError) as error:
         raise Unsupported("BSON", str(error).splitlines()[0]) from None
     if b"\2$ref\0" in data and b"$id\0" in data:

@@ -9,7 +9,7 @@ from typing import Literal
 from ...passes.errors import InvalidModel, Unsupported
 from . import bson_bytes, json_text, yaml_text
 from .model import Plain
-from .plain import MOST_BYTES, check
+from .plain_values import MOST_BYTES, check
 
 Container = Literal["json", "yaml", "bson"]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...passes.errors import InvalidModel
 from .model import Plain
-from .plain import DEEPEST, MOST_VALUES, TOO_DEEP, TOO_MANY, whole, without_repeats
+from .plain_values import DEEPEST, MOST_VALUES, TOO_DEEP, TOO_MANY, parse_integer, without_repeats
 
 _MARKS = b'[]{},"'
 _NO_MARKS = bytes(byte for byte in range(256) if byte not in _MARKS)
@@ -27,7 +27,7 @@ def read(data: bytes) -> Plain:
     """
     _scan(data)
     try:
-        return json.loads(data.decode("utf-8-sig"), object_pairs_hook=without_repeats, parse_int=whole)
+        return json.loads(data.decode("utf-8-sig"), object_pairs_hook=without_repeats, parse_int=parse_integer)
     except UnicodeDecodeError:
         raise InvalidModel("its text isn't UTF-8") from None
     except json.JSONDecodeError as error:

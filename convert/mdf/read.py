@@ -62,10 +62,10 @@ def as_graph(model: mdf.Model) -> Graph:
         arriving[edge.receiver].append((edge.sender, edge.sender_port))
     results: dict[tuple[str, str], Value] = {}
     nodes = {node.id: node for node in inner.nodes}
-    for name in in_order({name: [sender for sender, _ in places] for name, places in arriving.items()}):
+    for name in in_order({name: [sender for sender, _ in indices] for name, indices in arriving.items()}):
         node = nodes[name]
         inputs = [fed[node.id, port.id] for port in node.inputs if (node.id, port.id) in fed]
-        inputs += [results[place] for place in arriving[node.id] if place in results]
+        inputs += [results[index] for index in arriving[node.id] if index in results]
         names = [port.id for port in node.outputs]
         names += [one.id for one in node.parameters if (node.id, one.id) in states and one.id not in names]
         attributes = {one.id: _described(one) for one in [*node.functions, *node.parameters]}

@@ -23,7 +23,7 @@ from .model import (
     Plain,
     Shape,
 )
-from .plain import ANYWHERE, Object, kind_of, shown
+from .plain_values import ANYWHERE, Object, kind_of, shown
 
 _MOST_ELEMENTS, _MOST_DIMENSIONS = 2**31, 64
 """How large a declared shape may be."""
@@ -76,7 +76,9 @@ def _call(holder: Object) -> tuple[str | None, dict[str, Plain] | None]:
     if not isinstance(function, dict):
         return holder.text("function") or None, arguments
     if len(function) != 1 or arguments is not None:
-        raise holder.refused("'function' must be a name with 'args' beside it, or one name with its arguments under it")
+        raise holder.refused(
+            "'function' must be a name, with 'args' next to it, or one name with its arguments under it"
+        )
     ((name, arguments),) = function.items()
     if arguments is not None and not isinstance(arguments, dict):
         raise holder.refused(f"the arguments of {shown(name)} must be an object, not {kind_of(arguments)}")
@@ -104,8 +106,8 @@ _CONDITIONS, _CONDITION = ("node_specific", "termination"), ("type", "kwargs")
 def _stored(kind: type[Any]) -> list[tuple[str, str, Any]]:
     """Attribute, field, and how it stands there, of what an object of the document holds."""
     hints = get_type_hints(kind, include_extras=True)
-    held = [(name, *get_args(hint)[1:]) for name, hint in hints.items() if get_origin(hint) is Annotated]
-    return [(name, field[0] if field else name, how) for name, how, *field in held]
+    annotated = [(name, *get_args(hint)[1:]) for name, hint in hints.items() if get_origin(hint) is Annotated]
+    return [(name, field[0] if field else name, how) for name, how, *field in annotated]
 
 
 def _known(kind: type[Any]) -> list[str]:
@@ -129,11 +131,11 @@ def model_from_tree(tree: Plain) -> Model:
         Unsupported: it has more than one graph.
     """
     if not isinstance(tree, dict) or not tree:
-        raise InvalidModel(f"a model is an object under its id; here stands {kind_of(tree) if tree else 'nothing'}")
+        raise InvalidModel(f"a model is an object under its id; found {kind_of(tree) if tree else 'nothing'}")
     named, body = (tree["id"], tree) if "id" in tree else next(iter(tree.items()))
     if body is not tree and len(tree) > 1:
         names = ", ".join(shown(str(key)) for key in list(tree)[:5])
-        raise InvalidModel(f"it isn't one model under its id: on the first level stand {names}")
+        raise InvalidModel(f"it isn't one model under its id: on the first level there are {names}")
     if not isinstance(named, str):
         raise InvalidModel(f"the model's id must be text, not {kind_of(named)}")
     model = Object(body, f"model {shown(named)}", _known(Model))
@@ -247,7 +249,7 @@ def tree_from_model(model: Model) -> dict[str, Plain]:
     """The tree of plain values of a model, with what MDF takes for granted left out.
 
     Raises:
-        InvalidModel: two things of one kind have the same id in one place.
+        InvalidModel: two things of one kind have the same id in one position.
     """
     body = _tree(model)
     return {"id": model.id, **body} if model.id == "id" else {model.id: body}
@@ -269,7 +271,7 @@ def _by_id(members: Iterable[Any]) -> Plain:
     made: dict[str, Plain] = {}
     for member in members:
         if member.id in made:
-            raise InvalidModel(f"the id {shown(member.id)} stands twice in one place")
+            raise InvalidModel(f"the id {shown(member.id)} is used twice in one place")
         made[member.id] = _tree(member)
     return made or None
 

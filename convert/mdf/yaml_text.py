@@ -12,7 +12,7 @@ import yaml
 from ...passes.errors import InvalidModel
 from .json_text import holds_object
 from .model import Plain
-from .plain import DEEPEST, MOST_VALUES, TOO_DEEP, TOO_MANY, shown
+from .plain_values import DEEPEST, MOST_VALUES, TOO_DEEP, TOO_MANY, shown
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -28,7 +28,7 @@ _FOREIGN = {
     "timestamp": "a date",
     "merge": "a merge of objects",
     "value": "a default value",
-    "binary": "bytes, which stand in BSON only",
+    "binary": "bytes, which only BSON supports",
 }
 _USUAL_NUMBER = re.compile(r"(-?(?:0|[1-9][0-9]{0,17}))|-?[0-9]+\.[0-9]*(?:e[-+][0-9]+)?")
 
@@ -79,7 +79,7 @@ class _Reader:
         """The only document of the stream."""
         self._next()  # the stream's start
         if type(self._next()) is yaml.StreamEndEvent:
-            raise InvalidModel("it holds nothing; a model is an object")
+            raise InvalidModel("it is empty; a model is an object")
         made = self._value(self._next(), 0)
         self._next()  # the document's end
         event = self._next()
@@ -106,7 +106,7 @@ class _Reader:
             made = self._list(event, depth) if kind is yaml.SequenceStartEvent else self._object(event, depth)
         if event.anchor is not None:
             if event.anchor in self._anchored:
-                raise _refused(event, f"the anchor {shown(event.anchor)} stands twice")
+                raise _refused(event, f"the anchor {shown(event.anchor)} is defined twice")
             self._anchored[event.anchor] = made
         return made
 
@@ -129,7 +129,7 @@ class _Reader:
 
     def _key(self, event: Any) -> str:
         if type(event) is not yaml.ScalarEvent:
-            raise _refused(event, "a key that is no text, but an alias, a list or an object")
+            raise _refused(event, "a key that isn't text, but an alias, a list or an object")
         key = self._value(event, 0)
         if type(key) is not str:
             raise _refused(event, f"YAML reads the key {shown(event.value)} as {key!r}; put it in quotes")
@@ -152,7 +152,7 @@ class _Reader:
             return text
         if kind not in ("null", "bool", "int", "float"):
             if kind in _FOREIGN:
-                raise _refused(event, f"YAML reads {shown(text)} as {_FOREIGN[kind]}; text stands in quotes")
+                raise _refused(event, f"YAML reads {shown(text)} as {_FOREIGN[kind]}; text must be in quotes")
             self._check_tag(event, "str")
         if len(text) > _LONGEST_NUMBER:
             raise _refused(event, f"a number of {len(text)} characters")

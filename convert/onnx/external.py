@@ -45,7 +45,7 @@ def read_external(proto: TensorProto, where: str, folder: Path) -> TensorData:
     root = folder.resolve()
     path = (root / location).resolve()
     if not location or "\0" in location or not path.is_relative_to(root) or path == root:
-        raise InvalidModel(f"{where}: external data {location!r} lies outside the model's folder")
+        raise InvalidModel(f"{where}: external data {location!r} is outside of the model's folder")
     if not path.is_file():
         raise InvalidModel(f"{where}: external data file {location!r} is missing")
     data = TensorData(dtype, shape)

@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 
 from ...passes.captures import copied
-from ...passes.constant_analysis import known_array
+from ...passes.constant_analysis import static_array
 from ...passes.decompose import equivalents
 from ...passes.decompose.library import by_rule, decomposition, replaced
 from ...passes.errors import NotLegal, Unsupported
@@ -129,7 +129,7 @@ class _Legalizer:
         limits = self.operators.operators.get(node.op)
         for index in () if limits is None else limits.constant:
             value = node.input(index)
-            array = None if value is None or value.data is not None else known_array(value)
+            array = None if value is None or value.data is not None else static_array(value)
             if value is not None and array is not None:
                 node.inputs[index] = op.const(array, value.tensor.dtype)
 
@@ -156,7 +156,7 @@ class _Legalizer:
 
     def _ways(self, node: Node) -> Iterator[Callable[[], Graph | None]]:
         """What makes hub graphs that stand for the node: one operator for another, then its decomposition."""
-        hub = raise_graph(_alone(node, self.opset))
+        hub = raise_graph(_single_node_graph(node, self.opset))
         infer(hub)
         if [inner.op for _, inner in hub.walk()] != [node.op]:
             yield lambda: hub
@@ -190,29 +190,29 @@ def _known(op: Builder, node: Node) -> list[Value] | None:
     """The result as a constant, where it follows from constants and static shapes."""
     if len(node.outputs) != 1 or node.regions:
         return None
-    array = known_array(node.output)
+    array = static_array(node.output)
     if array is None or array.dtype == np.dtype(object):
         return None
     return [op.const(array, node.output.tensor.dtype)]
 
 
-def _alone(node: Node, opset: int) -> Graph:
+def _single_node_graph(node: Node, opset: int) -> Graph:
     """A graph of one node: its inputs are those that are no constants, its outputs those that have names."""
     graph = Graph("onnx", node.op_type)
     graph.opsets = {"": opset}
     twins: dict[Value, Value] = {}
-    for place, value in enumerate(node.inputs):
+    for index, value in enumerate(node.inputs):
         if value is None or value in twins:
             continue
         if value.data is not None:
-            twins[value] = graph.add_constant(value.data, f"constant{place}")
+            twins[value] = graph.add_constant(value.data, f"constant{index}")
         else:
-            twins[value] = graph.add_input(f"input{place}", value.type)
+            twins[value] = graph.add_input(f"input{index}", value.type)
     twin = Node(node.domain, node.op_type, node.version, "")
     twin.attributes, twin.regions, twin.captured = dict(node.attributes), node.regions, node.captured
     twin.inputs = [None if value is None else twins[value] for value in node.inputs]
-    for place, value in enumerate(node.outputs):
-        twin.outputs.append(Value(f"output{place}" if value.name else "", value.type, twin, place))
+    for index, value in enumerate(node.outputs):
+        twin.outputs.append(Value(f"output{index}" if value.name else "", value.type, twin, index))
     graph.add_nodes([twin])
     graph.outputs = [value for value in twin.outputs if value.name]
     return graph

@@ -17,7 +17,7 @@ from ...passes.protos import DTYPES, SparseData, enum_of
 from ...passes.rewrite import Builder, Rewriter
 from ...passes.schemas import HUB_OPSET, since_version
 from ...passes.structure.branches import resolve_branches
-from ...passes.structure.containers import plain_containers
+from ...passes.structure.containers import lower_containers
 from ...passes.structure.shorten import Shorten
 from ...passes.structure.simplify import RemoveDead
 from ...passes.tensor import TensorData
@@ -95,7 +95,7 @@ def lower_operators(graph: Graph, opset: int, log: Log | None = None) -> Graph:
 def _lower_operators(graph: Graph, opset: int, log: Log | None) -> Graph:
     targets = targets_of(graph, opset)
     with bulk():
-        graph = with_wider_constants(plain_containers(graph, opset), opset)
+        graph = with_wider_constants(lower_containers(graph, opset), opset)
         if any(node.domain == CONTROL for _, node in graph.walk()):
             graph = Rewriter(HUB, rules(opset), fallback=Builder.copy).run(graph)
             RemoveDead()(graph)
@@ -142,17 +142,17 @@ def _place_constants(graph: Graph, opset: int) -> None:
         for value in inner.constants:
             data = value.data
             assert data is not None
-            held, name = data, value.name
+            stored, name = data, value.name
             if data.dtype not in _CONSTANT_1:
                 array = data.numpy()
                 if data.dtype is DType.STRING or (array.astype(np.float64).astype(array.dtype) != array).any():
                     raise Unsupported(
                         f"constant {name!r}", f"opset {opset} has no {data.dtype.value} constants in bodies"
                     )
-                held = TensorData.of(array.astype(np.float64))
-            spec = [(name if held is data else f"{name}_float64", TensorType(held.dtype, held.shape))]
-            made = inner.add_node("Constant", [], spec, {"value": held}, version=1).output
-            if held is not data:
+                stored = TensorData.of(array.astype(np.float64))
+            spec = [(name if stored is data else f"{name}_float64", TensorType(stored.dtype, stored.shape))]
+            made = inner.add_node("Constant", [], spec, {"value": stored}, version=1).output
+            if stored is not data:
                 version = since_version("", "Cast", opset) or 1
                 to: int | str = enum_of(data.dtype, name) if version > 1 else _CAST_1[data.dtype]
                 made = inner.add_node("Cast", [made], [(name, value.type)], {"to": to}, version=version).output

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...passes.constant_analysis import known_array
+from ...passes.constant_analysis import static_array
 from ...passes.errors import Unsupported
 from ...passes.graph import Graph, Node, Value
 from ...passes.opset.raising_loops import SAME_SHAPES
@@ -32,7 +32,7 @@ def version_of(name: str, opset: int, node: Node) -> int:
     return version
 
 
-def as_it_was(scalar: Value | None, any_rank: bool = False) -> Value | None:
+def without_rank_squeeze(scalar: Value | None, any_rank: bool = False) -> Value | None:
     """A trip count or condition without the Squeeze that made sure of its rank, where it turned out to be a scalar.
 
     Args:
@@ -71,7 +71,7 @@ def as_container(op: Builder, value: Value, opset: int) -> Value:
     return _cast(op, value, held_type(value.type, opset))
 
 
-def let_go(op: Builder, value: Value, type: Type | None) -> Value:
+def uncontained(op: Builder, value: Value, type: Type | None) -> Value:
     """The value in its own type again."""
     return _cast(op, value, type)
 
@@ -96,12 +96,12 @@ def branch(op: Builder, node: Node, opset: int) -> list[Value]:
     """
     for value in node.outputs:
         if isinstance(value.type, SequenceType) and opset < 13:
-            raise Unsupported(node, f"a branch gives a sequence, which opset {opset} can't")
+            raise Unsupported(node, f"a branch returns a sequence, which isn't supported by opset {opset}")
         if isinstance(value.type, OptionalType) and opset < 16:
-            raise Unsupported(node, f"a branch gives an optional, which opset {opset} can't")
+            raise Unsupported(node, f"a branch returns an optional, which isn't supported by opset {opset}")
     if opset < 11:
-        known = known_array(node.inputs[0])
-        if known is not None and known.size == 1:  # it hangs on shapes that are declared, and may hide ranks
+        known = static_array(node.inputs[0])
+        if known is not None and known.size == 1:  # it depends on shapes that are declared, and may hide ranks
             return op.inline(node.regions["then" if known.item() else "else"], node.captures)
         if not _same_shapes(node):
             return _by_loops(op, node)
@@ -114,9 +114,9 @@ def branch(op: Builder, node: Node, opset: int) -> list[Value]:
     lowered.regions.update(made)
     lowered.captured = node.captured
     types = [held_type(value.type, opset) for value in node.outputs]
-    inputs = [as_it_was(node.inputs[0], any_rank=True), *node.captures]
-    results = _several(op.place(lowered, inputs, {}, len(types), types))
-    return [let_go(op, value, old.type) for value, old in zip(results, node.outputs, strict=True)]
+    inputs = [without_rank_squeeze(node.inputs[0], any_rank=True), *node.captures]
+    results = _several(op.insert(lowered, inputs, {}, len(types), types))
+    return [uncontained(op, value, old.type) for value, old in zip(results, node.outputs, strict=True)]
 
 
 def _several(made: Value | Sequence[Value]) -> list[Value]:
@@ -146,7 +146,7 @@ def _same_shapes(node: Node) -> bool:
 
 def _by_loops(op: Builder, node: Node) -> list[Value]:
     """A Loop that runs the one branch once or never, and behind it one for the other; a state may change its shape."""
-    condition = as_it_was(node.inputs[0])
+    condition = without_rank_squeeze(node.inputs[0])
     types: list[TensorType] = []
     states: list[Value] = []
     for value in node.outputs:
@@ -165,7 +165,7 @@ def _by_loops(op: Builder, node: Node) -> list[Value]:
         loop.regions["body"] = body.graph
         loop.captured = node.captured
         wanted = condition if name == "then" else op.Not(condition)
-        states = _several(op.place(loop, [once, wanted, *states, *node.captures], {}, len(types), types))
+        states = _several(op.insert(loop, [once, wanted, *states, *node.captures], {}, len(types), types))
     for value, old in zip(states, node.outputs, strict=True):
         value.type = old.type
     return states

@@ -19,7 +19,7 @@ from ...passes.protos import ENUMS
 from ...passes.rewrite import Builder, Rule, Rules
 from ...passes.types import DType, OptionalType, SequenceType, TensorType, Type, tensor
 from . import lowering_ifs, scan8
-from .lowering_ifs import as_container, as_it_was, finish, held_type, let_go, version_of
+from .lowering_ifs import as_container, finish, held_type, uncontained, version_of, without_rank_squeeze
 
 _INT64 = DType.INT64
 
@@ -58,10 +58,13 @@ def _is_scan(loop: Loop) -> bool:
     if any(entry.slot.part is not None for entry in loop.of(Stacked) if isinstance(entry.slot, Stacked)):
         return False
     for entry in loop.of(Carried):
-        enter, leave = entry.outside, entry.leave
-        if enter is None or leave is None or isinstance(enter.type, SequenceType | OptionalType):
+        body_input, body_output = entry.operand, entry.body_output
+        if body_input is None or body_output is None or isinstance(body_input.type, SequenceType | OptionalType):
             return False
-        if None not in (enter.tensor.shape, leave.tensor.shape) and enter.tensor.shape != leave.tensor.shape:
+        if (
+            None not in (body_input.tensor.shape, body_output.tensor.shape)
+            and body_input.tensor.shape != body_output.tensor.shape
+        ):
             return False  # ONNX Runtime refuses a Scan whose state changes its shape
     return True
 
@@ -86,13 +89,13 @@ class _Lowering:
 
     def _given(self, entries: Sequence[Entry]) -> list[Value]:
         """What enters from outside, in a type that enters."""
-        return [as_container(self.op, value, self.opset) for value in self._values(entries, "outside")]
+        return [as_container(self.op, value, self.opset) for value in self._values(entries, "operand")]
 
     def _results(self, carried: Sequence[Value], stacked: Sequence[Value]) -> list[Value]:
         """Results in slot order."""
         states, stacks = iter(carried), iter(stacked)
         return [
-            let_go(self.op, next(states) if isinstance(entry.slot, Carried) else next(stacks), entry.result.type)
+            uncontained(self.op, next(states) if isinstance(entry.slot, Carried) else next(stacks), entry.result.type)
             for entry in self.view.entries
             if entry.result is not None
         ]
@@ -105,14 +108,14 @@ class _Lowering:
 
     def _enter(self, body: Builder, entries: Sequence[Entry], entering: dict[Value, Value]) -> None:
         for entry in entries:
-            assert entry.enter is not None
-            type = entry.enter.type
+            assert entry.body_input is not None
+            type = entry.body_input.type
             if isinstance(entry.slot, Captured):
-                twin = body.graph.add_input(body.claim(entry.enter.name), type)
+                twin = body.graph.add_input(body.claim(entry.body_input.name), type)
             else:
-                twin = body.graph.add_input(body.claim(entry.enter.name), held_type(type, self.opset))
-            twin.meta = entry.enter.meta
-            entering[entry.enter] = let_go(body, twin, type)
+                twin = body.graph.add_input(body.claim(entry.body_input.name), held_type(type, self.opset))
+            twin.meta = entry.body_input.meta
+            entering[entry.body_input] = uncontained(body, twin, type)
 
     # Scan ----------------------------------------------------------------------------------------
 
@@ -123,7 +126,7 @@ class _Lowering:
         body, entering = self._body()
         self._enter(body, [*carried, *sliced, *captured], entering)
         outputs = self._inlined(body, entering)
-        self._set_outputs(body, [outputs[value] for value in self._values([*carried, *stacked], "leave")])
+        self._set_outputs(body, [outputs[value] for value in self._values([*carried, *stacked], "body_output")])
         slices = [entry.slot for entry in sliced if isinstance(entry.slot, Sliced)]
         stacks = [entry.slot for entry in stacked if isinstance(entry.slot, Stacked)]
         axes = [self._axis(entry) for entry in sliced]
@@ -140,8 +143,8 @@ class _Lowering:
         }
         attributes.update({name: values for name, values in optional.items() if any(values)})
         types = [held_type(entry.result.type, self.opset) for entry in [*carried, *stacked] if entry.result]
-        inputs = [*self._given([*carried, *sliced]), *self._values(captured, "outside")]
-        made = op.place(node, inputs, attributes, len(types), types)
+        inputs = [*self._given([*carried, *sliced]), *self._values(captured, "operand")]
+        made = op.insert(node, inputs, attributes, len(types), types)
         made = [made] if isinstance(made, Value) else list(made)
         return self._results(made[: len(carried)], made[len(carried) :])
 
@@ -151,7 +154,7 @@ class _Lowering:
         axis = entry.slot.axis
         if axis >= 0 or self.opset >= 11:
             return axis
-        value, more = (entry.outside, 0) if isinstance(entry.slot, Sliced) else (entry.leave, 1)
+        value, more = (entry.operand, 0) if isinstance(entry.slot, Sliced) else (entry.body_output, 1)
         if value is None or value.rank is None:
             raise Unsupported(self.node, f"scan axis {axis} of a value of unknown rank, below opset 11")
         return axis + value.rank + more
@@ -182,14 +185,14 @@ class _Lowering:
         body, entering = self._body()
         self._enter(body, [*carried, *sliced, *captured], entering)
         outputs = self._inlined(body, entering)
-        finish(body, [outputs[value] for value in self._values([*carried, *stacked], "leave")])
+        finish(body, [outputs[value] for value in self._values([*carried, *stacked], "body_output")])
         node = Node("", "Scan", version_of("Scan", self.opset, self.node))
         node.regions["body"] = body.graph
         node.captured = len(captures)
         attributes: dict[str, object] = {"num_scan_inputs": len(sliced)}
         if any(directions):
             attributes["directions"] = list(directions)
-        made = self.op.place(node, [lengths, *inputs, *captures], attributes, len(types), types)
+        made = self.op.insert(node, [lengths, *inputs, *captures], attributes, len(types), types)
         return [made] if isinstance(made, Value) else list(made)
 
     def scan_batch(self) -> list[Value]:
@@ -197,14 +200,14 @@ class _Lowering:
         view, op = self.view, self.op
         carried, sliced, stacked, captured = (view.of(kind) for kind in (Carried, Sliced, Stacked, Captured))
         batch = op.const([0], _INT64)
-        inputs: list[Value] = [op.Unsqueeze(value, batch) for value in self._values(carried, "outside")]
+        inputs: list[Value] = [op.Unsqueeze(value, batch) for value in self._values(carried, "operand")]
         directions: list[int] = []
         for entry in sliced:
-            assert isinstance(entry.slot, Sliced) and entry.outside is not None
-            inputs.append(op.Unsqueeze(self._axis_first(entry.outside, entry.slot.axis), batch))
+            assert isinstance(entry.slot, Sliced) and entry.operand is not None
+            inputs.append(op.Unsqueeze(self._axis_first(entry.operand, entry.slot.axis), batch))
             directions.append(int(entry.slot.reversed))
         types = self._batched(len(carried) + len(stacked))
-        made = self._scan_8(None, inputs, self._values(captured, "outside"), directions, types)
+        made = self._scan_8(None, inputs, self._values(captured, "operand"), directions, types)
         single = [op.Squeeze(value, batch) for value in made]
         stacks = [self._arranged(value, entry) for value, entry in zip(single[len(carried) :], stacked, strict=True)]
         return self._results(single[: len(carried)], stacks)
@@ -213,9 +216,11 @@ class _Lowering:
         entries = [*self.view.of(Carried), *self.view.of(Stacked)]
         types: list[TensorType | None] = []
         for entry in entries[:count]:
-            leave = entry.leave.tensor if entry.leave is not None else TensorType()
+            body_output = entry.body_output.tensor if entry.body_output is not None else TensorType()
             extra = (1, None) if isinstance(entry.slot, Stacked) else (1,)
-            types.append(TensorType(leave.dtype, None if leave.shape is None else (*extra, *leave.shape)))
+            types.append(
+                TensorType(body_output.dtype, None if body_output.shape is None else (*extra, *body_output.shape))
+            )
         return types
 
     def _axis_first(self, value: Value, axis: int) -> Value:
@@ -237,35 +242,35 @@ class _Lowering:
         body, entering = self._body()
         i = body.input("iteration", tensor(_INT64))
         c = body.input("condition", tensor(DType.BOOL))
-        if view.iteration is not None and view.iteration.enter is not None:
-            i.name = body.claim(view.iteration.enter.name)
-            entering[view.iteration.enter] = i
-        if condition is not None and condition.enter is not None:
-            c.name = body.claim(condition.enter.name)
-            entering[condition.enter] = c
+        if view.iteration is not None and view.iteration.body_input is not None:
+            i.name = body.claim(view.iteration.body_input.name)
+            entering[view.iteration.body_input] = i
+        if condition is not None and condition.body_input is not None:
+            c.name = body.claim(condition.body_input.name)
+            entering[condition.body_input] = c
         self._enter(body, carried, entering)
         dummy = not carried and self.opset < 11  # Loop-1 must carry something
         idle = body.input("idle", tensor(_INT64)) if dummy else None
-        outer = [value for entry in [*sliced, *captured] if (value := entry.outside) is not None]
+        outer = [value for entry in [*sliced, *captured] if (value := entry.operand) is not None]
         seen = [body.input(f"{value.name}_seen", value.type) for value in outer]
         for entry, value in zip(captured, seen[len(sliced) :], strict=True):
-            assert entry.enter is not None
-            entering[entry.enter] = value
+            assert entry.body_input is not None
+            entering[entry.body_input] = value
         counts: list[Value] = []
         for entry, sequence in zip(sliced, seen, strict=False):
-            assert isinstance(entry.slot, Sliced) and entry.enter is not None and entry.outside is not None
-            counts.append(self._count(entry.outside, entry.slot))
-            entering[entry.enter] = _part(body, sequence, entry.slot, i, self.opset)
+            assert isinstance(entry.slot, Sliced) and entry.body_input is not None and entry.operand is not None
+            counts.append(self._count(entry.operand, entry.slot))
+            entering[entry.body_input] = _part(body, sequence, entry.slot, i, self.opset)
         outputs = self._inlined(body, entering)
-        go_on = outputs[condition.leave] if condition is not None and condition.leave is not None else None
-        leaving = [outputs[value] for value in self._values(carried, "leave")]
-        stacks = [outputs[value] for value in self._values(stacked, "leave")]
+        go_on = outputs[condition.body_output] if condition is not None and condition.body_output is not None else None
+        leaving = [outputs[value] for value in self._values(carried, "body_output")]
+        stacks = [outputs[value] for value in self._values(stacked, "body_output")]
         if go_on is None:
             go_on = body.const(True, DType.BOOL)
         self._set_outputs(body, [go_on, *leaving, *([idle] if idle is not None else []), *stacks])
 
         trip = self._trip(counts)
-        first = as_it_was(view.initial_condition)
+        first = without_rank_squeeze(view.initial_condition)
         if condition is not None and first is None:
             first = op.const(True, DType.BOOL)
         if self.opset < 11 and trip is None and first is None:
@@ -277,24 +282,24 @@ class _Lowering:
         types: list[Type | None] = [held_type(entry.result.type, self.opset) for entry in carried if entry.result]
         types += [tensor(_INT64)] if dummy else []
         for entry in stacked:
-            leave = entry.leave.tensor if entry.leave is not None else TensorType()
-            shape = None if leave.shape is None else (static_trips(view), *leave.shape)
-            types.append(held_type(TensorType(leave.dtype, shape), self.opset))
-        made = op.place(node, [trip, first, *initial, *outer], {}, len(types), types)
+            body_output = entry.body_output.tensor if entry.body_output is not None else TensorType()
+            shape = None if body_output.shape is None else (static_trips(view), *body_output.shape)
+            types.append(held_type(TensorType(body_output.dtype, shape), self.opset))
+        made = op.insert(node, [trip, first, *initial, *outer], {}, len(types), types)
         made = [made] if isinstance(made, Value) else list(made)
         arranged = [self._arranged(value, entry) for value, entry in zip(made[len(initial) :], stacked, strict=True)]
         return self._results(made[: len(carried)], arranged)
 
     def _check_types(self, carried: Sequence[Entry]) -> None:
         for entry in carried:
-            type = entry.outside.type if entry.outside is not None else None
+            type = entry.operand.type if entry.operand is not None else None
             if isinstance(type, SequenceType) and self.opset < 13:
-                raise Unsupported(self.node, f"a loop carries a sequence, which opset {self.opset} can't")
+                raise Unsupported(self.node, f"a loop carries a sequence, which isn't supported by opset {self.opset}")
             if isinstance(type, OptionalType) and self.opset < 16:
-                raise Unsupported(self.node, f"a loop carries an optional, which opset {self.opset} can't")
+                raise Unsupported(self.node, f"a loop carries an optional, which isn't supported by opset {self.opset}")
 
     def _trip(self, counts: Sequence[Value]) -> Value | None:
-        given = as_it_was(self.view.trip)
+        given = without_rank_squeeze(self.view.trip)
         bounds = ([given] if given is not None else []) + list(counts)
         if not bounds:
             return None
@@ -331,12 +336,12 @@ class _Lowering:
 
     def _arranged(self, value: Value, entry: Entry) -> Value:
         slot = entry.slot
-        assert isinstance(slot, Stacked) and entry.leave is not None
+        assert isinstance(slot, Stacked) and entry.body_output is not None
         if slot.part == -1:
-            raise Unsupported(self.node, "a loop joins parts of changing length")
+            raise Unsupported(self.node, "a loop concatenates parts of varying length")
         if slot.reverse:
             value = self._reversed(value)
-        rank = entry.leave.rank
+        rank = entry.body_output.rank
         if slot.axis == 0 and slot.part is None:
             return value
         if rank is None:
@@ -347,7 +352,7 @@ class _Lowering:
             value = self.op.Transpose(value, perm=[*others[:axis], 0, *others[axis:]])
         if slot.part is None:
             return value
-        shape = entry.leave.tensor.shape or ()
+        shape = entry.body_output.tensor.shape or ()
         return self._joined(value, axis, rank, shape)
 
     def _joined(self, value: Value, axis: int, rank: int, shape: Sequence[object]) -> Value:
@@ -386,7 +391,7 @@ class _Lowering:
         types = [tensor(_INT64), tensor(_INT64, None)]
         end = _on_lengths(op, "Sub", count, one, self.opset)
         inputs = [count, op.const(True, DType.BOOL), op.const(0, _INT64), end]
-        _, indices = op.place(node, inputs, {}, 2, types)
+        _, indices = op.insert(node, inputs, {}, 2, types)
         return _gather(op, value, indices, 0, self.opset)
 
 

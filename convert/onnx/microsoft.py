@@ -11,7 +11,7 @@ from typing import Any
 
 from ...passes.errors import InvalidModel, Unsupported
 from ...passes.graph import Node, Value
-from ...passes.preconditions import given, rank_of
+from ...passes.preconditions import input_of, rank_of
 from ...passes.rewrite import Builder, Rule, collect, combine, renamed, rule
 from ...passes.types import DType
 from .microsoft_quantized import RULES as QUANTIZED
@@ -49,7 +49,7 @@ def _activated(op: Builder, node: Node, value: Value, parameters: Sequence[float
 @rule(DOMAIN, "FusedConv")
 def fused_conv(op: Builder, node: Node) -> Value:
     """FusedConv-1: Conv, plus a tensor, and an activation."""
-    x, weights, bias, added = given(node, 0), given(node, 1), node.input(2), node.input(3)
+    x, weights, bias, added = input_of(node, 0), input_of(node, 1), node.input(2), node.input(3)
     made = op.Conv(x, weights, bias, **picked(node, *_WINDOW))
     made = made if added is None else op.Add(made, added)
     return _activated(op, node, made, node.attributes.get("activation_params", []))
@@ -73,7 +73,7 @@ def _operand(op: Builder, node: Node, value: Value, side: str) -> Value:
 @rule(DOMAIN, "FusedMatMul", "TransposeMatMul", "FusedMatMulActivation")
 def fused_matmul(op: Builder, node: Node) -> Value:
     """FusedMatMul-1: a product of transposed operands, times a number."""
-    made = op.MatMul(_operand(op, node, given(node, 0), "A"), _operand(op, node, given(node, 1), "B"))
+    made = op.MatMul(_operand(op, node, input_of(node, 0), "A"), _operand(op, node, input_of(node, 1), "B"))
     factor = node.attributes.get("alpha", 1.0)
     made = made if factor == 1 else op.Mul(made, op.const(factor, made.tensor.dtype or DType.FLOAT32))
     return _activated(op, node, made, [node.attributes.get(f"activation_{name}") for name in ("alpha", "beta")])
@@ -85,7 +85,7 @@ def fused_matmul(op: Builder, node: Node) -> Value:
 @rule(DOMAIN, "BiasGelu", "FastGelu")
 def biased_gelu(op: Builder, node: Node) -> Value:
     """BiasGelu-1, exact; FastGelu-1, by tanh, its bias optional."""
-    x, bias = given(node, 0), node.input(1)
+    x, bias = input_of(node, 0), node.input(1)
     x = x if bias is None else op.Add(x, bias)
     return op.Gelu(x, approximate="tanh" if node.op_type == "FastGelu" else None)
 
@@ -93,7 +93,7 @@ def biased_gelu(op: Builder, node: Node) -> Value:
 @rule(DOMAIN, "QuickGelu")
 def quick_gelu(op: Builder, node: Node) -> Value:
     """QuickGelu-1: x * sigmoid(alpha * x)."""
-    return op.Swish(given(node, 0), alpha=node.attributes.get("alpha", 1.702))
+    return op.Swish(input_of(node, 0), alpha=node.attributes.get("alpha", 1.702))
 
 
 # normalizations ------------------------------------------------------------------------------------
@@ -107,8 +107,8 @@ def _normalized(op: Builder, node: Node, value: Value, gamma: Value, beta: Value
 @rule(DOMAIN, "SkipLayerNormalization")
 def skip_layer_normalization(op: Builder, node: Node) -> list[Value]:
     """SkipLayerNormalization-1: of input + skip + bias; the sum is its last output."""
-    gamma, beta, bias = given(node, 2), node.input(3), node.input(4)
-    total = op.Add(given(node, 0), given(node, 1))
+    gamma, beta, bias = input_of(node, 2), node.input(3), node.input(4)
+    total = op.Add(input_of(node, 0), input_of(node, 1))
     total = total if bias is None else op.Add(total, bias)
     return [*_normalized(op, node, total, gamma, beta, 3), total][: len(node.outputs)]
 
@@ -116,10 +116,10 @@ def skip_layer_normalization(op: Builder, node: Node) -> list[Value]:
 @rule(DOMAIN, "SkipSimplifiedLayerNormalization")
 def skip_rms_normalization(op: Builder, node: Node) -> list[Value]:
     """SkipSimplifiedLayerNormalization-1: by the root of the mean square of input + skip + bias."""
-    gamma, bias = given(node, 2), node.input(3)
+    gamma, bias = input_of(node, 2), node.input(3)
     if any(value.name for value in node.outputs[1:3]):
         raise Unsupported(node, "the mean or the inverse deviation as an output")
-    total = op.Add(given(node, 0), given(node, 1))
+    total = op.Add(input_of(node, 0), input_of(node, 1))
     total = total if bias is None else op.Add(total, bias)
     made = op.RMSNormalization(total, gamma, axis=-1, epsilon=node.attributes.get("epsilon", 1e-12))
     return [made, Value(""), Value(""), total][: len(node.outputs)]
@@ -130,20 +130,20 @@ def simplified_layer_normalization(op: Builder, node: Node) -> Value:
     """ONNX Runtime's RMSNormalization, from before ONNX had one: it registers it among ONNX's operators."""
     only_first(node)
     attributes = picked(node, "axis", "epsilon", "stash_type")
-    return op.RMSNormalization(given(node, 0), given(node, 1), **attributes)
+    return op.RMSNormalization(input_of(node, 0), input_of(node, 1), **attributes)
 
 
 @rule(DOMAIN, "EmbedLayerNormalization")
 def embed_layer_normalization(op: Builder, node: Node) -> list[Value]:
     """EmbedLayerNormalization-1: the sum of the embeddings of words, positions and segments, normalized."""
     ids, segments, words, positions, segment_table, gamma, beta = (node.input(index) for index in range(7))
-    mask, places = node.input(7), node.input(8)
+    mask, indices = node.input(7), node.input(8)
     if ids is None or words is None or positions is None or gamma is None:
         raise InvalidModel(f"{node!r}: an input is missing")
-    if places is None:
+    if indices is None:
         length = op.Squeeze(op.Shape(ids, start=1, end=2), op.const([0]))
-        places = op.Range(op.const(0), length, op.const(1))
-    total = op.Add(op.Gather(words, ids), op.Gather(positions, places))
+        indices = op.Range(op.const(0), length, op.const(1))
+    total = op.Add(op.Gather(words, ids), op.Gather(positions, indices))
     if segments is not None and segment_table is not None:
         total = op.Add(total, op.Gather(segment_table, segments))
     made = [_normalized(op, node, total, gamma, beta, 1)]
@@ -157,11 +157,11 @@ def embed_layer_normalization(op: Builder, node: Node) -> list[Value]:
 @rule(DOMAIN, "GroupNorm")
 def group_norm(op: Builder, node: Node) -> Value:
     """GroupNorm-1: channels last unless told otherwise; activation 1 is x * sigmoid(x)."""
-    x, last = given(node, 0), bool(node.attributes.get("channels_last", 1))
+    x, last = input_of(node, 0), bool(node.attributes.get("channels_last", 1))
     attributes = {"num_groups": node.attributes.get("groups"), "epsilon": node.attributes.get("epsilon", 1e-5)}
 
     def normalize(value: Value) -> Value:
-        gamma, beta = (op.CastLike(given(node, index), value) for index in (1, 2))
+        gamma, beta = (op.CastLike(input_of(node, index), value) for index in (1, 2))
         return op.GroupNormalization(value, gamma, beta, **attributes)
 
     made = channels_first(op, node, x, normalize) if last else normalize(x)
@@ -175,7 +175,7 @@ def group_norm(op: Builder, node: Node) -> Value:
 def attention(op: Builder, node: Node) -> Value:
     """Attention-1 without past: the projections of queries, keys and values in one product."""
     only_first(node)
-    x, weights, bias, mask = given(node, 0), given(node, 1), node.input(2), node.input(3)
+    x, weights, bias, mask = input_of(node, 0), input_of(node, 1), node.input(2), node.input(3)
     if node.input(4) is not None or node.attributes.get("do_rotary", 0):
         raise Unsupported(node, "attention with a past or with rotary positions")
     return attended(op, node, op.MatMul(x, weights), bias, mask, node.input(5))
@@ -187,9 +187,9 @@ def quantized_attention(op: Builder, node: Node) -> Value:
     only_first(node)
     if node.input(8) is not None:
         raise Unsupported(node, "attention with a past")
-    x = op.DequantizeLinear(given(node, 0), given(node, 3), node.input(6))
-    weights = op.DequantizeLinear(given(node, 1), given(node, 4), node.input(7), axis=-1)
-    return attended(op, node, op.MatMul(x, weights), given(node, 2), node.input(5), None)
+    x = op.DequantizeLinear(input_of(node, 0), input_of(node, 3), node.input(6))
+    weights = op.DequantizeLinear(input_of(node, 1), input_of(node, 4), node.input(7), axis=-1)
+    return attended(op, node, op.MatMul(x, weights), input_of(node, 2), node.input(5), None)
 
 
 def attended(
@@ -228,8 +228,8 @@ def _masked(op: Builder, node: Node, scores: Value, mask: Value | None, dtype: D
             batch = mask.tensor.shape[0] if mask.tensor.shape else None
             if batch != (scores.tensor.shape or (None,))[0]:
                 raise Unsupported(node, "a mask of starts and ends")
-            places = op.Cast(op.Range(op.const(0), op.Squeeze(length, op.const([0])), op.const(1)), to=6)
-            seen = op.Unsqueeze(op.Less(places, op.Unsqueeze(mask, op.const([1]))), op.const([1, 2]))
+            indices = op.Cast(op.Range(op.const(0), op.Squeeze(length, op.const([0])), op.const(1)), to=6)
+            seen = op.Unsqueeze(op.Less(indices, op.Unsqueeze(mask, op.const([1]))), op.const([1, 2]))
         elif rank in (2, 3):
             axes = op.const([1, 2] if rank == 2 else [1])
             seen = op.Unsqueeze(op.Greater(mask, op.const(0, DType.INT32)), axes)
@@ -248,19 +248,19 @@ def _masked(op: Builder, node: Node, scores: Value, mask: Value | None, dtype: D
 @rule(DOMAIN, "BiasAdd")
 def bias_add(op: Builder, node: Node) -> Value:
     """BiasAdd-1: x + bias + skip."""
-    return op.Add(op.Add(given(node, 0), given(node, 1)), given(node, 2))
+    return op.Add(op.Add(input_of(node, 0), input_of(node, 1)), input_of(node, 2))
 
 
 @rule(DOMAIN, "ExpandDims")
 def expand_dims(op: Builder, node: Node) -> Value:
     """ExpandDims-1: the axis is a scalar of int32."""
-    return op.Unsqueeze(given(node, 0), op.Reshape(op.Cast(given(node, 1), to=7), op.const([1])))
+    return op.Unsqueeze(input_of(node, 0), op.Reshape(op.Cast(input_of(node, 1), to=7), op.const([1])))
 
 
 @rule(DOMAIN, "Range")
 def range_(op: Builder, node: Node) -> Value:
     """Range-1: by 1 where no step is given."""
-    start, limit, delta = given(node, 0), given(node, 1), node.input(2)
+    start, limit, delta = input_of(node, 0), input_of(node, 1), node.input(2)
     step = op.CastLike(op.const(1), start) if delta is None else scalar_of(op, delta)
     return op.Range(scalar_of(op, start), scalar_of(op, limit), step)
 
@@ -271,7 +271,7 @@ def grid_sample(op: Builder, node: Node) -> Value:
     modes = {"bilinear": "linear", "bicubic": "cubic"}
     mode = str(node.attributes.get("mode", "bilinear"))
     attributes = picked(node, "align_corners", "padding_mode")
-    return op.GridSample(given(node, 0), given(node, 1), mode=modes.get(mode, mode), **attributes)
+    return op.GridSample(input_of(node, 0), input_of(node, 1), mode=modes.get(mode, mode), **attributes)
 
 
 def _with_attributes(target: str, *names: str) -> Rule:

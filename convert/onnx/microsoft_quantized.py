@@ -10,14 +10,14 @@ import numpy as np
 
 from ...passes.errors import InvalidModel, Unsupported
 from ...passes.graph import Node, Value
-from ...passes.preconditions import given, rank_of
+from ...passes.preconditions import input_of, rank_of
 from ...passes.protos import enum_of
 from ...passes.rewrite import Builder, collect, rule
 from ...passes.types import DType
 from .microsoft_tools import DOMAIN, channels_first, picked, scalar_of, swapped
 
 
-def _one(op: Builder, value: Value | None) -> Value | None:
+def _scalar_of(op: Builder, value: Value | None) -> Value | None:
     """A scale or zero point of one element as a scalar."""
     sizes = None if value is None else value.tensor.static_shape
     return value if value is None or sizes is None or int(np.prod(sizes)) != 1 else scalar_of(op, value)
@@ -25,18 +25,18 @@ def _one(op: Builder, value: Value | None) -> Value | None:
 
 def _real(op: Builder, node: Node, x: int, axis: int | None = None) -> Value:
     """Input `x`, dequantized by the two inputs behind it."""
-    return _dequantized(op, given(node, x), given(node, x + 1), node.input(x + 2), axis)
+    return _dequantized(op, input_of(node, x), input_of(node, x + 1), node.input(x + 2), axis)
 
 
 def _dequantized(op: Builder, x: Value, scale: Value, zero: Value | None, axis: int | None = None) -> Value:
-    return op.DequantizeLinear(x, _one(op, scale), _one(op, zero), axis=axis)
+    return op.DequantizeLinear(x, _scalar_of(op, scale), _scalar_of(op, zero), axis=axis)
 
 
 def _quantized(op: Builder, node: Node, value: Value, scale: int, like: Value, axis: int | None = None) -> Value:
     """Quantized by input `scale` and the zero point behind it; without one as the type of `like`."""
-    zero, dtype = _one(op, node.input(scale + 1)), like.tensor.dtype
+    zero, dtype = _scalar_of(op, node.input(scale + 1)), like.tensor.dtype
     stated = enum_of(dtype, node) if zero is None and dtype is not None else None
-    return op.QuantizeLinear(value, _one(op, given(node, scale)), zero, axis=axis, output_dtype=stated)
+    return op.QuantizeLinear(value, _scalar_of(op, input_of(node, scale)), zero, axis=axis, output_dtype=stated)
 
 
 # element by element, pools, and what takes several -------------------------------------------------
@@ -49,14 +49,14 @@ def linear(op: Builder, node: Node) -> Value:
     if node.op_type == "DequantizeLinear":
         return _real(op, node, 0, axis)
     stated = enum_of(DType.UINT8, node) if node.input(2) is None else None
-    return op.QuantizeLinear(given(node, 0), given(node, 1), node.input(2), axis=axis, output_dtype=stated)
+    return op.QuantizeLinear(input_of(node, 0), input_of(node, 1), node.input(2), axis=axis, output_dtype=stated)
 
 
 @rule(DOMAIN, "QLinearAdd", "QLinearMul")
 def binary(op: Builder, node: Node) -> Value:
     """QLinearAdd-1, QLinearMul-1."""
     made = op.call(node.op_type.removeprefix("QLinear"), _real(op, node, 0), _real(op, node, 3))
-    return _quantized(op, node, made, 6, given(node, 0))
+    return _quantized(op, node, made, 6, input_of(node, 0))
 
 
 def _softmax(op: Builder, node: Node, value: Value) -> Value:
@@ -97,7 +97,7 @@ def unary(op: Builder, node: Node) -> Value:
 
     real = _real(op, node, 0)
     made = channels_first(op, node, real, between) if node.attributes.get("channels_last", 0) else between(real)
-    return _quantized(op, node, made, 3, given(node, 0))
+    return _quantized(op, node, made, 3, input_of(node, 0))
 
 
 @rule(DOMAIN, "QLinearConcat")
@@ -106,14 +106,14 @@ def concat(op: Builder, node: Node) -> Value:
     if len(node.inputs) < 5 or len(node.inputs) % 3 != 2:
         raise InvalidModel(f"{node!r}: {len(node.inputs)} inputs")
     parts = [_real(op, node, index) for index in range(2, len(node.inputs), 3)]
-    return _quantized(op, node, op.Concat(*parts, axis=node.attributes.get("axis", 0)), 0, given(node, 2))
+    return _quantized(op, node, op.Concat(*parts, axis=node.attributes.get("axis", 0)), 0, input_of(node, 2))
 
 
 @rule(DOMAIN, "QLinearWhere")
 def where(op: Builder, node: Node) -> Value:
     """QLinearWhere-1."""
-    made = op.Where(given(node, 0), _real(op, node, 1), _real(op, node, 4))
-    return _quantized(op, node, made, 7, given(node, 1))
+    made = op.Where(input_of(node, 0), _real(op, node, 1), _real(op, node, 4))
+    return _quantized(op, node, made, 7, input_of(node, 1))
 
 
 # products ------------------------------------------------------------------------------------------
@@ -128,7 +128,7 @@ def conv(op: Builder, node: Node) -> Value:
     def build(x: Value) -> Value:
         return op.QLinearConv(x, *inputs, **attributes)
 
-    x = given(node, 0)
+    x = input_of(node, 0)
     return channels_first(op, node, x, build) if node.attributes.get("channels_last", 0) else build(x)
 
 
@@ -138,12 +138,12 @@ def gemm(op: Builder, node: Node) -> Value:
     the result."""
     transposed, alpha = node.attributes.get("transB", 0), node.attributes.get("alpha", 1.0)
     axis = 0 if transposed else 1
-    bias, scales = node.input(6), op.Mul(_one(op, given(node, 1)), _one(op, given(node, 4)))
+    bias, scales = node.input(6), op.Mul(_scalar_of(op, input_of(node, 1)), _scalar_of(op, input_of(node, 4)))
     if bias is not None:
         bias = op.DequantizeLinear(bias, scales, axis=(bias.rank or 1) - 1)
     attributes = {"alpha": alpha, "beta": alpha, "transA": node.attributes.get("transA", 0), "transB": transposed}
     made = op.Gemm(_real(op, node, 0), _real(op, node, 3, axis), bias, **attributes)
-    return made if node.input(7) is None else _quantized(op, node, made, 7, given(node, 0))
+    return made if node.input(7) is None else _quantized(op, node, made, 7, input_of(node, 0))
 
 
 def _biased(op: Builder, value: Value, bias: Value | None) -> Value:
@@ -153,18 +153,18 @@ def _biased(op: Builder, value: Value, bias: Value | None) -> Value:
 @rule(DOMAIN, "MatMulIntegerToFloat")
 def matmul_to_float(op: Builder, node: Node) -> Value:
     """MatMulIntegerToFloat-1: the scale and zero point of b may be one for each column."""
-    a, b = given(node, 0), given(node, 1)
-    left = _dequantized(op, a, given(node, 2), node.input(4), -2 if (a.rank or 0) > 1 else -1)
-    right = _dequantized(op, b, given(node, 3), node.input(5), -1)
+    a, b = input_of(node, 0), input_of(node, 1)
+    left = _dequantized(op, a, input_of(node, 2), node.input(4), -2 if (a.rank or 0) > 1 else -1)
+    right = _dequantized(op, b, input_of(node, 3), node.input(5), -1)
     return _biased(op, op.MatMul(left, right), node.input(6))
 
 
 @rule(DOMAIN, "DynamicQuantizeMatMul")
 def dynamic_matmul(op: Builder, node: Node) -> Value:
     """DynamicQuantizeMatMul-1: the left operand is quantized over its own range."""
-    narrow, scale, zero = op.DynamicQuantizeLinear(given(node, 0), _outputs=3)
+    narrow, scale, zero = op.DynamicQuantizeLinear(input_of(node, 0), _outputs=3)
     left = op.DequantizeLinear(narrow, scale, zero)
-    right = _dequantized(op, given(node, 1), given(node, 2), node.input(3), -1)
+    right = _dequantized(op, input_of(node, 1), input_of(node, 2), node.input(3), -1)
     return _biased(op, op.MatMul(left, right), node.input(4))
 
 
@@ -197,9 +197,9 @@ def _blocked(
     if not isinstance(zero, Value):
         return op.DequantizeLinear(narrow, scale, op.const(zero, dtype), axis=axis, block_size=block)
     ones = op.DequantizeLinear(narrow, op.const(1, scale.tensor.dtype or DType.FLOAT32))
-    places = op.const(np.arange(codes.shape[axis]) // block)
-    moved = op.Sub(ones, op.Gather(zero, places, axis=axis))
-    return op.Mul(moved, op.Gather(scale, places, axis=axis))
+    indices = op.const(np.arange(codes.shape[axis]) // block)
+    moved = op.Sub(ones, op.Gather(zero, indices, axis=axis))
+    return op.Mul(moved, op.Gather(scale, indices, axis=axis))
 
 
 def _check_bits(node: Node) -> int:
@@ -220,9 +220,9 @@ def matmul_bits(op: Builder, node: Node) -> Value:
         given_order = _constant(node, order, "an order of the weights")
         if (given_order[:columns] != np.arange(columns) // block).any():
             raise Unsupported(node, "weights in another order than that of their blocks")
-    packed = _constant(node, given(node, 1), "weights").reshape(rows, blocks, -1)
+    packed = _constant(node, input_of(node, 1), "weights").reshape(rows, blocks, -1)
     codes = _unpacked(packed, bits).reshape(rows, blocks * block)[:, :columns]
-    scale, zero = _shaped(op, given(node, 2), [rows, blocks]), node.input(3)
+    scale, zero = _shaped(op, input_of(node, 2), [rows, blocks]), node.input(3)
     offset: Value | np.ndarray[Any, Any] = np.full((rows, blocks), 1 << (bits - 1))
     if zero is not None and zero.tensor.dtype is DType.UINT8:
         listed = _unpacked(_constant(node, zero, "zero points").reshape(rows, -1), bits)
@@ -230,7 +230,7 @@ def matmul_bits(op: Builder, node: Node) -> Value:
     elif zero is not None:
         offset = _shaped(op, zero, [rows, blocks])
     weights = _blocked(op, node, codes, scale, offset, 1)
-    return _biased(op, op.MatMul(given(node, 0), swapped(op, node, weights)), node.input(5))
+    return _biased(op, op.MatMul(input_of(node, 0), swapped(op, node, weights)), node.input(5))
 
 
 def _shaped(op: Builder, value: Value, shape: list[int]) -> Value:
@@ -242,7 +242,7 @@ def _shaped(op: Builder, value: Value, shape: list[int]) -> Value:
 @rule(DOMAIN, "GatherBlockQuantized")
 def gather_blocks(op: Builder, node: Node) -> Value:
     """GatherBlockQuantized-1: bytes hold several codes along the last axis, and have a zero point in the middle."""
-    data, scale, zero = given(node, 0), given(node, 2), node.input(3)
+    data, scale, zero = input_of(node, 0), input_of(node, 2), node.input(3)
     axis, packed = node.attributes.get("quantize_axis", 1), data.tensor.dtype is DType.UINT8
     axis, block = axis % rank_of(node, data), int(node.attributes.get("block_size", 128))
     if not packed:
@@ -255,7 +255,7 @@ def gather_blocks(op: Builder, node: Node) -> Value:
             listed = _unpacked(_constant(node, zero, "zero points"), bits)
             offset = listed[..., : (scale.tensor.static_shape or (0,))[-1]]
         whole = _blocked(op, node, codes, scale, offset, axis)
-    return op.Gather(whole, given(node, 1), axis=node.attributes.get("gather_axis", 0))
+    return op.Gather(whole, input_of(node, 1), axis=node.attributes.get("gather_axis", 0))
 
 
 RULES = collect(globals())

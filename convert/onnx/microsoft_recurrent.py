@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ...passes.decompose.recurrent import WAYS, entry, stepwise
 from ...passes.errors import Unsupported
 from ...passes.graph import Node, Value
-from ...passes.preconditions import given
+from ...passes.preconditions import input_of
 from ...passes.protos import ENUMS
 from ...passes.rewrite import Builder, collect, rule, view
 from ...passes.types import DType
@@ -26,10 +26,10 @@ def _product(op: Builder, x: Value, weights: Sequence[Value]) -> Value:
     return op.Mul(op.Cast(total, to=ENUMS[DType.FLOAT32]), op.Mul(scale, weight_scale))
 
 
-def _weights(op: Builder, node: Node, place: int, index: int, count: int) -> Sequence[Value]:
+def _weights(op: Builder, node: Node, position: int, index: int, count: int) -> Sequence[Value]:
     """Weights [depth, 4 * hidden] of a direction, their scale and zero point."""
-    places = (place, _SCALES[place], _SCALES[place] + 1)
-    return [entry(op, given(node, at), index, count) for at in places]
+    indices = (position, _SCALES[position], _SCALES[position] + 1)
+    return [entry(op, input_of(node, at), index, count) for at in indices]
 
 
 @rule(DOMAIN, "DynamicQuantizeLSTM")

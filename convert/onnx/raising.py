@@ -52,7 +52,7 @@ def _bound(graph: Graph, given: dict[str, object], regions: dict[str, Graph]) ->
             elif value.name in regions:
                 del node.attributes[name]
                 if node.captured or len(regions[value.name].inputs) > 16:
-                    raise Unsupported(node, "a graph handed to a function as an attribute")
+                    raise Unsupported(node, "a graph passed to a function as an attribute")
                 node.regions[name] = regions[value.name]
             else:
                 del node.attributes[name]

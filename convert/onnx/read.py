@@ -81,7 +81,7 @@ def read_proto(path: Path) -> ModelProto:
             return onnx.parser.parse_model(raw.decode())
         except (onnx.parser.ParseError, UnicodeDecodeError, RuntimeError) as error:
             line = " ".join(str(part) for part in error.args[0].splitlines()[:2]) if error.args else str(error)
-            raise InvalidModel(f"{path}: no ONNX text: {line}") from None
+            raise InvalidModel(f"{path}: not ONNX text: {line}") from None
     model = ModelProto()
     try:
         model.ParseFromString(raw)
@@ -93,11 +93,11 @@ def read_proto(path: Path) -> ModelProto:
 def read_model(model: ModelProto, folder: Path = Path()) -> Graph:
     """The graph of a ModelProto; `folder` is where external data may lie."""
     if not model.HasField("graph"):
-        raise InvalidModel("the model holds no graph")
+        raise InvalidModel("the model contains no graph")
     try:
         return _read_model(model, folder)
     except UnicodeDecodeError:
-        raise InvalidModel("the model holds text that is not UTF-8") from None
+        raise InvalidModel("the model contains text that is not UTF-8") from None
 
 
 def _text(value: str | bytes, where: str) -> str:
@@ -255,14 +255,14 @@ class _Reader:
         for tensor in proto.initializer:
             found.append((tensor.name, self.tensor(tensor, f"{where}: initializer {tensor.name!r}")))
         for sparse in proto.sparse_initializer:
-            place = f"{where}: sparse initializer {sparse.values.name!r}"
-            data = sparse_from_proto(sparse, place)
+            location = f"{where}: sparse initializer {sparse.values.name!r}"
+            data = sparse_from_proto(sparse, location)
             if any(dim < 0 for dim in data.shape):
-                raise InvalidModel(f"{place}: negative dimension")
+                raise InvalidModel(f"{location}: negative dimension")
             found.append(
                 (
                     sparse.values.name,
-                    TensorData(data.values.dtype, data.shape, load=_densifier(data, place), origin=data),
+                    TensorData(data.values.dtype, data.shape, load=_densifier(data, location), origin=data),
                 )
             )
         for name, data in found:
@@ -350,15 +350,15 @@ class _Reader:
                 if value:
                     node.attributes[name] = list(value)
                     continue
-            place = f"{where}: {node!r}: attribute {attribute.name!r}"
-            if _text(attribute.name, place) in node.attributes or attribute.name in node.regions:
-                raise InvalidModel(f"{place} is given twice")
+            location = f"{where}: {node!r}: attribute {attribute.name!r}"
+            if _text(attribute.name, location) in node.attributes or attribute.name in node.regions:
+                raise InvalidModel(f"{location} is given twice")
             is_list = attribute.type == AttributeProto.GRAPHS
             if attribute.type != AttributeProto.GRAPH and not is_list:
-                node.attributes[attribute.name] = attribute_from_proto(attribute, place, self.tensor)
+                node.attributes[attribute.name] = attribute_from_proto(attribute, location, self.tensor)
                 continue
             if attribute.ref_attr_name:
-                node.attributes[attribute.name] = attribute_from_proto(attribute, place, self.tensor)
+                node.attributes[attribute.name] = attribute_from_proto(attribute, location, self.tensor)
                 continue
             for index, graph in enumerate(attribute.graphs if is_list else [attribute.g]):
                 name = f"{attribute.name}[{index}]" if is_list else attribute.name

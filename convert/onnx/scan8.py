@@ -14,7 +14,7 @@ from ...passes.loop import Captured, Carried, Entry, Loop, Sliced, Stacked, is_l
 
 @dataclass(slots=True)
 class BatchScan:
-    """The parts of a Scan-8, in terms of the outer Loop's outside values and results.
+    """The parts of a Scan-8, in terms of the outer Loop's operands and results.
 
     `results` holds for each output of the Scan (states, then stacked values) the index of the outer Loop's
     result that it is, or -1 where nobody wants it.
@@ -40,52 +40,52 @@ def match(outer: Loop, is_scan: bool) -> BatchScan | None:
     loops = [node for node in body.nodes if is_loop(node)]
     if len(loops) != 1:
         return None
-    outside = {entry.enter: entry for entry in outer.entries if entry.enter is not None}
+    operands = {entry.body_input: entry for entry in outer.entries if entry.body_input is not None}
     found = BatchScan(Loop(loops[0]))
     ends: set[Value | None] = set()
     for entry in found.inner.entries:
-        if not _take(entry, outside, found, ends):
+        if not _take(entry, operands, found, ends):
             return None
     if len(ends) > 1 or not _results(outer, found):
         return None
     (end,) = ends or {None}
     if end is not None:
-        length = outside.get(end)
+        length = operands.get(end)
         if length is None or not isinstance(length.slot, Sliced):
             return None
-        found.lengths = length.outside
+        found.lengths = length.operand
     return found
 
 
-def _take(entry: Entry, outside: dict[Value, Entry], found: BatchScan, ends: set[Value | None]) -> bool:
+def _take(entry: Entry, operands: dict[Value, Entry], found: BatchScan, ends: set[Value | None]) -> bool:
     """Note what an inner slot is in terms of the outer loop; False where Scan-8 can't express it."""
-    slot, value = entry.slot, entry.outside
+    slot, value = entry.slot, entry.operand
     if isinstance(slot, Stacked):
         return slot == Stacked(0)
     if value is None:
         return False
     if isinstance(slot, Sliced):
-        end, value = _uncut(value)
+        end, value = _without_prefix_slice(value)
         ends.add(end)
-    source = outside.get(value)
-    if source is None or source.outside is None:
+    source = operands.get(value)
+    if source is None or source.operand is None:
         return False
     if isinstance(slot, Captured):
-        found.captures.append(source.outside)
+        found.captures.append(source.operand)
         return isinstance(source.slot, Captured)
     if source.slot != Sliced(0):
         return False
     if isinstance(slot, Carried):
-        found.states.append(source.outside)
+        found.states.append(source.operand)
         return True
     if isinstance(slot, Sliced) and slot in (Sliced(0), Sliced(0, -1, 0, -1)):
-        found.sequences.append(source.outside)
+        found.sequences.append(source.operand)
         found.directions.append(int(slot.reversed))
         return True
     return False
 
 
-def _uncut(value: Value) -> tuple[Value | None, Value]:
+def _without_prefix_slice(value: Value) -> tuple[Value | None, Value]:
     """(length, whole sequence) of `Slice(sequence, 0, length, axis 0)`; (None, value) for anything else."""
     node = value.producer
     if node is None or node.op != ("", "Slice") or len(node.inputs) != 4:
@@ -113,13 +113,13 @@ def _results(outer: Loop, found: BatchScan) -> bool:
     order = [entry.result for entry in (*inner.of(Carried), *inner.of(Stacked))]
     found.results = [-1] * len(order)
     for entry in outer.of(Stacked):
-        value = entry.leave
+        value = entry.body_output
         assert value is not None
         if value not in order and value.producer is not None and _is_padding(value.producer):
             value = value.producer.inputs[0]
         if value not in order or found.results[order.index(value)] >= 0:
             return False
-        found.results[order.index(value)] = entry.place.result
+        found.results[order.index(value)] = entry.indices.result
     return True
 
 

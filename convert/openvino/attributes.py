@@ -71,10 +71,10 @@ def _list(of: Callable[[str], Any]) -> Callable[[str], list[Any]]:
 
 Kind = tuple[str, Callable[[str], Any]]
 """What an attribute is, in words, and what makes it of its text."""
-INTEGER: Kind = ("a whole number", _integer)
+INTEGER: Kind = ("an integer", _integer)
 FLOAT: Kind = ("a number", float)
 BOOLEAN: Kind = ("true or false", _boolean)
-INTEGERS: Kind = ("a list of whole numbers", _list(_integer))
+INTEGERS: Kind = ("a list of integers", _list(_integer))
 FLOATS: Kind = ("a list of numbers", _list(float))
 TEXT: Kind = ("text", str)
 WORDS: Kind = ("a list of words", _list(str.strip))
@@ -135,4 +135,4 @@ def spell(value: Any) -> str:
         return ELEMENT_TYPES[value]
     if isinstance(value, list | tuple):
         return ", ".join(repr(item) if isinstance(item, float) else spell(item) for item in value)
-    raise ValueError(f"no attribute can hold a {type(value).__name__}")
+    raise ValueError(f"an attribute can't be a {type(value).__name__}")

@@ -46,7 +46,7 @@ def put_notes(graph: Graph) -> None:
         notes[SHAPES] = shapes
     taken = {value.name: value for inner in graph.graphs() for value in inner.values()}
     for value in graph.inputs:
-        _put(value, _entry(note, "inputs", value), taken)
+        _set_entry(value, _entry(note, "inputs", value), taken)
     results = [_result(value, _entry(note, "outputs", value), taken) for value in graph.outputs]
     if notes or note:
         graph.meta[META] = Net(results=results, rt_info=tree_of(notes))
@@ -125,7 +125,7 @@ def _texts(found: Any) -> bool:
     return isinstance(found, list) and all(isinstance(one, str) for one in found)
 
 
-def _put(value: Value, entry: Mapping[str, Any], taken: dict[str, Value]) -> None:
+def _set_entry(value: Value, entry: Mapping[str, Any], taken: dict[str, Value]) -> None:
     if not entry:
         return
     _put_names(value, entry, taken)

@@ -30,7 +30,7 @@ class LayerSpec:
             `rounding_ties.py`.
         total: whether it means what its hub form means whatever it is fed with. Others leave open what the hub defines
             (a negative index, a division by zero), see `lowering/restore.py`.
-        open_rank: whether the rank of its result hangs on what inputs hold (or, of Squeeze, on unknown sizes).
+        open_rank: whether the rank of its result depends on what inputs hold (or, of Squeeze, on unknown sizes).
         attributes: those that are of another kind than in other layers, see `attributes.py`.
         defaults: attributes that are written as these where lowering says nothing else.
     """

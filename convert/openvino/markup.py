@@ -142,5 +142,5 @@ def escaped(text: str) -> str:
     for character in text:
         code = ord(character)
         if (code < 32 and code not in (9, 10, 13)) or 0xD800 <= code < 0xE000 or code in (0xFFFE, 0xFFFF):
-            raise ValueError(f"XML can't hold the character {code:#x}")
+            raise ValueError(f"XML can't contain the character {code:#x}")
     return text.translate(_TABLE)

@@ -105,13 +105,13 @@ def align_results(graph: Graph) -> None:
         known.setdefault(name, []).append(result)
     results = [known[one.name].pop(0) if known.get(one.name) else _result(one.name) for one in graph.outputs]
     graph.meta[META] = replace(net, results=results)
-    for place, value in enumerate(graph.outputs):
+    for index, value in enumerate(graph.outputs):
         node = value.producer
         source = node.inputs[0] if node is not None and node.op == ("", "Identity") else None
         if node is None or source is None or not node.meta or not source.meta:
             continue
         if node.meta.get(ALIAS) == (value.name, source.name) and source.meta.get(CALLED) == source.name:
-            graph.outputs[place] = source
+            graph.outputs[index] = source
 
 
 def _result(name: str) -> Result:

@@ -21,16 +21,16 @@ ORIGIN = "openvino.origin"
 
 
 class Input(NamedTuple):
-    """The layer's own input number `place`."""
+    """The layer's own input number `position`."""
 
-    place: int
+    position: int
 
 
 class Output(NamedTuple):
-    """Output `place` of step number `step`."""
+    """Output `position` of step number `step`."""
 
     step: int
-    place: int
+    position: int
 
 
 Source = Input | Output | TensorData | None
@@ -66,10 +66,10 @@ class Origin:
         layer: the layer, of dialect "openvino"; its inputs and outputs are those of the file's graph.
         steps: the operators that stand for it, producers first.
         results: for each of its outputs, what makes it.
-        constants: its inputs that are constant, by place: hub values.
-        types: the types of the other inputs, by place, for which the form was made.
+        constants: its inputs that are constant, by index: hub values.
+        types: the types of the other inputs, by index, for which the form was made.
         sources: where the other inputs came from: output of a layer, or name of an input of the model.
-        twice: places whose value is that of an earlier place.
+        twice: indices of inputs whose value is that of an earlier one.
     """
 
     layer: Node

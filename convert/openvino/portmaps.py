@@ -62,7 +62,7 @@ def _check_once(what: str, numbers: list[int]) -> None:
 
 
 def _check(node: Node, body: Body, inputs: list[InputMap], outputs: list[OutputMap], fixed: int) -> None:
-    """That every port, Parameter and Result has its place; the first `fixed` inputs need no entry."""
+    """That every port, Parameter and Result has its position; the first `fixed` inputs need no entry."""
     loop = node.op_type == "Loop"
     for entry in (*inputs, *outputs):
         purpose = entry.purpose if entry.external < 0 else ""
@@ -75,7 +75,7 @@ def _check(node: Node, body: Body, inputs: list[InputMap], outputs: list[OutputM
     fed = {entry.external for entry in inputs} - {-1}
     made = {entry.external for entry in outputs} - {-1}
     if len(inputs) != len(body.parameters):
-        raise InvalidModel(f"its body has {len(body.parameters)} Parameters, its port map feeds {len(inputs)}")
+        raise InvalidModel(f"its body has {len(body.parameters)} Parameters, its port map has inputs for {len(inputs)}")
     if len(made) != len(node.outputs):
         raise InvalidModel(f"it has {len(node.outputs)} outputs, its port map makes {len(made)}")
     if node.op_type != "If" and fed | set(range(fixed)) != set(range(len(node.inputs))):

@@ -288,7 +288,7 @@ def _connect(layers: dict[int, _Layer], source: int, port: int, target: int, slo
 # which ports without dimensions are scalars --------------------------------------------------------
 #
 # IR writes no `<dim>` for a scalar, and none for a value of unknown rank either. A value is taken for a scalar only
-# where its rank follows from ranks that are known: an operator whose result's rank hangs on what its inputs hold,
+# where its rank follows from ranks that are known: an operator whose result's rank depends on what its inputs hold,
 # or on an input of unknown rank, leaves it open. Parameters and constants say their shapes exactly.
 
 

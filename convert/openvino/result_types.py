@@ -151,7 +151,7 @@ def _transposed(node: Node) -> Shape | None:
     return tuple(shape[axis] for axis in order or range(len(shape))[::-1])
 
 
-def _joined(node: Node) -> Shape | None:
+def _concat(node: Node) -> Shape | None:
     shapes = [shape for index in range(len(node.inputs)) if (shape := _input(node, index).shape) is not None]
     if len(shapes) < len(node.inputs) or not all(len(shape) == len(shapes[0]) for shape in shapes):
         return None
@@ -229,7 +229,7 @@ BROADCAST = _result(0, _broadcast_to)
 SQUEEZE = _result(0, _squeezed)
 UNSQUEEZE = _result(0, _unsqueezed)
 TRANSPOSE = _result(0, _transposed)
-CONCAT = _result(0, _joined)
+CONCAT = _result(0, _concat)
 GATHER = _result(0, _gathered)
 GATHER_ELEMENTS = _result(0, _of_second)
 MATMUL = _result(0, _product)

@@ -37,7 +37,7 @@ def _grid_of(node: Node) -> str:
 
 
 def has_exact_ties(x: Value, scale: np.ndarray) -> bool:
-    """Whether values of `x`, divided by the scale, may come out just between two whole numbers."""
+    """Whether values of `x`, divided by the scale, may come out just between two integers."""
     exact = bool((np.frexp(scale)[0] == 0.5).any())  # sums of products of such scales aren't rounded
     grid = _grid(x, None if exact else _ROUNDED_GRID)
     if grid is None:
@@ -46,8 +46,8 @@ def has_exact_ties(x: Value, scale: np.ndarray) -> bool:
     if len(grid) * len(scales) > _MOST_LOOKED_AT:
         return True
     counts = np.arange(1, _MOST + 1)
-    places = counts * (grid[:, None, :1] / scales[:, None])
-    ties = np.abs(places - np.floor(places) - 0.5) < _CLOSE
+    indices = counts * (grid[:, None, :1] / scales[:, None])
+    ties = np.abs(indices - np.floor(indices) - 0.5) < _CLOSE
     return bool((ties & (counts <= grid[:, None, 1:])).any())
 
 
@@ -56,9 +56,9 @@ _DIGITS = 1e-7  # of float32
 
 
 def hits_ties(factors: np.ndarray) -> bool:
-    """Whether whole numbers, times one of the factors, come to lie just between two others by more than chance."""
-    places = np.arange(1, _MOST_SUMMED) * np.unique(factors)[:, None]
-    return bool((np.abs(places - np.floor(places) - 0.5) < _DIGITS * (places + 1)).any())
+    """Whether integers, times one of the factors, come to lie just between two others by more than chance."""
+    indices = np.arange(1, _MOST_SUMMED) * np.unique(factors)[:, None]
+    return bool((np.abs(indices - np.floor(indices) - 0.5) < _DIGITS * (indices + 1)).any())
 
 
 def _grid(value: Value, rounded: Grid | None) -> Grid | None:

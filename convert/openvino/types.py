@@ -79,7 +79,7 @@ def shown(text: str) -> str:
 
 
 def parse_int(text: str, what: str, least: int = 0) -> int:
-    """A whole number between `least` (0 or less) and 2**63 - 1, in plain decimal digits.
+    """An integer between `least` (0 or less) and 2**63 - 1, in plain decimal digits.
 
     Raises:
         InvalidModel: anything else.
@@ -89,7 +89,7 @@ def parse_int(text: str, what: str, least: int = 0) -> int:
     text = text.strip()
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdigit()):
-        raise InvalidModel(f"{what} {shown(text)} isn't a whole number")
+        raise InvalidModel(f"{what} {shown(text)} isn't an integer")
     number = int(text) if len(text) <= 20 else LARGEST + 1
     if not least <= number <= LARGEST:
         raise InvalidModel(f"{what} {shown(text)} is out of range")

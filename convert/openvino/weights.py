@@ -243,7 +243,7 @@ def check_strings(raw: Bytes, count: int) -> np.ndarray[Any, Any]:
         raise InvalidModel(f"{count} strings need a header of {head} bytes, the constant has {len(raw)}")
     header = raw[:head].view("<u4") if raw.ctypes.data % 4 == 0 else raw[:head].copy().view("<u4")
     if header[0] != count:
-        raise InvalidModel(f"the constant holds {header[0]} strings where its shape wants {count}")
+        raise InvalidModel(f"the constant has {header[0]} strings where its shape needs {count}")
     bounds = header[1:].astype(np.int64)
     if bounds[0] != 0 or (np.diff(bounds) < 0).any() or bounds[-1] != len(raw) - head:
         raise InvalidModel("the ends of the constant's strings contradict its size")

@@ -38,7 +38,7 @@ def write(graph: Graph, path: Path) -> None:
     path = Path(path)
     targets = [path.with_suffix(".bin"), path]
     if targets[0] == targets[1]:
-        raise InvalidModel(f"{path}: can't be written: the .bin beside it would have the same name")
+        raise InvalidModel(f"{path}: can't be written: the .bin next to it would have the same name")
     mark = secrets.token_hex(6)
     temporary = [target.with_name(f".{target.name}.{mark}.tmp") for target in targets]
     try:
@@ -62,13 +62,13 @@ class _Layout:
         self.layers: list[Node | Value] = [*graph.inputs, *body, *sinks]
         self.first_result = len(self.layers)
         self.ids = Ids(len(graph.inputs), self.first_result, len(graph.outputs))
-        self.places: dict[Value, tuple[int, int]] = {}
+        self.ports: dict[Value, tuple[int, int]] = {}
         for number, layer in enumerate(self.layers):
             if isinstance(layer, Value):
-                self.places[layer] = number, 0
+                self.ports[layer] = number, 0
             else:
                 first = len(inputs_of(layer))
-                self.places |= {value: (number, first + value.index) for value in layer.outputs}
+                self.ports |= {value: (number, first + value.index) for value in layer.outputs}
 
 
 def inputs_of(node: Node) -> list[Value]:
@@ -279,9 +279,9 @@ class _Writer:
         edges: list[tuple[int, int, int, int]] = []
         for number, layer in enumerate(layout.layers):
             if isinstance(layer, Node):
-                edges += [(*layout.places[value], number, slot) for slot, value in enumerate(inputs_of(layer))]
+                edges += [(*layout.ports[value], number, slot) for slot, value in enumerate(inputs_of(layer))]
         for number, value in enumerate(layout.graph.outputs, layout.first_result):
-            edges.append((*layout.places[value], number, 0))
+            edges.append((*layout.ports[value], number, 0))
         edges.sort(key=lambda edge: edge[0])
         ends = ("from-layer", "from-port", "to-layer", "to-port")
         self._block("edges", [("edge", list(zip(ends, map(str, edge), strict=True))) for edge in edges])

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
+from .captions import counted, long, number, short
 from .items import GLYPH, STYLES, BackEdge, Drawing, Item, Label, Line, Point, Wire, line_width
-from .words import counted, long, number, short
 
 _BORDER = 28.0  # around the whole picture
 _HEADING = 54.0
@@ -143,7 +143,7 @@ def _drawn(drawing: Drawing) -> int:
 
 
 def _drawing(drawing: Drawing, x: float, y: float, ground: str, around: str) -> Iterator[str]:
-    """One level at its place; `ground` is its background, `around` that of its surroundings."""
+    """One level at its position; `ground` is its background, `around` that of its surroundings."""
     yield f'<g transform="translate({_n(x)} {_n(y)})">'
     for wire in drawing.wires:
         yield from _wire(wire)

@@ -7,11 +7,11 @@ from typing import TypeVar
 
 from ...passes.graph import Graph, Node, Value
 from ...passes.loop import Captured, Loop, is_if, is_loop
+from .captions import attributes_text, counted, long, short, title_of, tooltip, type_text
 from .items import Drawing, Item, Line
 from .level import Box, Key, Level, Others, Port, Way, more, simple
 from .slots import filled_port, how, port, slot_ports, title
 from .summary import Unit, kinds_text, summarise, totals
-from .words import about, attributes_text, counted, long, short, title_of, type_text
 
 MOST_OPERATORS = 600  # of a graph with more, only a summary is drawn
 _MOST_ENDS = 48  # pills or ports in one row
@@ -85,7 +85,7 @@ class Painter:
                 rest = len(outputs) - _MOST_OUTPUTS + 1
                 lines[-rest:] = [Line(f"… {counted(rest, 'more output')}", "type")]
         text = f"{title_of(node)} {long(node.name)}\n{long(attributes_text(node))}\n"
-        text += "\n".join(about("output", value.name, value.type) for value in outputs[:_MOST_ENDS])
+        text += "\n".join(tooltip("output", value.name, value.type) for value in outputs[:_MOST_ENDS])
         version = str(node.version) if node.version else ""
         item = Item("closed" if node.regions else "operator", text.strip(), lines, version=version)
         box = simple(item, _taken([value for value in node.inputs if value is not None]), node.outputs)
@@ -119,8 +119,8 @@ class Painter:
         entries, rest = _divided(wiring_first)
         tops, bottoms, backs = slot_ports(loop, entries)
         if rest:
-            tops.append(_others(len(rest), "slot", (x.enter for x in rest), (x.outside for x in rest)))
-            bottoms.append(_others(len(rest), "slot", (x.leave for x in rest), (x.result for x in rest)))
+            tops.append(_others(len(rest), "slot", (x.body_input for x in rest), (x.operand for x in rest)))
+            bottoms.append(_others(len(rest), "slot", (x.body_output for x in rest), (x.result for x in rest)))
         level = Level()
         level.head(tops, title("Loop", loop.node, how(loop)))
         self._fill(level, loop.body, allowed.get(loop.body, 0), depth)
@@ -211,4 +211,4 @@ def _taken(values: Sequence[Value]) -> list[Key]:
 
 def _end(kind: str, value: Value) -> Item:
     lines = [Line(short(value.name), "name"), Line(type_text(value.type), "type")]
-    return Item(kind, about(kind, value.name, value.type), lines)
+    return Item(kind, tooltip(kind, value.name, value.type), lines)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from .blocks import Run
-from .words import width_of
+from .captions import width_of
 
 Point = tuple[float, float]
 
@@ -50,7 +50,7 @@ class Item:
         version: shown small in the corner.
         x, y: the top left corner in the drawing it belongs to.
         inside: of a frame, what is in it; `border` is then the visible rectangle (x, y, width, height) and
-            `origin` the place of the inner drawing, both from the corner of the item.
+            `origin` the position of the inner drawing, both from the corner of the item.
     """
 
     kind: str

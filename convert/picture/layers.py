@@ -39,14 +39,14 @@ class _Step(NamedTuple):
 
 
 class _Layout:
-    """Blocks and the places where wires pass a layer, by layer."""
+    """Blocks and the positions where wires pass a layer, by layer."""
 
     def __init__(self, blocks: Sequence[Block], links: Sequence[Link]) -> None:
         self.blocks, self.links = blocks, links
         self.layer = layers_of(blocks, links)
         self.width = [block.width for block in blocks]
-        self.chains: list[list[int]] = [[] for _ in links]  # the passing places of each link
-        self.branches: list[bool] = [False] * len(links)  # whether the wire begins at another link's passing place
+        self.chains: list[list[int]] = [[] for _ in links]  # the passing positions of each link
+        self.branches: list[bool] = [False] * len(links)  # whether the wire begins at another link's passing position
         self.steps: list[_Step] = []
         self._make_steps()
         count = len(self.width)
@@ -118,13 +118,13 @@ class _Layout:
         return 0.0 if self.passes(index) or not self.blocks[index].end else self.blocks[index].rank
 
     def _number(self, row: list[int]) -> None:
-        for place, index in enumerate(row):
-            self.position[index] = float(place)
+        for position, index in enumerate(row):
+            self.position[index] = float(position)
 
     # order -----------------------------------------------------------------------------------------
 
     def _spot(self, index: int, offset: float) -> float:
-        """Position in the layer, with the anchor's place inside its block."""
+        """Position in the layer, with the anchor's position inside its block."""
         width = self.width[index]
         return self.position[index] + (0.9 * offset / width if width else 0.0)
 
@@ -177,11 +177,11 @@ class _Layout:
 
     def _exchange(self) -> None:
         for row in self.layers:
-            for place in range(len(row) - 1):
-                left, right = row[place], row[place + 1]
+            for position in range(len(row) - 1):
+                left, right = row[position], row[position + 1]
                 if self._rank(left) == self._rank(right) and self._gain(left, right) > 0:
-                    row[place], row[place + 1] = right, left
-                    self.position[left], self.position[right] = place + 1.0, float(place)
+                    row[position], row[position + 1] = right, left
+                    self.position[left], self.position[right] = position + 1.0, float(position)
 
     def _gain(self, left: int, right: int) -> int:
         """How many crossings exchanging two neighbours takes away."""
@@ -263,9 +263,9 @@ class _Layout:
         shifts: list[float] = []
         linked = [x[index] for index in row if self.up[index] or self.down[index]] or [0.0]
         middle = sum(linked) / len(linked)
-        for place, index in enumerate(row):
-            if place:
-                shift += self._apart(row[place - 1], index)
+        for position, index in enumerate(row):
+            if position:
+                shift += self._apart(row[position - 1], index)
             shifts.append(shift)
             total, weight = 0.0, 0.0
             if up:
@@ -286,15 +286,15 @@ class _Layout:
                 weight += before_weight
                 count += before_count
             pools.append((mean, weight, count))
-        place = 0
+        position = 0
         for mean, _, count in pools:
             for _ in range(count):
-                x[row[place]] = mean + shifts[place]
-                place += 1
+                x[row[position]] = mean + shifts[position]
+                position += 1
 
 
 def _level(x: list[float], straight: list[int], low: float, high: float, ends: list[float]) -> None:
-    """Give some places one x, within bounds: that of an end of their wire if it is near."""
+    """Give some positions one x, within bounds: that of an end of their wire if it is near."""
     middle = sum(x[index] for index in straight) / max(len(straight), 1)
     near = [end for end in ends if low <= end <= high and abs(end - middle) < _NEAR]
     for index in straight:
@@ -377,15 +377,15 @@ def _rooms(layout: _Layout, x: list[float], tops: list[float], bottoms: list[flo
     """The free space left and right of each wire where it passes a layer."""
     found: dict[int, Room] = {}
     for row in layout.layers:
-        for place, index in enumerate(row):
+        for position, index in enumerate(row):
             if layout.passes(index):
                 here = layout.layer[index]
                 left, right = 0.0, width
-                if place:
-                    left = x[row[place - 1]] + layout.width[row[place - 1]] / 2
-                if place + 1 < len(row):
-                    right = x[row[place + 1]] - layout.width[row[place + 1]] / 2
+                if position:
+                    left = x[row[position - 1]] + layout.width[row[position - 1]] / 2
+                if position + 1 < len(row):
+                    right = x[row[position + 1]] - layout.width[row[position + 1]] / 2
                 middle = (tops[here] + bottoms[here]) / 2
-                gaps = (here, place), (here, place + 1)
+                gaps = (here, position), (here, position + 1)
                 found[index] = Room(x[index], middle, x[index] - left, right - x[index], *gaps)
     return found

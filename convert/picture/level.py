@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from ...passes.graph import Value
 from .blocks import Block, Link, Room, layers_of
+from .captions import array_text, counted, is_small, long, short, tooltip, type_text, width_of
 from .items import BackEdge, Drawing, Item, Label, Line, Point, Wire
 from .layers import arrange
-from .words import about, array_text, counted, is_small, long, short, type_text, width_of
 
 _MOST_PASSES = 4_000  # layers that wires pass, all together; beyond, long wires become references
 _LEAST_SPAN = 6
@@ -30,7 +30,7 @@ class Way(NamedTuple):
     """From a frame's port into the regions inside it (region ""), or from a region's port out to the frame's."""
 
     region: str
-    place: int
+    position: int
 
 
 Key = Value | Others | Way
@@ -83,7 +83,7 @@ class Back:
     name: str
 
 
-def spread(width: float, count: int) -> list[float]:
+def spaced(width: float, count: int) -> list[float]:
     """Offsets of `count` anchors along an edge."""
     return [width * (index + 1) / (count + 1) for index in range(count)]
 
@@ -94,8 +94,8 @@ def simple(item: Item, takes: Sequence[Key], gives: Sequence[Key]) -> Box:
         item,
         [(key, index) for index, key in enumerate(takes)],
         [(key, index) for index, key in enumerate(gives)],
-        spread(item.width, len(takes)),
-        spread(item.width, len(gives)),
+        spaced(item.width, len(takes)),
+        spaced(item.width, len(gives)),
     )
 
 
@@ -237,8 +237,8 @@ class Level:
         item.inside, item.origin = drawing, (left, lift)
         item.border = (gutter["left"], lift + top, inner, drawing.height - top - foot + below)
         for found in lanes.values():
-            for place, back in enumerate(found):
-                drawing.back_edges.append(_back_edge(back, place, drawing))
+            for position, back in enumerate(found):
+                drawing.back_edges.append(_back_edge(back, position, drawing))
         box = Box(item)
         box.entries = [left + port.item.x + port.tap for port in tops]
         box.exits = [left + port.item.x + port.tap for port in bottoms]
@@ -255,10 +255,10 @@ class Level:
         return height
 
 
-def _back_edge(back: Back, place: int, drawing: Drawing) -> BackEdge:
+def _back_edge(back: Back, position: int, drawing: Drawing) -> BackEdge:
     left = back.top.lane == "left"
-    side = -_MARGIN - 12.0 - _LANE * place if left else drawing.width + _MARGIN + 12.0 + _LANE * place
-    rise = 7.0 + _RISE * place
+    side = -_MARGIN - 12.0 - _LANE * position if left else drawing.width + _MARGIN + 12.0 + _LANE * position
+    rise = 7.0 + _RISE * position
     top, bottom = back.top.item, back.bottom.item
     start, end = bottom.x + back.bottom.back_tap, top.x + back.top.back_tap
     above, below = top.y - rise, bottom.y + bottom.height + rise
@@ -274,14 +274,14 @@ def _back_edge(back: Back, place: int, drawing: Drawing) -> BackEdge:
     text = short(back.name)
     if width_of(text, _LABEL_SIZE) < below - above - 40.0:
         label = Label(text, side + (-4.0 if left else 10.0), (above + below) / 2, "middle")
-    return BackEdge(back.kind, f"back edge: {about(back.kind, back.name)}", points, label)
+    return BackEdge(back.kind, f"back edge: {tooltip(back.kind, back.name)}", points, label)
 
 
 def _constant(value: Value) -> Item:
     """The pill of a constant: its value where that is short, else its name and type."""
-    text = about("constant", value.name, value.type)
+    text = tooltip("constant", value.name, value.type)
     if value.data is None:
-        return Item("constant", about("value", value.name, value.type), [Line(short(value.name), "type")])
+        return Item("constant", tooltip("value", value.name, value.type), [Line(short(value.name), "type")])
     if is_small(value):
         return Item("constant", text, [Line(array_text(value.data), "name")])
     lines = [Line(short(value.name), "name")] if value.name else []

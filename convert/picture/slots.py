@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from ...passes.graph import Node, Value
 from ...passes.loop import Captured, Carried, Condition, Entry, Iteration, Loop, Sliced, Stacked
+from .captions import array_text, is_small, long, short, tooltip, type_text
 from .items import Item, Line
 from .level import Back, Key, Port
-from .words import about, array_text, is_small, long, short, type_text
 
 _SIDE, _FAR_SIDE = 50.0, 90.0  # ranks of the carried slots, and of the condition
 
@@ -37,14 +37,14 @@ def port(kind: str, caption: str, value: Value, last: str = "", glyph: str = "")
     """A port that names a value; `last` stands in for its type."""
     lines = [Line(caption, "kind"), *([Line(short(value.name), "name")] if value.name else [])]
     lines.append(Line(last or type_text(value.type), "type"))
-    return Item(kind, about(caption, value.name, value.type), lines, glyph)
+    return Item(kind, tooltip(caption, value.name, value.type), lines, glyph)
 
 
-def filled_port(kind: str, caption: str, name: Value, outside: Value, inner: Sequence[Key], rank: float = 0.0) -> Port:
-    """A port for an outside value: a small constant stands in the port itself, without a wire."""
-    data = outside.data if is_small(outside) else None
+def filled_port(kind: str, caption: str, name: Value, operand: Value, inner: Sequence[Key], rank: float = 0.0) -> Port:
+    """A port for an operand: a small constant stands in the port itself, without a wire."""
+    data = operand.data if is_small(operand) else None
     item = port(kind, caption, name, array_text(data) if data else "")
-    return Port(item, inner, [] if data else [outside], rank)
+    return Port(item, inner, [] if data else [operand], rank)
 
 
 def slot_ports(loop: Loop, entries: Sequence[Entry]) -> tuple[list[Port], list[Port], list[Back]]:
@@ -60,19 +60,19 @@ def slot_ports(loop: Loop, entries: Sequence[Entry]) -> tuple[list[Port], list[P
         tops.append(filled_port("trip", "trip count", loop.trip, loop.trip, [], 1.0))
     carried = sum(isinstance(entry.slot, Carried) for entry in entries)
     at_left = (carried + (loop.condition is not None) + 1) // 2
-    place = 0
+    position = 0
     for entry in entries:
         rank, lane = 0.0, ""
         if isinstance(entry.slot, Carried):
-            lane = "left" if place < at_left else "right"
-            rank = (-_SIDE if lane == "left" else _SIDE) + place / carried
-            place += 1
+            lane = "left" if position < at_left else "right"
+            rank = (-_SIDE if lane == "left" else _SIDE) + position / carried
+            position += 1
         elif isinstance(entry.slot, Condition):
             rank, lane = _FAR_SIDE, "right"
         top, bottom = _top(loop, entry, rank, lane), _bottom(entry, rank, lane)
         tops += [top] if top else []
         bottoms += [bottom] if bottom else []
-        name = entry.enter or entry.leave
+        name = entry.body_input or entry.body_output
         if lane and top and bottom and name:
             backs.append(Back(top, bottom, top.item.kind, name.name))
     backs.sort(key=lambda back: back.top.rank if back.top.lane == "left" else -back.top.rank)
@@ -83,25 +83,25 @@ def _top(loop: Loop, entry: Entry, rank: float, lane: str) -> Port | None:
     """The port where a slot enters the body, with the initial value, the sequence, the captured value."""
     if isinstance(entry.slot, Condition):
         return _entered_while(loop, entry, rank, lane)
-    if entry.enter is None:
+    if entry.body_input is None:
         return None
     match entry.slot:
         case Sliced():
             glyph = "comb-reversed" if entry.slot.reversed else "comb"
-            item = port("sliced", _slicing(entry.slot), entry.enter, glyph=glyph)
-        case Captured() if entry.outside is not None:
-            return filled_port("captured", "captured", entry.enter, entry.outside, [entry.enter])
+            item = port("sliced", _slicing(entry.slot), entry.body_input, glyph=glyph)
+        case Captured() if entry.operand is not None:
+            return filled_port("captured", "captured", entry.body_input, entry.operand, [entry.body_input])
         case Iteration():
-            item = port("iteration", "iteration", entry.enter)
+            item = port("iteration", "iteration", entry.body_input)
         case _:
-            item = port("carried", "carried", entry.enter)
-    return Port(item, [entry.enter], [] if entry.outside is None else [entry.outside], rank, lane)
+            item = port("carried", "carried", entry.body_input)
+    return Port(item, [entry.body_input], [] if entry.operand is None else [entry.operand], rank, lane)
 
 
 def _entered_while(loop: Loop, entry: Entry, rank: float, lane: str) -> Port:
     start = loop.initial_condition
-    inner: Sequence[Key] = [] if entry.enter is None else [entry.enter]
-    name = entry.enter or start
+    inner: Sequence[Key] = [] if entry.body_input is None else [entry.body_input]
+    name = entry.body_input or start
     if name is not None and start is not None:
         found = filled_port("condition", "condition", name, start, inner, rank)
         found.lane = lane
@@ -111,26 +111,26 @@ def _entered_while(loop: Loop, entry: Entry, rank: float, lane: str) -> Port:
         *([Line(short(name.name), "name")] if name else []),
         Line("true at first", "type"),
     ]
-    return Port(Item("condition", about("condition", name.name if name else ""), lines), inner, [], rank, lane)
+    return Port(Item("condition", tooltip("condition", name.name if name else ""), lines), inner, [], rank, lane)
 
 
 def _bottom(entry: Entry, rank: float, lane: str) -> Port | None:
     """The port where a slot leaves the body, with its result."""
-    leave, result = entry.leave, entry.result
-    if leave is None:
+    body_output, result = entry.body_output, entry.result
+    if body_output is None:
         return None
     arrow = f"→ {short(result.name)}" if result is not None and result.name else ""
     match entry.slot:
         case Stacked():
             glyph = "stack-reversed" if entry.slot.reverse else "stack"
-            item = port("stacked", _stacking(entry.slot), leave, arrow, glyph)
+            item = port("stacked", _stacking(entry.slot), body_output, arrow, glyph)
         case Condition():
-            item = port("condition", "goes on while", leave)
+            item = port("condition", "goes on while", body_output)
         case _:
-            item = port("carried", "carried", leave, arrow)
+            item = port("carried", "carried", body_output, arrow)
     if result is not None:
-        item.about += f"\n{about('result', result.name, result.type)}"
-    return Port(item, [leave], [] if result is None else [result], rank, lane)
+        item.about += f"\n{tooltip('result', result.name, result.type)}"
+    return Port(item, [body_output], [] if result is None else [result], rank, lane)
 
 
 def _slicing(slot: Sliced) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ...passes.graph import Graph, Node
-from .words import counted, number, short
+from .captions import counted, number, short
 
 _AROUND = 2  # operators before and after a loop that are drawn with it
 _MOST_KINDS = 3

@@ -36,20 +36,20 @@ E = TypeVar("E", bound="Expr")
 
 
 class Inconsistent(InvalidModel):
-    """Known arrays don't go together as a formula wants it: the file's numbers are wrong."""
+    """Known arrays can't be broadcast together as a formula wants it: the file's numbers are wrong."""
 
 
 def computed(compute: Callable[..., Any], *arrays: Any, **options: Any) -> Array:
     """What NumPy makes of known arrays, as an operator would: overflow and division by zero say nothing.
 
     Raises:
-        Inconsistent: their shapes, or the places in them, don't fit.
+        Inconsistent: their shapes, or the positions in them, don't fit.
     """
     try:
         with np.errstate(all="ignore"):
             return np.asarray(compute(*arrays, **options))
     except (ValueError, IndexError) as error:
-        raise Inconsistent(f"known arrays don't go together: {error}") from error
+        raise Inconsistent(f"known arrays can't be broadcast together: {error}") from error
 
 
 # how methods are made of an operator and what NumPy computes ---------------------------------------
@@ -140,7 +140,7 @@ class Expr:
 
     @property
     def is_whole(self) -> bool:
-        """Whether its element type is known and holds whole numbers only."""
+        """Whether its element type is known and holds integers only."""
         return (self._value is None or self._value.tensor.dtype is not None) and not self.dtype.is_float
 
     def size(self, axis: int) -> Self:
@@ -244,7 +244,7 @@ class Expr:
         return self.call("CumSum", self.make(np.array(axis)), exclusive=1 if exclusive else None)
 
     def gather(self, index: Operand | Sequence[int], axis: int = 0) -> Self:
-        """The elements at int64 places along an axis."""
+        """The elements at int64 positions along an axis."""
         where = self.like(index) if isinstance(index, Expr | Value) else self.make(np.asarray(index, np.int64))
         if self.array is not None and where.array is not None:
             return self.make(computed(np.take, self.array, where.array, axis))
@@ -272,7 +272,7 @@ class Expr:
     def reshape(self, *dims: Dim | None) -> Self:
         """See `values.reshape`: one size may be -1, None is the axis's own."""
         if self.array is not None:
-            sizes = values.known_shape(
+            sizes = values.static_shape_of(
                 [self.array.shape[axis] if dim is None else dim for axis, dim in enumerate(dims)]
             )
             if sizes is not None:
@@ -297,7 +297,7 @@ class Expr:
 
     def broadcast_to(self, *dims: Dim) -> Self:
         """See `values.broadcast_to`; computed at once unless it is one number that would have to be written often."""
-        shape = values.known_shape(dims)
+        shape = values.static_shape_of(dims)
         if self.array is not None and shape is not None:
             most = _MOST_BROADCAST if self.array.size > 1 else MOST_FOLDED
             full = tuple(computed(np.broadcast_shapes, self.array.shape, tuple(shape)).tolist())
@@ -315,7 +315,7 @@ class Expr:
         bounds = [bound for item in items if isinstance(item, slice) for bound in (item.start, item.stop)]
         if self.array is not None and not any(isinstance(bound, Expr) for bound in bounds):
             return self.make(computed(self.array.__getitem__, items))
-        split = next((place for place, item in enumerate(items) if item is ...), len(items))
+        split = next((position for position, item in enumerate(items) if item is ...), len(items))
         parts = [*_axes(items[:split], 0, 1), *_axes(items[:split:-1], -1, -1)]
         value = _sliced(self.op, self.value(), [(axis, item) for axis, item in parts if isinstance(item, slice)])
         # axes from the front the last one first, those from the end the first one first: the others stay in their place
@@ -368,10 +368,10 @@ def _with_known_bounds(item: _Index) -> _Index:
     return slice(start, stop, item.step)
 
 
-def _axes(items: Sequence[_Index], place: int, pace: int) -> list[tuple[int, _Index]]:
+def _axes(items: Sequence[_Index], index: int, pace: int) -> list[tuple[int, _Index]]:
     """(axis, item) of an index from one side: the axis of the array for numbers and slices, of the result for None."""
     found: list[tuple[int, _Index]] = []
-    axis = result = place
+    axis = result = index
     for item in items:
         found.append((result if item is None else axis, item))
         axis += pace * (item is not None)

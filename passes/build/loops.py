@@ -14,7 +14,7 @@ from .expression import Expr
 def loop(
     op: Builder,
     slots: Sequence[Slot],
-    outside: Sequence[Expr | Value],
+    operands: Sequence[Expr | Value],
     step: Callable[..., Sequence[Expr]],
     trip: Expr | None = None,
     name: str = "step",
@@ -22,12 +22,12 @@ def loop(
     """A canonical Loop (see `passes.loop`): the results of its slots, in order.
 
     Args:
-        outside: what is carried (and stays of its shape), sliced or captured, in the order of these slots.
+        operands: what is carried (and stays of its shape), sliced or captured, in the order of these slots.
         step: gets what enters the body, in the order of the slots, and gives what leaves it.
         trip: the greatest number of passes, int64 [].
     """
     body = op.region(name)
-    values = [item if isinstance(item, Value) else item.value() for item in outside]
+    values = [item if isinstance(item, Value) else item.value() for item in operands]
     rest, entered = iter(values), list[Expr]()
     for slot in slots:
         if isinstance(slot, Iteration):

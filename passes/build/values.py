@@ -27,7 +27,7 @@ Array = np.ndarray[Any, Any]
 MOST_FOLDED = 64
 """Elements of a constant that is cast at once: longer ones stay as the model stores them."""
 MOST_MOVED = 4096
-"""Elements of a constant that is transposed, sliced or reckoned with at once."""
+"""Elements of a constant that is transposed, sliced or computed with at once."""
 _MOST_FILLED = 1 << 28
 
 
@@ -93,7 +93,7 @@ def _known_dims(dim: Dim) -> list[int] | None:
     return None if array is None else [int(size) for size in array.reshape(-1)]
 
 
-def known_shape(dims: Sequence[Dim]) -> list[int] | None:
+def static_shape_of(dims: Sequence[Dim]) -> list[int] | None:
     """All the sizes as numbers; None where only a run tells one."""
     found = [_known_dims(dim) for dim in dims]
     return None if any(sizes is None for sizes in found) else [size for sizes in found if sizes for size in sizes]
@@ -108,7 +108,7 @@ def shape_vector(op: Builder, dims: Sequence[Dim]) -> Value:
     parts: list[Value] = []
     for known, run in groupby(dims, lambda dim: _known_dims(dim) is not None):
         if known:
-            parts.append(op.const(known_shape(list(run)), DType.INT64))
+            parts.append(op.const(static_shape_of(list(run)), DType.INT64))
             continue
         for dim in run:
             assert not isinstance(dim, int)
@@ -130,7 +130,7 @@ def reshape(op: Builder, value: Value, dims: Sequence[Dim | None]) -> Value:
         InvalidModel: a constant hasn't as many elements.
     """
     given = [size_of_axis(value, axis) if dim is None else dim for axis, dim in enumerate(dims)]
-    sizes = known_shape([0 if dim is None else dim for dim in given])
+    sizes = static_shape_of([0 if dim is None else dim for dim in given])
     if sizes is not None and None not in given:
         return _reshape_known(op, value, sizes)
     if sizes is not None and all(size or dim is None for size, dim in zip(sizes, given, strict=True)):
@@ -185,7 +185,7 @@ def transpose(op: Builder, value: Value, perm: Sequence[int]) -> Value:
 
 def broadcast_to(op: Builder, value: Value, dims: Sequence[Dim]) -> Value:
     """`value` broadcast with a shape by ONNX's rules; itself where it has that shape."""
-    known = known_shape(dims)
+    known = static_shape_of(dims)
     if known is not None and value.tensor.shape == tuple(known):
         return value
     return op.Expand(value, shape_vector(op, dims))
@@ -208,14 +208,14 @@ def slice_axes(
     ends: Sequence[Dim],
     steps: Sequence[int] = (),
 ) -> Value:
-    """`value[start:end:step, ...]` along some axes; places below 0 count from the end.
+    """`value[start:end:step, ...]` along some axes; positions below 0 count from the end.
 
     Args:
         steps: 1 where it is empty.
     """
     if not axes:
         return value
-    data, first, last = value.data, known_shape(starts), known_shape(ends)
+    data, first, last = value.data, static_shape_of(starts), static_shape_of(ends)
     steps = steps or [1] * len(axes)
     if data is not None and data.size <= MOST_MOVED and first is not None and last is not None:
         part = [slice(None)] * len(data.shape)
@@ -236,7 +236,7 @@ def pad(
     axes: Sequence[int] | None = None,
 ) -> Value:
     """`value` with elements before and behind it: 0, or `number`, along all axes or some."""
-    if not any(known_shape([*before, *behind]) or [1]):
+    if not any(static_shape_of([*before, *behind]) or [1]):
         return value
     fill = None if number is None else constant_like(op, number, value)
     if axes is None or value.rank is None:

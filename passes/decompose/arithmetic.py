@@ -10,7 +10,7 @@ from typing import Any
 
 from ..attributes import NodeAttributes
 from ..build import Expr, expr, where
-from ..constant_analysis import known_array
+from ..constant_analysis import static_array
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..opset.steps import chained
@@ -66,18 +66,18 @@ def reduce_mean(op: Builder, node: Node) -> Value:
     x, axes = required(node, 0), node.input(1)
     attrs = NodeAttributes(node)
     if attrs.flag("noop_with_empty_axes"):
-        known = None if axes is None else known_array(axes)
+        known = None if axes is None else static_array(axes)
         if axes is not None and known is None:
             raise Unsupported(node, "noop_with_empty_axes with axes that aren't known")
         if known is None or not known.size:
             return op.Identity(x)
     elif axes is not None:
-        known = known_array(axes)
+        known = static_array(axes)
         if known is not None and not known.size:
             axes = None
     wide = _widened(op, node)
     sums = op.ReduceSum(wide, axes, keepdims=int(attrs.flag("keepdims")))
-    if axes is None or known_array(axes) is not None:
+    if axes is None or static_array(axes) is not None:
         count = op.ReduceProd(op.Shape(x) if axes is None else op.Gather(op.Shape(x), axes), keepdims=0)
     else:  # they may turn out to be none, which means all
         count = op.Div(op.Size(x), op.Max(op.Size(sums), op.const(1)))

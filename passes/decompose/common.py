@@ -30,7 +30,7 @@ def cast(op: Builder, node: Node, value: Value, dtype: DType) -> Value:
 
 
 def working(node: Node, value: Value) -> DType:
-    """The type in which numbers like these are reckoned: float32, of doubles float64."""
+    """The type in which numbers like these are computed: float32, of doubles float64."""
     return DType.FLOAT64 if dtype_of(node, value) is DType.FLOAT64 else DType.FLOAT32
 
 
@@ -69,14 +69,14 @@ def listed(op: Builder, values: Sequence[Any], dtype: DType) -> Value:
     return op.const(np.array(values), dtype)
 
 
-def named(op: Builder, places: Value, labels: Sequence[Any]) -> Value:
-    """The labels at integer places."""
+def named(op: Builder, indices: Value, labels: Sequence[Any]) -> Value:
+    """The labels at integer positions."""
     dtype = DType.STRING if isinstance(labels[0], str) else DType.INT64
-    return op.Gather(listed(op, labels, dtype), places)
+    return op.Gather(listed(op, labels, dtype), indices)
 
 
 def best_of(op: Builder, scores: Value) -> Value:
-    """The place of the first largest score of each row, int64 [rows]."""
+    """The position of the first largest score of each row, int64 [rows]."""
     return op.ArgMax(scores, axis=1, keepdims=0)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..attributes import NodeAttributes
 from ..build import Expr
-from ..constant_analysis import known_array
+from ..constant_analysis import static_array
 from ..graph import Node, Value
 from ..preconditions import axis_of, dtype_of, rank_of, required
 from ..protos import enum_of
@@ -43,7 +43,7 @@ def times_reciprocal(op: Builder, node: Node) -> Value | None:
     a, b = required(node, 0), required(node, 1)
     if not dtype_of(node, a).is_float:
         return None
-    known = known_array(b)
+    known = static_array(b)
     if known is not None:
         return op.Mul(a, op.const(np.asarray(1 / known.astype(np.float64)), dtype_of(node, a)))
     return op.Mul(a, op.Reciprocal(b))
@@ -55,7 +55,7 @@ def rectified(op: Builder, node: Node) -> Value | None:
     if len(node.inputs) != 2:
         return None
     for x, other in ((required(node, 0), required(node, 1)), (required(node, 1), required(node, 0))):
-        known = known_array(other)
+        known = static_array(other)
         if known is not None and known.size == 1 and known.ndim <= (x.rank or 0) and not known.any():
             return op.Relu(x)
     return None
@@ -64,7 +64,7 @@ def rectified(op: Builder, node: Node) -> Value | None:
 @rule("", "Pow")
 def small_powers(op: Builder, node: Node) -> Value | None:
     """Floats by a constant: x * x, x * x * x, sqrt(x), 1 / x; roots and cubes up to rounding."""
-    x, exponent = required(node, 0), known_array(required(node, 1))
+    x, exponent = required(node, 0), static_array(required(node, 1))
     if exponent is None or exponent.size != 1 or exponent.ndim > (x.rank or 0) or not dtype_of(node, x).is_float:
         return None
     match float(exponent.reshape(-1)[0]):
@@ -105,7 +105,7 @@ def sum_by_mean(op: Builder, node: Node) -> Value | None:
 def _axes(node: Node) -> list[int] | None:
     """The axes of a reduction, counted from the front; None where they aren't known."""
     rank, axes = rank_of(node, required(node, 0)), node.input(1)
-    known = None if axes is None else known_array(axes)
+    known = None if axes is None else static_array(axes)
     if axes is not None and known is None:
         return None
     if known is None or not known.size:
@@ -150,17 +150,17 @@ def other_sizes(op: Builder, node: Node) -> Value | None:
 @rule("", "Gather")
 def sliced(op: Builder, node: Node) -> Value | None:
     """Constant neighbours along an axis: a Slice, without the axis where it is one index and no list."""
-    x, places = required(node, 0), known_array(required(node, 1))
-    if places is None or places.ndim > 1 or not places.size:
+    x, indices = required(node, 0), static_array(required(node, 1))
+    if indices is None or indices.ndim > 1 or not indices.size:
         return None
     axis = axis_of(node, NodeAttributes(node).int("axis"), rank_of(node, x))
-    listed = places.reshape(-1).astype(np.int64)
+    listed = indices.reshape(-1).astype(np.int64)
     first, last = int(listed[0]), int(listed[-1])
     if (np.diff(listed) != 1).any() or (first < 0 <= last):
         return None
     end = np.iinfo(np.int64).max if last == -1 else last + 1
     made = op.Slice(x, op.const([first]), op.const([end]), op.const([axis]))
-    return made if places.ndim else op.Squeeze(made, op.const([axis]))
+    return made if indices.ndim else op.Squeeze(made, op.const([axis]))
 
 
 @rule("", "Slice")
@@ -168,20 +168,20 @@ def gathered(op: Builder, node: Node) -> Value | None:
     """Along dimensions of known sizes, between constants: the elements gathered one axis after the other."""
     x = required(node, 0)
     rank = rank_of(node, x)
-    starts, ends = (known_array(required(node, index)) for index in (1, 2))
+    starts, ends = (static_array(required(node, index)) for index in (1, 2))
     if starts is None or ends is None:
         return None
-    axes, steps = (None if node.input(index) is None else known_array(required(node, index)) for index in (3, 4))
+    axes, steps = (None if node.input(index) is None else static_array(required(node, index)) for index in (3, 4))
     if (node.input(3) is not None and axes is None) or (node.input(4) is not None and steps is None):
         return None
     listed = np.arange(len(starts)) if axes is None else axes
     made = x
-    for place, axis in enumerate(int(axis) % max(rank, 1) for axis in listed):
+    for position, axis in enumerate(int(axis) % max(rank, 1) for axis in listed):
         size = (x.tensor.shape or ())[axis]
         if not isinstance(size, int):
             return None
-        step = 1 if steps is None else int(steps[place])
-        kept = np.arange(size)[slice(int(starts[place]), _end(int(ends[place]), size, step), step)]
+        step = 1 if steps is None else int(steps[position])
+        kept = np.arange(size)[slice(int(starts[position]), _end(int(ends[position]), size, step), step)]
         if not kept.size:
             return None
         made = op.Gather(made, op.const(kept), axis=axis)

@@ -24,27 +24,27 @@ def _is_key(op: Builder, node: Node, x: Value, keys: Sequence[Any]) -> Value:
     return op.Equal(op.Unsqueeze(x, op.const([-1])), listed(op, keys, dtype_of(node, x)))
 
 
-def place_of(op: Builder, node: Node, x: Value, keys: Sequence[Any]) -> Value:
+def key_index(op: Builder, node: Node, x: Value, keys: Sequence[Any]) -> Value:
     """Which key an element is, int32; behind the last where it is none. NaN is NaN."""
     count = len(keys)
 
-    def at(place: Any) -> Value:
-        return numbers(op, place, DType.INT32)
+    def at(position: Any) -> Value:
+        return numbers(op, position, DType.INT32)
 
     found = op.Where(_is_key(op, node, x, keys), at(np.arange(count)), at(count))
-    place = op.ReduceMin(found, op.const([-1]), keepdims=0)
+    position = op.ReduceMin(found, op.const([-1]), keepdims=0)
     for index, key in enumerate(keys):
         if key != key:
-            place = op.Where(op.IsNaN(x), at(index), place)
-    return place
+            position = op.Where(op.IsNaN(x), at(index), position)
+    return position
 
 
 def _looked_up(op: Builder, node: Node, pairs: dict[Any, Any], default: Any, dtype: DType) -> Value:
     """The value of each element's key, the default's where it is no key."""
     if not pairs:
         raise Unsupported(node, "it has no keys")
-    places = place_of(op, node, required(node, 0), list(pairs))
-    return op.Gather(listed(op, [*pairs.values(), default], dtype), places)
+    indices = key_index(op, node, required(node, 0), list(pairs))
+    return op.Gather(listed(op, [*pairs.values(), default], dtype), indices)
 
 
 @rule(ML, "LabelEncoder")
@@ -73,7 +73,7 @@ def one_hot_encoder(op: Builder, node: Node) -> Value:
     x, attrs = required(node, 0), NodeAttributes(node)
     categories = labels_of(attrs, "cats_strings", "cats_int64s")
     if not attrs.flag("zeros"):
-        op.rewriter.notes.append(f"{node!r}: what is no category gives a row of zeros, where ONNX fails")
+        op.rewriter.notes.append(f"{node!r}: a value that is no category gives a row of zeros, where ONNX fails")
     if not is_text(x):
         x = cast(op, node, x, DType.INT64)
     return cast(op, node, _is_key(op, node, x, categories), DType.FLOAT32)
@@ -81,9 +81,9 @@ def one_hot_encoder(op: Builder, node: Node) -> Value:
 
 @rule(ML, "ArrayFeatureExtractor")
 def array_feature_extractor(op: Builder, node: Node) -> Value:
-    """ArrayFeatureExtractor-1: columns by their places; a vector is one row."""
-    data, places = required(node, 0), required(node, 1)
-    return op.Gather(rows_of(op, node, data), op.Reshape(places, op.const([-1])), axis=max(rank_of(node, data) - 1, 1))
+    """ArrayFeatureExtractor-1: columns by their positions; a vector is one row."""
+    data, indices = required(node, 0), required(node, 1)
+    return op.Gather(rows_of(op, node, data), op.Reshape(indices, op.const([-1])), axis=max(rank_of(node, data) - 1, 1))
 
 
 @rule(ML, "Binarizer")
@@ -121,8 +121,8 @@ def imputer(op: Builder, node: Node) -> Value:
         new, old = attrs.floats("imputed_value_floats"), attrs.float("replaced_value_float")
         missing = op.IsNaN(x) if math.isnan(old) else op.Equal(x, numbers(op, old, dtype))
         return op.Where(missing, numbers(op, new, dtype), x)
-    places = op.Equal(x, numbers(op, attrs.int("replaced_value_int64"), dtype))
-    return op.Where(places, numbers(op, attrs.ints("imputed_value_int64s"), dtype), x)
+    indices = op.Equal(x, numbers(op, attrs.int("replaced_value_int64"), dtype))
+    return op.Where(indices, numbers(op, attrs.ints("imputed_value_int64s"), dtype), x)
 
 
 _NORMS = {"MAX": "ReduceMax", "L1": "ReduceL1", "L2": "ReduceL2"}
@@ -157,7 +157,7 @@ def _pool(attrs: NodeAttributes) -> dict[int, list[tuple[Any, ...]]]:
     }
 
 
-def _ways(attrs: NodeAttributes) -> Iterator[tuple[int, int]]:
+def _ngram_windows(attrs: NodeAttributes) -> Iterator[tuple[int, int]]:
     """(length, distance) of the elements of the n-grams that are counted."""
     for length in range(attrs.int("min_gram_length"), attrs.int("max_gram_length") + 1):
         for distance in range(1, attrs.int("max_skip_count") + 2 if length > 1 else 2):
@@ -168,7 +168,7 @@ def _ways(attrs: NodeAttributes) -> Iterator[tuple[int, int]]:
 def tf_idf_vectorizer(op: Builder, node: Node) -> Value:
     """TfIdfVectorizer-9: counts of the n-grams of the pool in each row, weighted by the mode.
 
-    Elements become their places in the pool's vocabulary; an n-gram is there where each of its places stands at its
+    Elements become their indices in the pool's vocabulary; an n-gram is there where each of its indices stands at its
     distance.
     """
     attrs, x = NodeAttributes(node), required(node, 0)
@@ -185,20 +185,20 @@ def tf_idf_vectorizer(op: Builder, node: Node) -> Value:
     rows = x if rank == 2 else op.Reshape(x, op.const([1, -1]))
     if not is_text(x):
         rows = cast(op, node, rows, DType.INT64)
-    places = place_of(op, node, rows, words)
-    reach = max([(length - 1) * distance for length, distance in _ways(attrs)], default=0)
-    padded = places
+    indices = key_index(op, node, rows, words)
+    reach = max([(length - 1) * distance for length, distance in _ngram_windows(attrs)], default=0)
+    padded = indices
     if reach:
-        padded = op.Pad(places, op.const([0, 0, 0, reach]), numbers(op, len(words), DType.INT32))
+        padded = op.Pad(indices, op.const([0, 0, 0, reach]), numbers(op, len(words), DType.INT32))
     found: list[tuple[Value, list[int]]] = []
     for length, some in grams.items():
-        distances = [distance for other, distance in _ways(attrs) if other == length] if some else []
+        distances = [distance for other, distance in _ngram_windows(attrs) if other == length] if some else []
         if not distances:
             continue
         wanted = [np.array([words.index(gram[index]) for gram in some], np.int32) for index in range(length)]
         counts = None
         for distance in distances:
-            here = cast(op, node, _there(op, padded, reach, wanted, distance), DType.FLOAT32)
+            here = cast(op, node, _ngram_matches(op, padded, reach, wanted, distance), DType.FLOAT32)
             count = op.ReduceSum(here, op.const([1]), keepdims=0)
             counts = count if counts is None else op.Add(counts, count)
         assert counts is not None
@@ -225,16 +225,16 @@ def _weighted(op: Builder, attrs: NodeAttributes, columns: list[int], found: lis
     return op.Mul(op.Min(made, numbers(op, 1)) if mode == "IDF" else made, numbers(op, factors))
 
 
-def _there(op: Builder, padded: Value, reach: int, wanted: list[np.ndarray], distance: int) -> Value:
+def _ngram_matches(op: Builder, padded: Value, reach: int, wanted: list[np.ndarray], distance: int) -> Value:
     """[rows, elements, n-grams]: whether an n-gram begins at an element; `reach` elements are behind the last one."""
     found = None
-    for index, places in enumerate(wanted):
+    for index, indices in enumerate(wanted):
         start, left = index * distance, reach - index * distance
         shifted = padded
         if reach:
             end = -left if left else np.iinfo(np.int64).max
             shifted = op.Slice(padded, op.const([start]), op.const([end]), op.const([1]))
-        same = op.Equal(op.Unsqueeze(shifted, op.const([2])), op.const(places))
+        same = op.Equal(op.Unsqueeze(shifted, op.const([2])), op.const(indices))
         found = same if found is None else op.And(found, same)
     assert found is not None
     return found

@@ -67,7 +67,7 @@ def decomposed(node: Node, opset: int) -> Graph | None:
     Raises:
         Unsupported: the adapters can't express it.
     """
-    op, made = _under(node, opset)
+    op, made = _builder_at_opset(node, opset)
     return op.graph if made is None else None
 
 
@@ -77,14 +77,14 @@ def narrowed(node: Node, opset: int) -> Graph:
     Raises:
         Unsupported: the adapters can't express it.
     """
-    op, made = _under(node, opset)
+    op, made = _builder_at_opset(node, opset)
     if made is not None:
         made.version = node.version
         op.graph.outputs = list(op.copy(made))
     return op.graph
 
 
-def _under(node: Node, opset: int) -> tuple[Builder, Node | None]:
+def _builder_at_opset(node: Node, opset: int) -> tuple[Builder, Node | None]:
     """A builder of the graph that stands for a node under an opset, and the node that is still to be built, if any."""
     walk = Walk({**HUB_OPSETS, node.domain: opset})
     op, inputs = begun(node, _UP, [])
@@ -196,10 +196,10 @@ def _by_adapters(node: Node, left: int) -> Graph | None:
     graph = raised(made)
     if all(inner.op != node.op for _, inner in graph.walk()):
         return graph
-    return _again(graph, node.op, left - 1) if left else None
+    return _decompose_all(graph, node.op, left - 1) if left else None
 
 
-def _again(graph: Graph, operator: Key, left: int) -> Graph | None:
+def _decompose_all(graph: Graph, operator: Key, left: int) -> Graph | None:
     """The graph with each such operator in it decomposed in turn; None where one can't be."""
     found: list[bool] = []
 
@@ -236,7 +236,7 @@ def inlined(op: Builder, node: Node, graph: Graph) -> list[Value]:
     results = op.inline(graph, [value for value in node.inputs if value is not None])
     wanted = sum(bool(value.name) for value in node.outputs)
     if wanted > len(results):
-        raise Unsupported(node, f"of {wanted} outputs only {len(results)} mean something")
+        raise Unsupported(node, f"of {wanted} outputs only {len(results)} are defined")
     return at_named_outputs(node, results)
 
 

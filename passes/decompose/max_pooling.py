@@ -13,7 +13,7 @@ from ..types import DType
 from .common import any_of, numbers
 
 
-def _places(op: Builder, value: Value, axis: int) -> Expr:
+def _indices(op: Builder, value: Value, axis: int) -> Expr:
     """0, 1, 2 ... as many as the axis is long, int64."""
     return arange(op, size_of(op, value, axis))
 
@@ -26,20 +26,20 @@ def hardmax(op: Builder, node: Node) -> Value:
     if rank == 0:
         return numbers(op, 1, dtype)
     axis = node.attributes.get("axis", -1) % rank
-    first = _places(op, x, axis).reshape(-1, *[1] * (rank - 1 - axis)).equals(op.ArgMax(x, axis=axis))
+    first = _indices(op, x, axis).reshape(-1, *[1] * (rank - 1 - axis)).equals(op.ArgMax(x, axis=axis))
     return op.Where(first, numbers(op, 1, dtype), numbers(op, 0, dtype))
 
 
 def _cells(op: Builder, x: Value, axis: int, first: Expr, last: Expr, count: int) -> Expr:
     """[regions, cells, size of the axis]: whether an element lies in a cell of a region from `first` to `last`.
 
-    The bounds of the cells are reckoned in integers, so that none is shifted by rounding.
+    The bounds of the cells are computed in integers, so that none is shifted by rounding.
     """
     length = (last - first + 1).maximum(1)
     low, high = length * np.arange(count) // count, (length * np.arange(1, count + 1) + (count - 1)) // count
     begin, end = ((bound + first).unsqueeze(2) for bound in (low, high))
-    places = _places(op, x, axis)
-    return (places >= begin) & (places < end)
+    indices = _indices(op, x, axis)
+    return (indices >= begin) & (indices < end)
 
 
 @rule("", "MaxRoiPool")
@@ -51,7 +51,7 @@ def max_roi_pool(op: Builder, node: Node) -> Value:
     height, width = attrs.ints("pooled_shape")
     rois = expr(op, required(node, 1), DType.FLOAT32)
     corners = (rois * attrs.float("spatial_scale") + 0.5).floor().cast(DType.INT64)
-    left, top, right, bottom = (corners.gather([place], 1) for place in range(1, 5))
+    left, top, right, bottom = (corners.gather([index], 1) for index in range(1, 5))
     rows, columns = _cells(op, x, 2, top, bottom, height), _cells(op, x, 3, left, right, width)
     images = expr(op, x).gather(rois.cast(DType.INT64)[:, 0])
     across = images.transpose(0, 1, 3, 2)  # [regions, channels, width, height]

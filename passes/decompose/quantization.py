@@ -1,7 +1,7 @@
-"""Quantization in terms of quotients, products and rounding, as ONNX Runtime reckons it.
+"""Quantization in terms of quotients, products and rounding, as ONNX Runtime computes it.
 
-Scales and zero points are one for all, one for each place along an axis, or one for each block of it. What is
-quantized is rounded to even before the zero point is added, and held in the range of the type.
+Scales and zero points are one for all, one for each position along an axis, or one for each block of it. What is
+quantized is rounded to even before the zero point is added, and clamped to the range of the type.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ def broadcast_scale(op: Builder, node: Node, value: Value) -> Value:
         return op.Reshape(value, op.const([-1, *[1] * (rank - axis - 1)]))
     size, parts = size_of_axis(x, axis), size_of_axis(value, axis)
     if size is not None:
-        places = np.arange(size) // (block or -(-size // (parts or 1)))
-        return op.Gather(value, op.const(places), axis=axis)
+        indices = np.arange(size) // (block or -(-size // (parts or 1)))
+        return op.Gather(value, op.const(indices), axis=axis)
     length = op.Squeeze(op.Shape(x, start=axis, end=axis + 1))
     return op.Gather(value, op.Div(op.Range(op.const(0), length, op.const(1)), op.const(block)), axis=axis)
 
 
 def quantized(op: Builder, node: Node, x: Value, zero: Value | None, kind: DType) -> Value:
-    """What was divided by its scale, rounded, moved by the zero point and held in the range of an integer type."""
+    """What was divided by its scale, rounded, moved by the zero point and clamped to the range of an integer type."""
     whole, dtype = op.Round(x), dtype_of(node, x)
     if zero is not None:
         whole = op.Add(whole, cast(op, node, zero, dtype))
@@ -88,7 +88,7 @@ def dequantize_linear(op: Builder, node: Node) -> Value:
 
 
 def along(op: Builder, node: Node, value: Value, rank: int, axis: int) -> Value:
-    """A vector with an entry for each place on an axis of data of a rank, ready to broadcast; one entry is for all."""
+    """A vector with an entry for each index on an axis of data of a rank, ready to broadcast; one entry is for all."""
     if is_single(value):
         return op.Reshape(value, op.const([], DType.INT64)) if value.rank else value
     if rank_of(node, value) != 1:

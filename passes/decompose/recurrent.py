@@ -19,7 +19,7 @@ from ..build import Expr, expr
 from ..errors import InvalidModel, Unsupported
 from ..graph import Node, Value
 from ..loop import Captured, Carried, Iteration, Sliced, Slot, Stacked
-from ..preconditions import given, size_of_axis
+from ..preconditions import input_of, size_of_axis
 from ..protos import ENUMS
 from ..rewrite import Builder, collect, rule
 from ..tensor import TensorData
@@ -84,13 +84,13 @@ def entry(op: Builder, value: Value, index: int, count: int) -> Value:
     return op.Squeeze(value, op.const([0])) if count == 1 else op.Gather(value, op.const(index), axis=0)
 
 
-def _transposed(op: Builder, node: Node, place: int, index: int, count: int) -> Sequence[Value]:
-    return [op.Transpose(entry(op, given(node, place), index, count), perm=[1, 0])]
+def _transposed(op: Builder, node: Node, position: int, index: int, count: int) -> Sequence[Value]:
+    return [op.Transpose(entry(op, input_of(node, position), index, count), perm=[1, 0])]
 
 
 def stepwise(op: Builder, node: Node, weights_of: WeightsOf, product: Product) -> list[Value]:
     """A recurrent operator with weights of its own kind, see `recurrent`."""
-    x, batch_first = given(node, 0), bool(node.attributes.get("layout", 0))
+    x, batch_first = input_of(node, 0), bool(node.attributes.get("layout", 0))
     direction = node.attributes.get("direction", "forward")
     ways = WAYS.get(direction)
     if ways is None:
@@ -130,8 +130,8 @@ class _Direction:
         """h of all steps [time, batch, hidden], and the last states [batch, hidden]."""
         op, node = self.op, self.node
         dtype = self.x.tensor.dtype or DType.FLOAT32
-        weights, around = (self.weights_of(op, node, place, self.index, self.count) for place in (1, 2))
-        hidden = node.attributes.get("hidden_size") or size_of_axis(given(node, 2), 2)
+        weights, around = (self.weights_of(op, node, index, self.index, self.count) for index in (1, 2))
+        hidden = node.attributes.get("hidden_size") or size_of_axis(input_of(node, 2), 2)
         if not hidden:
             raise Unsupported(node, "its hidden size isn't known")
         lengths, x = node.input(4), self.x
@@ -179,10 +179,10 @@ class _Direction:
         *last, y = op.loop(None, None, slots, [sums, *starts, *seen], body.graph)
         if turned:
             y = op.ReverseSequence(y, lengths, time_axis=0, batch_axis=1)
-        return y, *(self._ended(state, 5 + place, lengths) for place, state in enumerate(last))
+        return y, *(self._ended(state, 5 + index, lengths) for index, state in enumerate(last))
 
     def _ended(self, last: Value, initial: int, lengths: Value | None) -> Value:
-        """A last state, which is 0 where there was no step; `initial`: the place of the input that it began with."""
+        """A last state, which is 0 where there was no step; `initial`: the position of the input that it began with."""
         if self.node.input(initial) is None:
             return last  # it began with 0
         op, zero = self.op, self.op.const(0, DType.INT64)
@@ -194,13 +194,13 @@ class _Direction:
             some = op.Greater(op.Shape(self.x, start=0, end=1), zero)
         return op.Where(some, last, op.const(0, last.tensor.dtype))
 
-    def part(self, place: int) -> Value:
+    def part(self, index: int) -> Value:
         """An input's entry for this direction."""
-        return entry(self.op, given(self.node, place), self.index, self.count)
+        return entry(self.op, input_of(self.node, index), self.index, self.count)
 
-    def state(self, place: int) -> Value:
+    def state(self, index: int) -> Value:
         """An initial state [batch, hidden]."""
-        value = given(self.node, place)
+        value = input_of(self.node, index)
         axis = 1 if self.batch_first else 0
         types = [TensorType(value.tensor.dtype, (None, None))]
         if self.count == 1:

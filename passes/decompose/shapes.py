@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..attributes import NodeAttributes
-from ..constant_analysis import known_array
+from ..constant_analysis import static_array
 from ..errors import InvalidModel
 from ..graph import Node, Value
 from ..preconditions import axis_of, rank_of, required, size_of_axis
@@ -50,11 +50,11 @@ def split(op: Builder, node: Node) -> list[Value]:
     """
     x, lengths, attrs = required(node, 0), node.input(1), NodeAttributes(node)
     axis, count = attrs.int("axis"), len(node.outputs)
-    known, total = None if lengths is None else known_array(lengths), size_of_axis(x, axis)
+    known, total = None if lengths is None else static_array(lengths), size_of_axis(x, axis)
     if known is not None:
         if known.size != count or total not in (None, int(known.sum())):
             raise InvalidModel(f"{node!r}: parts {known.tolist()} of size {total} for {count} outputs")
-        bounds = [op.const([place]) for place in (0, *np.cumsum(known.reshape(-1)).tolist())]
+        bounds = [op.const([index]) for index in (0, *np.cumsum(known.reshape(-1)).tolist())]
     elif lengths is not None:
         ends = op.CumSum(lengths, op.const(0))
         bounds = [op.const([0]), *(op.Gather(ends, op.const([at])) for at in range(count))]
@@ -72,7 +72,7 @@ def tile(op: Builder, node: Node) -> Value:
     """Tile-13: along each axis the tensor joined to itself; with many or unknown repeats a broadcast of a dimension
     put before each, which is reshaped away."""
     x, repeats = required(node, 0), required(node, 1)
-    rank, known = rank_of(node, x), known_array(repeats)
+    rank, known = rank_of(node, x), static_array(repeats)
     if known is not None and known.size and int(known.min()) > 0 and int(known.max()) <= _MOST_COPIES:
         made = x
         for axis, count in enumerate(known.tolist()):

@@ -48,45 +48,47 @@ class _Walk:
         self._false = numbers(op, np.where(is_leaf, here, trees.when_false), DType.INT32)
         self._modes = sorted(set(trees.modes[~is_leaf].tolist()))
 
-    def at(self, table: Value, place: Value) -> Value:
-        return self.op.Gather(table, place, axis=0)
+    def at(self, table: Value, position: Value) -> Value:
+        return self.op.Gather(table, position, axis=0)
 
     def leaves(self, rows: Value) -> Value:
         """The leaf of each tree for each row, int32 [rows, trees]."""
         op = self.op
         start = numbers(op, np.array(self.trees.roots)[None, :], DType.INT32)
-        place = op.Expand(start, op.Concat(op.Shape(rows, start=0, end=1), op.const([1]), axis=0))
+        position = op.Expand(start, op.Concat(op.Shape(rows, start=0, end=1), op.const([1]), axis=0))
         for _ in range(_depth(self.trees)):
-            values = op.GatherElements(rows, self.at(self._features, place), axis=1)
-            place = op.Where(self._holds(values, place), self.at(self._true, place), self.at(self._false, place))
-        return place
+            values = op.GatherElements(rows, self.at(self._features, position), axis=1)
+            position = op.Where(
+                self._holds(values, position), self.at(self._true, position), self.at(self._false, position)
+            )
+        return position
 
-    def _holds(self, values: Value, place: Value) -> Value:
+    def _holds(self, values: Value, position: Value) -> Value:
         """Whether each value fulfils its node's condition; what is missing (NaN) goes where the node says."""
         op, found = self.op, None
         for mode in self._modes:
             name = MODES[mode]
             if name not in _COMPARE:
-                holds = self._member(values, place)
+                holds = self._member(values, position)
             else:
-                holds = op.call(_COMPARE[name], values, self.at(self._splits, place))
+                holds = op.call(_COMPARE[name], values, self.at(self._splits, position))
                 if name == "BRANCH_NEQ":
                     holds = op.Not(holds)
                 if len(self._modes) > 1:
-                    holds = op.And(holds, self.at(op.const(self.trees.modes == mode), place))
+                    holds = op.And(holds, self.at(op.const(self.trees.modes == mode), position))
             found = holds if found is None else op.Or(found, holds)
         assert found is not None
         if self.trees.missing_true.any():
-            tracked = self.at(op.const(self.trees.missing_true), place)
+            tracked = self.at(op.const(self.trees.missing_true), position)
             found = op.Or(found, op.And(op.IsNaN(values), tracked))
         return found
 
-    def _member(self, values: Value, place: Value) -> Value:
+    def _member(self, values: Value, position: Value) -> Value:
         op, members = self.op, self.trees.members
         table = np.full((len(self.trees.modes), max([1, *map(len, members.values())])), np.nan)
         for node, content in members.items():
             table[node, : len(content)] = content
-        same = op.Equal(op.Unsqueeze(values, op.const([2])), self.at(numbers(op, table, self._dtype), place))
+        same = op.Equal(op.Unsqueeze(values, op.const([2])), self.at(numbers(op, table, self._dtype), position))
         return any_of(expr(op, same), 2).value()
 
 
@@ -102,15 +104,15 @@ def _scores(op: Builder, node: Node, trees: Forest, targets: int, aggregate: str
             table[leaf, target] = join(table[leaf, target], weight)
             voted[leaf, target] = True
     walk = _Walk(op, trees, dtype)
-    place = walk.leaves(rows)
-    votes = walk.at(numbers(op, table, dtype), place)  # [rows, trees, targets]
+    position = walk.leaves(rows)
+    votes = walk.at(numbers(op, table, dtype), position)  # [rows, trees, targets]
     reduction = {"MIN": "ReduceMin", "MAX": "ReduceMax"}.get(aggregate, "ReduceSum")
     scores = op.call(reduction, votes, op.const([1]), keepdims=0)
     if aggregate == "AVERAGE":
         scores = op.Div(scores, numbers(op, len(trees.roots), dtype))
     if voted[trees.modes == LEAF].all():
         return scores, None
-    heard = any_of(expr(op, walk.at(op.const(voted), place)), 1).value()
+    heard = any_of(expr(op, walk.at(op.const(voted), position)), 1).value()
     return (op.Where(heard, scores, numbers(op, 0, dtype)) if aggregate in ("MIN", "MAX") else scores), heard
 
 

@@ -29,15 +29,15 @@ def balanced(a: Matrix) -> tuple[Matrix, Matrix]:
 
     def step(now: Pass) -> Made:
         work, scales, quiet = now.state
-        place = now.number % size
-        column, row = (work.at(place, axis).abs1().sum(-2, -1) for axis in (-1, -2))
+        index = now.number % size
+        column, row = (work.at(index, axis).abs1().sum(-2, -1) for axis in (-1, -2))
         known = (column > 0) & (row > 0)
         apart = where(known, row, 1).log() - where(known, column, 1).log()
         factor = (apart * (0.5 / math.log(2))).round().power_of_2()
-        fresh = scales.at(place, -2) * factor
+        fresh = scales.at(index, -2) * factor
         known = known & (fresh.maximum(1 / fresh) <= most)
         known = known & (column * factor + row / factor < (column + row) * _WORTH)
-        factors = where(work.rows().equals(place) & known, factor, 1)
+        factors = where(work.rows().equals(index) & known, factor, 1)
         quiet = where(known.any(), 0, quiet + 1)
         return Made([work * factors.T / factors, scales * factors, quiet], go_on=quiet < size)
 
@@ -110,13 +110,13 @@ def eigenvectors(form: Matrix, basis: Matrix, values: Matrix, left: bool) -> Mat
         found = where(real, found.real, found)
     found = found / found.norm(-2)
     squares = found.abs2()
-    place = squares.argmax(-2)
-    largest = found.take(place, -2)
-    phase = largest.conj() / squares.take(place, -2).sqrt()
+    index = squares.argmax(-2)
+    largest = found.take(index, -2)
+    phase = largest.conj() / squares.take(index, -2).sqrt()
     if real is not None and size > 1:
         phase = where(largest.imag * _sign(form, left).row() < 0, -phase, phase)
     turned = found * phase
-    turned = where(form.rows().equals(place), turned.real, turned)
+    turned = where(form.rows().equals(index), turned.real, turned)
     if real is None:
         return turned
     turned = where(real, found.real, turned)

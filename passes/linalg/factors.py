@@ -20,9 +20,9 @@ def lu(a: Matrix) -> tuple[Matrix, Matrix, Matrix]:
     def step(now: Pass) -> Made:
         (work,), k = now.state, now.number
         i, j = work.rows(), work.columns()
-        places = i.squeeze(-1)
-        best = where(places < k, -1, work.at(k).abs1().squeeze(-1)).argmax(-1)
-        work = work.take(swapped(places, k, best).column().broadcast_to(*batch, rows, columns), -2)
+        indices = i.squeeze(-1)
+        best = where(indices < k, -1, work.at(k).abs1().squeeze(-1)).argmax(-1)
+        work = work.take(swapped(indices, k, best).column().broadcast_to(*batch, rows, columns), -2)
         column, line = work.at(k), work.at(k, -2)
         pivot = column.at(k, -2)
         zero = pivot.is_zero()
@@ -34,9 +34,9 @@ def lu(a: Matrix) -> tuple[Matrix, Matrix, Matrix]:
     return found, pivots.cast(DType.INT32), zeros.first_true()
 
 
-def swapped(places: Matrix, k: Matrix, best: Matrix) -> Matrix:
+def swapped(indices: Matrix, k: Matrix, best: Matrix) -> Matrix:
     """Numbers with k and `best` changed over."""
-    return where(places.equals(k), best, where(places.equals(best), k, places))
+    return where(indices.equals(k), best, where(indices.equals(best), k, indices))
 
 
 def cholesky(a: Matrix, lower: bool) -> tuple[Matrix, Matrix]:
@@ -69,31 +69,31 @@ def cholesky(a: Matrix, lower: bool) -> tuple[Matrix, Matrix]:
     return found, roots
 
 
-def reflector(column: Matrix, place: Matrix) -> tuple[Matrix, Matrix, Matrix]:
-    """(v, tau, beta) of the reflection that leaves beta, a real number, of a column's elements from `place` on.
+def reflector(column: Matrix, index: Matrix) -> tuple[Matrix, Matrix, Matrix]:
+    """(v, tau, beta) of the reflection that leaves beta, a real number, of a column's elements from `index` on.
 
     The Householder vector (Golub and Van Loan, Householder and Givens Transformations), scaled so that squares of small
     numbers aren't lost.
 
     Args:
         column: (batch ..., size, 1).
-        place: int64 [1].
+        index: int64 [1].
 
     Returns:
-        v: (batch ..., size, 1), 0 before `place` and 1 there; tau and beta: (batch ..., 1, 1). Where nothing is to be
+        v: (batch ..., size, 1), 0 before `index` and 1 there; tau and beta: (batch ..., 1, 1). Where nothing is to be
             done tau is 0, and beta the element that stands there.
     """
     rows = column.rows()
-    column = where(rows < place, 0, column)
+    column = where(rows < index, 0, column)
     size = column.abs1().max(-2)
     column = column / size.or_one()
-    alpha, tail = column.at(place, -2), where(rows > place, column, 0)
+    alpha, tail = column.at(index, -2), where(rows > index, column, 0)
     beside = concat([*tail.real_parts(), *alpha.real_parts()[1:]], -2)
     done = beside.abs().sum(-2).equals(0)
     length = concat([alpha.real, beside], -2).norm(-2)
     beta = where(alpha < 0, length, -length)
     tau = where(done, 0, (beta - alpha) / beta)
-    v = where(rows.equals(place), 1, tail * (1 / where(done, 1, alpha - beta)))
+    v = where(rows.equals(index), 1, tail * (1 / where(done, 1, alpha - beta)))
     return v, tau, where(done, alpha.real, beta) * size
 
 
@@ -107,17 +107,17 @@ def reflected_right(x: Matrix, v: Matrix, tau: Matrix) -> Matrix:
     return x - tau * (x @ v) * v.H
 
 
-def _reduced_column(work: Matrix, k: Matrix, place: Matrix, both_sides: bool = False) -> tuple[Matrix, Matrix]:
-    """Column k reduced by a reflection from `place` on: beta there, v below; the columns behind it reflected.
+def _reduced_column(work: Matrix, k: Matrix, index: Matrix, both_sides: bool = False) -> tuple[Matrix, Matrix]:
+    """Column k reduced by a reflection from `index` on: beta there, v below; the columns behind it reflected.
 
     With `both_sides` the reflection comes from the right as well. The second result is tau (batch ...).
     """
     rows, columns, column = work.rows(), work.columns(), work.at(k)
-    v, tau, beta = reflector(column, place)
+    v, tau, beta = reflector(column, index)
     work = work - v * where(columns > k, tau.conj() * (v.H @ work), 0)
     if both_sides:
         work = reflected_right(work, v, tau)
-    fresh = where(rows < place, column, where(rows.equals(place), beta, v))
+    fresh = where(rows < index, column, where(rows.equals(index), beta, v))
     return where(columns.equals(k), fresh, work), tau.squeeze(-2, -1)
 
 
@@ -143,9 +143,9 @@ def qr_with_pivots(a: Matrix) -> tuple[Matrix, Matrix, Matrix]:
     def step(now: Pass) -> Made:
         (work, order), k = now.state, now.number
         lengths = where(work.rows() < k, 0, work).norm(-2).squeeze(-2)
-        places = work.columns()
-        best = where(places < k, -1, lengths).argmax(-1)
-        swap = swapped(places, k, best)
+        indices = work.columns()
+        best = where(indices < k, -1, lengths).argmax(-1)
+        swap = swapped(indices, k, best)
         work, tau = _reduced_column(work.take(swap.row().broadcast_to(*batch, rows, columns), -1), k, k)
         return Made([work, order.take(swap, -1)], [tau])
 

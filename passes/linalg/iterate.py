@@ -63,8 +63,8 @@ def iterate(
     if made.go_on is not None:
         slots.append(Condition())
     body.graph.outputs = _values(body, [*left, *(() if made.go_on is None else (made.go_on,))])
-    outside = _values(op, [*state, *(x for x, _ in sliced), *captured])
-    results = iter(op.loop(op.const(trips), None, slots, outside, body.graph))
+    operands = _values(op, [*state, *(x for x, _ in sliced), *captured])
+    results = iter(op.loop(op.const(trips), None, slots, operands, body.graph))
     return [Matrix.of(op, *(next(results) for _ in x.parts)) for x in left]
 
 

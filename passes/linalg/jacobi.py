@@ -18,8 +18,8 @@ from .matrix import Matrix, concat, where
 _MOST_SWEEPS = 30
 
 
-def _dealt(size: int) -> list[int]:
-    """The columns' next places: the first stays, the others go round."""
+def _round_robin(size: int) -> list[int]:
+    """The columns' next positions: the first stays, the others go round."""
     half = size // 2
     if half == 1:
         return [0, 1]
@@ -47,7 +47,7 @@ def _turned(x: Matrix, cosine: Matrix, sine: Matrix, axis: int) -> Matrix:
     size = x.shape[axis]
     first, second = x.split([size // 2] * 2, axis)
     turned = [first * cosine - sine.conj() * second, sine * first + second * cosine]
-    return concat(turned, axis).at(x.constant(_dealt(size)), axis)
+    return concat(turned, axis).at(x.constant(_round_robin(size)), axis)
 
 
 def _rounds_left(quiet: Matrix, turned: Matrix, size: int) -> tuple[Matrix, Matrix]:

@@ -119,7 +119,7 @@ class Matrix:
 
     def filled(self, array: np.ndarray[Any, Any]) -> Matrix:
         """A real constant of this element type, with an imaginary part of 0 where this has one."""
-        return Matrix(*(part.like(array * (not place)) for place, part in enumerate(self.parts)))
+        return Matrix(*(part.like(array * (not index)) for index, part in enumerate(self.parts)))
 
     def zeros(self, *shape: int) -> Matrix:
         return self.filled(np.zeros(shape))
@@ -246,10 +246,10 @@ class Matrix:
         return where(self.any(-1), numbers, 0).squeeze(-1).cast(DType.INT32)
 
     def sorted(self, count: int, largest: bool) -> tuple[Matrix, Matrix]:
-        """The first elements of each row in order, and their places."""
+        """The first elements of each row in order, and their positions."""
         found = self.op.TopK(self.parts[0], expr(self.op, [count]), _outputs=2, axis=-1, largest=int(largest), sorted=1)
-        values, places = map(self.parts[0].make, found)
-        return Matrix(values), Matrix(places)
+        values, indices = map(self.parts[0].make, found)
+        return Matrix(values), Matrix(indices)
 
     # shapes and places ---------------------------------------------------------------------------
 
@@ -280,9 +280,9 @@ class Matrix:
         """The elements with these indices along a dimension."""
         return Matrix(*(part.gather(index.parts[0], axis) for part in self.parts))
 
-    def take(self, places: Matrix, axis: int) -> Matrix:
-        """For each element the one at a place along a dimension."""
-        return Matrix(*(part.call("GatherElements", places.parts[0], axis=axis) for part in self.parts))
+    def take(self, indices: Matrix, axis: int) -> Matrix:
+        """For each element the one at a position along a dimension."""
+        return Matrix(*(part.call("GatherElements", indices.parts[0], axis=axis) for part in self.parts))
 
     def slice(self, start: int, stop: int, axis: int = -1, step: int = 1) -> Matrix:
         return self._sliced({axis: slice(start, stop, step)})

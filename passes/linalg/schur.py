@@ -62,10 +62,10 @@ def schur(a: Matrix, vectors: bool = True) -> tuple[Matrix, Matrix | None, Matri
 
     def step(now: Pass) -> Made:
         work, *basis, high, count = now.state
-        places = work.columns()
+        indices = work.columns()
         first = work.constant(np.ones((*batch, 1), bool))
         begins = concat([first, work.subdiagonal().is_zero()], -1)
-        low = where(begins & (places <= high), places, 0).max(-1)
+        low = where(begins & (indices <= high), indices, 0).max(-1)
         window = _Window(low, high, count + 1)
         elements, split = (_single_shift if work.is_complex else _double_shift)(work, window)
         work, *basis = _swept([work, *basis], window, elements)
@@ -107,10 +107,10 @@ def _neighbours(x: Matrix) -> Matrix:
 
 
 def _picked(x: Matrix, row: Matrix, offsets: list[int]) -> list[Matrix]:
-    """Elements (batch ..., 1) at so many places from the diagonal's in `row`; any element where there is no such."""
+    """Elements (batch ..., 1) at so many positions from the diagonal's in `row`; any element where there is no such."""
     batch, size, _ = x.sizes
-    places = (row * (size + 1) + x.constant(offsets)).maximum(0).minimum(size * size - 1)
-    return x.reshape(*batch, size * size).take(places, -1).split([1] * len(offsets), -1)
+    indices = (row * (size + 1) + x.constant(offsets)).maximum(0).minimum(size * size - 1)
+    return x.reshape(*batch, size * size).take(indices, -1).split([1] * len(offsets), -1)
 
 
 def _deflated(x: Matrix) -> tuple[Matrix, Matrix]:
@@ -151,8 +151,8 @@ def _swept(matrices: Sequence[Matrix], window: _Window, elements: list[Matrix]) 
     _, size, _ = work.sizes
     offset = work.columns() - window.low
     first = work.zeros(1)
-    for place, element in enumerate(elements):
-        first = where(offset.equals(place), element, first)
+    for index, element in enumerate(elements):
+        first = where(offset.equals(index), element, first)
     first = where(window.high > 0, first, 0).column()
 
     def step(now: Pass) -> Made:

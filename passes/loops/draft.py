@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..constant_analysis import known_array
+from ..constant_analysis import static_array
 from ..graph import Node, Value
 from ..loop import Captured, Carried, Condition, Iteration, Loop, Sliced, Slot, Stacked, pass_bounds
 from ..rewrite import Builder, Rewriter
@@ -30,15 +30,15 @@ class DraftSlot:
     """A slot and what stands in it.
 
     Attributes:
-        outside: value of the new graph.
-        enter, leave: input, and value handed out, of the body's copy.
+        operand: value of the new graph.
+        body_input, body_output: input and output of the body's copy.
         result: which of the old node's outputs it makes; `type` is the new one's.
     """
 
     slot: Slot
-    outside: Value | None = None
-    enter: Value | None = None
-    leave: Value | None = None
+    operand: Value | None = None
+    body_input: Value | None = None
+    body_output: Value | None = None
     result: int | None = None
     type: Type | None = None
 
@@ -62,10 +62,10 @@ class LoopDraft:
         self.slots = [
             DraftSlot(
                 entry.slot,
-                entry.outside,
-                None if entry.enter is None else twins[entry.enter],
-                None if entry.leave is None else twins[entry.leave],
-                None if entry.result is None else entry.place.result,
+                entry.operand,
+                None if entry.body_input is None else twins[entry.body_input],
+                None if entry.body_output is None else twins[entry.body_output],
+                None if entry.result is None else entry.indices.result,
                 None if entry.result is None else entry.result.type,
             )
             for entry in loop.entries
@@ -77,8 +77,8 @@ class LoopDraft:
 
     def _bound(self) -> int | None:
         """The trip count, or the number of parts of what is sliced; None where it isn't known."""
-        sliced = [(entry.slot, entry.outside) for entry in self.slots if isinstance(entry.slot, Sliced)]
-        return min(pass_bounds(self.trip, sliced, known_array) or (), default=None)
+        sliced = [(entry.slot, entry.operand) for entry in self.slots if isinstance(entry.slot, Sliced)]
+        return min(pass_bounds(self.trip, sliced, static_array) or (), default=None)
 
     # asking ------------------------------------------------------------------------------------------
 
@@ -101,14 +101,14 @@ class LoopDraft:
         if value.data is not None:
             return scalar(value)
         for entry in self.of(Captured):
-            if entry.enter is value and entry.outside is not None:
-                number = scalar(entry.outside)
-                return entry.outside if number is None else number
+            if entry.body_input is value and entry.operand is not None:
+                number = scalar(entry.operand)
+                return entry.operand if number is None else number
         return None
 
     def uses(self, value: Value) -> bool:
         """Whether the body does anything with a value."""
-        return bool(self.body.uses(value)) or any(entry.leave is value for entry in self.slots)
+        return bool(self.body.uses(value)) or any(entry.body_output is value for entry in self.slots)
 
     # changing ----------------------------------------------------------------------------------------
 
@@ -116,14 +116,14 @@ class LoopDraft:
         """Let the body use another value."""
         self.body.replace_uses(old, new)
         for entry in self.slots:
-            if entry.leave is old:
-                entry.leave = new
+            if entry.body_output is old:
+                entry.body_output = new
 
     def iteration(self) -> Value:
         """The number of the pass, in the body."""
         if not self.of(Iteration):
-            self.slots.append(DraftSlot(Iteration(), enter=Value("iteration", TensorType(INT64, ()))))
-        found = self.of(Iteration)[0].enter
+            self.slots.append(DraftSlot(Iteration(), body_input=Value("iteration", TensorType(INT64, ()))))
+        found = self.of(Iteration)[0].body_input
         assert found is not None
         return found
 
@@ -133,12 +133,12 @@ class LoopDraft:
         """The new Loop, and what the old one's results are now."""
         self.slots.sort(key=lambda entry: _ORDER.index(type(entry.slot)))
         body, op = self.body, self.op
-        body.outputs = [entry.leave for entry in self.slots if entry.leave is not None]
-        body.inputs = [entry.enter for entry in self.slots if entry.enter is not None]
+        body.outputs = [entry.body_output for entry in self.slots if entry.body_output is not None]
+        body.inputs = [entry.body_input for entry in self.slots if entry.body_input is not None]
         RemoveDead()(body)
         used = {value for node in body.nodes for value in node.inputs} | set(body.outputs)
-        self.slots = [e for e in self.slots if not isinstance(e.slot, Iteration | Captured) or e.enter in used]
-        body.inputs = [entry.enter for entry in self.slots if entry.enter is not None]
+        self.slots = [e for e in self.slots if not isinstance(e.slot, Iteration | Captured) or e.body_input in used]
+        body.inputs = [entry.body_input for entry in self.slots if entry.body_input is not None]
         made = op.region("body")
         arguments = [made.input(value.name, value.type) for value in body.inputs]
         for value, twin in zip(body.inputs, arguments, strict=True):
@@ -149,13 +149,13 @@ class LoopDraft:
             self.trip,
             self.initial_condition,
             [entry.slot for entry in self.slots],
-            [entry.outside for entry in self.slots if entry.outside is not None],
+            [entry.operand for entry in self.slots if entry.operand is not None],
             made.graph,
             [entry.type for entry in kept],
         )
         found = {entry.result: value for entry, value in zip(kept, results, strict=True)}
-        found |= {place: finish(found.get(place)) for place, finish in self.finish.items()}
-        return [found[place] for place in range(len(self.node.outputs))]
+        found |= {index: finish(found.get(index)) for index, finish in self.finish.items()}
+        return [found[index] for index in range(len(self.node.outputs))]
 
 
 def number_in(op: Builder, number: int, dtype: DType = INT64, name: str = "number") -> Value:

@@ -26,17 +26,27 @@ def counters(draft: LoopDraft) -> list[Counter]:
     """The carried values that count."""
     found: list[Counter] = []
     for entry in draft.of(Carried):
-        enter, maker = entry.enter, entry.leave.producer if entry.leave is not None else None
-        dtype = enter.tensor.dtype if enter is not None else None
-        if enter is None or maker is None or dtype is None or not dtype.is_integer or enter.tensor.shape != ():
+        body_input, maker = entry.body_input, entry.body_output.producer if entry.body_output is not None else None
+        dtype = body_input.tensor.dtype if body_input is not None else None
+        if (
+            body_input is None
+            or maker is None
+            or dtype is None
+            or not dtype.is_integer
+            or body_input.tensor.shape != ()
+        ):
             continue
         name, operands = draft.vocabulary.operation(maker)
-        if name not in ("Add", "Sub") or enter not in operands or (name == "Sub" and operands[0] is not enter):
+        if (
+            name not in ("Add", "Sub")
+            or body_input not in operands
+            or (name == "Sub" and operands[0] is not body_input)
+        ):
             continue
-        other = operands[1 if operands[0] is enter else 0]
+        other = operands[1 if operands[0] is body_input else 0]
         step = None if other is None else draft.fixed(other)
         if isinstance(step, int) and step:
-            found.append(Counter(entry, scalar(entry.outside), step if name == "Add" else -step, dtype))
+            found.append(Counter(entry, scalar(entry.operand), step if name == "Add" else -step, dtype))
     return found
 
 
@@ -55,20 +65,20 @@ def analyze(draft: LoopDraft, found: list[Counter], counts: Counter | None) -> N
     elif counts is not None and counts.start is not None:
         state(iteration, (0, limits(counts.dtype)[1]))
     for entry in draft.of(Captured):
-        number, span = scalar(entry.outside), stated(entry.outside)
-        if entry.enter is not None and number is not None:
-            lines.add(entry.enter, Line(0, number))
-        if entry.enter is not None and span is not None:
-            state(entry.enter, span)
+        number, span = scalar(entry.operand), stated(entry.operand)
+        if entry.body_input is not None and number is not None:
+            lines.add(entry.body_input, Line(0, number))
+        if entry.body_input is not None and span is not None:
+            state(entry.body_input, span)
     for counter in found:
-        enter, most = counter.entry.enter, limits(counter.dtype)
-        if counter.start is None or enter is None:
+        body_input, most = counter.entry.body_input, limits(counter.dtype)
+        if counter.start is None or body_input is None:
             continue
         line = Line(counter.step, counter.start)
         low, high = lines.range(line)
         if counter is counts or (draft.trips is not None and within((low, high), most)):
-            lines.add(enter, line)
-            state(enter, (max(low, most[0]), min(high, most[1])))
+            lines.add(body_input, line)
+            state(body_input, (max(low, most[0]), min(high, most[1])))
     lines.follow(draft.body)
     for node in draft.body.nodes:
         name, operands = draft.vocabulary.operation(node)
@@ -96,7 +106,7 @@ def replace_counters(draft: LoopDraft, found: list[Counter], counts: Counter | N
 
 
 def _replace(draft: LoopDraft, counter: Counter) -> None:
-    value, entry, dtype = counter.entry.enter, counter.entry, counter.dtype
+    value, entry, dtype = counter.entry.body_input, counter.entry, counter.dtype
     assert value is not None
     draft.slots.remove(entry)
     if entry.result is not None:
@@ -110,7 +120,7 @@ def _replace(draft: LoopDraft, counter: Counter) -> None:
         found = call(op, "Mul", found, number_in(op, counter.step, dtype))
     if counter.start is None:
         start = Value(f"{value.name}_start", type)
-        draft.slots.append(DraftSlot(Captured(), entry.outside, start))
+        draft.slots.append(DraftSlot(Captured(), entry.operand, start))
         found = call(op, "Add", found, start)
     elif counter.start:
         found = call(op, "Add", found, number_in(op, counter.start, dtype))
@@ -126,8 +136,8 @@ def _end(draft: LoopDraft, counter: Counter) -> Value:
     if draft.trips is not None and counter.start is not None:
         return number_in(op, counter.start + draft.trips * counter.step, counter.dtype, "end")
     trip = number_in(op, draft.trips) if draft.trips is not None else draft.trip
-    assert trip is not None and counter.entry.outside is not None
+    assert trip is not None and counter.entry.operand is not None
     if draft.trips is None:  # a negative one runs nothing
         trip = call(op, "Max", trip, number_in(op, 0))
     step = call(op, "Mul", trip, number_in(op, counter.step)) if counter.step != 1 else trip
-    return call(op, "Add", counter.entry.outside, draft.vocabulary.cast(op, step, counter.dtype))
+    return call(op, "Add", counter.entry.operand, draft.vocabulary.cast(op, step, counter.dtype))

@@ -107,8 +107,8 @@ class Ranges:
         node = value.producer
         if node is None or not depth or value.tensor.dtype is None or value.tensor.dtype.is_float:
             return most
-        told = self._told(node, value, depth - 1)
-        return most if told is None or not within(told, most) else told  # it wraps round
+        result_range = self._told(node, value, depth - 1)
+        return most if result_range is None or not within(result_range, most) else result_range  # it wraps round
 
     def _told(self, node: Node, value: Value, depth: int) -> Bounds | None:
         """What an operator tells of its result, as if integers had no end."""

@@ -23,7 +23,7 @@ from .vocabulary import Access, Vocabulary
 
 
 class HubVocabulary:
-    """Gather of one place, Slice of a moving window, ScatterND and ScatterElements of one place."""
+    """Gather of one position, Slice of a moving window, ScatterND and ScatterElements of one position."""
 
     def operation(self, node: Node) -> Operation:
         return hub_operation(node)
@@ -46,19 +46,19 @@ class HubVocabulary:
     def written(self, node: Node) -> tuple[Access, Value] | None:
         if node.domain or node.op_type not in ("ScatterND", "ScatterElements") or len(node.inputs) != 3:
             return None
-        whole, places, update = node.inputs
+        whole, indices, update = node.inputs
         shape = whole.tensor.static_shape if whole is not None else None
-        if whole is None or places is None or update is None or not shape:
+        if whole is None or indices is None or update is None or not shape:
             return None
         if node.attributes.get("reduction", "none") != "none":
             return None
         if node.op_type == "ScatterND":
-            return (_access(whole, shape, 0, places, 1), update) if places.tensor.shape in ((1,), (1, 1)) else None
+            return (_access(whole, shape, 0, indices, 1), update) if indices.tensor.shape in ((1,), (1, 1)) else None
         axis = node.attributes.get("axis", 0) % len(shape)
-        if update.tensor.shape != (*shape[:axis], 1, *shape[axis + 1 :]) or update.tensor.shape != places.tensor.shape:
+        if update.tensor.shape != (*shape[:axis], 1, *shape[axis + 1 :]) or update.tensor.shape != indices.tensor.shape:
             return None
-        maker = places.producer
-        start = maker.inputs[0] if maker is not None and maker.op == ("", "Expand") else places
+        maker = indices.producer
+        start = maker.inputs[0] if maker is not None and maker.op == ("", "Expand") else indices
         return None if start is None else (_access(whole, shape, axis, start, 1), update)
 
     def call(self, op: Builder, name: str, *operands: Value) -> Value:
@@ -85,8 +85,8 @@ class HubVocabulary:
 def _access(whole: Value, shape: tuple[int, ...], axis: int, start: Value, size: int) -> Access:
     """A part along one axis, the others whole."""
     axis %= len(shape)
-    sizes = [size if place == axis else dim for place, dim in enumerate(shape)]
-    return Access(whole, sizes, [start if place == axis else None for place in range(len(shape))])
+    sizes = [size if index == axis else dim for index, dim in enumerate(shape)]
+    return Access(whole, sizes, [start if index == axis else None for index in range(len(shape))])
 
 
 def recovered(op: Builder, node: Node, vocabulary: Vocabulary) -> list[Value]:
@@ -104,7 +104,7 @@ def recovered(op: Builder, node: Node, vocabulary: Vocabulary) -> list[Value]:
     found = counters(draft)
     counts = count_passes(draft, found)
     if draft.trips == 0 and not draft.of(Stacked):
-        return [entry.outside for entry in draft.of(Carried) if entry.outside is not None]
+        return [entry.operand for entry in draft.of(Carried) if entry.operand is not None]
     analyze(draft, found, counts)
     slice_reads(draft)
     stack_writes(draft)

@@ -89,17 +89,17 @@ def slice_reads(draft: LoopDraft) -> None:
     """Make sliced inputs of what is read out of values that don't change."""
     if not draft.trips:
         return
-    outside = {entry.enter: entry.outside for entry in draft.of(Captured)}
+    operands = {entry.body_input: entry.operand for entry in draft.of(Captured)}
     found: list[DraftSlot] = []
     for node in draft.body.nodes:
         access = draft.vocabulary.read(node, draft.lines)
         part = None
-        if access is not None and (access.whole in outside or access.whole.data is not None):
+        if access is not None and (access.whole in operands or access.whole.data is not None):
             part = _part(draft, access)
         if access is None or part is None:
             continue
         whole = access.whole
-        source = outside.get(whole) or draft.op.graph.add_constant(whole.data, draft.op.claim(whole.name))
+        source = operands.get(whole) or draft.op.graph.add_constant(whole.data, draft.op.claim(whole.name))
         element = Value(f"{whole.name}_part", part.element(whole.tensor))
         slot = part.slot(draft.trips, (whole.tensor.static_shape or ())[part.axis])
         found.append(DraftSlot(slot, source, element))
@@ -115,9 +115,9 @@ def stack_writes(draft: LoopDraft) -> None:
     if not draft.trips or not draft.exact:
         return
     for entry in draft.of(Carried):
-        maker = entry.leave.producer if entry.leave is not None else None
+        maker = entry.body_output.producer if entry.body_output is not None else None
         written = draft.vocabulary.written(maker) if maker is not None else None
-        if written is None or written[0].whole is not entry.enter or not _alone(draft, entry):
+        if written is None or written[0].whole is not entry.body_input or not _is_only_written(draft, entry):
             continue
         access, update = written
         part = _part(draft, access)
@@ -126,29 +126,29 @@ def stack_writes(draft: LoopDraft) -> None:
             _stack(draft, entry, part, element)
 
 
-def _alone(draft: LoopDraft, entry: DraftSlot) -> bool:
+def _is_only_written(draft: LoopDraft, entry: DraftSlot) -> bool:
     """Whether nobody looks at a carried value but what writes into it, nor at what that leaves."""
-    buffer, result = entry.enter, entry.leave
+    buffer, result = entry.body_input, entry.body_output
     assert buffer is not None and result is not None
-    leaves = [other.leave for other in draft.slots]
+    leaves = [other.body_output for other in draft.slots]
     uses = draft.body.uses
     return len(uses(buffer)) == 1 and not uses(result) and leaves.count(result) == 1 and buffer not in leaves
 
 
 def _stack(draft: LoopDraft, entry: DraftSlot, part: _Part, element: Value) -> None:
     """A carried slot as a stacked one; what doesn't fill the value is put inside of what was there before."""
-    whole, trips, initial = entry.enter, draft.trips, entry.outside
+    whole, trips, initial = entry.body_input, draft.trips, entry.operand
     assert whole is not None and trips is not None and initial is not None
     sizes = list(whole.tensor.static_shape or ())
     fills = sizes[part.axis] == trips * part.size
     sizes[part.axis] = trips * part.size
-    stacked = DraftSlot(Stacked(part.axis, part.reverse, part.part), leave=element, result=entry.result)
+    stacked = DraftSlot(Stacked(part.axis, part.reverse, part.part), body_output=element, result=entry.result)
     stacked.type = TensorType(whole.tensor.dtype, tuple(sizes))
     draft.slots[draft.slots.index(entry)] = stacked
 
-    def placed(made: Value | None) -> Value:
+    def updated(made: Value | None) -> Value:
         assert made is not None
         return draft.vocabulary.inserted(draft.op, initial, made, part.axis, part.first(trips))
 
     if entry.result is not None and not fills:
-        draft.finish[entry.result] = placed
+        draft.finish[entry.result] = updated

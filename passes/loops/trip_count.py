@@ -55,9 +55,9 @@ def count_passes(draft: LoopDraft, found: Sequence[Counter]) -> Counter | None:
         }
     """
     entry = draft.condition
-    if entry is None or entry.leave is None or entry.enter is not None or draft.trip is not None:
+    if entry is None or entry.body_output is None or entry.body_input is not None or draft.trip is not None:
         return None
-    parts = _conjuncts(draft, entry.leave)
+    parts = _conjuncts(draft, entry.body_output)
     counts = [made for part in parts if (made := _count_of(draft, part, found)) is not None]
     best = min(counts, key=lambda one: (one.trips is None, one.trips or 0), default=None)
     if best is None:
@@ -70,7 +70,7 @@ def count_passes(draft: LoopDraft, found: Sequence[Counter]) -> Counter | None:
     draft.trips = best.trips if draft.trips is None else min(draft.trips, best.trips or draft.trips)
     draft.trip = _trip(draft, best)
     if rest:
-        entry.leave = _conjunction(draft, draft.inside, rest)
+        entry.body_output = _conjunction(draft, draft.inside, rest)
         draft.initial_condition = _conjunction(draft, draft.op, before) if before else None
     else:
         draft.slots.remove(entry)
@@ -111,7 +111,7 @@ def _count_of(draft: LoopDraft, part: Value, found: Sequence[Counter]) -> _Count
     for sense, left, right in _comparisons(draft, part):
         limit = draft.fixed(right)
         for counter in found:
-            if counter.entry.leave is left and limit is not None:
+            if counter.entry.body_output is left and limit is not None:
                 return _count(counter, sense, limit, part)
     return None
 
@@ -138,18 +138,18 @@ def _count(counter: Counter, sense: str, limit: int | Value, part: Value) -> _Co
 def _initial_rest(draft: LoopDraft, count: _Count, parts: Sequence[Value]) -> list[Value] | None:
     """The initial condition without what is certain and what the trip count says; None where it doesn't say it."""
     rest: list[Value] = []
-    said = bool(count.trips)
+    is_bounded = bool(count.trips)
     for part in parts:
         if any(_is_start(count, *comparison) for comparison in _comparisons(draft, part)):
-            said = True
+            is_bounded = True
         elif truth(part) is not True:
             rest.append(part)
-    return rest if said else None
+    return rest if is_bounded else None
 
 
 def _is_start(count: _Count, sense: str, left: Value, right: Value) -> bool:
     """Whether a comparison before the loop is the one at its end."""
-    limit, start = count.limit, count.counter.entry.outside
+    limit, start = count.limit, count.counter.entry.operand
     same = right is limit if isinstance(limit, Value) else scalar(right) == limit
     begins = left is start or (count.counter.start is not None and scalar(left) == count.counter.start)
     return sense == count.sense and same and begins
@@ -158,7 +158,7 @@ def _is_start(count: _Count, sense: str, left: Value, right: Value) -> bool:
 def _trip(draft: LoopDraft, count: _Count) -> Value:
     if count.trips is not None:
         return number_in(draft.op, count.trips)
-    counter, limit, start = count.counter, count.limit, count.counter.entry.outside
+    counter, limit, start = count.counter, count.limit, count.counter.entry.operand
     assert start is not None
     call, op = draft.vocabulary.call, draft.op
     values = [number_in(draft.op, limit) if isinstance(limit, int) else _wide(draft, limit), _wide(draft, start)]

@@ -7,7 +7,7 @@ from functools import cache
 
 import onnx.defs
 
-from ..constraints import alike, allowed, spelled, spelled_dtypes
+from ..constraints import allowed, shared_type_names, spelled, spelled_dtypes
 from ..errors import Unsupported
 from ..graph import Graph, Node, Value
 from ..infer import constant_node_data
@@ -20,7 +20,7 @@ from ..types import DType
 def narrowed(domain: str, op_type: str, before: int, after: int) -> bool:
     """Whether version `after` takes less somewhere than version `before` did, or wants types to be equal."""
     old, new = allowed(domain, op_type, before), allowed(domain, op_type, after)
-    return alike(domain, op_type, before) != alike(domain, op_type, after) or any(
+    return shared_type_names(domain, op_type, before) != shared_type_names(domain, op_type, after) or any(
         len(old_places) > len(new_places) or any(a - b for a, b in zip(old_places, new_places, strict=False))
         for old_places, new_places in zip(old, new, strict=True)
     )
@@ -42,17 +42,17 @@ def check(node: Node, origin: Node, before: int | None) -> None:
     earlier = allowed(*key[:2], before) if before is not None else ((), ())
     seen: dict[str, str] = {}
     for values, taken, had, same in zip(
-        (node.formal_inputs, node.outputs), allowed(*key), earlier, alike(*key), strict=True
+        (node.formal_inputs, node.outputs), allowed(*key), earlier, shared_type_names(*key), strict=True
     ):
         for index, value in enumerate(values):
             if value is None or not value.name or not taken:
                 continue
-            place = min(index, len(taken) - 1)
-            types, name = taken[place], spelled(value.type)
+            position = min(index, len(taken) - 1)
+            types, name = taken[position], spelled(value.type)
             if name in types:
-                other = seen.setdefault(same[place], name) if same[place] else name
+                other = seen.setdefault(same[position], name) if same[position] else name
                 if other != name:
-                    raise Unsupported(origin, f"{node.op_type}-{node.version} wants one type, not {other} and {name}")
+                    raise Unsupported(origin, f"{node.op_type}-{node.version} needs one type, not {other} and {name}")
                 continue
             what = f"{node.op_type}-{node.version}"
             if name is not None:
@@ -65,9 +65,9 @@ _TOLD_BY_ATTRIBUTE = frozenset({"Cast", "Constant", "ConstantOfShape"})
 
 
 @cache
-def _taken(domain: str, op_type: str, before: int, after: int) -> tuple[list[frozenset[DType]], ...] | None:
+def _common_types(domain: str, op_type: str, before: int, after: int) -> tuple[list[frozenset[DType]], ...] | None:
     """The element types that each input and output may have at both versions; None where that isn't all there is."""
-    if alike(domain, op_type, before) != alike(domain, op_type, after):
+    if shared_type_names(domain, op_type, before) != shared_type_names(domain, op_type, after):
         return None
     sides = []
     for earlier, later in zip(allowed(domain, op_type, before), allowed(domain, op_type, after), strict=True):
@@ -79,15 +79,15 @@ def _taken(domain: str, op_type: str, before: int, after: int) -> tuple[list[fro
 
 def fits(node: Node, before: int, after: int, kind_of: Callable[[Value], DType | None]) -> bool:
     """Whether all of a node's tensors are certainly of element types that another version takes, too."""
-    sides = _taken(node.domain, node.op_type, before, after)
+    sides = _common_types(node.domain, node.op_type, before, after)
     if sides is None or node.captured:
         return False
-    for values, places in zip((node.inputs, node.outputs), sides, strict=True):
-        last = len(places) - 1
+    for values, indices in zip((node.inputs, node.outputs), sides, strict=True):
+        last = len(indices) - 1
         for index, value in enumerate(values):
             if value is None or not value.name:
                 continue
-            if last < 0 or kind_of(value) not in places[min(index, last)]:
+            if last < 0 or kind_of(value) not in indices[min(index, last)]:
                 return False
     return True
 
@@ -99,17 +99,17 @@ def _outputs(domain: str, op_type: str, version: int) -> tuple[int | DType | Non
         found = onnx.defs.get_schema(op_type, version, domain)
     except onnx.defs.SchemaError:
         return ()
-    inputs, outputs = alike(domain, op_type, version)
-    told: list[int | DType | None] = []
+    inputs, outputs = shared_type_names(domain, op_type, version)
+    rules: list[int | DType | None] = []
     for shared, types in zip(outputs, allowed(domain, op_type, version)[1], strict=True):
         kinds = spelled_dtypes(types)
         if shared and shared in inputs:
-            told.append(inputs.index(shared))
+            rules.append(inputs.index(shared))
         else:
-            told.append(next(iter(kinds)) if len(kinds) == len(types) == 1 else None)
+            rules.append(next(iter(kinds)) if len(kinds) == len(types) == 1 else None)
     if found.outputs and found.outputs[-1].option == onnx.defs.OpSchema.FormalParameterOption.Variadic:
-        told.extend([told[-1]] * 64)
-    return tuple(told)
+        rules.extend([rules[-1]] * 64)
+    return tuple(rules)
 
 
 def element_types(graph: Graph) -> dict[Value, DType | None]:
@@ -119,11 +119,11 @@ def element_types(graph: Graph) -> dict[Value, DType | None]:
         if node.op_type in _TOLD_BY_ATTRIBUTE and not node.domain:
             kinds[node.outputs[0]] = node.outputs[0].tensor.dtype or _by_attribute(node)
             continue
-        told = _outputs(node.domain, node.op_type, node.version)
+        rules = _outputs(node.domain, node.op_type, node.version)
         for index, value in enumerate(node.outputs):
             kind = value.tensor.dtype
-            if kind is None and index < len(told):
-                rule = told[index]
+            if kind is None and index < len(rules):
+                rule = rules[index]
                 if isinstance(rule, int):
                     source = node.inputs[rule] if rule < len(node.inputs) else None
                     kind = None if source is None else kinds.get(source)

@@ -36,7 +36,7 @@ def _operands(node: Node) -> list[Value]:
     return [value for value in node.formal_inputs if value is not None]
 
 
-def _both(op: StepBuilder, node: Node, dtype: DType | None = None) -> tuple[Expr, Expr]:
+def _two_operands(op: StepBuilder, node: Node, dtype: DType | None = None) -> tuple[Expr, Expr]:
     """The two operands as expressions, in another element type where one is given."""
     a, b = (expr(op.newest, required(node, index), dtype) for index in range(2))
     return a, b
@@ -53,7 +53,7 @@ def _modulo(op: StepBuilder, node: Node) -> Made:
     kind = dtype(node, node.input(0))
     if kind.is_float:
         return _float_modulo(op, node, kind) if attribute(node, "fmod", 0) else _floor_modulo(op, node)
-    a, b = _both(op, node, _I32 if kind in SHORT_INTEGERS else kind)
+    a, b = _two_operands(op, node, _I32 if kind in SHORT_INTEGERS else kind)
     known = constant(node, 1)
     positive = not kind.is_signed or (known is not None and bool((known > 0).all()))
     divisor = b if positive else b.abs()
@@ -74,7 +74,7 @@ def _signed_as(remainder: Expr, b: Expr, positive: bool = False) -> Expr:
 def _float_modulo(op: StepBuilder, node: Node, kind: DType) -> Made:
     """C's fmod, which is exact (float16's is computed as float32): |b| is doubled until it nearly reaches |a|, and on
     its way back taken off wherever it fits; none of that rounds."""
-    a, b = _both(op, node, work_type(kind))
+    a, b = _two_operands(op, node, work_type(kind))
     size, least = a.abs(), b.abs()
     finite = size < np.inf
     valid = finite & (least < np.inf) & (least > 0)
@@ -110,7 +110,7 @@ def _floor_modulo(op: StepBuilder, node: Node) -> Made:
     kind = dtype(node, required(node, 0))
     if attribute(node, "fmod", 0) or not kind.is_float:
         return None
-    a, b = _both(op, node)
+    a, b = _two_operands(op, node)
     made = _signed_as(a.call("Mod", b, fmod=1), b)
     return where(made.equals(0), where(b < 0, b.like(-0.0), 0), made).value()
 
@@ -149,7 +149,7 @@ def _power(op: StepBuilder, node: Node) -> Made:
 def _integer_power(op: StepBuilder, node: Node, kind: DType) -> Value:
     """By squaring. Of an exponent above 63 only its lowest bit matters to -1, 0 and 1; everything else overflows.
     To a negative power, everything but 1 and -1 is cut off to 0 (0 itself has none)."""
-    known, (square, exponent) = constant(node, 1), _both(op, node, _I64)
+    known, (square, exponent) = constant(node, 1), _two_operands(op, node, _I64)
     small = known is not None and bool(((known >= 0) & (known <= 63)).all())
     if not small:
         size = exponent.abs()
@@ -247,7 +247,7 @@ def _to_one_shape(op: StepBuilder, node: Node) -> Made:
 
 def _neither_way(op: StepBuilder, node: Node) -> Made:
     """Equal of floats, which came with version 11: neither is less, and both are numbers."""
-    a, b = _both(op, node)
+    a, b = _two_operands(op, node)
     if not dtype(node, required(node, 0)).is_float:
         return None
     return (~((a < b) | (a > b) | (a.call("IsNaN") | b.call("IsNaN")))).value()
@@ -261,9 +261,9 @@ def _same_text(op: StepBuilder, node: Node) -> Made:
     if op.target < 11:
         raise Unsupported(node, "strings can't be compared before version 11")
     flat = [op.Reshape(value, numbers(op, [-1])) for value in (a, b)]
-    places = op.Unique(op.Concat(*flat, axis=0), _outputs=3)[2]
+    indices = op.Unique(op.Concat(*flat, axis=0), _outputs=3)[2]
     count, end = op.Shape(flat[0]), numbers(op, INT64_MAX)
-    first, second = op.Slice(places, numbers(op, [0]), count), op.Slice(places, count, end)
+    first, second = op.Slice(indices, numbers(op, [0]), count), op.Slice(indices, count, end)
     return op.Equal(op.reshape(first, op.Shape(a)), op.reshape(second, op.Shape(b)))
 
 
@@ -307,7 +307,7 @@ def _by_halves(op: StepBuilder, node: Node) -> Made:
         high = value.call("Div", 1 << 32)
         return high.cast(_F64), (value - high * (1 << 32)).cast(_F64)
 
-    (high, low), (other_high, other_low) = map(halves, _both(op, node))
+    (high, low), (other_high, other_low) = map(halves, _two_operands(op, node))
     there, back = high.call(node.op_type, other_high), other_high.call(node.op_type, high)
     return (there | ~back & low.call(node.op_type, other_low)).value()
 

@@ -13,7 +13,7 @@ from ..preconditions import required
 from ..protos import DTYPES
 from ..types import DType
 from .build import StepBuilder
-from .steps import INT64_MIN, Adapter, Made, Step, as_type, attribute, constant, dtype, given, same
+from .steps import INT64_MIN, Adapter, Made, Step, as_type, attribute, constant, dtype, required_attribute, same
 
 _F32, _F64 = DType.FLOAT32, DType.FLOAT64
 _I32, _I64, _U64 = DType.INT32, DType.INT64, DType.UINT64
@@ -210,7 +210,7 @@ def _not(op: StepBuilder, node: Node) -> Value:
 def _bit_cast(op: StepBuilder, node: Node) -> Made:
     """Integers (and booleans, which are 0 and 1) of one size wrap; 16 bits are looked up as a float, other floats are
     put together and taken apart."""
-    x, kind = required(node, 0), DTYPES[given(node, "to")]
+    x, kind = required(node, 0), DTYPES[required_attribute(node, "to")]
     before = dtype(node, x)
     if kind is before:
         return op.Identity(x)

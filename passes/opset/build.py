@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from ..constant_analysis import known_array
+from ..constant_analysis import static_array
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..infer import infer_node
@@ -63,7 +63,7 @@ class StepBuilder(Builder):
             op_type == "Reshape"
             and self.target < 14
             and isinstance(inputs[1], Value)
-            and known_array(inputs[1]) is None
+            and static_array(inputs[1]) is None
         ):
             options["allowzero"] = None  # a size that turns out to be 0 is copied before opset 14, taken as it is after
         if not options.get("_version"):
@@ -72,7 +72,7 @@ class StepBuilder(Builder):
             options["_version"] = self.walk.in_force(Node(domain, op_type, 0), self.opsets[domain])
         return super().call(op_type, *inputs, _domain=domain, **options)
 
-    def place(
+    def insert(
         self,
         node: Node,
         inputs: Sequence[Value | None],
@@ -105,5 +105,5 @@ def _computed(value: Value) -> TensorData | None:
     """What a graph computes of shapes that are declared: axes, sizes, counts."""
     if value.tensor.dtype not in (DType.INT64, DType.INT32, DType.FLOAT32) or (value.rank or 0) > 1:
         return None
-    array = known_array(value)
+    array = static_array(value)
     return None if array is None else TensorData.of(array, value.tensor.dtype)

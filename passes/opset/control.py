@@ -25,14 +25,14 @@ def _scanned(node: Node, formal: int) -> list[Type | None]:
     axes = attribute(node, "scan_input_axes") or [0] * count
     found: list[Type | None] = []
     for index, value in enumerate(given):
-        shape, place = None if value is None else value.tensor.shape, index - (formal - count)
+        shape, position = None if value is None else value.tensor.shape, index - (formal - count)
         if value is None or shape is None:
             found.append(_element(value))
-        elif place < 0:
+        elif position < 0:
             found.append(TensorType(value.tensor.dtype, (None,) * len(shape)))
         else:
             left = list(shape)
-            del left[axes[place]]
+            del left[axes[position]]
             found.append(TensorType(value.tensor.dtype, tuple(left)))
     return found
 

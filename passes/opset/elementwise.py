@@ -25,11 +25,11 @@ from .steps import (
     defaults,
     dropped,
     dtype,
-    fixed,
-    given,
     rank,
+    required_attribute,
     rows,
     same,
+    static_shape,
     through,
 )
 
@@ -120,11 +120,11 @@ def _along(op: StepBuilder, node: Node) -> Made:
     """What B has besides ones in front must end A's shape (Gemm: C the result's); `broadcast` says so."""
     *_, b = node.formal_inputs
     a = node.outputs[0] if node.op_type == "Gemm" else node.inputs[0]
-    whole, part = fixed(node, a), fixed(node, b)
+    whole, part = static_shape(node, a), static_shape(node, b)
     if whole == part:
         return None
     if len(part) > len(whole) or (part != whole[len(whole) - len(part) :] and any(size != 1 for size in part)):
-        raise Unsupported(node, f"{part} is broadcast to {whole} in a way that came with version {node.version}")
+        raise Unsupported(node, f"{part} is broadcast to {whole} in a way that was added in version {node.version}")
     return changed(node, broadcast=1)
 
 
@@ -150,7 +150,7 @@ _TYPE_NAMES = {name: number for name, number in TensorProto.DataType.items() if 
 
 def _cast_number(op: StepBuilder, node: Node) -> Made:
     """The target type was spelled."""
-    name = given(node, "to")
+    name = required_attribute(node, "to")
     if isinstance(name, int):
         return None
     if not isinstance(name, str) or name.upper() not in _TYPE_NAMES:
@@ -159,7 +159,7 @@ def _cast_number(op: StepBuilder, node: Node) -> Made:
 
 
 def _cast_name(op: StepBuilder, node: Node) -> Made:
-    return changed(node, to=TensorProto.DataType.Name(given(node, "to")))
+    return changed(node, to=TensorProto.DataType.Name(required_attribute(node, "to")))
 
 
 def _irrelevant(name: str) -> Step:

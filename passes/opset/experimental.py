@@ -10,7 +10,7 @@ import numpy as np
 from ..graph import Node, Value
 from ..preconditions import required
 from .build import StepBuilder
-from .steps import INT64_MAX, Adapter, Made, Step, attribute, changed, dtype, given, numbers
+from .steps import INT64_MAX, Adapter, Made, Step, attribute, changed, dtype, numbers, required_attribute
 
 
 def _scaled(op: StepBuilder, node: Node, x: Value, factor: float) -> Value:
@@ -33,8 +33,8 @@ def _around(op_type: str) -> Adapter:
 
     def adapt(op: StepBuilder, node: Node) -> Made:
         x = required(node, 0)
-        inner = op.call(op_type, _scaled(op, node, x, given(node, "beta")))
-        return op.Mul(inner, op.const(given(node, "alpha"), dtype(node, x)))
+        inner = op.call(op_type, _scaled(op, node, x, required_attribute(node, "beta")))
+        return op.Mul(inner, op.const(required_attribute(node, "alpha"), dtype(node, x)))
 
     return adapt
 
@@ -42,13 +42,13 @@ def _around(op_type: str) -> Adapter:
 def _image_scaler(op: StepBuilder, node: Node) -> Made:
     """Images [N, C, H, W] times a number, plus one for each channel."""
     x = required(node, 0)
-    bias = np.asarray(given(node, "bias")).reshape(-1, 1, 1)
+    bias = np.asarray(required_attribute(node, "bias")).reshape(-1, 1, 1)
     return op.Add(_scaled(op, node, x, attribute(node, "scale", 1.0)), op.const(bias, dtype(node, x)))
 
 
 def _crop(op: StepBuilder, node: Node) -> Made:
     """Images without a border [left, top, right, bottom], or from its corner on in the size `scale`."""
-    left, top, right, bottom = given(node, "border")
+    left, top, right, bottom = required_attribute(node, "border")
     size = attribute(node, "scale")
     height, width = (top + size[0], left + size[1]) if size else (-bottom, -right)
     ends = [end or INT64_MAX for end in (height, width)]

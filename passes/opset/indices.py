@@ -33,7 +33,20 @@ from .offsets import (
     vector,
 )
 from .offsets import strides as strides_of
-from .steps import INT64_MIN, Made, Step, as_int64, as_type, attribute, changed, constant, numbers, put, rank, same
+from .steps import (
+    INT64_MIN,
+    Made,
+    Step,
+    as_int64,
+    as_type,
+    attribute,
+    changed,
+    constant,
+    numbers,
+    rank,
+    same,
+    with_input,
+)
 
 _WRITTEN = 1 << 8  # comparisons that are written out
 
@@ -51,8 +64,8 @@ def _gather_from_front(op: StepBuilder, node: Node) -> Made:
     return changed(node, inputs=[data, from_front(op, node, 1, extent(op, data, axis))])
 
 
-def _by_place(op: StepBuilder, node: Node) -> Value:
-    """GatherElements-11: the places of the elements in the flattened data."""
+def _by_flat_index(op: StepBuilder, node: Node) -> Value:
+    """GatherElements-11: the indices of the elements in the flattened data."""
     data, indices = required(node, 0), required(node, 1)
     size = common_rank(node, data, indices)
     axis = attribute(node, "axis", 0) % size
@@ -103,7 +116,7 @@ def _by_row_in_batch(op: StepBuilder, node: Node) -> Made:
 
 
 def _reversed(op: StepBuilder, node: Node) -> Value:
-    """ReverseSequence-10: place t of a sequence takes the element length - 1 - t as long as there is one."""
+    """ReverseSequence-10: position t of a sequence takes the element length - 1 - t as long as there is one."""
     data, lengths = required(node, 0), required(node, 1)
     size = rank(node, data)
     time = attribute(node, "time_axis", 0)
@@ -123,17 +136,17 @@ def _reversed(op: StepBuilder, node: Node) -> Value:
 # OneHot ------------------------------------------------------------------------------------------
 
 
-def _nowhere(op: StepBuilder, indices: Value) -> Value:
+def _out_of_range(op: StepBuilder, indices: Value) -> Value:
     """Indices of which the negative ones are out of range, whether negative ones count from the back or don't."""
     indices = as_int64(op, indices)
     return op.Where(op.Less(indices, op.const(0)), op.const(INT64_MIN), indices)
 
 
-def _all_off(op: StepBuilder, node: Node) -> Made:
+def _no_negative_indices(op: StepBuilder, node: Node) -> Made:
     """OneHot: negative indices were out of range, where now they count from the back."""
     if nonnegative(node, 0):
         return None
-    return changed(node, inputs=put(node.formal_inputs, 0, _nowhere(op, required(node, 0))))
+    return changed(node, inputs=with_input(node.formal_inputs, 0, _out_of_range(op, required(node, 0))))
 
 
 def _hot_from_front(op: StepBuilder, node: Node) -> Made:
@@ -145,7 +158,7 @@ def _hot_from_front(op: StepBuilder, node: Node) -> Made:
     plain = changed(node, axis=axis % (rank(node, node.input(0)) + 1)) if axis < -1 else changed(node)
     if back:
         depth = single(op, as_int64(op, required(node, 1)))
-        plain.inputs = put(plain.formal_inputs, 0, _nowhere(op, from_front(op, node, 0, depth)))
+        plain.inputs = with_input(plain.formal_inputs, 0, _out_of_range(op, from_front(op, node, 0, depth)))
     return plain
 
 
@@ -154,7 +167,7 @@ def _one_hot(op: StepBuilder, node: Node) -> Value:
 
 
 def _either(op: StepBuilder, node: Node, back: bool) -> Value:
-    """OneHot: either value, by whether the index names the place.
+    """OneHot: either value, by whether the index names the position.
 
     Args:
         back: whether it may count from the back.
@@ -164,10 +177,10 @@ def _either(op: StepBuilder, node: Node, back: bool) -> Value:
     axis = attribute(node, "axis", -1) % size
     indices = op.at(9).Unsqueeze(as_int64(op, indices), axes=[axis])
     count = int(depth.item()) if depth is not None else single(op, as_int64(op, required(node, 1)))
-    places = along(op, count, axis, size)
-    hot = op.Equal(indices, places)
+    positions = along(op, count, axis, size)
+    hot = op.Equal(indices, positions)
     if back:
-        hot = op.Or(hot, op.Equal(indices, op.Sub(places, scalar(op, count))))
+        hot = op.Or(hot, op.Equal(indices, op.Sub(positions, scalar(op, count))))
     return op.Gather(required(node, 2), as_int64(op, hot), axis=0)
 
 
@@ -175,18 +188,18 @@ def _either(op: StepBuilder, node: Node, back: bool) -> Value:
 
 
 def _kept(op: StepBuilder, node: Node) -> Value:
-    """Compress-9: the elements under the condition, by their places."""
+    """Compress-9: the elements under the condition, by their positions."""
     data, condition = required(node, 0), constant(node, 1)
     axis = attribute(node, "axis")
     if condition is not None:
-        places = numbers(op, np.flatnonzero(condition))
+        indices = numbers(op, np.flatnonzero(condition))
     else:
-        places = op.Squeeze(op.at(9).NonZero(required(node, 1)), axes=[0])
-    return op.Gather(flat(op, data) if axis is None else data, places, axis=axis or 0)
+        indices = op.Squeeze(op.at(9).NonZero(required(node, 1)), axes=[0])
+    return op.Gather(flat(op, data) if axis is None else data, indices, axis=axis or 0)
 
 
 def _not_zero(op: StepBuilder, node: Node) -> Value:
-    """NonZero-9: the first of the places is the one that no other chosen one comes before, and so on."""
+    """NonZero-9: the first of the positions is the one that no other chosen one comes before, and so on."""
     x = required(node, 0)
     if not rank(node, x):
         raise Unsupported(node, "of a scalar it can't be expressed before version 9")
@@ -204,15 +217,15 @@ def _not_zero(op: StepBuilder, node: Node) -> Value:
     before = op.ReduceSum(op.Mul(as_int64(op, earlier), count), axes=[1], keepdims=0)
     turn = along(op, op.ReduceSum(count, axes=[0], keepdims=0), 0, 2)
     found = as_int64(op, op.And(op.Equal(before, turn), chosen))
-    places = expr(op.newest, op.ReduceSum(op.Mul(found, there), axes=[1], keepdims=0))
-    return op.Concat(*(op.Unsqueeze(row.value(), axes=[0]) for row in unravelled(places, lengths)), axis=0)
+    indices = expr(op.newest, op.ReduceSum(op.Mul(found, there), axes=[1], keepdims=0))
+    return op.Concat(*(op.Unsqueeze(row.value(), axes=[0]) for row in unravelled(indices, lengths)), axis=0)
 
 
 _PRODUCTS = (DType.INT32, DType.INT64, DType.UINT32, DType.UINT64)
 
 
 def _one_of_both(op: StepBuilder, node: Node) -> Value:
-    """Where-9: both choices flattened behind each other, and the place of either; of integers, 1 and 0 times them."""
+    """Where-9: both choices flattened behind each other, and the index of either; of integers, 1 and 0 times them."""
     condition, *choices = (required(node, index) for index in range(3))
     kind = next((value.tensor.dtype for value in choices if value.tensor.dtype), None)
     if kind in _PRODUCTS and op.target >= 7:  # where operands are broadcast
@@ -234,19 +247,19 @@ def _one_of_both(op: StepBuilder, node: Node) -> Value:
     for choice in choices:
         spread = choice if choice.tensor.static_shape == tuple(whole) else later.Expand(choice, vector(op, whole))
         both.append(flat(op, spread) if size else op.Reshape(spread, numbers(op, 1)))
-    places = grid(op, whole, strides_of(op, whole)) if size else None
+    indices = grid(op, whole, strides_of(op, whole)) if size else None
     other = op.Mul(op.Sub(op.const(1), taken), scalar(op, total_of(op, whole)))
-    return op.Gather(op.Concat(*both, axis=0), plus(op, other, places), axis=0)
+    return op.Gather(op.Concat(*both, axis=0), plus(op, other, indices), axis=0)
 
 
 ROWS = {
     ("Gather", 11): Step(same, _gather_from_front),
-    ("GatherElements", 11): Step("GatherElements came with version 11", _by_place),
+    ("GatherElements", 11): Step("GatherElements came with version 11", _by_flat_index),
     ("GatherND", 11): Step("GatherND came with version 11", _by_row),
     ("GatherND", 12): Step(same, _by_row_in_batch),
     ("ReverseSequence", 10): Step("ReverseSequence came with version 10", _reversed),
     ("OneHot", 9): Step("OneHot came with version 9", _one_hot),
-    ("OneHot", 11): Step(_all_off, _hot_from_front),
+    ("OneHot", 11): Step(_no_negative_indices, _hot_from_front),
     ("Compress", 9): Step("Compress came with version 9", _kept),
     ("NonZero", 9): Step("NonZero came with version 9", _not_zero),
     ("Where", 9): Step("Where came with version 9", _one_of_both),

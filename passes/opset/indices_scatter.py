@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..constant_analysis import known_array
+from ..constant_analysis import static_array
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..preconditions import required
@@ -30,7 +30,7 @@ from .offsets import (
 )
 from .steps import Adapter, Made, Step, as_int64, as_type, attribute, changed, dtype, numbers, rank, same
 
-_MOST = 1 << 26  # comparisons of a place with a target
+_MOST = 1 << 26  # comparisons of a position with a target
 _REDUCTIONS = {"add": "Add", "mul": "Mul", "max": "Max", "min": "Min"}
 
 
@@ -62,7 +62,7 @@ def _chosen(op: StepBuilder, node: Node, data: Value, targets: Value, updates: V
     """The `count` rows of `data`, those of `updates` put in the rows that `targets` [1, n] say."""
     number = extent(op, targets, 1)
     if isinstance(count, int) and isinstance(number, int) and count * number > _MOST:
-        raise Unsupported(node, f"{number} updates of {count} places are too many to be compared")
+        raise Unsupported(node, f"{number} updates of {count} elements are too many to be compared")
     order = along(op, count, 0, 2)
     hits = op.Mul(as_int64(op, op.Equal(order, targets)), op.Add(along(op, number, 1, 2), op.const(1)))
     last = op.at(9).ReduceMax(op.Concat(op.Sub(order, order), hits, axis=1), axes=[1], keepdims=1)
@@ -75,7 +75,7 @@ def _chosen(op: StepBuilder, node: Node, data: Value, targets: Value, updates: V
 def _reducing(*reductions: str) -> Adapter:
     """ScatterElements: the adapter that takes reductions apart.
 
-    Elements that meet in one place stand behind each other along the axis: one after the other is put there.
+    Elements that meet in one position stand behind each other along the axis: one after the other is put there.
     """
 
     def down(op: StepBuilder, node: Node) -> Made:
@@ -86,11 +86,11 @@ def _reducing(*reductions: str) -> Adapter:
         axis = attribute(node, "axis", 0) % common_rank(node, data, indices)
         kind = dtype(node, data)
         if kind in (DType.BOOL, DType.STRING):
-            raise Unsupported(node, f"reduction={reduction} of {kind.value} says nothing certain")
+            raise Unsupported(node, f"reduction={reduction} of {kind.value} isn't deterministic")
         count = extent(op, indices, axis)
-        if count == 1 or _apart(indices, data, axis):
-            return _put(op, _REDUCTIONS[reduction], data, indices, updates, axis)
-        return _put_in_turn(op, _REDUCTIONS[reduction], data, indices, updates, axis, count)
+        if count == 1 or _certainly_unique(indices, data, axis):
+            return _scatter(op, _REDUCTIONS[reduction], data, indices, updates, axis)
+        return _scatter_in_loop(op, _REDUCTIONS[reduction], data, indices, updates, axis, count)
 
     return down
 
@@ -101,9 +101,9 @@ def _plain(node: Node) -> Made:
     return changed(node, without=("reduction",)) if is_none else None
 
 
-def _apart(indices: Value, data: Value, axis: int) -> bool:
+def _certainly_unique(indices: Value, data: Value, axis: int) -> bool:
     """Whether no two elements certainly meet."""
-    known, dims = known_array(indices), data.tensor.shape
+    known, dims = static_array(indices), data.tensor.shape
     size = dims[axis] if dims is not None else None
     if known is None or not isinstance(size, int):
         return False
@@ -111,21 +111,21 @@ def _apart(indices: Value, data: Value, axis: int) -> bool:
     return bool((np.diff(order, axis=axis) != 0).all())
 
 
-def _put(op: StepBuilder, operator: str, data: Value, indices: Value, updates: Value, axis: int) -> Value:
+def _scatter(op: StepBuilder, operator: str, data: Value, indices: Value, updates: Value, axis: int) -> Value:
     found = op.GatherElements(data, indices, axis=axis)
     made = op.call(operator, found, updates, _types=[found.type])
     return op.ScatterElements(data, indices, made, axis=axis, _types=[data.type])
 
 
-def _put_in_turn(
+def _scatter_in_loop(
     op: StepBuilder, operator: str, data: Value, indices: Value, updates: Value, axis: int, count: Size
 ) -> Value:
     """A loop along the axis of the indices."""
 
     def put(one: Pass) -> tuple[None, list[Value]]:
-        place = one_of(one.op, one.turn)
-        index, update = (one.op.Gather(part, place, axis=axis) for part in one.seen)
-        return None, [_put(one.op, operator, one.states[0], index, update, axis)]
+        position = one_of(one.op, one.turn)
+        index, update = (one.op.Gather(part, position, axis=axis) for part in one.seen)
+        return None, [_scatter(one.op, operator, one.states[0], index, update, axis)]
 
     (made,) = looped(op, scalar(op, count), [data], [indices, updates], put)
     return made
@@ -175,17 +175,17 @@ def _rows_reducing(*reductions: str) -> Adapter:
 
 
 def _cache(op: StepBuilder, node: Node) -> Value:
-    """TensorScatter-24: each sample of the batch is written from its own place on."""
+    """TensorScatter-24: each sample of the batch is written from its own position on."""
     past, update, starts = required(node, 0), required(node, 1), node.input(2)
     size = rank(node, past)
     axis = attribute(node, "axis", -2) % size
     sizes = extents(op, update, size)
-    places = along(op, sizes[axis], axis, size)
+    indices = along(op, sizes[axis], axis, size)
     if starts is not None:
-        places = op.Add(op.Reshape(starts, numbers(op, [-1, *[1] * (size - 1)])), places)
+        indices = op.Add(op.Reshape(starts, numbers(op, [-1, *[1] * (size - 1)])), indices)
     if attribute(node, "mode", "linear") == "circular":
-        places = op.Mod(places, scalar(op, extent(op, past, axis)))
-    return op.ScatterElements(past, op.Expand(places, vector(op, sizes)), update, axis=axis)
+        indices = op.Mod(indices, scalar(op, extent(op, past, axis)))
+    return op.ScatterElements(past, op.Expand(indices, vector(op, sizes)), update, axis=axis)
 
 
 ROWS = {

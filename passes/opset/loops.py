@@ -75,7 +75,7 @@ def looped(
     first = op.const(True, DType.BOOL) if start is None else start
     before = [*states, *(op.const(0) for _ in idle)]
     after = [*(kinds or [_NUMBER]), *(_stacked(value) for value in made[len(states) :])]
-    results = op.place(loop, [trips, first, *before, *seen], {}, len(after), after)
+    results = op.insert(loop, [trips, first, *before, *seen], {}, len(after), after)
     found = [results] if isinstance(results, Value) else list(results)
     return found[len(idle) :]
 

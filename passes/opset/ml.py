@@ -24,7 +24,7 @@ from ..preconditions import required
 from ..protos import TypedList
 from ..types import DType
 from .build import StepBuilder
-from .steps import Made, Step, as_type, attribute, changed, decomposed, dtype, given, same
+from .steps import Made, Step, as_type, attribute, changed, decomposed, dtype, required_attribute, same
 
 _DOMAIN = "ai.onnx.ml"
 _LISTS = {
@@ -50,16 +50,16 @@ class _Table:
         own = (math.nan if key != key else key for key in keys.tolist())
         self.pairs: dict[Any, Any] = dict(zip(own, values.tolist(), strict=True))
 
-    def looked_up(self, op: StepBuilder, places: Value) -> Value:
-        """The values at places 0, 1 ..., the default behind them."""
+    def looked_up(self, op: StepBuilder, indices: Value) -> Value:
+        """The values at positions 0, 1 ..., the default behind them."""
         values = [*self.pairs.values(), self.default]
-        return op.Gather(op.const(np.array(values, self.value.numpy), self.value), places, axis=0)
+        return op.Gather(op.const(np.array(values, self.value.numpy), self.value), indices, axis=0)
 
 
 def to_lists(op: StepBuilder, node: Node) -> Made:
     """Version 4 -> 2, which has no tensors of keys and values, and compares floats bit by bit.
 
-    Short integers go through int64; values of float64 are looked up by their place. Keys of float64, zero and NaN
+    Short integers go through int64; values of float64 are looked up by their position. Keys of float64, zero and NaN
     are compared with the elements one by one.
     """
     table, x = _Table(node), required(node, 0)
@@ -68,7 +68,7 @@ def to_lists(op: StepBuilder, node: Node) -> Made:
         return decomposed(label_encoder)(op, node)
     if not any(name.endswith("_tensor") for name in node.attributes):
         return None
-    held = DType.INT64 if table.key in _SHORT else table.key
+    key_type = DType.INT64 if table.key in _SHORT else table.key
     if kind is DType.FLOAT64:
         values, default, kind = list(range(len(values))), len(values), DType.INT64
     elif kind in _SHORT:
@@ -76,13 +76,13 @@ def to_lists(op: StepBuilder, node: Node) -> Made:
     if not keys:
         made = op.const(np.array(default, kind.numpy), kind)
     else:
-        (own, key_list), (given, value_list) = _LISTS[held], _LISTS[kind]
-        said: dict[str, Any] = {
+        (own, key_list), (given, value_list) = _LISTS[key_type], _LISTS[kind]
+        lists: dict[str, Any] = {
             f"keys_{own}": TypedList(key_list, keys),
             f"values_{given}": TypedList(value_list, values),
             f"default_{given.removesuffix('s')}": default,
         }
-        made = op.call("LabelEncoder", as_type(op, x, held), _domain=_DOMAIN, **said)
+        made = op.call("LabelEncoder", as_type(op, x, key_type), _domain=_DOMAIN, **lists)
     return table.looked_up(op, made) if table.value is DType.FLOAT64 else as_type(op, made, table.value)
 
 
@@ -93,15 +93,15 @@ def to_positions(op: StepBuilder, node: Node) -> Made:
     """
     table = _Table(node)
     keys, values = list(table.pairs), list(table.pairs.values())
-    places = list(range(len(keys)))
+    indices = list(range(len(keys)))
     plain = changed(
         node, without=[name for name in node.attributes if name.startswith(("keys_", "values_", "default_"))]
     )
     if table.key is not DType.STRING:
-        if keys == places and table.value is DType.STRING and table.key is DType.INT64:
+        if keys == indices and table.value is DType.STRING and table.key is DType.INT64:
             return changed(plain, classes_strings=values, default_string=table.default)
         return decomposed(label_encoder)(op, node)
-    if values == places and table.value is DType.INT64:
+    if values == indices and table.value is DType.INT64:
         return changed(plain, classes_strings=keys, default_int64=table.default)
     found = op.call("LabelEncoder", required(node, 0), _domain=_DOMAIN, classes_strings=keys, default_int64=len(keys))
     return table.looked_up(op, found)
@@ -109,7 +109,7 @@ def to_positions(op: StepBuilder, node: Node) -> Made:
 
 def to_pairs(op: StepBuilder, node: Node) -> Made:
     """Version 1 -> 2: the position in a list of strings, or the string at a position, as keys and values."""
-    words = list(given(node, "classes_strings"))
+    words = list(required_attribute(node, "classes_strings"))
     positions = TypedList(AttributeProto.INTS, range(len(words)))
     kind = required(node, 0).tensor.dtype
     if kind is None:
@@ -129,21 +129,21 @@ _MOST = 1_000_000  # nodes
 
 @dataclass(slots=True)
 class _Row:
-    """A node of the older form: what it asks of the feature of `place`, with two rows below it; or a leaf."""
+    """A node of the older form: what it asks of the feature of `position`, with two rows below it; or a leaf."""
 
     tree: int
     number: int
-    place: int
+    index: int
     mode: int
     split: float
     below: tuple[int, int] = (0, 0)
 
 
-def _tests(trees: Forest, place: int) -> Sequence[tuple[int, float]]:
+def _tests(trees: Forest, index: int) -> Sequence[tuple[int, float]]:
     """What a node asks: one comparison, or one for each member, any of which may hold; of no members, for NaN."""
-    if place in trees.members:
-        return [(_EQUAL, float(value)) for value in (trees.members[place] if len(trees.members[place]) else [np.nan])]
-    return [(int(trees.modes[place]), float(trees.splits[place]))]
+    if index in trees.members:
+        return [(_EQUAL, float(value)) for value in (trees.members[index] if len(trees.members[index]) else [np.nan])]
+    return [(int(trees.modes[index]), float(trees.splits[index]))]
 
 
 def _rows(node: Node, trees: Forest) -> list[_Row]:
@@ -152,18 +152,18 @@ def _rows(node: Node, trees: Forest) -> list[_Row]:
         start = len(rows)
         waiting: list[tuple[int, int, _Row | None, int]] = [(root, 0, None, 0)]
         while waiting:
-            place, part, above, side = waiting.pop()
+            index, part, above, side = waiting.pop()
             if len(rows) == _MOST:
                 raise Unsupported(node, f"more than {_MOST} nodes, what has several above it written out for each")
-            tests = _tests(trees, place)
-            row = _Row(tree, len(rows) - start, place, *tests[part])
+            tests = _tests(trees, index)
+            row = _Row(tree, len(rows) - start, index, *tests[part])
             rows.append(row)
             if above is not None:
                 above.below = (row.number, above.below[1]) if side == 0 else (above.below[0], row.number)
             if row.mode != LEAF:
                 more = part + 1 < len(tests)
-                waiting.append((place, part + 1, row, 1) if more else (int(trees.when_false[place]), 0, row, 1))
-                waiting.append((int(trees.when_true[place]), 0, row, 0))
+                waiting.append((index, part + 1, row, 1) if more else (int(trees.when_false[index]), 0, row, 1))
+                waiting.append((int(trees.when_true[index]), 0, row, 0))
     return rows
 
 
@@ -176,20 +176,20 @@ def to_regressor(op: StepBuilder, node: Node) -> Made:
     trees = forest(attrs)
     rows = _rows(node, trees)
     leaves = [row for row in rows if row.mode == LEAF]
-    votes = [trees.votes[row.place][0] for row in leaves]
+    votes = [trees.votes[row.index][0] for row in leaves]
 
     def of(kind: int, values: Sequence[Any]) -> TypedList:
         return TypedList(kind, [value.item() if isinstance(value, np.generic) else value for value in values])
 
     ints, floats = AttributeProto.INTS, AttributeProto.FLOATS
-    tracked = [bool(trees.missing_true[row.place]) and row.mode != LEAF for row in rows]
+    tracked = [bool(trees.missing_true[row.index]) and row.mode != LEAF for row in rows]
     made = op.call(
         "TreeEnsembleRegressor",
         as_type(op, x, DType.FLOAT32),
         _domain=node.domain,
         nodes_treeids=of(ints, [row.tree for row in rows]),
         nodes_nodeids=of(ints, [row.number for row in rows]),
-        nodes_featureids=of(ints, [trees.features[row.place] for row in rows]),
+        nodes_featureids=of(ints, [trees.features[row.index] for row in rows]),
         nodes_modes=of(AttributeProto.STRINGS, [MODES[row.mode] for row in rows]),
         nodes_values=of(floats, [row.split for row in rows]),
         nodes_truenodeids=of(ints, [row.below[0] for row in rows]),
@@ -217,7 +217,9 @@ def _no_tensors(*names: str) -> Step:
             array = node.attributes[name].numpy().reshape(-1)
             floats = array.astype(np.float32)
             if not np.array_equal(floats, array, equal_nan=True):
-                raise Unsupported(node, f"{name}, of what float32 doesn't hold, came with version {node.version}")
+                raise Unsupported(
+                    node, f"{name}, for values that aren't exact in float32, came with version {node.version}"
+                )
             lists[name.removesuffix("_as_tensor")] = TypedList(AttributeProto.FLOATS, floats.tolist())
         return changed(node, without=names, **lists) if lists else None
 

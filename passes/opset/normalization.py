@@ -32,11 +32,11 @@ from .steps import (
     dtype,
     numbers,
     positive,
-    put,
     rank,
     rows,
     same,
     wanted,
+    with_input,
     work_type,
 )
 
@@ -150,7 +150,7 @@ def _per_channel(op: StepBuilder, node: Node) -> Made:
             size = op.Div(op.Shape(x, start=1, end=2), numbers(op, groups))
             column = op.Reshape(required(node, index), numbers(op, [groups, 1]))
             made = op.Reshape(op.Expand(column, op.Concat(numbers(op, groups), size, axis=0)), numbers(op, -1))
-        inputs = put(inputs, index, made)
+        inputs = with_input(inputs, index, made)
     precision = ENUMS[DType.FLOAT64] if x.tensor.dtype is DType.FLOAT64 else None
     return changed(node, inputs=inputs, stash_type=precision)
 

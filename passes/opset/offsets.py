@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..build import Expr, Operand, concat, expr
-from ..constant_analysis import known_array
+from ..constant_analysis import static_array
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..preconditions import required
@@ -23,7 +23,7 @@ _MOST_COUNTED = 4096  # numbers counted before anything runs
 
 def one_of(op: StepBuilder, value: Value) -> Value:
     """A tensor of one element as a vector of one."""
-    known = known_array(value)
+    known = static_array(value)
     kind = value.tensor.dtype
     if known is not None and known.size == 1:
         return op.const(known.reshape(1), kind)
@@ -48,7 +48,7 @@ def counted(op: StepBuilder, count: Value) -> Value:
     Returns:
         An int64 vector; it can be expressed at every opset.
     """
-    known = known_array(count)
+    known = static_array(count)
     if known is not None and known.size == 1 and known.item() <= _MOST_COUNTED:
         return numbers(op, np.arange(known.item()))
     if op.target >= 11:
@@ -65,7 +65,7 @@ def counted(op: StepBuilder, count: Value) -> Value:
 
 def certain(op: StepBuilder, value: Value) -> Expr:
     """What a value holds, known where it is certain before anything runs."""
-    array = known_array(value)
+    array = static_array(value)
     return expr(op, value if array is None else array)
 
 
@@ -91,16 +91,16 @@ def remainder(number: Expr, divisor: Operand) -> Expr:
     return number - number // divisor * divisor
 
 
-def flattened(places: Sequence[Expr], lengths: Sequence[Expr]) -> Expr:
-    """Places along each axis as one, counted row by row."""
-    made = places[0]
-    for place, length in zip(places[1:], lengths[1:], strict=True):
-        made = made * length + place
+def flattened(indices: Sequence[Expr], lengths: Sequence[Expr]) -> Expr:
+    """Indices along each axis as one, counted row by row."""
+    made = indices[0]
+    for index, length in zip(indices[1:], lengths[1:], strict=True):
+        made = made * length + index
     return made
 
 
 def unravelled(index: Expr, lengths: Sequence[Expr]) -> list[Expr]:
-    """The places along each axis of elements counted row by row; of tensors without elements there are none."""
+    """The positions along each axis of elements counted row by row; of tensors without elements there are none."""
     found: list[Expr] = []
     for length in reversed(lengths[1:]):
         found.insert(0, remainder(index, length.maximum(1)))
@@ -197,7 +197,7 @@ def flat(op: StepBuilder, value: Value) -> Value:
 
 def along(op: StepBuilder, count: Size, axis: int, size: int) -> Value:
     """0, 1, 2 .. along one axis of `size` of them, the others being of one element."""
-    shape = [-1 if place == axis else 1 for place in range(size)]
+    shape = [-1 if index == axis else 1 for index in range(size)]
     if isinstance(count, int) and count <= _MOST:
         shape[axis] = count
         return op.const(np.arange(count, dtype=np.int64).reshape(shape))
@@ -206,11 +206,11 @@ def along(op: StepBuilder, count: Size, axis: int, size: int) -> Value:
 
 
 def grid(op: StepBuilder, counts: Sequence[Size | None], steps: Sequence[Size]) -> Value | None:
-    """The sum over the axes of place * step; None where there is nothing to count.
+    """The sum over the axes of position * step; None where there is nothing to count.
 
     Args:
-        counts: how many places each axis has; None: only one, the first.
-        steps: what a place of each axis counts.
+        counts: how many positions each axis has; None: only one, the first.
+        steps: what a position of each axis counts.
 
     Returns:
         int64, of one element along the axes without a count.
@@ -222,7 +222,7 @@ def grid(op: StepBuilder, counts: Sequence[Size | None], steps: Sequence[Size]) 
         if count is None:
             continue
         if isinstance(count, int) and isinstance(step, int) and known.size * count <= _MOST:
-            known = known + np.arange(count).reshape([-1 if place == axis else 1 for place in range(size)]) * step
+            known = known + np.arange(count).reshape([-1 if index == axis else 1 for index in range(size)]) * step
             continue
         order = along(op, count, axis, size)
         terms.append(order if step == 1 else op.Mul(order, scalar(op, step)))
@@ -232,25 +232,25 @@ def grid(op: StepBuilder, counts: Sequence[Size | None], steps: Sequence[Size]) 
 
 
 def plus(op: StepBuilder, one: Value, other: Value | None) -> Value:
-    """The sum of places and what `grid` makes, which may be nothing."""
+    """The sum of positions and what `grid` makes, which may be nothing."""
     return one if other is None else op.Add(one, other)
 
 
-def in_flat(op: StepBuilder, places: Value, shape_of: Value, sizes: Sequence[Size], axis: int) -> Value:
-    """Where in the flattened tensor the elements stand whose places along one axis are given.
+def in_flat(op: StepBuilder, indices: Value, shape_of: Value, sizes: Sequence[Size], axis: int) -> Value:
+    """Where in the flattened tensor the elements stand whose positions along one axis are given.
 
     Args:
-        places: int64, counted from the front, of the shape of `shape_of`.
+        indices: int64, counted from the front, of the shape of `shape_of`.
         sizes: of the tensor.
     """
     steps = strides(op, sizes)
-    counts = [None if place == axis else extent(op, shape_of, place) for place in range(len(sizes))]
-    return plus(op, places if steps[axis] == 1 else op.Mul(places, scalar(op, steps[axis])), grid(op, counts, steps))
+    counts = [None if index == axis else extent(op, shape_of, index) for index in range(len(sizes))]
+    return plus(op, indices if steps[axis] == 1 else op.Mul(indices, scalar(op, steps[axis])), grid(op, counts, steps))
 
 
 def nonnegative(node: Node, index: int) -> bool:
     """Whether an input can hold no negative number."""
-    array = known_array(node.input(index))
+    array = static_array(node.input(index))
     kind = dtype(node, node.input(index))
     return not kind.is_signed or (array is not None and bool((array >= 0).all()))
 
@@ -264,8 +264,8 @@ def from_front(op: StepBuilder, node: Node, index: int, size: Size | Value) -> V
     indices = required(node, index)
     if nonnegative(node, index):
         return as_int64(op, indices)
-    known = known_array(indices)
-    whole = size if isinstance(size, int) else known_array(size)
+    known = static_array(indices)
+    whole = size if isinstance(size, int) else static_array(size)
     if known is not None and whole is not None:
         known = known.astype(np.int64)
         return op.const(np.where(known < 0, known + whole, known))
@@ -282,5 +282,5 @@ def last_size(node: Node, value: Value) -> int:
     dims = value.tensor.shape
     rank(node, value)
     if not dims or not isinstance(dims[-1], int):
-        raise Unsupported(node, f"the number of indices for each place, the last size of {value.name!r}, isn't known")
+        raise Unsupported(node, f"the number of indices for each element, the last size of {value.name!r}, isn't known")
     return dims[-1]

@@ -14,8 +14,21 @@ from ..preconditions import required
 from ..types import DType, TensorType
 from .build import StepBuilder
 from .offsets import arange, certain, remainder
-from .reduce import axes_from_front, named, spread
-from .steps import Made, Step, as_type, attribute, changed, constant, dtype, given, numbers, rank, renamed, same
+from .reduce import axes_from_front, named, scatter_selected
+from .steps import (
+    Made,
+    Step,
+    as_type,
+    attribute,
+    changed,
+    constant,
+    dtype,
+    numbers,
+    rank,
+    renamed,
+    required_attribute,
+    same,
+)
 
 _FLOATS = (DType.FLOAT16, DType.FLOAT32, DType.FLOAT64)
 # float32 or float64 holds every integer of these
@@ -29,7 +42,7 @@ def _inputs(op: StepBuilder, node: Node) -> Made:
     """The value became an input of the data's type."""
     data, value = required(node, 0), attribute(node, "value", 0.0)
     filling = op.const(np.asarray(value), dtype(node, data)) if value else None
-    pads = numbers(op, given(node, "pads"))
+    pads = numbers(op, required_attribute(node, "pads"))
     return changed(node, inputs=[data, pads, filling], without=("pads", "value"))
 
 
@@ -55,8 +68,8 @@ def _float32(value: np.ndarray[Any, Any] | None) -> float | None:
         return 0.0
     number = value.reshape(-1)[0]
     with np.errstate(over="ignore"):
-        held = np.float32(number)
-    return float(held) if np.isnan(held) or held.astype(np.float64) == number else None
+        rounded = np.float32(number)
+    return float(rounded) if np.isnan(rounded) or rounded.astype(np.float64) == number else None
 
 
 def _all_axes(op: StepBuilder, node: Node) -> Made:
@@ -70,15 +83,17 @@ def _whole_pads(op: StepBuilder, node: Node) -> Value:
     """The amounts before and after all axes of data whose rank is known."""
     data, given, axes = required(node, 0), required(node, 1), required(node, 3)
     size = rank(node, data)
-    pads, places = constant(node, 1), constant(node, 3)
-    if pads is not None and places is not None:
+    pads, positions = constant(node, 1), constant(node, 3)
+    if pads is not None and positions is not None:
         whole = np.zeros((2, size), np.int64)
-        whole[:, places.reshape(-1) % size] = pads.reshape(2, -1)
+        whole[:, positions.reshape(-1) % size] = pads.reshape(2, -1)
         return numbers(op, whole)
     early = op.at(9)
     pairs = early.Reshape(given, numbers(op, [2, 1, -1]), _types=[TensorType(DType.INT64, (2, 1, None))])
     mask = named(early, axes_from_front(early, data, axes), size)
-    return early.Reshape(spread(early, mask, pairs, 0), numbers(op, -1), _types=[TensorType(DType.INT64, (2 * size,))])
+    return early.Reshape(
+        scatter_selected(early, mask, pairs, 0), numbers(op, -1), _types=[TensorType(DType.INT64, (2 * size,))]
+    )
 
 
 def _no_wrap(op: StepBuilder, node: Node) -> Made:
@@ -89,14 +104,14 @@ def _no_wrap(op: StepBuilder, node: Node) -> Made:
 
 
 def _by_index(op: StepBuilder, node: Node) -> Value:
-    """Along each axis, the elements gathered that stand at the places of the result."""
-    data, early, op = required(node, 0), op.at(9), op.newest  # places count from the front, as Gather-1 wants them
+    """Along each axis, the elements gathered that stand at the positions of the result."""
+    data, early, op = required(node, 0), op.at(9), op.newest  # positions count from the front, as Gather-1 wants them
     mode = attribute(node, "mode", "constant")
     for axis, before, after in _amounts(op, node):
-        places = _indices(mode, size_of(op, data, axis), before, after).value()
+        positions = _indices(mode, size_of(op, data, axis), before, after).value()
         if mode == "constant":
             data = op.Concat(data, _one_more(op, node, data, axis), axis=axis)
-        data = early.Gather(data, places, axis=axis)
+        data = early.Gather(data, positions, axis=axis)
     return op.Identity(data) if data is node.input(0) else data
 
 
@@ -111,8 +126,8 @@ def _amounts(op: StepBuilder, node: Node) -> Iterator[tuple[int, Expr, Expr]]:
             raise InvalidModel(f"{node!r}: axes {list(chosen)} of a tensor of rank {depth}")
         for index, axis in enumerate(chosen):
             if before[index] or after[index]:
-                place = int(axis) % rank(node, node.input(0)) if axis < 0 else int(axis)
-                yield place, expr(op, [before[index]], DType.INT64), expr(op, [after[index]], DType.INT64)
+                position = int(axis) % rank(node, node.input(0)) if axis < 0 else int(axis)
+                yield position, expr(op, [before[index]], DType.INT64), expr(op, [after[index]], DType.INT64)
         return
     count = rank(node, node.input(0))
     whole = certain(op, required(node, 1) if node.input(3) is None else _whole_pads(op, node))
@@ -128,27 +143,27 @@ def _one_more(op: StepBuilder, node: Node, data: Value, axis: int) -> Value:
         value = op.const(np.asarray("" if kind is DType.STRING else 0), kind)
     mask = np.arange(rank(node, data)) == axis
     single = op.Where(op.const(mask), numbers(op, 1), op.Shape(data))
-    rest = None if dims is None else tuple(1 if place == axis else dim for place, dim in enumerate(dims))
+    rest = None if dims is None else tuple(1 if position == axis else dim for position, dim in enumerate(dims))
     return op.Expand(value, single, _types=[TensorType(kind, rest)])
 
 
 def _indices(mode: str, length: Expr, before: Expr, after: Expr) -> Expr:
-    """Which element of an axis stands at each place of the padded one; with a constant, the one behind the last.
+    """Which element of an axis stands at each position of the padded one; with a constant, the one behind the last.
 
     Negative amounts take away first.
     """
     start, front = (before * -1).maximum(0), before.maximum(0)
     left = (length - start - (after * -1).maximum(0)).maximum(0)
-    places = arange(front + left + after.maximum(0)) - front
+    positions = arange(front + left + after.maximum(0)) - front
     match mode:
         case "constant":
-            return where((places > -1) & (places < left), places + start, length)
+            return where((positions > -1) & (positions < left), positions + start, length)
         case "edge":
-            return places.maximum(0).minimum(left - 1) + start
+            return positions.maximum(0).minimum(left - 1) + start
         case "wrap":
-            return remainder(places + front * left, left.maximum(1)) + start
+            return remainder(positions + front * left, left.maximum(1)) + start
     turn = ((left - 1) * 2).maximum(1)  # there and back
-    offset = remainder(places.abs(), turn)
+    offset = remainder(positions.abs(), turn)
     return offset.minimum(turn - offset) + start
 
 

@@ -1,6 +1,6 @@
 """Pooling: new attributes, and sliding windows as gathers where older versions lack something; Col2Im, MaxUnpool.
 
-The elements that the windows of an axis see are a table (kernel, windows) of places along it, some of them on padding.
+The elements that the windows of an axis see are a table (kernel, windows) of indices along it, some of them on padding.
 Maxima and sums are taken axis by axis; only Indices, which count in the whole, need all axes at once.
 """
 
@@ -30,10 +30,10 @@ from .steps import (
     both,
     changed,
     dtype,
-    given,
     numbers,
     or_else,
     rank,
+    required_attribute,
     rows,
     same,
     through,
@@ -47,36 +47,36 @@ _SUMMED = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT32, DTyp
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """The windows along one axis: places (kernel, windows), whether they are on elements, or on what counts."""
+    """The windows along one axis: positions (kernel, windows), whether they are on elements, or on what counts."""
 
     kernel: int
     length: Expr
     windows: Expr
-    places: Expr
+    positions: Expr
     inside: Expr
     counted: Expr
 
     @property
     def found(self) -> Expr:
-        """The places, those on padding moved to some element."""
-        return self.places.clip(0, self.length - 1)
+        """The positions, those on padding moved to some element."""
+        return self.positions.clip(0, self.length - 1)
 
     @property
     def is_all(self) -> bool:
         """Whether each window is one element, and each element a window."""
-        array, length = self.places.array, self.length.array
+        array, length = self.positions.array, self.length.array
         return array is not None and length is not None and np.array_equal(array, [np.arange(length[0])])
 
 
 def _line(op: StepBuilder, node: Node, axis: int) -> _Line:
     """Windows that would begin on the padding behind are left out (with ceil_mode there may be some)."""
-    kernel = given(node, "kernel_shape")
+    kernel = required_attribute(node, "kernel_shape")
     count = len(kernel)
     stride, dilation = ((attribute(node, name) or [1] * count)[axis] for name in ("strides", "dilations"))
     length, reach = size_of(op, required(node, 0), 2 + axis), (kernel[axis] - 1) * dilation + 1
     mode = attribute(node, "auto_pad", "NOTSET")
     pads = (attribute(node, "pads") if mode == "NOTSET" else None) or [0] * 2 * count
-    first, last = (expr(op, [pads[place]], _I64) for place in (axis, axis + count))
+    first, last = (expr(op, [pads[position]], _I64) for position in (axis, axis + count))
     if mode in ("SAME_UPPER", "SAME_LOWER"):
         windows = (length + (stride - 1)) // stride
         missing = ((windows - 1) * stride + reach - length).maximum(0)
@@ -88,10 +88,10 @@ def _line(op: StepBuilder, node: Node, axis: int) -> _Line:
         if up:
             windows = where((windows - 1) * stride < length + first, windows, windows - 1)
     offset = expr(op, np.arange(kernel[axis]).reshape(-1, 1) * dilation, _I64)
-    places = arange(windows) * stride + offset - first
-    inside = ~(places < 0) & (places < length)
-    counted = places < length + last if attribute(node, "count_include_pad", 0) else inside
-    return _Line(kernel[axis], length, windows, places, inside, counted)
+    positions = arange(windows) * stride + offset - first
+    inside = ~(positions < 0) & (positions < length)
+    counted = positions < length + last if attribute(node, "count_include_pad", 0) else inside
+    return _Line(kernel[axis], length, windows, positions, inside, counted)
 
 
 def _seen(op: StepBuilder, data: Value, line: _Line, axis: int, tail: int, nothing: float) -> Value:
@@ -170,10 +170,10 @@ def _with_indices(op: StepBuilder, node: Node, data: Value, lines: Sequence[_Lin
     hit = op.And(op.Not(op.Less(seen, top)), inside.value())
     first = expr(op, op.ArgMax(as_type(op, hit, DType.INT32), axis=2, keepdims=1))
     count = product([line.windows for line in lines])
-    place = op.Gather(stored.reshape(-1).value(), (first * count + arange(count)).value(), axis=0)
+    position = op.Gather(stored.reshape(-1).value(), (first * count + arange(count)).value(), axis=0)
     images, channels = size_of(op, data, 0), size_of(op, data, 1)
     planes = arange(images).reshape(-1, 1, 1, 1) * channels + arange(channels).reshape(-1, 1, 1)
-    index = expr(op, place) + planes * product([line.length for line in lines])
+    index = expr(op, position) + planes * product([line.length for line in lines])
     shape = shape_vector(op, [0, 0, *(line.windows for line in lines)])
     return [op.Reshape(top, shape), op.Reshape(index.value(), shape)]
 
@@ -184,7 +184,7 @@ def _with_indices(op: StepBuilder, node: Node, data: Value, lines: Sequence[_Lin
 def _column_to_image(op: StepBuilder, node: Node) -> Made:
     """Every element of the image is the sum of what the blocks have for it.
 
-    Blocks and their elements are numbered row by row; for each of the image's elements and each place in a block there
+    Blocks and their elements are numbered row by row; for each of the image's elements and each index in a block there
     is at most one.
     """
     op, data = op.newest, required(node, 0)
@@ -199,17 +199,17 @@ def _column_to_image(op: StepBuilder, node: Node) -> Made:
     candidates = arange(product(windows)).reshape(-1, 1)
     inner = unravelled(candidates, windows)
     outer = unravelled(arange(product(sizes)).reshape(1, -1), sizes)
-    valid, places, counts = expr(op, [[True]], DType.BOOL), [], []
+    valid, positions, counts = expr(op, [[True]], DType.BOOL), [], []
     for axis in range(axes):
         room = sizes[axis] + pads[axis] + pads[axes + axis] - (windows[axis] - 1) * dilations[axis] - 1
         counts.append(room // strides[axis] + 1)
         start = outer[axis] + pads[axis] - inner[axis] * dilations[axis]
         step = start.maximum(0)
         on_stride = (remainder(step, strides[axis]) < 1) & ~(start < 0)
-        places.append(step // strides[axis])
-        valid = valid & on_stride & (places[axis] < counts[axis])
+        positions.append(step // strides[axis])
+        valid = valid & on_stride & (positions[axis] < counts[axis])
     last = product([*windows, *counts])
-    index = candidates * product(counts) + flattened(places, counts)
+    index = candidates * product(counts) + flattened(positions, counts)
     index, valid = _squeezed(index.clip(0, last - 1), valid)
     work = work_type(kind) if kind.is_float else kind if kind.bits >= 32 else DType.INT32
     rows = op.Reshape(as_type(op, data, work), shape_vector(op, [0, -1, last]))
@@ -221,9 +221,9 @@ def _column_to_image(op: StepBuilder, node: Node) -> Made:
 
 
 def _max_unpool(op: StepBuilder, node: Node) -> Made:
-    """Elements at their places among zeros; an output shape that is given adds more zeros behind."""
+    """Elements at their positions among zeros; an output shape that is given adds more zeros behind."""
     op, data = op.newest, required(node, 0)
-    kernel = given(node, "kernel_shape")
+    kernel = required_attribute(node, "kernel_shape")
     axes = len(kernel)
     strides, pads = attribute(node, "strides") or [1] * axes, attribute(node, "pads") or [0] * 2 * axes
     sizes = [size_of(op, data, 0), size_of(op, data, 1)]
@@ -272,7 +272,7 @@ def _whole_power(op: StepBuilder, node: Node) -> Made:
     """p was a float; only a whole one can be expressed now."""
     power = attribute(node, "p", 2.0)
     if power != int(power):
-        raise Unsupported(node, f"p={power} isn't whole, as it must be from version 2 on")
+        raise Unsupported(node, f"p={power} isn't an integer, as it must be from version 2 on")
     if node.op_type == "LpPool" and "kernel_shape" not in node.attributes:
         raise InvalidModel(f"{node!r}: kernel_shape is missing")
     return changed(node, p=int(power))
@@ -296,7 +296,7 @@ def _no_window_on_pads(op: StepBuilder, node: Node) -> Made:
     shape = required(node, 0).tensor.static_shape
     if not attribute(node, "ceil_mode", 0) or attribute(node, "auto_pad", "NOTSET") != "NOTSET" or shape is None:
         return None
-    sizes, kernel = shape[2:], given(node, "kernel_shape")
+    sizes, kernel = shape[2:], required_attribute(node, "kernel_shape")
     count = len(sizes)
     strides, dilations = (attribute(node, name) or [1] * count for name in ("strides", "dilations"))
     pads = list(attribute(node, "pads") or [0] * 2 * count)

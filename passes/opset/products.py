@@ -23,9 +23,9 @@ from .steps import (
     changed,
     decomposed,
     dtype,
-    given,
     numbers,
     rank,
+    required_attribute,
     same,
     work_type,
 )
@@ -48,13 +48,13 @@ def _spelled(node: Node, text: str, extent: int) -> tuple[str, ...]:
     front, dots, back = text.partition("...")
     letters = front + back
     if letters and not (letters.isalpha() and letters.isascii()):
-        raise InvalidModel(f"{node!r}: {text!r} is no term of an equation")
+        raise InvalidModel(f"{node!r}: {text!r} isn't a term of an equation")
     return (*front, *(map(str, reversed(range(extent))) if dots else ()), *back)
 
 
 def _parsed(node: Node) -> tuple[list[_Term], tuple[str, ...]]:
     """The operands, and the axes of the result."""
-    left, arrow, right = given(node, "equation").replace(" ", "").partition("->")
+    left, arrow, right = required_attribute(node, "equation").replace(" ", "").partition("->")
     texts = left.split(",")
     if len(texts) != len(node.formal_inputs):
         raise InvalidModel(f"{node!r}: {len(texts)} terms for {len(node.formal_inputs)} operands")
@@ -63,7 +63,7 @@ def _parsed(node: Node) -> tuple[list[_Term], tuple[str, ...]]:
         value = required(node, index)
         extent = rank(node, value) - len(text.replace("...", ""))
         if extent < 0 or (extent and "..." not in text):
-            raise InvalidModel(f"{node!r}: {text!r} stands for a tensor of rank {value.rank}")
+            raise InvalidModel(f"{node!r}: {text!r} labels a tensor of rank {value.rank}")
         terms.append(_Term(value, _spelled(node, text, extent)))
         widest = max(widest, extent)
     letters = "".join(text.replace("...", "") for text in texts)
@@ -92,7 +92,7 @@ def _einsum(op: StepBuilder, node: Node) -> Value:
             made = _summed(early, term, later)
             continue
         made = _summed(early, made, later | set(term.axes))
-        made = _joined(early, made, _summed(early, term, later | set(made.axes)), later)
+        made = _contracted(early, made, _summed(early, term, later | set(made.axes)), later)
     assert made is not None
     return as_type(op, _ordered(early, _summed(early, made, set(result)), result).value, kind)
 
@@ -131,7 +131,7 @@ def _ordered(op: StepBuilder, term: _Term, axes: tuple[str, ...]) -> _Term:
     return _Term(op.Unsqueeze(value, axes=missing) if missing else value, axes)
 
 
-def _joined(op: StepBuilder, a: _Term, b: _Term, kept: set[str]) -> _Term:
+def _contracted(op: StepBuilder, a: _Term, b: _Term, kept: set[str]) -> _Term:
     """The product of two operands, summed over the axes that both have and nobody else."""
     common = [name for name in a.axes if name in b.axes]
     batch, summed = (tuple(name for name in common if (name in kept) is stays) for stays in (True, False))
@@ -202,26 +202,26 @@ def _determinant(op: StepBuilder, node: Node) -> Value:
     product = TensorType(work, (None, 1))
     one = TensorData.of(np.ones(1, work.numpy), work)
     start = late.ConstantOfShape(late.Concat(batch, numbers(op, [1]), axis=0), value=one, _types=[product])
-    places = counted(op, order)
+    indices = counted(op, order)
     states, types = [matrix, unused, start], [three, lines, product]
-    made = looped(late, single(late, order), states, [places], _elimination, types=types)[2]
+    made = looped(late, single(late, order), states, [indices], _elimination, types=types)[2]
     inner = numbers(op, []) if outer is None else outer
     return as_type(op, late.reshape(made, inner, TensorType(work, (None,) * (size - 2))), kind)
 
 
 def _elimination(one: Pass) -> tuple[None, list[Value]]:
     """One column: (matrices, which rows were used, product of the pivots so far), and the numbers of all rows."""
-    body, (matrix, used, product), (places,) = one.op, one.states, one.seen
+    body, (matrix, used, product), (indices,) = one.op, one.states, one.seen
     work = matrix.tensor.dtype or _F32
     zero, unit, two = (body.const(value, work) for value in (0, 1, 2))
     last, middle = numbers(body, [2]), numbers(body, [1])
     column = body.Gather(matrix, one.turn, axis=2, _types=[TensorType(work, (None, None))])
     score = body.Where(used, body.const(-1, work), body.Abs(column))
-    place = body.ArgMax(score, axis=1, keepdims=1)
-    taken = body.Equal(place, places)
+    index = body.ArgMax(score, axis=1, keepdims=1)
+    taken = body.Equal(index, indices)
     pivot = body.ReduceSum(body.Where(taken, column, zero), middle, keepdims=1)
     row = body.ReduceSum(body.Where(body.Unsqueeze(taken, last), matrix, zero), middle, keepdims=1)
-    before = as_type(body, body.And(body.Less(places, place), body.Not(used)), work)
+    before = as_type(body, body.And(body.Less(indices, index), body.Not(used)), work)
     count = body.ReduceSum(before, middle, keepdims=1)
     parity = body.Sub(count, body.Mul(body.Floor(body.Div(count, two)), two))
     sign = body.Sub(unit, body.Mul(parity, two))

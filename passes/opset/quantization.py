@@ -1,7 +1,7 @@
 """Quantization going down: from one scale to axes and blocks, from one type to many, and by arithmetic.
 
 Integers are exact: sums of products are taken in int32, or in floating point as long as no sum can leave what
-that type counts exactly. Results are rounded to even before the zero point is added, and held in range.
+that type counts exactly. Results are rounded to even before the zero point is added, and clamped.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from .steps import (
     changed,
     constant,
     dtype,
-    fixed,
     numbers,
-    put,
     rank,
     rows,
     same,
+    static_shape,
+    with_input,
 )
 
 _TINY = (DType.INT4, DType.UINT4, DType.INT2, DType.UINT2)
@@ -135,9 +135,9 @@ def _most(kind: DType, zero: np.ndarray | None) -> int:
     return max(high - int(zero.min()), int(zero.max()) - low)
 
 
-def _magnitudes(node: Node, places: Sequence[int]) -> np.ndarray | None:
+def _magnitudes(node: Node, indices: Sequence[int]) -> np.ndarray | None:
     """[results, inputs]: what each input channel adds to a sum at most; None where the filters aren't known."""
-    x, x_zero, w, w_zero = places
+    x, x_zero, w, w_zero = indices
     filters, zero = constant(node, w), constant(node, w_zero)
     if filters is None or (node.input(w_zero) is not None and zero is None):
         return None
@@ -161,16 +161,16 @@ def _parts(magnitudes: np.ndarray) -> list[tuple[int, int]]:
     return [*ranges, (start, magnitudes.shape[1])]
 
 
-def _convolved(op: StepBuilder, node: Node, places: Sequence[int]) -> Value:
-    """The sums of a convolution of 8-bit integers, in int32, from the places of x, its zero point, w and its own.
+def _convolved(op: StepBuilder, node: Node, indices: Sequence[int]) -> Value:
+    """The sums of a convolution of 8-bit integers, in int32, from the positions of x, its zero point, w and its own.
 
     Runtimes seldom convolve in float64: with known filters it is done in float32, in as many parts as stay exact.
     """
-    x, x_zero, w, w_zero = (node.input(place) for place in places)
+    x, x_zero, w, w_zero = (node.input(index) for index in indices)
     assert x is not None and w is not None
-    magnitudes = _magnitudes(node, places)
+    magnitudes = _magnitudes(node, indices)
     if magnitudes is None:
-        _, *taps = fixed(node, w)
+        _, *taps = static_shape(node, w)
         sizes = [size for size in taps if isinstance(size, int)]
         kind, parts = _exact(node, math.prod(sizes) if len(sizes) == len(taps) else None), None
     else:
@@ -243,7 +243,7 @@ def _zero_of_type(op: StepBuilder, node: Node) -> Made:
     if shape is None:
         return _by_arithmetic(op, node)
     zero = op.const(np.zeros(shape, DTYPES[number].numpy), DTYPES[number])
-    return changed(plain, inputs=put(plain.formal_inputs, 2, zero))
+    return changed(plain, inputs=with_input(plain.formal_inputs, 2, zero))
 
 
 def _before_21(op: StepBuilder, node: Node) -> Made:
@@ -261,15 +261,15 @@ def _type_of_scale(op: StepBuilder, node: Node) -> Made:
     plain = changed(node, without=("output_dtype",))
     if not number or DTYPES[number] is dtype(node, scale):
         return plain
-    return changed(plain, inputs=put(plain.formal_inputs, 1, as_type(op, scale, DTYPES[number])))
+    return changed(plain, inputs=with_input(plain.formal_inputs, 1, as_type(op, scale, DTYPES[number])))
 
 
 def _precision_of_scale(op: StepBuilder, node: Node) -> Made:
     """QuantizeLinear: before version 23 data and scale are of the type in which they are divided."""
     number, scale = attribute(node, "precision", 0), required(node, 1)
     work = DTYPES[number] if number else dtype(node, scale)
-    inputs = put(node.formal_inputs, 0, as_type(op, required(node, 0), work))
-    return changed(node, inputs=put(inputs, 1, as_type(op, scale, work)), without=("precision",))
+    inputs = with_input(node.formal_inputs, 0, as_type(op, required(node, 0), work))
+    return changed(node, inputs=with_input(inputs, 1, as_type(op, scale, work)), without=("precision",))
 
 
 def _one_type(op: StepBuilder, node: Node) -> Made:

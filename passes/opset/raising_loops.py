@@ -74,7 +74,7 @@ def _is_used(region: Graph, value: Value) -> bool:
     return bool(region.uses(value)) or value in region.outputs
 
 
-def _goes_on(op: Builder, node: Node, body: Graph) -> bool:
+def _is_always_true(op: Builder, node: Node, body: Graph) -> bool:
     """Whether the condition that a Loop's body gives is certainly true: a constant, or the one it was entered with."""
     root = op.rewriter.root
     overridable = root.inputs if root is not None else []
@@ -115,7 +115,7 @@ def _enter_all(inner: Builder, node: Node, body: Graph) -> list[Value]:
     return [_enter(inner, value, known=known) for value, known in zip(body.inputs, entering(node, body), strict=True)]
 
 
-def _spread(node: Node, slots: Sequence[Slot], results: Sequence[Value]) -> list[Value]:
+def _onnx_order(node: Node, slots: Sequence[Slot], results: Sequence[Value]) -> list[Value]:
     """A Loop's results in slot order -> carried ones first, then stacked ones, as ONNX has them."""
     kinds = [slot for slot in slots if isinstance(slot, Carried | Stacked)]
     pairs = list(zip(kinds, results, strict=True))
@@ -147,7 +147,7 @@ def loop(op: Builder, node: Node) -> Results:
     inner = op.region(body.name)
     iteration = _enter(inner, old_i, tensor(DType.INT64))
     sees_condition, seen = _is_used(body, old_c), inner.const(True, DType.BOOL)
-    obeyed = condition is not None or not _goes_on(op, node, body)
+    obeyed = condition is not None or not _is_always_true(op, node, body)
     if obeyed:
         slots.append(Condition(body_input=sees_condition))
         if sees_condition:
@@ -267,12 +267,12 @@ def _scan_batch(op: Builder, node: Node) -> Results:
             results[index] = outer.Pad(results[index], pads, None, outer.const([0]))
     outer.graph.outputs = results
     batch: list[Slot] = [Sliced(0)] * len(inputs)
-    outside = list(inputs)
+    operands = list(inputs)
     if lengths is not None and whole is not None:
         batch += [Sliced(0), Captured()]
-        outside += [lengths, whole]
+        operands += [lengths, whole]
     batch += [Captured()] * len(captures) + [Stacked(0)] * len(results)
-    return op.loop(None, None, batch, [*outside, *captures], outer.graph)[: len(node.outputs)]
+    return op.loop(None, None, batch, [*operands, *captures], outer.graph)[: len(node.outputs)]
 
 
 def _without_batch(type: Type | None) -> Type | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..constant_analysis import known_array
+from ..constant_analysis import static_array
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..preconditions import required
@@ -37,7 +37,7 @@ from .steps import (
 
 def _range(op: StepBuilder, node: Node) -> Value:
     """Range-11: start + i * delta, of which there are as many as `_count_of` says."""
-    certain = known_array(node.output)
+    certain = static_array(node.output)
     if certain is not None:
         return op.const(certain)
     kind = dtype(node, required(node, 0))
@@ -78,7 +78,7 @@ def _count_of_floats(op: StepBuilder, start: Value, limit: Value, delta: Value) 
 
 def _filled(op: StepBuilder, node: Node) -> Value:
     """ConstantOfShape-9: one element, expanded."""
-    certain = known_array(node.output)
+    certain = static_array(node.output)
     if certain is not None:
         return op.const(certain, node.output.tensor.dtype)
     data = attribute(node, "value")
@@ -126,7 +126,7 @@ def _by_scan(operator: str, start: float) -> Adapter:
     """
 
     def down(op: StepBuilder, node: Node) -> Made:
-        certain = known_array(node.output)
+        certain = static_array(node.output)
         if certain is not None:
             return op.const(certain, node.output.tensor.dtype)
         data = required(node, 0)
@@ -138,9 +138,9 @@ def _by_scan(operator: str, start: float) -> Adapter:
             return _accumulated(op, node, operator, start, int(axis.item()) % size)
         given = one_of(op, axes_from_front(op, data, required(node, 1)))
         made = _accumulated(op, node, operator, start, 0)
-        for place in range(1, size):
-            other = _accumulated(op, node, operator, start, place)
-            made = op.Where(op.Equal(given, numbers(op, place)), other, made)
+        for index in range(1, size):
+            other = _accumulated(op, node, operator, start, index)
+            made = op.Where(op.Equal(given, numbers(op, index)), other, made)
         return made
 
     return down
@@ -155,7 +155,7 @@ def _accumulated(op: StepBuilder, node: Node, operator: str, start: float, axis:
         return op.Identity(data)
     if not axis:
         return _from_first_to_last(op, node, data, operator, start)
-    order = [axis, *(place for place in range(len(dims)) if place != axis)]
+    order = [axis, *(index for index in range(len(dims)) if index != axis)]
     made = _from_first_to_last(op, node, op.Transpose(data, perm=order), operator, start)
     return op.Transpose(made, perm=np.argsort(order).tolist(), _types=[data.type])
 
@@ -186,7 +186,7 @@ def _from_first_to_last(op: StepBuilder, node: Node, data: Value, operator: str,
     if reverse:
         plan |= {"scan_input_directions": [1], "scan_output_directions": [1]}
     whole = TensorType(kind, (None if padded else length, *rest))
-    _, made = op.place(scan, [first, elements], plan, 2, [inner, whole])
+    _, made = op.insert(scan, [first, elements], plan, 2, [inner, whole])
     if not padded:
         return made
     from_place, to_place = (0, -1) if bool(exclusive) is not bool(reverse) else (1, INT64_MAX)

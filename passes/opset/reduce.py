@@ -57,7 +57,7 @@ def named(op: StepBuilder, axes: Value, size: int) -> Value:
     return op.Equal(column, row)
 
 
-def spread(op: StepBuilder, mask: Value, values: Value, default: int) -> Value:
+def scatter_selected(op: StepBuilder, mask: Value, values: Value, default: int) -> Value:
     """What is given for some axes, [.., axes], for all of them, [.., rank]; `mask` as `named` makes it."""
     last, zero = max(values.rank or 1, 2) - 1, op.const(0)
     op = op.newest
@@ -103,7 +103,7 @@ def squeeze(op: StepBuilder, node: Node) -> Made:
 
 
 def unsqueeze(op: StepBuilder, node: Node) -> Made:
-    """The sizes in order with ones between them: a place takes the size that as many unmasked ones stand before."""
+    """The sizes in order with ones between them: a position takes the size that as many unmasked ones stand before."""
     if is_constant(node):
         return to_attributes(("axes", 1), empty=True)(op, node)
     data, axes = required(node, 0), required(node, 1)

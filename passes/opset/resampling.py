@@ -1,8 +1,8 @@
 """Resize and Upsample as gathers: for each axis the input elements that each output element is made of, and weights.
 
-Along an axis, an output position has a place between the input's elements (`_PLACES`, by the coordinate mode). Nearest
-takes one element there, linear and cubic add up two and four (antialiasing: more), each under its weight. Where sizes
-and scales are known all that is constant; otherwise it is computed, in float64, when the model runs.
+Along an axis, an output element has a position between elements of the input (`_POSITIONS`, by the coordinate mode).
+Nearest takes one element there, linear and cubic add up two and four (antialiasing: more), each under its weight. Where
+sizes and scales are known all that is constant; otherwise it is computed, in float64, when the model runs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _EXACT = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT32, DType
 class _Axis:
     """One axis: sizes before and after, what the coordinates use as scale, the region; float64 vectors of one."""
 
-    place: int
+    index: int
     length: Expr
     output: Expr
     scale: Expr
@@ -52,7 +52,7 @@ class _Filter:
     extrapolation: float
 
 
-# places --------------------------------------------------------------------------------------------
+# positions --------------------------------------------------------------------------------------------
 
 
 def _half_pixel(x: Expr, axis: _Axis) -> Expr:
@@ -80,7 +80,7 @@ def _crop_and_resize(x: Expr, axis: _Axis) -> Expr:
     return where(axis.output > 1, many, (start + end) * 0.5 * last + x * 0)
 
 
-_PLACES: dict[str, Callable[[Expr, _Axis], Expr]] = {
+_POSITIONS: dict[str, Callable[[Expr, _Axis], Expr]] = {
     "half_pixel": _half_pixel,
     "half_pixel_symmetric": _half_pixel_symmetric,
     "pytorch_half_pixel": _pytorch_half_pixel,
@@ -102,7 +102,7 @@ _ROUNDED: dict[str, Callable[[Expr, _Axis], Expr]] = {
 
 
 def clamp(x: Expr, low: Operand, high: Operand) -> Expr:
-    """Between two bounds; NaN, which is no element's place, at the lower one."""
+    """Between two bounds; NaN, which is no element's position, at the lower one."""
     return where(x > low, x, low).minimum(high)
 
 
@@ -120,7 +120,7 @@ def cubic_weight(distance: Expr, a: float) -> Expr:
 
 
 def _reach(node: Node, axis: _Axis, how: _Filter) -> int:
-    """How many elements on either side of a place may have a weight."""
+    """How many elements on either side of a position may have a weight."""
     support = 2 if how.mode == "cubic" else 1
     if not how.antialias:
         return support
@@ -131,15 +131,15 @@ def _reach(node: Node, axis: _Axis, how: _Filter) -> int:
     return math.ceil(support * max(float(axis.length.array[0]) / max(float(axis.output.array[0]), 1.0), 1.0))
 
 
-def _taps(node: Node, places: Expr, axis: _Axis, how: _Filter) -> list[tuple[Expr, Expr]]:
-    """(element, weight) for each of the elements around the places, float64."""
+def _taps(node: Node, positions: Expr, axis: _Axis, how: _Filter) -> list[tuple[Expr, Expr]]:
+    """(element, weight) for each of the elements around the positions, float64."""
     reach = _reach(node, axis, how)
     shrink = axis.scale.minimum(1) if how.antialias else None
-    base = places.floor()
+    base = positions.floor()
     taps = []
     for step in range(-reach + 1, reach + 1):
         index = base + step
-        distance = index - places if shrink is None else (index - places) * shrink
+        distance = index - positions if shrink is None else (index - positions) * shrink
         weight = cubic_weight(distance, how.cubic_a) if how.mode == "cubic" else linear_weight(distance)
         if how.antialias and how.mode == "linear":
             weight = weight.maximum(0)
@@ -166,21 +166,21 @@ def weighted(op: StepBuilder, elements: Value, weight: Expr) -> Value:
 
 
 def _resampled(op: StepBuilder, node: Node, data: Value, axis: _Axis, how: _Filter) -> Value:
-    places = _PLACES[how.coordinates](arange(axis.output.cast(_I64)).cast(_F64), axis)
-    last, tail = axis.length - 1, [1] * (rank(node, data) - axis.place - 1)
+    positions = _POSITIONS[how.coordinates](arange(axis.output.cast(_I64)).cast(_F64), axis)
+    last, tail = axis.length - 1, [1] * (rank(node, data) - axis.index - 1)
 
     def gathered(index: Expr) -> Value:
-        return op.Gather(data, clamp(index, 0, last).cast(_I64).value(), axis=axis.place)
+        return op.Gather(data, clamp(index, 0, last).cast(_I64).value(), axis=axis.index)
 
     if how.mode == "nearest":
-        made = gathered(_ROUNDED[how.rounding](places, axis))
+        made = gathered(_ROUNDED[how.rounding](positions, axis))
     else:
-        taps = _taps(node, places, axis, how)
+        taps = _taps(node, positions, axis, how)
         some = [tap for tap in taps if tap[1].array is None or tap[1].array.any()]
         parts = [weighted(op, gathered(index), weight.reshape(-1, *tail)) for index, weight in some or taps[:1]]
         made = chained(op, "Add", parts)
     if how.coordinates == "tf_crop_and_resize":
-        outside = ((places < 0) | (places > last)).reshape(-1, *tail)
+        outside = ((positions < 0) | (positions > last)).reshape(-1, *tail)
         if outside.array is None or outside.array.any():
             filling = _filling(node, how.extrapolation, dtype(node, data))
             made = op.Where(outside.value(), op.const(filling), made, _types=[made.type])
@@ -207,7 +207,7 @@ def _scaled(length: Expr, scale: Expr) -> Expr:
 def _axes(op: StepBuilder, node: Node, data: Value, scales: Value | None, sizes: Value | None) -> list[_Axis]:
     """The axes that are resized at all; nothing is built for the others."""
     count = rank(node, data)
-    places = [axis % count for axis in attribute(node, "axes") or range(count)]
+    positions = [axis % count for axis in attribute(node, "axes") or range(count)]
     policy = attribute(node, "keep_aspect_ratio_policy", "stretch") if sizes is not None else "stretch"
     before, after = data.tensor.shape or (), node.output.tensor.shape
     given = sizes if sizes is not None else scales
@@ -216,12 +216,12 @@ def _axes(op: StepBuilder, node: Node, data: Value, scales: Value | None, sizes:
     wanted = certain(op, given)
 
     def declared(index: int) -> int | None:
-        length = None if after is None else after[places[index]]
+        length = None if after is None else after[positions[index]]
         return length if isinstance(length, int) else None
 
     @cache
     def length(index: int) -> Expr:
-        return size_of(op, data, places[index]).cast(_F64)
+        return size_of(op, data, positions[index]).cast(_F64)
 
     @cache
     def goal(index: int) -> Expr:
@@ -236,15 +236,15 @@ def _axes(op: StepBuilder, node: Node, data: Value, scales: Value | None, sizes:
 
     if policy != "stretch":
         common = scale(0)
-        for index in range(1, len(places)):
+        for index in range(1, len(positions)):
             common = common.minimum(scale(index)) if policy == "not_larger" else common.maximum(scale(index))
     else:
         common = None
     found = []
-    for index, place in enumerate(places):
+    for index, position in enumerate(positions):
         factor, size = scale(index) if common is None else common, declared(index)
-        region = _region(op, node, index, len(places))
-        if _is_kept(factor, region, before[place], size):
+        region = _region(op, node, index, len(positions))
+        if _is_kept(factor, region, before[position], size):
             continue
         if size is not None:
             output = expr(op, [size], DType.FLOAT64)
@@ -252,7 +252,7 @@ def _axes(op: StepBuilder, node: Node, data: Value, scales: Value | None, sizes:
             output = (common * length(index) + 0.5).floor()
         else:
             output = _scaled(length(index), factor) if sizes is None else goal(index)
-        found.append(_Axis(place, length(index), output, factor, region))
+        found.append(_Axis(position, length(index), output, factor, region))
     return found
 
 
@@ -288,7 +288,7 @@ def _filter(node: Node) -> _Filter:
         bool(attribute(node, "exclude_outside", 0)),
         attribute(node, "extrapolation_value", 0.0),
     )
-    if how.coordinates not in _PLACES or how.rounding not in _ROUNDED:
+    if how.coordinates not in _POSITIONS or how.rounding not in _ROUNDED:
         raise Unsupported(node, f"what {how.coordinates}, {how.rounding} means isn't known")
     return how
 

@@ -13,18 +13,31 @@ from ..preconditions import required
 from ..types import DType
 from .build import StepBuilder
 from .resampling import by_gathers
-from .steps import Made, Step, added, attribute, both, changed, constant, given, limited, or_else, rank, same
+from .steps import (
+    Made,
+    Step,
+    added,
+    attribute,
+    both,
+    changed,
+    constant,
+    limited,
+    or_else,
+    rank,
+    required_attribute,
+    same,
+)
 
 
 def _two_scales(op: StepBuilder, node: Node) -> Made:
     """Upsample-1 scaled the last two of four axes."""
     mode = {"bilinear": "linear"}.get(attribute(node, "mode", "nearest"), attribute(node, "mode"))
-    scales = [1.0, 1.0, float(given(node, "height_scale")), float(given(node, "width_scale"))]
+    scales = [1.0, 1.0, float(required_attribute(node, "height_scale")), float(required_attribute(node, "width_scale"))]
     return changed(node, without=("height_scale", "width_scale"), scales=scales, mode=mode)
 
 
 def _last_two(op: StepBuilder, node: Node) -> Made:
-    scales = [float(scale) for scale in given(node, "scales")]
+    scales = [float(scale) for scale in required_attribute(node, "scales")]
     if len(scales) != 4 or scales[:2] != [1.0, 1.0]:
         raise Unsupported(node, f"scales {scales} aren't those of an image's height and width, all that version 1 has")
     mode = {"linear": "bilinear"}.get(attribute(node, "mode", "nearest"), attribute(node, "mode"))
@@ -32,7 +45,7 @@ def _last_two(op: StepBuilder, node: Node) -> Made:
 
 
 def _scales_input(op: StepBuilder, node: Node) -> Made:
-    scales = op.const(np.asarray(given(node, "scales")), DType.FLOAT32)
+    scales = op.const(np.asarray(required_attribute(node, "scales")), DType.FLOAT32)
     return changed(node, inputs=[required(node, 0), scales], without=("scales",))
 
 
@@ -154,16 +167,16 @@ def _all_axes(op: StepBuilder, node: Node) -> Made:
         return None
     data = required(node, 0)
     size = rank(node, data)
-    places = [axis % size for axis in axes]
+    positions = [axis % size for axis in axes]
     inputs = [data, node.input(1), node.input(2), node.input(3)]
     if inputs[1] is not None:
         region = constant(node, 1)
         if region is None:
             raise Unsupported(node, "roi with axes isn't constant, as it must be before version 18")
         whole = np.tile(np.asarray([[0.0], [1.0]]), size)
-        whole[:, places] = region.reshape(2, -1)
+        whole[:, positions] = region.reshape(2, -1)
         inputs[1] = op.const(whole.reshape(-1), node.inputs[1].tensor.dtype if node.inputs[1] else None)
-    indices = op.const(places)
+    indices = op.const(positions)
     if inputs[2] is not None:
         inputs[2] = op.ScatterElements(op.const(np.ones(size, np.float32)), indices, inputs[2], axis=0)
     if inputs[3] is not None:

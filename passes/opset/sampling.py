@@ -36,7 +36,10 @@ def _corners(lengths: Sequence[Expr], taps: Sequence[Taps], first: Expr) -> list
     """(index into the rows, weight) of each combination of taps; `first` is where each point's image begins."""
     found: list[tuple[Expr, Expr]] = []
     for combination in itertools.product(*taps):
-        index, weight = flattened([place for place, _ in combination], lengths), product([w for _, w in combination])
+        index, weight = (
+            flattened([position for position, _ in combination], lengths),
+            product([w for _, w in combination]),
+        )
         found.append((index if first.array is not None and not first.array.any() else index + first, weight))
     return found
 
@@ -47,25 +50,25 @@ def _corners(lengths: Sequence[Expr], taps: Sequence[Taps], first: Expr) -> list
 def _reflected(x: Expr, low: float, high: Expr) -> Expr:
     """Thrown back at the borders until it lies between them."""
     span = high - low
-    place = (x - low) - ((x - low) / (span * 2)).floor() * (span * 2)
-    return where(span > 0, where(place > span, span * 2 - place, place), x * 0) + low
+    position = (x - low) - ((x - low) / (span * 2)).floor() * (span * 2)
+    return where(span > 0, where(position > span, span * 2 - position, position), x * 0) + low
 
 
 def _grid_taps(points: Expr, length: Expr, mode: str, padding: str, align: bool) -> Taps:
     """Points in [-1, 1] along an axis. With a border the elements of a cubic are held inside one by one."""
     last = length - 1
-    places = (points + 1) / 2 * last if align else ((points + 1) * length - 1) / 2
+    positions = (points + 1) / 2 * last if align else ((points + 1) * length - 1) / 2
     if mode == "nearest":
-        places = places.rint()
+        positions = positions.rint()
     low, high = (0.0, last) if align else (-0.5, length - 0.5)
     if padding == "border" and mode != "cubic":
-        places = clamp(places, 0, last)
+        positions = clamp(positions, 0, last)
     elif padding == "reflection":
-        places = where((places < low) | (places > high), _reflected(places, low, high), places)
-    base, taps = places.floor(), []
+        positions = where((positions < low) | (positions > high), _reflected(positions, low, high), positions)
+    base, taps = positions.floor(), []
     for step in {"nearest": (0,), "linear": (0, 1), "cubic": (-1, 0, 1, 2)}[mode]:
         index = base + step if step else base
-        distance = index - places
+        distance = index - positions
         weight = cubic_weight(distance, -0.75) if mode == "cubic" else linear_weight(distance)
         if mode == "nearest":
             weight = expr(index.op, [1], index.dtype)
@@ -73,7 +76,7 @@ def _grid_taps(points: Expr, length: Expr, mode: str, padding: str, align: bool)
             weight = where((index < 0) | (index > last), weight * 0, weight)
         elif padding == "reflection":
             outside = (index < low) | (index > high)
-            # between its borders whole numbers are what is left of a fraction cut off
+            # between its borders integers are what is left of a fraction cut off
             index = where(outside, _reflected(index, low, high).maximum(0).floor(), index)
         taps.append((clamp(index, 0, last).cast(_I64), weight))
     return taps
@@ -157,9 +160,9 @@ def _cells(start: Expr, extent: Expr, cells: int, ratio: int) -> tuple[Expr, Exp
     else:
         counts = where(cell > 0, cell.ceil(), 0)
         most = largest(counts.reshape(-1), 1).cast(_I64)
-    place = arange(most * cells)
-    sample = remainder(place, most).cast(kind)
-    points = start + (place // most).cast(kind) * cell + (sample + 0.5) * cell / counts.maximum(1)
+    position = arange(most * cells)
+    sample = remainder(position, most).cast(kind)
+    points = start + (position // most).cast(kind) * cell + (sample + 0.5) * cell / counts.maximum(1)
     return points, sample < counts, counts, most
 
 
@@ -230,12 +233,12 @@ def _unshifted(op: StepBuilder, node: Node) -> Made:
 # DeformConv ----------------------------------------------------------------------------------------
 
 
-def _between(place: Expr, length: Expr) -> Taps:
+def _between(position: Expr, length: Expr) -> Taps:
     """Linear between two elements, with zeros around."""
-    low = place.floor()
+    low = position.floor()
     taps = []
     for index in (low, low + 1):
-        weight = linear_weight(index - place)
+        weight = linear_weight(index - position)
         outside = (index < 0) | (index > length - 1)
         taps.append((clamp(index, 0, length - 1).cast(_I64), where(outside, weight * 0, weight)))
     return taps
@@ -261,8 +264,8 @@ def _deform_conv(op: StepBuilder, node: Node) -> Made:
     for axis, length in enumerate(lengths):
         start = expr(op, inside[axis] * dilations[axis] - pads[axis], work).reshape(-1, 1)
         shift = expr(op, op.Gather(shifts, op.const(axis), axis=3))
-        place = start + outside[axis].cast(work) * strides[axis] + shift
-        taps.append(_between(place, length.cast(work)))
+        position = start + outside[axis].cast(work) * strides[axis] + shift
+        taps.append(_between(position, length.cast(work)))
     first = arange(size_of(op, data, 0)).reshape(-1, 1, 1, 1) * regions + np.arange(regions).reshape(-1, 1, 1)
     split = op.Reshape(as_type(op, data, work), shape_vector(op, [0, regions, -1, *lengths]))
     rows = _rows(op, split, [2, 0, 1, *range(3, axes + 3)])
@@ -300,11 +303,11 @@ def _affine_grid(op: StepBuilder, node: Node) -> Made:
     lengths = [wanted.gather([2 + axis]) for axis in range(axes)]
     columns = []
     for index, length in zip(unravelled(arange(product(lengths)), lengths), lengths, strict=True):
-        place, steps = index.cast(DType.FLOAT64), length.cast(DType.FLOAT64)
+        position, steps = index.cast(DType.FLOAT64), length.cast(DType.FLOAT64)
         if attribute(node, "align_corners", 0):
-            line = where(steps > 1, place * 2 / (steps - 1) - 1, place * 0)
+            line = where(steps > 1, position * 2 / (steps - 1) - 1, position * 0)
         else:
-            line = (place * 2 + 1) / steps - 1
+            line = (position * 2 + 1) / steps - 1
         columns.insert(0, line.cast(work).reshape(-1, 1))
     columns.append(columns[0] * 0 + 1)
     made = op.MatMul(concat(op, columns, 1), op.Transpose(as_type(op, theta, work), perm=[0, 2, 1]))

@@ -38,7 +38,7 @@ def _as_loop(op: StepBuilder, node: Node) -> Made:
         return None, body.inline(old, [*one.states, *elements, *seen[count + 1 :]])
 
     made = looped(op, length, first, [*scanned, length, *node.captures], fill, types=types[: len(first)])
-    return [*made[: len(first)], *_placed(op, node, made[len(first) :], length)]
+    return [*made[: len(first)], *_arranged_stacks(op, node, made[len(first) :], length)]
 
 
 def _with_state(op: StepBuilder, node: Node) -> Made:
@@ -57,7 +57,7 @@ def _over(node: Node, scanned: list[Value]) -> list[tuple[int, Value]]:
     return list(zip(_axes(node, "scan_input_axes", len(scanned)), scanned, strict=True))
 
 
-def _placed(op: StepBuilder, node: Node, stacks: list[Value], length: Value) -> list[Value]:
+def _arranged_stacks(op: StepBuilder, node: Node, stacks: list[Value], length: Value) -> list[Value]:
     """What was stacked along the first axis, along its own, and from behind where it says so."""
     axes, ways = (_axes(node, f"scan_output_{name}", len(stacks)) for name in ("axes", "directions"))
     placed: list[Value] = []

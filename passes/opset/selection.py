@@ -49,7 +49,7 @@ def _ahead(op: StepBuilder, one: Value, other: Value) -> Value:
 def _comparable(op: StepBuilder, node: Node, value: Value) -> Value:
     kind = dtype(node, value)
     if kind is DType.STRING:
-        raise Unsupported(node, f"strings can't be put in order before version {node.version}")
+        raise Unsupported(node, f"strings can't be sorted before version {node.version}")
     return as_type(op, value, DType.INT32) if kind is DType.BOOL else value
 
 
@@ -103,9 +103,9 @@ def _number_of_all(op: StepBuilder, node: Node) -> Made:
 
 
 def _by_rank(op: StepBuilder, x: Value, k: Value, axis: int, largest: bool) -> list[Value]:
-    """Each element's rank is the number of those before it, by value and by place; then they are taken in order."""
+    """Each element's rank is the number of those before it, by value and by position; then they are taken in order."""
     size = x.rank or 0
-    perm = [*(place for place in range(size) if place != axis), axis]
+    perm = [*(index for index in range(size) if index != axis), axis]
     back = [*range(axis), size - 1, *range(axis, size - 1)]
     rows = x if axis == size - 1 else op.Transpose(x, perm=perm)
     count = extent(op, rows, size - 1)
@@ -116,8 +116,8 @@ def _by_rank(op: StepBuilder, x: Value, k: Value, axis: int, largest: bool) -> l
     before = op.Or(more if largest else less, op.And(op.Not(op.Or(less, more)), earlier))
     ranks = _total(op, before, size)
     nothing = op.Sub(ranks, ranks)
-    places = op.Add(nothing, along(op, count, size - 1, size))
-    order = op.at(11).ScatterElements(nothing, ranks, places, axis=size - 1)
+    positions = op.Add(nothing, along(op, count, size - 1, size))
+    order = op.at(11).ScatterElements(nothing, ranks, positions, axis=size - 1)
     indices = op.Gather(order, counted(op, k), axis=size - 1)
     values = op.at(11).GatherElements(rows, indices, axis=size - 1)
     made = [values, indices]
@@ -145,7 +145,7 @@ def _last_of_equals(op: StepBuilder, node: Node) -> Made:
 def _unique(op: StepBuilder, node: Node) -> Made:
     """Unique-11: every element is compared with every other.
 
-    Of those that are equal the first one stands for all; how many of these come before it is its place.
+    Of those that are equal the first one stands for all; how many of these come before it is its position.
     """
     x = required(node, 0)
     size, axis = rank(node, x), attribute(node, "axis")
@@ -180,9 +180,9 @@ def _unique(op: StepBuilder, node: Node) -> Made:
     return made[: len(node.outputs)]
 
 
-def _in_order(op: StepBuilder, values: Value, places: Value) -> Value:
-    """Each value at its place."""
-    return op.at(11).ScatterElements(values, places, values, axis=0)
+def _in_order(op: StepBuilder, values: Value, indices: Value) -> Value:
+    """Each value at its position."""
+    return op.at(11).ScatterElements(values, indices, values, axis=0)
 
 
 def _pairs(op: StepBuilder, keys: Value) -> tuple[Value, Value]:
@@ -195,7 +195,7 @@ def _pairs(op: StepBuilder, keys: Value) -> tuple[Value, Value]:
 def _row_pairs(op: StepBuilder, keys: Value, axis: int) -> tuple[Value, Value]:
     """The same of the parts along an axis: the first elements that differ decide."""
     size = keys.rank or 0
-    perm = [axis, *(place for place in range(size) if place != axis)]
+    perm = [axis, *(index for index in range(size) if index != axis)]
     early = op.at(9)
     rows = early.Flatten(keys if axis == 0 else op.Transpose(keys, perm=perm), axis=1)
     here, there = early.Unsqueeze(rows, axes=[1]), early.Unsqueeze(rows, axes=[0])
@@ -290,9 +290,9 @@ def _listed(op: StepBuilder, picked: Value, taken: Value) -> Value:
     """Batch, class and box of everything that was taken, by batch, class and pass."""
     picked, taken = (op.Transpose(value, perm=[1, 2, 0]) for value in (picked, taken))
     early = op.at(9)
-    places = op.Transpose(early.NonZero(taken), perm=[1, 0])
+    indices = op.Transpose(early.NonZero(taken), perm=[1, 0])
     chosen = early.Compress(picked, early.Reshape(taken, numbers(op, -1)))
-    pairs = early.Slice(places, starts=[0], ends=[2], axes=[1])
+    pairs = early.Slice(indices, starts=[0], ends=[2], axes=[1])
     return op.Concat(pairs, early.Unsqueeze(chosen, axes=[1]), axis=1)
 
 

@@ -27,11 +27,11 @@ from .steps import (
     defaults,
     dropped,
     dtype,
-    given,
     moved,
     numbers,
     positive,
     rank,
+    required_attribute,
     rows,
     same,
     to_inputs,
@@ -40,7 +40,7 @@ from .steps import (
 
 def _positive_axes(op: StepBuilder, node: Node) -> Made:
     """Unsqueeze: axes from the back count in the result."""
-    axes = given(node, "axes")
+    axes = required_attribute(node, "axes")
     if all(axis >= 0 for axis in axes):
         return None
     if required(node, 0).rank is None and all(axis < 0 for axis in axes):
@@ -49,14 +49,14 @@ def _positive_axes(op: StepBuilder, node: Node) -> Made:
     return changed(node, axes=[axis % size for axis in axes])
 
 
-def _ones_from_back(op: StepBuilder, node: Node, places: set[int]) -> Value:
-    """Unsqueeze of an unknown rank: the sizes, with ones at places that count from the back."""
+def _ones_from_back(op: StepBuilder, node: Node, indices: set[int]) -> Value:
+    """Unsqueeze of an unknown rank: the sizes, with ones at positions that count from the back."""
     data = required(node, 0)
     sizes = op.Shape(data)
     ends: list[Value] = []
     used = 0
-    for place in range(max(places) + 1):
-        if place in places:
+    for index in range(max(indices) + 1):
+        if index in indices:
             ends.insert(0, numbers(op, 1))
         else:
             used += 1
@@ -76,11 +76,11 @@ def _copied_zeros(op: StepBuilder, node: Node) -> Made:
         return plain
     shape = constant(node, 1)
     if shape is None:
-        return _honest_zeros(op, node)
+        return _keep_zero_sizes(op, node)
     return plain if shape.all() else op.const(np.zeros(shape, dtype(node, node.input(0)).numpy))
 
 
-def _honest_zeros(op: StepBuilder, node: Node) -> Value:
+def _keep_zero_sizes(op: StepBuilder, node: Node) -> Value:
     """Where zeros stand, as many elements as ones in their place would need are put in, and cut off afterwards."""
     data, shape = required(node, 0), required(node, 1)
     zero, one = op.const(0), op.const(1)
@@ -111,7 +111,7 @@ def _depth_first(op: StepBuilder, node: Node) -> Made:
     """DepthToSpace: mode=CRD by putting the channels in the order of DCR."""
     if attribute(node, "mode", "DCR") == "DCR":
         return changed(node, without=("mode",))
-    data, block = required(node, 0), given(node, "blocksize") ** 2
+    data, block = required(node, 0), required_attribute(node, "blocksize") ** 2
     dims = data.tensor.shape
     channels = dims[1] if dims is not None and len(dims) > 1 else None
     if isinstance(channels, int):
@@ -137,14 +137,14 @@ def _repeats(op: StepBuilder, node: Node) -> Made:
     if axis is None:
         raise Unsupported(node, "an axis that isn't constant can't be expressed after version 1")
     size = rank(node, data)
-    place = int(axis.reshape(-1)[0]) % size
+    index = int(axis.reshape(-1)[0]) % size
     copies = constant(node, 1)
     if copies is not None:
         counts = [1] * size
-        counts[place] = int(copies.reshape(-1)[0])
+        counts[index] = int(copies.reshape(-1)[0])
         return changed(node, inputs=[data, numbers(op, counts)])
     count = one_of(op, as_int64(op, tiles))
-    parts = [numbers(op, [1] * place), count, numbers(op, [1] * (size - place - 1))]
+    parts = [numbers(op, [1] * index), count, numbers(op, [1] * (size - index - 1))]
     made = op.Concat(*(part for part in parts if part.tensor.shape != (0,)), axis=0)
     return changed(node, inputs=[data, made])
 

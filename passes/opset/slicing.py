@@ -1,4 +1,4 @@
-"""Slice and Split: parts that are cut out, at places known before or at run time."""
+"""Slice and Split: parts that are cut out, at positions known before or at run time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..preconditions import required
 from ..types import DType
 from .build import StepBuilder
 from .offsets import arange, certain, counted
-from .reduce import axes_from_front, named, spread
+from .reduce import axes_from_front, named, scatter_selected
 from .steps import (
     INT64_MAX,
     Made,
@@ -20,11 +20,11 @@ from .steps import (
     constant,
     numbers,
     positive,
-    put,
     rank,
     same,
     to_attributes,
     to_inputs,
+    with_input,
 )
 
 _FAR = 1 << 62  # behind the end of every axis
@@ -45,11 +45,11 @@ def _axes_from_front(op: StepBuilder, node: Node) -> Made:
     else:
         made = axes_from_front(op, data, required(node, 3))
     inputs = [None if value is None else as_int64(op, value) for value in node.formal_inputs[1:]]
-    return changed(node, inputs=put([data, *inputs], 3, made))
+    return changed(node, inputs=with_input([data, *inputs], 3, made))
 
 
 def _to_attributes(op: StepBuilder, node: Node) -> Made:
-    """Slice: places known before, and every element between them; others are gathered by index."""
+    """Slice: positions known before, and every element between them; others are gathered by index."""
     starts, steps = constant(node, 1), constant(node, 4)
     if node.input(4) is None or (steps is not None and (steps == 1).all()):
         given = [constant(node, index) for _, index in _SLICE if node.input(index) is not None]
@@ -62,7 +62,7 @@ def _to_attributes(op: StepBuilder, node: Node) -> Made:
 
 def _gathered(op: StepBuilder, node: Node) -> Value:
     """Slice by an index vector for each axis."""
-    data, early, op = required(node, 0), op.at(9), op.newest  # places count from the front, as Gather-1 wants them
+    data, early, op = required(node, 0), op.at(9), op.newest  # positions count from the front, as Gather-1 wants them
     axes, *bounds = _by_axis(op, node)
     if data.rank is not None and any(axis >= data.rank for axis in axes):
         raise InvalidModel(f"{node!r}: axes {axes} of a tensor of rank {data.rank}")
@@ -79,8 +79,8 @@ def _by_axis(op: StepBuilder, node: Node) -> tuple[list[int], Expr, Expr, Expr]:
     if axes is not None and known_axes is None:
         count = rank(node, data)
         mask = named(op, as_int64(op, axes), count)
-        starts, ends = spread(op, mask, starts, 0), spread(op, mask, ends, INT64_MAX)
-        steps = [spread(op, mask, values, 1) for values in steps]
+        starts, ends = scatter_selected(op, mask, starts, 0), scatter_selected(op, mask, ends, INT64_MAX)
+        steps = [scatter_selected(op, mask, values, 1) for values in steps]
         chosen = list(range(count))
     elif known_axes is not None:
         chosen = [int(axis) for axis in known_axes.reshape(-1)]
@@ -99,7 +99,7 @@ def _by_axis(op: StepBuilder, node: Node) -> tuple[list[int], Expr, Expr, Expr]:
 
 
 def _indices(start: Expr, end: Expr, step: Expr, length: Expr) -> Expr:
-    """The places along an axis of a length, clamped as Slice-13 says."""
+    """The positions along an axis of a length, clamped as Slice-13 says."""
     back = (step < 0).cast(DType.INT64)
     first = _clamped(start, length, back * 0, length - back)
     span = _clamped(end, length, 0 - back, length - back) - first
@@ -111,12 +111,12 @@ def _indices(start: Expr, end: Expr, step: Expr, length: Expr) -> Expr:
     return arange(count) * step + first
 
 
-def _clamped(place: Expr, length: Expr, low: Expr, high: Expr) -> Expr:
-    """A place, negative ones counted from the end, held between two bounds."""
-    if place.array is not None and abs(int(place.array[0])) >= _FAR:
+def _clamped(position: Expr, length: Expr, low: Expr, high: Expr) -> Expr:
+    """A position, negative ones counted from the end, clamped between two bounds."""
+    if position.array is not None and abs(int(position.array[0])) >= _FAR:
         before_all = low.array is not None and bool(low.array[0] < 0)  # even before the bound of an empty axis
-        return high if place.array[0] > 0 else low if before_all else low.minimum(high)
-    return where(place < 0, place + length, place).maximum(low).minimum(high)
+        return high if position.array[0] > 0 else low if before_all else low.minimum(high)
+    return where(position < 0, position + length, position).maximum(low).minimum(high)
 
 
 # Split -------------------------------------------------------------------------------------------
@@ -167,8 +167,8 @@ def _cut_parts(op: StepBuilder, node: Node) -> Made:
         length = op.Slice(lengths, numbers(op, index), numbers(op, index + 1))
         start, end = end, length if not index else op.Add(end, length)
         if op.target < 10:
-            places = counted(op, length)
-            parts.append(op.at(9).Gather(data, op.Add(places, start) if index else places, axis=axis))
+            positions = counted(op, length)
+            parts.append(op.at(9).Gather(data, op.Add(positions, start) if index else positions, axis=axis))
         else:
             parts.append(op.Slice(data, start, end, numbers(op, axis)))
     return parts

@@ -17,7 +17,7 @@ from ..types import DType, TensorType
 from .build import StepBuilder
 from .offsets import arange, certain, one_of, remainder
 from .reduce import axes_from_front
-from .steps import Made, Step, as_type, attribute, changed, constant, dtype, numbers, put, rank
+from .steps import Made, Step, as_type, attribute, changed, constant, dtype, numbers, rank, with_input
 
 _MOST_ELEMENTS = 1 << 20
 _WORK = DType.FLOAT64
@@ -47,10 +47,10 @@ def _without_dft(op: StepBuilder, node: Node) -> Made:
         raise Unsupported(node, "whether its input is real or complex isn't known")
     inverse, onesided = bool(attribute(node, "inverse", 0)), bool(attribute(node, "onesided", 0))
     if onesided and inverse != (parts == 2):
-        raise Unsupported(node, "onesided is said of real input, and of the inverse of complex input")
+        raise Unsupported(node, "onesided is for real input, and for the inverse of complex input")
     axis = attribute(node, "axis", 1)
     axis += depth if axis < 0 else 0
-    order = [*(place for place in range(depth) if place not in (axis, depth - 1)), axis, depth - 1]
+    order = [*(position for position in range(depth) if position not in (axis, depth - 1)), axis, depth - 1]
     last = op.Transpose(as_type(op, x, _WORK), perm=order) if axis != depth - 2 else as_type(op, x, _WORK)
     length, bins = _given(op, node, 1), size_of(op, last, depth - 2)
     if length is None:
@@ -66,7 +66,7 @@ def _without_dft(op: StepBuilder, node: Node) -> Made:
         cosines, sines = op.Mul(cosines, weights), op.Mul(sines, weights)
     made = _transformed(op, last, parts, (cosines, sines), inverse, onesided)
     if axis != depth - 2:
-        made = op.Transpose(made, perm=[order.index(place) for place in range(depth)])
+        made = op.Transpose(made, perm=[order.index(position) for position in range(depth)])
     return as_type(op, made, kind)
 
 
@@ -75,8 +75,8 @@ def _share(bins: Expr, length: Expr, onesided: bool) -> Expr:
     share = 1 / length.cast(_WORK)
     if not onesided:
         return share
-    place = arange(bins).reshape(-1, 1)
-    paired = (place > 0) & (place * 2 < length)
+    position = arange(bins).reshape(-1, 1)
+    paired = (position > 0) & (position * 2 < length)
     return where(paired, share * 2, share)
 
 
@@ -108,7 +108,7 @@ def _transformed(
 
 def _axis_input(op: StepBuilder, node: Node) -> Made:
     axis = op.const(attribute(node, "axis", 1), DType.INT64)
-    return changed(node, inputs=put(node.formal_inputs, 2, axis), without=("axis",))
+    return changed(node, inputs=with_input(node.formal_inputs, 2, axis), without=("axis",))
 
 
 def _axis_attribute(op: StepBuilder, node: Node) -> Made:
@@ -122,8 +122,8 @@ def _any_axis(op: StepBuilder, node: Node) -> Value:
     """An axis known only when the model runs: what lies before it, and behind it, are one axis each."""
     x = required(node, 0)
     op = op.newest
-    place, sizes = axes_from_front(op, x, one_of(op, required(node, 2))), op.Shape(x)
-    behind = op.Add(place, numbers(op, 1))
+    position, sizes = axes_from_front(op, x, one_of(op, required(node, 2))), op.Shape(x)
+    behind = op.Add(position, numbers(op, 1))
 
     def part(start: Value, end: Value) -> Value:
         return op.Slice(sizes, start, end, numbers(op, 0))
@@ -131,9 +131,9 @@ def _any_axis(op: StepBuilder, node: Node) -> Value:
     def joined(part: Value) -> Value:
         return op.ReduceProd(op.Concat(numbers(op, 1), part, axis=0), keepdims=1)
 
-    before, after, parts = part(numbers(op, 0), place), part(behind, numbers(op, -1)), (x.tensor.shape or [None])[-1]
+    before, after, parts = part(numbers(op, 0), position), part(behind, numbers(op, -1)), (x.tensor.shape or [None])[-1]
     last = op.Slice(sizes, numbers(op, -1), op.Shape(sizes), numbers(op, 0))
-    flat = op.Concat(joined(before), part(place, behind), joined(after), last, axis=0)
+    flat = op.Concat(joined(before), part(position, behind), joined(after), last, axis=0)
     known = TensorType(x.tensor.dtype, (None, None, None, parts))
     options = {name: value for name, value in node.attributes.items() if name in ("inverse", "onesided")}
     made = op.at(17).DFT(op.reshape(x, flat, known), node.input(1), axis=1, **options)
@@ -159,8 +159,8 @@ def _frames(op: StepBuilder, node: Node) -> Made:
         length = whole if window is None else size_of(op, window, 0)
     count = (whole - length) // step + 1
     starts = arange(count).reshape(-1, 1) * step
-    places = op.Add(starts, arange(length).reshape(1, -1))  # a table that would be long to write out
-    framed = op.Gather(signal, places, axis=1)
+    positions = op.Add(starts, arange(length).reshape(1, -1))  # a table that would be long to write out
+    framed = op.Gather(signal, positions, axis=1)
     if window is not None:
         framed = op.Mul(framed, op.Reshape(window, numbers(op, [-1, 1])))
     batch, _, parts = signal.tensor.shape or (None, None, None)
@@ -185,10 +185,10 @@ def _mel_matrix(op: StepBuilder, node: Node) -> Made:
     low, corners = mel(3), filters + 2
     mels = arange(corners).cast(_WORK) * ((mel(4) - low) / corners.cast(_WORK)) + low
     hertz = ((mels * (np.log(10) / 2595)).exp() - 1) * 700
-    places = (hertz * (length + 1).cast(_WORK) / rate.cast(_WORK)).floor().value()
+    positions = (hertz * (length + 1).cast(_WORK) / rate.cast(_WORK)).floor().value()
 
     def corner(index: int) -> Expr:
-        return certain(op, op.Slice(places, numbers(op, index), (filters + index).value(), numbers(op, 0)))
+        return certain(op, op.Slice(positions, numbers(op, index), (filters + index).value(), numbers(op, 0)))
 
     left, top, right = (corner(index) for index in range(3))
     bins = arange(length // 2 + 1).reshape(-1, 1).cast(_WORK)

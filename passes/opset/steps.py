@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from onnx import AttributeProto
 
-from ..constant_analysis import known_array
+from ..constant_analysis import static_array
 from ..errors import InvalidModel, Unsupported
 from ..graph import Node, Value
 from ..protos import ENUMS, AttributeRef, TypedList
@@ -103,7 +103,7 @@ def attribute(node: Node, name: str, default: Any = None) -> Any:
     return value.decode() if isinstance(value, bytes) else value
 
 
-def given(node: Node, name: str) -> Any:
+def required_attribute(node: Node, name: str) -> Any:
     """The value of an attribute that must be there."""
     value = attribute(node, name)
     if value is None:
@@ -126,7 +126,7 @@ def dtype(node: Node, value: Value | None) -> DType:
     return found
 
 
-def fixed(node: Node, value: Value | None) -> tuple[int | str, ...]:
+def static_shape(node: Node, value: Value | None) -> tuple[int | str, ...]:
     """The shape of a value, of sizes and symbols, that must be known."""
     shape = value.tensor.shape if value is not None else None
     dims = tuple(dim for dim in shape or () if isinstance(dim, int | str))
@@ -137,7 +137,7 @@ def fixed(node: Node, value: Value | None) -> tuple[int | str, ...]:
 
 def constant(node: Node, index: int) -> np.ndarray[Any, Any] | None:
     """The array of a formal input that is certain before anything runs; None where it is left out or isn't."""
-    return known_array(node.input(index))
+    return static_array(node.input(index))
 
 
 def wanted(node: Node, index: int) -> bool:
@@ -172,7 +172,7 @@ def changed(
     return twin
 
 
-def put(inputs: Sequence[Value | None], index: int, value: Value | None) -> list[Value | None]:
+def with_input(inputs: Sequence[Value | None], index: int, value: Value | None) -> list[Value | None]:
     """Inputs with another one at `index`, which may lie behind their end."""
     longer = [*inputs, *[None] * (index + 1 - len(inputs))]
     longer[index] = value
@@ -256,28 +256,28 @@ def defaults(old: Mapping[str, Any], new: Mapping[str, Any]) -> Step:
     return Step(stating(old), stating(new))
 
 
-def to_inputs(*places: tuple[str, int], kind: str = "list", empty: bool = False) -> Adapter:
+def to_inputs(*pairs: tuple[str, int], kind: str = "list", empty: bool = False) -> Adapter:
     """Integer attributes become int64 inputs; see `moved`."""
 
     def up(op: Builder, node: Node) -> Made:
         inputs: list[Value | None] = node.formal_inputs
-        for name, index in places:
+        for name, index in pairs:
             value = attribute(node, name)
             if value is not None and (empty or value != []):
                 made = op.const(value, DType.INT64) if kind == "scalar" else numbers(op, value)
-                inputs = put(inputs, index, made)
-        return changed(node, inputs=inputs, without=[name for name, _ in places])
+                inputs = with_input(inputs, index, made)
+        return changed(node, inputs=inputs, without=[name for name, _ in pairs])
 
-    return for_attributes([name for name, _ in places], up)
+    return for_attributes([name for name, _ in pairs], up)
 
 
-def to_attributes(*places: tuple[str, int], kind: str = "list", empty: bool = False) -> Adapter:
+def to_attributes(*pairs: tuple[str, int], kind: str = "list", empty: bool = False) -> Adapter:
     """Constant int64 inputs become attributes; see `moved`."""
 
     def down(op: Builder, node: Node) -> Made:
         inputs = node.formal_inputs
         values: dict[str, Any] = {}
-        for name, index in places:
+        for name, index in pairs:
             if node.input(index) is None:
                 continue
             inputs[index] = None
@@ -289,17 +289,17 @@ def to_attributes(*places: tuple[str, int], kind: str = "list", empty: bool = Fa
                 values[name] = TypedList(AttributeProto.INTS, items) if kind == "list" else items[0]
         return changed(node, inputs=inputs, **values)
 
-    return for_inputs([index for _, index in places], down)
+    return for_inputs([index for _, index in pairs], down)
 
 
-def moved(*places: tuple[str, int], kind: str = "list", empty: bool = False) -> Step:
+def moved(*pairs: tuple[str, int], kind: str = "list", empty: bool = False) -> Step:
     """Integer attributes became int64 inputs.
 
     Args:
         kind: "list" as a vector, "one" number as a vector of one, "one" as a "scalar".
         empty: an empty list means what it says; otherwise it is one not given.
     """
-    return Step(to_inputs(*places, kind=kind, empty=empty), to_attributes(*places, kind=kind, empty=empty))
+    return Step(to_inputs(*pairs, kind=kind, empty=empty), to_attributes(*pairs, kind=kind, empty=empty))
 
 
 def added_output(name: str, index: int) -> Step:

@@ -12,9 +12,9 @@ from . import (
     experimental,
     indices,
     indices_scatter,
+    miscellaneous,
     ml,
     normalization,
-    others,
     padding,
     pooling,
     products,
@@ -37,11 +37,11 @@ from .steps import Key, Rows, Step
 _FAMILIES = (
     *(type_widening, scans, elementwise, arithmetic, bits, products, shapes, slicing, ranges, padding),
     *(indices, indices_scatter, selection, spectral, reduce, pooling, normalization, recurrent, resize, sampling),
-    *(quantization, others, ml, containers, strings, experimental),
+    *(quantization, miscellaneous, ml, containers, strings, experimental),
 )
 
 
-def _joined(families: Iterable[Rows]) -> dict[Key, Step]:
+def _merged(families: Iterable[Rows]) -> dict[Key, Step]:
     found: dict[Key, Step] = {}
     for family in families:
         twice = found.keys() & family.keys()
@@ -50,7 +50,7 @@ def _joined(families: Iterable[Rows]) -> dict[Key, Step]:
     return found
 
 
-STEPS = _joined(family.ROWS for family in _FAMILIES)
+STEPS = _merged(family.ROWS for family in _FAMILIES)
 
 
 def find(domain: str, op_type: str, version: int, *, first: bool = False) -> Step:

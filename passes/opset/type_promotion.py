@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from ..constraints import alike, allowed, spelled
+from ..constraints import allowed, shared_type_names, spelled
 from ..graph import Node, Value
 from ..infer import words
 from ..types import DType, TensorType
@@ -28,7 +28,7 @@ _COMPARES = words(
     "ArgMax ArgMin Clip Equal Greater GreaterOrEqual Less LessOrEqual Max MaxPool Min NonZero ReduceMax ReduceMin"
     " Relu Sign TopK Unique IsInf IsNaN"
 )
-# the low digits of a result hang on the low digits of the operands only
+# the low digits of a result depend on the low digits of the operands only
 _WRAPS = words("Add CumSum MatMul Mul Neg ReduceProd ReduceSum ReduceSumSquare Sub Sum")
 # of integers, the result is no longer than the operands, or by the one digit that is cut off
 _SHORT_RESULTS = words("Abs Div Mod")
@@ -89,12 +89,15 @@ def carriers(node: Node, version: int) -> Iterator[Change]:
 def _refused(node: Node, version: int) -> dict[DType, set[str]]:
     """Element type -> the names of the type parameters under which it isn't taken."""
     found: dict[DType, set[str]] = {}
-    names, taken = alike(node.domain, node.op_type, node.version), allowed(node.domain, node.op_type, version)
-    for values, shared, places in zip((node.formal_inputs, node.outputs), names, taken, strict=True):
+    names, taken = (
+        shared_type_names(node.domain, node.op_type, node.version),
+        allowed(node.domain, node.op_type, version),
+    )
+    for values, shared, indices in zip((node.formal_inputs, node.outputs), names, taken, strict=True):
         for index, value in enumerate(values):
-            if value is None or not value.name or not places or not isinstance(value.type, TensorType):
+            if value is None or not value.name or not indices or not isinstance(value.type, TensorType):
                 continue
-            types = places[min(index, len(places) - 1)]
+            types = indices[min(index, len(indices) - 1)]
             kind = value.type.dtype
             if kind is not None and spelled(value.type) not in types:
                 found.setdefault(kind, set()).add(shared[min(index, len(shared) - 1)])
@@ -103,7 +106,7 @@ def _refused(node: Node, version: int) -> dict[DType, set[str]]:
 
 def _change(node: Node, version: int, kind: DType, group: set[str], carrier: DType) -> Change | None:
     """The node with the values of some type parameters cast to `carrier`; None where that isn't taken either."""
-    inputs, outputs = alike(node.domain, node.op_type, node.version)
+    inputs, outputs = shared_type_names(node.domain, node.op_type, node.version)
     taken, given = allowed(node.domain, node.op_type, version)
 
     def chosen(values: Sequence[Value | None], shared: Sequence[str]) -> list[int]:
@@ -117,28 +120,28 @@ def _change(node: Node, version: int, kind: DType, group: set[str], carrier: DTy
                 found.append(index)
         return found
 
-    places = chosen(node.formal_inputs, inputs), chosen(node.outputs, outputs)
+    positions = chosen(node.formal_inputs, inputs), chosen(node.outputs, outputs)
     wanted = spelled(TensorType(carrier))
-    for indices, types in zip(places, (taken, given), strict=True):
+    for indices, types in zip(positions, (taken, given), strict=True):
         if any(not types or wanted not in types[min(index, len(types) - 1)] for index in indices):
             return None
-    if not places[0]:
+    if not positions[0]:
         return None
 
     def change(op: StepBuilder) -> Sequence[Value]:
         values = node.formal_inputs
-        for index in places[0]:
+        for index in positions[0]:
             values[index] = _carried(op, values[index], carrier)
         twin = Node(node.domain, node.op_type, node.version)
         types = [
-            tensor_type(value, carrier) if index in places[1] else value.type
+            tensor_type(value, carrier) if index in positions[1] else value.type
             for index, value in enumerate(node.outputs)
         ]
-        made = op.place(twin, values, dict(node.attributes), len(node.outputs), types)
+        made = op.insert(twin, values, dict(node.attributes), len(node.outputs), types)
         results = [made] if isinstance(made, Value) else list(made)
         if node.op_type in _EXTREMES and not kind.is_float and _may_be_empty(node):
             results[0] = _within(op, node.op_type, results[0], kind)
-        for index in places[1]:
+        for index in positions[1]:
             results[index] = _carried(op, results[index], kind)
         return results
 

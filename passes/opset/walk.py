@@ -18,7 +18,7 @@ from typing import Any
 
 import onnx.defs
 
-from ..constant_analysis import known_array
+from ..constant_analysis import static_array
 from ..decompose.functions import body
 from ..errors import InvalidModel, Unsupported
 from ..graph import Node, Value
@@ -158,7 +158,7 @@ class Walk:
             current = _at(current, plan.version)
         if built:
             check(_at(current, plan.version), node, None)
-            return self._place(op, current, plan.version)
+            return self._insert(op, current, plan.version)
         if plan.checked and not current.regions:
             check(_typed(current, plan.version), node, plan.start)
         values = self._keep(op, current, plan.version)
@@ -169,7 +169,7 @@ class Walk:
     def _otherwise(self, op: Builder, node: Node, refusal: Unsupported) -> Sequence[Value]:
         """What stands for an operator that can't go down: what it certainly gives, other types, or its body."""
         if len(node.outputs) == 1 and not node.regions:
-            array = known_array(node.output)
+            array = static_array(node.output)
             if array is not None:
                 return [op.const(array)]
         made = self._carried(op, node)
@@ -221,13 +221,13 @@ class Walk:
             twin.version = version
         return made
 
-    def _place(self, op: Builder, node: Node, version: int) -> Sequence[Value]:
+    def _insert(self, op: Builder, node: Node, version: int) -> Sequence[Value]:
         """A node that an adapter made."""
         twin = Node(node.domain, node.op_type, version, node.name)
         self._frame.nodes.append(twin)
         twin.regions, twin.captured = node.regions, node.captured  # built at the target already
         types = [value.type for value in node.outputs]
-        made = op.place(twin, node.inputs, node.attributes, len(node.outputs), types)
+        made = op.insert(twin, node.inputs, node.attributes, len(node.outputs), types)
         return [made] if isinstance(made, Value) else made
 
     def stamp(self, node: Node, kind_of: Callable[[Value], DType | None] = _kind) -> int | None:
@@ -297,12 +297,12 @@ class Walk:
 
 
 def _pairs(versions: Sequence[int], start: int, end: int) -> Iterator[tuple[int, int]]:
-    """(earlier, later) version of each step between two places in a history; 0 is before there was any."""
-    places = (0, *versions)
+    """(earlier, later) version of each step between two positions in a history; 0 is before there was any."""
+    indices = (0, *versions)
     if end > start:
-        yield from pairwise(places[start + 1 : end + 2])
+        yield from pairwise(indices[start + 1 : end + 2])
     for index in range(start, end, -1):
-        yield places[index], places[index + 1]
+        yield indices[index], indices[index + 1]
 
 
 def _short(op: Builder, node: Node) -> Value | None:
@@ -319,7 +319,7 @@ def _short(op: Builder, node: Node) -> Value | None:
             return first
     if node.op_type not in ("Shape", "Size") and any(value is not None and value.data is None for value in node.inputs):
         return None
-    array = known_array(Value("", None, node))
+    array = static_array(Value("", None, node))
     return None if array is None else op.const(array)
 
 

@@ -136,7 +136,7 @@ class AbstractContainers:
                 return None
             rank = tensor.rank or 0
             if axis % rank:
-                order = [axis % rank, *(place for place in range(rank) if place != axis % rank)]
+                order = [axis % rank, *(index for index in range(rank) if index != axis % rank)]
                 tensor = op.Transpose(tensor, perm=order)
             return op.Unsqueeze(tensor, op.const([axis % rank + 1])) if keep else tensor
         if elements:

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..constant_analysis import known_array
+from ..constant_analysis import static_array
 from ..errors import Unsupported
 from ..faults import contradiction
 from ..graph import Graph, Node, Value
@@ -54,7 +54,7 @@ def resolve_branches(graph: Graph) -> tuple[Graph, list[str]]:
         rewriter = Rewriter(HUB, {}, notes=notes)
         graph = rewriter.run(graph, step)
         infer(graph)
-        if not any(_unclear(node) for _, node in graph.walk() if is_if(node)):
+        if not any(_results_without_rank(node) for _, node in graph.walk() if is_if(node)):
             break
     return graph, notes
 
@@ -68,7 +68,7 @@ def fold_branches(graph: Graph) -> Graph:
     return graph
 
 
-def _unclear(node: Node) -> set[Value]:
+def _results_without_rank(node: Node) -> set[Value]:
     """The results of an If that have no rank, or one in each branch."""
     pairs = zip(*(region.outputs for region in node.regions.values()), strict=True)
     return {
@@ -156,7 +156,7 @@ class _Resolved(Builder):
     def _resolve(self, node: Node, seen: Node, walk: _Walk) -> None:
         condition = seen.inputs[0]
         assert condition is not None
-        known = known_array(condition)
+        known = static_array(condition)
         if known is not None and known.size == 1:
             self._take(node, "then" if known.reshape(-1)[0] else "else", walk)
             return
@@ -235,8 +235,8 @@ class _Resolved(Builder):
             twins = {value: body.input(value.name, value.type) for value in captured}
             mapping: dict[Value, Any] = {}
             for old, value in new.items():
-                held = known[old]
-                mapping[old] = twins[value] if held is None else body.const(held, name=value.name or "const")
+                data = known[old]
+                mapping[old] = twins[value] if data is None else body.const(data, name=value.name or "const")
             for inner, old in zip(region.inputs, captures, strict=True):
                 mapping[inner] = mapping[old]
             body._constants(region, mapping)
@@ -266,7 +266,7 @@ class _Resolved(Builder):
 
     def _certain(self, value: Value) -> TensorData | None:
         """The data of a small value that is known before anything runs, so that branches see it too."""
-        known = known_array(value)
+        known = static_array(value)
         if known is None or known.size > _MOST_KNOWN or value.tensor.dtype is DType.STRING:
             return None
         return TensorData.of(known, value.tensor.dtype)
@@ -276,7 +276,7 @@ class _Resolved(Builder):
 
         None: what those need besides has been put before the If, which is to be settled after it.
         """
-        unclear = _unclear(node)
+        unclear = _results_without_rank(node)
         if not unclear:
             return [], list(node.outputs)
         waits = set(node.outputs)  # what stands behind any If of this kind
@@ -287,7 +287,7 @@ class _Resolved(Builder):
             if not unclear.isdisjoint(inputs[item]):
                 tail.add(item)
                 unclear.update(value for value in item.outputs if value.rank is None)
-            if not waits.isdisjoint(inputs[item]) or (is_if(item) and _unclear(item)):
+            if not waits.isdisjoint(inputs[item]) or (is_if(item) and _results_without_rank(item)):
                 waits.update(item.outputs)
                 late.append(item)
         needed: set[Value] = set()

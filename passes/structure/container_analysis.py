@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..build import stack
-from ..constant_analysis import known_array
+from ..constant_analysis import static_array
 from ..graph import Node, Value
 from ..protos import ENUMS
 from ..rewrite import Builder, Rule
@@ -62,9 +62,9 @@ class ContainerRules(AbstractContainers):
     def _insert(self, op: Builder, node: Node) -> Results:
         elements, value, position = self.elements(node.input(0)), node.input(1), node.input(2)
         assert value is not None
-        place = _position(position, None if elements is None else len(elements), end=True)
-        if elements is not None and place is not None:
-            return self._kept(op, node, AbstractContainer("elements", (*elements[:place], value, *elements[place:])))
+        index = _position(position, None if elements is None else len(elements), end=True)
+        if elements is not None and index is not None:
+            return self._kept(op, node, AbstractContainer("elements", (*elements[:index], value, *elements[index:])))
         whole = self._stack(op, node.input(0), value.tensor.static_shape)
         if whole is None:
             return None
@@ -78,9 +78,9 @@ class ContainerRules(AbstractContainers):
 
     def _erase(self, op: Builder, node: Node) -> Results:
         elements, position = self.elements(node.input(0)), node.input(1)
-        place = _position(position, None if elements is None else len(elements))
-        if elements is not None and place is not None:
-            return self._kept(op, node, AbstractContainer("elements", (*elements[:place], *elements[place + 1 :])))
+        index = _position(position, None if elements is None else len(elements))
+        if elements is not None and index is not None:
+            return self._kept(op, node, AbstractContainer("elements", (*elements[:index], *elements[index + 1 :])))
         whole = self._stack(op, node.input(0), self.element_shape(node.input(0)))
         if whole is None:
             return None
@@ -108,13 +108,13 @@ class ContainerRules(AbstractContainers):
             value, size, axis = chunks
             start = op.Mul(_from_front(op, position, _chunk_count(op, *chunks)), size)
             return op.Slice(value, start, op.Add(start, size), op.const([axis]))
-        place = _position(position, None if elements is None else len(elements))
+        index = _position(position, None if elements is None else len(elements))
         if elements is None:
             return None
-        if place is not None:
-            return elements[place]
+        if index is not None:
+            return elements[index]
         whole = self._stack(op, node.input(0), self.element_shape(node.input(0)))
-        if whole is None or known_array(position) is not None:
+        if whole is None or static_array(position) is not None:
             return None
         return op.Gather(whole, _scalar(op, position), axis=0)
 
@@ -217,11 +217,11 @@ def _chunk_count(op: Builder, value: Value, size: Value, axis: int) -> Value:
 
 def _from_front(op: Builder, position: Value, count: Value) -> Value:
     """A position in a sequence of so many elements counted from the front, int64 [1]."""
-    place = op.Cast(op.Reshape(position, op.const([1])), to=ENUMS[DType.INT64])
-    known = known_array(place)
+    index = op.Cast(op.Reshape(position, op.const([1])), to=ENUMS[DType.INT64])
+    known = static_array(index)
     if known is not None and known[0] >= 0:
-        return place
-    return op.Where(op.Less(place, op.const([0])), op.Add(place, count), place)
+        return index
+    return op.Where(op.Less(index, op.const([0])), op.Add(index, count), index)
 
 
 def _concat(op: Builder, whole: Value, axis: int, new: bool) -> Value | None:
@@ -232,7 +232,7 @@ def _concat(op: Builder, whole: Value, axis: int, new: bool) -> Value | None:
     turned = op.Transpose(whole, perm=[*others[:axis], 0, *others[axis:]]) if axis else whole
     if new:
         return turned
-    sizes = [-1 if place == axis else size for place, size in enumerate((whole.tensor.shape or ())[1:])]
+    sizes = [-1 if index == axis else size for index, size in enumerate((whole.tensor.shape or ())[1:])]
     return None if 0 in sizes or not sizes else op.Reshape(turned, op.const(np.array(sizes)))
 
 
@@ -247,7 +247,7 @@ def _position(value: Value | None, length: int | None, end: bool = False) -> int
     last = length if end else length - 1
     if value is None:
         return last if last >= 0 else None
-    array = known_array(value)
+    array = static_array(value)
     if array is None:
         return None
     index = int(array.reshape(-1)[0])
@@ -263,7 +263,7 @@ def _parts(value: Value, axis: int, sizes: Value | None) -> list[int | None] | N
     """
     shape = value.tensor.shape
     size = shape[axis] if shape is not None and -len(shape) <= axis < len(shape) else None
-    array = known_array(sizes)
+    array = static_array(sizes)
     if sizes is not None and array is None:
         count = sizes.tensor.static_shape
         unknown: list[int | None] = [None]

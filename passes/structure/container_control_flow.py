@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ..constant_analysis import known_array
+from ..constant_analysis import static_array
 from ..errors import Unsupported
 from ..graph import Graph, Node, Value
 from ..infer import FORMAL, small_constant
@@ -25,15 +25,15 @@ what), or a sequence's elements of this shape in one tensor."""
 
 @dataclass(slots=True)
 class _Flat:
-    """A loop about to be placed: its slots, what stands outside, its body, and how its results are built again."""
+    """A loop about to be placed: its slots, their operands, its body, and how its results are built again."""
 
     slots: list[Slot]
-    outside: list[Value]
+    operands: list[Value]
     body: Graph
 
     def is_plain(self, opset: int) -> bool:
         """Whether the opset can say it."""
-        if any(is_not_carried(value.type, opset) for value in self.outside):
+        if any(is_not_carried(value.type, opset) for value in self.operands):
             return False
         return not any(is_new(value.type, opset) for inner in self.body.graphs() for value in inner.values())
 
@@ -47,7 +47,7 @@ def refuse_placeholders(graph: Graph, opset: int) -> None:
     for _, node in graph.walk():
         if node.domain == PLACEHOLDER:
             raise Unsupported(
-                node, f"whether it holds something is told at run time, which opset {opset} can't express"
+                node, f"whether it has an element is known only at run time, which opset {opset} can't express"
             )
 
 
@@ -69,26 +69,26 @@ class Resolver(ContainerRules):
             results = unrolled(op, node)
             if results is not None:
                 return results
-        return self._place(op, node, flat, ways)
+        return self._emit_loop(op, node, flat, ways)
 
     def _flat(self, op: Builder, node: Node, ways: dict[Entry, Way]) -> _Flat | None:
         """The loop with leaves in place of what is known; None where an entry has to go another way, told in `ways`."""
         loop = Loop(node)
         inner = op.region(loop.body.name)
         slots: list[Slot] = []
-        outside: list[Value] = []
+        operands: list[Value] = []
         arguments: list[Value] = []
         for entry in loop.entries:
-            given = entry.outside
+            given = entry.operand
             known = small_constant(given) if isinstance(entry.slot, Captured) else None
             if known is not None:
                 arguments.append(inner.const(known))
                 continue
             if given is None or (given not in self.forms and not isinstance(entry.slot, Carried)):
                 slots.append(entry.slot)
-                outside += [given] if given is not None else []
-                if entry.enter is not None:
-                    arguments.append(_entered(inner, entry.enter, entry.enter.type))
+                operands += [given] if given is not None else []
+                if entry.body_input is not None:
+                    arguments.append(_entered(inner, entry.body_input, entry.body_input.type))
                 continue
             way = "parts" if isinstance(entry.slot, Captured) else ways.setdefault(entry, "parts")
             leaves = self._leaving(op, given, way)
@@ -96,36 +96,36 @@ class Resolver(ContainerRules):
                 ways[entry] = "whole"
                 return None
             slots += [entry.slot] * len(leaves)
-            outside += leaves
-            assert entry.enter is not None
+            operands += leaves
+            assert entry.body_input is not None
             arguments.append(self._entering(inner, entry, way, leaves))
         outputs = inner.inline(loop.body, arguments)
         made: list[Value] = []
         for entry in loop.entries:
-            if entry.leave is None:
+            if entry.body_output is None:
                 continue
-            value = outputs[entry.place.leave]
+            value = outputs[entry.indices.body_output]
             if not isinstance(entry.slot, Carried):
                 made.append(value)
                 continue
             way = ways[entry]
             leaves = self._leaving(inner, value, way)
-            if leaves is None or (way == "parts" and self.structure(value) != self.structure(entry.outside)):
+            if leaves is None or (way == "parts" and self.structure(value) != self.structure(entry.operand)):
                 ways[entry] = self._other_way(entry, value, way)
                 return None
             made += leaves
         inner.graph.outputs = made
         RemoveDead()(inner.graph)
-        return _Flat(slots, outside, inner.graph)
+        return _Flat(slots, operands, inner.graph)
 
     def _other_way(self, entry: Entry, leave: Value, way: Way) -> Way:
         """Another way to carry what isn't made of the same parts before and behind a pass."""
-        assert entry.outside is not None
-        if way != "parts" or not is_not_carried(entry.outside.type, self.opset):
+        assert entry.operand is not None
+        if way != "parts" or not is_not_carried(entry.operand.type, self.opset):
             return "whole"
-        if isinstance(entry.outside.type, OptionalType):
+        if isinstance(entry.operand.type, OptionalType):
             return "maybe"
-        shape = self.element_shape(leave if self.elements(entry.outside) == () else entry.outside)
+        shape = self.element_shape(leave if self.elements(entry.operand) == () else entry.operand)
         return "whole" if shape is None else shape
 
     def _leaving(self, op: Builder, value: Value, way: Way) -> list[Value] | None:
@@ -150,22 +150,22 @@ class Resolver(ContainerRules):
 
     def _entering(self, inner: Builder, entry: Entry, way: Way, leaves: Sequence[Value]) -> Value:
         """The body's value of an entry, of what enters in its place."""
-        assert entry.enter is not None and entry.outside is not None
-        if entry.outside not in self.forms or way == "whole":
-            return _entered(inner, entry.enter, entry.enter.type)
+        assert entry.body_input is not None and entry.operand is not None
+        if entry.operand not in self.forms or way == "whole":
+            return _entered(inner, entry.body_input, entry.body_input.type)
         types = [leaf.type if isinstance(entry.slot, Captured) else _loose(leaf.type) for leaf in leaves]
         if isinstance(way, tuple):
             types = [TensorType(leaves[0].tensor.dtype, (None, *way))]
-        entered = iter([_entered(inner, entry.enter, type) for type in types])
-        return self._arriving(inner, entry.outside, way, entered)
+        entered = iter([_entered(inner, entry.body_input, type) for type in types])
+        return self._arriving(inner, entry.operand, way, entered)
 
-    def _place(self, op: Builder, node: Node, flat: _Flat, ways: dict[Entry, Way]) -> list[Value]:
+    def _emit_loop(self, op: Builder, node: Node, flat: _Flat, ways: dict[Entry, Way]) -> list[Value]:
         loop = Loop(node)
-        made = iter(op.loop(loop.trip, loop.initial_condition, flat.slots, flat.outside, flat.body))
+        made = iter(op.loop(loop.trip, loop.initial_condition, flat.slots, flat.operands, flat.body))
         results: list[Value] = []
         for entry in loop.entries:
             if entry.result is not None:
-                known = entry.outside
+                known = entry.operand
                 results.append(next(made) if known is None else self._arriving(op, known, ways[entry], made))
         return results
 
@@ -173,7 +173,7 @@ class Resolver(ContainerRules):
         condition = node.input(0)
         assert condition is not None
         captures = [value for value in node.captures if value is not None]
-        known = known_array(condition)
+        known = static_array(condition)
         if known is not None:
             return op.inline(node.regions["then" if known.any() else "else"], captures)
         constants = {value: data for value in captures if (data := small_constant(value)) is not None}

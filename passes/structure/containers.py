@@ -25,7 +25,7 @@ from .simplify import RemoveDead
 _MAP = 17  # the opset that brought SequenceMap
 
 
-def plain_containers(graph: Graph, opset: int) -> Graph:
+def lower_containers(graph: Graph, opset: int) -> Graph:
     """The model with no more sequences and optionals than an opset takes, as far as it is known what they hold.
 
     Args:
@@ -39,18 +39,18 @@ def plain_containers(graph: Graph, opset: int) -> Graph:
             if is_new(value.type, opset):
                 what = "sequences" if isinstance(value.type, SequenceType) else "optionals"
                 raise Unsupported(f"{value.name!r}", f"the model {word} it, and there are no {what} at opset {opset}")
-    holding = [node for _, node in graph.walk() if _deals_with(node)] if opset < _MAP else []
+    holding = [node for _, node in graph.walk() if _uses_containers(node)] if opset < _MAP else []
     if not holding:
         return graph
     for node in holding:
         conform(node)
     maps = any(node.op == ("", "SequenceMap") for _, node in graph.walk())
-    if not maps and not any(_is_in_the_way(node, opset) for _, node in graph.walk()):
+    if not maps and not any(_needs_lowering(node, opset) for _, node in graph.walk()):
         return graph
     graph = Rewriter(HUB, {("", "SequenceMap"): [_map], ("", "Constant"): [_constant]}, fallback=copied).run(graph)
     RemoveDead()(graph)
     infer(graph)
-    if not any(_is_in_the_way(node, opset) for _, node in graph.walk()):
+    if not any(_needs_lowering(node, opset) for _, node in graph.walk()):
         return graph
     if is_not_carried(SequenceType(), opset):
         SequencesToStacks()(graph)
@@ -64,14 +64,14 @@ def plain_containers(graph: Graph, opset: int) -> Graph:
     return graph
 
 
-def _deals_with(node: Node) -> bool:
+def _uses_containers(node: Node) -> bool:
     """Whether an operator may take or give a container."""
     return bool(node.regions or node.domain or "Seq" in node.op_type or "Opt" in node.op_type) or any(
         isinstance(value.type, SequenceType | OptionalType) for value in node.outputs
     )
 
 
-def _is_in_the_way(node: Node, opset: int) -> bool:
+def _needs_lowering(node: Node, opset: int) -> bool:
     """Whether an operator has to do with what an opset lacks."""
     values = [value for value in (*node.inputs, *node.outputs) if value is not None]
     if is_loop(node) or is_if(node):

@@ -53,13 +53,20 @@ def _elements(node: Node) -> bool:
     changed = False
     for entry in loop.entries:
         slot = entry.slot
-        if isinstance(slot, Sliced) and slot.part == 1 and entry.enter is not None:
-            loop.body.inputs[entry.place.enter] = _element(loop.body, entry.enter, slot.axis)
+        if isinstance(slot, Sliced) and slot.part == 1 and entry.body_input is not None:
+            loop.body.inputs[entry.indices.body_input] = _element(loop.body, entry.body_input, slot.axis)
             slot = replace(slot, part=None)
             changed = True
-        elif isinstance(slot, Stacked) and slot.part == 1 and entry.leave is not None and _is_one(entry.leave, slot):
-            loop.body.outputs[entry.place.leave] = _axis(loop.body, "Squeeze", entry.leave, slot.axis, "element")
-            slot = replace(slot, part=None, axis=_new_axis(entry.leave, slot.axis))
+        elif (
+            isinstance(slot, Stacked)
+            and slot.part == 1
+            and entry.body_output is not None
+            and _is_one(entry.body_output, slot)
+        ):
+            loop.body.outputs[entry.indices.body_output] = _axis(
+                loop.body, "Squeeze", entry.body_output, slot.axis, "element"
+            )
+            slot = replace(slot, part=None, axis=_new_axis(entry.body_output, slot.axis))
             changed = True
         slots.append(slot)
     if changed:

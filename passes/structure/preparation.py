@@ -12,7 +12,7 @@ from ..loops.scans import LoopsToScans
 from ..pipeline import Pipeline
 from ..rewrite import Key
 from .branches import resolve_branches
-from .containers import plain_containers
+from .containers import lower_containers
 from .sequences import SequencesToStacks
 from .simplify import RemoveDead
 from .slots import PruneSlots
@@ -39,7 +39,7 @@ def prepared(
     RemoveDead()(graph)
     admit(graph)
     try:
-        graph = plain_containers(graph, _WITHOUT_CONTAINERS)
+        graph = lower_containers(graph, _WITHOUT_CONTAINERS)
     except Unsupported as refusal:
         raise Unsupported(refusal.node, refusal.reason.replace(f"opset {_WITHOUT_CONTAINERS}", target)) from None
     decomposed = Decompose(operators)(graph)

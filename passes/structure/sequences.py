@@ -89,22 +89,22 @@ def _given_elements(value: Value | None) -> list[Value] | None:
 
 
 def _built(loop: Loop, entry: Entry) -> _Built | None:
-    body, enter, leave = loop.body, entry.enter, entry.leave
-    if enter is None or leave is None or not isinstance(enter.type or leave.type, SequenceType):
+    body, body_input, body_output = loop.body, entry.body_input, entry.body_output
+    if body_input is None or body_output is None or not isinstance(body_input.type or body_output.type, SequenceType):
         return None
-    insert = leave.producer
-    given = _given_elements(entry.outside)
-    if insert is None or insert.op != ("", "SequenceInsert") or insert.inputs[0] is not enter or given is None:
+    insert = body_output.producer
+    given = _given_elements(entry.operand)
+    if insert is None or insert.op != ("", "SequenceInsert") or insert.inputs[0] is not body_input or given is None:
         return None
-    alone = body.uses(enter) == [(insert, 0)] and enter not in body.outputs
-    handed_on = [value for value in body.outputs if value is leave]
+    alone = body.uses(body_input) == [(insert, 0)] and body_input not in body.outputs
+    handed_on = [value for value in body.outputs if value is body_output]
     element = insert.inputs[1]
-    if not alone or len(handed_on) != 1 or body.uses(leave) or element is None:
+    if not alone or len(handed_on) != 1 or body.uses(body_output) or element is None:
         return None
     position = None
     if len(insert.inputs) > 2 and insert.inputs[2] is not None:
-        outside = {captured.enter: captured.outside for captured in loop.of(Captured)}
-        position = constant_array(outside.get(insert.inputs[2], insert.inputs[2]))
+        operand = {captured.body_input: captured.operand for captured in loop.of(Captured)}
+        position = constant_array(operand.get(insert.inputs[2], insert.inputs[2]))
         if position is None or int(position) != 0:
             return None
     return _Built(entry, insert, element, position is not None, given)
@@ -153,7 +153,7 @@ def _slot_for(user: Node, built: _Built) -> Stacked | None:
 def _replace(op: Builder, loop: Loop, built: _Built, wanted: dict[Node, Stacked]) -> None:
     graph, node, body = op.graph, loop.node, loop.body
     inner = Builder(op.rewriter, body)
-    entries = [entry for entry in loop.entries if entry.place != built.entry.place]
+    entries = [entry for entry in loop.entries if entry.indices != built.entry.indices]
     made: dict[Stacked, Value] = {}
     for slot in dict.fromkeys(wanted.values()):
         name = op.rewriter.names.fresh(f"{built.insert.output.name}_all")
@@ -161,7 +161,7 @@ def _replace(op: Builder, loop: Loop, built: _Built, wanted: dict[Node, Stacked]
         known, shape = built.element.tensor, list(built.element.tensor.shape or ())
         if slot == _COUNTED:
             result.type = TensorType(DType.INT64, (None,))
-            entries.append(entry_of(Stacked(0), leave=inner.const(0, DType.INT64), result=result))
+            entries.append(entry_of(Stacked(0), body_output=inner.const(0, DType.INT64), result=result))
         elif slot.part == -1:  # parts of any size: a tensor that grows
             shape[slot.axis] = 0
             sizes = [int(dim) for dim in shape if isinstance(dim, int)]
@@ -179,7 +179,7 @@ def _replace(op: Builder, loop: Loop, built: _Built, wanted: dict[Node, Stacked]
             else:
                 shape[slot.axis] = None
             result.type = TensorType(known.dtype, None if known.shape is None else tuple(shape))
-            entries.append(entry_of(slot, leave=built.element, result=result))
+            entries.append(entry_of(slot, body_output=built.element, result=result))
     joined = {slot: _with_given(op, value, slot, built) for slot, value in made.items()}
     for user, slot in wanted.items():
         new = _read(op, user, joined[slot])

@@ -12,7 +12,7 @@ from ..types import TensorType
 from .elements import cancels
 
 
-def handed_on(node: Node) -> Value | None:
+def identity_input(node: Node) -> Value | None:
     """The input that an operator hands on unchanged; None where it does something."""
     value = node.inputs[0] if node.inputs else None
     if value is None or node.domain or len(node.outputs) != 1:
@@ -51,7 +51,7 @@ class Simplify:
         for inner in graph.graphs():
             handed_out = set(inner.outputs) if inner is graph else set[Value]()
             for node in inner.topological():
-                value = handed_on(node)
+                value = identity_input(node)
                 if value is None or node.output in handed_out:
                     continue
                 inner.replace_uses(node.output, value)

@@ -62,9 +62,9 @@ def _prune(graph: Graph, node: Node) -> bool:
     kept: list[Entry] = []
     invariant: list[Entry] = []  # carried values that never change are captured, and go to the end of the slots
     for entry in loop.entries:
-        enter = entry.enter
+        enter = entry.body_input
         seen = enter is not None and (bool(body.uses(enter)) or enter in leaving)
-        handed_on = enter is not None and enter is entry.leave and leaving[enter] == 1 and not body.uses(enter)
+        handed_on = enter is not None and enter is entry.body_output and leaving[enter] == 1 and not body.uses(enter)
         wanted = entry.result is not None and (bool(graph.uses(entry.result)) or entry.result in handed_out)
         match entry.slot:
             case Iteration() | Captured() if not seen:
@@ -72,17 +72,21 @@ def _prune(graph: Graph, node: Node) -> bool:
             case Stacked() if not wanted:
                 continue
             case Condition(body_input) if handed_on or not seen:
-                stays = handed_on or _is_true(entry.leave)
+                stays = handed_on or _is_true(entry.body_output)
                 if bounded and stays and (condition is None or _is_true(condition)):
                     condition = None
                     continue
-                entry = entry_of(Condition(body_input=False), leave=entry.leave) if body_input and not seen else entry
-            case Carried() if enter is not None and enter is entry.leave and entry.result not in handed_out:
-                assert entry.outside is not None
+                entry = (
+                    entry_of(Condition(body_input=False), body_output=entry.body_output)
+                    if body_input and not seen
+                    else entry
+                )
+            case Carried() if enter is not None and enter is entry.body_output and entry.result not in handed_out:
+                assert entry.operand is not None
                 if entry.result is not None:
-                    graph.replace_uses(entry.result, entry.outside)
+                    graph.replace_uses(entry.result, entry.operand)
                 if body.uses(enter) or leaving[enter] > 1:
-                    invariant.append(entry_of(Captured(), entry.outside, enter))
+                    invariant.append(entry_of(Captured(), entry.operand, enter))
                 continue
             case _:
                 pass

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..build import stack
-from ..constant_analysis import known_array
+from ..constant_analysis import static_array
 from ..graph import Graph, Node, Value
 from ..hub import HUB
 from ..loop import (
@@ -75,7 +75,9 @@ class UnrollLoops:
         if made is not None:
             return made
         title = node.name or ", ".join(value.name for value in node.outputs)
-        self.notes.append(f"the loop {title!r} isn't unrolled: more than {self.most} passes, or nobody knows how many")
+        self.notes.append(
+            f"the loop {title!r} isn't unrolled: more than {self.most} passes, or an unknown number of them"
+        )
         return op.copy(node)
 
 
@@ -86,16 +88,16 @@ def unrolled(op: Builder, node: Node, most: int = _MOST) -> list[Value] | None:
     passes.
     """
     loop = Loop(node)
-    bounds = pass_bounds(loop.trip, loop.sliced, known_array)
+    bounds = pass_bounds(loop.trip, loop.sliced, static_array)
     if bounds is None:
         return None
-    states = {entry.place: entry.outside for entry in loop.of(Carried)}
+    states = {entry.indices: entry.operand for entry in loop.of(Carried)}
     goes_on, condition = loop.initial_condition, loop.condition
     stacks: dict[Entry, list[Value]] = {entry: [] for entry in loop.of(Stacked)}
     done = 0
     while done < min(bounds, default=most + 1):
         if condition is not None and goes_on is not None:
-            known = known_array(goes_on)
+            known = static_array(goes_on)
             if known is None:
                 return None
             if not known.any():
@@ -104,7 +106,7 @@ def unrolled(op: Builder, node: Node, most: int = _MOST) -> list[Value] | None:
             return None
         arguments: list[Value | None] = []
         for entry in loop.entries:
-            if entry.enter is None:
+            if entry.body_input is None:
                 continue
             match entry.slot:
                 case Iteration():
@@ -112,21 +114,21 @@ def unrolled(op: Builder, node: Node, most: int = _MOST) -> list[Value] | None:
                 case Condition():
                     arguments.append(op.const(True, DType.BOOL))
                 case Carried():
-                    arguments.append(states[entry.place])
+                    arguments.append(states[entry.indices])
                 case Captured():
-                    arguments.append(entry.outside)
+                    arguments.append(entry.operand)
                 case Sliced():
                     arguments.append(_part(op, entry, done))
                 case Stacked():
                     pass
         given = op.inline(loop.body, arguments)
         for entry in loop.entries:
-            if entry.leave is None:
+            if entry.body_output is None:
                 continue
-            value = given[entry.place.leave]
+            value = given[entry.indices.body_output]
             match entry.slot:
                 case Carried():
-                    states[entry.place] = value
+                    states[entry.indices] = value
                 case Stacked():
                     stacks[entry].append(value)
                 case _:
@@ -141,7 +143,7 @@ def unrolled(op: Builder, node: Node, most: int = _MOST) -> list[Value] | None:
                 return None  # what an empty stack looks like
             results.append(_stack(op, entry.slot, stacks[entry]))
         else:
-            last = states[entry.place]
+            last = states[entry.indices]
             assert last is not None
             results.append(last)
     return results
@@ -154,7 +156,7 @@ def without_passes(op: Builder, node: Node) -> list[Value]:
         Unsupported: see `empty_stack`.
     """
     entries = [entry for entry in Loop(node).entries if entry.result is not None]
-    return [entry.outside or op.const(empty_stack(node, entry), name="empty") for entry in entries]
+    return [entry.operand or op.const(empty_stack(node, entry), name="empty") for entry in entries]
 
 
 def empty_stack(node: Node, entry: Entry) -> TensorData:
@@ -163,10 +165,10 @@ def empty_stack(node: Node, entry: Entry) -> TensorData:
     Raises:
         Unsupported: the rank or the element type isn't known.
     """
-    assert isinstance(entry.slot, Stacked) and entry.leave is not None
-    dtype, part = dtype_of(node, entry.leave), entry.slot.part
-    rank_of(node, entry.leave)
-    shape = [size if isinstance(size, int) else 0 for size in entry.leave.tensor.shape or ()]
+    assert isinstance(entry.slot, Stacked) and entry.body_output is not None
+    dtype, part = dtype_of(node, entry.body_output), entry.slot.part
+    rank_of(node, entry.body_output)
+    shape = [size if isinstance(size, int) else 0 for size in entry.body_output.tensor.shape or ()]
     axis = axis_of(node, entry.slot.axis, len(shape) + (part is None))
     shape[axis : axis + (part is not None)] = [0]
     return TensorData(dtype, tuple(shape), np.zeros(shape, dtype.numpy))
@@ -175,14 +177,14 @@ def empty_stack(node: Node, entry: Entry) -> TensorData:
 def _part(op: Builder, entry: Entry, number: int) -> Value:
     """Part `number` of what is sliced."""
     slot = entry.slot
-    assert isinstance(slot, Sliced) and entry.outside is not None
-    length = (entry.outside.tensor.shape or ())[slot.axis]
+    assert isinstance(slot, Sliced) and entry.operand is not None
+    length = (entry.operand.tensor.shape or ())[slot.axis]
     assert isinstance(length, int)
     index = part_range(slot, length)[0] + number * slot.stride
     if slot.part is None:
-        return op.Gather(entry.outside, op.const(index, DType.INT64), axis=slot.axis)
+        return op.Gather(entry.operand, op.const(index, DType.INT64), axis=slot.axis)
     start = index - slot.part + 1 if slot.reversed else index
-    return op.Slice(entry.outside, op.const([start]), op.const([start + slot.part]), op.const([slot.axis]))
+    return op.Slice(entry.operand, op.const([start]), op.const([start + slot.part]), op.const([slot.axis]))
 
 
 def _stack(op: Builder, slot: Stacked, values: Sequence[Value]) -> Value:

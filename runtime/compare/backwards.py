@@ -196,15 +196,18 @@ def _bindings(node: Node) -> Iterator[tuple[Value, Sequence[Value | None]]]:
     if is_loop(node):
         loop = Loop(node)
         for entry in loop.entries:
-            fed: list[Value | None] = [entry.outside]
+            fed: list[Value | None] = [entry.operand]
             if isinstance(entry.slot, Condition):
                 fed = [loop.initial_condition]
             if isinstance(entry.slot, Carried | Condition):
-                fed.append(entry.leave)
-            if entry.enter is not None:
-                yield entry.enter, fed
+                fed.append(entry.body_output)
+            if entry.body_input is not None:
+                yield entry.body_input, fed
             if entry.result is not None:
-                yield entry.result, [entry.leave] if isinstance(entry.slot, Stacked) else [entry.leave, entry.outside]
+                yield (
+                    entry.result,
+                    [entry.body_output] if isinstance(entry.slot, Stacked) else [entry.body_output, entry.operand],
+                )
     elif is_if(node):
         for region in node.regions.values():
             yield from ((inner, [outer]) for inner, outer in zip(region.inputs, node.inputs[1:], strict=True))

@@ -179,7 +179,7 @@ def _loop_seeds(loop: Loop, edge: Edge) -> Iterator[tuple[Value | None, Use]]:
     yield loop.trip, Use("trip", lower=-1, edge=edge)
     yield loop.initial_condition, Use("condition", in_loop=True)
     if loop.condition is not None:
-        yield loop.condition.leave, Use("condition", in_loop=True)
+        yield loop.condition.body_output, Use("condition", in_loop=True)
 
 
 def _category_seeds(node: Node) -> Iterator[tuple[Value | None, Use]]:

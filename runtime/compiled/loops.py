@@ -106,7 +106,7 @@ class LoopWriter:
             condition = self._next_condition(outputs)
             counted = condition is None or condition.value is not None
             for entry in self.loop.of(Stacked):
-                element = outputs[entry.place.leave]
+                element = outputs[entry.indices.body_output]
                 self.stacked.append(Pile(em, entry, element, self.counter, self.bound, counted))
                 self.jobs += self.stacked[-1].write(before)
             if condition is not None and not counted:
@@ -117,8 +117,8 @@ class LoopWriter:
         return self._results(count)
 
     def _given(self, entry: Entry) -> Tensor:
-        """The outside value of a slot."""
-        return present(self.outside[entry.place.outside])
+        """The operand of a slot."""
+        return present(self.outside[entry.indices.operand])
 
     # before the loop -----------------------------------------------------------------------------
 
@@ -146,11 +146,11 @@ class LoopWriter:
         """Captured values, and carried ones that each pass hands on as they are."""
         for entry in self.loop.of(Captured, Carried):
             if isinstance(entry.slot, Carried):
-                if entry.leave is not entry.enter:
+                if entry.body_output is not entry.body_input:
                     continue
-                self.through[entry.place.result] = self._given(entry)
-            assert entry.enter is not None
-            self.writer.bind(self.body, self.environment, entry.enter, self._given(entry))
+                self.through[entry.indices.result] = self._given(entry)
+            assert entry.body_input is not None
+            self.writer.bind(self.body, self.environment, entry.body_input, self._given(entry))
 
     def _hoist(self) -> None:
         """What is the same in every pass is computed before the loop."""
@@ -171,10 +171,10 @@ class LoopWriter:
         """Variables for the carried values, with their initial contents."""
         em, level = self.em, self.em.depth + 1
         for entry in self.loop.of(Carried):
-            if entry.leave is entry.enter:
+            if entry.body_output is entry.body_input:
                 continue
             initial = self._given(entry)
-            changing = {axis for place, axis in self.loose if place == entry.place.outside}
+            changing = {axis for place, axis in self.loose if place == entry.indices.operand}
             if changing:
                 name = em.name("c")
                 em.block.line(f"{name} = {em.stored(initial).name}.copy()")
@@ -212,8 +212,8 @@ class LoopWriter:
             elif isinstance(entry.slot, Sliced):
                 seen.append((entry, self._part(entry, entry.slot, counter)))
         for entry, tensor in seen:
-            if entry.enter is not None:
-                self.writer.bind(self.body, self.environment, entry.enter, tensor)
+            if entry.body_input is not None:
+                self.writer.bind(self.body, self.environment, entry.body_input, tensor)
 
     def _part(self, entry: Entry, slot: Sliced, counter: Atom) -> Tensor:
         """The part of a sequence that a pass sees."""
@@ -236,19 +236,19 @@ class LoopWriter:
         """Types must not change from pass to pass; changing sizes start a new attempt."""
         found: set[tuple[int, int]] = set()
         for state in self.states:
-            before, after = state.inside, outputs[state.entry.place.leave]
+            before, after = state.inside, outputs[state.entry.indices.body_output]
             if before.kind != after.kind or len(before.dims) != len(after.dims):
                 raise Decline("a carried value changes its type")
             for axis, (old, new) in enumerate(zip(before.dims, after.dims, strict=True)):
                 if old != new and axis not in state.changing:
-                    found.add((state.entry.place.outside, axis))
+                    found.add((state.entry.indices.operand, axis))
         if found:
             raise Loosen(found)
 
     def _next_condition(self, outputs: Sequence[Tensor]) -> Atom | None:
         """Whether to go on after a pass; None without a Condition slot."""
         entry = self.loop.condition
-        return None if entry is None else reshaped_scalar(self.em, outputs[entry.place.leave]).atoms[0]
+        return None if entry is None else reshaped_scalar(self.em, outputs[entry.indices.body_output]).atoms[0]
 
     def _carry(self, outputs: Sequence[Tensor]) -> None:
         """Hand the carried values over to the next pass, all at once."""
@@ -257,7 +257,7 @@ class LoopWriter:
         old: list[str] = []
         new: list[str] = []
         for state in self.states:
-            inside, tensor = state.inside, outputs[state.entry.place.leave]
+            inside, tensor = state.inside, outputs[state.entry.indices.body_output]
             if isinstance(inside, Small):
                 assert isinstance(tensor, Small)
                 old += [atom.code for atom in inside.atoms]
@@ -331,7 +331,7 @@ class LoopWriter:
                     for axis, dim in enumerate(inside.dims)
                 )
                 tensor = Stored(inside.kind, dims, inside.name, depth, owned=not state.changing, made=inside.made)
-            found[state.entry.place.result] = tensor
+            found[state.entry.indices.result] = tensor
         for pile in self.stacked:
-            found[pile.entry.place.result] = pile.result(count)
+            found[pile.entry.indices.result] = pile.result(count)
         return [found[place] for place in range(len(found))]

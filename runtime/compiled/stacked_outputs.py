@@ -131,7 +131,9 @@ class Pile:
     def _check_empty(self, tensor: Tensor, count: Dim) -> None:
         """Without any pass the sizes are the declared ones: decline where these are others than ours."""
         ours = [0 if place == self.axis else dim for place, dim in enumerate(tensor.dims)]
-        shapes = (None if value is None else value.tensor.shape for value in (self.entry.leave, self.entry.result))
+        shapes = (
+            None if value is None else value.tensor.shape for value in (self.entry.body_output, self.entry.result)
+        )
         declared = [0 if place == self.axis else dim for place, dim in enumerate(declared_sizes(self.slot, *shapes))]
         if declared == ours:
             return

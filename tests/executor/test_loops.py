@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from backedge.passes.errors import InvalidModel
 from backedge.passes.graph import Graph, Node, Value
-from backedge.passes.loop import DOMAIN, Captured, Carried, Condition, Iteration, Sliced, Slot, Stacked, places
+from backedge.passes.loop import DOMAIN, Captured, Carried, Condition, Iteration, Sliced, Slot, Stacked, slot_indices
 from backedge.passes.types import TensorType, tensor
 from backedge.runtime import loops
 from backedge.runtime.executor import ExecutionError, Executor, never_compile
@@ -19,17 +19,17 @@ BOOL = tensor("bool")
 
 
 class LoopGraph:
-    """A graph of one Loop: an input for each outside value, an output for each result."""
+    """A graph of one Loop: an input for each operand, an output for each result."""
 
     def __init__(self, slots: Sequence[Slot], build: Callable[[Graph, list[Value]], list[Value]]) -> None:
         self.graph = Graph("hub")
         body = Graph("hub", "body")
-        spots = places(slots)
-        entering = [body.add_input(f"b{place.enter}") for place in spots if place.enter >= 0]
+        spots = slot_indices(slots)
+        entering = [body.add_input(f"b{place.body_input}") for place in spots if place.body_input >= 0]
         body.outputs.extend(build(body, entering))
         self.trip = self.graph.add_input("trip", I64)
         self.go = self.graph.add_input("go", BOOL)
-        outside = [self.graph.add_input(f"in{place.outside}") for place in spots if place.outside >= 0]
+        outside = [self.graph.add_input(f"in{place.operand}") for place in spots if place.operand >= 0]
         results = [(f"out{place.result}", None) for place in spots if place.result >= 0]
         has_condition = any(isinstance(slot, Condition) for slot in slots)
         self.node: Node = self.graph.add_node(

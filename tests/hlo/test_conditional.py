@@ -128,4 +128,4 @@ ENTRY main {
 """
     graph = to_hub(from_text(text))
     assert next(iter(run(graph, {"x": X}).values())).tolist() == [4, -6]
-    assert [note for note in graph.meta[NOTES] if "gives the model nothing" in note]
+    assert [note for note in graph.meta[NOTES] if "returns nothing to the model" in note]

@@ -31,7 +31,7 @@ def test_what_doubles_is_refused(twice: str) -> None:
 
 def test_what_applies_itself_is_refused() -> None:
     text = "HloModule m\nc {\n  a = f32[] parameter(0)\n  ROOT b = f32[] call(a), to_apply=c\n}\n"
-    with pytest.raises(InvalidModel, match="applies itself"):
+    with pytest.raises(InvalidModel, match="calls itself"):
         from_text(text + "ENTRY e {\n  a = f32[] parameter(0)\n  ROOT b = f32[] call(a), to_apply=c\n}\n")
 
 
@@ -39,7 +39,7 @@ def test_what_applies_itself_is_refused() -> None:
     ("line", "reason"),
     [
         ("ROOT b = f32[] add(a, c)", "line 4, column 8: b: there is no instruction 'c'"),
-        ("ROOT b = f32[2] add(a, a)", "line 4, column 8: b: it says"),
+        ("ROOT b = f32[2] add(a, a)", "line 4, column 8: b: it is declared"),
         ("ROOT b = f32[] call(a), to_apply=nowhere", "line 4, column 8: b: there is no computation 'nowhere'"),
         ("ROOT b = f32[] get-tuple-element(a), index=0", "line 4, column 8: b: its operand has no element 0"),
         ("ROOT a = f32[] negate(a)", "line 4, column 8: a second instruction"),

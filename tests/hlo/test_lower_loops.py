@@ -268,7 +268,7 @@ def test_a_known_condition_leaves_its_branch() -> None:
 
 
 def test_a_stack_without_a_bound_is_refused() -> None:
-    with pytest.raises(Unsupported, match="nothing bounds how much it stacks"):
+    with pytest.raises(Unsupported, match="there is no bound on what it stacks"):
         lower_graph(counting(None, Stacked()))
 
 

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("jax")
 
-from backedge.convert.hlo.raising.passing import refuse_more_devices
+from backedge.convert.hlo.raising.collectives import refuse_more_devices
 from backedge.convert.hlo.write import to_text
 from backedge.passes.errors import Unsupported
 from backedge.passes.graph import NOTES

@@ -133,13 +133,13 @@ _CONTRADICTIONS: Sequence[tuple[str, type[Exception], str]] = [
     (
         "c { ROOT p = f32[3] parameter(0) }\nENTRY e { x = f32[3] parameter(0) ROOT y = f32[2] call(x), to_apply=c }",
         InvalidModel,
-        "it says float32",
+        "it is declared as float32",
     ),
     (
         "c { ROOT p = f32[3] parameter(0) }\n"
         "ENTRY e { x = f32[3] parameter(0) ROOT y = (f32[3], f32[3]) call(x), to_apply=c }",
         InvalidModel,
-        "it says 2 results",
+        "it declares 2 results",
     ),
     (
         "ENTRY e { x = c64[2] parameter(0) y = f32[2] parameter(1) "

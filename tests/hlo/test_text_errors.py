@@ -25,7 +25,7 @@ INLINE = "a = f32[] call(), to_apply={ "
         ("HloModule @, x=1", "the module's name expected, ',' found"),
         ("HloModule m, a={@/*b}", "this comment is never closed"),
         ("HloModule m\n@", "a computation expected, the end of the text found"),
-        ("HloModule m, a=1, @a=2", "a stands twice"),
+        ("HloModule m, a=1, @a=2", "a appears twice"),
         ("HloModule m, entry_computation_layout=@(f32[]->f32[])", "'{' expected, '(' found"),
         ("HloModule m, entry_computation_layout={@f32[]->f32[]}", "'(' expected, 'f32' found"),
         (
@@ -36,7 +36,7 @@ INLINE = "a = f32[] call(), to_apply={ "
         ("HloModule m, a={(\n@}", "')' expected, '}' found"),
         ("HloModule m, a=@{b", "'{' is never closed"),
         ('HloModule m, a={@"b}', "a string expected, '\"b}' found"),
-        ('HloModule m\nFileNames\n1 "a"\n@FileNames\n', "FileNames stands twice"),
+        ('HloModule m\nFileNames\n1 "a"\n@FileNames\n', "FileNames appears twice"),
         ("HloModule m@,\nENTRY e {}", "a computation expected, ',' found"),
         (f"e {{ {P} }} junk@", "'{' expected, the end of the text found"),
         (f"e {{ {P} }} @}}", "a computation expected, '}' found"),
@@ -53,7 +53,7 @@ INLINE = "a = f32[] call(), to_apply={ "
             "a second instruction of this computation is called a",
         ),
         ("e {\n  ROOT a = f32[] parameter(0)\n  @ROOT b = f32[] abs(a)\n}", "e has a second ROOT"),
-        ("e {\n  @a=f32[] parameter(0)\n}", "a blank must stand between a name and '='"),
+        ("e {\n  @a=f32[] parameter(0)\n}", "a blank is needed between a name and '='"),
         ("e { @0a = f32[] parameter(0) }", "an instruction, name = ..., or '}' expected, '0a' found"),
         ("e { @ROOT = f32[] parameter(0) }", "ROOT is reserved"),
         ("e { @a f32[] parameter(0) }", "an instruction, name = ..., or '}' expected, 'a' found"),
@@ -103,14 +103,20 @@ INLINE = "a = f32[] call(), to_apply={ "
             f"e {{ {INLINE * 50}a = f32[] call(), to_apply=@{{ {INLINE * 9}",
             "computations nested deeper than 50",
         ),
-        ("@e (a: f32[]) -> f32[2] { a = f32[] parameter(0) }", "e is said to give f32[2], its root gives f32[]"),
-        ("@e (a: f32[]) -> (f32[]) { a = f32[] parameter(0) }", "e is said to give (f32[]), its root gives f32[]"),
+        (
+            "@e (a: f32[]) -> f32[2] { a = f32[] parameter(0) }",
+            "e is declared to return f32[2], its root returns f32[]",
+        ),
+        (
+            "@e (a: f32[]) -> (f32[]) { a = f32[] parameter(0) }",
+            "e is declared to return (f32[]), its root returns f32[]",
+        ),
         ("e (a @f32[]) -> f32[] { a = f32[] parameter(0) }", "':' expected, 'f32' found"),
         ("e (a: f32[]) @f32[] { a = f32[] parameter(0) }", "'->' expected, 'f32' found"),
-        (f"e {{ {P} q = f32[6] reshape(p) @dimensions={{0}} }}", "a blank must stand between a name and '='"),
-        (f"e {{ {P} @q = f32[] abs(p), dimensions={{0}} }}", "abs takes no dimensions="),
+        (f"e {{ {P} q = f32[6] reshape(p) @dimensions={{0}} }}", "a blank is needed between a name and '='"),
+        (f"e {{ {P} @q = f32[] abs(p), dimensions={{0}} }}", "abs doesn't take dimensions="),
         (f"e {{ {P} @q = f32[] fft(p), fft_type=FFT }}", "fft needs fft_length="),
-        (f"e {{ {P} q = pred[] compare(p, p), direction=LT, @direction=LT }}", "direction stands twice"),
+        (f"e {{ {P} q = pred[] compare(p, p), direction=LT, @direction=LT }}", "direction appears twice"),
         (
             f"e {{ {P} q = f32[] iota()@, iota_dimension =0 }}",
             "an attribute, name=value, without a blank before the '=', expected, ',' found",
@@ -147,7 +153,7 @@ INLINE = "a = f32[] call(), to_apply={ "
         ),
         (
             f"e {{ {P} q = f32[] reduce-window(p), to_apply=c, window={{size=2 @size=2}} }}",
-            "size stands twice in the window",
+            "size appears twice in the window",
         ),
         (
             f"e {{ {P} q = f32[] reduce-window(p), to_apply=c, window={{size=2@, stride=2}} }}",
@@ -165,7 +171,7 @@ INLINE = "a = f32[] call(), to_apply={ "
         (f"e {{ {P} q = f32[] custom-call(p), custom_call_target=@name }}", "a string expected, 'name' found"),
         (f"e {{ {P} q = f32[] while(p), condition=@1, body=c }}", "a computation expected, '1' found"),
         (f'e {{ {P} q = f32[] abs(p), metadata={{a=@"b }} }}', "a string expected, '\"b } }' found"),
-        (f'e {{ {P} }}, execution_thread="a", @execution_thread="b"', "execution_thread stands twice"),
+        (f'e {{ {P} }}, execution_thread="a", @execution_thread="b"', "execution_thread appears twice"),
     ],
 )
 def test_where_and_why(text: str, reason: str) -> None:

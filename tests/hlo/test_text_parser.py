@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from backedge.convert.hlo.raising.passing import replica_groups
+from backedge.convert.hlo.raising.collectives import replica_groups
 from backedge.convert.hlo.text import parse
 from backedge.convert.hlo.text.tree import (
     ArrayShape,

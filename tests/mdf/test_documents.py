@@ -103,7 +103,7 @@ def test_unsigned_64_bits(tmp_path: Path) -> None:
     for suffix in (".json", ".yaml"):
         assert THEIRS[suffix](written(tree, tmp_path / f"m{suffix}")) == tree
         assert read_document(tmp_path / f"m{suffix}") == tree
-    with pytest.raises(Unsupported, match=r"BSON: it has no whole numbers above 2\*\*63 - 1"):
+    with pytest.raises(Unsupported, match=r"BSON: it has no integers above 2\*\*63 - 1"):
         write_document(tree, tmp_path / "m.bson")
     assert not (tmp_path / "m.bson").exists()
 
@@ -164,7 +164,7 @@ def test_bytes_stand_in_bson_only(tmp_path: Path) -> None:
     assert bson.decode(written(tree, tmp_path / "m.bson")) == tree
     assert read_document(tmp_path / "m.bson") == tree
     for suffix in (".json", ".yaml"):
-        with pytest.raises(Unsupported, match="'m' > 'w' > 0: bytes, which only BSON holds"):
+        with pytest.raises(Unsupported, match="'m' > 'w' > 0: bytes, which only BSON supports"):
             write_document(tree, tmp_path / f"m{suffix}")
         assert not (tmp_path / f"m{suffix}").exists()
 
@@ -237,15 +237,15 @@ def test_aliases_are_copies(yaml_tree: Any) -> None:
         ("on: 1", "line 1: YAML reads the key 'on' as True; put it in quotes"),
         ("a:\n  1: 2", "line 2: YAML reads the key '1' as 1; put it in quotes"),
         ("~: 1", "line 1: YAML reads the key '~' as None; put it in quotes"),
-        ("? [a]\n: 1", "line 1: a key that is no text, but an alias, a list or an object"),
-        ("a: &x b\n*x : 1", "line 2: a key that is no text, but an alias, a list or an object"),
+        ("? [a]\n: 1", "line 1: a key that isn't text, but an alias, a list or an object"),
+        ("a: &x b\n*x : 1", "line 2: a key that isn't text, but an alias, a list or an object"),
         ("a: 1\na: 2", "line 2: an object has the key 'a' twice"),
         ("a: {b: 1, 'b': 2}", "line 1: an object has the key 'b' twice"),
-        ("a: &x {b: 1}\nc:\n  <<: *x", "line 3: YAML reads '<<' as a merge of objects; text stands in quotes"),
-        ("a: <<", "line 1: YAML reads '<<' as a merge of objects; text stands in quotes"),
-        ("a: =", "line 1: YAML reads '=' as a default value; text stands in quotes"),
-        ("a: 2024-01-01", "line 1: YAML reads '2024-01-01' as a date; text stands in quotes"),
-        ("a: !!binary aGk=", "line 1: YAML reads 'aGk=' as bytes, which stand in BSON only; text stands in quotes"),
+        ("a: &x {b: 1}\nc:\n  <<: *x", "line 3: YAML reads '<<' as a merge of objects; text must be in quotes"),
+        ("a: <<", "line 1: YAML reads '<<' as a merge of objects; text must be in quotes"),
+        ("a: =", "line 1: YAML reads '=' as a default value; text must be in quotes"),
+        ("a: 2024-01-01", "line 1: YAML reads '2024-01-01' as a date; text must be in quotes"),
+        ("a: !!binary aGk=", "line 1: YAML reads 'aGk=' as bytes, which only BSON supports; text must be in quotes"),
         (
             "a: !!python/object/apply:os.system ['true']",
             "line 1: the tag 'tag:yaml.org,2002:python/object/apply:os.system'; a model has only YAML's plain ones",
@@ -264,10 +264,10 @@ def test_aliases_are_copies(yaml_tree: Any) -> None:
         ("a: !!bool 2", "line 1: '2' isn't of YAML's type 'bool'"),
         ("a: *b", "line 1: the alias 'b' has no anchor before it"),
         ("a: &x [*x]", "line 1: the alias 'x' has no anchor before it"),
-        ("a: [&x 1, &x 2]", "line 1: the anchor 'x' stands twice"),
+        ("a: [&x 1, &x 2]", "line 1: the anchor 'x' is defined twice"),
         ("a: 1\n---\nb: 2", "line 2: a second document; a model is one"),
-        ("", "it holds nothing; a model is an object"),
-        ("# nothing\n", "it holds nothing; a model is an object"),
+        ("", "it is empty; a model is an object"),
+        ("# nothing\n", "it is empty; a model is an object"),
         ("a: [1", "it isn't YAML, line "),
         ("a: 1\n b: 2", "it isn't YAML, line 2: "),
         ("a: \x01", "it isn't YAML: "),
@@ -302,18 +302,18 @@ def test_json_that_is_no_model(text: str, reason: str) -> None:
 @pytest.mark.parametrize(
     ("suffix", "data", "reason"),
     [
-        (".json", b"[1]", "it holds a list; a model is an object"),
-        (".yaml", b"text", "it holds text; a model is an object"),
-        (".yaml", b"1", "it holds a whole number; a model is an object"),
-        (".json", b"null", "it holds nothing; a model is an object"),
+        (".json", b"[1]", "it contains a list; a model is an object"),
+        (".yaml", b"text", "it contains text; a model is an object"),
+        (".yaml", b"1", "it contains an integer; a model is an object"),
+        (".json", b"null", "it contains nothing; a model is an object"),
         (".json", b'{"a": "\xff"}', "its text isn't UTF-8"),
         (".yaml", "a: 1".encode("utf-16"), "its text isn't UTF-8"),
-        (".json", b'{"a": {"b": [1, "\\ud800"]}}', "'a' > 'b' > 1: '\\ud800' holds half of a character"),
-        (".json", b'{"a": {"\\ud800": 1}}', "'a': '\\ud800' holds half of a character"),
-        (".json", b'{"a": [18446744073709551616]}', "'a' > 0: 64 bits don't hold a number as large as this"),
-        (".yaml", b"a: -9223372036854775809", "'a': 64 bits don't hold a number as large as this"),
-        (".bson", b"", "it isn't BSON, or is truncated: its length isn't what its first four bytes say"),
-        (".bson", b"\x05\0\0\0\1", "it isn't BSON, or is truncated: its length isn't what its first four bytes say"),
+        (".json", b'{"a": {"b": [1, "\\ud800"]}}', "'a' > 'b' > 1: '\\ud800' contains half of a surrogate pair"),
+        (".json", b'{"a": {"\\ud800": 1}}', "'a': '\\ud800' contains half of a surrogate pair"),
+        (".json", b'{"a": [18446744073709551616]}', "'a' > 0: a number this large doesn't fit in 64 bits"),
+        (".yaml", b"a: -9223372036854775809", "'a': a number this large doesn't fit in 64 bits"),
+        (".bson", b"", "it isn't BSON, or is truncated: its length doesn't match its first four bytes"),
+        (".bson", b"\x05\0\0\0\1", "it isn't BSON, or is truncated: its length doesn't match its first four bytes"),
     ],
 )
 def test_files_that_are_no_model(suffix: str, data: bytes, reason: str, tmp_path: Path) -> None:
@@ -418,11 +418,11 @@ def test_what_bson_cannot_hold(tree: dict[str, Any], reason: str, tmp_path: Path
 @pytest.mark.parametrize(
     ("tree", "reason"),
     [
-        ([1], "it holds a list; a model is an object"),
-        ({"m": (1, 2)}, "'m': a model holds nothing of type tuple"),
+        ([1], "it contains a list; a model is an object"),
+        ({"m": (1, 2)}, "'m': a model can't contain a value of type tuple"),
         ({"m": {1: 2}}, "'m': the key '1' isn't text"),
-        ({"m": [2**64]}, "'m' > 0: 64 bits don't hold a number as large as this"),
-        ({"m": "\ud800"}, "'m': '\\ud800' holds half of a character"),
+        ({"m": [2**64]}, "'m' > 0: a number this large doesn't fit in 64 bits"),
+        ({"m": "\ud800"}, "'m': '\\ud800' contains half of a surrogate pair"),
     ],
 )
 def test_trees_that_are_not_written(tree: Any, reason: str, tmp_path: Path) -> None:

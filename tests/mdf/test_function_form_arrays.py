@@ -80,7 +80,7 @@ def test_a_nan_with_a_payload_stands_beside_its_list() -> None:
     assert [math.isnan(number) for number in value] == [True, True, True, False] and "data" in metadata
     assert array_of(value, metadata, "here").numpy().tobytes() == array.tobytes()
     value[3] = 2.0
-    with pytest.raises(InvalidModel, match="its value isn't what its data says"):
+    with pytest.raises(InvalidModel, match="its value doesn't match its data"):
         array_of(value, metadata, "here")
 
 
@@ -155,8 +155,8 @@ HOSTILE: list[tuple[Any, Any, str]] = [
     (None, {"dtype": "float32", "shape": [1], "data": 5}, "bytes are missing"),
     (None, {"dtype": "string", "shape": [1], "data": "AAAA"}, "is a list"),
     (None, {"dtype": "string", "shape": [2], "data": ["AAAA"]}, "1 entries"),
-    (["a"], {"dtype": "string", "shape": [1], "data": ["AAAA"]}, "isn't what its data says"),
-    ([1.0], {"dtype": "float32", "shape": [1], "data": "AAAAAA=="}, "isn't what its data says"),
+    (["a"], {"dtype": "string", "shape": [1], "data": ["AAAA"]}, "doesn't match its data"),
+    ([1.0], {"dtype": "float32", "shape": [1], "data": "AAAAAA=="}, "doesn't match its data"),
     ([0.0], {"dtype": "float32", "proto": {"nothing": 1}}, "no TensorProto"),
     (None, {"dtype": "float32", "sparse": {}}, "a sparse array has"),
 ]
@@ -186,7 +186,7 @@ def changed(part: str, **fields: Any) -> dict[str, Any]:
 def test_a_sparse_array() -> None:
     for value in (None, [[0, 1.5, 0], [0, 0, 2.5]]):
         assert array_of(value, SPARSE, "here").numpy().tolist() == [[0, 1.5, 0], [0, 0, 2.5]]
-    with pytest.raises(InvalidModel, match="isn't what its sparse data says"):
+    with pytest.raises(InvalidModel, match="doesn't match its sparse data"):
         array_of([[0, 1.5, 0], [0, 0, 3]], SPARSE, "here")
 
 

@@ -210,10 +210,10 @@ def test_every_row_of_numpy_is_tested() -> None:
 
 
 LEFT_OPEN = {
-    "numpy.zeros(n)": "has to be known",
-    "numpy.arange(n)": "has to be known",
-    "numpy.tile(W, n)": "has to be known",
-    "numpy.where(Q)": "holds",
+    "numpy.zeros(n)": "must be known",
+    "numpy.arange(n)": "must be known",
+    "numpy.tile(W, n)": "must be known",
+    "numpy.where(Q)": "a condition is true",
     "numpy.round(Q)": "bool",
     "numpy.tril(W)": "shape",
     "numpy.pad(W, 1, 'mean')": "mean",

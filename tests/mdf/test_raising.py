@@ -248,13 +248,13 @@ def test_few_passes_of_changing_types_stand_one_after_the_other() -> None:
     made = node({"s": {"value": "numpy.concatenate((s, s))", "default_initial_value": [1.0]}})
     tree = document({"A": made}, termination=condition("AfterNPasses", n=3))
     np.testing.assert_array_equal(check(tree)["s"], np.ones(8))
-    with pytest.raises(Unsupported, match="changes its type"):
+    with pytest.raises(Unsupported, match="the type of a value changes"):
         raised(document({"A": made}, termination=condition("AfterNPasses", n=40)))
 
 
 def test_a_name_without_a_value() -> None:
     late = node({"a": "b", "b": {"function": "linear", "args": {"variable0": 1, "slope": 1, "intercept": 0}}})
-    with pytest.raises(Unsupported, match="'b' is asked for before it has a value"):
+    with pytest.raises(Unsupported, match="'b' is read before it has a value"):
         raised(document({"A": late}))
     with pytest.raises(InvalidModel, match="'q' is unknown"):
         raised(document({"A": node({"a": "q + 1"})}))
@@ -402,7 +402,7 @@ def test_cycles_are_cut_by_a_default_value() -> None:
     assert check(document(nodes, edges, PASSES)) == {"out": 30.0}
     assert check(document(nodes, edges)) == {"out": 22.0}
     del nodes["A"]["input_ports"]["i"]["default_value"]
-    with pytest.raises(InvalidModel, match="a cycle through 'A', 'B' that no default_value"):
+    with pytest.raises(InvalidModel, match="a cycle through 'A', 'B' that isn't broken by the default_value"):
         raised(document(nodes, edges, PASSES))
 
 

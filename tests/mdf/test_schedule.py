@@ -356,13 +356,13 @@ def test_one_pass_needs_no_loop() -> None:
     ("name", "reason"),
     [
         *((name, "clock") for name in ("TimeInterval", "TimeTermination")),
-        *((name, "reports of itself") for name in ("WhenFinished", "WhenFinishedAny", "WhenFinishedAll")),
+        *((name, "reports about itself") for name in ("WhenFinished", "WhenFinishedAny", "WhenFinishedAll")),
         *(
             (name, "order of the graph")
             for name in ("BeforeNodes", "BeforeNode", "WithNode", "AfterNodes", "AfterNode")
         ),
         *((name, "order of the graph") for name in ("AddEdgeTo", "RemoveEdgeFrom")),
-        *((name, "function of Python") for name in ("While", "WhileNot", "Condition", "CustomGraphStructureCondition")),
+        *((name, "Python function") for name in ("While", "WhileNot", "Condition", "CustomGraphStructureCondition")),
     ],
 )
 def test_conditions_that_are_refused(name: str, reason: str) -> None:
@@ -382,20 +382,20 @@ def test_conditions_that_are_refused(name: str, reason: str) -> None:
         (condition("AfterNPasses", n="many"), "n must be a number"),
         (condition("AfterNPasses", n=True), "n must be a number"),
         (condition("AfterNPasses", n=float("nan")), "n must be a number"),
-        (condition("EveryNPasses", n=0), "whole number above 0"),
-        (condition("EveryNPasses", n=1.5), "whole number above 0"),
+        (condition("EveryNPasses", n=0), "integer above 0"),
+        (condition("EveryNPasses", n=1.5), "integer above 0"),
         (condition("AfterNCalls", dependencies="Z", n=1), "no node 'Z'"),
         (condition("AfterNCalls", n=1), "no node None"),
         (condition("AfterNPasses", n=1, time_scale="TimeScale.WEEK"), "no time scale"),
         (condition("Not"), "one condition, not 0"),
         (condition("Not", condition="x"), "'x' is no condition"),
-        (condition("Threshold", dependencies="A", threshold=1, comparator=">"), "which parameter"),
+        (condition("Threshold", dependencies="A", threshold=1, comparator=">"), "name a parameter"),
         (condition("Threshold", dependencies="A", parameter="n", threshold=1, comparator="~"), "no comparator '~'"),
         (condition("Threshold", dependencies="A", parameter="n", comparator=">"), "threshold must be a number"),
-        (condition("Threshold", dependencies="A", parameter="q", threshold=1, comparator=">"), "nothing of this name"),
+        (condition("Threshold", dependencies="A", parameter="q", threshold=1, comparator=">"), "no value of this name"),
         (
             condition("Threshold", dependencies="A", parameter="n", threshold=1, comparator=">", indices="x"),
-            "indices must be whole",
+            "indices must be integers",
         ),
         (condition("EveryNCalls", dependencies="A", n=1), "no executions of its own"),
     ],

@@ -167,11 +167,11 @@ REFUSED = {
     ),
     "random": (
         "g () => (float[2] y) { y = RandomNormal <shape = [2]> () }",
-        "RandomNormal-22 'y': .* no expression of MDF says RandomNormalLike",
+        "RandomNormal-22 'y': .* RandomNormalLike can't be expressed in MDF",
     ),
     "function": (
         "g (float[2] x) => (float[2] y, int64[2] i, int64[2] v, int64[2] c) { y, i, v, c = Unique (x) }",
-        "Unique-28 'y': no expression of MDF",
+        "Unique-28 'y': Unique can't be expressed in MDF",
     ),
     "open axes": (
         "g (float[2, 2] x, int64[1] a) => (float[2] y) { y = ReduceSum <keepdims = 0> (x, a) }",

@@ -370,5 +370,5 @@ def test_an_output_port_may_be_called_as_anything() -> None:
     ],
 )
 def test_models_with_an_id_twice_are_not_written(graph: Graph) -> None:
-    with pytest.raises(InvalidModel, match="stands twice in one place"):
+    with pytest.raises(InvalidModel, match="is used twice in one place"):
         tree_from_model(Model("m", [graph]))

@@ -14,14 +14,14 @@ PORTS = {"input_ports": {"i": {}}, "output_ports": {"o": {}}}
 EDGE = {"sender": "A", "receiver": "A", "sender_port": "o", "receiver_port": "i"}
 
 REFUSED: list[tuple[Any, str]] = [
-    ([], "a model is an object under its id; here stands nothing"),
-    ({}, "a model is an object under its id; here stands nothing"),
-    ("m", "a model is an object under its id; here stands text"),
-    ({"a": {}, "b": {}}, "it isn't one model under its id: on the first level stand 'a', 'b'"),
-    ({"id": 1, "graphs": {}}, "the model's id must be text, not a whole number"),
+    ([], "a model is an object under its id; found nothing"),
+    ({}, "a model is an object under its id; found nothing"),
+    ("m", "a model is an object under its id; found text"),
+    ({"a": {}, "b": {}}, "it isn't one model under its id: on the first level there are 'a', 'b'"),
+    ({"id": 1, "graphs": {}}, "the model's id must be text, not an integer"),
     (
         {"m": None},
-        "model 'm': an object must stand here, with fields such as 'graphs' and 'onnx_opset_version', not nothing",
+        "model 'm': an object is expected here, with fields such as 'graphs' and 'onnx_opset_version', not nothing",
     ),
     ({"m": {}}, "model 'm': it has no graph"),
     ({"m": {"graphs": []}}, "model 'm': it has no graph"),
@@ -29,15 +29,15 @@ REFUSED: list[tuple[Any, str]] = [
     ({"m": {"graphs": {"g": {}}, "format": []}}, "model 'm': 'format' must be text, not a list"),
     ({"m": {"graphs": {"g": {}}, "version": 1}}, "model 'm': MDF has no field 'version' here"),
     ({"m": {"graphs": {"g": {}}, "metadata": "x"}}, "model 'm': 'metadata' must be an object, not text"),
-    (graph_of(nodes=3), "graph 'g': 'nodes' must be an object or a list, not a whole number"),
+    (graph_of(nodes=3), "graph 'g': 'nodes' must be an object or a list, not an integer"),
     (graph_of(node={}), "graph 'g': MDF has no field 'node' here"),
     (graph_of(parameters=[1]), "graph 'g': 'parameters' must be an object, not a list"),
     (
         graph_of(nodes={"A": None}),
-        "graph 'g', node 'A': an object must stand here, "
+        "graph 'g', node 'A': an object is expected here, "
         "with fields such as 'input_ports' and 'output_ports', not nothing",
     ),
-    (graph_of(nodes={"A": {"id": "B"}}), "graph 'g', node 'A': its 'id' is 'B', and it stands under another"),
+    (graph_of(nodes={"A": {"id": "B"}}), "graph 'g', node 'A': its 'id' is 'B', but it is stored under another"),
     (graph_of(nodes=[{"id": "A"}, {"id": "A"}]), "graph 'g': two of its 'nodes' have the id 'A'"),
     (
         graph_of(nodes=[{"id": 1}]),
@@ -54,7 +54,7 @@ REFUSED: list[tuple[Any, str]] = [
     ),
     (
         node_of(input_ports={"x": {"type": 1}}),
-        "graph 'g', node 'A', input port 'x': 'type' must be text, not a whole number; in YAML it needs quotes",
+        "graph 'g', node 'A', input port 'x': 'type' must be text, not an integer; in YAML it needs quotes",
     ),
     (
         node_of(input_ports={"x": {"reduce": None}}),
@@ -66,12 +66,12 @@ REFUSED: list[tuple[Any, str]] = [
     ),
     (
         node_of(parameters={"p": 3}),
-        "graph 'g', node 'A', parameter 'p': an object must stand here, "
-        "with fields such as 'value' and 'conditions', not a whole number",
+        "graph 'g', node 'A', parameter 'p': an object is expected here, "
+        "with fields such as 'value' and 'conditions', not an integer",
     ),
     (
         node_of(parameters={"p": [1]}),
-        "graph 'g', node 'A', parameter 'p': an object must stand here, "
+        "graph 'g', node 'A', parameter 'p': an object is expected here, "
         "with fields such as 'value' and 'conditions', not a list",
     ),
     (
@@ -80,7 +80,7 @@ REFUSED: list[tuple[Any, str]] = [
     ),
     (
         node_of(parameters={"p": {"function": 1}}),
-        "graph 'g', node 'A', parameter 'p': 'function' must be text, not a whole number; in YAML it needs quotes",
+        "graph 'g', node 'A', parameter 'p': 'function' must be text, not an integer; in YAML it needs quotes",
     ),
     (
         node_of(parameters={"p": {"time_derivative": [1]}}),
@@ -88,8 +88,7 @@ REFUSED: list[tuple[Any, str]] = [
     ),
     (
         node_of(parameters={"p": {"time_derivative": True}}),
-        "graph 'g', node 'A', parameter 'p': 'time_derivative' must "
-        "be text, not a truth value; in YAML it needs quotes",
+        "graph 'g', node 'A', parameter 'p': 'time_derivative' must be text, not a boolean; in YAML it needs quotes",
     ),
     (
         node_of(parameters={"p": {"conditions": None}}),
@@ -106,12 +105,12 @@ REFUSED: list[tuple[Any, str]] = [
     (
         node_of(functions={"f": {"function": {"a": {}, "b": {}}}}),
         "graph 'g', node 'A', function 'f': 'function' must be "
-        "a name with 'args' beside it, or one name with its arguments under it",
+        "a name, with 'args' next to it, or one name with its arguments under it",
     ),
     (
         node_of(functions={"f": {"function": {"a": {}}, "args": {}}}),
         "graph 'g', node 'A', function 'f': 'function' "
-        "must be a name with 'args' beside it, or one name with its arguments under it",
+        "must be a name, with 'args' next to it, or one name with its arguments under it",
     ),
     (
         node_of(functions={"f": {"function": {"a": [1]}}}),
@@ -128,7 +127,7 @@ REFUSED: list[tuple[Any, str]] = [
     (graph_of(nodes={"A": PORTS}, edges={"e": {"sender": "A"}}), "graph 'g', edge 'e': it has no 'receiver'"),
     (
         graph_of(nodes={"A": PORTS}, edges={"e": {**EDGE, "sender": True}}),
-        "graph 'g', edge 'e': 'sender' must be text, not a truth value; in YAML it needs quotes",
+        "graph 'g', edge 'e': 'sender' must be text, not a boolean; in YAML it needs quotes",
     ),
     (
         graph_of(nodes={"A": PORTS}, edges={"e": {**EDGE, "delay": 1}}),
@@ -136,7 +135,7 @@ REFUSED: list[tuple[Any, str]] = [
     ),
     (
         graph_of(nodes={"A": PORTS}, edges={"e": {**EDGE, "parameters": 2}}),
-        "graph 'g', edge 'e': 'parameters' must be an object, not a whole number",
+        "graph 'g', edge 'e': 'parameters' must be an object, not an integer",
     ),
     (graph_of(nodes={"A": PORTS}, edges={"e": {**EDGE, "sender": "B"}}), "graph 'g', edge 'e': there is no node 'B'"),
     (graph_of(nodes={"A": PORTS}, edges={"e": {**EDGE, "receiver": "B"}}), "graph 'g', edge 'e': there is no node 'B'"),
@@ -150,13 +149,13 @@ REFUSED: list[tuple[Any, str]] = [
     ),
     (
         graph_of(conditions=[]),
-        "graph 'g', conditions: an object must stand here, "
+        "graph 'g', conditions: an object is expected here, "
         "with fields such as 'node_specific' and 'termination', not a list",
     ),
     (graph_of(conditions={"node_specific": {"B": {"type": "Always"}}}), "graph 'g', conditions: there is no node 'B'"),
     (
         graph_of(conditions={"termination": {"s": "Always"}}),
-        "graph 'g', conditions, time scale 's': an object must stand here, "
+        "graph 'g', conditions, time scale 's': an object is expected here, "
         "with fields such as 'type' and 'kwargs', not text",
     ),
     (graph_of(conditions={"termination": {"s": {}}}), "graph 'g', conditions, time scale 's': it has no 'type'"),
@@ -172,7 +171,7 @@ REFUSED: list[tuple[Any, str]] = [
         graph_of(
             conditions={"termination": {"s": {"type": "All", "kwargs": {"args": [{"type": "Not", "kwargs": 5}]}}}}
         ),
-        "graph 'g', conditions, time scale 's', argument 'args'[0]: 'kwargs' must be an object, not a whole number",
+        "graph 'g', conditions, time scale 's', argument 'args'[0]: 'kwargs' must be an object, not an integer",
     ),
 ]
 

@@ -104,7 +104,7 @@ def test_files(tmp_path: Path) -> None:
     with pytest.raises(InvalidModel, match="there are the profiles core, opencv"):
         operator_list(tmp_path / "none.ops")
     file.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InvalidModel, match="it is no text"):
+    with pytest.raises(InvalidModel, match="it isn't text"):
         operator_list(file)
 
 

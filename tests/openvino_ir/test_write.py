@@ -229,9 +229,9 @@ REFUSED: list[tuple[Callable[[Graph], None], str]] = [
     (complex_input, "value 'x': IR has no element type complex64"),
     (complex_constant, "value 'imaginary': IR has no element type complex64"),
     (left_out_input, "input 0 is left out"),
-    (odd_attribute, "no attribute can hold a object"),
-    (control_character, "XML can't hold the character 0x7"),
-    (lone_surrogate, "XML can't hold the character 0xd800"),
+    (odd_attribute, "an attribute can't be a object"),
+    (control_character, "XML can't contain the character 0x7"),
+    (lone_surrogate, "XML can't contain the character 0xd800"),
     (foreign_value, "value 'elsewhere': graph 'made' uses it from outside"),
     (foreign_output, "value 'y': graph 'made' uses it from outside"),
     (code_too_large, "9 is no uint3"),
@@ -293,7 +293,7 @@ def test_without_port_maps(tmp_path: Path) -> None:
 def test_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(InvalidModel, match="can't be written: No such file or directory"):
         write(adding(), tmp_path / "nowhere" / "model.xml")
-    with pytest.raises(InvalidModel, match=r"the \.bin beside it would have the same name"):
+    with pytest.raises(InvalidModel, match=r"the \.bin next to it would have the same name"):
         write(adding(), tmp_path / "model.bin")
     assert os.listdir(tmp_path) == []
 

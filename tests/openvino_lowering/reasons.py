@@ -13,7 +13,7 @@ REFUSALS: dict[str, str] = {
     r"of uint2, which OpenVINO's CPU": "OpenVINO's CPU converts nothing from or to u2",
     r"the bits of \w+ can't be taken for": "IR has no operator that takes the bits of floats for integers",
     r"bits of 64-bit numbers": "OpenVINO's CPU computes 64-bit numbers in 32 bits, which have no bits of the others",
-    r"rounds to float8e8m0 in another way": "OpenVINO rounds down to a power of two",
+    r"rounds to float8e8m0 differently": "OpenVINO rounds down to a power of two",
     r"ImageDecoder isn't supported by OpenVINO": "IR has no operator that decodes image files",
     r"the rank of .* isn't known$": "OpenVINO's CPU has no values of any rank",
     r"known at run time only$": "OpenVINO's CPU must know it when it compiles",

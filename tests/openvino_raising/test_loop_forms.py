@@ -67,7 +67,7 @@ def test_a_trip_count_given_at_run_time_may_be_minus_one(made: Made):
 def test_conditions_of_one_entry_become_scalars(made: Made):
     loop = _loop(raised(_file(made, "while_entered_1d")))
     assert loop.initial_condition is not None and loop.initial_condition.rank == 0
-    assert loop.condition is not None and loop.condition.leave.rank == 0
+    assert loop.condition is not None and loop.condition.body_output.rank == 0
 
 
 def test_an_unused_iteration_number_has_no_slot(made: Made):
@@ -105,20 +105,20 @@ def test_one_result_in_several_places(made: Made):
     loop = _loop(raised(_file(made, "two_back_edges")))
     carried = loop.of(Carried)
     assert len(carried) == 3
-    assert carried[1].leave is carried[2].leave  # two back edges from one Result
-    assert carried[0].leave is carried[1].enter  # handed on as it is
-    assert loop.of(Stacked)[0].leave is carried[1].leave
+    assert carried[1].body_output is carried[2].body_output  # two back edges from one Result
+    assert carried[0].body_output is carried[1].body_input  # handed on as it is
+    assert loop.of(Stacked)[0].body_output is carried[1].body_output
 
 
 def test_a_last_value_without_a_back_edge_starts_with_zeros(made: Made):
     loop = _loop(raised(_file(made, "loose_ends")))
-    starts = [entry.outside for entry in loop.of(Carried)]
+    starts = [entry.operand for entry in loop.of(Carried)]
     assert [value.data is not None and not value.data.numpy().any() for value in starts] == [False, True, True]
 
 
 def test_small_constants_stand_in_the_body_and_large_ones_are_captured(made: Made):
     loop = _loop(raised(_file(made, "captures")))
-    captured = [entry.outside for entry in loop.of(Captured)]
+    captured = [entry.operand for entry in loop.of(Captured)]
     assert [value.data is None for value in captured] == [True, False]
     assert any(value.data is not None and value.data.numpy().tolist() == [2.0] for value in loop.body.constants)
 

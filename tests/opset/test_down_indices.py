@@ -121,7 +121,7 @@ def test_gather_by_tuples(
 
 def test_tuples_of_unknown_length() -> None:
     text = "(float[2, 3] x, int64[2, n] i) => (float[2] y) { y = GatherND (x, i) }"
-    with pytest.raises(Unsupported, match="the number of indices for each place"):
+    with pytest.raises(Unsupported, match="the number of indices for each element"):
         converted(parse(text, 12), 9)
 
 

@@ -138,7 +138,7 @@ def test_nothing_to_scatter_into() -> None:
 
 @pytest.mark.parametrize("kind", ["bool", "string"])
 def test_reductions_that_say_nothing(kind: str) -> None:
-    with pytest.raises(Unsupported, match=f"reduction=add of {kind} says nothing certain"):
+    with pytest.raises(Unsupported, match=f"reduction=add of {kind} isn't deterministic"):
         converted(parse(TEXT.format(kind=kind, shape="2, 2", axis=0, reduction="add"), 16), 15)
 
 

@@ -141,7 +141,7 @@ def test_unique_of_nothing(sort: int) -> None:
 
 def test_unique_that_is_refused() -> None:
     text = UNIQUE.format(kind="string", shape="3", result="n", sort=0, axis="")
-    with pytest.raises(Unsupported, match="strings can't be put in order"):
+    with pytest.raises(Unsupported, match="strings can't be sorted"):
         converted(parse(text, 11), 10)
     text = UNIQUE.format(kind="float", shape="20000", result="n", sort=1, axis="")
     with pytest.raises(Unsupported, match="20000 elements are too many"):

@@ -228,7 +228,7 @@ UNSAYABLE = [
      "'o': .* there are no optionals at opset 14"),
     ("(bool p, float[2] x) => (optional(float[2]) o) { o = If (p) <then_branch = t () => (optional(float[2]) a) "
      "{ a = Optional (x) }, else_branch = e () => (optional(float[2]) b) { b = Optional <type = float[2]> () }> }", 15,
-     "whether it holds something is told at run time, which opset 15 can't express"),
+     "whether it has an element is known only at run time, which opset 15 can't express"),
 ]  # fmt: skip
 
 

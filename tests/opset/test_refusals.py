@@ -28,7 +28,7 @@ REFUSED = [
         '(bool[2] x, int64[1] i, bool[1] u) => (bool[2] y) { y = ScatterElements <reduction = "max"> (x, i, u) }',
         18,
         17,
-        "reduction=max of bool says nothing certain",
+        "reduction=max of bool isn't deterministic",
     ),
     ("(float[3] x) => (float[2] y) { y = Slice <starts = [0], ends = [2]> (x) }", 1, 0, "there is no opset 0"),
     (

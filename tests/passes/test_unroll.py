@@ -109,7 +109,7 @@ def test_more_than_asked_for() -> None:
     result = step(graph)
     assert not result.modified
     assert result.graph is graph
-    assert step.notes == ["the loop 'y, all' isn't unrolled: more than 4 passes, or nobody knows how many"]
+    assert step.notes == ["the loop 'y, all' isn't unrolled: more than 4 passes, or an unknown number of them"]
 
 
 TRIANGLE = """g (float x) => (float y) {

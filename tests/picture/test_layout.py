@@ -123,7 +123,7 @@ def test_back_edges_run_round_the_frame():
     loop = next(Loop(node) for node in graph.nodes if is_loop(node))
     frame = next(item for item in Painter(graph).root().items if item.kind == "loop")
     assert frame.inside is not None
-    names = sorted(entry.enter.name for entry in loop.of(Carried, Condition))
+    names = sorted(entry.body_input.name for entry in loop.of(Carried, Condition))
     assert sorted(edge.label.text for edge in frame.inside.back_edges if edge.label) == names
     ports = {(item.kind, item.y > 0): item for item in frame.inside.items if item.kind in ("carried", "condition")}
     left, right = frame.border[0] - frame.origin[0], frame.border[0] + frame.border[2] - frame.origin[0]

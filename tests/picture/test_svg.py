@@ -82,7 +82,9 @@ def check_complete(graph: Graph) -> None:
         if is_loop(node):
             for entry in Loop(node).entries:
                 kind = KINDS.get(type(entry.slot).__name__, "")
-                ends = [] if not kind else [value for value in (entry.enter, entry.leave) if value is not None]
+                ends = (
+                    [] if not kind else [value for value in (entry.body_input, entry.body_output) if value is not None]
+                )
                 ports.update((kind, value.name) for value in ends)
                 backs += kind in ("", "carried")
         elif node.regions:

@@ -8,8 +8,8 @@ from .sklearn_journey import TARGETS, visited
 
 REFUSED = (
     "OpenVINO has tensors only",  # lists of dictionaries, or of tensors
-    "is text, on which OpenVINO's CPU has no",
-    "it gives constant text",
+    "is a string tensor, for which OpenVINO's CPU has no",
+    "it returns a string constant",
     "there are no sequences at opset 9",
     "nothing before it makes new strings",  # StringNormalizer, below 10
 )

@@ -82,12 +82,12 @@ CASES = [
     Case(
         "lstm_stacks_c",
         *lstm(SEPARATE + ACTIVATED + CELL.replace("y = Identity(h_next)", "y = Identity(c_next)")),
-        reason="hands out something else",
+        reason="outputs something other",
     ),
     Case(
         "lstm_stacks_old_h",
         *lstm(SEPARATE + ACTIVATED + CELL.replace("y = Identity(h_next)", "y = Identity(h)")),
-        reason="hands out something else",
+        reason="outputs something other",
     ),
     Case(
         "lstm_peephole_into_new_value",
@@ -296,7 +296,7 @@ CASES = [
             inputs=", int64[B] lengths",
         ),
         RNN,
-        reason="hands out something else",
+        reason="outputs something other",
     ),
     Case(
         "rnn_masked_one_step_late",

@@ -205,7 +205,7 @@ def test_openvino_computes_the_same(case: Case, in_openvino: Results) -> None:
     [
         ("peepholes", VARIANTS[0], "no peepholes"),
         ("hard_sigmoid_spelled_out", VARIANTS[0], "Relu, Sigmoid and Tanh only"),
-        ("by_length", VARIANTS[2], "disregards the lengths"),
+        ("by_length", VARIANTS[2], "ignores the lengths"),
     ],
 )
 def test_what_openvino_has_no_sequence_for_stays(name: str, variant: Variant, reason: str, tmp_path: Path) -> None:

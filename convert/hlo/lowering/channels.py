@@ -63,7 +63,7 @@ def windows_of(node: Node, sizes: Sequence[int], kernel: Sequence[int]) -> Windo
 
 
 def window_dims(view: Windows) -> list[WindowDim]:
-    """As HLO has them, for which the padding behind says how many places there are."""
+    """As HLO has them, for which the padding behind says how many positions there are."""
     axes = zip(view.kernel, view.strides, view.before, view.behind, view.dilations, strict=True)
     return [WindowDim(kernel, stride, low, high, 1, dilation) for kernel, stride, low, high, dilation in axes]
 
@@ -178,17 +178,17 @@ def max_pool(op: Builder, node: Node) -> Value | list[Value]:
     least = scalar(op, dtype.limits[0], dtype)
     nowhere = scalar(op, np.iinfo(np.int64).max, DType.INT64)
     have = sizes_of(node, x)
-    places = reshape(op, iota(op, (math.prod(have),), 0), have)
+    indices = reshape(op, iota(op, (math.prod(have),), 0), have)
     region = {"to_apply": larger(op, dtype)}
-    top, found = applied(op, "reduce-window", region, [x, places, least, nowhere], 2, window=tuple(window))
+    top, found = applied(op, "reduce-window", region, [x, indices, least, nowhere], 2, window=tuple(window))
     return [top, _by_columns(op, node, found, have[2:]) if flag(node, "storage_order") else found]
 
 
-def _by_columns(op: Builder, node: Node, places: Value, spatial: Sequence[int]) -> Value:
-    """Places that count row by row, as places that count column by column: of equal elements the one that comes first
+def _by_columns(op: Builder, node: Node, indices: Value, spatial: Sequence[int]) -> Value:
+    """Indices that count row by row, as indices that count column by column: of equal elements the one that comes first
     by rows is meant all the same."""
-    inside = op.remainder(places, like(op, node, max(math.prod(spatial), 1), places))
-    made, left, weight = op.subtract(places, inside), inside, math.prod(spatial)
+    inside = op.remainder(indices, like(op, node, max(math.prod(spatial), 1), indices))
+    made, left, weight = op.subtract(indices, inside), inside, math.prod(spatial)
     for size in reversed(spatial):
         weight //= max(size, 1)
         by = like(op, node, max(size, 1), left)
@@ -201,8 +201,8 @@ def _counts(view: Windows, axis: int, padded: bool) -> np.ndarray:
     """How many elements (or elements and pads) each window has along an axis."""
     low, high = view.pads[axis] if padded else (0, 0)
     first = np.arange(view.output[axis])[:, None] * view.strides[axis] - view.before[axis]
-    places = first + np.arange(view.kernel[axis]) * view.dilations[axis]
-    return ((places >= -low) & (places < view.spatial[axis] + high)).sum(1)
+    indices = first + np.arange(view.kernel[axis]) * view.dilations[axis]
+    return ((indices >= -low) & (indices < view.spatial[axis] + high)).sum(1)
 
 
 @rule("", "AveragePool")

@@ -32,22 +32,22 @@ from ....passes.rewrite import Builder, collect, rule
 from ....passes.rewrite import view as node_view
 from ....passes.structure.unroll import unrolled, without_passes
 from ....passes.types import DType
-from ..infer import agree
+from ..infer import same_type
 from .stacks import Stack, finished, stack
 from .tools import compare, reshape, scalar, sizes_of
 
 _COPIED = 64  # elements of a constant that every computation that uses it has for itself
 
 
-def is_copied(outside: Value) -> bool:
+def is_copied(operand: Value) -> bool:
     """Whether a captured value is a constant that is so small that it is repeated inside."""
-    return outside.data is not None and outside.data.size <= _COPIED
+    return operand.data is not None and operand.data.size <= _COPIED
 
 
-def copied(body: Builder, outside: Value) -> Value:
+def copied(body: Builder, operand: Value) -> Value:
     """A constant from outside as a constant of the body."""
-    assert outside.data is not None
-    return body.graph.add_constant(outside.data, body.rewriter.names.fresh(outside.name or "const"))
+    assert operand.data is not None
+    return body.graph.add_constant(operand.data, body.rewriter.names.fresh(operand.name or "const"))
 
 
 def _branch(op: Builder, name: str, node: Node, region: Graph) -> tuple[Graph, list[Value]]:
@@ -55,22 +55,22 @@ def _branch(op: Builder, name: str, node: Node, region: Graph) -> tuple[Graph, l
     body = op.region(name)
     arguments: list[Value] = []
     handed: list[tuple[Value, Value]] = []
-    for old, outside in zip(region.inputs, node.captures, strict=True):
-        assert outside is not None
-        if is_copied(outside):
-            arguments.append(copied(body, outside))
+    for old, operand in zip(region.inputs, node.captures, strict=True):
+        assert operand is not None
+        if is_copied(operand):
+            arguments.append(copied(body, operand))
             continue
-        value = body.input(old.name, outside.type)
+        value = body.input(old.name, operand.type)
         arguments.append(value)
-        handed.append((value, outside))
+        handed.append((value, operand))
     graph = body.graph
     try:
         graph.outputs = body.inline(region, arguments)
     except InvalidModel as error:  # for these shapes it can't be taken, which HLO has no way to say
         raise Unsupported(node, f"its branch {name} contradicts the shapes that it would be given: {error}") from None
-    handed = [(value, outside) for value, outside in handed if graph.uses(value) or value in graph.outputs]
+    handed = [(value, operand) for value, operand in handed if graph.uses(value) or value in graph.outputs]
     graph.inputs = [value for value, _ in handed]
-    return graph, [outside for _, outside in handed]
+    return graph, [operand for _, operand in handed]
 
 
 @rule(HUB, "If")
@@ -86,13 +86,13 @@ def branch(op: Builder, node: Node) -> Sequence[Value]:
     inputs = [reshape(op, condition, ())]
     domain, version = op.rewriter.dialect.resolve("conditional")
     twin = Node(domain, "conditional", version)
-    for place, name in enumerate(("else", "then")):
-        twin.regions[f"branch_{place}"], handed = _branch(op, name, node, node.regions[name])
+    for index, name in enumerate(("else", "then")):
+        twin.regions[f"branch_{index}"], handed = _branch(op, name, node, node.regions[name])
         inputs += handed
     for old, *both in zip(node.outputs, *(region.outputs for region in twin.regions.values()), strict=True):
-        if not agree(both[0].type, both[1].type):
-            raise Unsupported(node, f"its branches give {old.name!r} different types: {both[0].type}, {both[1].type}")
-    made = op.place(twin, inputs, {}, len(node.outputs))
+        if not same_type(both[0].type, both[1].type):
+            raise Unsupported(node, f"its branches return {old.name!r} different types: {both[0].type}, {both[1].type}")
+    made = op.insert(twin, inputs, {}, len(node.outputs))
     return [made] if len(node.outputs) == 1 else list(made)
 
 
@@ -109,14 +109,14 @@ class _State:
 
     body: Builder
     start: list[Value] = field(default_factory=list)
-    enter: list[Value] = field(default_factory=list)
-    leave: list[Value] = field(default_factory=list)
+    body_inputs: list[Value] = field(default_factory=list)
+    body_outputs: list[Value] = field(default_factory=list)
 
-    def add(self, outside: Value, name: str) -> int:
-        """One more value, which stays as it is until `leave` says otherwise; its place."""
-        self.start.append(outside)
-        self.enter.append(self.body.input(name, outside.type))
-        self.leave.append(self.enter[-1])
+    def add(self, operand: Value, name: str) -> int:
+        """One more value, which stays as it is until `body_outputs` says otherwise; its position."""
+        self.start.append(operand)
+        self.body_inputs.append(self.body.input(name, operand.type))
+        self.body_outputs.append(self.body_inputs[-1])
         return len(self.start) - 1
 
 
@@ -135,8 +135,8 @@ class _Trips:
 def _trips(op: Builder, node: Node, view: Loop) -> _Trips:
     known, given = [], None
     for entry in view.of(Sliced):
-        assert isinstance(entry.slot, Sliced) and entry.outside is not None
-        sizes = sizes_of(node, entry.outside)
+        assert isinstance(entry.slot, Sliced) and entry.operand is not None
+        sizes = sizes_of(node, entry.operand)
         known.append(part_range(entry.slot, sizes[axis_of(node, entry.slot.axis, len(sizes))])[1])
     if view.trip is not None:
         if view.trip.data is not None:
@@ -156,7 +156,7 @@ def _is_true(value: Value | None) -> bool:
 # what the body sees -------------------------------------------------------------------------------
 
 
-def _place_of_part(node: Node, slot: Sliced, sequence: Value) -> tuple[int, int, int]:
+def _part_start(node: Node, slot: Sliced, sequence: Value) -> tuple[int, int, int]:
     """Axis, first index and size of the parts of a sequence."""
     sizes = sizes_of(node, sequence)
     axis = axis_of(node, slot.axis, len(sizes))
@@ -168,35 +168,35 @@ def _place_of_part(node: Node, slot: Sliced, sequence: Value) -> tuple[int, int,
 def _element(body: Builder, node: Node, slot: Sliced, sequence: Value, index: Value) -> Value:
     """The part of a sequence that this pass sees."""
     sizes = sizes_of(node, sequence)
-    axis, first, part = _place_of_part(node, slot, sequence)
+    axis, first, part = _part_start(node, slot, sequence)
     at = index
     if slot.stride != 1:
         at = body.multiply(at, scalar(body, slot.stride, DType.INT64))
     if first:
         at = body.add(at, scalar(body, first, DType.INT64))
     zero = scalar(body, 0, DType.INT64)
-    starts = [at if place == axis else zero for place in range(len(sizes))]
-    taken = tuple(part if place == axis else size for place, size in enumerate(sizes))
+    starts = [at if position == axis else zero for position in range(len(sizes))]
+    taken = tuple(part if position == axis else size for position, size in enumerate(sizes))
     piece = body.call("dynamic-slice", sequence, *starts, dynamic_slice_sizes=taken)
     return piece if slot.part is not None else reshape(body, piece, sizes[:axis] + sizes[axis + 1 :])
 
 
-def _enter(state: _State, node: Node, entry: Entry, places: dict[int, int]) -> Value:
+def _enter(state: _State, node: Node, entry: Entry, indices: dict[int, int]) -> Value:
     """What stands for a slot's body input in the new body."""
-    old, outside = entry.enter, entry.outside
+    old, operand = entry.body_input, entry.operand
     assert old is not None
     match entry.slot:
         case Iteration():
-            return state.enter[0]
+            return state.body_inputs[0]
         case Condition():
             return scalar(state.body, True, DType.BOOL)
-        case Captured() if outside is not None and is_copied(outside):
-            return copied(state.body, outside)
-    assert outside is not None
-    place = places[entry.place.enter] = state.add(outside, old.name)
+        case Captured() if operand is not None and is_copied(operand):
+            return copied(state.body, operand)
+    assert operand is not None
+    index = indices[entry.indices.body_input] = state.add(operand, old.name)
     if isinstance(entry.slot, Sliced):
-        return _element(state.body, node, entry.slot, state.enter[place], state.enter[0])
-    return state.enter[place]
+        return _element(state.body, node, entry.slot, state.body_inputs[index], state.body_inputs[0])
+    return state.body_inputs[index]
 
 
 # the loop -----------------------------------------------------------------------------------------
@@ -210,7 +210,7 @@ def loop(op: Builder, node: Node) -> list[Value]:
     if not node.outputs:
         return []
     if trips.known == 0:
-        for stacked in (entry.leave for entry in view.of(Stacked) if entry.leave is not None):
+        for stacked in (entry.body_output for entry in view.of(Stacked) if entry.body_output is not None):
             sizes_of(node, stacked)  # here nothing else tells them
         return without_passes(op, node)
     try:
@@ -226,9 +226,9 @@ def _while(op: Builder, node: Node, view: Loop, trips: _Trips) -> list[Value]:
     state = _State(op.region("body"))
     body = state.body
     state.add(scalar(op, 0, DType.INT64), "i")
-    state.leave[0] = body.add(state.enter[0], scalar(body, 1, DType.INT64))
-    places: dict[int, int] = {}
-    arguments = [_enter(state, node, entry, places) for entry in view.entries if entry.enter is not None]
+    state.body_outputs[0] = body.add(state.body_inputs[0], scalar(body, 1, DType.INT64))
+    indices: dict[int, int] = {}
+    arguments = [_enter(state, node, entry, indices) for entry in view.entries if entry.body_input is not None]
     limit = None if trips.given is None else state.add(trips.given, "trip")
     outs = body.inline(view.body, arguments)
     decides = _add_condition(op, state, view, outs)
@@ -237,45 +237,51 @@ def _while(op: Builder, node: Node, view: Loop, trips: _Trips) -> list[Value]:
     for entry in view.entries:
         if entry.result is None:
             continue
-        value = outs[entry.place.leave]
+        value = outs[entry.indices.body_output]
         if isinstance(entry.slot, Stacked):
             if trips.known is None:
-                raise Unsupported(node, f"nothing bounds how much it stacks in {entry.result.name!r}")
-            made = stack(op, body, node, entry.slot, value, trips.known, state.enter[0], certain)
-            place = state.add(made.buffer, entry.result.name or "stack")
-            state.leave[place] = body.call("dynamic-update-slice", state.enter[place], made.part, *made.starts)
-            made.place = place
+                raise Unsupported(node, f"there is no bound on what it stacks in {entry.result.name!r}")
+            made = stack(op, body, node, entry.slot, value, trips.known, state.body_inputs[0], certain)
+            index = state.add(made.buffer, entry.result.name or "stack")
+            state.body_outputs[index] = body.call(
+                "dynamic-update-slice", state.body_inputs[index], made.part, *made.starts
+            )
+            made.index = index
             results.append(made)
             continue
-        place = places[entry.place.enter]
-        if not agree(value.type, state.enter[place].type):
-            raise _Changes(f"{entry.result.name!r} changes its type from {state.enter[place].type} to {value.type}")
-        state.leave[place] = value
-        results.append(place)
-    whole = _placed(op, state, trips.known, limit, decides)
+        index = indices[entry.indices.body_input]
+        if not same_type(value.type, state.body_inputs[index].type):
+            raise _Changes(
+                f"{entry.result.name!r} changes its type from {state.body_inputs[index].type} to {value.type}"
+            )
+        state.body_outputs[index] = value
+        results.append(index)
+    whole = _while_node(op, state, trips.known, limit, decides)
     return [
-        whole[found] if isinstance(found, int) else finished(op, node, found, whole[found.place], whole[0], certain)
+        whole[found] if isinstance(found, int) else finished(op, node, found, whole[found.index], whole[0], certain)
         for found in results
     ]
 
 
 def _add_condition(op: Builder, state: _State, view: Loop, outs: list[Value]) -> int | None:
-    """The place of the condition in the state; None where it never ends the loop."""
+    """The position of the condition in the state; None where it never ends the loop."""
     entry, first = view.condition, view.initial_condition
     if entry is None:
         return None
-    later = outs[entry.place.leave]
+    later = outs[entry.indices.body_output]
     if _is_true(first) and _is_true(later):
         return None
-    place = state.add(scalar(op, True, DType.BOOL) if first is None else reshape(op, first, ()), "go")
-    state.leave[place] = reshape(state.body, later, ())
-    return place
+    index = state.add(scalar(op, True, DType.BOOL) if first is None else reshape(op, first, ()), "go")
+    state.body_outputs[index] = reshape(state.body, later, ())
+    return index
 
 
-def _placed(op: Builder, state: _State, known: int | None, limit: int | None, decides: int | None) -> tuple[Value, ...]:
+def _while_node(
+    op: Builder, state: _State, known: int | None, limit: int | None, decides: int | None
+) -> tuple[Value, ...]:
     """The `while`, its condition made of what bounds it."""
     condition = op.region("condition")
-    inside = [condition.input(value.name, value.type) for value in state.enter]
+    inside = [condition.input(value.name, value.type) for value in state.body_inputs]
     tests = [] if decides is None else [inside[decides]]
     if limit is not None:
         tests.append(compare(condition, inside[0], inside[limit], "LT"))
@@ -285,11 +291,11 @@ def _placed(op: Builder, state: _State, known: int | None, limit: int | None, de
     for more in tests[1:]:
         test = condition.call("and", test, more)
     condition.graph.outputs = [test]
-    state.body.graph.outputs = state.leave
+    state.body.graph.outputs = state.body_outputs
     domain, version = op.rewriter.dialect.resolve("while")
     twin = Node(domain, "while", version)
     twin.regions = {"condition": condition.graph, "body": state.body.graph}
-    made = op.place(twin, state.start, {}, len(state.start))
+    made = op.insert(twin, state.start, {}, len(state.start))
     return (made,) if len(state.start) == 1 else made
 
 

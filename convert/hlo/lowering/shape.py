@@ -1,4 +1,4 @@
-"""Hub -> HLO: what gives elements another place: reshapes, transposes, slices, pads, gathers and scatters.
+"""Hub -> HLO: what gives elements another position: reshapes, transposes, slices, pads, gathers and scatters.
 
 HLO clamps indices that are out of bounds and drops updates there; ONNX has neither.
 """
@@ -59,13 +59,13 @@ def reshaped(op: Builder, node: Node) -> Value:
     assert wanted is not None
     if not flag(node, "allowzero"):
         if any(size == 0 and at >= len(have) for at, size in enumerate(wanted)):
-            raise InvalidModel(f"{node!r}: a size of 0 stands for no dimension of {list(have)}")
+            raise InvalidModel(f"{node!r}: a size of 0 has no dimension of {list(have)}")
         wanted = [have[at] if size == 0 else size for at, size in enumerate(wanted)]
     rest = math.prod(size for size in wanted if size != -1)
     if -1 in wanted:
         wanted = [math.prod(have) // max(rest, 1) if size == -1 else size for size in wanted]
     if math.prod(wanted) != math.prod(have):
-        raise InvalidModel(f"{node!r}: {list(have)} hasn't the elements of {wanted}")
+        raise InvalidModel(f"{node!r}: {list(have)} doesn't have as many elements as {wanted}")
     return reshape(op, x, wanted)
 
 
@@ -131,13 +131,13 @@ def slice_(op: Builder, node: Node) -> Value:
     for axis, start, end, step in zip(axes, starts, ends, steps or [1] * len(starts), strict=True):
         if step == 0:
             raise InvalidModel(f"{node!r}: a step of 0")
-        places = range(*slice(start, end, step).indices(have[axis]))
+        indices = range(*slice(start, end, step).indices(have[axis]))
         if step < 0:
-            places = places[::-1]
-            back += [axis] if len(places) > 1 else []
-        step = abs(step) if len(places) > 1 else 1
-        first = places[0] if places else 0
-        dims[axis] = SliceDim(first, places[-1] + 1 if places else 0, step)
+            indices = indices[::-1]
+            back += [axis] if len(indices) > 1 else []
+        step = abs(step) if len(indices) > 1 else 1
+        first = indices[0] if indices else 0
+        dims[axis] = SliceDim(first, indices[-1] + 1 if indices else 0, step)
     x = slice_dims(op, node, x, dims)
     return op.reverse(x, dimensions=tuple(sorted(back))) if back else x
 
@@ -146,13 +146,13 @@ def _moving_slice(op: Builder, node: Node, x: Value, axes: list[int] | None) -> 
     """Where it starts is known only when the model runs; how much it takes says the type of its result."""
     have, starts, steps = sizes_of(node, x), required(node, 1), ints_of(node, 4, "steps")
     if any(step != 1 for step in steps or ()):
-        raise Unsupported(node, "it starts where only the run tells, and its steps aren't 1")
-    places: list[Value] = [scalar(op, 0, dtype_of(node, starts))] * len(have)
+        raise Unsupported(node, "its start is known only at run time, and its steps aren't 1")
+    indices: list[Value] = [scalar(op, 0, dtype_of(node, starts))] * len(have)
     for at, axis in enumerate(range(sizes_of(node, starts)[0]) if axes is None else axes):
         axis = axis_of(node, axis, len(have))
-        place = reshape(op, slice_axis(op, node, starts, 0, at, at + 1), ())
-        places[axis] = negative_counted(op, node, place, have[axis])
-    return op.call("dynamic-slice", x, *places, dynamic_slice_sizes=result_sizes(node))
+        index = reshape(op, slice_axis(op, node, starts, 0, at, at + 1), ())
+        indices[axis] = negative_counted(op, node, index, have[axis])
+    return op.call("dynamic-slice", x, *indices, dynamic_slice_sizes=result_sizes(node))
 
 
 @rule("", "Pad")
@@ -171,13 +171,13 @@ def padded(op: Builder, node: Node) -> Value:
         value = scalar(op, 0, dtype_of(node, x)) if filling is None else reshape(op, filling, ())
         return pad(op, x, value, [ends.get(axis, (0, 0)) for axis in range(rank)])
     for axis, (low, high) in ends.items():
-        places = np.arange(max(-low, 0), have[axis] - max(-high, 0))
-        if not places.size and max(low, high) > 0:
-            raise Unsupported(node, f"it pads nothing along axis {axis}")
+        indices = np.arange(max(-low, 0), have[axis] - max(-high, 0))
+        if not indices.size and max(low, high) > 0:
+            raise Unsupported(node, f"it pads an empty axis {axis}")
         style = {"reflect": "reflect", "edge": "edge", "wrap": "wrap"}.get(mode)
         if style is None:
             raise Unsupported(node, f"mode={mode!r}")
-        widened = np.pad(places, (max(low, 0), max(high, 0)), mode=style)  # type: ignore[call-overload]
+        widened = np.pad(indices, (max(low, 0), max(high, 0)), mode=style)  # type: ignore[call-overload]
         x = pick(op, node, x, axis, widened.tolist())
     return x
 
@@ -211,9 +211,9 @@ def gather(op: Builder, node: Node) -> Value:
     axis = axis_of(node, node.attributes.get("axis", 0), len(have))
     known = indices.array()
     if known is not None and known.size and known.ndim <= 1:
-        places = [place + have[axis] if place < 0 else place for place in known.reshape(-1).tolist()]
-        if all(0 <= place < have[axis] for place in places):
-            picked = pick(op, node, x, axis, places)
+        positions = [index + have[axis] if index < 0 else index for index in known.reshape(-1).tolist()]
+        if all(0 <= index < have[axis] for index in positions):
+            picked = pick(op, node, x, axis, positions)
             return picked if known.ndim else reshape(op, picked, have[:axis] + have[axis + 1 :])
     return take(op, node, x, axis, negative_counted(op, node, indices, have[axis]))
 

@@ -18,7 +18,7 @@ def dft(op: Builder, node: Node) -> Value:
     x = required(node, 0)
     dtype, sizes = dtype_of(node, x), sizes_of(node, x)
     if len(sizes) < 2 or sizes[-1] not in (1, 2):
-        raise InvalidModel(f"{node!r}: {x.type} holds neither real nor complex numbers")
+        raise InvalidModel(f"{node!r}: {x.type} is neither real nor complex")
     axis = axis_of(node, (ints_of(node, 2, "axis") or [-2])[0], len(sizes))
     if axis == len(sizes) - 1:
         raise InvalidModel(f"{node!r}: its axis is that of the parts of a number")

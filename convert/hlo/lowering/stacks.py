@@ -31,7 +31,7 @@ class Stack:
     buffer: Value
     part: Value
     starts: list[Value]
-    place: int = -1
+    index: int = -1
 
 
 def stack(

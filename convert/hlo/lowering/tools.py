@@ -202,11 +202,11 @@ def iota(op: Builder, shape: Sequence[int], axis: int, dtype: DType = DType.INT6
     return op.call("iota", iota_dimension=axis, _types=[TensorType(dtype, tuple(shape))])
 
 
-def pick(op: Builder, node: Node, value: Value, axis: int, places: Sequence[int]) -> Value:
-    """The elements at these places along an axis: runs of them as slices, else by a gather."""
-    runs = _runs(places)
+def pick(op: Builder, node: Node, value: Value, axis: int, indices: Sequence[int]) -> Value:
+    """The elements at these positions along an axis: runs of them as slices, else by a gather."""
+    runs = _runs(indices)
     if len(runs) > 4:
-        return take(op, node, value, axis, constant(op, places, DType.INT64))
+        return take(op, node, value, axis, constant(op, indices, DType.INT64))
     have = sizes_of(node, value)
     parts = []
     for start, step, count in runs:
@@ -223,18 +223,18 @@ def pick(op: Builder, node: Node, value: Value, axis: int, places: Sequence[int]
     return concatenate(op, parts, axis)
 
 
-def _runs(places: Sequence[int]) -> list[tuple[int, int, int]]:
+def _runs(indices: Sequence[int]) -> list[tuple[int, int, int]]:
     """(start, step, count) of each stretch with one step between its elements."""
     found: list[tuple[int, int, int]] = []
     at = 0
-    while at < len(places):
-        step = places[at + 1] - places[at] if at + 1 < len(places) else 1
+    while at < len(indices):
+        step = indices[at + 1] - indices[at] if at + 1 < len(indices) else 1
         end = at + 1
-        while end < len(places) and places[end] - places[end - 1] == step:
+        while end < len(indices) and indices[end] - indices[end - 1] == step:
             end += 1
-        if end - at == 2 and abs(step) > 1 and end < len(places):
+        if end - at == 2 and abs(step) > 1 and end < len(indices):
             end, step = at + 1, 1  # two far apart are no run
-        found.append((places[at], step, end - at))
+        found.append((indices[at], step, end - at))
         at = end
     return found
 
@@ -286,7 +286,7 @@ def negative_counted(op: Builder, node: Node, indices: Value, size: int) -> Valu
 
 
 def wide(dtype: DType) -> DType:
-    """The type in which sums of many are reckoned."""
+    """The type in which sums of many are computed."""
     return DType.FLOAT32 if dtype.is_float and dtype.bits < 32 else dtype
 
 
@@ -318,7 +318,7 @@ def applied(
     domain, version = op.rewriter.dialect.resolve(opcode)
     node = Node(domain, opcode, version)
     node.regions = regions
-    return op.place(node, values, attributes, outputs)
+    return op.insert(node, values, attributes, outputs)
 
 
 def fold(op: Builder, node: Node, value: Value, axes: Sequence[int], kind: str) -> Value:

@@ -16,7 +16,7 @@ from ....passes.types import DType, TensorType
 from ...folding import folded
 from ..build import HLO
 from ..dialect import NAMES
-from ..infer import agree
+from ..infer import same_type
 from ..infer_tools import text
 from . import (
     casts,
@@ -59,7 +59,7 @@ class Lowering(Builder):
         made = super().apply(node)
         for old, new in zip(node.outputs, made, strict=True):
             known = old.tensor.static_shape is not None and old.tensor.dtype is not None
-            if old.name and known and new.name and not agree(old.type, new.type):
+            if old.name and known and new.name and not same_type(old.type, new.type):
                 raise Unsupported(node, f"{old.name!r} would be {text(new.type)}, not {text(old.type)}")
         return made
 

@@ -213,7 +213,7 @@ class Array(Expr):
         return self.reshape(*(size for axis, size in enumerate(self.sizes_known) if axis not in axes))
 
     def transpose(self, *perm: int) -> Self:
-        """Reshaped where only ones change their places."""
+        """Reshaped where only ones change their positions."""
         shape = self.shape
         if list(perm) == sorted(perm) or self.array is not None:
             return self if list(perm) == sorted(perm) else super().transpose(*perm)
@@ -228,7 +228,7 @@ class Array(Expr):
         return super().transpose(*perm)
 
     def slice(self, starts: Sequence[int], stops: Sequence[int], steps: Sequence[int] | None = None) -> Self:
-        """`[start:stop:step, ...]`, places counted from the front, every size known where it is cut."""
+        """`[start:stop:step, ...]`, positions counted from the front, every size known where it is cut."""
         shape = self.shape
         assert shape is not None
         steps = steps or [1] * len(shape)
@@ -243,7 +243,7 @@ class Array(Expr):
             return self.broadcast_to(*whole)
         if known is not None:
             return self.make(known[tuple(slice(*bound) for bound in bounds)])
-        columns = [[bounds[axis][place] for axis in axes] for place in range(3)]
+        columns = [[bounds[axis][index] for axis in axes] for index in range(3)]
         first, last, step = (self.op.const(column, DType.INT64) for column in columns)
         type = TensorType(self.dtype, tuple(sizes))
         where = self.op.const(axes, DType.INT64)
@@ -292,7 +292,7 @@ class Array(Expr):
 
 
 def _ones_between(short: Shape, long: Shape) -> list[int] | None:
-    """At which places of `long` stand ones that make it of `short`; None where it isn't made so."""
+    """At which positions of `long` stand ones that make it of `short`; None where it isn't made so."""
     axes: list[int] = []
     matched = 0
     for axis, dim in enumerate(long):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ....passes.graph import Node, Value
-from ....passes.preconditions import given
+from ....passes.preconditions import input_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
@@ -28,8 +28,8 @@ class _Features:
     @classmethod
     def of(cls, op: Builder, node: Node) -> _Features:
         """Those of a node; narrow floats in float32."""
-        xs = arrays(op, *(given(node, index) for index in range(len(node.inputs))))
-        rank = len(shape_of(node, given(node, 0)))
+        xs = arrays(op, *(input_of(node, index) for index in range(len(node.inputs))))
+        rank = len(shape_of(node, input_of(node, 0)))
         wide = [x.cast(DType.FLOAT32) if x.dtype.bits < 32 else x for x in xs]
         epsilon = float(node.attributes.get("epsilon", 0.0))
         return cls(wide, xs[0].dtype, axis_of(node, rank, "feature_index"), rank, epsilon)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Graph, Node, Value
-from ....passes.preconditions import given
+from ....passes.preconditions import input_of
 from ....passes.protos import enum_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.structure.guard import assertion
@@ -20,13 +20,13 @@ from .support import CallsHost
 @rule(DOMAIN, "conditional")
 def conditional(op: Builder, node: Node) -> Sequence[Value]:
     """Conditional: one of N computations; an index that is none of theirs runs the last."""
-    chooser = given(node, 0)
+    chooser = input_of(node, 0)
     rest = [value for value in node.inputs[1:] if value is not None]
     branches: list[tuple[Graph, list[Value]]] = []
-    for place in range(len(node.regions)):
-        region = node.regions.get(f"branch_{place}")
+    for index in range(len(node.regions)):
+        region = node.regions.get(f"branch_{index}")
         if region is None or len(region.outputs) != len(node.outputs):
-            raise InvalidModel(f"{node!r}: branch {place} gives other values than it does")
+            raise InvalidModel(f"{node!r}: branch {index} gives other values than it does")
         count = len(region.inputs)
         branches.append((region, rest[:count]))
         rest = rest[count:]

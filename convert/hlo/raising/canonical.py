@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Graph, Node, Value
-from ....passes.preconditions import dtype_of, given
+from ....passes.preconditions import dtype_of, input_of
 from ....passes.rewrite import Builder, Key, Rewriter, Rule, collect, combine, rule
 from ....passes.types import DType, TensorType
 from ..build import HLO, HloBuilder
@@ -76,24 +76,24 @@ def canonical(graph: Graph) -> Graph:
 
 
 @rule(DOMAIN, "copy", "domain", "opt-barrier", "add-dependency")
-def handed_on(op: Builder, node: Node) -> Results:
+def identities(op: Builder, node: Node) -> Results:
     """copy, domain, opt-barrier of any number of values; add-dependency, whose last operand is a token."""
-    return [given(node, place) for place in range(len(node.outputs))]
+    return [input_of(node, index) for index in range(len(node.outputs))]
 
 
 @rule(DOMAIN, "reshape", "broadcast", "transpose", "convert", "bitcast-convert")
 def unchanged(op: Builder, node: Node) -> Results:
     """What may change a value and doesn't."""
-    x = given(node, 0)
-    places = node.attributes.get("dimensions", ())
-    alike = x.type == node.output.type and list(places) == sorted(places)
+    x = input_of(node, 0)
+    indices = node.attributes.get("dimensions", ())
+    alike = x.type == node.output.type and list(indices) == sorted(indices)
     return x if alike else None
 
 
 @rule(DOMAIN, "bitcast")
 def bitcast(op: Builder, node: Node) -> Results:
     """bitcast: the same memory as another type, in another shape, its dimensions in another order."""
-    x, result = given(node, 0), node.output
+    x, result = input_of(node, 0), node.output
     before, after = dtype_of(node, x), dtype_of(node, result)
     origin = origin_of(node)
     own = _order(node, origin.shape, result.rank or 0)
@@ -113,12 +113,12 @@ def _as_type(op: Builder, node: Node, x: Value, after: DType) -> Value:
     if before is after:
         return x
     if before.is_complex or after.is_complex or DType.BOOL in (before, after):
-        raise Unsupported(node, f"it sees {before.value} as {after.value}")
+        raise Unsupported(node, f"it reinterprets {before.value} as {after.value}")
     narrow, wide = sorted((before.bits, after.bits))
     if narrow == wide:
         return op.call("bitcast-convert", x, _types=[TensorType(after, x.tensor.shape)])
     if narrow < 8:
-        raise Unsupported(node, f"how {before.value} and {after.value} lie in memory isn't told")
+        raise Unsupported(node, f"how {before.value} and {after.value} are laid out in memory isn't specified")
     count, parts = math.prod(shape_of(node, x)), wide // narrow
     if before.bits == wide:
         return op.call("bitcast-convert", _reshaped(op, x, [count]), _types=[TensorType(after, (count, parts))])

@@ -145,8 +145,8 @@ class Splitter(Builder):
         made: list[Part] = []
         for old in node.outputs:
             new = [
-                Value(self.rewriter.names.fresh(old.name), real_type(old.type), twin, len(twin.outputs) + place)
-                for place in range(1 + is_complex(old))
+                Value(self.rewriter.names.fresh(old.name), real_type(old.type), twin, len(twin.outputs) + index)
+                for index in range(1 + is_complex(old))
             ]
             twin.outputs += new
             made.append(Pair(*new) if len(new) == 2 else new[0])
@@ -160,14 +160,14 @@ class Splitter(Builder):
         """A region over leaves. `order` lists the parameters' leaves, as (parameter, part), if not one by one."""
         inner = self.region(region.name)
         if order is None:
-            order = [(place, part) for place, v in enumerate(region.inputs) for part in range(1 + is_complex(v))]
+            order = [(index, part) for index, v in enumerate(region.inputs) for part in range(1 + is_complex(v))]
         found: dict[tuple[int, int], Value] = {}
-        for place, part in order:
-            old = region.inputs[place]
-            found[place, part] = inner.graph.add_input(inner.claim(old.name), real_type(old.type))
+        for index, part in order:
+            old = region.inputs[index]
+            found[index, part] = inner.graph.add_input(inner.claim(old.name), real_type(old.type))
         arguments: list[Part] = [
-            Pair(found[place, 0], found[place, 1]) if is_complex(old) else found[place, 0]
-            for place, old in enumerate(region.inputs)
+            Pair(found[index, 0], found[index, 1]) if is_complex(old) else found[index, 0]
+            for index, old in enumerate(region.inputs)
         ]
         inner.graph.outputs = [leaf for leaf in _leaves(inner.split(region, arguments)) if leaf is not None]
         return inner.graph
@@ -218,12 +218,12 @@ def _function(op: Splitter, node: Node, parts: list[Any]) -> Pair | Value:
     return FUNCTIONS[node.op_type](op, *parts)
 
 
-def _apart(op: Splitter, node: Node, parts: list[Any]) -> list[Part]:
+def _by_component(op: Splitter, node: Node, parts: list[Any]) -> list[Part]:
     """Once for the real parts, once for the imaginary ones; real operands (indices, predicates) go to both."""
     types = [real_type(value.type) for value in node.outputs]
     made: list[Sequence[Value]] = []
-    for place in (0, 1):
-        operands = [part[place] if isinstance(part, Pair) else part for part in parts]
+    for index in (0, 1):
+        operands = [part[index] if isinstance(part, Pair) else part for part in parts]
         result = op.call(node.op_type, *operands, _outputs=len(types), _types=types, **node.attributes)
         made.append((result,) if isinstance(result, Value) else result)
     return [Pair(re, im) if is_complex(old) else re for old, re, im in zip(node.outputs, *made, strict=True)]
@@ -283,8 +283,8 @@ def _bilinear(op: Splitter, node: Node, parts: list[Any]) -> Pair:
 def _sort(op: Splitter, node: Node, parts: list[Any]) -> list[Part]:
     """Each operand has two parameters in the comparator, the first for the left one of two rows."""
     order = [
-        (2 * place + side, part)
-        for place, value in enumerate(node.inputs)
+        (2 * index + side, part)
+        for index, value in enumerate(node.inputs)
         for part in range(1 + is_complex(value))
         for side in (0, 1)
     ]
@@ -294,18 +294,18 @@ def _sort(op: Splitter, node: Node, parts: list[Any]) -> list[Part]:
 def _folded(op: Splitter, node: Node, parts: list[Any]) -> list[Part]:
     """A computation over two values: where it keeps the parts apart, once for each part; else over pairs."""
     region = node.regions["to_apply"]
-    if len(node.outputs) != 1 or not _keeps_apart(region):
+    if len(node.outputs) != 1 or not _is_componentwise(region):
         return op.flat(node, parts)
     made: list[Value] = []
-    for place in (0, 1):
+    for index in (0, 1):
         twin = Node(node.domain, node.op_type, node.version)
         twin.regions["to_apply"] = _of_part(op, region)
-        operands = [part[place] if isinstance(part, Pair) else part for part in parts]
-        made.append(op.place(twin, operands, dict(node.attributes), 1, [real_type(node.outputs[0].type)]))
+        operands = [part[index] if isinstance(part, Pair) else part for part in parts]
+        made.append(op.insert(twin, operands, dict(node.attributes), 1, [real_type(node.outputs[0].type)]))
     return [Pair(*made)]
 
 
-def _keeps_apart(region: Graph) -> bool:
+def _is_componentwise(region: Graph) -> bool:
     """Whether a computation of two complex values is their sum, or one of them."""
     nodes = region.nodes
     if len(region.inputs) != 2 or len(region.outputs) != 1:
@@ -330,7 +330,7 @@ def _of_part(op: Splitter, region: Graph) -> Graph:
 def _all_reduce(op: Splitter, node: Node, parts: list[Any]) -> list[Part]:
     """One computation for all operands, each by itself."""
     region = node.regions["to_apply"]
-    if not _keeps_apart(region):
+    if not _is_componentwise(region):
         raise Unsupported(node, f"complex {node.op_type} by another computation than a sum")
     return op.flat(node, parts, {"to_apply": _of_part(op, region)})
 
@@ -343,7 +343,7 @@ _FLAT = "after-all cholesky conditional custom-call fft map triangular-solve whi
 
 SPLITS: dict[str, Rule] = {
     **dict.fromkeys(FUNCTIONS, _function),
-    **dict.fromkeys(_APART.split(), _apart),
+    **dict.fromkeys(_APART.split(), _by_component),
     **dict.fromkeys(_FLAT.split(), _flat),
     "all-reduce": _all_reduce,
     "bitcast-convert": _bits,

@@ -50,7 +50,7 @@ def is_elementwise(region: Graph) -> bool:
 
 
 def _lifted(region: Graph, arrays: Sequence[Value]) -> Graph:
-    """An elementwise computation for arrays: the types of what hangs on its parameters have the arrays' shape."""
+    """An elementwise computation for arrays: the types of what depends on its parameters have the arrays' shape."""
     lifted = Graph(region.dialect, region.name)
     twins: dict[Value, Value] = {}
     for value, array in zip(region.inputs, arrays, strict=True):
@@ -95,7 +95,7 @@ def applied(op: Builder, region: Graph, values: Sequence[Value], shape: Sequence
 # what a computation is -----------------------------------------------------------------------------
 
 
-def _unconverted(value: Value | None) -> Value | None:
+def _before_conversion(value: Value | None) -> Value | None:
     """A scalar before one conversion."""
     maker = None if value is None else value.producer
     return value if maker is None or maker.op_type != "convert" else maker.inputs[0]
@@ -122,7 +122,7 @@ def monoid(region: Graph, index: int = 0) -> str | None:
     if maker is None or maker.op_type not in MONOIDS or len(region.inputs) != 2 * many:
         return None
     so_far, element = region.inputs[index], region.inputs[many + index]
-    found = [_unconverted(value) for value in maker.inputs]
+    found = [_before_conversion(value) for value in maker.inputs]
     if found not in ([so_far, element], [element, so_far]):
         return None
     kind = result.tensor.dtype
@@ -185,7 +185,7 @@ def extreme(region: Graph) -> Extreme | None:
 
 def _only_compares(region: Graph) -> bool:
     """Whether elements are compared with elements, indices with indices, and nothing else is made of either."""
-    kinds = {value: ("index" if place % 2 else "element") for place, value in enumerate(region.inputs)}
+    kinds = {value: ("index" if index % 2 else "element") for index, value in enumerate(region.inputs)}
     for node in region.topological():
         compares = node.op_type == "compare"
         if (compares and node.attributes.get("type") == "TOTALORDER" and _is_float(node.inputs[0])) or node.regions:
@@ -215,19 +215,19 @@ def _is_float(value: Value | None) -> bool:
 
 def _agrees(region: Graph, found: Extreme, a: float, b: float) -> bool:
     """Whether the computation keeps of the pairs (a, 1) and (b, 2), in this order, the one that it should."""
-    held = dict(zip(region.inputs, (a, 1, b, 2), strict=True))
+    values = dict(zip(region.inputs, (a, 1, b, 2), strict=True))
     for node in region.topological():
-        inputs = [held[value] for value in node.inputs if value is not None]
+        inputs = [values[value] for value in node.inputs if value is not None]
         compute = _COMPARED[node.attributes["direction"]] if node.op_type == "compare" else _COMPUTED[node.op_type]
-        held[node.output] = compute(*inputs)
-    value, index = (held[output] for output in region.outputs)
+        values[node.output] = compute(*inputs)
+    value, index = (values[output] for output in region.outputs)
     if a == b or (a != a and b != b):
-        wanted, place = a, 2 if found.last else 1
+        wanted, position = a, 2 if found.last else 1
     elif a != a or (b == b and (a > b) == found.largest):
-        wanted, place = a, 1
+        wanted, position = a, 1
     else:
-        wanted, place = b, 2
-    return index == place and (value == wanted or (value != value and wanted != wanted))
+        wanted, position = b, 2
+    return index == position and (value == wanted or (value != value and wanted != wanted))
 
 
 # indices -------------------------------------------------------------------------------------------
@@ -255,8 +255,8 @@ def is_count(value: Value, axis: int) -> bool:
     if inner is None:
         return False
     if maker.op_type == "Expand":
-        place = axis - len(shape) + len(inner)
-        return place >= 0 and inner[place] == shape[axis] and is_count(source, place)
+        index = axis - len(shape) + len(inner)
+        return index >= 0 and inner[index] == shape[axis] and is_count(source, index)
     if maker.op_type in ("Reshape", "Unsqueeze") and math.prod(inner) == shape[axis] == math.prod(shape):
         long = [at for at, size in enumerate(inner) if size == shape[axis]]
         return bool(long) and is_count(source, long[0])

@@ -14,7 +14,7 @@ from ....passes.build import MOST_FOLDED, where
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node
 from ....passes.loops.ranges import limits
-from ....passes.preconditions import dtype_of, given
+from ....passes.preconditions import dtype_of, input_of
 from ....passes.protos import enum_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
@@ -57,22 +57,22 @@ def bit_cast(x: Array, dtype: DType) -> Array:
 @rule(DOMAIN, "bitcast-convert")
 def bitcast_convert(op: Builder, node: Node) -> Results:
     """bitcast-convert: into a narrower type with a dimension more, for its parts from the lowest bits up; or back."""
-    x, after = Array(op, given(node, 0)), dtype_of(node, node.output)
+    x, after = Array(op, input_of(node, 0)), dtype_of(node, node.output)
     before = x.dtype
     if DType.BOOL in (before, after) and before is not after:
-        raise Unsupported(node, "a pred's bits aren't told")
+        raise Unsupported(node, "the bits of pred aren't specified")
     if before.bits == after.bits:
         return (_between_one_and_two(x, after) or bit_cast(x, after)).value()
     wide, narrow = max(before.bits, after.bits), min(before.bits, after.bits)
     if wide % narrow or wide not in _UNSIGNED:
-        raise InvalidModel(f"{node!r}: {before.value} doesn't hold {after.value}")
+        raise InvalidModel(f"{node!r}: {before.value} can't be read as {after.value}")
     count = wide // narrow
     if before.bits == wide:
-        return _taken_apart(x, after, count).value()
-    shape = shape_of(node, given(node, 0))
+        return _split_bits(x, after, count).value()
+    shape = shape_of(node, input_of(node, 0))
     if not shape or shape[-1] != count:
         raise InvalidModel(f"{node!r}: its last dimension must be {count}, for {after.value}")
-    return _put_together(x, after, count).value()
+    return _combined_bits(x, after, count).value()
 
 
 def _between_one_and_two(x: Array, after: DType) -> Array | None:
@@ -93,7 +93,7 @@ def _between_one_and_two(x: Array, after: DType) -> Array | None:
     return x.make(bits[0]).cast(after) * 2.0**-fraction + 1
 
 
-def _taken_apart(x: Array, after: DType, count: int) -> Array:
+def _split_bits(x: Array, after: DType, count: int) -> Array:
     bits = _wide(bit_cast(x, _UNSIGNED[x.dtype.bits])).unsqueeze(-1)
     parts = bits >> np.arange(count) * after.bits
     if after in NIBBLES:
@@ -101,7 +101,7 @@ def _taken_apart(x: Array, after: DType, count: int) -> Array:
     return bit_cast(parts.cast(_UNSIGNED[after.bits]), after)
 
 
-def _put_together(x: Array, after: DType, count: int) -> Array:
+def _combined_bits(x: Array, after: DType, count: int) -> Array:
     before = x.dtype
     if before in NIBBLES:
         parts = x.cast(DType.INT32) & (1 << before.bits) - 1
@@ -168,7 +168,7 @@ _FLOATS = (DType.FLOAT32, DType.FLOAT64)
 @rule(DOMAIN, "convert")
 def convert(op: Builder, node: Node) -> Results:
     """convert: integers wrap; a float that an integer can't hold becomes its least or largest, NaN 0; floats round."""
-    return converted(node, Array(op, given(node, 0)), dtype_of(node, node.output)).value()
+    return converted(node, Array(op, input_of(node, 0)), dtype_of(node, node.output)).value()
 
 
 def converted(node: Node, x: Array, dtype: DType) -> Array:
@@ -181,7 +181,7 @@ def converted(node: Node, x: Array, dtype: DType) -> Array:
         return ~_plain(x).equals(0) if before in (*NIBBLES, *FLOAT8) else x.cast(dtype)
     if dtype.is_integer:
         if before.is_float:
-            return _whole(_plain(x), dtype)
+            return _truncated_in_range(_plain(x), dtype)
         return (_plain(x) if dtype in NIBBLES else x).narrow(dtype)
     if dtype is DType.FLOAT8E8M0:
         raise Unsupported(node, "ONNX drops the sign where XLA makes NaN of negative numbers in f8e8m0fnu")
@@ -206,8 +206,8 @@ def _two_steps(before: DType, dtype: DType) -> bool:
     return before is not DType.FLOAT32 and before not in FLOAT8
 
 
-def _whole(x: Array, dtype: DType) -> Array:
-    """A float32 or float64 cut off to an integer, held within its range first."""
+def _truncated_in_range(x: Array, dtype: DType) -> Array:
+    """A float32 or float64 cut off to an integer, clamped to its range first."""
     least, most = limits(dtype)
     data = x.value().data
     if data is not None and data.size <= MOST_FOLDED:
@@ -297,8 +297,8 @@ def stochastic_convert(op: Builder, node: Node) -> Results:
     x = x.widen()
     size = x.abs()
     whole = size.floor()
-    up = random < _whole((size - whole) * 2.0**random.dtype.bits, random.dtype)
-    made = _whole(whole, dtype)
+    up = random < _truncated_in_range((size - whole) * 2.0**random.dtype.bits, random.dtype)
+    made = _truncated_in_range(whole, dtype)
     made = where(up, made + 1, made)
     made = where(x < 0, -made, made)
     least, most = limits(dtype)

@@ -10,7 +10,7 @@ import numpy as np
 from ....passes.build import where
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node
-from ....passes.preconditions import dtype_of, given
+from ....passes.preconditions import dtype_of, input_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.tensor import TensorData
 from ....passes.types import DType
@@ -31,7 +31,7 @@ def convolution(op: Builder, node: Node) -> Results:
     labels = node.attributes.get("dim_labels")
     if not isinstance(labels, Labels):
         raise InvalidModel(f"{node!r}: the attribute dim_labels is missing")
-    operands, result = (given(node, 0), given(node, 1)), node.outputs[0]
+    operands, result = (input_of(node, 0), input_of(node, 1)), node.outputs[0]
     dtype, shape = dtype_of(node, result), shape_of(node, result)
     lhs, rhs = arrays(op, *operands)
     if 0 in (*shape, *shape_of(node, operands[0]), *shape_of(node, operands[1])):
@@ -180,9 +180,9 @@ def _by_product(parts: _Convolution, dtype: DType) -> Array:
         seen = where(valid, seen, 0)
     summed = DotNumbers((1,), (0,), (2, *inner_axes(window)), tuple(range(2, 3 + len(slid))))
     product = contracted(seen, kernel, summed, dtype)  # groups, batch, ..., output
-    _, _, *places, _ = product.sizes_known
-    last = len(places) + 2
-    return product.transpose(1, 0, last, *range(2, last)).reshape(batch, outputs, *places)
+    _, _, *indices, _ = product.sizes_known
+    last = len(indices) + 2
+    return product.transpose(1, 0, last, *range(2, last)).reshape(batch, outputs, *indices)
 
 
 RULES = collect(globals())

@@ -22,7 +22,7 @@ from ....passes.linalg.jacobi import eigen, singular
 from ....passes.linalg.matrix import Matrix, where
 from ....passes.linalg.schur import schur
 from ....passes.linalg.solve import solved, tridiagonal_solved
-from ....passes.preconditions import given
+from ....passes.preconditions import input_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN, origin_of
@@ -145,7 +145,7 @@ def _gees(call: Call) -> Sequence[Matrix]:
     return form, a if basis is None else basis, eigenvalues(form), _fine(a, batch), info
 
 
-def _whole(call: Call, a: Matrix) -> None:
+def _refuse_part(call: Call, a: Matrix) -> None:
     """Refuse all but the whole range of rows and columns."""
     _, size, _ = a.sizes
     if (call.options.get("low", 1), call.options.get("high", size)) != (1, size):
@@ -154,7 +154,7 @@ def _whole(call: Call, a: Matrix) -> None:
 
 def _gehrd(call: Call) -> Sequence[Matrix]:
     (a,) = call.operands
-    _whole(call, a)
+    _refuse_part(call, a)
     batch, size, _ = a.sizes
     return *(hessenberg(a) if size > 1 else (a, a.zeros(*batch, 0))), _fine(a, batch)
 
@@ -331,9 +331,9 @@ def custom_call(op: Builder, node: Node) -> Results:
         types = [value.type for value in node.outputs], [value.type for value in node.inputs if value is not None]
         if types[0] != types[1]:
             raise Unsupported(node, f"{target} that makes another shape: the model runs on several devices")
-        return [op.Identity(given(node, index)) for index in range(len(node.outputs))]
+        return [op.Identity(input_of(node, index)) for index in range(len(node.outputs))]
     if target in _UNARY:
-        return op.call(_UNARY[target], given(node, 0))
+        return op.call(_UNARY[target], input_of(node, 0))
     if target in _HOST:
         raise CallsHost(node, f"{target} calls Python")
     if target == "TopK":

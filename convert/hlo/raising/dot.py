@@ -23,7 +23,7 @@ import numpy as np
 from ....passes.build import where
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node
-from ....passes.preconditions import dtype_of, given
+from ....passes.preconditions import dtype_of, input_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.tensor import TensorData
 from ....passes.types import DType
@@ -56,7 +56,7 @@ def refused(op: Builder, node: Node) -> Results:
 
 
 def _operands(op: Builder, node: Node) -> list[Array]:
-    values = given(node, 0), given(node, 1)
+    values = input_of(node, 0), input_of(node, 1)
     for value in values:
         shape_of(node, value)
     return arrays(op, *values)
@@ -102,7 +102,7 @@ def contracted(lhs: Array, rhs: Array, numbers: DotNumbers, dtype: DType) -> Arr
 
 def _outer(lhs: Array, rhs: Array, numbers: DotNumbers) -> Array:
     """A product that sums nothing."""
-    batch = [("batch", place) for place in range(len(numbers.lhs_batch))]
+    batch = [("batch", index) for index in range(len(numbers.lhs_batch))]
     sides = (
         (lhs, numbers.lhs_batch, [("m", axis) for axis in numbers.rows(len(lhs.sizes_known))]),
         (rhs, numbers.rhs_batch, [("n", axis) for axis in numbers.columns(len(rhs.sizes_known))]),
@@ -166,7 +166,7 @@ class _Plan:
         return min(choices, key=lambda choice: sum(order != sorted(order) for order in choice))
 
     def _matrix(self, x: Array, order: Sequence[int], left: bool) -> Array:
-        """An operand as matrices, one for each place of the batch; without one MatMul takes vectors and more rows."""
+        """An operand as matrices, one for each index of the batch; without one MatMul takes vectors and more rows."""
         many, rest = len(self.numbers.lhs_batch), len(self.rows) if left else len(self.columns)
         shape = x.sizes_known
         sizes = [shape[axis] for axis in order]
@@ -207,15 +207,15 @@ def _ragged_rows(node: Node, lhs: Array, rhs: Array, numbers: DotNumbers, ragged
     if len(groups) != 1 or groups[0] not in columns:
         raise InvalidModel(f"{node!r}: its rhs has no dimension of groups")
     made = contracted(lhs, rhs, numbers, dtype)
-    group, place = len(kept) + columns.index(groups[0]), kept.index(ragged)
-    mask = _in_group(node, made, list(range(place)), place, group)
+    group, index = len(kept) + columns.index(groups[0]), kept.index(ragged)
+    mask = _in_group(node, made, list(range(index)), index, group)
     return by_operator("add", where(mask, made, 0), [group], dtype)
 
 
 def _ragged_sums(node: Node, lhs: Array, rhs: Array, numbers: DotNumbers, ragged: int) -> Array:
     """A product for each group, of both operands with zeros where they aren't the group's."""
     before = numbers.lhs_contracting.index(ragged)
-    *_, count = shape_of(node, given(node, 2)) or (None,)
+    *_, count = shape_of(node, input_of(node, 2)) or (None,)
     if count is None:
         raise InvalidModel(f"{node!r}: the sizes of its groups are a scalar")
     batches, summed = (numbers.lhs_batch, numbers.rhs_batch), (numbers.lhs_contracting, numbers.rhs_contracting)
@@ -236,7 +236,7 @@ def _in_group(node: Node, like: Array, prefix: Sequence[int], ragged: int, group
         prefix: the dimensions of `like` that the sizes have in front of the groups, in order.
         ragged, group: those along which a group's elements, and the groups, stand.
     """
-    counts, rank, whole = given(node, 2), like.rank or 0, like.sizes_known
+    counts, rank, whole = input_of(node, 2), like.rank or 0, like.sizes_known
     shape = shape_of(node, counts)
     if shape[:-1] not in ((), tuple(whole[axis] for axis in prefix)):
         raise InvalidModel(f"{node!r}: {counts.type} aren't the sizes of its groups")

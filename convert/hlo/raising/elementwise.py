@@ -189,9 +189,9 @@ def atan2(op: Builder, node: Node) -> Results:
     atan2(sqrt((1 - z)(1 + z)), z) is Acos, atan2(z, 1 + sqrt((1 - z)(1 + z))) half an Asin.
     """
     y, x = operand_arrays(op, node, 2)
-    if _is_leg(y.value(), x.value()):
+    if _is_unit_circle_leg(y.value(), x.value()):
         return x.call("Acos").value()
-    if _is_leg(_other(x.value(), "Add", 1), y.value()):
+    if _is_unit_circle_leg(_other(x.value(), "Add", 1), y.value()):
         return (y.call("Asin") * 0.5).value()
     return _in_float32(_atan2, 2)(op, node)
 
@@ -203,7 +203,7 @@ def _atan2(op: Builder, y: Value, x: Value) -> Value:
     return formulas.atan2(op, y, x)
 
 
-def _is_leg(value: Value | None, z: Value) -> bool:
+def _is_unit_circle_leg(value: Value | None, z: Value) -> bool:
     """Whether a value is sqrt((1 - z)(1 + z))."""
     product = made_by(_input(value, "Sqrt"), "Mul")
     if product is None:
@@ -215,8 +215,8 @@ def _is_leg(value: Value | None, z: Value) -> bool:
     return False
 
 
-def _operand(node: Node, place: int) -> Value:
-    value = node.inputs[place]
+def _operand(node: Node, index: int) -> Value:
+    value = node.inputs[index]
     assert value is not None
     return value
 
@@ -232,9 +232,9 @@ def _other(value: Value | None, op_type: str, item: float) -> Value | None:
     maker = made_by(value, op_type)
     if maker is None:
         return None
-    for place in range(2):
-        if filled_with(_operand(maker, place)) == item:
-            return maker.inputs[1 - place]
+    for index in range(2):
+        if filled_with(_operand(maker, index)) == item:
+            return maker.inputs[1 - index]
     return None
 
 

@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from ....passes.graph import Node
-from ....passes.preconditions import dtype_of, given
+from ....passes.preconditions import dtype_of, input_of
 from ....passes.rewrite import Builder, collect, rule
 from ..dialect import DOMAIN
 from .arrays import Array, arrays, concat
@@ -29,9 +29,9 @@ def _whole_of(re: Array, im: Array) -> Array | None:
     whole = sources.pop()
     if whole is None or sources or (whole.tensor.shape or (0,))[-1] != 2:
         return None
-    for place, maker in enumerate(makers):
+    for position, maker in enumerate(makers):
         index = None if maker is None or maker.inputs[1] is None else maker.inputs[1].array()
-        if maker is None or maker.attributes.get("axis") != -1 or index is None or index.shape or index != place:
+        if maker is None or maker.attributes.get("axis") != -1 or index is None or index.shape or index != position:
             return None
     return re.make(whole)
 
@@ -45,25 +45,25 @@ def _stacked(*parts: Array) -> Array:
 @rule(DOMAIN, "part")
 def part(op: Builder, node: Node) -> Results:
     """A part of the complex numbers that enter a model."""
-    return Array(op, given(node, 0)).gather(node.attributes["index"], axis=-1).value()
+    return Array(op, input_of(node, 0)).gather(node.attributes["index"], axis=-1).value()
 
 
 @rule(DOMAIN, "joined")
 def stacked(op: Builder, node: Node) -> Results:
     """The complex numbers that leave a model."""
-    return _stacked(*arrays(op, given(node, 0), given(node, 1))).value()
+    return _stacked(*arrays(op, input_of(node, 0), input_of(node, 1))).value()
 
 
 @rule(DOMAIN, "real")
 def real(op: Builder, node: Node) -> Results:
     """Of a real number; that of a complex one is gone with the pairs."""
-    return given(node, 0)
+    return input_of(node, 0)
 
 
 @rule(DOMAIN, "imag")
 def imag(op: Builder, node: Node) -> Results:
     """Of a real number: nothing."""
-    x = given(node, 0)
+    x = input_of(node, 0)
     return op.const(np.zeros(shape_of(node, x), dtype_of(node, x).numpy))
 
 
@@ -98,11 +98,11 @@ def fft(op: Builder, node: Node) -> Results:
     kind, lengths = node.attributes["fft_type"], node.attributes["fft_length"]
     sizes = [shape_of(node, value) for value in node.outputs]
     if not math.prod(sizes[0]):
-        return [op.const(np.zeros(size, dtype_of(node, given(node, 0)).numpy)) for size in sizes]
-    signal, *imaginary = arrays(op, *(given(node, index) for index in range(len(node.inputs))))
+        return [op.const(np.zeros(size, dtype_of(node, input_of(node, 0)).numpy)) for size in sizes]
+    signal, *imaginary = arrays(op, *(input_of(node, index) for index in range(len(node.inputs))))
     x = _stacked(signal, *(part for part in imaginary if not _is_zero(part)))
     rank = len(sizes[0])
-    axes = {rank - len(lengths) + place: length for place, length in enumerate(lengths)}
+    axes = {rank - len(lengths) + position: length for position, length in enumerate(lengths)}
     last = axes[rank - 1]
     if kind == "RFFT" and last > 1:
         x = _dft(x, rank - 1, onesided=1)
@@ -113,7 +113,7 @@ def fft(op: Builder, node: Node) -> Results:
         x = _dft(_whole_spectrum(x, rank - 1, last), rank - 1, inverse=1)
     if len(node.outputs) == 2:
         x = _complex(x)
-    return [x.gather(place, axis=-1).value() for place in range(len(node.outputs))]
+    return [x.gather(position, axis=-1).value() for position in range(len(node.outputs))]
 
 
 RULES = collect(globals())

@@ -1,4 +1,4 @@
-"""gather: parts of a tensor at places that stand in another one."""
+"""gather: parts of a tensor at positions that stand in another one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ....passes.graph import Node
-from ....passes.preconditions import dtype_of, given
+from ....passes.preconditions import dtype_of, input_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import TensorType
 from ..dialect import DOMAIN
@@ -28,7 +28,7 @@ def gather(op: Builder, node: Node) -> Results:
     One moving axis is a Gather (all others batched: GatherElements), several are a GatherND, and what
     doesn't start anywhere else than at 0 is sliced before.
     """
-    x, indices = given(node, 0), given(node, 1)
+    x, indices = input_of(node, 0), input_of(node, 1)
     shape, wanted = shape_of(node, x), shape_of(node, node.outputs[0])
     shape_of(node, indices)
     numbers, size = GatherNumbers.of(node, len(shape)), node.attributes["slice_sizes"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ....passes.constant_analysis import known_array
+from ....passes.constant_analysis import static_array
 from ....passes.graph import Value
 from ....passes.loops.ranges import Bounds, bounds, limits, truth
 from ....passes.rewrite import Builder
@@ -19,7 +19,7 @@ from .arrays import INT64_MAX, MOST_STATED, Array, arange, concat
 
 def as_index(op: Builder, value: Value) -> Array:
     """Integers of any type as int64; those of uint64 that it can't hold as its largest, which lies behind all ends."""
-    known = known_array(value)
+    known = static_array(value)
     if known is not None:
         known = np.minimum(known, np.uint64(INT64_MAX)) if known.dtype == np.uint64 else known
         return Array(op, known.astype(np.int64))
@@ -64,7 +64,7 @@ def _resolved(op: Builder, value: Value) -> Value:
 
 def columns(value: Value, count: int) -> list[Bounds]:
     """The bounds of each of the `count` numbers in the last dimension."""
-    array, node, parts = known_array(value), value.producer, parts_of(value, count)
+    array, node, parts = static_array(value), value.producer, parts_of(value, count)
     if array is not None and array.size:
         flat = array.reshape(-1, count)
         return [(int(low), int(high)) for low, high in zip(flat.min(0), flat.max(0), strict=True)]
@@ -92,7 +92,7 @@ def inside(value: Value, last: Sequence[int]) -> bool:
 
 def comparable(op: Builder, value: Value) -> Array:
     """Integers as `clamped` takes them: in a type that ONNX Runtime compares."""
-    if known_array(value) is not None:
+    if static_array(value) is not None:
         return as_index(op, value)
     value = _uncast(_resolved(op, value))
     dtype = value.tensor.dtype
@@ -167,7 +167,7 @@ class Starts:
             return self
         picked = [self.axes.index(axis) for axis in axes]
         parts = parts_of(self.value, len(self.axes))
-        array = known_array(self.value)
+        array = static_array(self.value)
         if array is not None:
             value = op.const(array[..., picked], self.value.tensor.dtype)
         elif parts is not None:

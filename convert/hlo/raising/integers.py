@@ -7,7 +7,7 @@ from ....passes.errors import Unsupported
 from ....passes.graph import Node
 from ....passes.loop import Carried
 from ....passes.loops.ranges import limits
-from ....passes.preconditions import given
+from ....passes.preconditions import input_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
@@ -77,7 +77,7 @@ def power(op: Builder, node: Node) -> Results:
     XLA's CPU backend looks at the lowest six bits of the exponent, more only overflow (but of 0, 1 and -1), and takes
     unsigned ones for signed. To a negative power 1 and -1 are what they are, everything else 0.
     """
-    base, exponent = arrays(op, given(node, 0), given(node, 1))
+    base, exponent = arrays(op, input_of(node, 0), input_of(node, 1))
     dtype = base.dtype
     if dtype.is_float:
         base, exponent = operand_arrays(op, node, 2)
@@ -135,22 +135,22 @@ def shift(op: Builder, node: Node) -> Results:
     left = node.op_type == "shift-left"
     if not left and not dtype.is_signed:
         # XLA shifts the highest bit in, whatever the type says of it
-        x, amount = _as(x, signed(dtype)), _as(amount, signed(dtype))
+        x, amount = _with_sign(x, signed(dtype)), _with_sign(amount, signed(dtype))
     kind, work = x.dtype, DType.INT32 if x.dtype.is_signed else DType.UINT32
     if kind.bits < 8 or kind.bits == 16:
         x, amount = x.cast(work), amount.cast(work)
     made = (x << amount if left else x >> amount).narrow(kind)
-    return _as(made, dtype).value()
+    return _with_sign(made, dtype).value()
 
 
 def _raw(x: Array, work: DType) -> Array:
     """The bits of an integer as an unsigned one of at least its width."""
     if x.dtype in NIBBLES and x.dtype.is_signed:
         return (x.cast(DType.INT32) & (1 << x.dtype.bits) - 1).cast(work)
-    return _as(x, unsigned(x.dtype)).cast(work)
+    return _with_sign(x, unsigned(x.dtype)).cast(work)
 
 
-def _as(x: Array, dtype: DType) -> Array:
+def _with_sign(x: Array, dtype: DType) -> Array:
     """The same bits under the other sign."""
     return x.cast(DType.INT32).narrow(dtype) if x.dtype in NIBBLES and x.dtype is not dtype else x.cast(dtype)
 
@@ -198,11 +198,11 @@ def multiply_high(op: Builder, node: Node) -> Results:
     if dtype.bits < 64:
         work = DType.INT64 if dtype.is_signed else DType.UINT64
         return (a.cast(work) * b.cast(work) >> dtype.bits).cast(dtype).value()
-    high = _high_half(_as(a, DType.UINT64), _as(b, DType.UINT64))
+    high = _high_half(_with_sign(a, DType.UINT64), _with_sign(b, DType.UINT64))
     if not dtype.is_signed:
         return high.value()
     # as unsigned, a negative factor is 2**64 too large
-    return (_as(high, dtype) - where(a < 0, b, 0) - where(b < 0, a, 0)).value()
+    return (_with_sign(high, dtype) - where(a < 0, b, 0) - where(b < 0, a, 0)).value()
 
 
 def _high_half(a: Array, b: Array) -> Array:

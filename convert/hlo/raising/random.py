@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node
-from ....passes.preconditions import dtype_of, given
+from ....passes.preconditions import dtype_of, input_of
 from ....passes.protos import enum_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
@@ -30,7 +30,7 @@ _PHILOX_ROUNDS = 10
 @rule(DOMAIN, "rng-bit-generator")
 def rng_bit_generator(op: Builder, node: Node) -> Results:
     """rng-bit-generator: the state after, and bits. The default algorithm is that of XLA's CPU backend, Philox."""
-    state = given(node, 0)
+    state = input_of(node, 0)
     length = shape_of(node, state)
     algorithm = str(node.attributes.get("algorithm", "rng_default"))
     if algorithm not in ("rng_default", "rng_philox", "rng_three_fry"):
@@ -45,7 +45,7 @@ def rng_bit_generator(op: Builder, node: Node) -> Results:
     dtype, shape = dtype_of(node, node.outputs[1]), shape_of(node, node.outputs[1])
     if not dtype.is_integer or dtype.bits < 8:
         raise Unsupported(node, f"random bits as {dtype.value}")
-    words = [Array(op, state).gather(place) for place in range(length[0])]
+    words = [Array(op, state).gather(index) for index in range(length[0])]
     made = _by_philox if philox else _by_threefry
     after, bits = made(words, shape, dtype.bits)
     after = concat([word.unsqueeze(0) for word in (words[0], *after)], 0)
@@ -57,7 +57,7 @@ def _halves(word: Array) -> tuple[Array, Array]:
     return word.cast(_U32), (word >> 32).cast(_U32)
 
 
-def _whole(low: Array, high: Array) -> Array:
+def _uint64(low: Array, high: Array) -> Array:
     """uint64 of its lower and upper 32 bits."""
     return low.cast(_U64) | high.cast(_U64) << 32
 
@@ -81,11 +81,11 @@ def _by_threefry(words: Sequence[Array], shape: tuple[int, ...], bits: int) -> t
     made = _threefry(_halves(_counters(words[1], count).reshape(*halved)), _halves(words[0]))
     after = [words[1] + count]
     if bits == 64:
-        return after, _whole(*made).reshape(*shape)
+        return after, _uint64(*made).reshape(*shape)
     if not shape:
         return after, made[0].reshape()
     pairs = concat([word.unsqueeze(axis + 1) for word in made], axis + 1)
-    flat = pairs.reshape(*(2 * size if place == axis else size for place, size in enumerate(halved)))
+    flat = pairs.reshape(*(2 * size if index == axis else size for index, size in enumerate(halved)))
     return after, flat.slice([0] * len(shape), shape)
 
 
@@ -121,7 +121,7 @@ def _by_philox(words: Sequence[Array], shape: tuple[int, ...], bits: int) -> tup
     counters = _counters(low, count)
     upper = high + (counters < low).cast(_U64)  # where the lower half ran over
     four = _philox([*_halves(counters), *_halves(upper)], _halves(words[0]))
-    parts = [_whole(*four[:2]), _whole(*four[2:])] if bits == 64 else four
+    parts = [_uint64(*four[:2]), _uint64(*four[2:])] if bits == 64 else four
     flat = concat([part.unsqueeze(1) for part in parts], 1).reshape(count * len(parts)).slice([0], [size])
     after = [low + count]
     if len(words) > 2:
@@ -147,7 +147,7 @@ def _philox(counter: Sequence[Array], key: Sequence[Array]) -> list[Array]:
 @rule(DOMAIN, "rng")
 def rng(op: Builder, node: Node) -> Results:
     """rng: rng_uniform between two scalars, the second one excluded; rng_normal of a mean and a deviation."""
-    first, second = arrays(op, given(node, 0), given(node, 1))
+    first, second = arrays(op, input_of(node, 0), input_of(node, 1))
     dtype, shape = dtype_of(node, node.output), shape_of(node, node.output)
     distribution = node.attributes.get("distribution")
     if distribution not in ("rng_uniform", "rng_normal"):

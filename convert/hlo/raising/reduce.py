@@ -14,7 +14,7 @@ from ....passes.build import where
 from ....passes.errors import InvalidModel
 from ....passes.graph import Graph, Node, Value
 from ....passes.loop import Carried, Sliced, Slot, Stacked
-from ....passes.preconditions import dtype_of, given
+from ....passes.preconditions import dtype_of, input_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType
 from ..dialect import DOMAIN
@@ -132,7 +132,7 @@ def _begun(op: Builder, node: Node, region: Graph, starts: Sequence[Value], foun
 def _argument(
     op: Builder, node: Node, region: Graph, values: Sequence[Value], starts: Sequence[Value], axes: Sequence[int]
 ) -> list[Value] | None:
-    """The largest or smallest element along an axis and its place, where that is what is computed.
+    """The largest or smallest element along an axis and its position, where that is what is computed.
 
     NaN is before all others, as NumPy has it, and ONNX's reference; ONNX Runtime's ArgMax overlooks it.
     """
@@ -144,9 +144,9 @@ def _argument(
     (axis,), x = axes, Array(op, values[0])
     kind, wide = x.dtype, x.cast(for_order(x.dtype))
     name = "Max" if found.largest else "Min"
-    place = wide.call(f"Arg{name}", axis=axis, keepdims=0, select_last_index=int(found.last) or None)
+    index = wide.call(f"Arg{name}", axis=axis, keepdims=0, select_last_index=int(found.last) or None)
     best = wide.max(axis) if found.largest else wide.min(axis)
-    results = [best.narrow(kind).value(), place.cast(dtype_of(node, values[1])).value()]
+    results = [best.narrow(kind).value(), index.cast(dtype_of(node, values[1])).value()]
     first = starts[1].array()
     known = is_neutral(starts[0], "maximum" if found.largest else "minimum")
     if known and (found.last or (first is not None and int(first) == 0)):
@@ -179,17 +179,17 @@ def folded(
     if not axes:
         return applied(op, region, [*starts, *values], kept)
     sequences = [*arrays(op, *values), *([] if valid is None else [valid])]
-    place = axes[0]
+    index = axes[0]
     if len(axes) > 1:  # all that is folded along the first axis, in order
-        place, many = 0, math.prod(shape[axis] for axis in axes)
+        index, many = 0, math.prod(shape[axis] for axis in axes)
         turned = [x.transpose(*sorted(axes), *rest) for x in sequences]
         sequences = [x.reshape(many, *x.sizes_known[len(axes) :]) for x in turned]
     fed = [x.value() for x in sequences]
-    slots: list[Slot] = [*(Carried() for _ in starts), *(Sliced(axis=place) for _ in fed)]
+    slots: list[Slot] = [*(Carried() for _ in starts), *(Sliced(axis=index) for _ in fed)]
     body = op.region(region.name)
     types = [TensorType(start.tensor.dtype, tuple(kept)) for start in starts]
     so_far = [body.input("so_far", type) for type in types]
-    elements = [body.input("element", without(value, place)) for value in fed]
+    elements = [body.input("element", without(value, index)) for value in fed]
     made = applied(body, region, [*so_far, *elements[: len(values)]], kept)
     if valid is not None:
         is_valid = Array(body, elements[-1])
@@ -205,7 +205,7 @@ def reduce(op: Builder, node: Node) -> Results:
 
     A single element is the result as it is: a start must change nothing, and XLA doesn't look at it then.
     """
-    operands = [given(node, index) for index in range(len(node.inputs))]
+    operands = [input_of(node, index) for index in range(len(node.inputs))]
     values, starts = operands[: len(operands) // 2], operands[len(operands) // 2 :]
     axes = axes_of(node, "dimensions", values[0].rank or 0)
     shape = values[0].tensor.static_shape
@@ -218,7 +218,7 @@ def reduce(op: Builder, node: Node) -> Results:
 @rule(DOMAIN, "map")
 def map_elements(op: Builder, node: Node) -> Results:
     """map: `to_apply` for each element, whatever `dimensions` says."""
-    values = [given(node, index) for index in range(len(node.inputs))]
+    values = [input_of(node, index) for index in range(len(node.inputs))]
     return applied(op, computation(node), values, shape_of(node, values[0]))
 
 
@@ -232,7 +232,7 @@ def scan(op: Builder, node: Node) -> Results:
     split, made = len(node.inputs) - carries, len(node.outputs) - carries
     if split < 1 or made < 0 or len(region.outputs) != len(node.outputs):
         raise InvalidModel(f"{node!r}: {carries} carries of {len(node.inputs)} operands")
-    operands = [given(node, index) for index in range(len(node.inputs))]
+    operands = [input_of(node, index) for index in range(len(node.inputs))]
     sequences, begin = operands[:split], operands[split:]
     for value in sequences:
         shape_of(node, value)

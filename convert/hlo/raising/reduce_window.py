@@ -20,7 +20,7 @@ import numpy as np
 
 from ....passes.graph import Graph, Node, Value
 from ....passes.loop import Carried, Sliced, Slot, Stacked
-from ....passes.preconditions import dtype_of, given
+from ....passes.preconditions import dtype_of, input_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType
 from ..dialect import DOMAIN
@@ -33,18 +33,18 @@ from .support import Results, shape_of
 
 
 def seen(size: int, dim: WindowDim) -> tuple[np.ndarray, np.ndarray]:
-    """What the windows see of a dimension: indices [places, size of the window], and whether an element is there.
+    """What the windows see of a dimension: indices [positions, size of the window], and whether an element is there.
 
     Where none is (padding, and between elements that `lhs_dilate` puts apart) the index is 0.
     """
-    place, part = np.ogrid[: dim.count(size), : dim.size]
-    at = place * dim.stride + part * dim.rhs_dilate - dim.low
+    index, part = np.ogrid[: dim.count(size), : dim.size]
+    at = index * dim.stride + part * dim.rhs_dilate - dim.low
     there = (at >= 0) & (at <= (size - 1) * dim.lhs_dilate) & (at % dim.lhs_dilate == 0)
     return np.where(there, at // dim.lhs_dilate, 0), there
 
 
 def gathered(x: Array, window: Sequence[WindowDim]) -> Array:
-    """Each dimension's places and behind them what a window sees there; a dimension seen whole stays as it is."""
+    """Each dimension's positions and behind them what a window sees there; a dimension seen whole stays as it is."""
     shape = x.sizes_known
 
     def gather(found: Array) -> Array:
@@ -118,14 +118,14 @@ _MOST_SPATIAL = 3  # dimensions that ONNX Runtime pools over
 @rule(DOMAIN, "reduce-window")
 def reduce_window(op: Builder, node: Node) -> Results:
     """reduce-window: values, then their starts; `to_apply` folds what each window sees."""
-    operands = [given(node, index) for index in range(len(node.inputs))]
+    operands = [input_of(node, index) for index in range(len(node.inputs))]
     many = len(operands) // 2
     xs, starts = arrays(op, *operands[:many]), operands[many:]
     region, shape = computation(node), shape_of(node, operands[0])
     window = window_of(node, len(shape))
-    places = [dim.count(size) for size, dim in zip(shape, window, strict=True)]
-    if 0 in shape or 0 in places:
-        return [start.broadcast_to(*places).value() for start in arrays(op, *starts)]
+    indices = [dim.count(size) for size, dim in zip(shape, window, strict=True)]
+    if 0 in shape or 0 in indices:
+        return [start.broadcast_to(*indices).value() for start in arrays(op, *starts)]
     run = _running(shape, window)
     if run is not None:
         return _accumulated(op, node, region, xs, starts, run)
@@ -133,7 +133,7 @@ def reduce_window(op: Builder, node: Node) -> Results:
     made = _pooled(kind, xs[0], dtype_of(node, starts[0]), window) if kind is not None else None
     if made is not None:
         value = made.value()
-        return value if is_neutral(starts[0], kind or "") else applied(op, region, [starts[0], value], places)
+        return value if is_neutral(starts[0], kind or "") else applied(op, region, [starts[0], value], indices)
     valid, seen_ = present(xs[0], window), [gathered(x, window).value() for x in xs]
     return reduced(op, node, region, seen_, starts, inner_axes(window), valid)
 
@@ -214,7 +214,7 @@ def _summed(x: Array, window: Sequence[WindowDim]) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Along an axis every place sees all before it (all behind it, if `reverse`), itself only if not `exclusive`."""
+    """Along an axis every position sees all before it (all behind it, if `reverse`), itself only if not `exclusive`."""
 
     axis: int
     reverse: bool

@@ -1,4 +1,4 @@
-"""scatter: parts of a tensor combined with updates at places that stand in another one."""
+"""scatter: parts of a tensor combined with updates at positions that stand in another one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from ....passes.build import where
 from ....passes.graph import Graph, Node
-from ....passes.preconditions import given
+from ....passes.preconditions import input_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
@@ -32,10 +32,10 @@ def scatter(op: Builder, node: Node) -> Results:
     updates.
     """
     count = len(node.inputs) // 2
-    operands = arrays(op, *(given(node, at) for at in range(count)))
-    updates = arrays(op, *(given(node, count + 1 + at) for at in range(count)))
-    indices, region = given(node, count), node.regions["to_apply"]
-    shape, extent = shape_of(node, given(node, 0)), shape_of(node, given(node, count + 1))
+    operands = arrays(op, *(input_of(node, at) for at in range(count)))
+    updates = arrays(op, *(input_of(node, count + 1 + at) for at in range(count)))
+    indices, region = input_of(node, count), node.regions["to_apply"]
+    shape, extent = shape_of(node, input_of(node, 0)), shape_of(node, input_of(node, count + 1))
     shape_of(node, indices)
     numbers = GatherNumbers.of(node, len(shape))
     if 0 in extent or 0 in shape:
@@ -47,10 +47,10 @@ def scatter(op: Builder, node: Node) -> Results:
     found = Scatter(numbers, shape, window, labels, starts, *moved_inside(op, starts, shape, window))
     if found.valid is not None and found.valid.array is not None and not found.valid.array.any():
         return values(operands)
-    ways = [_way(region, at, count) for at in range(count)]
+    ways = [_reduction_name(region, at, count) for at in range(count)]
     if any(way is None for way in ways):
         return put_each(op, found, region, operands, updates)
-    put = _put(op, found)
+    put = _scatter_one(op, found)
     return values(
         [
             one if way == _KEEP or way is None else _combined(one, update, way, put)
@@ -59,7 +59,7 @@ def scatter(op: Builder, node: Node) -> Results:
     )
 
 
-def _way(region: Graph, at: int, count: int) -> str | None:
+def _reduction_name(region: Graph, at: int, count: int) -> str | None:
     """ONNX's word for what the computation makes of the old and the new element; None where it has none."""
     old, new, result = region.inputs[at], region.inputs[count + at], region.outputs[at]
     if result is new:
@@ -103,7 +103,7 @@ def _nans(x: Array) -> Array:
     return x.isnan().cast(DType.INT32)
 
 
-def _put(op: Builder, found: Scatter) -> Put:
+def _scatter_one(op: Builder, found: Scatter) -> Put:
     """What scatters into one operand; the indices are worked out once for all of them."""
     numbers, shape, window = found.numbers, found.shape, found.window
     moving = [axis for axis in sorted(numbers.mapped) if window[axis] < shape[axis]]

@@ -60,7 +60,7 @@ class Scatter:
 
     def ordered(self, update: Array, wanted: Sequence[Label]) -> Array:
         """The updates with their dimensions as wanted; what isn't wanted is of size 1, and goes."""
-        gone = [place for place, label in enumerate(self.labels) if label not in wanted]
+        gone = [index for index, label in enumerate(self.labels) if label not in wanted]
         labels = [label for label in self.labels if label in wanted]
         return update.squeeze(*gone).rearrange(labels, wanted)
 
@@ -94,10 +94,10 @@ class Form:
     """One of ONNX's scatters.
 
     Attributes:
-        axis: behind which a spare place for a window can be.
+        axis: behind which a spare position for a window can be.
         fit: the updates as the operator wants them.
         mask: bool [batch dimensions of the indices] so that it broadcasts to them.
-        indices: where they go; with True, to the spare place where their window doesn't lie inside, else to the
+        indices: where they go; with True, to the spare position where their window doesn't lie inside, else to the
             nearest one that does.
         scatter: (operand, indices, updates, ONNX's reduction) -> result.
         current: (operand, indices) -> what stands there, as the updates.
@@ -115,7 +115,7 @@ def guarded(found: Scatter, form: Form) -> Put:
     """A scatter that changes nothing by updates whose window doesn't lie inside.
 
     They add 0, multiply by 1, or put back what stands there, which only one update may do; several go to a spare
-    place behind the operand, which is sliced off afterwards.
+    position behind the operand, which is sliced off afterwards.
     """
     indices, shape, valid = functools.cache(form.indices), found.shape, found.valid
     none, room = [0] * len(shape), [found.window[axis] * (axis == form.axis) for axis in range(len(shape))]
@@ -257,7 +257,7 @@ def _flat_update(found: Scatter, update: Array, names: Sequence[Label]) -> Array
 
 
 def put_flat(op: Builder, found: Scatter) -> Put:
-    """Into the flattened operand, each element at its own place."""
+    """Into the flattened operand, each element at its own position."""
     indices, names = _flat_indices(op, found)
 
     def put(operand: Array, update: Array, way: str) -> Array:

@@ -12,7 +12,7 @@ from ....passes.build import where
 from ....passes.errors import Unsupported
 from ....passes.graph import Graph, Node
 from ....passes.loop import Carried, Sliced, Slot
-from ....passes.preconditions import given
+from ....passes.preconditions import input_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType
 from ..dialect import DOMAIN
@@ -62,8 +62,8 @@ def select_and_scatter(op: Builder, node: Node) -> Results:
 
     A window takes its elements in order and keeps the one before where `select` says so.
     """
-    x, source, start = arrays(op, *(given(node, index) for index in range(3)))
-    shape, spots = shape_of(node, given(node, 0)), shape_of(node, given(node, 1))
+    x, source, start = arrays(op, *(input_of(node, index) for index in range(3)))
+    shape, spots = shape_of(node, input_of(node, 0)), shape_of(node, input_of(node, 1))
     window = window_of(node, len(shape))
     if any(dim.lhs_dilate > 1 or dim.rhs_dilate > 1 for dim in window):
         raise Unsupported(node, "a dilated window")
@@ -88,7 +88,7 @@ def select_and_scatter(op: Builder, node: Node) -> Results:
 
 
 def _chosen(op: Builder, select: Graph, line: Array, elements: _WindowElements, kept: Sequence[int]) -> Array:
-    """The place of the element that each window keeps, along the last dimension."""
+    """The position of the element that each window keeps, along the last dimension."""
     axis, full = len(kept), (*kept, elements.index.shape[1])
     index, first = op.const(elements.index), op.const(elements.first)
     begin = line.make(first).broadcast_to(*full)
@@ -103,13 +103,13 @@ def _chosen(op: Builder, select: Graph, line: Array, elements: _WindowElements, 
         slots.append(Sliced())
     body = op.region("select")
     spots = (elements.index.shape[1],)
-    held, at = (Array(body, body.input("kept", TensorType(one.tensor.dtype, full))) for one in starts)
+    current, at = (Array(body, body.input("kept", TensorType(one.tensor.dtype, full))) for one in starts)
     value = Array(body, body.input("element", TensorType(line.dtype, full)))
-    place = body.input("place", TensorType(DType.INT64, spots))
-    stays = Array(body, applied(body, select, [held.value(), value.value()], full)[0])
+    position = body.input("index", TensorType(DType.INT64, spots))
+    stays = Array(body, applied(body, select, [current.value(), value.value()], full)[0])
     if len(sequences) > 2:
         stays = stays | ~Array(body, body.input("there", TensorType(DType.BOOL, spots)))
-    body.graph.outputs = [where(stays, held, value).value(), where(stays, at, place).value()]
+    body.graph.outputs = [where(stays, current, value).value(), where(stays, at, position).value()]
     types = [one.type for one in starts]
     return line.make(op.loop(None, None, slots, [*starts, *sequences], body.graph, types)[1])
 
@@ -135,8 +135,8 @@ def _one_by_one(op: Builder, region: Graph, source: Array, chosen: Array, start:
     so_far = body.input("so_far", total)
     one = (*source.sizes_known[:-1], 1)
     update = body.input("source", TensorType(source.dtype, one))
-    place = body.input("place", TensorType(DType.INT64, one))
-    old = body.GatherElements(so_far, place, axis=axis)
+    index = body.input("index", TensorType(DType.INT64, one))
+    old = body.GatherElements(so_far, index, axis=axis)
     new = Array(body, applied(body, region, [old, update], one)[0])
     slots: list[Slot] = [Carried(), Sliced(axis, part=1), Sliced(axis, part=1)]
     sequences = [source.value(), chosen.value()]
@@ -144,7 +144,7 @@ def _one_by_one(op: Builder, region: Graph, source: Array, chosen: Array, start:
         slots.append(Sliced(0, part=1))
         sequences.append(op.const(blind))
         new = where(Array(body, body.input("blind", TensorType(DType.BOOL, (1,)))), old, new)
-    body.graph.outputs = [body.ScatterElements(so_far, place, new, axis=axis)]
+    body.graph.outputs = [body.ScatterElements(so_far, index, new, axis=axis)]
     return start.make(op.loop(None, None, slots, [start.value(), *sequences], body.graph, [total])[0])
 
 

@@ -1,4 +1,4 @@
-"""Shapes changed, and parts of tensors at places that the program states or computes."""
+"""Shapes changed, and parts of tensors at positions that the program states or computes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from ....passes.build import cast, shape_vector
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
-from ....passes.preconditions import dtype_of, given
+from ....passes.preconditions import dtype_of, input_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, Shape, TensorType
 from ..dialect import DOMAIN
@@ -24,18 +24,18 @@ _MOST_COUNTED = 4096  # elements of a constant that counts; longer ones are a Ra
 @moved_in_wide_types
 def broadcast(op: Builder, node: Node) -> Results:
     """broadcast: dimension i of the operand becomes dimension `dimensions[i]` of the result."""
-    x, result = Array(op, given(node, 0)), node.outputs[0].tensor.shape
+    x, result = Array(op, input_of(node, 0)), node.outputs[0].tensor.shape
     assert result is not None
-    places = tuple(node.attributes.get("dimensions", ()))
-    x = x.transpose(*sorted(range(len(places)), key=lambda axis: places[axis]))
+    indices = tuple(node.attributes.get("dimensions", ()))
+    x = x.transpose(*sorted(range(len(indices)), key=lambda axis: indices[axis]))
     target = [dim if isinstance(dim, int) else 1 for dim in result]  # a dynamic one is the operand's own
-    if any(not isinstance(dim, int) and place not in places for place, dim in enumerate(result)):
+    if any(not isinstance(dim, int) and index not in indices for index, dim in enumerate(result)):
         raise Unsupported(node, "it spreads a value to a size that is only known when the model runs")
     one = uniform(x.value())
     if one is not None:
         return Array(op, one).reshape().broadcast_to(*target).value()
-    first = min((place for place in places if result[place] != 1), default=len(result))
-    inner = tuple(result[place] if place in places else 1 for place in range(first, len(result)))
+    first = min((index for index in indices if result[index] != 1), default=len(result))
+    inner = tuple(result[index] if index in indices else 1 for index in range(first, len(result)))
     if target == [1] * first + list(inner):  # nothing is repeated
         return _in_shape(node, x, result).value()
     sizes = op.const(target, DType.INT64)
@@ -58,17 +58,17 @@ def _in_shape(node: Node, x: Array, shape: Shape) -> Array:
 @rule(DOMAIN, "reshape")
 def reshape(op: Builder, node: Node) -> Results:
     """reshape."""
-    return _in_shape(node, Array(op, given(node, 0)), node.outputs[0].tensor.shape or ()).value()
+    return _in_shape(node, Array(op, input_of(node, 0)), node.outputs[0].tensor.shape or ()).value()
 
 
 @rule(DOMAIN, "dynamic-reshape")
 def dynamic_reshape(op: Builder, node: Node) -> Results:
     """dynamic-reshape: an operand for the size of each dimension of the result."""
-    x, result = given(node, 0), node.outputs[0]
+    x, result = input_of(node, 0), node.outputs[0]
     if result.tensor.static_shape is not None:
         return _in_shape(node, Array(op, x), result.tensor.static_shape).value()
     sizes = [
-        dim if isinstance(dim, int) else cast(op, given(node, 1 + axis), DType.INT64)
+        dim if isinstance(dim, int) else cast(op, input_of(node, 1 + axis), DType.INT64)
         for axis, dim in enumerate(result.tensor.shape or ())
     ]
     return op.Reshape(x, shape_vector(op, sizes), allowzero=1, _types=[result.type])
@@ -77,14 +77,14 @@ def dynamic_reshape(op: Builder, node: Node) -> Results:
 @rule(DOMAIN, "transpose")
 def transpose(op: Builder, node: Node) -> Results:
     """transpose: dimension i of the result is dimension `dimensions[i]` of the operand."""
-    return Array(op, given(node, 0)).transpose(*node.attributes.get("dimensions", ())).value()
+    return Array(op, input_of(node, 0)).transpose(*node.attributes.get("dimensions", ())).value()
 
 
 @rule(DOMAIN, "reverse")
 @moved_in_wide_types
 def reverse(op: Builder, node: Node) -> Results:
     """reverse: a Slice with step -1."""
-    x = given(node, 0)
+    x = input_of(node, 0)
     shape = x.tensor.shape or ()
     axes = [axis for axis in node.attributes.get("dimensions", ()) if shape[axis] not in (0, 1)]
     return x if not axes or uniform(x) is not None else Array(op, x).flip(axes).value()
@@ -95,7 +95,7 @@ def reverse(op: Builder, node: Node) -> Results:
 def concatenate(op: Builder, node: Node) -> Results:
     """concatenate: operands without elements contribute nothing."""
     (axis,) = node.attributes["dimensions"]
-    operands = [given(node, place) for place in range(len(node.inputs))]
+    operands = [input_of(node, index) for index in range(len(node.inputs))]
     full = [value for value in operands if (value.tensor.shape or ())[axis] != 0] or operands[:1]
     return full[0] if len(full) == 1 else op.Concat(*full, axis=axis, _types=[node.outputs[0].type])
 
@@ -125,7 +125,7 @@ def iota(op: Builder, node: Node) -> Results:
 @moved_in_wide_types
 def slice_(op: Builder, node: Node) -> Results:
     """slice: [start:limit:stride] for each dimension."""
-    x = Array(op, given(node, 0))
+    x = Array(op, input_of(node, 0))
     parts: tuple[SliceDim, ...] = node.attributes.get("slice", ())
     steps = [
         1 if part.limit - part.start <= 1 and isinstance(dim, int) else part.stride
@@ -138,12 +138,12 @@ def slice_(op: Builder, node: Node) -> Results:
 @moved_in_wide_types
 def pad(op: Builder, node: Node) -> Results:
     """pad: elements between the operand's, then before and behind them, of which a negative number is taken away."""
-    x, value = Array(op, given(node, 0)), Array.of(op, given(node, 1))
-    shape = shape_of(node, given(node, 0))
+    x, value = Array(op, input_of(node, 0)), Array.of(op, input_of(node, 1))
+    shape = shape_of(node, input_of(node, 0))
     parts: tuple[PadDim, ...] = node.attributes.get("padding", ())
     gaps = [part.interior if size > 1 else 0 for part, size in zip(parts, shape, strict=True)]
     wide = [size + (size - 1) * gap if gap else size for size, gap in zip(shape, gaps, strict=True)]
-    # in the places of the widened operand the result is what lies from -low to its size + high
+    # in the positions of the widened operand the result is what lies from -low to its size + high
     low = [-part.low for part in parts]
     high = [size + part.high for part, size in zip(parts, wide, strict=True)]
     have = [size * (gap + 1) for size, gap in zip(shape, gaps, strict=True)]  # with a gap behind the last one, too
@@ -164,12 +164,12 @@ def _same(x: Array, number: Array) -> bool:
     return one.data.numpy().tobytes() == number.array.tobytes()
 
 
-# at places that the program computes -----------------------------------------------------------------
+# at positions that the program computes -----------------------------------------------------------------
 
 
 def _starts(op: Builder, node: Node, first: int, rank: int) -> list[Value]:
     """The start in each dimension: an operand each, or (as it once was) one vector of all."""
-    operands = [given(node, index) for index in range(first, len(node.inputs))]
+    operands = [input_of(node, index) for index in range(first, len(node.inputs))]
     if len(operands) == 1 and operands[0].rank == 1:
         vector = as_index(op, operands[0])
         return [vector.slice([axis], [axis + 1]).reshape().value() for axis in range(rank)]
@@ -184,8 +184,8 @@ def dynamic_slice(op: Builder, node: Node) -> Results:
     One element of a dimension is a Gather with a scalar, whose dimension is put back; a reshape behind it takes
     it away again.
     """
-    x, size = Array(op, given(node, 0)), tuple(node.attributes.get("dynamic_slice_sizes", ()))
-    shape = shape_of(node, given(node, 0))
+    x, size = Array(op, input_of(node, 0)), tuple(node.attributes.get("dynamic_slice_sizes", ()))
+    shape = shape_of(node, input_of(node, 0))
     if uniform(x.value()) is not None:
         return x.broadcast_to(*size).value()
     fixed, moving = [0] * len(shape), dict[int, Array]()
@@ -218,7 +218,7 @@ def dynamic_update_slice(op: Builder, node: Node) -> Results:
 
     One dimension behind others is a ScatterElements, leading ones a ScatterND over the indices of their elements.
     """
-    x, update = given(node, 0), given(node, 1)
+    x, update = input_of(node, 0), input_of(node, 1)
     shape, size = shape_of(node, x), shape_of(node, update)
     starts = _starts(op, node, 2, len(shape))
     if size == shape or 0 in size:
@@ -231,8 +231,8 @@ def dynamic_update_slice(op: Builder, node: Node) -> Results:
     if len(axes) == 1 and axis:
         index = _counted_from(first[axis], size[axis]).along(axis, len(shape)).broadcast_to(*size)
         return op.ScatterElements(x, index, update, axis=axis)
-    places = range(axes[-1] + 1)
-    vectors = [_counted_from(first[at], size[at]) if at in first else arange(op, size[at]) for at in places]
+    indices = range(axes[-1] + 1)
+    vectors = [_counted_from(first[at], size[at]) if at in first else arange(op, size[at]) for at in indices]
     return op.ScatterND(x, grid(vectors), update)
 
 
@@ -242,7 +242,7 @@ def _counted_from(start: Array, count: int) -> Array:
 
 
 def _replaced(op: Builder, x: Array, update: Value, axis: int, start: int) -> Value:
-    """`x` with `update` at a known place of one dimension."""
+    """`x` with `update` at a known position of one dimension."""
     shape, count = x.sizes_known, update.tensor.static_shape
     assert count is not None
     zeros, end = [0] * len(shape), start + count[axis]
@@ -258,7 +258,7 @@ def _replaced(op: Builder, x: Array, update: Value, axis: int, start: int) -> Va
 @rule(DOMAIN, "get-dimension-size")
 def get_dimension_size(op: Builder, node: Node) -> Results:
     """get-dimension-size: s32, the size that a bounded dimension really has."""
-    x, dtype = given(node, 0), dtype_of(node, node.outputs[0])
+    x, dtype = input_of(node, 0), dtype_of(node, node.outputs[0])
     axis = axis_of(node, x.rank or 0)
     size = (x.tensor.shape or ())[axis]
     if isinstance(size, int):
@@ -270,7 +270,7 @@ def get_dimension_size(op: Builder, node: Node) -> Results:
 @moved_in_wide_types
 def set_dimension_size(op: Builder, node: Node) -> Results:
     """set-dimension-size: the first `size` elements of a dimension are its elements from here on."""
-    x, size = given(node, 0), as_index(op, given(node, 1))
+    x, size = input_of(node, 0), as_index(op, input_of(node, 1))
     axis = axis_of(node, x.rank or 0)
     if size.array is not None and (x.tensor.shape or ())[axis] == size.item():
         return x

@@ -11,7 +11,7 @@ from ....passes.build import where
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Graph, Node, Value
 from ....passes.loops.ranges import limits, scalar
-from ....passes.preconditions import given
+from ....passes.preconditions import input_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
@@ -108,7 +108,7 @@ class _Reader:
         return Key(source, _DOWN[direction], whole is not None or self._kind(node), canonical=True)
 
     def _side(self, value: Value) -> frozenset[int]:
-        """Which elements a value hangs on."""
+        """Which elements a value depends on."""
         if value not in self._reached:
             inputs = () if value.producer is None else value.producer.inputs
             own = {self._sides[value][0]} if value in self._sides else set[int]()
@@ -195,7 +195,7 @@ _Order = tuple[Array, bool]
 @rule(DOMAIN, "sort")
 def sort(op: Builder, node: Node) -> Results:
     """sort by any comparator that is a weak order; equal elements stay in order, stable or not."""
-    operands = [given(node, index) for index in range(len(node.inputs))]
+    operands = [input_of(node, index) for index in range(len(node.inputs))]
     region, shape = computation(node), shape_of(node, operands[0])
     axis = axis_of(node, len(shape))
     if 0 in shape or shape[axis] == 1:
@@ -215,34 +215,34 @@ def sort(op: Builder, node: Node) -> Results:
             else:
                 made = applied(op, part(region, key.value), pairs, shape)[0]
             orders += [(one, key.descending) for one in _comparable(op, node, made, key.total, key.canonical)]
-    best, places = _sorted(orders, axis, shape[axis])
-    return values([_moved(x, places, axis, orders, best) for x in arrays(op, *operands)])
+    best, indices = _sorted(orders, axis, shape[axis])
+    return values([_moved(x, indices, axis, orders, best) for x in arrays(op, *operands)])
 
 
-def _moved(x: Array, places: Array, axis: int, orders: Sequence[_Order], best: Array) -> Array:
+def _moved(x: Array, indices: Array, axis: int, orders: Sequence[_Order], best: Array) -> Array:
     """An operand in its new order: where it is what is sorted by, or counts, it is there already."""
     if len(orders) == 1 and orders[0][0].value() is x.value():
         return best
     if is_count(x.value(), axis):
-        return places.cast(x.dtype)
-    return _gathered(x, places, axis)
+        return indices.cast(x.dtype)
+    return _gathered(x, indices, axis)
 
 
-def _gathered(x: Array, places: Array, axis: int) -> Array:
-    return move_widened(x, lambda wide: wide.call("GatherElements", places, axis=axis))
+def _gathered(x: Array, indices: Array, axis: int) -> Array:
+    return move_widened(x, lambda wide: wide.call("GatherElements", indices, axis=axis))
 
 
 def _sorted(orders: Sequence[_Order], axis: int, count: int) -> tuple[Array, Array]:
-    """The first of several numbers sorted, and at which place everything stood before."""
-    places = best = None
+    """The first of several numbers sorted, and at which position everything stood before."""
+    indices = best = None
     for numbers, descending in reversed(orders):
-        if places is not None:
-            numbers = numbers.call("GatherElements", places, axis=axis)
+        if indices is not None:
+            numbers = numbers.call("GatherElements", indices, axis=axis)
         found = numbers.op.TopK(numbers, numbers.op.const([count]), _outputs=2, axis=axis, largest=int(descending))
         best, order = map(numbers.make, found)
-        places = order if places is None else places.call("GatherElements", order, axis=axis)
-    assert best is not None and places is not None
-    return best, places
+        indices = order if indices is None else indices.call("GatherElements", order, axis=axis)
+    assert best is not None and indices is not None
+    return best, indices
 
 
 def _comparable(op: Builder, node: Node, value: Value, total: bool, canonical: bool) -> list[Array]:
@@ -262,8 +262,10 @@ def _comparable(op: Builder, node: Node, value: Value, total: bool, canonical: b
         return [x.cast(DType.FLOAT32) if dtype.bits < 32 else x]
     nan, first = x.isnan(), not canonical and _is_negated(value)
     if not canonical:
-        place = "smallest" if first else "largest"
-        op.rewriter.notes.append(f"{node!r}: NaN counts as the {place}, whatever its own sign, which ONNX doesn't tell")
+        extreme = "smallest" if first else "largest"
+        op.rewriter.notes.append(
+            f"{node!r}: NaN counts as the {extreme}, whatever its own sign, which ONNX doesn't specify"
+        )
     if dtype is DType.FLOAT64:
         return _of_doubles(x, nan, first, canonical)
     wide = x.cast(DType.FLOAT64)
@@ -309,11 +311,11 @@ def _ranks(op: Builder, region: Graph, operands: Sequence[Value], shape: Sequenc
 @rule(DOMAIN, "topk")
 def topk(op: Builder, node: Node) -> Results:
     """topk of the last dimension: floats in their total order, of equal elements the first."""
-    return extremes(op, node, given(node, 0), number(node, "k"), bool(node.attributes.get("largest", True)))
+    return extremes(op, node, input_of(node, 0), number(node, "k"), bool(node.attributes.get("largest", True)))
 
 
 def topk_call(op: Builder, node: Node) -> Results:
-    """The custom call "TopK", as XLA wrote it before it had an opcode for it: the largest elements and their places."""
+    """The custom call "TopK", as XLA wrote it before it had an opcode for it: the largest elements and indices."""
     if len(node.outputs) != 2:
         raise InvalidModel(f"{node!r}: it has {len(node.outputs)} results, not 2")
     largest = True
@@ -322,19 +324,19 @@ def topk_call(op: Builder, node: Node) -> Results:
         if found is None or len(found) != 1:
             raise Unsupported(node, "its comparator doesn't compare the elements")
         largest = found[0].descending
-    return extremes(op, node, given(node, 0), shape_of(node, node.outputs[0])[-1], largest)
+    return extremes(op, node, input_of(node, 0), shape_of(node, node.outputs[0])[-1], largest)
 
 
 def extremes(op: Builder, node: Node, value: Value, count: int, largest: bool) -> list[Value]:
-    """The `count` largest or smallest elements of the last dimension, in order, and their places (s32)."""
+    """The `count` largest or smallest elements of the last dimension, in order, and their positions (s32)."""
     shape = shape_of(node, value)
     axis = len(shape) - 1
     found = _comparable(op, node, value, total=True, canonical=False)
     orders = [(one, largest) for one in found]
-    best, places = _sorted(orders, axis, count if len(orders) == 1 else shape[axis])
-    places = places.slice([0] * len(shape), [*shape[:-1], count])
-    best = best if found[0].value() is value else _gathered(Array(op, value), places, axis)
-    return [best.value(), places.cast(DType.INT32).value()]
+    best, indices = _sorted(orders, axis, count if len(orders) == 1 else shape[axis])
+    indices = indices.slice([0] * len(shape), [*shape[:-1], count])
+    best = best if found[0].value() is value else _gathered(Array(op, value), indices, axis)
+    return [best.value(), indices.cast(DType.INT32).value()]
 
 
 RULES = collect(globals())

@@ -96,7 +96,7 @@ def _without_expands(values: Sequence[Value], shape: Sequence[object]) -> list[V
         source = _unexpanded(value)
         if source is value or source.tensor.static_shape is None:
             continue
-        others = [other for place, other in enumerate(found) if place != index]
+        others = [other for position, other in enumerate(found) if position != index]
         if _broadcast([source, *others]) == tuple(shape):
             found[index] = source
     return found

@@ -24,6 +24,7 @@ from ..dialect import form_of, origin_of
 from . import (
     batch_norm,
     branches,
+    collectives,
     convert,
     convolution,
     custom_calls,
@@ -32,7 +33,6 @@ from . import (
     fft,
     gather,
     integers,
-    passing,
     random,
     reduce,
     reduce_window,
@@ -42,8 +42,8 @@ from . import (
     sort,
 )
 from .canonical import canonical
+from .collectives import HOST, refuse_more_devices
 from .complex_pairs import split_complex
-from .passing import HOST, refuse_more_devices
 from .while_loops import recover_loops
 
 _MEMORY = ("alias_passthrough_params", "buffer_donor", "input_output_alias")
@@ -51,7 +51,7 @@ _MEMORY = ("alias_passthrough_params", "buffer_donor", "input_output_alias")
 RULES = combine(
     batch_norm.RULES,
     branches.RULES,
-    passing.RULES,
+    collectives.RULES,
     convert.RULES,
     convolution.RULES,
     custom_calls.RULES,
@@ -78,11 +78,11 @@ def _sized(build: Rule) -> Rule:
         if made is None:
             return None
         values = [made] if isinstance(made, Value) else list(made)
-        for place, (value, old) in enumerate(zip(values, node.outputs, strict=False)):
+        for index, (value, old) in enumerate(zip(values, node.outputs, strict=False)):
             if isinstance(value.type, TensorType) and isinstance(old.type, TensorType):
                 here, there = value.type.static_shape, old.type.static_shape
                 if here is not None and there is not None and here != there and _spreads(here, there):
-                    values[place] = op.Expand(value, op.const(list(there), DType.INT64))
+                    values[index] = op.Expand(value, op.const(list(there), DType.INT64))
         return values
 
     return checked
@@ -137,7 +137,7 @@ def _left_out(graph: Graph) -> Iterator[str]:
             if "sharding" in origin_of(node).attributes:
                 yield "shardings are for XLA alone"
             if node.op_type in HOST:
-                yield f"{node!r}: nobody is at the other end of the model: it is left out"
+                yield f"{node!r}: there is no peer to communicate with: it is left out"
             if node.op_type == "custom-call" and all(value.type is None for value in node.outputs):
                 target = node.attributes.get("custom_call_target", "")
-                yield f"{node!r}: {target} gives the model nothing (it may print) and is left out"
+                yield f"{node!r}: {target} returns nothing to the model (it may print) and is left out"

@@ -70,7 +70,7 @@ class HloVocabulary:
         return value if value.type == type else op.call("reshape", value, _types=[type])
 
     def inserted(self, op: Builder, whole: Value, part: Value, axis: int, start: int) -> Value:
-        starts = [op.const(start if place == axis else 0) for place in range(whole.rank or 0)]
+        starts = [op.const(start if index == axis else 0) for index in range(whole.rank or 0)]
         return op.call("dynamic-update-slice", whole, part, *starts)
 
 
@@ -90,18 +90,20 @@ def while_loop(op: Builder, node: Node) -> Sequence[Value]:
         raise InvalidModel(f"{node!r}: its condition and its body take other values than it has")
     first = op.inline(condition, state)[0]
     body.outputs.append(_inlined(condition, body))
-    changes = [enter is not leave for enter, leave in zip(body.inputs, body.outputs, strict=False)]
-    carried, captured = ([place for place, one in enumerate(changes) if one is so] for so in (True, False))
+    changes = [
+        body_input is not body_output for body_input, body_output in zip(body.inputs, body.outputs, strict=False)
+    ]
+    carried, captured = ([index for index, one in enumerate(changes) if one is so] for so in (True, False))
     slots: list[Slot] = [*(Carried() for _ in carried), *(Captured() for _ in captured), Condition()]
     loop = Node(LOOPS, "Loop", 1, node.name)
     loop.attributes["slots"], loop.meta, loop.regions["body"] = tuple(slots), node.meta, body
-    loop.inputs = [None, first, *(state[place] for place in (*carried, *captured))]
-    loop.outputs = [node.outputs[place] for place in carried]
-    body.inputs = [body.inputs[place] for place in (*carried, *captured)]
-    body.outputs = [body.outputs[place] for place in (*carried, -1)]
+    loop.inputs = [None, first, *(state[index] for index in (*carried, *captured))]
+    loop.outputs = [node.outputs[index] for index in carried]
+    body.inputs = [body.inputs[index] for index in (*carried, *captured)]
+    body.outputs = [body.outputs[index] for index in (*carried, -1)]
     results = recovered(op, loop, HloVocabulary())
     made = dict(zip(carried, results, strict=True))
-    return [made.get(place, value) for place, value in enumerate(state)]
+    return [made.get(index, value) for index, value in enumerate(state)]
 
 
 def _inlined(condition: Graph, body: Graph) -> Value:

@@ -142,7 +142,7 @@ def _window(scanner: Scanner) -> tuple[WindowDim, ...]:
         if name[1] not in (*_WINDOW, "pad"):
             scanner.fail(f"a window has no {name[1][:30]!a}", at)
         if name[1] in fields:
-            scanner.fail(f"{name[1]} stands twice in the window", at)
+            scanner.fail(f"{name[1]} appears twice in the window", at)
         match = scanner.match(_PADS if name[1] == "pad" else _SIZES)
         if not match:
             scanner.expected("a number for each dimension")
@@ -332,5 +332,5 @@ def misplaced(opcode: str, attributes: Mapping[str, object], known: Mapping[str,
         return "conditional needs branch_computations=, or true_computation= and false_computation="
     for name in attributes:
         if name in known and name not in allowed and name not in _ANYWHERE:
-            return f"{opcode} takes no {name}="
+            return f"{opcode} doesn't take {name}="
     return None

@@ -1,4 +1,4 @@
-"""A place in HLO text, and the tokens that may stand there.
+"""A position in HLO text, and the tokens that may stand there.
 
 What a run of characters is depends on what is expected (`1_2` is a pad or part of labels, `b01f` a name or labels),
 so nothing is tokenized ahead: every token is a regular expression, tried where it is expected.

@@ -111,8 +111,8 @@ class _Parser:
             result = read_shape(scanner, self.shapes)
         computation = self._body(name, start)
         shape = computation.instructions[computation.root].shape
-        if result and shape and not _alike(result, shape):
-            reason = f"{name} is said to give {write_shape(result)}, its root gives {write_shape(shape)}"
+        if result and shape and not _same_shape(result, shape):
+            reason = f"{name} is declared to return {write_shape(result)}, its root returns {write_shape(shape)}"
             scanner.fail(reason[:_LONGEST], start)
         while match := scanner.match(_THREAD):
             self._once(computation.attributes, match)
@@ -160,7 +160,7 @@ class _Parser:
         root, percent, name, blank = match.groups()
         start = match.start(2)
         if not percent and (not blank or name in WORDS):
-            scanner.fail(f"{name} is reserved" if blank else "a blank must stand between a name and '='", start)
+            scanner.fail(f"{name} is reserved" if blank else "a blank is needed between a name and '='", start)
         if name in names:
             scanner.fail(f"a second instruction of this computation is called {name}", start)
         names.add(name)
@@ -276,13 +276,13 @@ class _Parser:
 
     def _once(self, attributes: Mapping[str, Any], match: re.Match[str]) -> None:
         if match[1] in attributes:
-            self.scanner.fail(f"{match[1]} stands twice", match.start(1))
+            self.scanner.fail(f"{match[1]} appears twice", match.start(1))
 
 
-def _alike(one: HloShape, other: HloShape) -> bool:
+def _same_shape(one: HloShape, other: HloShape) -> bool:
     """Whether shapes are the same, layouts aside."""
     if isinstance(one, ArrayShape) and isinstance(other, ArrayShape):
         return (one.dtype, one.dims) == (other.dtype, other.dims)
     if isinstance(one, TupleShape) and isinstance(other, TupleShape):
-        return len(one.elements) == len(other.elements) and all(map(_alike, one.elements, other.elements))
+        return len(one.elements) == len(other.elements) and all(map(_same_shape, one.elements, other.elements))
     return type(one) is type(other)

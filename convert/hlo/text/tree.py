@@ -71,7 +71,7 @@ class WindowDim:
         return (self.size, self.stride, self.low, self.high, self.lhs_dilate) == (1, 1, 0, 0, 1)
 
     def count(self, size: int) -> int:
-        """How many places it has along a dimension of this size."""
+        """How many positions it has along a dimension of this size."""
         room = (size - 1) * self.lhs_dilate + 1 if size else 0
         room += self.low + self.high - self.reach
         return room // self.stride + 1 if room >= 0 else 0

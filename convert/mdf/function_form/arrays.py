@@ -38,7 +38,7 @@ from ....passes.protos import (
 from ....passes.tensor import TensorData
 from ....passes.types import DType
 from ..model import Plain
-from ..plain import shown
+from ..plain_values import shown
 from .metadata import Pack, bytes_of, message_of, plain_message
 
 MOST_IN_LISTS = 2**22
@@ -211,7 +211,7 @@ def array_of(value: Plain, metadata: Plain, where: str, name: str = "") -> Tenso
     if "data" in metadata:
         data = _stored(metadata["data"], dtype, shape, where)
         if flat is not None and not _agree(flat, data):
-            raise InvalidModel(f"{where}: its value isn't what its data says")
+            raise InvalidModel(f"{where}: its value doesn't match its data")
     elif flat is None and size:
         raise InvalidModel(f"{where}: {size} elements, and neither a value nor data")
     elif dtype is DType.STRING:
@@ -229,7 +229,7 @@ def _is_one_text(dtype: DType, shape: tuple[int, ...], found: tuple[int, ...]) -
 
 def _stated(metadata: Plain, where: str) -> tuple[DType, tuple[int, ...] | None]:
     if not isinstance(metadata, dict):
-        raise InvalidModel(f"{where}: no metadata says of what type it is")
+        raise InvalidModel(f"{where}: there is no metadata with its type")
     name = metadata.get("dtype")
     dtype = next((dtype for dtype in ENUMS if dtype.value == name), None)
     if dtype is None:
@@ -301,8 +301,8 @@ def _sparse_of(
     proto = SparseTensorProto(dims=shape)
     for part, target, own in (("values", proto.values, name), ("indices", proto.indices, "")):
         stated = parts[part]
-        held = array_of(stated.get("value") if isinstance(stated, dict) else None, stated, f"{where}, {part}", own)
-        target.CopyFrom(tensor_to_proto(held, getattr(held.origin, "name", "") or own))
+        array = array_of(stated.get("value") if isinstance(stated, dict) else None, stated, f"{where}, {part}", own)
+        target.CopyFrom(tensor_to_proto(array, getattr(array.origin, "name", "") or own))
     stored = sparse_from_proto(proto, where)
     if stored.values.dtype is not dtype or stored.indices.dtype is not DType.INT64:
         raise InvalidModel(f"{where}: its values aren't of type {dtype.value}, or its indices not int64")
@@ -319,7 +319,7 @@ def _sparse_of(
     if value is not None:
         dense = array_of(value, {"dtype": dtype.value, "shape": list(shape)}, where)
         if dense.numpy().tobytes() != data.numpy().tobytes():
-            raise InvalidModel(f"{where}: its value isn't what its sparse data says")
+            raise InvalidModel(f"{where}: its value doesn't match its sparse data")
     return data
 
 

@@ -35,7 +35,7 @@ from ....passes.protos import (
 )
 from ....passes.tensor import TensorData
 from ..model import Plain
-from ..plain import shown
+from ..plain_values import shown
 from .arrays import Metadata, Storage, array_of, plain_array
 from .metadata import message_of, plain_message, plain_type, type_of
 
@@ -127,7 +127,7 @@ def attribute_of(name: str, value: Plain, metadata: Metadata, where: str) -> Any
     elif not isinstance(items, list):
         raise InvalidModel(f"{where}: {shown(str(items))} is no list")
     elif not is_list and len(items) != 1:
-        raise InvalidModel(f"{where}: text stands in a list of one")
+        raise InvalidModel(f"{where}: text must be in a list of one element")
     made = [_ITEMS[element].read(item, where) for item in items]
     if not is_list:
         return made[0]
@@ -151,7 +151,7 @@ def _plain_float(number: float, storage: Storage) -> float:
 
 def _number(value: Plain, where: str) -> int:
     if type(value) is not int or not -(2**63) <= value < 2**63:
-        raise InvalidModel(f"{where}: {shown(str(value))} is no whole number of 64 bits")
+        raise InvalidModel(f"{where}: {shown(str(value))} isn't a 64-bit integer")
     return value
 
 
@@ -169,7 +169,7 @@ def _real(value: Plain, where: str) -> float:
 
 def _text(value: Plain, where: str) -> str:
     if not isinstance(value, str):
-        raise InvalidModel(f"{where}: {shown(str(value))} is no text")
+        raise InvalidModel(f"{where}: {shown(str(value))} isn't text")
     return value
 
 

@@ -37,7 +37,7 @@ from ....passes.types import (
 )
 from ..model import Plain
 from ..model import Shape as PortShape
-from ..plain import shown
+from ..plain_values import shown
 
 _DEEPEST = 30
 _MOST_ELEMENTS, _MOST_SIZES = 2**24, 32

@@ -54,14 +54,14 @@ class Context:
     Attributes:
         subgraph: writes a region.
         types: of values, where more is known than they say.
-        places: node and output port of each value.
+        ports: node and output port of each value.
     """
 
     setting: Setting
     subgraph: Callable[[Graph, Setting], Plain]
     types: Types = field(default_factory=dict)
     made: mdf.Graph = field(default_factory=lambda: mdf.Graph("main"))
-    places: dict[Value, tuple[str, str]] = field(default_factory=dict)
+    ports: dict[Value, tuple[str, str]] = field(default_factory=dict)
     ids: Ids = field(default_factory=Ids)
     edge_ids: Ids = field(default_factory=Ids)
 
@@ -71,7 +71,7 @@ class Context:
 
     def connect(self, value: Value, node: str, port: str) -> None:
         """An edge from where a value is made."""
-        sender, sent = self.places[value]
+        sender, sent = self.ports[value]
         name = self.edge_ids.take(f"{sender}_{sent}_to_{node}_{port}", "edge")
         self.made.edges.append(mdf.Edge(name, sender, node, sent, port))
 
@@ -113,7 +113,7 @@ def add_input(context: Context, value: Value) -> None:
     port.metadata = _ours({"default": default})
     output = _output_port(value, port.id, shown, context.storage)
     context.made.nodes.append(mdf.Node(name, [port], outputs=[output], metadata=_ours({"kind": "input"})))
-    context.places[value] = (name, output.id)
+    context.ports[value] = (name, output.id)
 
 
 def _constant(value: Value, id: str, storage: Storage) -> mdf.Parameter:
@@ -143,15 +143,15 @@ def add_constant(context: Context, value: Value) -> None:
     output.shape, output.type, _ = port_type(TensorType(value.data.dtype, value.data.shape))
     node = mdf.Node(name, parameters=[parameter], outputs=[output], metadata=_ours({"kind": "constant"}))
     context.made.nodes.append(node)
-    context.places[value] = (name, output.id)
+    context.ports[value] = (name, output.id)
 
 
-def place_outputs(context: Context, node: Node, name: str) -> None:
+def assign_output_ports(context: Context, node: Node, name: str) -> None:
     """Say where the values of an operator will stand, before any operator is written."""
     ids = Ids()
     for value in node.outputs:
         if value.name:
-            context.places[value] = (name, ids.take(value.name, "output"))
+            context.ports[value] = (name, ids.take(value.name, "output"))
 
 
 def used_by(node: Node) -> list[Value]:
@@ -162,14 +162,14 @@ def used_by(node: Node) -> list[Value]:
 
 
 def add_operator(context: Context, node: Node, name: str) -> None:
-    """An operator, called `name`. Constants that have no place of their own become its parameters."""
+    """An operator, called `name`. Constants that have no port of their own become its parameters."""
     form = form_of(node, node.op in context.setting.calls, context.types)
     made, ids = mdf.Node(name), Ids()
     shown = dict(_attributes(context, made, ids, form, node))
-    held = list(made.parameters)
+    parameters = list(made.parameters)
     made.parameters.clear()
     used = {value: _use(context, made, ids, form, node, value) for value in used_by(node)}
-    made.parameters += held
+    made.parameters += parameters
     args: dict[str, Plain] = {}
     for argument, value in zip(form.arguments, node.inputs, strict=False):
         if value is not None:
@@ -181,7 +181,7 @@ def add_operator(context: Context, node: Node, name: str) -> None:
     for index, value in enumerate(node.outputs):
         if value.name:
             text = f"{called}[{index}]" if form.indexed else called
-            made.outputs.append(_output_port(value, context.places[value][1], text, context.storage))
+            made.outputs.append(_output_port(value, context.ports[value][1], text, context.storage))
     stated = {
         **_operator(context, node, name, form),
         **_wiring(node, form, used),
@@ -212,7 +212,7 @@ def _attributes(context: Context, made: mdf.Node, ids: Ids, form: Form, node: No
             yield attribute_argument(node, key, id)
     setting = replace(context.setting, depth=context.setting.depth + 1)
     if node.regions and setting.depth > DEEPEST:
-        raise Unsupported(node, f"a document's subgraphs stand no deeper than {DEEPEST} in each other")
+        raise Unsupported(node, f"a document's subgraphs may be nested at most {DEEPEST} deep")
     for key, region in node.regions.items():
         id = ids.take(key, "body")
         stated = _attribute_metadata(key, id, {"kind": "graph"})
@@ -240,7 +240,7 @@ def _use(context: Context, made: mdf.Node, ids: Ids, form: Form, node: Node, val
     """The port or the parameter through which an operator uses a value: its id."""
     own = {name for name, used in zip(form.arguments, node.inputs, strict=False) if used is value}
     id = ids.take(form.prefix + identifier(value.name, "value"), "value", form.avoided - own)
-    if value in context.places:
+    if value in context.ports:
         made.inputs.append(_input_port(value, id))
         context.connect(value, made.id, id)
     else:
@@ -249,7 +249,7 @@ def _use(context: Context, made: mdf.Node, ids: Ids, form: Form, node: Node, val
 
 
 def _argument(context: Context, value: Value, id: str) -> str:
-    return id if value in context.places or value.data is None else expression(id, value.data)
+    return id if value in context.ports or value.data is None else expression(id, value.data)
 
 
 def _operator(context: Context, node: Node, id: str, form: Form) -> dict[str, Plain]:

@@ -14,7 +14,7 @@ from ....passes.graph import Graph, Node, Value
 from ....passes.types import TensorType
 from .. import model as mdf
 from ..model import Plain
-from ..plain import shown
+from ..plain_values import shown
 from .arrays import array_of
 from .attributes import attribute_of
 from .engine_form import attribute_argument, composed_expression, expression
@@ -52,7 +52,7 @@ class Surroundings:
     constants: list[Value] = field(default_factory=list)
 
 
-def ours(metadata: Mapping[str, Plain], where: str) -> Fields:
+def own_metadata(metadata: Mapping[str, Plain], where: str) -> Fields:
     """Our own fields of metadata.
 
     Raises:
@@ -95,19 +95,19 @@ def read_input(node: mdf.Node, around: Surroundings) -> None:
     """The value that a node of kind "input" brings into the graph."""
     where = f"{around.where}, input {shown(node.id)}"
     if len(node.inputs) != 1 or len(node.outputs) != 1 or node.parameters or node.functions:
-        raise InvalidModel(f"{where}: it has one input port and one output port, and nothing else")
+        raise InvalidModel(f"{where}: it must have exactly one input port and one output port")
     port, output = node.inputs[0], node.outputs[0]
     if (node.id, port.id) in around.sources or port.reduce != "overwrite":
-        raise InvalidModel(f"{where}: nothing leads into an input")
+        raise InvalidModel(f"{where}: an input has no incoming edges")
     value = _value(output, f"{where}, port {shown(output.id)}")
-    default = ours(port.metadata, where).get("default")
+    default = own_metadata(port.metadata, where).get("default")
     text = port.id
     if default is not None:
         value.data = array_of(port.default, default, f"{where}, default value", value.name)
         text = expression(port.id, value.data)
         around.constants.append(value)
     elif port.default is not None:
-        raise InvalidModel(f"{where}: no metadata says of what type its default value is")
+        raise InvalidModel(f"{where}: there is no metadata with the type of its default value")
     _check_text(output.value, text, f"{where}, port {shown(output.id)}")
     around.values[node.id, output.id] = value
 
@@ -116,7 +116,7 @@ def read_constant(node: mdf.Node, around: Surroundings) -> None:
     """The value of a node of kind "constant"."""
     where = f"{around.where}, constant {shown(node.id)}"
     if len(node.parameters) != 1 or len(node.outputs) != 1 or node.inputs or node.functions:
-        raise InvalidModel(f"{where}: it has one parameter and one output port, and nothing else")
+        raise InvalidModel(f"{where}: it must have exactly one parameter and one output port")
     parameter, output = node.parameters[0], node.outputs[0]
     fields = _plain_parameter(parameter, where)
     if fields.get("of") != "constant":
@@ -129,7 +129,7 @@ def read_constant(node: mdf.Node, around: Surroundings) -> None:
 
 
 def _value(port: mdf.OutputPort, where: str) -> Value:
-    fields = ours(port.metadata, where)
+    fields = own_metadata(port.metadata, where)
     value = Value(text_of(fields, "name", port.id, where))
     value.type = type_of_port(port.shape, port.type, fields.get("type"), where)
     _annotate(value, fields, where)
@@ -159,13 +159,13 @@ def _plain_parameter(parameter: mdf.Parameter, where: str) -> Fields:
     """The metadata of a parameter that is nothing but a value."""
     extra = (parameter.function, parameter.args, parameter.initial, parameter.derivative)
     if any(entry is not None for entry in extra) or parameter.conditions:
-        raise InvalidModel(f"{where}, parameter {shown(parameter.id)}: in function form it is nothing but a value")
-    return ours(parameter.metadata, where)
+        raise InvalidModel(f"{where}, parameter {shown(parameter.id)}: in function form it may only have a value")
+    return own_metadata(parameter.metadata, where)
 
 
 def _check_text(found: Plain, expected: str, where: str) -> None:
     if found != expected:
-        raise InvalidModel(f"{where}: {shown(str(found))} stands where function form has {shown(expected)}")
+        raise InvalidModel(f"{where}: {shown(str(found))} found where function form has {shown(expected)}")
 
 
 # operators ---------------------------------------------------------------------------------------
@@ -181,12 +181,12 @@ class OperatorReader:
     def __init__(self, node: mdf.Node, around: Surroundings) -> None:
         self.source, self.around = node, around
         self.where = f"{around.where}, node {shown(node.id)}"
-        self.fields = ours(node.metadata, self.where)
+        self.fields = own_metadata(node.metadata, self.where)
         called = [parameter for parameter in node.parameters if self._computes(parameter)]
         if len(called) != 1 or node.functions:
             raise InvalidModel(f"{self.where}: in function form it has one parameter with a function")
         self.called = called[0]
-        fields = ours(self.called.metadata, self.where)
+        fields = own_metadata(self.called.metadata, self.where)
         self.function = self.called.function or text_of(fields, "function", "", self.where)
         args = fields.get("args") if self.called.function is None else self.called.args or {}
         if not isinstance(args, dict):
@@ -200,7 +200,7 @@ class OperatorReader:
         self._outputs()
 
     def _computes(self, parameter: mdf.Parameter) -> bool:
-        return parameter.function is not None or ours(parameter.metadata, self.where).get("of") == "operator"
+        return parameter.function is not None or own_metadata(parameter.metadata, self.where).get("of") == "operator"
 
     def _operator(self) -> Node:
         """The node without what it uses."""
@@ -230,7 +230,7 @@ class OperatorReader:
                 raise InvalidModel(f"{where}: its value must be {self.called.id!r}, or one of its elements")
             index = int(found[2] or 0)
             if index in placed:
-                raise InvalidModel(f"{where}: output {index} of the operator stands at another port, too")
+                raise InvalidModel(f"{where}: output {index} of the operator is at another port, too")
             placed[index] = self.around.values[self.source.id, port.id] = _value(port, where)
         least = max(placed, default=-1) + 1
         count = self.fields.get("outputs", least)
@@ -250,21 +250,21 @@ class OperatorReader:
         for parameter in self.source.parameters:
             if parameter is self.called:
                 continue
-            place = f"{where}, parameter {shown(parameter.id)}"
+            location = f"{where}, parameter {shown(parameter.id)}"
             fields = _plain_parameter(parameter, where)
             only = fields.get("only")
             if only is not None and (only not in (HERE, MODEL) or self.fields.get("was") is None):
-                raise InvalidModel(f"{place}: it can't be only for {shown(str(only))}")
+                raise InvalidModel(f"{location}: it can't be only for {shown(str(only))}")
             if fields.get("of") == "constant":
-                value = used[parameter.id] = _constant(parameter, fields, place)
+                value = used[parameter.id] = _constant(parameter, fields, location)
                 assert value.data is not None
                 texts[parameter.id] = expression(parameter.id, value.data)
                 if only is None:
                     self.around.constants.append(value)
             elif fields.get("of") == "attribute":
-                attributes += self._attribute(parameter, fields, place)
+                attributes += self._attribute(parameter, fields, location)
             else:
-                raise InvalidModel(f"{place}: no metadata says whether it is a constant or an attribute")
+                raise InvalidModel(f"{location}: there is no metadata that makes it a constant or an attribute")
         self._inputs(used, texts, dict(attributes))
         if self.fields.get("was") is not None:
             self._become_the_models(used)
@@ -279,14 +279,18 @@ class OperatorReader:
         if "model_inputs" in fields:
             ids = texts_of(fields, "model_inputs", self.where, (type(None),))
             if any(id is not None and id not in used for id in ids) or node.captured:
-                raise InvalidModel(f"{self.where}: 'model_inputs' names what is no port and no constant")
+                raise InvalidModel(
+                    f"{self.where}: 'model_inputs' names something that is neither a port nor a constant"
+                )
             node.inputs = [None if id is None else used[id] for id in ids]
             self.here = here
 
     def check(self) -> None:
         """Look, once the graph is complete, whether what the model has comes to what stands here."""
         if self.here is not None and contradicts(self.made, self.here):
-            raise InvalidModel(f"{self.where}: {self.made.op_type}-{self.made.version} isn't what stands here")
+            raise InvalidModel(
+                f"{self.where}: {self.made.op_type}-{self.made.version} doesn't match what is written here"
+            )
 
     def _fed(self, port: mdf.InputPort) -> Value:
         where = f"{self.where}, port {shown(port.id)}"
@@ -324,7 +328,7 @@ class OperatorReader:
             given = args.get(argument)
             found = _FIRST_ID.match(given) if isinstance(given, str) else None
             if found is None or found[1] not in used or argument in expected:
-                raise InvalidModel(f"{where}: argument {shown(argument)} is {shown(str(given))}, which is no input")
+                raise InvalidModel(f"{where}: argument {shown(argument)} is {shown(str(given))}, which isn't an input")
             expected[argument] = texts[found[1]]
             node.inputs.append(used[found[1]])
             left.discard(found[1])
@@ -333,8 +337,8 @@ class OperatorReader:
         added = texts_of(self.fields, "added", where)
         for argument in {**expected, **args}:
             if argument not in added and args.get(argument) != expected.get(argument):
-                place = f"{where}, argument {shown(argument)}"
-                _check_text(args.get(argument), str(expected.get(argument)), place)
+                location = f"{where}, argument {shown(argument)}"
+                _check_text(args.get(argument), str(expected.get(argument)), location)
         text = composed_expression(node, self.function, args)
         if self.called.value != text or (self.called.args is None) != (text is not None):
             raise InvalidModel(f"{where}: {shown(self.called.id)} doesn't compute what its operator does")

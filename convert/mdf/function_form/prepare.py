@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ....passes.constant_analysis import known_array
+from ....passes.constant_analysis import static_array
 from ....passes.errors import BackedgeError
 from ....passes.garbage import bulk
 from ....passes.graph import Graph, Node, Value
@@ -140,7 +140,7 @@ def here_of(node: Node) -> Node | None:
 
 def _known(value: Value) -> TensorData | None:
     """The data of a small value that is certain, such as axes are."""
-    array = known_array(value)
+    array = static_array(value)
     return None if array is None or array.size > _MOST_KNOWN else TensorData.of(array, value.tensor.dtype)
 
 

@@ -16,11 +16,11 @@ from ....passes.graph import Graph, Value
 from ...onnx.read import Function
 from .. import model as mdf
 from ..model import Plain
-from ..plain import shown
+from ..plain_values import shown
 from ..structure import model_from_tree
 from .metadata import message_of
 from .nodes import DEEPEST, METADATA
-from .operators import Fields, OperatorReader, Surroundings, ours, read_constant, read_input, text_of, texts_of
+from .operators import Fields, OperatorReader, Surroundings, own_metadata, read_constant, read_input, text_of, texts_of
 from .write import DEFAULT_DOMAIN, FORM
 
 _NO_IMPORTS_BEFORE_IR = 3
@@ -38,7 +38,7 @@ def from_model(model: mdf.Model) -> Graph:
     Raises:
         InvalidModel: the model isn't in function form, or contradicts itself.
     """
-    fields = ours(model.metadata, "the model")
+    fields = own_metadata(model.metadata, "the model")
     if len(model.graphs) != 1:
         raise InvalidModel("a model in function form has one graph")
     opsets = _opsets(fields.get("opsets"))
@@ -94,10 +94,10 @@ def _nested(value: Plain, opsets: Mapping[str, int], calls: Set[tuple[str, str]]
     if depth > DEEPEST:
         raise InvalidModel(f"{where}: subgraphs nested deeper than {DEEPEST}")
     if not isinstance(value, dict) or len(value) != 1:
-        raise InvalidModel(f"{where}: a subgraph stands under its id in an object")
+        raise InvalidModel(f"{where}: a subgraph must be in an object, under its id")
     ((id, tree),) = value.items()
     model = model_from_tree({"model": {"graphs": {id.removeprefix("graph_"): tree}}})
-    fields = ours(model.graphs[0].metadata, where)
+    fields = own_metadata(model.graphs[0].metadata, where)
     return _Reader(model.graphs[0], opsets, calls, where, depth + 1).graph(fields)
 
 
@@ -108,7 +108,7 @@ class _Reader:
         self, graph: mdf.Graph, opsets: Mapping[str, int], calls: Set[tuple[str, str]], where: str, depth: int
     ) -> None:
         self.source, self.where = graph, f"{where}, graph {shown(graph.id)}"
-        self.fields = ours(graph.metadata, self.where)
+        self.fields = own_metadata(graph.metadata, self.where)
         if graph.node_conditions or graph.termination or graph.parameters:
             raise InvalidModel(f"{self.where}: in function form there are no conditions and no parameters of graphs")
         self.around = Surroundings(
@@ -116,20 +116,20 @@ class _Reader:
             opsets,
             calls,
             self._sources(),
-            lambda value, place: _nested(value, opsets, calls, place, depth),
+            lambda value, location: _nested(value, opsets, calls, location, depth),
         )
 
     def _sources(self) -> dict[tuple[str, str], tuple[str, str]]:
         made: dict[tuple[str, str], tuple[str, str]] = {}
         for edge in self.source.edges:
-            place = f"{self.where}, edge {shown(edge.id)}"
+            location = f"{self.where}, edge {shown(edge.id)}"
             if edge.parameters:
-                raise InvalidModel(f"{place}: in function form it has no weight")
+                raise InvalidModel(f"{location}: in function form it has no weight")
             if made.setdefault((edge.receiver, edge.receiver_port), (edge.sender, edge.sender_port)) != (
                 edge.sender,
                 edge.sender_port,
             ):
-                raise InvalidModel(f"{place}: another one leads to the same port")
+                raise InvalidModel(f"{location}: another edge leads to the same port")
         return made
 
     def graph(self, interface: Fields) -> Graph:
@@ -138,7 +138,7 @@ class _Reader:
         inputs: set[str] = set()
         operators: list[OperatorReader] = []
         for node in self.source.nodes:
-            kind = ours(node.metadata, f"{self.where}, node {shown(node.id)}").get("kind")
+            kind = own_metadata(node.metadata, f"{self.where}, node {shown(node.id)}").get("kind")
             if kind == "input":
                 read_input(node, self.around)
                 inputs.add(node.id)
@@ -148,7 +148,7 @@ class _Reader:
                 operators.append(OperatorReader(node, self.around))
         made.add_nodes([operator.connect() for operator in operators])
         made.inputs = self._interface(interface, "inputs")
-        if {place[0] for place in self._places(interface, "inputs")} != inputs or len(made.inputs) != len(inputs):
+        if {key[0] for key in self._port_keys(interface, "inputs")} != inputs or len(made.inputs) != len(inputs):
             raise InvalidModel(f"{self.where}: its inputs in the metadata aren't its nodes of kind 'input'")
         made.outputs = self._outputs(interface)
         made.constants = self._constants()
@@ -159,7 +159,7 @@ class _Reader:
             operator.check()
         return made
 
-    def _places(self, interface: Fields, kind: str) -> list[tuple[str, str]]:
+    def _port_keys(self, interface: Fields, kind: str) -> list[tuple[str, str]]:
         entries = interface.get(kind)
         if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
             raise InvalidModel(f"{self.where}: the metadata has no list of {kind}")
@@ -168,11 +168,11 @@ class _Reader:
     def _interface(self, interface: Fields, kind: str) -> list[Value]:
         """The values of the inputs or outputs, called as the interface says."""
         made: list[Value] = []
-        for place, entry in zip(self._places(interface, kind), interface[kind], strict=True):
-            value = self.around.values.get(place)
+        for key, entry in zip(self._port_keys(interface, kind), interface[kind], strict=True):
+            value = self.around.values.get(key)
             if value is None or entry.get("name") != value.name or value in made:
                 name = shown(str(entry.get("name")))
-                raise InvalidModel(f"{self.where}: {name} of the metadata's {kind} stands at no port, or stands twice")
+                raise InvalidModel(f"{self.where}: {name} of the metadata's {kind} is at no port, or at several")
             made.append(value)
         return made
 
@@ -181,9 +181,9 @@ class _Reader:
         order = interface.get("order")
         if order is None:
             return distinct
-        places = range(len(distinct))
-        if not isinstance(order, list) or not all(type(one) is int and one in places for one in order):
-            raise InvalidModel(f"{self.where}: 'order' in the metadata must consist of places in 'outputs'")
+        indices = range(len(distinct))
+        if not isinstance(order, list) or not all(type(one) is int and one in indices for one in order):
+            raise InvalidModel(f"{self.where}: 'order' in the metadata must consist of indices in 'outputs'")
         return [distinct[one] for one in order]
 
     def _constants(self) -> list[Value]:

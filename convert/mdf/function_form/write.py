@@ -48,7 +48,7 @@ from ..structure import tree_from_model
 from .arrays import storage_for
 from .engine_form import Ids
 from .metadata import Pack, base64, plain_message
-from .nodes import METADATA, Context, Setting, add_constant, add_input, add_operator, place_outputs, used_by
+from .nodes import METADATA, Context, Setting, add_constant, add_input, add_operator, assign_output_ports, used_by
 from .prepare import MADE, TYPES
 
 FORM = "function"
@@ -125,12 +125,12 @@ def _written(graph: Graph, otherwise: str, setting: Setting) -> tuple[mdf.Graph,
         add_input(context, value)
     alone = _used_once(graph)
     for value in graph.constants:
-        if value not in alone and value not in context.places:
+        if value not in alone and value not in context.ports:
             add_constant(context, value)
     nodes = graph.topological()
     called = [context.ids.take(node.name or f"{node.op_type}_{index}", "node") for index, node in enumerate(nodes)]
     for node, name in zip(nodes, called, strict=True):
-        place_outputs(context, node, name)
+        assign_output_ports(context, node, name)
     for node, name in zip(nodes, called, strict=True):
         add_operator(context, node, name)
     notes = graph.meta.get("onnx")
@@ -167,7 +167,7 @@ def _interface(graph: Graph, context: Context) -> dict[str, Plain]:
 
 
 def _described(value: Value, context: Context) -> dict[str, Plain]:
-    node, port = context.places[value]
+    node, port = context.ports[value]
     made: dict[str, Plain] = {"name": value.name, "node": node, "port": port}
     if value.tensor.dtype is not None:
         made["type"] = value.tensor.dtype.value

@@ -1,4 +1,4 @@
-"""Operators along axes: sums, extremes and their places, running sums; choice and order by index; products."""
+"""Operators along axes: sums, extremes and their positions, running sums; choice and order by index; products."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from ....passes.constant_analysis import known_array
+from ....passes.constant_analysis import static_array
 from ....passes.errors import Unsupported
 from ....passes.graph import Node
-from ....passes.preconditions import axis_of, dtype_of, flag, given, rank_of, size_of_axis
+from ....passes.preconditions import axis_of, dtype_of, flag, input_of, rank_of, size_of_axis
 from ....passes.types import DType
 from .elementwise import needed, present
-from .terms import Expression, Operands, Term, cast, number, taken
+from .terms import Expression, Operands, Term, cast, number, take
 
 
-def known_ints(node: Node, index: int, what: str) -> list[int] | None:
-    """The whole numbers of an input that must be known; None where it is left out.
+def static_ints(node: Node, index: int, what: str) -> list[int] | None:
+    """The integers of an input that must be known; None where it is left out.
 
     Raises:
         Unsupported: they aren't.
@@ -25,7 +25,7 @@ def known_ints(node: Node, index: int, what: str) -> list[int] | None:
     value = node.input(index)
     if value is None:
         return None
-    array = known_array(value)
+    array = static_array(value)
     if array is None:
         raise Unsupported(node, f"its {what} aren't known before the model runs")
     return [int(item) for item in array.reshape(-1)]
@@ -39,15 +39,15 @@ def keyed(function: str, x: str, axes: Sequence[int], keep: bool, more: str = ""
 
 def _axes(node: Node) -> list[int]:
     """What is reduced; no axes at all where nothing is."""
-    rank = rank_of(node, given(node))
-    axes = known_ints(node, 1, "axes")
+    rank = rank_of(node, input_of(node))
+    axes = static_ints(node, 1, "axes")
     if not axes:
         return [] if flag(node, "noop_with_empty_axes") else list(range(rank))
     return sorted(axis_of(node, axis, rank) for axis in axes)
 
 
 def _may_be_empty(node: Node, axes: Sequence[int]) -> bool:
-    return any(not size_of_axis(given(node), axis) for axis in axes)
+    return any(not size_of_axis(input_of(node), axis) for axis in axes)
 
 
 def _total(function: str) -> Any:
@@ -86,17 +86,17 @@ _REDUCTIONS: dict[str, Any] = {
 
 
 def _reduced(node: Node, operands: Operands) -> str:
-    x, dtype, axes = needed(operands, 0), dtype_of(node, given(node)), _axes(node)
+    x, dtype, axes = needed(operands, 0), dtype_of(node, input_of(node)), _axes(node)
     if not axes:
         return x.text
     return _REDUCTIONS[node.op_type](node, x, dtype, axes)
 
 
-def _place(function: str) -> Expression:
+def _arg_extreme(function: str) -> Expression:
     """Where the first (or last) extreme along an axis stands."""
 
     def express(node: Node, operands: Operands) -> str:
-        x, value = needed(operands, 0), given(node)
+        x, value = needed(operands, 0), input_of(node)
         rank = rank_of(node, value)
         if rank == 0:
             return "numpy.int64(0)"
@@ -114,8 +114,8 @@ def _running(function: str, neutral: int) -> Expression:
     """Running sums or products along the axis that the second input names."""
 
     def express(node: Node, operands: Operands) -> str:
-        x, value, dtype = needed(operands, 0), given(node), dtype_of(node, given(node))
-        found = known_ints(node, 1, "axis")
+        x, value, dtype = needed(operands, 0), input_of(node), dtype_of(node, input_of(node))
+        found = static_ints(node, 1, "axis")
         if not found:
             raise Unsupported(node, "it has no axis")
         axis = axis_of(node, found[0], rank_of(node, value))
@@ -128,7 +128,7 @@ def _running(function: str, neutral: int) -> Expression:
             if shape is None:
                 raise Unsupported(node, "exclusive, over an axis whose size isn't known before the model runs")
             if shape[axis]:
-                first = tuple(1 if place == axis else size for place, size in enumerate(shape))
+                first = tuple(1 if index == axis else size for index, size in enumerate(shape))
                 kept = f"numpy.take({text}, numpy.arange({shape[axis] - 1}), {axis})"
                 text = f"numpy.concatenate((numpy.full({first}, {number(neutral, dtype).text}), {kept}), {axis})"
         text = f"numpy.flip({text}, {axis})" if turned else text
@@ -138,17 +138,17 @@ def _running(function: str, neutral: int) -> Expression:
 
 
 def _axis(node: Node, default: int = 0, more: int = 0) -> int:
-    return axis_of(node, int(node.attributes.get("axis", default)), rank_of(node, given(node)) + more)
+    return axis_of(node, int(node.attributes.get("axis", default)), rank_of(node, input_of(node)) + more)
 
 
 def _gathered(node: Node, operands: Operands) -> str:
     x, indices = present(operands)
-    return taken(x.text, indices.weak or indices.text, _axis(node))
+    return take(x.text, indices.weak or indices.text, _axis(node))
 
 
 def _count(node: Node, operands: Operands) -> str:
     """A number of elements, input 1."""
-    known = known_array(given(node, 1))
+    known = static_array(input_of(node, 1))
     if known is not None:
         return str(int(known.reshape(-1)[0]))
     return f"numpy.reshape(numpy.int64({needed(operands, 1):a}), ())"
@@ -157,14 +157,14 @@ def _count(node: Node, operands: Operands) -> str:
 def _top(node: Node, operands: Operands) -> list[str]:
     """The largest (smallest) along an axis, in order, equal ones by index."""
     x, axis = needed(operands, 0), _axis(node, -1)
-    length = size_of_axis(given(node), axis)
+    length = size_of_axis(input_of(node), axis)
     last = f"numpy.size({x:a}, {axis}) - 1" if length is None else str(length - 1)
     if flag(node, "largest", 1):
         ranked = f"numpy.argsort(numpy.flip({x:a}, {axis}), {axis}, kind='stable')"
         order = f"{last} - numpy.flip({ranked}, {axis})"
     else:
         order = f"numpy.argsort({x:a}, {axis}, kind='stable')"
-    indices = taken(order, f"numpy.arange({_count(node, operands)})", axis)
+    indices = take(order, f"numpy.arange({_count(node, operands)})", axis)
     return [f"numpy.take_along_axis({x:a}, {indices}, {axis})", indices]
 
 
@@ -175,7 +175,7 @@ def _compressed(node: Node, operands: Operands) -> str:
 
 
 def _non_zero(node: Node, operands: Operands) -> str:
-    if rank_of(node, given(node)) == 0:
+    if rank_of(node, input_of(node)) == 0:
         raise Unsupported(node, "of a scalar")
     return f"numpy.transpose(numpy.argwhere({needed(operands, 0):a}))"
 
@@ -186,7 +186,7 @@ def _non_zero(node: Node, operands: Operands) -> str:
 def _product(node: Node, operands: Operands) -> str:
     """A matrix product; 16-bit floats are rounded once."""
     texts = [term.text for term in present(operands)]
-    if dtype_of(node, given(node)) is DType.FLOAT16:
+    if dtype_of(node, input_of(node)) is DType.FLOAT16:
         wide = [cast(DType.FLOAT32, text, node) for text in texts]
         return cast(DType.FLOAT16, f"numpy.matmul({', '.join(wide)})", node)
     return f"numpy.matmul({', '.join(texts)})"
@@ -194,8 +194,8 @@ def _product(node: Node, operands: Operands) -> str:
 
 EXPRESSIONS: dict[str, Expression] = {
     **dict.fromkeys(_REDUCTIONS, _reduced),
-    "ArgMax": _place("argmax"),
-    "ArgMin": _place("argmin"),
+    "ArgMax": _arg_extreme("argmax"),
+    "ArgMin": _arg_extreme("argmin"),
     "CumProd": _running("cumprod", 1),
     "CumSum": _running("cumsum", 0),
     "Compress": _compressed,

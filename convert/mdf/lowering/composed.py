@@ -15,14 +15,14 @@ from ....passes.attributes import NodeAttributes
 from ....passes.build import expr, reshape, where
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
-from ....passes.preconditions import axis_of, dtype_of, given, rank_of
+from ....passes.preconditions import axis_of, dtype_of, input_of, rank_of
 from ....passes.rewrite import Builder, Rule, collect, rule
 from ....passes.types import DType
 from ....passes.windows import Windows, extent, steps, transposed, windows
 from ....runtime.kernels.activation import ERF_STEP, erf_table
 from ....runtime.kernels.windows import coverage
 
-_MOST = 1 << 22  # comparisons of a place with a target
+_MOST = 1 << 22  # comparisons of a position with a target
 
 
 def _sizes(node: Node, index: int = 0) -> tuple[int, ...]:
@@ -31,7 +31,7 @@ def _sizes(node: Node, index: int = 0) -> tuple[int, ...]:
     Raises:
         Unsupported: one isn't known.
     """
-    value = given(node, index)
+    value = input_of(node, index)
     shape = value.tensor.static_shape
     if shape is None:
         raise Unsupported(node, f"the shape of {value.name!r} isn't known before the model runs")
@@ -49,8 +49,8 @@ def _patches(op: Builder, x: Value, view: Windows, fill: float, last: bool) -> V
         x = op.Pad(x, pads, op.const(np.asarray(fill, dtype.numpy), dtype))
     for axis in reversed(range(rank)):
         starts = np.arange(view.output[axis])[:, None] * view.strides[axis]
-        places = starts + np.arange(view.kernel[axis]) * view.dilations[axis]
-        x = op.Gather(x, op.const(places), axis=2 + axis)
+        indices = starts + np.arange(view.kernel[axis]) * view.dilations[axis]
+        x = op.Gather(x, op.const(indices), axis=2 + axis)
     counts, kernel = range(2, 2 + 2 * rank, 2), range(3, 3 + 2 * rank, 2)
     return op.Transpose(x, perm=[0, 1, *counts, *kernel] if last else [0, 1, *kernel, *counts])
 
@@ -60,7 +60,7 @@ def _pooled(op: Builder, node: Node, reduction: str, fill: float) -> tuple[Value
     attributes = NodeAttributes(node)
     view = windows(attributes, _sizes(node)[2:], attributes.ints("kernel_shape"))
     rank = len(view.kernel)
-    seen = _patches(op, given(node), view, fill, True)
+    seen = _patches(op, input_of(node), view, fill, True)
     return op.call(reduction, seen, op.const(list(range(2 + rank, 2 + 2 * rank))), keepdims=0), view
 
 
@@ -68,7 +68,7 @@ def _pooled(op: Builder, node: Node, reduction: str, fill: float) -> tuple[Value
 def max_pool(op: Builder, node: Node) -> list[Value]:
     if any(value.name for value in node.outputs[1:]):
         raise Unsupported(node, "where the largest elements stand")
-    found, _ = _pooled(op, node, "ReduceMax", dtype_of(node, given(node)).limits[0])
+    found, _ = _pooled(op, node, "ReduceMax", dtype_of(node, input_of(node)).limits[0])
     return [found, *(Value("") for _ in node.outputs[1:])]
 
 
@@ -77,7 +77,7 @@ def average_pool(op: Builder, node: Node) -> Value:
     total, view = _pooled(op, node, "ReduceSum", 0)
     inside = coverage(view, padding=NodeAttributes(node).flag("count_include_pad"))
     counts = np.sum(inside, axis=tuple(range(-len(view.kernel), 0)))
-    return op.Div(total, op.const(counts, dtype_of(node, given(node))))
+    return op.Div(total, op.const(counts, dtype_of(node, input_of(node))))
 
 
 @rule("", "Conv")
@@ -85,8 +85,8 @@ def conv(op: Builder, node: Node) -> Value:
     """The windows of x [N, C, *spatial] times the filters [M, C / group, *kernel]."""
     attributes, (batch, _, *spatial), (outer, *inner) = NodeAttributes(node), _sizes(node), _sizes(node, 1)
     group, view = attributes.int("group", 1), windows(attributes, spatial, inner[1:])
-    filters = reshape(op, given(node, 1), [group, outer // group, math.prod(inner)])
-    seen = _patches(op, given(node), view, 0, False)
+    filters = reshape(op, input_of(node, 1), [group, outer // group, math.prod(inner)])
+    seen = _patches(op, input_of(node), view, 0, False)
     columns = reshape(op, seen, [batch, group, math.prod(inner), math.prod(view.output)])
     made = reshape(op, op.MatMul(filters, columns), [batch, outer, *view.output])
     bias = node.input(2)
@@ -96,15 +96,15 @@ def conv(op: Builder, node: Node) -> Value:
 @rule("", "ConvTranspose")
 def conv_transpose(op: Builder, node: Node) -> Value:
     """A convolution of x, with zeros between its elements and around, by the filters turned round."""
-    attributes, x, (_, _, *spatial) = NodeAttributes(node), given(node), _sizes(node)
+    attributes, x, (_, _, *spatial) = NodeAttributes(node), input_of(node), _sizes(node)
     channels, outer, *kernel = _sizes(node, 1)
     rank, group, (strides, dilations) = len(kernel), attributes.int("group", 1), steps(attributes, len(kernel))
     for axis, (size, stride) in enumerate(zip(spatial, strides, strict=True)):
         if stride > 1:
-            places = np.arange((size - 1) * stride + 1)
+            indices = np.arange((size - 1) * stride + 1)
             one_more = op.Pad(x, op.const([0, 1]), None, op.const([2 + axis]))
-            x = op.Gather(one_more, op.const(np.where(places % stride, size, places // stride)), axis=2 + axis)
-    parts = expr(op, given(node, 1)).reshape(group, channels // group, outer, *kernel)
+            x = op.Gather(one_more, op.const(np.where(indices % stride, size, indices // stride)), axis=2 + axis)
+    parts = expr(op, input_of(node, 1)).reshape(group, channels // group, outer, *kernel)
     turned = parts.transpose(0, 2, 1, *range(3, 3 + rank))[(..., *[slice(None, None, -1)] * rank)]
     filters = turned.reshape(group * outer, channels // group, *kernel)
     reach = [extent(size, dilation) - 1 for size, dilation in zip(kernel, dilations, strict=True)]
@@ -118,20 +118,20 @@ def conv_transpose(op: Builder, node: Node) -> Value:
 # scatter ------------------------------------------------------------------------------------------
 
 
-def _put(op: Builder, node: Node, data: Value, places: Value, updates: Value, axis: int) -> Value:
-    """Data with updates at their places along an axis, of several for one place the last (or all of them reduced).
+def _scattered(op: Builder, node: Node, data: Value, indices: Value, updates: Value, axis: int) -> Value:
+    """Data with updates at their indices along an axis, of several for one index the last (or all of them reduced).
 
-    Beside the axis, all three are of the same sizes, or the places' are 1.
+    Beside the axis, all three are of the same sizes, or the positions' are 1.
     """
     reduction = NodeAttributes(node).string("reduction", "none")
-    shape, count = data.tensor.static_shape or (), (places.tensor.static_shape or ())[axis]
+    shape, count = data.tensor.static_shape or (), (indices.tensor.static_shape or ())[axis]
     dtype, size = dtype_of(node, data), shape[axis]
     if not count:
         return data
     if size * math.prod(updates.tensor.static_shape or ()) > _MOST:
-        raise Unsupported(node, "it compares too many places with too many targets")
+        raise Unsupported(node, "it compares too many indices with too many targets")
     rows = np.arange(size).reshape([-1, *[1] * (len(shape) - axis)])
-    hits = expr(op, places).unsqueeze(axis).equals(rows)  # place, update
+    hits = expr(op, indices).unsqueeze(axis).equals(rows)  # position, update
     if reduction == "none":
         hit = hits.cast(DType.INT64)
         last = hit.call("ArgMax", axis=axis + 1, keepdims=0, select_last_index=1).broadcast_to(*shape)
@@ -157,25 +157,25 @@ def _reductions(node: Node, dtype: DType) -> dict[str, tuple[str, str, float]]:
 
 @rule("", "ScatterElements")
 def scatter_elements(op: Builder, node: Node) -> Value:
-    data, indices, updates = (given(node, place) for place in range(3))
-    shape, counts, _ = (_sizes(node, place) for place in range(3))
+    data, indices, updates = (input_of(node, index) for index in range(3))
+    shape, counts, _ = (_sizes(node, index) for index in range(3))
     axis = axis_of(node, int(node.attributes.get("axis", 0)), rank_of(node, data))
-    if any(size != count for place, (size, count) in enumerate(zip(shape, counts, strict=True)) if place != axis):
-        raise Unsupported(node, "its indices are of other sizes than its data beside the axis")
-    return _put(op, node, data, _from_front(op, indices, [shape[axis]]), updates, axis)
+    if any(size != count for index, (size, count) in enumerate(zip(shape, counts, strict=True)) if index != axis):
+        raise Unsupported(node, "its indices and its data have different sizes apart from the axis")
+    return _scattered(op, node, data, _from_front(op, indices, [shape[axis]]), updates, axis)
 
 
 @rule("", "ScatterND")
 def scatter_tuples(op: Builder, node: Node) -> Value:
-    """Index tuples become places in the data with all indexed axes in one."""
-    data, indices, updates = (given(node, place) for place in range(3))
-    shape, (*counts, width), _ = (_sizes(node, place) for place in range(3))
+    """Index tuples become positions in the data with all indexed axes in one."""
+    data, indices, updates = (input_of(node, index) for index in range(3))
+    shape, (*counts, width), _ = (_sizes(node, index) for index in range(3))
     indexed, rest, count = shape[:width], math.prod(shape[width:]), math.prod(counts)
-    strides = [math.prod(indexed[place + 1 :]) for place in range(width)]
+    strides = [math.prod(indexed[index + 1 :]) for index in range(width)]
     tuples = expr(op, _from_front(op, indices, indexed)).reshape(count, width)
-    places = (tuples * np.array(strides)).sum(1, keepdims=True)
+    positions = (tuples * np.array(strides)).sum(1, keepdims=True)
     flat = reshape(op, data, [math.prod(indexed), rest]), reshape(op, updates, [count, rest])
-    return reshape(op, _put(op, node, flat[0], places.value(), flat[1], 0), shape)
+    return reshape(op, _scattered(op, node, flat[0], positions.value(), flat[1], 0), shape)
 
 
 def _from_front(op: Builder, indices: Value, sizes: Sequence[int]) -> Value:
@@ -190,7 +190,7 @@ def _from_front(op: Builder, indices: Value, sizes: Sequence[int]) -> Value:
 @rule("", "Erf")
 def error_function(op: Builder, node: Node) -> Value:
     """A Taylor series around the nearest of many points, in float64."""
-    x = given(node)
+    x = input_of(node)
     values, rows = erf_table()
     wide = expr(op, x, DType.FLOAT64)
     size = where(expr(op, op.IsNaN(wide)), 0, wide).abs().minimum(6)

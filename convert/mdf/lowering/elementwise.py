@@ -8,7 +8,7 @@ from onnx.defs import get_schema
 
 from ....passes.errors import Unsupported
 from ....passes.graph import Node
-from ....passes.preconditions import dtype_of, flag, given
+from ....passes.preconditions import dtype_of, flag, input_of
 from ....passes.types import DType
 from ..operators import FUNCTIONS, SYMBOLS
 from .terms import Expression, Operands, Term, cast, number, weakened
@@ -59,7 +59,7 @@ def _chained(template: str) -> Expression:
 
 def _divided(node: Node, operands: Operands) -> str:
     """The quotient; of integers truncated toward zero."""
-    dtype = dtype_of(node, given(node))
+    dtype = dtype_of(node, input_of(node))
     a, b = weakened(present(operands))
     if dtype.is_float:
         return f"{a} / {b}"
@@ -73,12 +73,12 @@ def _modulo(node: Node, operands: Operands) -> str:
 
 def _power(node: Node, operands: Operands) -> str:
     """In the type of the base. Integers are raised as such where the exponent can't be negative."""
-    base, exponent = dtype_of(node, given(node, 0)), dtype_of(node, given(node, 1))
+    base, exponent = dtype_of(node, input_of(node, 0)), dtype_of(node, input_of(node, 1))
     a, b = needed(operands, 0), needed(operands, 1)
     if base is exponent and base.is_float:
         a, b = weakened((a, b))
         return f"numpy.power({a:a}, {b:a})"
-    known = given(node, 1).array()
+    known = input_of(node, 1).array()
     if base.is_integer and exponent.is_integer and (not exponent.is_signed or (known is not None and known.min() >= 0)):
         wide = DType.INT64 if base.is_signed else DType.UINT64
         return cast(base, f"numpy.power({cast(wide, a.text, node)}, {cast(wide, b.text, node)})", node)
@@ -113,8 +113,8 @@ def _clip(node: Node, operands: Operands) -> str:
 
 
 def _cast(node: Node, operands: Operands) -> str:
-    if dtype_of(node, given(node)) is DType.STRING:
-        raise Unsupported(node, "MDF has no text in its numbers")
+    if dtype_of(node, input_of(node)) is DType.STRING:
+        raise Unsupported(node, "MDF has no arrays of strings")
     return cast(dtype_of(node, node.outputs[0]), needed(operands, 0).text, node)
 
 
@@ -123,7 +123,7 @@ def _elu(node: Node, operands: Operands) -> str:
     x, alpha = needed(operands, 0), float(node.attributes.get("alpha", 1.0))
     if not math.isfinite(alpha):
         raise Unsupported(node, f"its alpha is {alpha}")
-    factor = number(alpha, DType.FLOAT64 if dtype_of(node, given(node)) is DType.FLOAT64 else DType.FLOAT32).weak
+    factor = number(alpha, DType.FLOAT64 if dtype_of(node, input_of(node)) is DType.FLOAT64 else DType.FLOAT32).weak
     return f"numpy.where({x} < 0, {Term(factor)} * numpy.expm1(numpy.minimum({x:a}, 0)), {x:a})"
 
 
@@ -131,7 +131,7 @@ def _in_float32(express: Expression) -> Expression:
     """Let an expression over one element type compute 16-bit floats in float32 and round once at the end."""
 
     def wide(node: Node, operands: Operands) -> str | list[str]:
-        dtype = dtype_of(node, given(node))
+        dtype = dtype_of(node, input_of(node))
         if dtype is not DType.FLOAT16:
             return express(node, operands)
         terms = [None if one is None else Term(cast(DType.FLOAT32, one.text, node), one.weak) for one in operands]

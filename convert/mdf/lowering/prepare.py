@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from ....passes.constant_analysis import known_array
+from ....passes.constant_analysis import static_array
 from ....passes.core import is_core
 from ....passes.decompose import recurrent
 from ....passes.decompose.library import by_rule, inlined
@@ -137,7 +137,7 @@ def _folded(op: Builder, node: Node) -> list[Value] | None:
         data = constant_node_data(node)
         return None if data is None else [op.graph.add_constant(data, op.claim(node.output.name))]
     if node.op in (("", "Shape"), ("", "Size")):
-        sizes = known_array(node.output)
+        sizes = static_array(node.output)
         return None if sizes is None else [op.graph.add_constant(TensorData.of(sizes), op.claim(node.output.name))]
     return folding.folded(op, node)
 
@@ -148,8 +148,8 @@ def _check(node: Node) -> None:
         Unsupported: the operator has no expression, or not for these inputs.
     """
     if node.domain or node.op_type not in EXPRESSIONS:
-        raise Unsupported(node, f"no expression of MDF says {node.op_type}")
-    expressed(node, [None if value is None else Term(f"x{place}") for place, value in enumerate(node.inputs)])
+        raise Unsupported(node, f"{node.op_type} can't be expressed in MDF")
+    expressed(node, [None if value is None else Term(f"x{index}") for index, value in enumerate(node.inputs)])
 
 
 def _is_safe(node: Node) -> bool:
@@ -165,7 +165,7 @@ def _branch(op: Builder, node: Node) -> list[Value]:
     """Both branches, each under its condition, and a choice for every result."""
     context: _Context = op.rewriter.context
     condition, captured = required(node, 0), node.captures
-    known = known_array(condition)
+    known = static_array(condition)
     if known is not None:
         return op.inline(node.regions["then" if known.reshape(-1)[0] else "else"], captured)
     made: list[list[Value]] = []
@@ -202,29 +202,29 @@ def _rewritten(op: Builder, node: Node) -> Sequence[Value]:
     context: _Context = op.rewriter.context
     view, body = Loop(node), op.region("body")
     slots: list[Slot] = []
-    outside: list[Value] = []
+    operands: list[Value] = []
     arguments: list[Value] = []
     for entry in view.entries:
-        data = entry.outside.data if entry.outside is not None else None
+        data = entry.operand.data if entry.operand is not None else None
         if isinstance(entry.slot, Captured) and data is not None:
-            arguments.append(body.graph.add_constant(data, entry.outside.name if entry.outside else ""))
+            arguments.append(body.graph.add_constant(data, entry.operand.name if entry.operand else ""))
             continue
         if isinstance(entry.slot, Condition):
             slots.append(Condition())
-            arguments += [body.const(True, DType.BOOL)] if entry.enter is not None else []
+            arguments += [body.const(True, DType.BOOL)] if entry.body_input is not None else []
             continue
         slots.append(entry.slot)
-        if entry.outside is not None:
-            outside.append(entry.outside)
-        if entry.enter is not None:
-            arguments.append(body.graph.add_input(body.claim(entry.enter.name), entry.enter.type))
+        if entry.operand is not None:
+            operands.append(entry.operand)
+        if entry.body_input is not None:
+            arguments.append(body.graph.add_input(body.claim(entry.body_input.name), entry.body_input.type))
     guard = context.guard
     with context.within(True, None):
         body.graph.outputs = body.inline(view.body, arguments)
     if not node.outputs:
         return []
     types = [value.type for value in node.outputs]
-    made = op.loop(view.trip, view.initial_condition, slots, outside, body.graph, types)
+    made = op.loop(view.trip, view.initial_condition, slots, operands, body.graph, types)
     twin = made[0].producer
     if guard is not None and twin is not None:
         twin.inputs, twin.captured = [*twin.inputs, guard], 1

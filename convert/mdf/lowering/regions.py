@@ -101,8 +101,8 @@ class Region:
         """Write all stages and their loops."""
         stages: list[Stage] = []
         order = self.graph.topological()
-        for place, scope in enumerate(self.scopes):
-            here = [node for node in order if self._levels[node.outputs[0]] == place + is_loop(node)]
+        for index, scope in enumerate(self.scopes):
+            here = [node for node in order if self._levels[node.outputs[0]] == index + is_loop(node)]
             for node in here:
                 if not is_loop(node):
                     self.builder.owners.update(dict.fromkeys(node.outputs, scope))
@@ -110,12 +110,12 @@ class Region:
             stages.append(Stage(scope.node))
             for node in here:
                 if is_loop(node):
-                    stages[-1].loops.append(self._loop(node, place))
+                    stages[-1].loops.append(self._loop(node, index))
         return stages
 
-    def _loop(self, node: Node, place: int) -> Run:
+    def _loop(self, node: Node, index: int) -> Run:
         """A loop, and what its results are in the next stage."""
-        builder, before, after = self.builder, self.scopes[place], self.scopes[place + 1]
+        builder, before, after = self.builder, self.scopes[index], self.scopes[index + 1]
         writer = _LoopWriter(builder, node, before, self.again)
         run, passes, last = writer.write(), writer.passes, writer.last
         wanted = [entry for entry in writer.view.entries if entry.result is not None and builder.counts[entry.result]]
@@ -146,8 +146,8 @@ class Region:
         ran = Value(f"{result.name}_of_{loop.node.id}", result.type)
         loop.call(ran, loop.term(result))
         self.builder.owners[ran], self.builder.owners[result] = loop, after
-        if isinstance(entry.slot, Carried) and entry.outside is not None:
-            otherwise = after.named(entry.outside)
+        if isinstance(entry.slot, Carried) and entry.operand is not None:
+            otherwise = after.named(entry.operand)
         elif passes.starts or passes.limits or passes.lengths or result.tensor.static_shape is None:
             otherwise = filled(node, TensorType(result.tensor.dtype, empty_stack(node, entry).shape))
         else:
@@ -179,14 +179,14 @@ class _LoopWriter:
             self._see_start()
         self.builder.owners.update({self.fresh: self.first, self.count: self.first})
         for entry in self.view.of(Iteration):
-            if entry.enter is not None:
-                self.builder.names.name(self.count, self.builder.names.of(entry.enter))
-                self.builder.alias[entry.enter] = self.count
-        states = {entry.place: self._enter(entry) for entry in self.view.entries}
+            if entry.body_input is not None:
+                self.builder.names.name(self.count, self.builder.names.of(entry.body_input))
+                self.builder.alias[entry.body_input] = self.count
+        states = {entry.indices: self._enter(entry) for entry in self.view.entries}
         stages = self.region.write()
         for entry in self.view.entries:
             if isinstance(entry.slot, Carried):
-                self._carry(entry, *states[entry.place])
+                self._carry(entry, *states[entry.indices])
             elif isinstance(entry.slot, Stacked):
                 self._stack(entry)
         exactly = None if self.again else self.passes.exactly
@@ -220,56 +220,58 @@ class _LoopWriter:
 
     def _enter(self, entry: Entry) -> tuple[str, str]:
         """Say what the body sees of a slot; of a carried one: which parameter or port holds it, its initial value."""
-        enter, outside, scope, names = entry.enter, entry.outside, self.first, self.builder.names
+        body_input, operand, scope, names = entry.body_input, entry.operand, self.first, self.builder.names
         match entry.slot:
             case Iteration():
                 self._i(scope)
-            case Captured() if enter is not None and outside is not None:
-                self.builder.alias[enter] = outside
-            case Sliced() if enter is not None and outside is not None:
-                text = part_text(self.hub, entry.slot, outside, scope.named(outside), self._i(scope))
-                scope.define(enter, text)
-                self.builder.owners[enter] = scope
-            case Carried() if enter is not None and outside is not None:
-                self.builder.owners[enter] = scope
-                initial = scope.first(outside)
+            case Captured() if body_input is not None and operand is not None:
+                self.builder.alias[body_input] = operand
+            case Sliced() if body_input is not None and operand is not None:
+                text = part_text(self.hub, entry.slot, operand, scope.named(operand), self._i(scope))
+                scope.define(body_input, text)
+                self.builder.owners[body_input] = scope
+            case Carried() if body_input is not None and operand is not None:
+                self.builder.owners[body_input] = scope
+                initial = scope.first(operand)
                 if not self.again:
-                    name = names.of(enter)
-                    scope.call(enter, Term(name))
+                    name = names.of(body_input)
+                    scope.call(body_input, Term(name))
                     scope.states.add(name)
                     return name, initial
-                name = names.fresh(f"{enter.name}_last")
+                name = names.fresh(f"{body_input.name}_last")
                 later = name
                 if scope is not self.last:
-                    scope.add_input(name, enter, _nothing(enter.tensor))
-                    later = cast(enter.tensor.dtype, name, self.hub)
-                scope.define(enter, self._either(scope, scope.named(outside), later))
+                    scope.add_input(name, body_input, _nothing(body_input.tensor))
+                    later = cast(body_input.tensor.dtype, name, self.hub)
+                scope.define(body_input, self._either(scope, scope.named(operand), later))
                 return name, initial
         return "", ""
 
     def _carry(self, entry: Entry, name: str, initial: str) -> None:
         """Hand what the body gives to the next pass."""
-        enter, leave, result, last = entry.enter, entry.leave, entry.result, self.last
-        assert enter is not None and leave is not None and result is not None
+        body_input, body_output, result, last = entry.body_input, entry.body_output, entry.result, self.last
+        assert body_input is not None and body_output is not None and result is not None
         self.builder.owners[result] = last
         if self.first is last:
-            same = self.builder.resolved(leave) is enter and not self.again
-            last.state(name, name if same else last.before_changes(leave), initial)
+            same = self.builder.resolved(body_output) is body_input and not self.again
+            last.state(name, name if same else last.before_changes(body_output), initial)
             last.call(result, Term(name))
             return
-        last.call(result, Term(last.named(leave)))
+        last.call(result, Term(last.named(body_output)))
         self.builder.edge(last, self.first, self.builder.names.of(result), name, result.type, value=result)
 
     def _stack(self, entry: Entry) -> None:
-        leave, result, last = entry.leave, entry.result, self.last
-        assert leave is not None and result is not None
+        body_output, result, last = entry.body_output, entry.result, self.last
+        assert body_output is not None and result is not None
         stack, name = stack_of(self.hub, entry, self.passes.exactly), self.builder.names.of(result)
-        element = last.before_changes(leave)
-        held = name
+        element = last.before_changes(body_output)
+        stack_name = name
         if self.again:
-            held = last.function(self.builder.names.fresh(f"{name}_before"), self._either(last, stack.empty, name))
+            stack_name = last.function(
+                self.builder.names.fresh(f"{name}_before"), self._either(last, stack.empty, name)
+            )
         i = self._i(last) if "{i}" in stack.more else ""
-        last.state(name, stack.appended(element, held, i), stack.empty)
+        last.state(name, stack.appended(element, stack_name, i), stack.empty)
         last.call(result, Term(name))
         self.builder.owners[result] = last
 

@@ -230,7 +230,7 @@ class _Operands(Sequence[Term | None]):
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return [self[place] for place in range(len(self))[index]]
+            return [self[position] for position in range(len(self))[index]]
         value = self._values[index]
         if value is None:
             return None
@@ -274,8 +274,8 @@ class ModelBuilder:
         self.several = len(loops) > 1
         for loop in loops:
             for entry in loop.of(Captured):
-                if entry.enter is not None and entry.outside is not None:
-                    self.alias[entry.enter] = entry.outside
+                if entry.body_input is not None and entry.operand is not None:
+                    self.alias[entry.body_input] = entry.operand
         self.counts = Counter(
             self.resolved(value)
             for inner in graph.graphs()

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ....passes.constant_analysis import Knowledge, known_array
+from ....passes.constant_analysis import ConstantAnalysis, static_array
 from ....passes.errors import Unsupported
 from ....passes.graph import Node
-from ....passes.preconditions import axis_of, dtype_of, flag, given, rank_of, size_of_axis
+from ....passes.preconditions import axis_of, dtype_of, flag, input_of, rank_of, size_of_axis
 from ....passes.tensor import TensorData
 from ....passes.types import DType
-from .axes import known_ints
+from .axes import static_ints
 from .elementwise import needed, present
-from .terms import Expression, Operands, Term, cast, literal, number, sizes, taken, weakened
+from .terms import Expression, Operands, Term, cast, literal, number, sizes, take, weakened
 
 
 def _open_once(node: Node) -> list[int] | None:
@@ -29,7 +29,7 @@ def _reshaped(node: Node, operands: Operands) -> str:
     x, found = needed(operands, 0), _open_once(node)
     if found is not None:
         return f"numpy.reshape({x:a}, {sizes(found)})"
-    wanted, known = needed(operands, 1), Knowledge().sizes(given(node, 1))
+    wanted, known = needed(operands, 1), ConstantAnalysis().sizes(input_of(node, 1))
     if known is not None and 0 not in known and None not in known:
         return f"numpy.reshape({x:a}, {sizes([size or 0 for size in known])})"
     if known is None or 0 in known or not flag(node, "allowzero"):
@@ -38,8 +38,8 @@ def _reshaped(node: Node, operands: Operands) -> str:
 
 
 def _squeezed(node: Node, operands: Operands) -> str:
-    x, value = needed(operands, 0), given(node)
-    axes = known_ints(node, 1, "axes")
+    x, value = needed(operands, 0), input_of(node)
+    axes = static_ints(node, 1, "axes")
     if axes is None:
         return f"numpy.squeeze({x:a})"
     rank = rank_of(node, value)
@@ -47,8 +47,8 @@ def _squeezed(node: Node, operands: Operands) -> str:
 
 
 def _unsqueezed(node: Node, operands: Operands) -> str:
-    axes = known_ints(node, 1, "axes") or []
-    rank = rank_of(node, given(node)) + len(axes)
+    axes = static_ints(node, 1, "axes") or []
+    rank = rank_of(node, input_of(node)) + len(axes)
     return f"numpy.expand_dims({needed(operands, 0):a}, {sizes(sorted(axis_of(node, axis, rank) for axis in axes))})"
 
 
@@ -62,37 +62,37 @@ def concatenated(texts: Sequence[str], axis: int) -> str:
     return texts[0] if len(texts) == 1 else f"numpy.concatenate(({', '.join(texts)}), {axis})"
 
 
-def _joined(node: Node, operands: Operands) -> str:
-    axis = axis_of(node, int(node.attributes["axis"]), rank_of(node, given(node)))
+def _concat(node: Node, operands: Operands) -> str:
+    axis = axis_of(node, int(node.attributes["axis"]), rank_of(node, input_of(node)))
     return concatenated([term.text for term in present(operands)], axis)
 
 
 def _sliced(node: Node, operands: Operands) -> str:
-    x, value = needed(operands, 0), given(node)
+    x, value = needed(operands, 0), input_of(node)
     text, rank = x.text, rank_of(node, value)
-    count = given(node, 1).tensor.static_shape
+    count = input_of(node, 1).tensor.static_shape
     if count is None:
-        raise Unsupported(node, "how many axes it cuts isn't known before the model runs")
-    axes = known_ints(node, 3, "axes") or list(range(count[0]))
-    steps = known_ints(node, 4, "steps") or [1] * count[0]
-    for place, (axis, step) in enumerate(zip(axes, steps, strict=True)):
+        raise Unsupported(node, "the number of axes it slices isn't known before the model runs")
+    axes = static_ints(node, 3, "axes") or list(range(count[0]))
+    steps = static_ints(node, 4, "steps") or [1] * count[0]
+    for position, (axis, step) in enumerate(zip(axes, steps, strict=True)):
         axis = axis_of(node, axis, rank)
-        bounds = [_bound(node, operands, index, place) for index in (1, 2)]
-        places = _slice_indices(node, text, axis, size_of_axis(value, axis), bounds, step)
-        text = text if places is None else taken(text, places, axis)
+        bounds = [_bound(node, operands, index, position) for index in (1, 2)]
+        indices = _slice_indices(node, text, axis, size_of_axis(value, axis), bounds, step)
+        text = text if indices is None else take(text, indices, axis)
     return text
 
 
-def _bound(node: Node, operands: Operands, index: int, place: int) -> int | Term:
+def _bound(node: Node, operands: Operands, index: int, position: int) -> int | Term:
     """A start or an end: as a number where it is known."""
-    value = given(node, index)
-    known = Knowledge().sizes(value)
-    found = known[place] if known is not None else None
+    value = input_of(node, index)
+    known = ConstantAnalysis().sizes(value)
+    found = known[position] if known is not None else None
     if found is not None:
         return found
     term = needed(operands, index)
     only = value.tensor.static_shape == (1,)
-    return Term(f"numpy.reshape({term:a}, ())" if only else taken(term.text, str(place), 0))
+    return Term(f"numpy.reshape({term:a}, ())" if only else take(term.text, str(position), 0))
 
 
 def _slice_indices(
@@ -109,7 +109,7 @@ def _slice_indices(
         if start == 0 and step == 1 and end >= 2**31 - 1:
             return None
     if step < 0:
-        raise Unsupported(node, "it cuts backwards what isn't known before the model runs")
+        raise Unsupported(node, "it slices backwards between bounds that aren't known before the model runs")
     whole = f"numpy.size({x}, {axis})" if length is None else str(length)
     low, high = (_clamped(bound, whole) for bound in bounds)
     return f"numpy.arange({low}, {high}{'' if step == 1 else f', {step}'})"
@@ -127,18 +127,18 @@ _MODES = ("reflect", "edge", "wrap")
 
 
 def _padded(node: Node, operands: Operands) -> str:
-    x, value = needed(operands, 0), given(node)
-    rank, dtype = rank_of(node, value), dtype_of(node, given(node))
+    x, value = needed(operands, 0), input_of(node)
+    rank, dtype = rank_of(node, value), dtype_of(node, input_of(node))
     mode = node.attributes.get("mode", "constant")
     mode = mode.decode() if isinstance(mode, bytes) else str(mode)
     fill = (operands[2] if len(operands) > 2 else None) or number(0, dtype)
-    filling = given(node, 2) if node.input(2) is not None else None
-    known = known_array(filling) if filling is not None else None
+    filling = input_of(node, 2) if node.input(2) is not None else None
+    known = static_array(filling) if filling is not None else None
     if known is not None and known.size == 1:
         fill = literal(TensorData.of(known.reshape(()), dtype))
-    listed = known_ints(node, 3, "axes")
+    listed = static_ints(node, 3, "axes")
     axes = list(range(rank)) if listed is None else [axis_of(node, axis, rank) for axis in listed]
-    amounts = Knowledge().sizes(given(node, 1))
+    amounts = ConstantAnalysis().sizes(input_of(node, 1))
     if amounts is not None and None not in amounts:
         return _padded_by(node, x.text, axes, [amount or 0 for amount in amounts], mode, fill.text)
     if mode != "constant":
@@ -146,22 +146,22 @@ def _padded(node: Node, operands: Operands) -> str:
     pairs = f"numpy.transpose(numpy.reshape({needed(operands, 1):a}, (2, {len(axes)})))"
     if axes != list(range(rank)):
         rows = [axes.index(axis) + 1 if axis in axes else 0 for axis in range(rank)]
-        pairs = taken(f"numpy.concatenate((numpy.int64(((0, 0), )), {pairs}), 0)", sizes(rows), 0)
+        pairs = take(f"numpy.concatenate((numpy.int64(((0, 0), )), {pairs}), 0)", sizes(rows), 0)
     return f"numpy.pad({x:a}, {pairs}, constant_values={fill:a})"
 
 
 def _padded_by(node: Node, text: str, axes: list[int], amounts: list[int], mode: str, fill: str) -> str:
     """Negative amounts take away, before anything is added."""
-    lengths = [size_of_axis(given(node), axis) for axis in range(rank_of(node, given(node)))]
+    lengths = [size_of_axis(input_of(node), axis) for axis in range(rank_of(node, input_of(node)))]
     pairs = [(0, 0)] * len(lengths)
-    for place, axis in enumerate(axes):
-        pairs[axis] = (amounts[place], amounts[place + len(axes)])
+    for index, axis in enumerate(axes):
+        pairs[axis] = (amounts[index], amounts[index + len(axes)])
     for axis, (before, after) in enumerate(pairs):
         if min(before, after) < 0:
             length = lengths[axis]
             if length is None:
                 raise Unsupported(node, f"the size of axis {axis} isn't known before the model runs")
-            text = taken(text, f"numpy.arange({max(-before, 0)}, {length - max(-after, 0)})", axis)
+            text = take(text, f"numpy.arange({max(-before, 0)}, {length - max(-after, 0)})", axis)
             lengths[axis] = length - max(-before, 0) - max(-after, 0)
             pairs[axis] = max(before, 0), max(after, 0)
     if not any(map(any, pairs)):
@@ -182,14 +182,14 @@ def _expanded(node: Node, operands: Operands) -> str:
 
 
 def _tiled(node: Node, operands: Operands) -> str:
-    x, known = needed(operands, 0), known_array(given(node, 1))
+    x, known = needed(operands, 0), static_array(input_of(node, 1))
     if known is None:
         return f"numpy.tile({x:a}, {needed(operands, 1):a})"
     return f"numpy.tile({x:a}, {sizes(known.tolist())})" if known.size else x.text
 
 
 def _shape(node: Node, operands: Operands) -> str:
-    rank = rank_of(node, given(node))
+    rank = rank_of(node, input_of(node))
     axes = range(rank)[node.attributes.get("start", 0) : node.attributes.get("end")]
     x = needed(operands, 0)
     found = [f"numpy.size({x:a}, {axis}), " for axis in axes]
@@ -203,7 +203,7 @@ def _triangle(node: Node, operands: Operands) -> str:
 
 
 def _range(node: Node, operands: Operands) -> str:
-    dtype = dtype_of(node, given(node))
+    dtype = dtype_of(node, input_of(node))
     start, limit, delta = present(operands)
     if dtype.is_integer:
         start, limit, delta = weakened((start, limit, delta))
@@ -222,7 +222,7 @@ def _constant_of_shape(node: Node, operands: Operands) -> str:
 
 
 EXPRESSIONS: dict[str, Expression] = {
-    "Concat": _joined,
+    "Concat": _concat,
     "ConstantOfShape": _constant_of_shape,
     "Expand": _expanded,
     "Pad": _padded,

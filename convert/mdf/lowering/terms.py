@@ -58,10 +58,10 @@ def is_atom(text: str) -> bool:
     if not opening:
         return True
     depth = 1
-    for place, letter in enumerate(rest):
+    for index, letter in enumerate(rest):
         depth += (letter == "(") - (letter == ")")
         if depth == 0:
-            return place == len(rest) - 1
+            return index == len(rest) - 1
     return False
 
 
@@ -151,12 +151,12 @@ def tensor_of(where: object, type: Type | None) -> TensorType:
 
 
 def sizes(values: Sequence[int]) -> str:
-    """A tuple of whole numbers."""
+    """A tuple of integers."""
     return str(tuple(int(value) for value in values))
 
 
-def taken(x: str, indices: str, axis: int) -> str:
-    """The elements at some places of an axis."""
+def take(x: str, indices: str, axis: int) -> str:
+    """The elements at some positions of an axis."""
     return f"numpy.take({x}, {indices}, {axis})"
 
 

@@ -39,13 +39,13 @@ def schedule(graph: mdf.Graph, stages: list[Stage], kept: Collection[Stage]) -> 
     last = stages[-1].node
     conditions = graph.node_conditions
     ready: list[mdf.Condition] = []
-    for place, stage in enumerate(stages):
+    for index, stage in enumerate(stages):
         node = stage.node
         if any(stage is one for one in kept):
-            first = [_condition("AtPass", n=0)] if place == 0 else ready
-            again = [] if place == 0 or node is last else [_not(_calls(node.id, 1))]
+            first = [_condition("AtPass", n=0)] if index == 0 else ready
+            again = [] if index == 0 or node is last else [_not(_calls(node.id, 1))]
             conditions[node.id] = _all([*first, *again])
-            ready = [_calls(node.id, 1)] if place else []
+            ready = [_calls(node.id, 1)] if index else []
         for run in stage.loops:
             if run.again:
                 _schedule_again(conditions, node, run)

@@ -144,7 +144,7 @@ class Reader:
 
         Raises:
             InvalidModel: no such condition, or it lacks what it needs.
-            Unsupported: it hangs on the time of a clock, or on what a node reports of itself.
+            Unsupported: it depends on the time of a clock, or on what a node reports of itself.
         """
         return _Reading(self, condition, f"{where}, {condition.type}", owner).test()
 
@@ -191,7 +191,7 @@ class _Reading:
     def whole(self, name: str) -> int:
         found = self.number(name)
         if found != int(found) or found < 1:
-            raise InvalidModel(f"{self.where}: {name} must be a whole number above 0")
+            raise InvalidModel(f"{self.where}: {name} must be an integer above 0")
         return int(found)
 
     def node(self) -> str:
@@ -247,18 +247,18 @@ class _Reading:
 
     def useable(self) -> Key:
         if self.owner is None:
-            raise InvalidModel(f"{self.where}: what ends a run has no executions of its own to count from")
+            raise InvalidModel(f"{self.where}: a termination condition has no executions of its own to count from")
         return ("usable", self.node(), self.owner)
 
     def threshold(self) -> Threshold:
         name, sign, indices = self.get("parameter"), self.get("comparator"), self.get("indices")
         if not isinstance(name, str):
-            raise InvalidModel(f"{self.where}: it must say which parameter")
+            raise InvalidModel(f"{self.where}: it must name a parameter")
         if sign not in ("<", "<=", ">", ">=", "==", "!="):
             raise InvalidModel(f"{self.where}: there is no comparator {sign!r}")
         indices = [] if indices is None else indices if isinstance(indices, list) else [indices]
         if not all(isinstance(index, int) and not isinstance(index, bool) for index in indices):
-            raise InvalidModel(f"{self.where}: indices must be whole numbers")
+            raise InvalidModel(f"{self.where}: indices must be integers")
         tolerances = (self.number("atol", 0.0), self.number("rtol", 0.0))
         return Threshold(self.node(), name, sign, self.number("threshold"), tuple(indices), *tolerances)
 
@@ -318,10 +318,10 @@ _READERS: Mapping[str, Callable[[_Reading], Test]] = {
     "Threshold": lambda at: at.threshold(),
 }
 
-_OF_A_CLOCK = "it hangs on the time of a clock"
-_OF_A_NODE = "it hangs on what a node reports of itself"
+_OF_A_CLOCK = "it depends on the time of a clock"
+_OF_A_NODE = "it depends on what a node reports about itself"
 _OF_THE_GRAPH = "it changes the order of the graph's nodes"
-_OF_CODE = "it holds a function of Python"
+_OF_CODE = "it contains a Python function"
 
 _REFUSED: dict[str, str] = {
     "TimeInterval": _OF_A_CLOCK,

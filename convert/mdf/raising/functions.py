@@ -71,9 +71,11 @@ def bound(found: OpSchema, names: Sequence[str], given: Mapping[str, Given]) -> 
         names: the scope's and then the arguments' own, but for lists in brackets, in order.
         given: what they stand for.
     """
-    formal = {*found.attributes, *(place.name for place in found.inputs)}
+    formal_names = {*found.attributes, *(formal.name for formal in found.inputs)}
     every = bool(found.inputs) and found.inputs[0].option == _VARIADIC
-    return {name: given[name] for name in names if (every or name in formal) and "onnx_" not in name and name in given}
+    return {
+        name: given[name] for name in names if (every or name in formal_names) and "onnx_" not in name and name in given
+    }
 
 
 def onnx_call(op: Builder, name: str, names: Sequence[str], given: Mapping[str, Given], where: str) -> Given:
@@ -85,7 +87,7 @@ def onnx_call(op: Builder, name: str, names: Sequence[str], given: Mapping[str, 
 
     Raises:
         InvalidModel: an input or an attribute is missing, or is none of its kind.
-        Unsupported: the hub can't express it, or the sizes of its result hang on values.
+        Unsupported: the hub can't express it, or the sizes of its result depend on values.
     """
     found = operator_schema(name, where)
     where = f"{where}, {PREFIX}{name}"
@@ -135,7 +137,7 @@ def _inputs(op: Builder, found: OpSchema, arguments: Mapping[str, Given], where:
     if found.inputs and found.inputs[0].option == _VARIADIC:
         chosen = [key for key in arguments if key not in found.attributes]
     else:
-        chosen = [place.name for place in found.inputs if place.name in arguments]
+        chosen = [formal.name for formal in found.inputs if formal.name in arguments]
     values: list[Value] = []
     for key in chosen:
         value = arguments[key]
@@ -147,9 +149,9 @@ def _inputs(op: Builder, found: OpSchema, arguments: Mapping[str, Given], where:
     if found.name == "Pad" and "constant_value" in chosen:
         filling = Number(values[-1])
         values[-1] = cast(op, filling, Number(values[0]).dtype, where)
-    for place in _SCALARS.get(found.name, ()):
-        if place < len(values) and Number(values[place]).size == 1:
-            values[place] = reshape(op, values[place], ())
+    for index in _SCALARS.get(found.name, ()):
+        if index < len(values) and Number(values[index]).size == 1:
+            values[index] = reshape(op, values[index], ())
     return values
 
 
@@ -202,7 +204,7 @@ def _array(value: Given, what: str, where: str) -> Array:
 def _known(number: Number, what: str, where: str) -> Array:
     array = known(number)
     if array is None:
-        raise Unsupported(where, f"{what} that only running the model shows")
+        raise Unsupported(where, f"{what} that is known only at run time")
     return array
 
 
@@ -235,7 +237,7 @@ def _built(op: Builder, node: Node, count: int, where: str) -> list[Number]:
             raise Unsupported(where, f"a value of type {type}")
         if type is None or type.dtype is None or type.static_shape is None:
             raise Unsupported(
-                where, f"the size of its result ({type or 'of unknown type'}), which only running it shows"
+                where, f"the size of its result ({type or 'of unknown type'}), which is known only at run time"
             )
         results.append(Number(value))
     return results
@@ -314,15 +316,15 @@ def _of_onnx(
     operator_schema(name, where)
     names = dict.fromkeys(given)
     for key, plain in args.items():
-        place = f"{where}, argument {key!r}"
+        location = f"{where}, argument {key!r}"
         if plain is None and (name, key) == ("Pad", "constant_value"):
             names.pop(key, None)
         elif isinstance(plain, str) and plain.startswith("[") and plain.endswith("]"):
-            unknown = next((each for each in expression_names(parse(plain, place)) if each not in given), None)
+            unknown = next((each for each in expression_names(parse(plain, location)) if each not in given), None)
             if unknown is not None:
-                raise InvalidModel(f"{place}: {unknown!r:.60} is unknown")
+                raise InvalidModel(f"{location}: {unknown!r:.60} is unknown")
             names.pop(key, None)
         else:
-            given[key] = evaluate(op, plain, given, place)
+            given[key] = evaluate(op, plain, given, location)
             names[key] = None
     return onnx_call(op, name, list(names), given, where)

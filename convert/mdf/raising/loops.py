@@ -102,7 +102,7 @@ class Carrying:
             if self._converged(trial, live) and not self._forgotten(trial, live):
                 break
         else:
-            raise Unsupported("the loop", "the types of what it carries don't settle")
+            raise Unsupported("the loop", "the types of its carried values don't converge")
         for key in self.start.numbers:
             if key in live and key in self.changing:
                 raise Changing(key, self.changing[key])
@@ -113,7 +113,7 @@ class Carrying:
         return trial.finish(trip, first, live)
 
     def _forgotten(self, trial: _Trial, live: Collection[Key]) -> bool:
-        """Forget what is in a place whose type changes, if nobody reads that before it is overwritten."""
+        """Forget what is in a position whose type changes, if nobody reads that before it is overwritten."""
         unread = [key for key in self.changing if key in live and self.runs and not trial.reads(key)]
         for key in unread:
             self.start.numbers[key] = self.probe.numbers[key] = None
@@ -121,14 +121,14 @@ class Carrying:
         return bool(unread)
 
     def _compare(self, trial: _Trial, weak: _Trial, live: Collection[Key]) -> None:
-        """Refuse what hangs on whether a number is Python's, if it is so at one time only."""
+        """Refuse what depends on whether a number is Python's, if it is so at one time only."""
         for key in live:
             one, other = ([number.kind for number in parts(of.leaving.numbers.get(key))] for of in (trial, weak))
             if [(kind.dtype, kind.shape) for kind in one] != [(kind.dtype, kind.shape) for kind in other]:
-                raise Changing(key, "it hangs on what is Python's number at one time, and an array at another")
+                raise Changing(key, "it depends on a value that is a Python number at one time and an array at another")
 
     def _kind(self, key: Key, a: Item, b: Item) -> bool:
-        """Find the kind of two items in one place; whether it is new."""
+        """Find the kind of two items in one position; whether it is new."""
         kinds = [tuple(number.kind for number in parts(item)) for item in (a, b) if item is not None]
         if not kinds:
             return False
@@ -217,7 +217,7 @@ class _Trial:
         return self.body.op.input("_".join(str(part) for part in key[1:] or key).replace(" ", "_"), type)
 
     def _left(self, key: Key) -> list[Value]:
-        """What the body leaves in a place, in the type that is carried there."""
+        """What the body leaves in a position, in the type that is carried there."""
         if key in self.leaving.counters:
             return [self.body.logic.value(self.leaving.counters[key])]
         item, kinds = self.leaving.numbers[key], self.carrying.kinds[key]
@@ -261,35 +261,35 @@ class _Trial:
     def finish(self, trip: Value | None, first: Term, live: Collection[Key]) -> State:
         """The loop itself; what there is after it."""
         op, body = self.carrying.op, self.body
-        places = list(self._places(live))
+        carried = list(self._carried_values(live))
         slots: list[Slot] = [Iteration()]
         graph = body.op.graph
         graph.inputs = [body.iteration]
         graph.outputs = []
-        outside: list[Value] = []
+        operands: list[Value] = []
         condition: Value | None = None
         if self.goes_on is not True:
             slots.append(Condition())
             graph.outputs.append(body.logic.value(self.goes_on))
             condition = None if first is True else Logic(op).value(first)
-        for enter, leave, initial in places:
+        for body_input, body_output, initial in carried:
             slots.append(Carried())
-            graph.inputs.append(enter)
-            graph.outputs.append(leave)
-            outside.append(initial)
+            graph.inputs.append(body_input)
+            graph.outputs.append(body_output)
+            operands.append(initial)
         for value, table in body.tables:
             slots.append(Sliced())
             graph.inputs.append(value)
-            outside.append(op.const(table, name="flags"))
+            operands.append(op.const(table, name="flags"))
         outer = _close(body.op)
         slots += [Captured()] * len(outer)
         graph.inputs += [inner for _, inner in outer]
-        outside += [value for value, _ in outer]
-        types = [enter.type for enter, _, _ in places]
-        results = op.loop(trip, condition, slots, outside, graph, types) if places else ()
-        return self._left_over(dict(zip((enter for enter, _, _ in places), results, strict=True)), live)
+        operands += [value for value, _ in outer]
+        types = [body_input.type for body_input, _, _ in carried]
+        results = op.loop(trip, condition, slots, operands, graph, types) if carried else ()
+        return self._left_over(dict(zip((body_input for body_input, _, _ in carried), results, strict=True)), live)
 
-    def _places(self, live: Collection[Key]) -> Iterator[tuple[Value, Value, Value]]:
+    def _carried_values(self, live: Collection[Key]) -> Iterator[tuple[Value, Value, Value]]:
         """(body input, body output, initial value) of what is carried; what is written before it is read, once."""
         op = self.carrying.op
         self.replacements: dict[Value, Value] = {}
@@ -299,18 +299,18 @@ class _Trial:
             if key not in live:
                 continue
             kinds, numbers = self.carrying.kinds.get(key), parts(self.carrying.start.numbers.get(key))
-            for index, (enter, leave) in enumerate(zip(inputs, self.left[key], strict=True)):
+            for index, (body_input, body_output) in enumerate(zip(inputs, self.left[key], strict=True)):
                 if kinds is None:
                     initial = Logic(op).value(self.carrying.start.counters[key])
                 elif numbers:
                     initial = cast(op, numbers[index], kinds[index].dtype, f"{key}")
                 else:
                     initial = op.const(np.zeros(kinds[index].shape, kinds[index].dtype.numpy))
-                    if enter not in self.seen and leave in written:
-                        self.replacements[enter] = written[leave]
+                    if body_input not in self.seen and body_output in written:
+                        self.replacements[body_input] = written[body_output]
                         continue
-                written.setdefault(leave, enter)
-                read.append((enter, leave, initial))
+                written.setdefault(body_output, body_input)
+                read.append((body_input, body_output, initial))
         yield from read
 
     def _left_over(self, results: dict[Value, Value], live: Collection[Key]) -> State:
@@ -319,7 +319,7 @@ class _Trial:
         for key, inputs in self.inputs.items():
             if key not in live:
                 continue
-            values = [results[self.replacements.get(enter, enter)] for enter in inputs]
+            values = [results[self.replacements.get(body_input, body_input)] for body_input in inputs]
             if key in self.leaving.counters:
                 after.counters[key] = values[0]
                 continue

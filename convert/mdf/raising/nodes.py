@@ -45,7 +45,7 @@ class Scope(Mapping[str, Number | tuple[Number, ...]]):
     def __getitem__(self, name: str) -> Number | tuple[Number, ...]:
         found = self._of(name)
         if found is None:
-            raise Unsupported(self._where, f"{name!r} is asked for before it has a value")
+            raise Unsupported(self._where, f"{name!r} is read before it has a value")
         return found
 
     def __iter__(self) -> Iterator[str]:
@@ -225,15 +225,15 @@ class _Running:
     def _last(self, parameter: Parameter, before: Scope) -> Later | Item:
         """What a parameter had last; `before`: the names that there are for an initial value."""
         key: Key = ("parameter", self.node.id, parameter.id)
-        held = self.state.numbers[key]
-        if held is not None and (self.ran is True or key in self.machine.preset):
-            return held
+        stored = self.state.numbers[key]
+        if stored is not None and (self.ran is True or key in self.machine.preset):
+            return stored
 
         def first() -> Item:
             made = self.machine.first[key] = self._first(parameter, before)
-            if held is None or made is None:
+            if stored is None or made is None:
                 return made
-            return select_item(self.op, self.logic, self.ran, held, made, key)
+            return select_item(self.op, self.logic, self.ran, stored, made, key)
 
         return cache(first)
 
@@ -280,8 +280,8 @@ class _Running:
         if self.increment is None:
             return self.machine.evaluate(self.op, parameter.initial, self.scope, f"{where}, default_initial_value")
         rate = self.machine.evaluate(self.op, parameter.derivative, self.scope, f"{where}, time_derivative")
-        held = self.state.numbers["parameter", self.node.id, parameter.id]
-        new = self._computed("x + rate * increment", where, x=held, rate=rate, increment=self.increment)
+        stored = self.state.numbers["parameter", self.node.id, parameter.id]
+        new = self._computed("x + rate * increment", where, x=stored, rate=rate, increment=self.increment)
         return new.array if isinstance(new, Number) else new
 
     def _kept(self, parameter: Parameter, where: str) -> Item:
@@ -335,7 +335,7 @@ def select_item(op: Builder, logic: Logic, flag: Term, a: Item, b: Item, key: Ke
     if a is None or b is None or a is b:
         return b if a is None else a
     if [(x.shape, x.listed) for x in parts(a)] != [(x.shape, x.listed) for x in parts(b)]:
-        raise Changing(key, "its shape hangs on whether its node has run")
+        raise Changing(key, "its shape depends on whether its node has run")
     made = [select(op, logic.value(flag), x, y, f"{key}") for x, y in zip(parts(a), parts(b), strict=True)]
     numbers = tuple(number for number in made if isinstance(number, Number))
     return numbers if isinstance(a, tuple) else numbers[0]

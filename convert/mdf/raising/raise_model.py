@@ -4,7 +4,7 @@
     n passes        Loop(n): what parameters keep is carried, initial values come from before the loop; where not every
                     node runs in every pass, flags of the pass choose between old and new
     until a number reaches a threshold
-                    Loop(condition): the scheduler's counters are carried as far as anything hangs on them
+                    Loop(condition): the scheduler's counters are carried as far as anything depends on them
     evaluated `steps` times more
                     Loop(steps + 1); with derivatives the first time stands before Loop(steps)
 
@@ -34,7 +34,7 @@ from ..structure import tree_from_model
 from .conditions import Key
 from .nodes import Machine
 from .numpy.values import Number, cast
-from .runs import Runs, timetable
+from .runs import Runs, static_schedule
 from .scheduler import Scheduler, Wiring
 from .state import State
 
@@ -76,7 +76,7 @@ class _Raising:
         machine = Machine(wiring, self.lists)
         fed = {port: number for one in self.interface.inputs for port, number in self._input(one)}
         state = machine.start(self.op, fed)
-        wanted = {one.name: self._place(one) for one in self.interface.outputs}
+        wanted = {one.name: self._key(one) for one in self.interface.outputs}
         exact = any("onnx::" in name for node in self.source.nodes for name in _functions(node))
         runs = Runs(self.op, machine, scheduler, list(wanted.values()), exact)
         state = self._runs(runs, state)
@@ -95,11 +95,11 @@ class _Raising:
             return runs.integrated(state, steps, Number(increment, python=True))
         if runs.scheduler.plain:
             return runs.once(state)
-        table = timetable(runs.scheduler)
+        table = static_schedule(runs.scheduler)
         if table is None:
             return runs.until(state)
         if not table:
-            raise Unsupported("termination", "it holds at the start, and nothing is computed")
+            raise Unsupported("termination", "it is true at the start, and nothing is computed")
         return runs.timed(state, table)
 
     # inputs and outputs ------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ class _Raising:
     def _external(self, name: str, type: TensorType) -> Value:
         return self.graph.add_input(self.op.rewriter.names.claim(name, root=True), type)
 
-    def _place(self, one: OutputName) -> Key:
+    def _key(self, one: OutputName) -> Key:
         """Where an output is found in the end: a port that shows a parameter as it is holds what that holds."""
         if one.kind == "port":
             node = self.nodes[one.node]
@@ -139,12 +139,12 @@ class _Raising:
                     return ("parameter", node.id, parameter.id)
         return ("output" if one.kind == "port" else "parameter", one.node, one.id)
 
-    def _output(self, one: OutputName, place: Key, state: State) -> Value:
+    def _output(self, one: OutputName, key: Key, state: State) -> Value:
         where = f"output {one.name!r}"
         ran = state.counters.get(("ran", one.node), True)
         if ran is False:
             raise Unsupported(where, f"node {one.node!r} never runs")
-        item = state.numbers[place]
+        item = state.numbers[key]
         if not isinstance(item, Number):
             raise Unsupported(where, "it has no value" if item is None else f"it has {len(item)} values")
         value = cast(self.op, item, _element(one.type, where), where) if one.type else item.value

@@ -1,5 +1,5 @@
 """Passes of a model, one after the other or in a Loop: which nodes run in which, where that is known beforehand, and
-whether thresholds are reached, where it hangs on what nodes compute.
+whether thresholds are reached, where it depends on what nodes compute.
 """
 
 from __future__ import annotations
@@ -84,11 +84,11 @@ class Runs:
         return state
 
     def until(self, state: State) -> State:
-        """Passes until a condition holds that hangs on what nodes compute."""
+        """Passes until a condition holds that depends on what nodes compute."""
         state.counters.update(self.scheduler.start())
         over = self._turn(self.op, self.logic, state).over()
         if over is not False:
-            raise Unsupported("termination", "it holds at the start, or may do so, and nothing is computed then")
+            raise Unsupported("termination", "it is true at the start, or may be, and nothing is computed then")
         try:
             return self._while(state, True)
         except Changing:
@@ -230,7 +230,7 @@ class Runs:
 
 def _no_one_type(change: Changing) -> Unsupported:
     kind, name = change.key[0], " ".join(repr(part) for part in change.key[1:])
-    return Unsupported(f"{kind} {name}", f"what it holds changes its type from pass to pass: {change.reason}")
+    return Unsupported(f"{kind} {name}", f"the type of a value changes from pass to pass: {change.reason}")
 
 
 Timetable = list[frozenset[str]]
@@ -240,16 +240,16 @@ MOST_PASSES = 10_000
 """Passes that are tried out; a run that takes more is left to counters in the model."""
 
 
-class _HangsOnData(Exception):
-    """Which nodes run hangs on what they compute."""
+class _DataDependentSchedule(Exception):
+    """Which nodes run depends on what they compute."""
 
 
 def _unknown(_: Threshold) -> Term:
-    raise _HangsOnData
+    raise _DataDependentSchedule
 
 
-def timetable(scheduler: Scheduler) -> Timetable | None:
-    """Which nodes run when; None where that hangs on what they compute, or there are very many passes.
+def static_schedule(scheduler: Scheduler) -> Timetable | None:
+    """Which nodes run when; None where that depends on what they compute, or there are very many passes.
 
     Raises:
         Unsupported: the run doesn't end.
@@ -265,7 +265,7 @@ def timetable(scheduler: Scheduler) -> Timetable | None:
                 frozenset(name for names in scheduler.sets for name, ran in turn.choose(names).items() if ran)
             )
             goes_on = bool(turn.end())
-    except _HangsOnData:
+    except _DataDependentSchedule:
         return None
     if not goes_on:
         return passes
@@ -316,47 +316,47 @@ class Measure:
 
         Raises:
             InvalidModel: there is nothing of this name.
-            Unsupported: it isn't one number, or is asked for before it has a value.
+            Unsupported: it isn't one number, or is read before it has a value.
         """
         where = f"Threshold of node {threshold.node!r}, {threshold.name!r}"
         node = self.machine.wiring.nodes[threshold.node]
-        place: Key = (_kind(node, threshold.name, where), node.id, threshold.name)
-        held = parts(self.state.numbers.get(place))
-        known = (threshold, self.state.counters["ran", node.id], *(number.value for number in held))
-        return self.logic.once(known, lambda: self._measured(threshold, node, place, where))
+        key: Key = (_kind(node, threshold.name, where), node.id, threshold.name)
+        stored = parts(self.state.numbers.get(key))
+        known = (threshold, self.state.counters["ran", node.id], *(number.value for number in stored))
+        return self.logic.once(known, lambda: self._measured(threshold, node, key, where))
 
-    def _measured(self, threshold: Threshold, node: Node, place: Key, where: str) -> Term:
-        number = self._measured_number(node, place, where)
+    def _measured(self, threshold: Threshold, node: Node, key: Key, where: str) -> Term:
+        number = self._measured_number(node, key, where)
         for index in threshold.indices:
             if number.rank == 0 or not -number.shape[0] <= index < number.shape[0]:
                 raise Unsupported(where, f"it has no element {index}")
             number = Number(self.op.Gather(number.value, self.op.const(index, DType.INT64), axis=0))
         if number.size != 1:
-            raise Unsupported(where, f"it has {number.size} elements, and indices don't say which is meant")
+            raise Unsupported(where, f"it has {number.size} elements, and no indices select one of them")
         value = reshape(self.op, cast(self.op, number, DType.FLOAT64, where), ())
         found = evaluate(self.op, _comparison(threshold), {"x": Number(value), **_numbers(self.op, threshold)}, where)
         assert isinstance(found, Number)
         array = known(found)
         return found.value if array is None else bool(array)
 
-    def _measured_number(self, node: Node, place: Key, where: str) -> Number:
+    def _measured_number(self, node: Node, key: Key, where: str) -> Number:
         """What is measured; what has no value yet counts as the engine takes it."""
-        kind, _, name = place
+        kind, _, name = key
         ran = self.state.counters["ran", node.id]
-        held: Item = self.state.numbers.get(place)
+        stored: Item = self.state.numbers.get(key)
         first: Item = None
         if kind == "port":  # what came in is gone once its node has run
             port = next(port for port in node.inputs if port.id == name)
             zeros = constant(self.op, np.zeros(sizes(port, where)))
-            waiting = held or (self.machine.default(self.op, node, port) if port.reduce == "overwrite" else zeros)
-            held, first = zeros, waiting
-        elif place in self.machine.preset:
+            waiting = stored or (self.machine.default(self.op, node, port) if port.reduce == "overwrite" else zeros)
+            stored, first = zeros, waiting
+        elif key in self.machine.preset:
             ran = True
         elif ran is not True:
             first = self._before(node, kind, name, where)
-        item = select_item(self.op, self.logic, ran, held, first, place)
+        item = select_item(self.op, self.logic, ran, stored, first, key)
         if not isinstance(item, Number):
-            raise Unsupported(where, "it is asked for before it has a value")
+            raise Unsupported(where, "it is read before it has a value")
         return item
 
     def _before(self, node: Node, kind: object, name: object, where: str) -> Item:
@@ -376,7 +376,7 @@ def _kind(node: Node, name: str, where: str) -> str:
     for kind, members in kinds.items():
         if any(member.id == name for member in members):
             return kind
-    raise InvalidModel(f"{where}: the node has nothing of this name")
+    raise InvalidModel(f"{where}: the node has no value of this name")
 
 
 def _comparison(threshold: Threshold) -> str:

@@ -39,13 +39,13 @@ _STARTED: Key = ("started",)  # whether any set has run, a flag
 
 def in_order(needs: Mapping[str, Collection[str]]) -> list[str]:
     """Names, each behind those that it needs, else as they stand; where names need each other the first is next."""
-    place = {name: position for position, name in enumerate(needs)}
+    index = {name: position for position, name in enumerate(needs)}
     missing = {name: {other for other in others if other in needs} - {name} for name, others in needs.items()}
     users: dict[str, list[str]] = {name: [] for name in needs}
     for name, others in missing.items():
         for other in others:
             users[other].append(name)
-    ready = [place[name] for name in needs if not missing[name]]
+    ready = [index[name] for name in needs if not missing[name]]
     names, rest, done = list(needs), iter(needs), dict[str, None]()
     while len(done) < len(names):
         name = names[heapq.heappop(ready)] if ready else next(rest)
@@ -54,7 +54,7 @@ def in_order(needs: Mapping[str, Collection[str]]) -> list[str]:
             for user in users[name]:
                 missing[user].discard(name)
                 if not missing[user]:
-                    heapq.heappush(ready, place[user])
+                    heapq.heappush(ready, index[user])
     return list(done)
 
 
@@ -96,12 +96,12 @@ class Wiring:
             sorter.prepare()
         except CycleError as error:
             stuck = ", ".join(repr(name) for name in list(dict.fromkeys(error.args[1]))[:5])
-            reason = f"a cycle through {stuck} that no default_value of a port cuts"
+            reason = f"a cycle through {stuck} that isn't broken by the default_value of a port"
             raise InvalidModel(f"graph {graph.id!r}: {reason}") from None
-        place = {name: position for position, name in enumerate(self.nodes)}
+        index = {name: position for position, name in enumerate(self.nodes)}
         sets: list[list[str]] = []
         while sorter.is_active():
-            sets.append(sorted(sorter.get_ready(), key=place.__getitem__))
+            sets.append(sorted(sorter.get_ready(), key=index.__getitem__))
             sorter.done(*sets[-1])
         return sets
 
@@ -125,13 +125,13 @@ class Scheduler:
         ends: what ends the run, any of these.
         lasting: whether what ends the run in the middle of a pass still does at its end.
         sets: the consideration sets, in each of which nodes stand behind those that they count.
-        counting: node -> counters that hang on its executions.
+        counting: node -> counters that depend on its executions.
         watched: nodes of which it counts whether they ran in the last set.
         plain: whether the document says nothing of that; then each node runs once, in one pass.
 
     Raises:
         InvalidModel, Unsupported: see `conditions.Reader.read`; a node's condition counts executions of a node that
-            stands in the same set, in a way that hangs on which of them is asked first.
+            stands in the same set, in a way that depends on which of them is asked first.
     """
 
     def __init__(self, graph: Graph, wiring: Wiring) -> None:
@@ -181,7 +181,7 @@ class Scheduler:
         test = self.tests[name]
         where = f"condition of node {name!r}"
         if not _counts_once(test):
-            raise Unsupported(where, "NWhen counts how often it is asked, which isn't defined here")
+            raise Unsupported(where, "NWhen counts how often it is evaluated, which isn't defined here")
         for one, positive in _signed(test):
             if not isinstance(one, Count):
                 continue
@@ -190,7 +190,7 @@ class Scheduler:
                     continue
                 alone = key[0] != "usable" or one is test
                 if not alone or not positive or one.sign not in (">", ">="):
-                    raise Unsupported(where, f"whether it or {key[1]!r} is asked first isn't defined")
+                    raise Unsupported(where, f"whether it or {key[1]!r} is evaluated first isn't defined")
                 yield str(key[1])
 
 
@@ -341,7 +341,7 @@ class Turn:
                 return logic.every(self.counters[key], number)
             case JustRan(node):
                 if self.counters[_STARTED] is False:
-                    raise Unsupported(f"condition JustRan of node {node!r}", "it is asked before any node has run")
+                    raise Unsupported(f"condition JustRan of node {node!r}", "it is evaluated before any node has run")
                 return self.counters["last", node]
             case Threshold():
                 return self.measure(test)
@@ -365,6 +365,6 @@ class Turn:
                 left = logic.compare(self.counters[key], "<", number)
                 if left is False:
                     return False
-                held = logic.both(left, self.holds(one, logic.both(asked, left)))
-                self.counters[key] = logic.add(self.counters[key], logic.both(asked, held))
-                return held
+                is_met = logic.both(left, self.holds(one, logic.both(asked, left)))
+                self.counters[key] = logic.add(self.counters[key], logic.both(asked, is_met))
+                return is_met

@@ -43,7 +43,7 @@ def check_types(graph: Graph) -> None:
                         _check_type(node, value)
     for value in graph.outputs:
         if value.data is not None and value.tensor.dtype is DType.STRING:
-            raise Unsupported(f"{value.name!r}", "it is constant text, which OpenVINO's CPU doesn't hold")
+            raise Unsupported(f"{value.name!r}", "it is a string constant, which isn't supported by OpenVINO's CPU")
 
 
 def _check_type(node: Node, value: Value) -> None:
@@ -65,9 +65,9 @@ def _check_text(node: Node, value: Value) -> None:
     if node.op_type in READS_TEXT or (node.op_type in GIVES_TEXT and value.producer is node):
         return
     if node.op_type not in MOVES_TEXT or node.regions:
-        raise Unsupported(node, f"{value.name!r} is text, on which OpenVINO's CPU has no {node.op_type}")
+        raise Unsupported(node, f"{value.name!r} is a string tensor, for which OpenVINO's CPU has no {node.op_type}")
     if value.data is not None:
-        raise Unsupported(node, f"{value.name!r} is constant text, which OpenVINO's CPU doesn't hold")
+        raise Unsupported(node, f"{value.name!r} is a string constant, which isn't supported by OpenVINO's CPU")
 
 
 def limits(graph: Graph) -> list[str]:

@@ -16,10 +16,10 @@ from .trips import Parts
 
 @dataclass
 class Port:
-    """A Parameter of the body, and the value outside that feeds it (None: the iteration number)."""
+    """A Parameter of the body, and the operand that feeds it (None: the iteration number)."""
 
     parameter: Value
-    outside: Value | None
+    operand: Value | None
     slices: dict[str, Any] = field(default_factory=dict)
     carried: bool = False
     result: int | None = None  # what is fed back to it
@@ -41,10 +41,10 @@ class Assembly:
         context_of(self.op).note(value, known)
         return value
 
-    def port(self, outside: Value, type: Type | None, name: str, carried: bool, parts: Parts | None = None) -> Value:
+    def port(self, operand: Value, type: Type | None, name: str, carried: bool, parts: Parts | None = None) -> Value:
         """A Parameter and the input port that feeds it."""
-        value = self.parameter(name, type, not carried and context_of(self.op).is_known(outside))
-        self.ports.append(Port(value, outside, {} if parts is None else parts.attributes, carried))
+        value = self.parameter(name, type, not carried and context_of(self.op).is_known(operand))
+        self.ports.append(Port(value, operand, {} if parts is None else parts.attributes, carried))
         return value
 
     def iteration(self, name: str = "iteration") -> Value:
@@ -76,7 +76,7 @@ class Assembly:
     def feed_back(self, parameter: Value, result: int) -> None:
         next(port for port in self.ports if port.parameter is parameter).result = result
 
-    def place(self) -> list[Value]:
+    def build(self) -> list[Value]:
         """The Loop node; Parameters that nothing uses are left out."""
         body = self.body.graph
         used = [
@@ -87,11 +87,11 @@ class Assembly:
         body.inputs = [port.parameter for port in used]
         inputs, maps = [self.trip, self.start], []
         for index, port in enumerate(used):
-            if port.outside is None:
+            if port.operand is None:
                 maps.append(InputMap(-1, index, purpose="current_iteration"))
             else:
                 maps.append(InputMap(len(inputs), index, **port.slices))
-                inputs.append(port.outside)
+                inputs.append(port.operand)
         domain, version = self.op.rewriter.dialect.resolve("Loop")
         node = Node(domain, "Loop", version)
         node.regions["body"] = body
@@ -100,5 +100,5 @@ class Assembly:
             OUTPUT_MAPS: tuple(self.output_maps),
             BACK_EDGES: tuple(BackEdge(port.result, at) for at, port in enumerate(used) if port.result is not None),
         }
-        made = self.op.place(node, inputs, attributes, len(self.types), self.types)
+        made = self.op.insert(node, inputs, attributes, len(self.types), self.types)
         return [made] if len(self.types) == 1 else list(made)

@@ -21,21 +21,21 @@ def _branch(
     body = op.region(name)
     arguments: list[Value] = []
     fed: list[tuple[Value, Value]] = []
-    for old, outside in zip(region.inputs, node.captures, strict=True):
-        assert outside is not None
-        if outside.data is not None:
-            arguments.append(copied(body, outside))
+    for old, operand in zip(region.inputs, node.captures, strict=True):
+        assert operand is not None
+        if operand.data is not None:
+            arguments.append(copied(body, operand))
             continue
-        value = Value(body.claim(old.name), merge(old.type, outside.type))
-        context_of(op).note(value, context_of(op).is_known(outside))
+        value = Value(body.claim(old.name), merge(old.type, operand.type))
+        context_of(op).note(value, context_of(op).is_known(operand))
         arguments.append(value)
-        fed.append((value, outside))
+        fed.append((value, operand))
     graph = body.graph
     graph.outputs = body.inline(region, arguments)
-    fed = [(value, outside) for value, outside in fed if graph.uses(value) or value in graph.outputs]
+    fed = [(value, operand) for value, operand in fed if graph.uses(value) or value in graph.outputs]
     graph.inputs = [value for value, _ in fed]
     maps = tuple(InputMap(len(inputs) + index, index) for index in range(len(fed)))
-    inputs.extend(outside for _, outside in fed)
+    inputs.extend(operand for _, operand in fed)
     return graph, maps
 
 
@@ -61,7 +61,7 @@ def branch(op: Builder, node: Node) -> Sequence[Value]:
     for old, *both in zip(node.outputs, *(region.outputs for region in twin.regions.values()), strict=True):
         if both[0].rank is None or both[0].rank != both[1].rank:
             raise Unsupported(node, f"the branches give {old.name!r} different ranks, or unknown ones")
-    made = op.place(twin, inputs, attributes, len(node.outputs), [value.type for value in node.outputs])
+    made = op.insert(twin, inputs, attributes, len(node.outputs), [value.type for value in node.outputs])
     return [made] if len(node.outputs) == 1 else list(made)
 
 

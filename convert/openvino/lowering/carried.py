@@ -51,14 +51,14 @@ def losing_initial_value(assembly: Assembly, carried: dict[Value, Value]) -> set
     return {parameter for parameter, mask in next_.items() if not mask & bit[parameter]}
 
 
-def with_initial_value(assembly: Assembly, value: Value, entered: Value, outside: Value, losing: bool) -> Value:
+def with_initial_value(assembly: Assembly, value: Value, entered: Value, operand: Value, losing: bool) -> Value:
     """A carried value so that after no pass OpenVINO gives the initial one.
 
     For that the Parameter `entered` must have a part in it, and OpenVINO must not know a size that differs from
     the initial one: it would be the size of the result.
     """
     body = assembly.body
-    sizes, first = value.tensor.shape or (), outside.tensor.shape or ()
+    sizes, first = value.tensor.shape or (), operand.tensor.shape or ()
     differing = [axis for axis, size in enumerate(sizes) if isinstance(size, int) and size != first[axis]]
     if losing and not differing and value.tensor.static_shape is not None:
         return body.Select(assembly.counting(), value, entered)
@@ -73,7 +73,7 @@ def with_initial_value(assembly: Assembly, value: Value, entered: Value, outside
     return body.Slice(value, i64(body, [0] * len(axes)), body.Add(chosen, nothing), i64(body, ones), i64(body, axes))
 
 
-def _apart(assembly: Assembly, value: Value) -> Value:
+def _copied(assembly: Assembly, value: Value) -> Value:
     """A copy in memory of its own."""
     return _first_of_two(assembly, assembly.body.Unsqueeze(value, i64(assembly.body, [0])), 0)
 
@@ -89,7 +89,7 @@ def _first_of_two(assembly: Assembly, value: Value, axis: int) -> Value:
 
 def own_memory(assembly: Assembly, value: Value) -> Value:
     """A carried value that is computed in the body: Parameters and constants are copied."""
-    return value if value.producer is not None else _apart(assembly, value)
+    return value if value.producer is not None else _copied(assembly, value)
 
 
 def copy_exposed_parameters(assembly: Assembly) -> None:
@@ -104,7 +104,7 @@ def copy_exposed_parameters(assembly: Assembly) -> None:
             graph.replace_uses(old, _first_of_two(assembly, port.parameter, port.slices["axis"]))
             graph.remove_node(exposed[0][0])
             continue
-        copy = _apart(assembly, port.parameter)
+        copy = _copied(assembly, port.parameter)
         for node, index in exposed:
             graph.set_input(node, index, copy)
 

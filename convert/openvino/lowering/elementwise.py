@@ -109,7 +109,7 @@ def _cast(op: Builder, node: Node, x: Value, target: DType) -> Value:
     if target is DType.BOOL:
         return op.NotEqual(x, number(op, node, 0, x))
     if target is DType.FLOAT8E8M0:
-        raise Unsupported(node, "OpenVINO rounds to float8e8m0 in another way")
+        raise Unsupported(node, "OpenVINO rounds to float8e8m0 differently")
     if target is DType.FLOAT4E2M1 and source.is_float:  # has no NaN, which becomes -0 in ONNX, and 6 in OpenVINO
         x = op.Select(op.IsNaN(x), number(op, node, -0.0, x), x)
     if target in LARGEST and source.is_float and flag(node, "saturate", 1):
@@ -208,13 +208,13 @@ def row(layer: str, attributes: Mapping[str, HubAttribute], inputs: str = "") ->
     def build(op: Builder, node: Node) -> Value:
         values = NodeAttributes(node)
         behind = [number(op, node, values.float(name), required(node, 0)) for name in inputs.split()]
-        taken = {name: _taken(node, values, name, source) for name, source in attributes.items()}
+        taken = {name: _layer_attribute(node, values, name, source) for name, source in attributes.items()}
         return op.call(layer, *node.inputs, *behind, **taken)
 
     return build
 
 
-def _taken(node: Node, values: NodeAttributes, name: str, source: HubAttribute) -> Any:
+def _layer_attribute(node: Node, values: NodeAttributes, name: str, source: HubAttribute) -> Any:
     if source.words is None:
         return values.flag(source.name) if kind_of(name) is BOOLEAN else values.get(source.name)
     found = values.string(source.name)

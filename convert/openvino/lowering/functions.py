@@ -28,7 +28,7 @@ def by_function(op: Builder, node: Node) -> list[Value]:
     graph = decomposed_for(node, op.rewriter.notes, "OpenVINO")
     keyed = node.domain == "ai.onnx.ml" or node.op_type == "TfIdfVectorizer"  # keys and values as attributes
     if keyed and any(map(is_beyond, graph.constants)):
-        raise Unsupported(node, "integers that int32 doesn't hold, in which OpenVINO's CPU computes")
+        raise Unsupported(node, "integers that don't fit in int32, in which OpenVINO's CPU computes")
     context_of(op).look_at(graph)
     return inlined(op, node, graph)
 

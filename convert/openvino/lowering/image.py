@@ -38,7 +38,7 @@ def resize(op: Builder, node: Node) -> Value | None:
         assert scales is not None
         known = None if scales.data is None else [float(scale) for scale in scales.data.numpy()]
         chosen = [at for at in range(len(axes)) if known is None or known[at] != 1]
-        if transform == "align_corners" and not _whole(x, known, axes):
+        if transform == "align_corners" and not _has_integer_sizes(x, known, axes):
             return None
         extent = scales if known is None else op.const(np.array([known[at] for at in chosen], np.float32))
     else:
@@ -67,7 +67,7 @@ def resize(op: Builder, node: Node) -> Value | None:
     )
 
 
-def _whole(x: Value, scales: list[float] | None, axes: list[int]) -> bool:
+def _has_integer_sizes(x: Value, scales: list[float] | None, axes: list[int]) -> bool:
     """Whether the scales surely make whole sizes; OpenVINO rounds them before it aligns, ONNX after."""
     for scale, axis in zip(scales or [], axes, strict=False):
         length = size_of_axis(x, axis)

@@ -28,10 +28,10 @@ def _from_front(op: Builder, node: Node, positions: Value, size: Value) -> Value
 
 @rule("", "Gather")
 def gather(op: Builder, node: Node) -> Value:
-    data, places = required(node, 0), required(node, 1)
+    data, indices = required(node, 0), required(node, 1)
     if is_text(data) and data.data is not None and data.rank == 1:
-        return gather_strings(op, node, places, [text(word) for word in data.data.numpy()])
-    return op.Gather(data, places, i64(op, node.attributes.get("axis", 0)))
+        return gather_strings(op, node, indices, [text(word) for word in data.data.numpy()])
+    return op.Gather(data, indices, i64(op, node.attributes.get("axis", 0)))
 
 
 @rule("", "GatherElements")
@@ -46,8 +46,8 @@ def gather_elements(op: Builder, node: Node) -> Value:
     have, wanted = (value.tensor.shape or (None,) * rank for value in (data, positions))
     for at in range(rank):
         if at != axis and (have[at] is None or have[at] != wanted[at]):
-            places = range_of(op, size_of(op, node, positions, at))
-            data = op.Gather(data, places, i64(op, at))
+            indices = range_of(op, size_of(op, node, positions, at))
+            data = op.Gather(data, indices, i64(op, at))
     return op.GatherElements(data, _from_front(op, node, positions, size_of(op, node, data, axis)), axis=axis)
 
 
@@ -75,16 +75,16 @@ def scatter_elements(op: Builder, node: Node) -> Value:
     reduction = {"add": "sum", "mul": "prod"}.get(found := node.attributes.get("reduction", "none"), found)
     data, positions = required(node, 0), required(node, 1)
     axis = axis_of(node, node.attributes.get("axis", 0), rank_of(node, data))
-    places = _from_front(op, node, positions, size_of(op, node, data, axis))
-    return op.ScatterElementsUpdate(data, places, required(node, 2), i64(op, axis), reduction=reduction)
+    indices = _from_front(op, node, positions, size_of(op, node, data, axis))
+    return op.ScatterElementsUpdate(data, indices, required(node, 2), i64(op, axis), reduction=reduction)
 
 
 @rule("", "ScatterND")
 def scatter_nd(op: Builder, node: Node) -> Value:
     reduction = {"add": "sum", "mul": "prod"}.get(found := node.attributes.get("reduction", "none"), found)
     data, positions = required(node, 0), required(node, 1)
-    places = _tuples_from_front(op, node, data, positions)
-    return op.ScatterNDUpdate(data, places, required(node, 2), reduction=reduction)
+    indices = _tuples_from_front(op, node, data, positions)
+    return op.ScatterNDUpdate(data, indices, required(node, 2), reduction=reduction)
 
 
 @rule("", "OneHot")

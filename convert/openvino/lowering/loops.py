@@ -47,26 +47,26 @@ _FIRST = np.iinfo(np.int64).min  # "before the first element", for a Slice that 
 
 def _enter(assembly: Assembly, node: Node, entry: Entry, parts: Parts | None) -> Value:
     """What stands for a slot's body input in the new body."""
-    old, outside = entry.enter, entry.outside
+    old, operand = entry.body_input, entry.operand
     assert old is not None
-    if outside is not None and outside.tensor.dtype in _NOT_HANDED_ON:
+    if operand is not None and operand.tensor.dtype in _NOT_HANDED_ON:
         raise Unsupported(
-            node, f"{outside.name!r} is {outside.type}, which OpenVINO's CPU can't hand on from pass to pass"
+            node, f"{operand.name!r} is {operand.type}, which OpenVINO's CPU can't carry from pass to pass"
         )
     match entry.slot:
         case Iteration():
             return assembly.iteration(old.name)
         case Captured():
-            assert outside is not None
-            if outside.data is not None:
-                return copied(assembly.body, outside)
-            return assembly.port(outside, merge(old.type, outside.type), old.name, False)
+            assert operand is not None
+            if operand.data is not None:
+                return copied(assembly.body, operand)
+            return assembly.port(operand, merge(old.type, operand.type), old.name, False)
         case Carried():
-            assert outside is not None
+            assert operand is not None
             type = old.type
             if old.rank is None:  # the new body tells whether it stays
-                type = TensorType(outside.tensor.dtype, (None,) * rank_of(node, outside))
-            return assembly.port(outside, type, old.name, True)
+                type = TensorType(operand.tensor.dtype, (None,) * rank_of(node, operand))
+            return assembly.port(operand, type, old.name, True)
         case Sliced(part=part):
             assert parts is not None
             piece = assembly.port(parts.sequence, parts.type, old.name, False, parts)
@@ -140,9 +140,9 @@ def loop(op: Builder, node: Node) -> list[Value]:
     """One Loop-5; see the table above."""
     view = Loop(node)
     pieces = {
-        entry.place.enter: parts_of(op, node, entry.slot, entry.outside)
+        entry.indices.body_input: parts_of(op, node, entry.slot, entry.operand)
         for entry in view.entries
-        if isinstance(entry.slot, Sliced) and entry.outside is not None
+        if isinstance(entry.slot, Sliced) and entry.operand is not None
     }
     trips = trips_of(op, node, view, list(pieces.values()))
     if trips.never:
@@ -161,17 +161,17 @@ def loop(op: Builder, node: Node) -> list[Value]:
     arguments: list[Value] = []
     condition = view.condition
     for entry in view.entries:
-        if entry.enter is None:
+        if entry.body_input is None:
             continue
-        if condition is not None and entry.place == condition.place:
+        if condition is not None and entry.indices == condition.indices:
             arguments.append(assembly.body.const(True))  # else the body wouldn't run
-        elif isinstance(entry.slot, Captured | Sliced) and not _is_used(view.body, entry.enter):
-            assert entry.outside is not None
-            arguments.append(entry.outside)  # nobody asks for it
+        elif isinstance(entry.slot, Captured | Sliced) and not _is_used(view.body, entry.body_input):
+            assert entry.operand is not None
+            arguments.append(entry.operand)  # nobody asks for it
         else:
-            arguments.append(_enter(assembly, node, entry, pieces.get(entry.place.enter)))
+            arguments.append(_enter(assembly, node, entry, pieces.get(entry.indices.body_input)))
     outs = assembly.body.inline(view.body, arguments)
-    left = outs[condition.place.leave] if condition is not None and trips.condition else None
+    left = outs[condition.indices.body_output] if condition is not None and trips.condition else None
     assembly.result(_ending(assembly, left, hidden))
     assembly.output_maps.append(OutputMap(-1, 0, purpose="execution_condition"))
 
@@ -182,7 +182,7 @@ def loop(op: Builder, node: Node) -> list[Value]:
         counter = assembly.output(following, tensor(DType.INT64))
         assembly.feed_back(number, assembly.output_maps[-1].result)
 
-    pairs = [(arguments[entry.place.enter], outs[entry.place.leave]) for entry in view.of(Carried)]
+    pairs = [(arguments[entry.indices.body_input], outs[entry.indices.body_output]) for entry in view.of(Carried)]
     carried = {entered_as: value for entered_as, value in pairs if entered_as is not value}
     for entered_as, value in carried.items():
         if value.rank is None or value.rank != entered_as.rank:
@@ -192,24 +192,24 @@ def loop(op: Builder, node: Node) -> list[Value]:
     for entry in view.entries:
         if entry.result is None:
             continue
-        value = outs[entry.place.leave]
+        value = outs[entry.indices.body_output]
         if isinstance(entry.slot, Stacked):
             finishing.append(_leave_stacked(assembly, node, entry.slot, value, entry.result.type))
             continue
-        entered_as = arguments[entry.place.enter]
-        assert entry.outside is not None
+        entered_as = arguments[entry.indices.body_input]
+        assert entry.operand is not None
         if value is entered_as:
-            finishing.append((entry.outside, None))
+            finishing.append((entry.operand, None))
             continue
         needed = bool(assembly.body.graph.uses(entered_as)) or entered_as in outs
         if not trips.certain:
-            value = with_initial_value(assembly, value, entered_as, entry.outside, entered_as in losing)
+            value = with_initial_value(assembly, value, entered_as, entry.operand, entered_as in losing)
         port = assembly.output(own_memory(assembly, value), entry.result.type)
         if needed or not trips.certain:
             assembly.feed_back(entered_as, assembly.output_maps[-1].result)
         finishing.append((port, None))
     copy_exposed_parameters(assembly)
-    made = assembly.place()
+    made = assembly.build()
     done: Value | None = None
     if not trips.certain and view.of(Stacked):
         done = made[counter] if counter is not None else count

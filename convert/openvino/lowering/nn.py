@@ -51,7 +51,7 @@ def _pads(node: Node, spatial: int) -> dict[str, Any]:
 def _spatial(node: Node, x: Value) -> int:
     spatial = rank_of(node, x) - 2
     if not 1 <= spatial <= 3:
-        raise Unsupported(node, f"{spatial} spatial axes; OpenVINO knows 1 to 3")
+        raise Unsupported(node, f"{spatial} spatial axes; OpenVINO supports 1 to 3")
     return spatial
 
 
@@ -141,7 +141,7 @@ def deform_conv(op: Builder, node: Node) -> Value:
     assert x is not None and weights is not None and offsets is not None
     spatial = _spatial(node, x)
     if spatial != 2:
-        raise Unsupported(node, f"{spatial} spatial axes; OpenVINO knows 2")
+        raise Unsupported(node, f"{spatial} spatial axes; OpenVINO supports 2")
     attributes = _window(node, spatial, ("strides", "dilations")) | _pads(node, spatial)
     result = op.DeformableConvolution(
         x,
@@ -192,15 +192,15 @@ def max_pool(op: Builder, node: Node) -> list[Value]:
     return list(made[: len(node.outputs)])
 
 
-def _by_columns(op: Builder, node: Node, x: Value, places: Value) -> Value:
-    """Places that count the elements of each image row by row, as places that count them column by column."""
+def _by_columns(op: Builder, node: Node, x: Value, indices: Value) -> Value:
+    """Indices that count the elements of each image row by row, as positions that count them column by column."""
     if rank_of(node, x) != 4:
-        raise Unsupported(node, "storage_order=1 of other than images, where ONNX doesn't say what it means")
+        raise Unsupported(node, "storage_order=1 of other than images, which ONNX doesn't define")
     height, width = size_of(op, node, x, 2), size_of(op, node, x, 3)
     area = op.Multiply(height, width)
-    inside = op.FloorMod(places, area)
+    inside = op.FloorMod(indices, area)
     row, column = op.Divide(inside, width, m_pythondiv=False), op.FloorMod(inside, width)
-    return op.Add(op.Subtract(places, inside), op.Add(op.Multiply(column, height), row))
+    return op.Add(op.Subtract(indices, inside), op.Add(op.Multiply(column, height), row))
 
 
 @rule("", "LpPool")
@@ -219,7 +219,7 @@ def max_unpool(op: Builder, node: Node) -> Value:
 
     ONNX Runtime refuses positions outside of it. OpenVINO's CPU would write anywhere: these go to one element more.
     """
-    x, places, size = required(node, 0), required(node, 1), node.input(2)
+    x, indices, size = required(node, 0), required(node, 1), node.input(2)
     spatial = _spatial(node, x)
     attributes = _window(node, spatial, ("strides",))
     kernel, strides = list(node.attributes["kernel_shape"]), attributes["strides"]
@@ -232,22 +232,22 @@ def max_unpool(op: Builder, node: Node) -> Value:
         length = lengths[axis + 2]
         assert length is not None
         natural.append((length - 1) * strides[axis] + kernel[axis] - pads[axis] - pads[axis + spatial])
-    shape, places = i64(op, natural), convert(op, node, places, DType.INT64)
-    inside = op.LogicalAnd(op.GreaterEqual(places, i64(op, 0)), op.Less(places, i64(op, math.prod(natural))))
+    shape, indices = i64(op, natural), convert(op, node, indices, DType.INT64)
+    inside = op.LogicalAnd(op.GreaterEqual(indices, i64(op, 0)), op.Less(indices, i64(op, math.prod(natural))))
     if size is not None:  # positions count in the natural size
         shape = convert(op, node, size, DType.INT64)
-        rest, place = places, i64(op, 0)
+        rest, index = indices, i64(op, 0)
         step = i64(op, [1])
         for axis in range(len(natural))[::-1]:
             dim = i64(op, natural[axis])
-            place = op.Add(place, op.Multiply(op.FloorMod(rest, dim), step))
+            index = op.Add(index, op.Multiply(op.FloorMod(rest, dim), step))
             rest = op.Divide(rest, dim, m_pythondiv=False)
             step = op.Multiply(step, slice_axis(op, shape, axis, axis + 1))
-        places = place
+        indices = index
     count = op.ReduceProd(shape, i64(op, [0]), keep_dims=True)
     zeros = op.Broadcast(number(op, node, 0, x), op.Add(count, i64(op, 1)))
-    places = reshape(op, op.Select(inside, places, count), [-1])
-    flat = op.ScatterElementsUpdate(zeros, places, reshape(op, x, [-1]), i64(op, 0))
+    indices = reshape(op, op.Select(inside, indices, count), [-1])
+    flat = op.ScatterElementsUpdate(zeros, indices, reshape(op, x, [-1]), i64(op, 0))
     return op.Reshape(slice_axis(op, flat, 0, count), shape)
 
 

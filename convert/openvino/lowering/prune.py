@@ -13,7 +13,7 @@ from ..origin import ORIGIN
 
 
 def prune(graph: Graph) -> None:
-    """Take out dead nodes, and the ports, Parameters and Results of Loop and If that nothing live hangs on."""
+    """Take out dead nodes, and the ports, Parameters and Results of Loop and If that nothing live depends on."""
     modified = True
     while modified:
         modified = RemoveDead()(graph).modified
@@ -51,12 +51,12 @@ def _prune_loop(graph: Graph, node: Node) -> bool:
     kept_inputs = [entry for entry in inputs if body.inputs[entry.parameter] in live]
     if (len(kept_inputs), len(kept_outputs), len(kept_edges)) == (len(inputs), len(outputs), len(edges)):
         return False
-    parameters = _places(entry.parameter for entry in kept_inputs)
-    left = _places({entry.result for entry in kept_outputs} | fed_back)
+    parameters = _new_indices(entry.parameter for entry in kept_inputs)
+    left = _new_indices({entry.result for entry in kept_outputs} | fed_back)
     body.inputs = [body.inputs[index] for index in parameters]
     body.outputs = [body.outputs[index] for index in left]
-    outer = _places([0, 1, *(entry.external for entry in kept_inputs if entry.external >= 0)])
-    ports = _places(entry.external for entry in kept_outputs if entry.external >= 0)
+    outer = _new_indices([0, 1, *(entry.external for entry in kept_inputs if entry.external >= 0)])
+    ports = _new_indices(entry.external for entry in kept_outputs if entry.external >= 0)
     node.attributes[INPUT_MAPS] = tuple(
         replace(entry, external=outer.get(entry.external, -1), parameter=parameters[entry.parameter])
         for entry in kept_inputs
@@ -93,6 +93,6 @@ def _prune_if(graph: Graph, node: Node) -> bool:
     return modified
 
 
-def _places(indices: Iterable[int]) -> dict[int, int]:
+def _new_indices(indices: Iterable[int]) -> dict[int, int]:
     """Old index -> new index, in ascending order."""
     return {old: new for new, old in enumerate(sorted(set(indices)))}

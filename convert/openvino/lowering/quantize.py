@@ -45,23 +45,21 @@ def _broadcast_scale(op: Builder, node: Node, value: Value, like: Value) -> Valu
     block = node.attributes.get("block_size", 0)
     if not block:
         return along(op, value, rank, axis)
-    places = op.Divide(range_of(op, size_of(op, node, like, axis)), i64(op, block), m_pythondiv=False)
-    return op.Gather(value, places, i64(op, axis))
+    indices = op.Divide(range_of(op, size_of(op, node, like, axis)), i64(op, block), m_pythondiv=False)
+    return op.Gather(value, indices, i64(op, axis))
 
 
 def _check_scale(node: Node, scale: Value) -> None:
     """OpenVINO divides by a constant as it multiplies with the reciprocal."""
     array = scale.array()
     if array is not None and (np.abs(array.astype(np.float64)) < _SMALLEST).any():
-        raise Unsupported(
-            node, "a scale so small that float32 doesn't hold its reciprocal, with which OpenVINO divides"
-        )
+        raise Unsupported(node, "a scale so small that its reciprocal, by which OpenVINO multiplies, overflows float32")
 
 
 def _faked(op: Builder, node: Node, x: Value, scale: Value, zero: Value | None, dtype: DType) -> Value | None:
     """FakeQuantize, which OpenVINO fuses with what stands around it, where it rounds as QuantizeLinear does.
 
-    FakeQuantize rounds a place among the levels, QuantizeLinear that place less the zero point's. Where these differ
+    FakeQuantize rounds a index among the levels, QuantizeLinear that index less the zero point's. Where these differ
     float32 loses digits of what it rounds, and an odd difference turns what lies just between two steps the other
     way. So there must be no difference, or nothing that comes to lie there.
     """
@@ -116,7 +114,7 @@ def _in_blocks(op: Builder, node: Node, x: Value) -> tuple[int, Value] | None:
     axis = axis_of(node, node.attributes.get("axis", 1), rank)
     lacking = -array.shape[axis] % block
     if lacking:
-        widths = [(0, lacking if place == axis else 0) for place in range(rank)]
+        widths = [(0, lacking if index == axis else 0) for index in range(rank)]
         array = np.pad(array, widths)
     return axis, op.const(array.reshape(*array.shape[:axis], -1, block, *array.shape[axis + 1 :]), dtype_of(node, x))
 
@@ -180,11 +178,11 @@ def dequantize_linear(op: Builder, node: Node) -> Value:
     if x.data is not None and x.data.size > 1:
         context_of(op).compressed = True
     if blocks is not None:
-        value = _joined(op, value, blocks[0], size_of_axis(x, blocks[0]))
+        value = _merged_blocks(op, value, blocks[0], size_of_axis(x, blocks[0]))
     return convert(op, node, value, DTYPES[stated] if stated else dtype_of(node, scale))
 
 
-def _joined(op: Builder, value: Value, axis: int, length: int | None) -> Value:
+def _merged_blocks(op: Builder, value: Value, axis: int, length: int | None) -> Value:
     """Blocks and their elements as one axis again, of this length."""
     shape = list(value.tensor.static_shape or ())
     whole = reshape(op, value, [*shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2 :]])
@@ -219,7 +217,7 @@ def _centered(op: Builder, node: Node, value: Value, zero: Value | None, per_row
     return op.Subtract(found, zeros)
 
 
-def _apart(value: Value, zero: Value | None) -> int:
+def _largest_distance(value: Value, zero: Value | None) -> int:
     """How far integers are from their zero point at most."""
     array, offset = value.array(), None if zero is None else zero.array()
     low, high = RANGES.get(value.tensor.dtype or DType.UINT8, (0, 255))
@@ -239,7 +237,7 @@ def _products(node: Node, most: int) -> int:
         Unsupported: none.
     """
     if most > _EXACT:
-        raise Unsupported(node, "products of integers that are more than float32 holds exactly")
+        raise Unsupported(node, "products of integers that aren't exact in float32")
     return _EXACT // most
 
 
@@ -266,7 +264,7 @@ def matmul_integer(op: Builder, node: Node) -> Value:
     a, b = required(node, 0), required(node, 1)
     left = _centered(op, node, a, node.input(2), True)
     right = _centered(op, node, b, node.input(3), False)
-    most = _apart(a, node.input(2)) * _apart(b, node.input(3))
+    most = _largest_distance(a, node.input(2)) * _largest_distance(b, node.input(3))
     axis = max(rank_of(node, b) - 2, 0)
     parts = _parts(node, size_of_axis(a, -1) or size_of_axis(b, axis), _products(node, most))
     operands = [(left, right)]
@@ -280,13 +278,13 @@ def conv_integer(op: Builder, node: Node) -> Value:
     """Convolutions of floats, of some of the channels each where a sum would leave what float32 holds exactly."""
     x, weights = required(node, 0), required(node, 1)
     data, kernel = _centered(op, node, x, node.input(2)), _centered(op, node, weights, node.input(3))
-    most = _apart(x, node.input(2)) * _apart(weights, node.input(3))
+    most = _largest_distance(x, node.input(2)) * _largest_distance(weights, node.input(3))
     sizes = weights.tensor.static_shape
     parts = _parts(node, None if sizes is None else sizes[1], _products(node, most * math.prod((sizes or ())[2:])))
     if len(parts) == 1:
         return _added(op, node, [convolved(op, node, data, kernel)])
     if node.attributes.get("group", 1) != 1:
-        raise Unsupported(node, "sums of products of integers in groups, more than float32 holds exactly")
+        raise Unsupported(node, "sums of products of integers in groups that aren't exact in float32")
     operands = [(slice_axis(op, data, *part, axis=1), slice_axis(op, kernel, *part, axis=1)) for part in parts]
     return _added(op, node, [convolved(op, node, *pair) for pair in operands])
 
@@ -301,7 +299,7 @@ def _sums_floats(node: Node, terms: int | None) -> bool:
     scales = [required(node, index) for index in (1, 4, 6)]
     if any(scale.rank is None or scale.rank > 1 for scale in scales):
         return False
-    exact = terms is not None and terms * _apart(a, a_zero) * _apart(b, b_zero) <= _EXACT
+    exact = terms is not None and terms * _largest_distance(a, a_zero) * _largest_distance(b, b_zero) <= _EXACT
     arrays = [scale.array() for scale in scales]
     known = [array.astype(np.float64) for array in arrays if array is not None]
     if len(known) < len(arrays) or all(array.size > 1 for array in known[:2]):

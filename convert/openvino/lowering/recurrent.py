@@ -130,7 +130,7 @@ def objection(found: Found) -> str | None:
     if any(gate.peephole is not None for gate in cell.gates):
         return "OpenVINO's sequences have no peepholes"
     if found.lengths is not None and not found.is_fixed:
-        return "OpenVINO's CPU disregards the lengths of sequences where the batch or the number of steps is open"
+        return "OpenVINO's CPU ignores the lengths of sequences where the batch or the number of steps is dynamic"
     return None
 
 

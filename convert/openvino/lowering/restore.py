@@ -33,7 +33,7 @@ def restore(graph: Graph) -> None:
 
 @dataclass(slots=True)
 class _Found:
-    """A layer's form in the graph: the nodes by number of the step, the values that feed it by place."""
+    """A layer's form in the graph: the nodes by number of the step, the values that feed it by index."""
 
     nodes: dict[int, Node] = field(default_factory=dict)
     inputs: dict[int, Value] = field(default_factory=dict)
@@ -100,19 +100,19 @@ class _Restorer:
     def _take(self, origin: Origin, found: _Found, first: Node) -> None:
         """Let a layer take the place of its form if it may; take note of what is as it was in the file."""
         results = {
-            place: found.nodes[source.step].outputs[source.place]
-            for place, source in enumerate(origin.results)
+            index: found.nodes[source.step].outputs[source.position]
+            for index, source in enumerate(origin.results)
             if isinstance(source, Output) and source.step in found.nodes
         }
         kept = all(
-            place in origin.sources and self._kept.get(value) == origin.sources[place]
-            for place, value in found.inputs.items()
+            index in origin.sources and self._kept.get(value) == origin.sources[index]
+            for index, value in found.inputs.items()
         )
-        for place in origin.types.keys() - found.inputs.keys():  # what counts by its type only
-            source = origin.sources.get(place)
+        for index in origin.types.keys() - found.inputs.keys():  # what counts by its type only
+            source = origin.sources.get(index)
             if source in self._values:
-                found.inputs[place] = self._values[source]
-        if not all(conforms(value.type, origin.types[place]) for place, value in found.inputs.items()):
+                found.inputs[index] = self._values[source]
+        if not all(conforms(value.type, origin.types[index]) for index, value in found.inputs.items()):
             return
         spec = LAYERS.get(origin.layer.op_type)
         total = spec is not None and spec.total  # others come back only if all that leads to them is as in the file
@@ -121,33 +121,33 @@ class _Restorer:
         ):
             self._made[first] = self._layer(origin, found, results)
         if kept:
-            for place, value in results.items():
-                self._kept[value], self._values[origin, place] = (origin, place), value
+            for index, value in results.items():
+                self._kept[value], self._values[origin, index] = (origin, index), value
 
     def _layer(self, origin: Origin, found: _Found, results: dict[int, Value]) -> Node:
         """The layer, its outputs to be used instead of `results`."""
         layer = origin.layer
         made = Node(layer.domain, layer.op_type, layer.version, layer.name)
         made.attributes = dict(layer.attributes)
-        made.inputs = [self._input(origin, found, place) for place in range(len(layer.inputs))]
+        made.inputs = [self._input(origin, found, index) for index in range(len(layer.inputs))]
         made.regions = {name: region.copy() for name, region in layer.regions.items()}
         made.meta = layer.meta
         for node in (made, *(inner for region in made.regions.values() for _, inner in region.walk())):
             node.meta = {**(node.meta or {}), ORIGIN: origin}
-        for place, old in enumerate(layer.outputs):
-            value = results.get(place, old)
-            new = Value(value.name if place in results else "", merge(value.type, old.type), made, place)
+        for index, old in enumerate(layer.outputs):
+            value = results.get(index, old)
+            new = Value(value.name if index in results else "", merge(value.type, old.type), made, index)
             new.meta = value.meta
             made.outputs.append(new)
-            if place in results:
+            if index in results:
                 self._instead[value] = new
         return made
 
-    def _input(self, origin: Origin, found: _Found, place: int) -> Value | None:
-        place = origin.twice.get(place, place)
-        constant = origin.constants.get(place)
+    def _input(self, origin: Origin, found: _Found, index: int) -> Value | None:
+        index = origin.twice.get(index, index)
+        constant = origin.constants.get(index)
         if constant is None or constant.data is None:
-            return found.inputs.get(place)
+            return found.inputs.get(index)
         key = id(constant.data), constant.name
         value = self._constants.get(key)
         if value is None:
@@ -170,7 +170,7 @@ def _unify(origin: Origin, found: _Found, pairs: list[tuple[int, Node]]) -> bool
         found.nodes[number] = node
         for source, value in zip(step.inputs, node.inputs, strict=True):
             if isinstance(source, Output):
-                if value is None or value.producer is None or value.index != source.place:
+                if value is None or value.producer is None or value.index != source.position:
                     return False
                 pairs.append((source.step, value.producer))
             elif not _fits(found, source, value):
@@ -183,7 +183,7 @@ def _fits(found: _Found, source: Input | TensorData | None, value: Value | None)
     if source is None or value is None:
         return source is value
     if isinstance(source, Input):
-        return found.inputs.setdefault(source.place, value) is value
+        return found.inputs.setdefault(source.position, value) is value
     return value.data is not None and same_data(source, value.data)
 
 

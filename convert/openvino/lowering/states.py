@@ -35,18 +35,18 @@ def read_variables(graph: Graph) -> Assigned:
         if variable.input:
             found.read()
         if variable.output:
-            value = graph.outputs[found.place]
+            value = graph.outputs[found.index]
             if value.producer is not None and value.producer.op == ("", "Identity") and value.producer.inputs[0]:
-                graph.outputs[found.place] = value.producer.inputs[0]
-            assigned.append((found.place, variable))
+                graph.outputs[found.index] = value.producer.inputs[0]
+            assigned.append((found.index, variable))
     return assigned
 
 
 def assign_variables(graph: Graph, assigned: Assigned) -> None:
     """Let Assign layers take the place of the outputs that are variables, in a lowered graph."""
-    for place, variable in assigned:
+    for index, variable in assigned:
         layer = variable.assign
-        value = graph.outputs[place]
+        value = graph.outputs[index]
         version = layer.version if layer is not None else _VERSION
         name = layer.name if layer is not None else f"{variable.id}/assign"
         attributes = dict(layer.attributes) if layer is not None else {"variable_id": variable.id}
@@ -55,11 +55,11 @@ def assign_variables(graph: Graph, assigned: Assigned) -> None:
         )
         if layer is not None:
             made.meta, made.output.meta = layer.meta, layer.outputs[0].meta
-    gone = {place for place, _ in assigned}
+    gone = {index for index, _ in assigned}
     net = graph.meta.get(META)
     if isinstance(net, Net) and len(net.results) == len(graph.outputs):
-        graph.meta[META] = replace(net, results=[one for place, one in enumerate(net.results) if place not in gone])
-    graph.outputs = [value for place, value in enumerate(graph.outputs) if place not in gone]
+        graph.meta[META] = replace(net, results=[one for index, one in enumerate(net.results) if index not in gone])
+    graph.outputs = [value for index, value in enumerate(graph.outputs) if index not in gone]
 
 
 class _Found:
@@ -69,8 +69,8 @@ class _Found:
         self._graph = graph
         self._variable = variable
         inputs = {value.name: value for value in graph.inputs}
-        places = {value.name: place for place, value in enumerate(graph.outputs)}
-        self.place = places.get(variable.output, -1)
+        indices = {value.name: index for index, value in enumerate(graph.outputs)}
+        self.index = indices.get(variable.output, -1)
         self._value = inputs.get(variable.input)
         self._given = inputs.get(variable.given)
         self._chosen = None if self._given is None or self._value is None else self._choice(self._given, self._value)
@@ -79,13 +79,13 @@ class _Found:
     def usable(self) -> bool:
         """Whether everything is there and of the variable's type."""
         variable, value = self._variable, self._value
-        if variable.output and self.place < 0:
+        if variable.output and self.index < 0:
             return False
         if not variable.input:
             return True
         if value is None or value.data is None or bool(variable.given) != (self._chosen is not None):
             return False
-        after = self._graph.outputs[self.place].tensor if variable.output else value.tensor
+        after = self._graph.outputs[self.index].tensor if variable.output else value.tensor
         return conforms(value.tensor, _declared(variable, value)) and after.dtype is value.tensor.dtype
 
     def _choice(self, given: Value, value: Value) -> tuple[Node, Value] | None:
@@ -94,7 +94,7 @@ class _Found:
         node = uses[0][0] if len(uses) == 1 and uses[0][1] == 0 else None
         if node is None or node.op != (CONTROL, "If") or len(node.outputs) != 1:
             return None
-        taken = [_handed_on(node, region) for region in ("then", "else")]
+        taken = [_passed_through(node, region) for region in ("then", "else")]
         if taken[0] is not value or taken[1] is None or {user for user, _ in self._graph.uses(value)} != {node}:
             return None
         return node, taken[1]
@@ -151,7 +151,7 @@ def _attributes(variable: Variable, type_: TensorType) -> dict[str, Any]:
     return {"variable_id": variable.id, "variable_type": ELEMENT_TYPES[type_.dtype], "variable_shape": shape}
 
 
-def _handed_on(node: Node, region: str) -> Value | None:
+def _passed_through(node: Node, region: str) -> Value | None:
     """The captured value that a region of an If hands on as it is."""
     inner = node.regions[region]
     if len(inner.outputs) != 1 or inner.outputs[0] not in inner.inputs:

@@ -66,8 +66,8 @@ def byte_table(op: Builder, value: Value, width: int | None = None) -> Value:
     first, behind = (op.Unsqueeze(op.Convert(bound, destination_type="i64"), i64(op, [-1])) for bound in (begins, ends))
     bytes_ = op.Concat(op.Convert(symbols, destination_type="i32"), op.const(np.array([-1], np.int32)), axis=0)
     end = op.Subtract(shape_of(op, bytes_), i64(op, [1]))
-    places = op.Add(first, steps)
-    return op.Gather(bytes_, op.Select(op.Less(places, behind), places, end), i64(op, 0))
+    positions = op.Add(first, steps)
+    return op.Gather(bytes_, op.Select(op.Less(positions, behind), positions, end), i64(op, 0))
 
 
 def pack_strings(op: Builder, table: Value) -> Value:
@@ -76,16 +76,16 @@ def pack_strings(op: Builder, table: Value) -> Value:
     lengths = op.ReduceSum(op.Convert(inside, destination_type="i32"), i64(op, [-1]), keep_dims=False)
     flat = op.CumSum(vector(op, lengths), i64(op, 0))
     ends = op.Reshape(flat, shape_of(op, lengths))
-    places = vector(op, op.NonZero(vector(op, inside)))
-    symbols = op.Convert(op.Gather(vector(op, table), places, i64(op, 0)), destination_type="u8")
+    positions = vector(op, op.NonZero(vector(op, inside)))
+    symbols = op.Convert(op.Gather(vector(op, table), positions, i64(op, 0)), destination_type="u8")
     return op.StringTensorPack(op.Subtract(ends, lengths), ends, symbols)
 
 
-def gather_strings(op: Builder, node: Node, places: Value, texts: Sequence[str]) -> Value:
-    """The strings at integer places of a list. The places aren't constant: OpenVINO's CPU holds no constant text."""
-    if places.data is not None:
-        raise Unsupported(node, "it gives constant text, which OpenVINO's CPU doesn't hold")
-    return pack_strings(op, op.Gather(op.const(constant_byte_table(texts)), places, i64(op, 0)))
+def gather_strings(op: Builder, node: Node, positions: Value, texts: Sequence[str]) -> Value:
+    """The strings at integer indices of a list. The indices aren't constant: OpenVINO's CPU holds no constant text."""
+    if positions.data is not None:
+        raise Unsupported(node, "it returns a string constant, which isn't supported by OpenVINO's CPU")
+    return pack_strings(op, op.Gather(op.const(constant_byte_table(texts)), positions, i64(op, 0)))
 
 
 def is_text(value: Value | None) -> bool:
@@ -173,8 +173,8 @@ def change_case(op: Builder, strings: Value, change: Change) -> Value:
     rows, content = _tables(change)
     code = op.Maximum(op.Minimum(code, i32(op, sys.maxunicode)), i32(op, 0))
     row = op.Gather(op.const(rows), op.Divide(code, i32(op, _PAGE), m_pythondiv=False), i64(op, 0))
-    place = op.Add(op.Multiply(row, i32(op, _PAGE)), op.Mod(code, i32(op, _PAGE)))
-    new = op.Convert(op.Gather(op.const(content), place, i64(op, 0)), destination_type="i32")
+    position = op.Add(op.Multiply(row, i32(op, _PAGE)), op.Mod(code, i32(op, _PAGE)))
+    new = op.Convert(op.Gather(op.const(content), position, i64(op, 0)), destination_type="i32")
     last = i64(op, [-1])
     stays = [op.Select(op.Less(i32(op, index), length), part, i32(op, -1)) for index, part in enumerate(parts)]
     old = op.Concat(*(op.Unsqueeze(part, last) for part in stays), axis=-1)
@@ -198,7 +198,7 @@ def string_normalizer(op: Builder, node: Node) -> Value:
     flat = reshape(op, x, [-1])
     words = [text(word) for word in node.attributes.get("stopwords") or ()]
     if not locale and (action != "NONE" or (words and not exact)):
-        raise Unsupported(node, "which letters there are is told by the locale of the machine that it runs on")
+        raise Unsupported(node, "which characters are letters depends on the locale of the machine it runs on")
     lower = changing("LOWER", locale)
     words = words if exact else ["".join(map(lower, word)) for word in words]
     begins, ends, symbols = op.StringTensorUnpack(flat, _outputs=3)
@@ -210,11 +210,11 @@ def string_normalizer(op: Builder, node: Node) -> Value:
         )
         stopped = op.ReduceLogicalAnd(alike, i64(op, [2]), keep_dims=False)
         kept = op.LogicalNot(op.ReduceLogicalOr(stopped, i64(op, [1]), keep_dims=False))
-        places = vector(op, op.NonZero(kept))
+        positions = vector(op, op.NonZero(kept))
         # an empty string stands behind the others, and is taken where none of them is
-        empty, count = op.const(np.zeros(1, np.int32)), shape_of(op, places)
+        empty, count = op.const(np.zeros(1, np.int32)), shape_of(op, positions)
         spare = op.Convert(op.Equal(count, i64(op, [0])), destination_type="i64")
-        taken = op.Concat(places, op.Broadcast(shape_of(op, kept), spare), axis=0)
+        taken = op.Concat(positions, op.Broadcast(shape_of(op, kept), spare), axis=0)
         begins, ends = (op.Gather(op.Concat(bound, empty, axis=0), taken, i64(op, 0)) for bound in (begins, ends))
     made = op.StringTensorPack(begins, ends, symbols)  # also unchanged: OpenVINO's CPU can't give an input's own text
     if action != "NONE":
@@ -240,7 +240,7 @@ class _Rows:
         self.table = op.Pad(table, i64(op, [0, 0]), i64(op, [0, 1]), i32(op, -1))
         self.width = op.Gather(shape_of(op, self.table), i64(op, [1]), i64(op, 0))
         count = op.Squeeze(self.width, i64(op, [0]))
-        self.places = op.Convert(op.Range(i64(op, 0), count, i64(op, 1), output_type="i64"), destination_type="i32")
+        self.positions = op.Convert(op.Range(i64(op, 0), count, i64(op, 1), output_type="i64"), destination_type="i32")
 
     def moved(self, values: Value, by: int, filling: int) -> Value:
         """Each row moved to the left (or, by a negative number, to the right), filled up behind (before) it."""
@@ -262,11 +262,11 @@ class _Rows:
         return op.Convert(found, destination_type="i32")
 
     def in_order(self, marks: Value) -> Value:
-        """The places of the marks of each row, one after the other, then what lies far behind."""
+        """The positions of the marks of each row, one after the other, then what lies far behind."""
         op = self.op
-        places = op.Select(op.Greater(marks, i32(op, 0)), self.places, i32(op, _FAR))
+        positions = op.Select(op.Greater(marks, i32(op, 0)), self.positions, i32(op, _FAR))
         # a row more: OpenVINO's CPU sorts no tensor without any
-        padded = op.Pad(places, i64(op, [0, 0]), i64(op, [1, 0]), i32(op, 0))
+        padded = op.Pad(positions, i64(op, [0, 0]), i64(op, [1, 0]), i32(op, 0))
         ordered = op.TopK(
             padded, op.Squeeze(self.width, i64(op, [0])), axis=1, mode="min", index_element_type="i64", _outputs=2
         )[0]
@@ -297,8 +297,8 @@ def _at_blanks(rows: _Rows, most: int | None) -> Sequence[Value]:
     number = op.ReduceSum(starts, i64(op, [1]), keep_dims=True)
     firsts, lasts = rows.in_order(starts), op.Minimum(rows.in_order(ends), rows.lengths)
     if most is not None:
-        rest = op.LogicalAnd(op.Equal(rows.places, i32(op, most)), op.Less(i32(op, most), number))
-        behind = op.ReduceMax(op.Multiply(ends, rows.places), i64(op, [1]), keep_dims=True)
+        rest = op.LogicalAnd(op.Equal(rows.positions, i32(op, most)), op.Less(i32(op, most), number))
+        behind = op.ReduceMax(op.Multiply(ends, rows.positions), i64(op, [1]), keep_dims=True)
         lasts = op.Select(rest, behind, lasts)
         number = op.Minimum(number, i32(op, most + 1))
     return firsts, lasts, number
@@ -326,10 +326,10 @@ def string_split(op: Builder, node: Node) -> Sequence[Value]:
     firsts, lasts, number = _at_word(rows, word, most) if word else _at_blanks(rows, most)
     counts = vector(op, op.Concat(number, op.const(np.zeros((1, 1), np.int32)), axis=0))
     pieces = op.Convert(op.ReduceMax(counts, i64(op, [0]), keep_dims=True), destination_type="i64")
-    firsts, lasts, places = (
-        slice_axis(op, value, 0, pieces, axis=axis) for value, axis in ((firsts, 1), (lasts, 1), (rows.places, 0))
+    firsts, lasts, positions = (
+        slice_axis(op, value, 0, pieces, axis=axis) for value, axis in ((firsts, 1), (lasts, 1), (rows.positions, 0))
     )
-    there = op.Less(places, number)
+    there = op.Less(positions, number)
     # empty pieces stand at the end of their string: OpenVINO wants ascending bounds
     begins, ends = (
         op.Add(op.Select(there, bound, rows.lengths), op.Unsqueeze(rows.begins, i64(op, [1])))

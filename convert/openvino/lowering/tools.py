@@ -55,10 +55,10 @@ def convert(op: Builder, node: Node, value: Value, dtype: DType) -> Value:
     return op.Convert(value, destination_type=element_type(node, dtype))
 
 
-def copied(body: Builder, outside: Value) -> Value:
+def copied(body: Builder, operand: Value) -> Value:
     """A constant from outside as a constant of the body."""
-    assert outside.data is not None
-    return body.graph.add_constant(outside.data, body.rewriter.names.fresh(outside.name or "const"))
+    assert operand.data is not None
+    return body.graph.add_constant(operand.data, body.rewriter.names.fresh(operand.name or "const"))
 
 
 def shape_of(op: Builder, value: Value) -> Value:
@@ -107,14 +107,14 @@ def vector(op: Builder, value: Value) -> Value:
 
 def along(op: Builder, values: Value, rank: int, axis: int) -> Value:
     """A vector as a tensor of a rank that lies along one axis, ready to broadcast."""
-    return reshape(op, values, [-1 if place == axis else 1 for place in range(rank)])
+    return reshape(op, values, [-1 if index == axis else 1 for index in range(rank)])
 
 
 def with_size(op: Builder, value: Value, axis: int, size: int) -> Value:
     """`value` with the size of an axis told, which it has whatever the model says."""
     if value.rank is None or size_of_axis(value, axis) == size:
         return value
-    sizes = [size if place == axis else 0 for place in range(value.rank)]
+    sizes = [size if index == axis else 0 for index in range(value.rank)]
     return op.Reshape(value, i64(op, sizes), special_zero=True)
 
 
@@ -147,13 +147,13 @@ def reduced(op: Builder, node: Node, target: str, data: Value, axes: Value, keep
     take some integers for floats. So something stands between the two that it doesn't join: Squeeze, Maximum.
     """
     dtype, rank, known = dtype_of(node, data), data.rank, ints(axes)
-    places = None if rank is None or known is None else {axis % rank for axis in known if -rank <= axis < rank}
+    indices = None if rank is None or known is None else {axis % rank for axis in known if -rank <= axis < rank}
     if dtype.is_integer:
         made = op.call(target, data, axes, keep_dims=keep)
-        if places is not None and 0 in places:
+        if indices is not None and 0 in indices:
             return made
         return op.Maximum(made, op.const(dtype.integer_limits[0], dtype))
-    if keep or rank not in (None, 3) or (places is not None and places != {2}):
+    if keep or rank not in (None, 3) or (indices is not None and indices != {2}):
         return op.call(target, data, axes, keep_dims=keep)
     return op.Squeeze(op.call(target, data, axes, keep_dims=True), axes)
 
@@ -178,9 +178,9 @@ def gather_others(op: Builder, node: Node, values: Value, axes: Value, rank: int
 
 def axes_mask(op: Builder, node: Node, axes: Value, rank: int) -> Value:
     """1 at the positions that are among `axes`, 0 elsewhere, as i64 [rank]."""
-    places = op.FloorMod(vector(op, convert(op, node, axes, DType.INT64)), i64(op, rank))
-    ones = op.Broadcast(i64(op, 1), shape_of(op, places))
-    return op.ScatterElementsUpdate(i64(op, [0] * rank), places, ones, i64(op, 0))
+    indices = op.FloorMod(vector(op, convert(op, node, axes, DType.INT64)), i64(op, rank))
+    ones = op.Broadcast(i64(op, 1), shape_of(op, indices))
+    return op.ScatterElementsUpdate(i64(op, [0] * rank), indices, ones, i64(op, 0))
 
 
 def saturated(op: Builder, value: Value, most: float) -> Value:

@@ -56,10 +56,10 @@ def trips_of(op: Builder, node: Node, loop: Loop, parts: Sequence[Parts]) -> Tri
     entered: bool | Value = True
     goes_on = False
     if entry is not None:
-        last = constant_array(entry.leave)
+        last = constant_array(entry.body_output)
         if last is not None and not last.reshape(-1)[0]:
             bounds.append(1)
-        goes_on = last is None and entry.leave is not entry.enter
+        goes_on = last is None and entry.body_output is not entry.body_input
         first = loop.initial_condition
         known = None if first is None else first.array()
         entered = True if first is None else scalar(op, first) if known is None else bool(known.reshape(-1)[0])

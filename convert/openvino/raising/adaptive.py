@@ -1,6 +1,6 @@
 """OpenVINO -> the hub: pooling to a given number of windows.
 
-Window i of n covers the places from floor(i * size / n) up to, not including, ceil((i + 1) * size / n): windows of one
+Window i of n covers the indices from floor(i * size / n) up to, not including, ceil((i + 1) * size / n): windows of one
 size where n divides it, which is plain pooling; else of several, which are gathered.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 from ....passes.build import Expr, arange, concat, expr, product, where
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node
-from ....passes.preconditions import given, rank_of
+from ....passes.preconditions import input_of, rank_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
@@ -23,12 +23,12 @@ from .support import Results, element_type, operand, vector
 
 
 class _Windows(NamedTuple):
-    """The windows along one axis: `places` and `inside`, [windows, longest].
+    """The windows along one axis: `positions` and `inside`, [windows, longest].
 
-    A window that is shorter than the longest repeats its last place, where `inside` is false (None: no window is).
+    A window that is shorter than the longest repeats its last position, where `inside` is false (None: no window is).
     """
 
-    places: Expr
+    positions: Expr
     inside: Expr | None
 
 
@@ -39,9 +39,9 @@ def _windows(extent: Expr, count: Expr) -> _Windows:
     ends = ((index + 1) * extent + (count - 1)) // count
     lengths = (ends - starts).reshape(-1)
     longest = concat(extent.op, [lengths, np.ones(1)]).call("ReduceMax", keepdims=1)
-    places = starts + arange(extent.op, longest)
-    inside = places < ends
-    return _Windows(places.minimum(ends - 1), None if inside.array is not None and inside.array.all() else inside)
+    positions = starts + arange(extent.op, longest)
+    inside = positions < ends
+    return _Windows(positions.minimum(ends - 1), None if inside.array is not None and inside.array.all() else inside)
 
 
 class _Pool(NamedTuple):
@@ -71,14 +71,14 @@ class _Pool(NamedTuple):
 
 
 def _pool(op: Builder, node: Node) -> _Pool:
-    x, rank = operand(op, node), rank_of(node, given(node))
+    x, rank = operand(op, node), rank_of(node, input_of(node))
     if not 3 <= rank <= 5:
         raise InvalidModel(f"{node!r}: an image of {rank} dimensions")
-    wanted = vector(op, given(node, 1))
+    wanted = vector(op, input_of(node, 1))
     length = wanted.size(0).item()
     if length not in (None, rank - 2):
         raise InvalidModel(f"{node!r}: {length} sizes for {rank - 2} axes")
-    counts = [wanted.gather([place]) for place in range(rank - 2)]
+    counts = [wanted.gather([position]) for position in range(rank - 2)]
     return _Pool(x, rank, [x.size(axis) for axis in range(2, rank)], counts)
 
 
@@ -94,7 +94,7 @@ def adaptive_avg_pool(op: Builder, node: Node) -> Results:
     found = pool.x
     for axis, extent, count in zip(pool.axes, pool.extents, pool.counts, strict=True):
         windows = _windows(extent, count)
-        each = found.gather(windows.places, axis)
+        each = found.gather(windows.positions, axis)
         if windows.inside is None:
             found = each.mean(axis + 1)
             continue
@@ -119,35 +119,37 @@ def adaptive_max_pool(op: Builder, node: Node) -> Results:
         found = pool.x.reshape(front, product(pool.extents)).call("ArgMax", axis=2, keepdims=1)
         return values, found.reshape(front, *pool.counts).cast(dtype).value()
     each: Expr = pool.x
-    places: list[Expr] = []
+    positions: list[Expr] = []
     for extent, count in zip(pool.extents, pool.counts, strict=True):
         windows = _windows(extent, count)
-        each = each.gather(windows.places, axis=2 + 2 * len(places))
-        places.append(windows.places)
-    values, found = _greatest(pool, each, places)
+        each = each.gather(windows.positions, axis=2 + 2 * len(positions))
+        positions.append(windows.positions)
+    values, found = _greatest(pool, each, positions)
     return values.value(), found.reshape(front, *pool.counts).cast(dtype).value()
 
 
-def _greatest(pool: _Pool, each: Expr, places: Sequence[Expr]) -> tuple[Expr, Expr]:
+def _greatest(pool: _Pool, each: Expr, positions: Sequence[Expr]) -> tuple[Expr, Expr]:
     """The greatest element of each window and its index; `each` is [batch, channels, windows, window, windows ...]."""
-    count = len(places)
+    count = len(positions)
     values = each.max(*(3 + 2 * axis for axis in range(count)))
-    ordered = [*range(0, 2 * count, 2), *range(1, 2 * count, 2)]  # the windows before the places in them
-    shape = [*pool.counts, product([one.size(1) for one in places])]
+    ordered = [*range(0, 2 * count, 2), *range(1, 2 * count, 2)]  # the windows before the positions in them
+    shape = [*pool.counts, product([one.size(1) for one in positions])]
     front = pool.x.sizes(0, 2)
     if count > 1:
         each = each.transpose(0, 1, *(2 + axis for axis in ordered)).reshape(front, *shape)
-    table = _flat_places(pool, places)
+    table = _flat_indices(pool, positions)
     if count > 1:
         table = table.transpose(*ordered).reshape(*shape)
     rows = table.broadcast_to(front, table.sizes())
     return values, rows.call("GatherElements", each.call("ArgMax", axis=-1, keepdims=1), axis=-1)
 
 
-def _flat_places(pool: _Pool, places: Sequence[Expr]) -> Expr:
+def _flat_indices(pool: _Pool, positions: Sequence[Expr]) -> Expr:
     """Where in the flattened image each element of each window stands: [windows, window, windows, window ...]."""
-    others = [[place for place in range(2 * len(places)) if place // 2 != axis] for axis in range(len(places))]
-    total, *rest = (one.unsqueeze(*axes) for one, axes in zip(places, others, strict=True))
+    others = [
+        [position for position in range(2 * len(positions)) if position // 2 != axis] for axis in range(len(positions))
+    ]
+    total, *rest = (one.unsqueeze(*axes) for one, axes in zip(positions, others, strict=True))
     for extent, one in zip(pool.extents[1:], rest, strict=True):
         total = total * extent + one
     return total

@@ -20,7 +20,7 @@ from ....passes.types import DType, TensorType
 from .support import vector
 
 Corners = Sequence[Expr]
-Lessen = Callable[..., Sequence[Expr]]
+Decay = Callable[..., Sequence[Expr]]
 
 # overlap -------------------------------------------------------------------------------------------
 
@@ -70,7 +70,7 @@ def greedy_suppression(
     parts: Sequence[Expr],
     scores: Expr,
     most: Expr,
-    lessen: Lessen,
+    decay: Decay,
     captured: Sequence[Expr] = (),
     carried: Sequence[Expr] = (),
 ) -> tuple[Expr, Expr]:
@@ -87,7 +87,7 @@ def greedy_suppression(
         best = left.call("ArgMax", axis=2, keepdims=1)
         mine, rest = fed[: len(parts)], fed[len(parts) :]
         taken = tuple(part.call("GatherND", best, batch_dims=1)[:, :, None] for part in mine)
-        kept, *going = lessen(left, taken, tuple(part[:, None] for part in mine), *rest)
+        kept, *going = decay(left, taken, tuple(part[:, None] for part in mine), *rest)
         kept = where(arange(left.op, left.size(2)).equals(best), -math.inf, kept)
         return [kept, *going, kept.max() > -math.inf, best, left.max(2, keepdims=True)]
 
@@ -96,18 +96,18 @@ def greedy_suppression(
     trip = most.minimum(scores.size(2)).reshape()
     *_, bests, values = loop(op, slots, [scores, *parts, *captured, *carried], step, trip, "suppression")
     bests, values = bests.squeeze(2), values.squeeze(2)
-    places = indices_where(values > -math.inf)
-    which = bests.call("GatherND", places)[:, None]
-    return concat(op, [places[:, :2], which], 1), values.call("GatherND", places)
+    indices = indices_where(values > -math.inf)
+    which = bests.call("GatherND", indices)[:, None]
+    return concat(op, [indices[:, :2], which], 1), values.call("GatherND", indices)
 
 
 def suppress_by_loop(corners: Corners, scores: Expr, most: Expr, overlap: float, offset: float) -> tuple[Expr, Expr]:
     """`suppress` for boxes whose far corner is their last pixel; as `greedy_suppression`."""
 
-    def lessen(left: Expr, taken: Corners, others: Corners) -> list[Expr]:
+    def decay(left: Expr, taken: Corners, others: Corners) -> list[Expr]:
         return [where(intersection_over_union(taken, others, offset) > overlap, -math.inf, left)]
 
-    return greedy_suppression(scores.op, corners, scores, most, lessen)
+    return greedy_suppression(scores.op, corners, scores, most, decay)
 
 
 def ordered_corners(corners: Corners) -> Expr:
@@ -167,9 +167,9 @@ def just_below(op: Builder, overlap: Value | None, most: Expr) -> tuple[Expr, Ex
 
 
 def topk(keys: Expr, count: Expr, axis: int, largest: bool = True) -> tuple[Expr, Expr]:
-    """The `count` largest (or least) along an axis, in order, equal ones by place; and their places."""
-    values, places = keys.op.TopK(keys, count, axis=axis, largest=None if largest else 0, _outputs=2)
-    return expr(keys.op, values), expr(keys.op, places)
+    """The `count` largest (or least) along an axis, in order, equal ones by position; and their positions."""
+    values, indices = keys.op.TopK(keys, count, axis=axis, largest=None if largest else 0, _outputs=2)
+    return expr(keys.op, values), expr(keys.op, indices)
 
 
 def argsort(keys: Expr, largest: bool = True) -> Expr:
@@ -189,13 +189,13 @@ def stable_sort_by(order: Expr, keys: Expr) -> Expr:
 
 
 def only_topk(scores: Expr, most: int) -> Expr:
-    """The `most` highest of the last dimension, equal ones by place; -inf elsewhere."""
+    """The `most` highest of the last dimension, equal ones by position; -inf elsewhere."""
     length = scores.size(-1)
     if most < 0 or (length.item() is not None and length.item() <= most):
         return scores
-    values, places = topk(scores, length.minimum(most), -1)
+    values, indices = topk(scores, length.minimum(most), -1)
     types = [scores.value().type]
-    return scores.full_like(-math.inf).call("ScatterElements", places, values, axis=-1, _types=types)
+    return scores.full_like(-math.inf).call("ScatterElements", indices, values, axis=-1, _types=types)
 
 
 def stack_columns(*vectors: Expr) -> Expr:
@@ -204,7 +204,7 @@ def stack_columns(*vectors: Expr) -> Expr:
 
 
 def indices_where(condition: Expr) -> Expr:
-    """Where something is true: [places, dimensions]."""
+    """Where something is true: [positions, dimensions]."""
     return expr(condition.op, condition.op.Transpose(condition.op.NonZero(condition), perm=[1, 0]))
 
 
@@ -257,8 +257,8 @@ def padded_groups(
         return padded_to(extended, length, fill)[None]
     sizes = bincount(groups, count)
     starts, sizes = sizes.cumsum(0, exclusive=True)[:, None], sizes[:, None]
-    places, rest = arange(op, length), rows.sizes(0, 1)
+    indices, rest = arange(op, length), rows.sizes(0, 1)
     if last is not None:
-        rest = rest + (places > sizes).cast(DType.INT64)
+        rest = rest + (indices > sizes).cast(DType.INT64)
     ended = padded_to(extended, extended.sizes(0, 1) + 1, fill)
-    return ended.gather(where(places < sizes, starts + places, rest))
+    return ended.gather(where(indices < sizes, starts + indices, rest))

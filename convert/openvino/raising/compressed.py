@@ -12,7 +12,7 @@ import numpy as np
 
 from ....passes.graph import Node, Value
 from ....passes.infer import words
-from ....passes.preconditions import given
+from ....passes.preconditions import input_of
 from ....passes.protos import enum_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.tensor import TensorData
@@ -58,7 +58,7 @@ def _view(data: TensorData, dtype: DType) -> TensorData:
 @rule(DOMAIN, "Convert")
 def narrow_constant(op: Builder, node: Node) -> Results:
     """Convert-1 of a constant of u1, u2, u3, u6, nf4 or f4e2m1: kept narrow, the last two looked up in a table."""
-    value, dtype = given(node), element_type(node, "destination_type")
+    value, dtype = input_of(node), element_type(node, "destination_type")
     data, source = value.data, value.tensor.dtype
     if data is None or source is None or dtype is None:
         return None
@@ -204,7 +204,7 @@ def dequantized(op: Builder, value: Value, scale: Array) -> Value | None:
 @rule(DOMAIN, "Reshape")
 def whole_weights(op: Builder, node: Node) -> Results:
     """Reshape-1 of weights dequantized in groups, that joins the groups of an axis: of blocks of that axis."""
-    producer, stated = given(node).producer, constant(node.input(1))
+    producer, stated = input_of(node).producer, constant(node.input(1))
     if producer is None or producer.op != ("", "DequantizeLinear") or stated is None:
         return None
     source, block = producer.inputs[0], producer.attributes.get("block_size", 0)

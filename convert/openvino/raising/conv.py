@@ -12,7 +12,7 @@ import numpy as np
 from ....passes.build import Expr, arange, expr, pad, reshape, shape_of
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
-from ....passes.preconditions import dtype_of, given, rank_of, size_of_axis
+from ....passes.preconditions import dtype_of, input_of, rank_of, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
@@ -32,7 +32,7 @@ def _merged_groups(op: Builder, node: Node, weights: Value) -> tuple[Value, int]
 @rule(DOMAIN, "Convolution", "GroupConvolution")
 def convolution(op: Builder, node: Node) -> Results:
     """Convolution-1, GroupConvolution-1 (whose weights have the groups in a dimension of their own)."""
-    x, weights, groups = given(node, 0), given(node, 1), 1
+    x, weights, groups = input_of(node, 0), input_of(node, 1), 1
     count = spatial(node, x)
     if node.op_type == "GroupConvolution":
         weights, groups = _merged_groups(op, node, weights)
@@ -51,7 +51,7 @@ def transposed_convolution(op: Builder, node: Node) -> Results:
     "explicit" cuts off the pads in front and the rest behind, "valid" all behind, and of an odd pad "same_upper" has
     the larger part in front, the other way round than ONNX.
     """
-    x, weights, groups = given(node, 0), given(node, 1), 1
+    x, weights, groups = input_of(node, 0), input_of(node, 1), 1
     count = spatial(node, x)
     if node.op_type == "GroupConvolutionBackpropData":
         weights, groups = _merged_groups(op, node, weights)
@@ -174,7 +174,7 @@ def _lengthened(op: Builder, node: Node, x: Value, window: dict[str, Any], kerne
 @rule(DOMAIN, "AvgPool")
 def avg_pool(op: Builder, node: Node) -> Results:
     """AvgPool-1, -14 ("ceil_torch"), -16 (dilations). A window of pad is 0 / 0 where pad doesn't count."""
-    x = given(node)
+    x = input_of(node)
     kernel = numbers(node, "kernel", 1, spatial(node, x))
     include = not node.attributes.get("exclude-pad", True)
     made = window(node, len(kernel), "strides", "dilations")
@@ -199,7 +199,7 @@ def max_pool(op: Builder, node: Node) -> Results:
 
     A window of pad gives the lowest number, at its channel's first index.
     """
-    x = given(node)
+    x = input_of(node)
     rank = spatial(node, x) + 2
     kernel = numbers(node, "kernel", 1, rank - 2)
     pool = _rounded(op, node, x, window(node, len(kernel), "strides", "dilations"), kernel)

@@ -1,4 +1,4 @@
-"""OpenVINO -> the hub: convolutions of bits, and at places that the model computes."""
+"""OpenVINO -> the hub: convolutions of bits, and at positions that the model computes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ....passes.build import Expr, arange, where
 from ....passes.build.values import pad
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
-from ....passes.preconditions import given, rank_of
+from ....passes.preconditions import input_of, rank_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
@@ -43,7 +43,7 @@ def binary_convolution(op: Builder, node: Node) -> Results:
     The pad counts as `pad_value` says: 0 leaves it out, 1 is a bit of 1, everything else one of 0. Bits of weights
     are taken from a byte as OpenVINO's CPU runtime does, the lowest first; its reference takes the highest first.
     """
-    x, weights = given(node, 0), constant(given(node, 1))
+    x, weights = input_of(node, 0), constant(input_of(node, 1))
     choice(node, "mode", "xnor-popcount", {"xnor-popcount": None})
     if weights is None:
         raise Unsupported(node, "weights of bits must be constant in ONNX")
@@ -56,7 +56,7 @@ def binary_convolution(op: Builder, node: Node) -> Results:
     if any(pads):
         made = without_pads(made)
         signs = pad(op, signs, pads[:count], pads[count:], 1 if filler == 1 else -1, range(2, count + 2))
-    if given(node, 1).tensor.dtype is DType.UINT1:
+    if input_of(node, 1).tensor.dtype is DType.UINT1:
         op.rewriter.notes.append(f"{node!r}: the lowest bit of a byte of weights is the first, as for the CPU runtime")
         lowest_first = np.unpackbits(np.packbits(weights.reshape(-1)), bitorder="little")[: weights.size]
         weights = lowest_first.reshape(weights.shape)
@@ -72,7 +72,7 @@ def deformable_convolution(op: Builder, node: Node) -> Results:
     With `bilinear_interpolation_pad` it is ONNX's, which samples between the edge and the zeros around it, too; else
     what lies outside the image is 0 and the outermost pixels reach to the edge.
     """
-    x, offset, weights, mask = given(node, 0), given(node, 1), given(node, 2), node.input(3)
+    x, offset, weights, mask = input_of(node, 0), input_of(node, 1), input_of(node, 2), node.input(3)
     if any(rank_of(node, value) != 4 for value in (x, offset, weights)):
         raise InvalidModel(f"{node!r}: it needs images and weights of 4 dimensions")
     made = window(node, 2, "strides", "dilations")
@@ -87,26 +87,26 @@ def deformable_convolution(op: Builder, node: Node) -> Results:
     weighted = None if mask is None else operand(op, node, 3)
     columns = _columns(image, moves, weighted, (kernel, deformable, made))
     fan = filters.size(1) * (kernel[0] * kernel[1])
-    batch, *places = (moves.size(axis) for axis in (0, 2, 3))
-    split = columns.reshape(batch, groups, fan, places[0] * places[1])
+    batch, *positions = (moves.size(axis) for axis in (0, 2, 3))
+    split = columns.reshape(batch, groups, fan, positions[0] * positions[1])
     found = filters.reshape(groups, filters.size(0) // groups, fan).call("MatMul", split)
-    return found.reshape(batch, filters.size(0), *places).value()
+    return found.reshape(batch, filters.size(0), *positions).value()
 
 
 def _columns(x: Expr, offset: Expr, mask: Expr | None, how: tuple[list[int], int, dict[str, Any]]) -> Expr:
-    """What every element of the kernel sees at each place: [batch, channels, kernel, rows, columns]."""
+    """What every element of the kernel sees at each position: [batch, channels, kernel, rows, columns]."""
     kernel, groups, made = how
     count = kernel[0] * kernel[1]
     batch, *extents = (offset.size(axis) for axis in (0, 2, 3))
     table = pixel_table(x, groups)
-    places: list[Expr] = []
+    positions: list[Expr] = []
     for axis, part in enumerate(offset.reshape(batch, groups, count, 2, *extents).split(2, 3)):
         own = np.arange(count) // kernel[1] if axis == 0 else np.arange(count) % kernel[1]
         first = (own * made["dilations"][axis] - made["pads"][axis]).reshape(count, 1, 1)
         along = arange(x.op, extents[axis]) * made["strides"][axis]
         grid = (along[:, None] if axis == 0 else along) + first
-        places.append(part.squeeze(3) + grid.cast(offset.dtype))
-    y, x_ = places
+        positions.append(part.squeeze(3) + grid.cast(offset.dtype))
+    y, x_ = positions
     height, width = (extent.cast(offset.dtype) for extent in table.extents)
     inside = ((y >= 0) & (y < height)) & ((x_ >= 0) & (x_ < width))
     plane = arange(x.op, batch * groups).reshape(batch, groups, 1, 1, 1)

@@ -10,7 +10,7 @@ from ....passes.build import Expr, arange, concat, expr, loop, where
 from ....passes.build.values import pad
 from ....passes.graph import Node, Value
 from ....passes.loop import Captured, Carried, Sliced, Stacked
-from ....passes.preconditions import given
+from ....passes.preconditions import input_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
@@ -22,12 +22,12 @@ def _before(x: Expr, first: int) -> Expr:
     return expr(x.op, pad(x.op, x.value(), [0, 1], [0, 0], first))[:, :-1]
 
 
-def _unlike_before(x: Expr) -> Expr:
+def _changed(x: Expr) -> Expr:
     """Where [batch, time] isn't what it was one step before; numbers from 0 on."""
     return ~x.equals(_before(x, -1))
 
 
-def _within(x: Expr, lengths: Value) -> Expr:
+def _before_length(x: Expr, lengths: Value) -> Expr:
     """Where the time of [batch, time] is less than the length."""
     return arange(x.op, x.size(1)) < vector(x.op, lengths)[:, None]
 
@@ -35,15 +35,15 @@ def _within(x: Expr, lengths: Value) -> Expr:
 def _compacted(x: Expr, keep: Expr, fill: Expr | int) -> tuple[Expr, Expr]:
     """What is kept of each line of [batch, time] moved to its front, `fill` behind it; how many there are [batch]."""
     kept, time = keep.cast(DType.INT64), x.size(1)
-    places = where(keep, kept.cumsum(1) - 1, time)  # the rest goes behind the end
+    indices = where(keep, kept.cumsum(1) - 1, time)  # the rest goes behind the end
     lines = x.like(fill).broadcast_to(x.size(0), time + 1)
-    return lines.call("ScatterElements", places, x, axis=1)[:, :-1], kept.sum(1)
+    return lines.call("ScatterElements", indices, x, axis=1)[:, :-1], kept.sum(1)
 
 
 def _decoded(best: Expr, inside: Expr, blank: Expr, merge: bool) -> tuple[Expr, Expr]:
     """The classes that are no blanks and, with `merge`, no repetitions, in front; how many there are."""
     keep = inside & ~best.equals(blank)
-    return _compacted(best, keep & _unlike_before(best) if merge else keep, -1)
+    return _compacted(best, keep & _changed(best) if merge else keep, -1)
 
 
 def _blank(op: Builder, value: Value | None, x: Expr) -> Expr:
@@ -64,10 +64,10 @@ def greedy_decoder(op: Builder, node: Node) -> Results:
 @rule(DOMAIN, "CTCGreedyDecoderSeqLen")
 def greedy_decoder_lengths(op: Builder, node: Node) -> Results:
     """CTCGreedyDecoderSeqLen-6: [batch, time, classes] and the length of each line."""
-    x, lengths = operand(op, node), given(node, 1)
+    x, lengths = operand(op, node), input_of(node, 1)
     best = in_wider_type(x).call("ArgMax", axis=2, keepdims=0)
     merge = bool(node.attributes.get("merge_repeated", True))
-    found = _decoded(best, _within(best, lengths), _blank(op, node.input(2), x), merge)
+    found = _decoded(best, _before_length(best, lengths), _blank(op, node.input(2), x), merge)
     types = (element_type(node, name, "i32") for name in ("classes_index_type", "sequence_length_type"))
     return [one.cast(dtype or DType.INT32).value() for one, dtype in zip(found, types, strict=True)]
 
@@ -77,14 +77,14 @@ def greedy_decoder_lengths(op: Builder, node: Node) -> Results:
 
 def _target(node: Node, labels: Expr, lengths: Value, blank: Expr) -> tuple[Expr, Expr]:
     """The labels that count, blanks behind them; how many there are."""
-    keep = _within(labels, lengths)
+    keep = _before_length(labels, lengths)
     if node.attributes.get("unique", False):
-        places = arange(labels.op, labels.size(1))
+        indices = arange(labels.op, labels.size(1))
         same = labels[:, None].equals(labels[:, :, None])
-        seen = (same & (places < places[:, None])).cast(DType.INT64).max(2)
+        seen = (same & (indices < indices[:, None])).cast(DType.INT64).max(2)
         keep = keep & seen.equals(0)
     elif node.attributes.get("preprocess_collapse_repeated", False):
-        keep = keep & _unlike_before(labels)
+        keep = keep & _changed(labels)
     return _compacted(labels, keep, blank)
 
 
@@ -102,7 +102,7 @@ def loss(op: Builder, node: Node) -> Results:
     The states are the labels with a blank before, between and behind them. A loop over time has the logarithm of the
     probability of each state: reached from itself, from the one before, or past a blank from the one before that.
     """
-    logits, times, lengths = operand(op, node), given(node, 1), given(node, 3)
+    logits, times, lengths = operand(op, node), input_of(node, 1), input_of(node, 3)
     dtype, logits = logits.dtype, in_wider_type(logits)
     blank = _blank(op, node.input(4), logits)
     labels, counts = _target(node, operand(op, node, 2, DType.INT64), lengths, blank)
@@ -117,8 +117,8 @@ def loss(op: Builder, node: Node) -> Results:
     if merge:
         leaps = leaps & ~two_before.equals(states)
     final = _walked(logits, times, states, leaps, stays)
-    last, places = (counts * 2)[:, None], arange(op, states.size(1))
-    ends = (places <= last) & (places >= last - 1)
+    last, indices = (counts * 2)[:, None], arange(op, states.size(1))
+    ends = (indices <= last) & (indices >= last - 1)
     return (-_log_sum(where(ends, final, -math.inf), 1)).cast(dtype).value()
 
 
@@ -152,8 +152,8 @@ def gather_tree(op: Builder, node: Node) -> Results:
 
     Behind a line's length, and behind its first end token, stand end tokens.
     """
-    ids, parents, lengths = operand(op, node), operand(op, node, 1, DType.INT64), given(node, 2)
-    end = scalar(op, given(node, 3), ids.dtype)
+    ids, parents, lengths = operand(op, node), operand(op, node, 1, DType.INT64), input_of(node, 2)
+    end = scalar(op, input_of(node, 3), ids.dtype)
     inside = arange(op, ids.size(0))[:, None] < vector(op, lengths)  # [time, batch]
     start = arange(op, ids.size(2)).broadcast_to(ids.size(1), ids.size(2))
 

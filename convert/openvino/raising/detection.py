@@ -10,7 +10,7 @@ import numpy as np
 from ....passes.build import Expr, arange, concat, expr, product, where
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node
-from ....passes.preconditions import dtype_of, given
+from ....passes.preconditions import dtype_of, input_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
@@ -88,25 +88,25 @@ def detection_output(op: Builder, node: Node) -> Results:
         threshold = np.nextafter(threshold, np.float32(-np.inf))
     if request.shared:
         boxes = boxes.squeeze(2)
-        places = suppress(ordered_corners(corners_of(boxes)), candidates, overlap, None, float(threshold))
+        positions = suppress(ordered_corners(corners_of(boxes)), candidates, overlap, None, float(threshold))
     else:
         boxes = boxes.transpose(0, 2, 1, 3)
         groups = product([request.images, request.classes])
         lines = candidates.reshape(groups, 1, request.priors)
         corners = corners_of(boxes.reshape(groups, request.priors, 4))
         found = suppress(ordered_corners(corners), lines, overlap, None, float(threshold))
-        places = stack_columns(found[:, 0] // request.classes, found[:, 0] % request.classes, found[:, 2])
-    score = scores.call("GatherND", places)
+        positions = stack_columns(found[:, 0] // request.classes, found[:, 0] % request.classes, found[:, 2])
+    score = scores.call("GatherND", positions)
     if request.keep >= 0:
-        kept = _kept(request, places, score)
-        places, score = places.gather(kept), score.gather(kept)
-    corners = boxes.call("GatherND", places.gather([0, 2], axis=1) if request.shared else places)
+        kept = _kept(request, positions, score)
+        positions, score = positions.gather(kept), score.gather(kept)
+    corners = boxes.call("GatherND", positions.gather([0, 2], axis=1) if request.shared else positions)
     if node.attributes.get("clip_after_nms", False):
         corners = corners.call("Clip", 0.0, 1.0)
-    heads = places[:, :2] - np.array([0, 1]) if request.like_mxnet else places[:, :2]
+    heads = positions[:, :2] - np.array([0, 1]) if request.like_mxnet else positions[:, :2]
     rows = concat(op, [heads.cast(DType.FLOAT32), score[:, None], corners], 1)
     ended = concat(op, [rows, expr(op, [[-1.0, 0, 0, 0, 0, 0, 0]])])
-    return padded_to(ended, _total(request))[None, None].cast(dtype_of(node, given(node, 1))).value()
+    return padded_to(ended, _total(request))[None, None].cast(dtype_of(node, input_of(node, 1))).value()
 
 
 def _total(request: _Request) -> Expr:
@@ -178,9 +178,9 @@ def _candidates(request: _Request, scores: Expr) -> Expr:
     return only_topk(flat, request.top_k).reshape(None, request.classes, request.priors)
 
 
-def _kept(request: _Request, places: Expr, score: Expr) -> Expr:
+def _kept(request: _Request, positions: Expr, score: Expr) -> Expr:
     """Which rows have the `keep` best scores of their image, equal ones by prior; in their old order."""
-    order = topk_of_group(argsort_by_score(score, places[:, 2]), places[:, 0], request.images, request.keep)
+    order = topk_of_group(argsort_by_score(score, positions[:, 2]), positions[:, 0], request.images, request.keep)
     return topk(order, order.sizes(), 0, largest=False)[0]
 
 
@@ -208,7 +208,7 @@ def roi_features(op: Builder, node: Node) -> Results:
             raise Unsupported(node, f"{name} is off")
     extent, samples = int(required(node, "output_size")), int(required(node, "sampling_ratio"))
     levels = _levels(boxes, len(maps))
-    places: list[Expr] = []
+    positions: list[Expr] = []
     parts: list[Expr] = []
     for level, (features, scale) in enumerate(zip(maps, scales, strict=False)):
         here = levels.equals(level).call("NonZero").squeeze(0)
@@ -225,10 +225,10 @@ def roi_features(op: Builder, node: Node) -> Results:
             coordinate_transformation_mode="output_half_pixel",
         )
         parts.append(expr(op, found))
-        places.append(here)
+        positions.append(here)
     nothing = expr(op, 0.0).broadcast_to(boxes.size(0), maps[0].size(1), extent, extent)
-    made = nothing.call("ScatterND", concat(op, places)[:, None], concat(op, parts))
-    return made.cast(dtype_of(node, given(node, 1))).value(), op.Identity(given(node, 0))
+    made = nothing.call("ScatterND", concat(op, positions)[:, None], concat(op, parts))
+    return made.cast(dtype_of(node, input_of(node, 1))).value(), op.Identity(input_of(node, 0))
 
 
 def _levels(boxes: Expr, count: int) -> Expr:
@@ -255,15 +255,15 @@ def detectron_output(op: Builder, node: Node) -> Results:
     each = int(required(node, "post_nms_count"))
     per_class = boxes.size(0) if each < 0 else expr(op, [each])
     overlap = float(required(node, "nms_threshold"))
-    places, values = suppress_by_loop(corners, scores[:, None], per_class, overlap, 1.0)
+    positions, values = suppress_by_loop(corners, scores[:, None], per_class, overlap, 1.0)
     total = values.sizes()
-    order = where(total > most, argsort_by_score(values, places[:, 2]), arange(op, total))[:most]
-    places, values = places.gather(order), values.gather(order)
-    which = places.gather([0, 2], axis=1)
+    order = where(total > most, argsort_by_score(values, positions[:, 2]), arange(op, total))[:most]
+    positions, values = positions.gather(order), values.gather(order)
+    which = positions.gather([0, 2], axis=1)
     rows = concat(op, [corner.call("GatherND", which) for corner in corners], 1)
-    found = [padded_to(one, most) for one in (rows, places[:, 0] + 1, values)]
+    found = [padded_to(one, most) for one in (rows, positions[:, 0] + 1, values)]
     kind = node.outputs[1].tensor.dtype or DType.INT32
-    types = [dtype_of(node, given(node)), kind, dtype_of(node, given(node, 2))]
+    types = [dtype_of(node, input_of(node)), kind, dtype_of(node, input_of(node, 2))]
     results = [one.cast(dtype).value() for one, dtype in zip(found, types, strict=True)]
     if len(node.outputs) == 4:
         results.append(op.const(np.zeros(most, kind.numpy), kind))

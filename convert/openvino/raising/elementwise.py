@@ -8,7 +8,7 @@ from typing import Any
 from ....passes.build import cast, constant_like, expr, reshape, size_of
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
-from ....passes.preconditions import dtype_of, given, size_of_axis
+from ....passes.preconditions import dtype_of, input_of, size_of_axis
 from ....passes.protos import ENUMS, enum_of
 from ....passes.rewrite import Builder, collect, combine, rule
 from ....passes.types import DType, TensorType
@@ -105,14 +105,14 @@ def select(op: Builder, node: Node) -> Results:
 @rule(DOMAIN, "IsFinite")
 def is_finite(op: Builder, node: Node) -> Results:
     """IsFinite-10."""
-    x = given(node)
+    x = input_of(node)
     return op.Not(op.Or(call(op, "IsInf", x), call(op, "IsNaN", x)))
 
 
 @rule(DOMAIN, "Round")
 def round_(op: Builder, node: Node) -> Results:
     """Round-5: half_to_even is ONNX's; half_away_from_zero goes over the magnitude's floor, which is exact."""
-    x = given(node)
+    x = input_of(node)
     if not dtype_of(node, x).is_float:
         return op.Identity(x)
     mode = str(node.attributes.get("mode", "half_to_even")).lower()
@@ -125,8 +125,8 @@ def round_(op: Builder, node: Node) -> Results:
 
 @rule(DOMAIN, "Clamp")
 def clamp(op: Builder, node: Node) -> Results:
-    """Clamp-1: the bounds of an integer are rounded inwards and held within its range."""
-    x = given(node)
+    """Clamp-1: the bounds of an integer are rounded inwards and clamped to its range."""
+    x = input_of(node)
     dtype = dtype_of(node, x)
     low, high = float(node.attributes.get("min", -math.inf)), float(node.attributes.get("max", math.inf))
     bounds: list[Any] = [low, high]
@@ -162,13 +162,13 @@ def convert(op: Builder, node: Node) -> Results:
     dtype = element_type(node, "destination_type") or node.output.tensor.dtype
     if dtype is None:
         raise Unsupported(node, "destination_type isn't given")
-    return _converted(op, node, given(node), dtype)
+    return _converted(op, node, input_of(node), dtype)
 
 
 @rule(DOMAIN, "ConvertLike")
 def convert_like(op: Builder, node: Node) -> Results:
     """ConvertLike-1."""
-    return _converted(op, node, given(node), dtype_of(node, given(node, 1)))
+    return _converted(op, node, input_of(node), dtype_of(node, input_of(node, 1)))
 
 
 _HALVES = {
@@ -206,10 +206,10 @@ def _common(node: Node, a: Value, b: Value) -> DType | None:
 @rule(DOMAIN, "ConvertPromoteTypes")
 def convert_promote_types(op: Builder, node: Node) -> Results:
     """ConvertPromoteTypes-14: both operands in one type that holds the values of both, nearly so if it's `unsafe`."""
-    a, b = given(node, 0), given(node, 1)
+    a, b = input_of(node, 0), input_of(node, 1)
     dtype = _common(node, a, b)
     if dtype is None:
-        raise InvalidModel(f"{node!r}: no type holds {dtype_of(node, a).value} and {dtype_of(node, b).value}")
+        raise InvalidModel(f"{node!r}: no common type of {dtype_of(node, a).value} and {dtype_of(node, b).value}")
     return [_converted(op, node, value, dtype) for value in (a, b)]
 
 
@@ -225,7 +225,7 @@ def _single(value: Value | None) -> float | None:
 @rule(DOMAIN, "HardSigmoid")
 def hard_sigmoid(op: Builder, node: Node) -> Results:
     """HardSigmoid-1: alpha and beta are inputs."""
-    x, alpha, beta = given(node, 0), given(node, 1), given(node, 2)
+    x, alpha, beta = input_of(node, 0), input_of(node, 1), input_of(node, 2)
     known = _single(alpha), _single(beta)
     if known[0] is not None and known[1] is not None:
         return call(op, "HardSigmoid", x, alpha=known[0], beta=known[1])
@@ -236,7 +236,7 @@ def hard_sigmoid(op: Builder, node: Node) -> Results:
 @rule(DOMAIN, "Selu")
 def selu(op: Builder, node: Node) -> Results:
     """Selu-1: alpha and lambda are inputs."""
-    x, alpha, gamma = given(node, 0), given(node, 1), given(node, 2)
+    x, alpha, gamma = input_of(node, 0), input_of(node, 1), input_of(node, 2)
     known = _single(alpha), _single(gamma)
     if known[0] is not None and known[1] is not None:
         return call(op, "Selu", x, alpha=known[0], gamma=known[1])
@@ -248,7 +248,7 @@ def selu(op: Builder, node: Node) -> Results:
 @rule(DOMAIN, "Swish")
 def swish(op: Builder, node: Node) -> Results:
     """Swish-4: x * sigmoid(beta * x), beta an optional input."""
-    x, beta = given(node, 0), node.input(1)
+    x, beta = input_of(node, 0), node.input(1)
     if beta is None:
         return op.Swish(x)
     known = _single(beta)
@@ -260,7 +260,7 @@ def swish(op: Builder, node: Node) -> Results:
 @rule(DOMAIN, "PReLU")
 def prelu(op: Builder, node: Node) -> Results:
     """PReLU-1: a vector of slopes as long as dimension 1 belongs to the channels, else NumPy's rule."""
-    x, slope = given(node, 0), given(node, 1)
+    x, slope = input_of(node, 0), input_of(node, 1)
     rank = x.rank
     if slope.rank == 1 and rank is not None and rank > 2:
         count, channels = size_of_axis(slope, 0), size_of_axis(x, 1)

@@ -9,7 +9,7 @@ import numpy as np
 from ....passes.build import Expr, arange, concat, expr, pad, product, slice_axes
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node
-from ....passes.preconditions import dtype_of, given, rank_of
+from ....passes.preconditions import dtype_of, input_of, rank_of
 from ....passes.rewrite import Builder, collect, combine, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
@@ -22,8 +22,8 @@ from .support import Results, choice, operand, operands, required, vector
 @rule(DOMAIN, "Col2Im")
 def col2im(op: Builder, node: Node) -> Results:
     """Col2Im-15: also without a batch."""
-    x, target, kernel = operand(op, node), vector(op, given(node, 1)), vector(op, given(node, 2))
-    alone = rank_of(node, given(node)) == 2
+    x, target, kernel = operand(op, node), vector(op, input_of(node, 1)), vector(op, input_of(node, 2))
+    alone = rank_of(node, input_of(node)) == 2
     lists = {name: [int(item) for item in node.attributes.get(name) or []] for name in ("strides", "dilations")}
     before, after = (list(node.attributes.get(name) or [0, 0]) for name in ("pads_begin", "pads_end"))
     found = op.Col2Im(
@@ -42,7 +42,7 @@ def col2im(op: Builder, node: Node) -> Results:
 @rule(DOMAIN, "DepthToSpace", "SpaceToDepth")
 def depth_space(op: Builder, node: Node) -> Results:
     """DepthToSpace-1, SpaceToDepth-1: ONNX's take images of two dimensions, SpaceToDepth in one order only."""
-    x = given(node)
+    x = input_of(node)
     block = int(node.attributes.get("block_size", 1))
     blocks_first = choice(node, "mode", "blocks_first", {"blocks_first": True, "depth_first": False})
     rank = rank_of(node, x)
@@ -59,7 +59,7 @@ def depth_space(op: Builder, node: Node) -> Results:
         depth, front = channels // block**count, [block] * count
         parts = [batch, *front, depth, *extents] if blocks_first else [batch, depth, *front, *extents]
         first_block, channel = (1, count + 1) if blocks_first else (2, 1)
-        pairs = [place for axis in range(count) for place in (count + 2 + axis, first_block + axis)]
+        pairs = [index for axis in range(count) for index in (count + 2 + axis, first_block + axis)]
         turned = image.reshape(*parts).transpose(0, channel, *pairs)
         return turned.reshape(batch, depth, *(extent * block for extent in extents)).value()
     small = [extent // block for extent in extents]
@@ -72,7 +72,7 @@ def depth_space(op: Builder, node: Node) -> Results:
 @rule(DOMAIN, "ShuffleChannels")
 def shuffle_channels(op: Builder, node: Node) -> Results:
     """ShuffleChannels-1: one dimension as [group, rest], turned."""
-    x, rank = operand(op, node), rank_of(node, given(node))
+    x, rank = operand(op, node), rank_of(node, input_of(node))
     axis, group = int(node.attributes.get("axis", 1)) % rank, int(node.attributes.get("group", 1))
     sizes = [x.size(dim) for dim in range(rank)]
     split = x.reshape(*sizes[:axis], group, sizes[axis] // group, *sizes[axis + 1 :])
@@ -82,8 +82,8 @@ def shuffle_channels(op: Builder, node: Node) -> Results:
 @rule(DOMAIN, "BatchToSpace", "SpaceToBatch")
 def batch_space(op: Builder, node: Node) -> Results:
     """BatchToSpace-2, SpaceToBatch-2: blocks of each dimension go into the batch, or come out of it."""
-    x, rank = operand(op, node), rank_of(node, given(node))
-    block, begin, end = (vector(op, given(node, index)) for index in range(1, 4))
+    x, rank = operand(op, node), rank_of(node, input_of(node))
+    block, begin, end = (vector(op, input_of(node, index)) for index in range(1, 4))
     steps, cells = [block[axis : axis + 1] for axis in range(1, rank)], block.prod(keepdims=True)
     if node.op_type == "SpaceToBatch":
         x = expr(op, pad(op, x.value(), [begin], [end], 0))
@@ -94,7 +94,7 @@ def batch_space(op: Builder, node: Node) -> Results:
         return split.transpose(*perm).reshape(batch * cells, *small).value()
     batch, *extents = (x.size(axis) for axis in range(rank))
     split = x.reshape(*steps, batch // cells, *extents)
-    perm = [rank - 1, *(place for axis in range(1, rank) for place in (rank - 1 + axis, axis - 1))]
+    perm = [rank - 1, *(position for axis in range(1, rank) for position in (rank - 1 + axis, axis - 1))]
     grown = [batch // cells, *(extent * step for extent, step in zip(extents, steps, strict=True))]
     whole = split.transpose(*perm).reshape(*grown)
     return slice_axes(op, whole.value(), range(rank), [begin], [concat(op, grown) - end])
@@ -103,7 +103,7 @@ def batch_space(op: Builder, node: Node) -> Results:
 # images as brightness and colour, and back ---------------------------------------------------------
 #
 # Colour is given once for each block of 2 x 2 pixels. With the rows and columns of the image split into blocks and
-# places in a block, [batch, rows / 2, 2, columns / 2, 2, 1], it meets the brightness by broadcasting.
+# positions in a block, [batch, rows / 2, 2, columns / 2, 2, 1], it meets the brightness by broadcasting.
 
 
 _TO_RGB = np.array([[0, -0.391, 2.018], [1.596, -0.813, 0]], np.float32)  # what u and v add to red, green and blue
@@ -137,7 +137,7 @@ def _planes(op: Builder, node: Node, counts: Sequence[int]) -> tuple[list[Expr],
 def to_rgb(op: Builder, node: Node) -> Results:
     """NV12toRGB-8, NV12toBGR-8, I420toRGB-8, I420toBGR-8: in one plane or in two or three."""
     counts = [4, 2] if node.op_type.startswith("NV12") else [4, 1, 1]
-    dtype = dtype_of(node, given(node))
+    dtype = dtype_of(node, input_of(node))
     (batch, rows, columns), (y, *rest) = _planes(op, node, counts)
     y = y.reshape(batch, rows, 2, columns, 2, 1)
     last = 2 if len(rest) == 1 else 1
@@ -148,28 +148,28 @@ def to_rgb(op: Builder, node: Node) -> Results:
     found = (y - float(_BLACK[0])) * float(_BRIGHT)
     for plane, weights in zip(colour, table, strict=True):
         found = found + (plane - float(_BLACK[1])) * np.ascontiguousarray(weights)
-    return _whole(found.reshape(batch, rows * 2, columns * 2, 3), dtype).value()
+    return _as_pixels(found.reshape(batch, rows * 2, columns * 2, 3), dtype).value()
 
 
 @rule(DOMAIN, "RGBtoNV12", "BGRtoNV12")
 def to_nv12(op: Builder, node: Node) -> Results:
     """RGBtoNV12-17, BGRtoNV12-17: one plane, or brightness and colour as two outputs."""
-    x = given(node)
+    x = input_of(node)
     if rank_of(node, x) != 4:
         raise InvalidModel(f"{node!r}: an image of {rank_of(node, x)} dimensions")
     dtype, table = dtype_of(node, x), _FROM_RGB if node.op_type.startswith("RGB") else _FROM_RGB[::-1]
     mixed = operand(op, node, 0, DType.FLOAT32).call("MatMul", np.ascontiguousarray(table)) + _BLACK
-    y, colour = _whole(mixed, dtype).split([1, 2], -1)
+    y, colour = _as_pixels(mixed, dtype).split([1, 2], -1)
     batch, rows, columns = (mixed.size(axis) for axis in range(3))
     each = colour.cast(DType.FLOAT32).reshape(batch, rows // 2, 2, columns // 2, 2, 2)
-    colour = _whole(each.mean(2, 4), dtype)
+    colour = _as_pixels(each.mean(2, 4), dtype)
     if not node.attributes.get("single_plane", True):
         return y.value(), colour.value()
     return concat(op, [y, colour.reshape(batch, rows // 2, columns, 1)], 1).value()
 
 
-def _whole(value: Expr, dtype: DType) -> Expr:
-    """float32 in the range of a colour as `dtype`; whole numbers rounded, halves upwards."""
+def _as_pixels(value: Expr, dtype: DType) -> Expr:
+    """float32 in the range of a colour as `dtype`; integers rounded, halves upwards."""
     clipped = value.call("Clip", 0.0, 255.0)
     return (clipped if dtype.is_float else (clipped + 0.5).floor()).cast(dtype)
 
@@ -179,7 +179,7 @@ def _whole(value: Expr, dtype: DType) -> Expr:
 
 def _image(op: Builder, node: Node) -> Expr:
     """Input 0, an image [batch, channels, height, width]."""
-    rank = rank_of(node, given(node))
+    rank = rank_of(node, input_of(node))
     if rank != 4:
         raise InvalidModel(f"{node!r}: an image of {rank} dimensions")
     return operand(op, node)
@@ -190,7 +190,7 @@ def _image(op: Builder, node: Node) -> Expr:
 
 @rule(DOMAIN, "RegionYolo")
 def region_yolo(op: Builder, node: Node) -> Results:
-    """RegionYolo-1: of each region's entries, the place in the cell and the confidence become probabilities.
+    """RegionYolo-1: of each region's entries, the position in the cell and the confidence become probabilities.
 
     With `do_softmax` the classes are a softmax and the dimensions from `axis` to `end_axis` become one; without it the
     classes are probabilities, too, there is a region for each entry of `mask`, and the shape stays.
@@ -201,15 +201,15 @@ def region_yolo(op: Builder, node: Node) -> Results:
     regions = int(required(node, "num")) if soft else len(node.attributes.get("mask") or [])
     entries, channels = coordinates + classes + 1, x.size(1).item()
     if coordinates < 2:
-        raise Unsupported(node, f"boxes of {coordinates} coordinates, two of which are places")
+        raise Unsupported(node, f"boxes of {coordinates} coordinates, two of which are positions")
     if channels not in (None, regions * entries):
         raise Unsupported(node, f"{channels} channels for {regions} regions of {entries} entries")
     split = x.reshape(None, regions, entries, x.sizes(2, 4))
     counts = [2, coordinates - 2, 1, classes] if soft else [2, coordinates - 2, 1 + classes]
     if not counts[1]:
         counts.pop(1)
-    place, *extent, score = split.split(counts, 2)
-    parts = [place.call("Sigmoid"), *extent, score]
+    index, *extent, score = split.split(counts, 2)
+    parts = [index.call("Sigmoid"), *extent, score]
     if soft:
         parts[-2:] = [parts[-2].call("Sigmoid"), score.call("Softmax", axis=2)]
     else:
@@ -219,14 +219,14 @@ def region_yolo(op: Builder, node: Node) -> Results:
         return whole.reshape(None, regions * entries, x.sizes(2, 4)).value()
     first, last = int(node.attributes.get("axis", 1)) % 4, int(node.attributes.get("end_axis", -1)) % 4
     if last < first:
-        raise InvalidModel(f"{node!r}: its end_axis {last} lies before its axis {first}")
+        raise InvalidModel(f"{node!r}: its end_axis {last} is before its axis {first}")
     flat = product([x.size(axis) for axis in range(first, last + 1)])
     return whole.reshape(x.sizes(0, first), flat, x.sizes(last + 1, 4)).value()
 
 
 @rule(DOMAIN, "ReorgYolo")
 def reorg_yolo(op: Builder, node: Node) -> Results:
-    """ReorgYolo-2: space to depth, reckoned from the end backwards (as its gradient goes), whatever the sizes say."""
+    """ReorgYolo-2: space to depth, computed from the end backwards (as its gradient goes), whatever the sizes say."""
     x = _image(op, node)
     strides = [int(item) for item in required(node, "stride")]
     if len(strides) != 1 or strides[0] < 1:
@@ -253,7 +253,7 @@ def _pair(node: Node, name: str) -> list[int]:
 
 @rule(DOMAIN, "ExtractImagePatches")
 def extract_image_patches(op: Builder, node: Node) -> Results:
-    """ExtractImagePatches-3: the rows and columns of all patches gathered from the padded image; the places in a patch
+    """ExtractImagePatches-3: the rows and columns of all patches gathered from the padded image; the indices in a patch
     come before the channels."""
     x = _image(op, node)
     auto = choice(node, "auto_pad", "valid", {"valid": None, "same_upper": 0, "same_lower": 1})
@@ -269,7 +269,7 @@ def extract_image_patches(op: Builder, node: Node) -> Results:
 
 
 def _windows(x: Expr, axis: int, width: int, stride: int, rate: int, auto: int | None) -> tuple[Expr, Expr, Expr]:
-    """(pad before, pad after, indices [places of the window, windows]) along one axis of an image."""
+    """(pad before, pad after, indices [positions of the window, windows]) along one axis of an image."""
     reach, extent = (width - 1) * rate + 1, x.size(axis)
     count = (extent + (stride - (reach if auto is None else 1))).maximum(0) // stride
     before = after = extent.like(np.zeros(1))

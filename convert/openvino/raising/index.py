@@ -7,7 +7,7 @@ import math
 from ....passes.build import cast, concat, constant_like, expr, reshape, shape_of, transpose, where
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
-from ....passes.preconditions import dtype_of, given, rank_of, size_of_axis
+from ....passes.preconditions import dtype_of, input_of, rank_of, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
@@ -37,7 +37,7 @@ def _indices(op: Builder, value: Value) -> Value:
 @rule(DOMAIN, "Gather")
 def gather(op: Builder, node: Node) -> Results:
     """Gather-1, -7 (batch dimensions), -8 (negative indices): leading `batch_dims` dimensions belong together."""
-    x, indices = given(node, 0), _indices(op, given(node, 1))
+    x, indices = input_of(node, 0), _indices(op, input_of(node, 1))
     axis, batch = constant_axis(node, 2), int(node.attributes.get("batch_dims", 0))
     if not batch:
         return op.Gather(x, indices, axis=axis)
@@ -58,13 +58,13 @@ def gather(op: Builder, node: Node) -> Results:
 def gather_elements(op: Builder, node: Node) -> Results:
     """GatherElements-6."""
     axis = int(node.attributes.get("axis", 0))
-    return op.GatherElements(given(node, 0), _indices(op, given(node, 1)), axis=axis)
+    return op.GatherElements(input_of(node, 0), _indices(op, input_of(node, 1)), axis=axis)
 
 
 @rule(DOMAIN, "GatherND")
 def gather_nd(op: Builder, node: Node) -> Results:
     """GatherND-5 (makes one dimension of the batch's), GatherND-8."""
-    x, indices = given(node, 0), cast(op, given(node, 1), DType.INT64)
+    x, indices = input_of(node, 0), cast(op, input_of(node, 1), DType.INT64)
     batch = int(node.attributes.get("batch_dims", 0))
     found = op.GatherND(x, indices, batch_dims=batch)
     if node.version >= 8 or batch < 2:
@@ -95,7 +95,7 @@ def _reducible(op: Builder, value: Value) -> Value:
 @rule(DOMAIN, "ScatterElementsUpdate")
 def scatter_elements(op: Builder, node: Node) -> Results:
     """ScatterElementsUpdate-3, -12: ONNX's has no mean, and the data always counts."""
-    x, indices, updates = given(node, 0), _indices(op, given(node, 1)), given(node, 2)
+    x, indices, updates = input_of(node, 0), _indices(op, input_of(node, 1)), input_of(node, 2)
     axis = constant_axis(node, 3)
     reduction: str = choice(node, "reduction", "none", _REDUCTIONS)
     if reduction == "none":
@@ -132,7 +132,7 @@ def scatter_elements(op: Builder, node: Node) -> Results:
 @rule(DOMAIN, "ScatterNDUpdate")
 def scatter_nd(op: Builder, node: Node) -> Results:
     """ScatterNDUpdate-3, -15 (reductions; "sub" adds the negative)."""
-    x, indices, updates = given(node, 0), cast(op, given(node, 1), DType.INT64), given(node, 2)
+    x, indices, updates = input_of(node, 0), cast(op, input_of(node, 1), DType.INT64), input_of(node, 2)
     reduction = choice(node, "reduction", "none", _REDUCTIONS)
     word = str(node.attributes.get("reduction", "none")).lower()
     dtype = dtype_of(node, x)
@@ -154,26 +154,26 @@ def scatter_nd(op: Builder, node: Node) -> Results:
 @rule(DOMAIN, "ScatterUpdate")
 def scatter_update(op: Builder, node: Node) -> Results:
     """ScatterUpdate-3: whole slices of one axis, at indices of any rank."""
-    x, indices, updates = given(node, 0), cast(op, given(node, 1), DType.INT64), given(node, 2)
+    x, indices, updates = input_of(node, 0), cast(op, input_of(node, 1), DType.INT64), input_of(node, 2)
     rank, count = rank_of(node, x), rank_of(node, indices)
     axis = normal_axes(node, [constant_axis(node, 3)], rank)[0]
-    places = op.Unsqueeze(indices, op.const([-1]))
+    positions = op.Unsqueeze(indices, op.const([-1]))
     own = list(range(axis, axis + count))
     perm = own + [dim for dim in range(rank - 1 + count) if dim not in own]
     front = perm_moving_axis(rank, axis, 0)
-    made = op.ScatterND(transpose(op, x, front), places, transpose(op, updates, perm))
+    made = op.ScatterND(transpose(op, x, front), positions, transpose(op, updates, perm))
     return transpose(op, made, inverse_perm(front))
 
 
 @rule(DOMAIN, "SliceScatter")
 def slice_scatter(op: Builder, node: Node) -> Results:
     """SliceScatter-15: the data's own flat indices are sliced, and the updates scattered to them."""
-    x, updates, start, stop, step = (given(node, index) for index in range(5))
+    x, updates, start, stop, step = (input_of(node, index) for index in range(5))
     axes = node.input(5)
     shape = op.Shape(x)
     flat = op.Reshape(x, op.const([-1]))
-    places = op.Reshape(op.Range(op.const(0), op.ReduceProd(shape, keepdims=0), op.const(1)), shape)
-    chosen = op.Slice(places, *(None if part is None else vector(op, part) for part in (start, stop, axes, step)))
+    indices = op.Reshape(op.Range(op.const(0), op.ReduceProd(shape, keepdims=0), op.const(1)), shape)
+    chosen = op.Slice(indices, *(None if part is None else vector(op, part) for part in (start, stop, axes, step)))
     chosen = op.Reshape(chosen, op.const([-1, 1]))
     return op.Reshape(op.ScatterND(flat, chosen, op.Reshape(updates, op.const([-1]))), shape)
 
@@ -184,7 +184,7 @@ def slice_scatter(op: Builder, node: Node) -> Results:
 @rule(DOMAIN, "OneHot")
 def one_hot(op: Builder, node: Node) -> Results:
     """OneHot-1, -16: a negative index is nowhere, but for `negative_indices_mode` "normalize", which is ONNX's."""
-    indices, depth, on, off = (given(node, index) for index in range(4))
+    indices, depth, on, off = (input_of(node, index) for index in range(4))
     mode = choice(node, "negative_indices_mode", "ignore_negative", {"ignore_negative": False, "normalize": True})
     depth = scalar(op, depth, DType.INT64)
     indices = cast(op, indices, DType.INT64)
@@ -202,7 +202,7 @@ def one_hot(op: Builder, node: Node) -> Results:
 @rule(DOMAIN, "NonZero")
 def non_zero(op: Builder, node: Node) -> Results:
     """NonZero-3."""
-    found = op.NonZero(given(node))
+    found = op.NonZero(input_of(node))
     return cast(op, found, element_type(node, "output_type", "i64") or DType.INT64)
 
 
@@ -210,7 +210,7 @@ def non_zero(op: Builder, node: Node) -> Results:
 def unique(op: Builder, node: Node) -> Results:
     """Unique-10."""
     axis = None if node.input(1) is None else constant_axis(node, 1)
-    x = given(node)
+    x = input_of(node)
     dtype = dtype_of(node, x)
     made = call(
         op,
@@ -235,7 +235,7 @@ def _count_before(op: Builder, edges: Value, x: Value, included: bool, dtype: DT
 @rule(DOMAIN, "Bucketize")
 def bucketize(op: Builder, node: Node) -> Results:
     """Bucketize-3: how many borders lie before a number, the equal one with the right bound not counted."""
-    x, borders = given(node, 0), given(node, 1)
+    x, borders = input_of(node, 0), input_of(node, 1)
     dtype = element_type(node, "output_type", "i64") or DType.INT64
     if size_of_axis(borders, 0) == 0:
         return op.Expand(op.const(0, dtype), op.Shape(x))
@@ -247,7 +247,7 @@ def bucketize(op: Builder, node: Node) -> Results:
 @rule(DOMAIN, "SearchSorted")
 def search_sorted(op: Builder, node: Node) -> Results:
     """SearchSorted-15: rows of sorted numbers, or one row for all."""
-    edges, x = given(node, 0), given(node, 1)
+    edges, x = input_of(node, 0), input_of(node, 1)
     if edges.rank != 1:
         edges = op.Unsqueeze(edges, op.const([-2]))
     dtype = element_type(node, "output_type", "i64") or DType.INT64

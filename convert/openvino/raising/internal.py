@@ -11,7 +11,7 @@ from ....passes.build import Expr, arange, cast, constant_like, expr, loop, wher
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.loop import Captured, Carried, Sliced, Stacked
-from ....passes.preconditions import dtype_of, given, rank_of, size_of_axis
+from ....passes.preconditions import dtype_of, input_of, rank_of, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
@@ -37,7 +37,7 @@ def _as_said(op: Builder, node: Node, value: Value, name: str = "output_type") -
 @rule(INTERNAL, "RMS")
 def rms(op: Builder, node: Node) -> Results:
     """RMS: the last dimension divided by the root of its mean square, times gamma if there is one."""
-    x, gamma = given(node, 0), node.input(1)
+    x, gamma = input_of(node, 0), node.input(1)
     scale = constant_like(op, 1, x, (1,)) if gamma is None else gamma
     return _as_said(op, node, op.RMSNormalization(x, scale, axis=-1, epsilon=_number(node, "epsilon", 0)))
 
@@ -45,7 +45,7 @@ def rms(op: Builder, node: Node) -> Results:
 @rule(INTERNAL, "FullyConnected")
 def fully_connected(op: Builder, node: Node) -> Results:
     """FullyConnected: times the transposed weights, plus the bias unless it's empty."""
-    x, weights, bias = given(node, 0), given(node, 1), node.input(2)
+    x, weights, bias = input_of(node, 0), input_of(node, 1), node.input(2)
     made = call(op, "MatMul", x, transpose_last(op, weights, node))
     known = constant(bias)
     if bias is not None and (known is None or known.size):
@@ -56,7 +56,7 @@ def fully_connected(op: Builder, node: Node) -> Results:
 @rule(INTERNAL, "GatherCompressed")
 def gather_compressed(op: Builder, node: Node) -> Results:
     """GatherCompressed: of (data - zero point) * scale."""
-    x, indices, scale, zero = given(node, 0), given(node, 1), given(node, 3), node.input(4)
+    x, indices, scale, zero = input_of(node, 0), input_of(node, 1), input_of(node, 3), node.input(4)
     axis, dtype = constant_axis(node, 2), dtype_of(node, scale)
     if str(node.attributes.get("batch_dims", "0")) != "0":
         raise Unsupported(node, "batch_dims isn't 0")
@@ -75,7 +75,7 @@ def gather_compressed(op: Builder, node: Node) -> Results:
 @rule(_CPU, "LeakyRelu")
 def leaky_relu(op: Builder, node: Node) -> Results:
     """LeakyRelu."""
-    return _as_said(op, node, op.LeakyRelu(given(node), alpha=_number(node, "negative_slope", 0)), "out-type")
+    return _as_said(op, node, op.LeakyRelu(input_of(node), alpha=_number(node, "negative_slope", 0)), "out-type")
 
 
 @rule(_CPU, "PowerStatic")
@@ -89,7 +89,7 @@ def power_static(op: Builder, node: Node) -> Results:
 @rule(_CPU, "SwishCPU")
 def swish(op: Builder, node: Node) -> Results:
     """SwishCPU."""
-    return op.Swish(given(node), alpha=_number(node, "alpha", 1))
+    return op.Swish(input_of(node), alpha=_number(node, "alpha", 1))
 
 
 # a GRU whose update gate is weakened by an attention score -----------------------------------------
@@ -124,7 +124,7 @@ def augru_cell(op: Builder, node: Node) -> Results:
     """AUGRUCell: [batch, input], its state, and the attention score of each line [batch, 1]."""
     _check(node)
     h, attention = operand(op, node, 1), operand(op, node, 5)
-    weights, recurrence = (expr(op, transpose_last(op, given(node, index), node)) for index in (2, 3))
+    weights, recurrence = (expr(op, transpose_last(op, input_of(node, index), node)) for index in (2, 3))
     x = operand(op, node).call("MatMul", weights) + operand(op, node, 4)
     return _cell(_parts(node, x, 1), h, _parts(node, recurrence, 1), attention).value()
 
@@ -138,7 +138,7 @@ def augru_sequence(op: Builder, node: Node) -> Results:
         expr(op, transpose_last(op, operand(op, node, index).squeeze(0).value(), node)) for index in (3, 4)
     )
     x = operand(op, node).call("MatMul", weights) + bias
-    running = (arange(op, x.size(1)) < vector(op, given(node, 2))[:, None])[:, :, None]
+    running = (arange(op, x.size(1)) < vector(op, input_of(node, 2))[:, None])[:, :, None]
     sequences = [*_parts(node, x, 2), attention, running]
 
     def step(now: Expr, gates: Expr, new: Expr, score: Expr, runs: Expr, *weights: Expr) -> list[Expr]:

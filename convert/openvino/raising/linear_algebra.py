@@ -8,7 +8,7 @@ from ....passes.build import Expr, arange, concat, expr, loop, pad, where
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node, Value
 from ....passes.loop import Captured, Carried, Iteration, Sliced
-from ....passes.preconditions import dtype_of, given, rank_of
+from ....passes.preconditions import dtype_of, input_of, rank_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType
 from ..dialect import DOMAIN
@@ -17,15 +17,15 @@ from .support import Results, call, constant, operand, scalar, transpose_last
 
 def _cleared(k: Expr, work: Expr) -> Expr:
     """Step k of Gauss and Jordan: [batch, n, m] with column k cleared but for a 1 in row k."""
-    places = arange(k.op, work.size(1))
-    heights = where(places < k, -1, work.gather(k, axis=2).abs())
+    indices = arange(k.op, work.size(1))
+    heights = where(indices < k, -1, work.gather(k, axis=2).abs())
     best = heights.call("ArgMax", axis=1, keepdims=1)
-    order = where(places.equals(k), best, where(places.equals(best), k, places))  # the two rows swapped
+    order = where(indices.equals(k), best, where(indices.equals(best), k, indices))  # the two rows swapped
     work = work.call("GatherElements", order[:, :, None].broadcast_to(work.sizes()), axis=1)
     here = k[None]
     line = work.gather(here, axis=1)
     line = line / line.gather(here, axis=2)
-    return where(places[:, None].equals(k), line, work - work.gather(here, axis=2) * line)
+    return where(indices[:, None].equals(k), line, work - work.gather(here, axis=2) * line)
 
 
 @rule(DOMAIN, "Inverse")
@@ -36,8 +36,8 @@ def inverse(op: Builder, node: Node) -> Results:
     if node.attributes.get("adjoint", False):
         wide = expr(op, transpose_last(op, wide.value(), node))
     size = x.size(-1)
-    flat, places = wide.reshape(-1, size, size), arange(op, size)
-    unit = places[:, None].equals(places).cast(wide.dtype)
+    flat, indices = wide.reshape(-1, size, size), arange(op, size)
+    unit = indices[:, None].equals(indices).cast(wide.dtype)
     start = concat(op, [flat, unit.broadcast_to(flat.sizes())], 2)
     made = loop(op, (Iteration(), Carried()), [start], lambda k, work: [_cleared(k, work)], scalar(op, size), "column")
     return made[0][:, :, size:].reshape(x.sizes()).cast(x.dtype).value()
@@ -46,7 +46,7 @@ def inverse(op: Builder, node: Node) -> Results:
 @rule(DOMAIN, "GroupedMatMul")
 def grouped_matmul(op: Builder, node: Node) -> Results:
     """GroupedMatMul-17: each group's weights stand transposed; the groups' rows are told by where they end."""
-    a, b, ends = given(node, 0), transpose_last(op, given(node, 1), node), node.input(2)
+    a, b, ends = input_of(node, 0), transpose_last(op, input_of(node, 1), node), node.input(2)
     if ends is None or rank_of(node, a) == 3:
         return op.MatMul(a, b)
     if (rank_of(node, a), rank_of(node, b)) != (2, 3):
@@ -68,8 +68,8 @@ def grouped_matmul(op: Builder, node: Node) -> Results:
     product = lines[first:end].call("MatMul", weights)
     body.graph.outputs = [end.value(), concat(body, [done, product]).value()]
     slots = (Carried(), Carried(), Sliced(), Sliced(), Captured())
-    outside = [begin, empty, b, operand(op, node, 2, DType.INT64).value(), a]
-    _, made = op.loop(None, None, slots, outside, body.graph, [None, grown])
+    operands = [begin, empty, b, operand(op, node, 2, DType.INT64).value(), a]
+    _, made = op.loop(None, None, slots, operands, body.graph, [None, grown])
     return pad(op, made, [0], [rows.size(0) - expr(op, made).size(0)], axes=[0])  # rows of no group are zeros
 
 
@@ -114,7 +114,7 @@ def erf_inv(op: Builder, node: Node) -> Results:
     w = -((1 - x) * (x + 1)).log()
     found = x * where(w < 5, _polynomial(w - 2.5, _CENTRE), _polynomial(w.sqrt() - 3, _TAILS))
     op.rewriter.notes.append(f"{node!r}: OpenVINO's runtime is up to 0.5 % off next to 1 and -1 (from 0.9966 on)")
-    return where(x.abs().equals(1), x * math.inf, found).cast(dtype_of(node, given(node))).value()
+    return where(x.abs().equals(1), x * math.inf, found).cast(dtype_of(node, input_of(node))).value()
 
 
 # products: MatMul, Einsum, attention ---------------------------------------------------------------
@@ -123,7 +123,7 @@ def erf_inv(op: Builder, node: Node) -> Results:
 @rule(DOMAIN, "MatMul")
 def matmul(op: Builder, node: Node) -> Results:
     """MatMul-1."""
-    a, b = given(node, 0), given(node, 1)
+    a, b = input_of(node, 0), input_of(node, 1)
     if node.attributes.get("transpose_a", False):
         a = transpose_last(op, a, node)
     if node.attributes.get("transpose_b", False):
@@ -151,7 +151,7 @@ def attention(op: Builder, node: Node) -> Results:
         factor = 1.0 / math.sqrt(width.item())
     else:
         factor = width.reshape().cast(query.dtype).sqrt().call("Reciprocal")
-    scores = query.call("MatMul", transpose_last(op, given(node, 1), node)) * factor
+    scores = query.call("MatMul", transpose_last(op, input_of(node, 1), node)) * factor
     if node.attributes.get("causal", False):
         later = arange(op, key.size(-2)) > arange(op, query.size(-2))[:, None]
         scores = where(later, -math.inf, scores)
@@ -161,7 +161,7 @@ def attention(op: Builder, node: Node) -> Results:
         array = constant(mask)
         if array is None or array.any():
             scores = scores + mask
-    return op.MatMul(_weights(scores, node.input(5)), given(node, 2))
+    return op.MatMul(_weights(scores, node.input(5)), input_of(node, 2))
 
 
 def _weights(scores: Expr, sink: Value | None) -> Expr:

@@ -27,8 +27,8 @@ from ....passes.build import cast, reshape
 from ....passes.build.expression import INT64_MAX
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Graph, Node, Value
-from ....passes.loop import Captured, Carried, Condition, Iteration, Sliced, Slot, Stacked, places
-from ....passes.preconditions import given, rank_of, size_of_axis
+from ....passes.loop import Captured, Carried, Condition, Iteration, Sliced, Slot, Stacked, slot_indices
+from ....passes.preconditions import input_of, rank_of, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.tensor import TensorData
 from ....passes.types import DType, TensorType, merge, tensor
@@ -88,14 +88,14 @@ def _declared(body: Builder, counter: Value, parameter: Value) -> Value:
 
 @dataclass
 class _Assembly:
-    """A loop being put together: slots, and beside them what stands outside, and which Result leaves."""
+    """A loop being put together: slots, and beside them their operands, and which Result leaves."""
 
     op: Builder
     node: Node
     body: Graph
     inner: Builder
     slots: list[Slot] = field(default_factory=list)
-    outside: list[Value] = field(default_factory=list)
+    operands: list[Value] = field(default_factory=list)
     leaves: list[int] = field(default_factory=list)  # Results, in the order of the slots that have one
     arguments: dict[int, Value] = field(default_factory=dict)  # by Parameter
     carried: dict[int, int] = field(default_factory=dict)  # Result -> the first slot it is carried in
@@ -111,7 +111,7 @@ class _Assembly:
                 counter = self.inner.graph.add_input(self.inner.claim(parameter.name), tensor(DType.INT64))
                 self.arguments[entry.parameter] = _declared(self.inner, counter, parameter)
                 continue
-            value = given(self.node, entry.external)
+            value = input_of(self.node, entry.external)
             if entry.axis is not None:
                 self._sliced(entry, value, parameter)
             elif entry.parameter in back:
@@ -131,7 +131,7 @@ class _Assembly:
 
     def _slot(self, slot: Slot, parameter: int, value: Value) -> None:
         self.slots.append(slot)
-        self.outside.append(value)
+        self.operands.append(value)
         self.arguments[parameter] = _enter(self.node, self.inner, self.body.inputs[parameter], value)
 
     def _sliced(self, entry: InputMap, value: Value, parameter: Value) -> None:
@@ -150,9 +150,9 @@ class _Assembly:
         elif part == 1:  # a single element, others skipped
             axis %= rank_of(self.node, value)
             self.slots.append(Sliced(axis, entry.start, entry.end, stride, None))
-            self.outside.append(value)
+            self.operands.append(value)
             shape = parameter.tensor.shape
-            kept = None if shape is None else tuple(dim for place, dim in enumerate(shape) if place != axis)
+            kept = None if shape is None else tuple(dim for index, dim in enumerate(shape) if index != axis)
             element = self.inner.input(parameter.name, TensorType(parameter.tensor.dtype, kept))
             self.arguments[entry.parameter] = self.inner.Unsqueeze(element, self.inner.const([axis]))
         else:
@@ -208,35 +208,35 @@ class _Assembly:
             )
         zeros = np.full(dims, "", object) if dtype is DType.STRING else np.zeros(dims, dtype.numpy)
         self.slots.append(Carried())
-        self.outside.append(self.op.const(TensorData(dtype, dims, zeros)))
+        self.operands.append(self.op.const(TensorData(dtype, dims, zeros)))
         self.inner.input(f"{result.name}_before", TensorType(dtype, shape))
         self.leaves.append(entry.result)
 
     def build(self, trip: Value | None, condition: Value | None) -> Results:
         """The Loop; a Condition slot, if there is one, has its Result in `leaves` already."""
         made = self.inner.inline(self.body, [self.arguments[index] for index in range(len(self.body.inputs))])
-        found = places(self.slots)
+        found = slot_indices(self.slots)
         self._check(made)
-        left = [place.slot for place in found if place.leave >= 0]
+        left = [position.slot for position in found if position.body_output >= 0]
         self.inner.graph.outputs = [
             scalar(self.inner, made[index], DType.BOOL).value() if isinstance(slot, Condition) else made[index]
             for slot, index in zip(left, self.leaves, strict=True)
         ]
-        results = self.op.loop(trip, condition, self.slots, self.outside, self.inner.graph)
+        results = self.op.loop(trip, condition, self.slots, self.operands, self.inner.graph)
         return [results[found[self.results[index]].result] for index in range(len(self.node.outputs))]
 
     def _check(self, made: Sequence[Value]) -> None:
         """That what leaves the body fits its slot, which the file doesn't warrant."""
-        leaving, entering = iter(self.leaves), iter(self.outside)
+        leaving, entering = iter(self.leaves), iter(self.operands)
         for slot in self.slots:
-            outside = next(entering) if isinstance(slot, Carried | Sliced | Captured) else None
+            operand = next(entering) if isinstance(slot, Carried | Sliced | Captured) else None
             if not isinstance(slot, Carried | Condition | Stacked):
                 continue
             value = made[next(leaving)]
             if isinstance(slot, Stacked) and value.rank is not None and not -value.rank <= slot.axis < value.rank:
                 raise InvalidModel(f"{self.node!r}: {value.type} is concatenated along axis {slot.axis}")
-            if outside is not None and outside.tensor.dtype is not value.tensor.dtype:
-                raise InvalidModel(f"{self.node!r}: its body makes {value.type} of {outside.type}")
+            if operand is not None and operand.tensor.dtype is not value.tensor.dtype:
+                raise InvalidModel(f"{self.node!r}: its body makes {value.type} of {operand.type}")
 
 
 def _assembly(op: Builder, node: Node) -> _Assembly:
@@ -256,7 +256,7 @@ def _trip(op: Builder, value: Value) -> Value | None:
 @rule(DOMAIN, "Loop")
 def loop(op: Builder, node: Node) -> Results:
     """Loop-5: trip count, condition, then what the port map names."""
-    trip, entered = _trip(op, given(node, 0)), given(node, 1)
+    trip, entered = _trip(op, input_of(node, 0)), input_of(node, 1)
     made = _assembly(op, node)
     obeyed = [entry.result for entry in node.attributes[OUTPUT_MAPS] if entry.purpose == CONDITION]
     if len(obeyed) != 1:
@@ -302,9 +302,9 @@ def tensor_iterator(op: Builder, node: Node) -> Results:
 @rule(DOMAIN, "If")
 def branch(op: Builder, node: Node) -> Results:
     """If-8: each branch has ports of its own for what it captures."""
-    if given(node, 0).tensor.dtype not in (DType.BOOL, None):
-        raise InvalidModel(f"{node!r}: its condition is {given(node, 0).type}, not boolean")
-    condition = scalar(op, given(node, 0), DType.BOOL).value()
+    if input_of(node, 0).tensor.dtype not in (DType.BOOL, None):
+        raise InvalidModel(f"{node!r}: its condition is {input_of(node, 0).type}, not boolean")
+    condition = scalar(op, input_of(node, 0), DType.BOOL).value()
     maps: list[tuple[str, Sequence[InputMap], Sequence[OutputMap]]] = [
         ("then_body", node.attributes[THEN_INPUTS], node.attributes[THEN_OUTPUTS]),
         ("else_body", node.attributes[ELSE_INPUTS], node.attributes[ELSE_OUTPUTS]),
@@ -312,13 +312,13 @@ def branch(op: Builder, node: Node) -> Results:
     captured: dict[Value, None] = {}
     for _, inputs, _ in maps:
         for entry in inputs:
-            value = given(node, entry.external)
+            value = input_of(node, entry.external)
             if value.data is None or value.data.size > _MOST_COPIED:
                 captured[value] = None
     made = [_region(op, node, list(captured), *one) for one in maps]
-    for place, (one, other) in enumerate(zip(made[0].outputs, made[1].outputs, strict=True)):
+    for index, (one, other) in enumerate(zip(made[0].outputs, made[1].outputs, strict=True)):
         if one.tensor.dtype is not other.tensor.dtype and None not in (one.tensor.dtype, other.tensor.dtype):
-            raise InvalidModel(f"{node!r}: its branches give {one.type} and {other.type} for output {place}")
+            raise InvalidModel(f"{node!r}: its branches give {one.type} and {other.type} for output {index}")
     return op.branch(condition, list(captured), made[0], made[1])
 
 
@@ -332,10 +332,10 @@ def _region(
 ) -> Graph:
     body = node.regions[name]
     inner = op.region(body.name)
-    fed = {entry.parameter: given(node, entry.external) for entry in inputs}
+    fed = {entry.parameter: input_of(node, entry.external) for entry in inputs}
     source = {entry.external: entry.result for entry in outputs}
     if len(fed) < len(body.inputs) or len(source) < len(node.outputs):
-        raise InvalidModel(f"{node!r}: the port map of its {name} leaves something out")
+        raise InvalidModel(f"{node!r}: the port map of its {name} is incomplete")
     entered: dict[Value, Value] = {}
     for value in captured:
         parameter = next((body.inputs[index] for index, outer in fed.items() if outer is value), None)

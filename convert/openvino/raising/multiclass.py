@@ -11,7 +11,7 @@ from ....passes.build import Expr, arange, concat, expr, loop, product, where
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node, Value
 from ....passes.loop import Captured, Iteration, Sliced, Stacked
-from ....passes.preconditions import dtype_of, given, rank_of, size_of_axis
+from ....passes.preconditions import dtype_of, input_of, rank_of, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
@@ -45,7 +45,7 @@ class _Found:
     """Boxes, in the order of images, classes, scores."""
 
     images: Expr  # how many, int64 [1]
-    places: Expr  # int64 [boxes, 3]: image, class, the index that the result has
+    indices: Expr  # int64 [boxes, 3]: image, class, the index that the result has
     score: Expr
     box: Expr  # [boxes, 4]
 
@@ -53,19 +53,19 @@ class _Found:
 def _listed(op: Builder, node: Node, found: _Found) -> list[Value]:
     """The boxes in the order that the attributes ask for, at most `keep_top_k` of each image."""
     order = _order(node, found)
-    places, score, box = (one.gather(order) for one in (found.places, found.score, found.box))
-    index = places[:, 2:3]
-    table = concat(op, [places[:, 1:2].cast(DType.FLOAT32), score[:, None], box], 1)
+    indices, score, box = (one.gather(order) for one in (found.indices, found.score, found.box))
+    index = indices[:, 2:3]
+    table = concat(op, [indices[:, 1:2].cast(DType.FLOAT32), score[:, None], box], 1)
     total, images = size_of_axis(node.outputs[0], 0), found.images.item()
     if total is not None and images is not None:
         length = total // max(images, 1)
         table, index = (
-            padded_groups(places[:, 0], found.images, one, length, fill=-1).reshape(-1, width)
+            padded_groups(indices[:, 0], found.images, one, length, fill=-1).reshape(-1, width)
             for one, width in ((table, 6), (index, 1))
         )
     kind = element_type(node, "output_type", "i64") or DType.INT64
-    numbers = bincount(places[:, 0], found.images)
-    return [table.cast(dtype_of(node, given(node))).value(), index.cast(kind).value(), numbers.cast(kind).value()]
+    numbers = bincount(indices[:, 0], found.images)
+    return [table.cast(dtype_of(node, input_of(node))).value(), index.cast(kind).value(), numbers.cast(kind).value()]
 
 
 def _order(node: Node, found: _Found) -> Expr:
@@ -74,7 +74,7 @@ def _order(node: Node, found: _Found) -> Expr:
     most = int(node.attributes.get("keep_top_k", -1))
     alone = found.images.item() == 1
     if most >= 0:
-        order = topk_of_group(order, found.places[:, 0], found.images, most)
+        order = topk_of_group(order, found.indices[:, 0], found.images, most)
     sort = choice(node, "sort_result_type", "none", _SORTS)
     unsorted = str(node.attributes.get("sort_result_type", "none")).lower() == "none"
     across = bool(node.attributes.get("sort_result_across_batch", False)) and not unsorted
@@ -82,7 +82,7 @@ def _order(node: Node, found: _Found) -> Expr:
     by_image = not alone and (by_class or not across)
     keys = [1] * by_class + [0] * by_image
     for key in reversed(keys) if across else keys:
-        order = stable_sort_by(order, found.places[:, key])
+        order = stable_sort_by(order, found.indices[:, key])
     return order
 
 
@@ -117,14 +117,14 @@ def multiclass_nms(op: Builder, node: Node) -> Results:
 
 def _of_shared(op: Builder, node: Node, boxes: Expr, scores: Expr) -> _Found:
     """Boxes [images, boxes, 4] and scores [images, classes, boxes]."""
-    places, score = _suppressed(op, node, boxes, scores)
-    rows = boxes.call("GatherND", places.gather([0, 2], axis=1))
-    return _Found(boxes.size(0), _indexed(places, boxes.size(1)), score, rows)
+    indices, score = _suppressed(op, node, boxes, scores)
+    rows = boxes.call("GatherND", indices.gather([0, 2], axis=1))
+    return _Found(boxes.size(0), _indexed(indices, boxes.size(1)), score, rows)
 
 
-def _indexed(places: Expr, count: Expr) -> Expr:
+def _indexed(indices: Expr, count: Expr) -> Expr:
     """[image, class, box] with the boxes counted over all images, each of which has `count`."""
-    return places + places[:, :1] * count * np.array([0, 0, 1])
+    return indices + indices[:, :1] * count * np.array([0, 0, 1])
 
 
 def _of_classes(op: Builder, node: Node, boxes: Expr, scores: Expr) -> _Found:
@@ -137,8 +137,8 @@ def _of_classes(op: Builder, node: Node, boxes: Expr, scores: Expr) -> _Found:
     groups = product([images, classes])
     lines = where(mine, scores, -math.inf).reshape(groups, 1, count)
     copies = boxes.broadcast_to(images, boxes.sizes()).reshape(groups, count, 4)
-    places, score = _suppressed(op, node, copies, lines)
-    line, box, wide = places[:, 0], places[:, 2], scalar(op, classes)
+    indices, score = _suppressed(op, node, copies, lines)
+    line, box, wide = indices[:, 0], indices[:, 2], scalar(op, classes)
     image, label = line // wide, line % wide
     rows = boxes.call("GatherND", stack_columns(label, box))
     return _Found(images, stack_columns(image, label, box * wide + label), score, rows)
@@ -158,8 +158,8 @@ def _suppressed(op: Builder, node: Node, boxes: Expr, scores: Expr) -> tuple[Exp
         return _adapting(corners, alive, count, float(overlap), float(eta))
     least = op.const([float(np.nextafter(threshold, np.float32(-np.inf)))])
     above, most = just_below(op, op.const([float(overlap)]), count)
-    places = expr(op, op.NonMaxSuppression(ordered_corners(corners), scores, most, above, least))
-    return places, scores.call("GatherND", places)
+    indices = expr(op, op.NonMaxSuppression(ordered_corners(corners), scores, most, above, least))
+    return indices, scores.call("GatherND", indices)
 
 
 def _adapting(corners: Corners, scores: Expr, count: Expr, overlap: float, eta: float) -> tuple[Expr, Expr]:
@@ -168,13 +168,13 @@ def _adapting(corners: Corners, scores: Expr, count: Expr, overlap: float, eta: 
     A box is dropped if it overlaps any box that was taken before by the threshold of its turn.
     """
 
-    def lessen(left: Expr, taken: Corners, others: Corners, most: Expr, limit: Expr) -> list[Expr]:
+    def decay(left: Expr, taken: Corners, others: Corners, most: Expr, limit: Expr) -> list[Expr]:
         most = most.maximum(intersection_over_union(taken, others))
         limit = where(limit > 0.5, limit * eta, limit)
         return [where(most >= limit, -math.inf, left), most, limit]
 
     start = [scores.full_like(0), expr(scores.op, overlap)]
-    return greedy_suppression(scores.op, corners, scores, count, lessen, carried=start)
+    return greedy_suppression(scores.op, corners, scores, count, decay, carried=start)
 
 
 # MatrixNms -----------------------------------------------------------------------------------------
@@ -190,15 +190,15 @@ def matrix_nms(op: Builder, node: Node) -> Results:
     lines = _without_background(node, scores, 1).reshape(product([images, classes]), count)
 
     def step(turn: Expr, line: Expr, boxes: Expr, classes: Expr, most: Expr) -> list[Expr]:
-        values, places = topk(line, most, 0)
-        mine = boxes.gather(turn // classes).gather(places)
-        return [_decayed(node, values, corners_of(mine)), places]
+        values, indices = topk(line, most, 0)
+        mine = boxes.gather(turn // classes).gather(indices)
+        return [_decayed(node, values, corners_of(mine)), indices]
 
     slots = [Iteration(), Sliced(), Captured(), Captured(), Captured(), Stacked(), Stacked()]
     made = loop(op, slots, [lines, boxes, scalar(op, classes), most], step, name="class")
-    values, places = (one.reshape(images, classes, most) for one in made)
+    values, indices = (one.reshape(images, classes, most) for one in made)
     found = indices_where(values > -math.inf)
-    image, label, box = found[:, 0], found[:, 1], places.call("GatherND", found)
+    image, label, box = found[:, 0], found[:, 1], indices.call("GatherND", found)
     rows = boxes.call("GatherND", stack_columns(image, box))
     index = _indexed(stack_columns(image, label, box), count)
     return _listed(op, node, _Found(images, index, values.call("GatherND", found), rows))
@@ -226,7 +226,7 @@ def _decayed(node: Node, values: Expr, corners: Corners) -> Expr:
 
 def _matrix(corners: Corners, offset: float) -> Expr:
     """Intersection over union of all pairs of boxes [boxes, 2]. A box whose corners are the wrong way round has no
-    area, but what it has in common with others is reckoned all the same, as OpenVINO does."""
+    area, but what it has in common with others is computed all the same, as OpenVINO does."""
     low, high = corners
     mine = low[:, None], high[:, None]
     common = area(inclusive_sides(mine[1].minimum(high) - mine[0].maximum(low), offset))

@@ -9,7 +9,7 @@ from ..origin import ORIGIN, Input, Origin, Output, Source, Step
 
 
 class _OtherSources(Exception):
-    """A layer's outputs hang on more than its inputs and constants."""
+    """A layer's outputs depend on more than its inputs and constants."""
 
 
 class Origins:
@@ -23,7 +23,7 @@ class Origins:
         self._recorded.append((node, [made] if isinstance(made, Value) else list(made)))
 
     def mark(self, graph: Graph, read: Mapping[Value, str]) -> None:
-        """Put an Origin on every node that makes an output of a layer, where the form hangs on the layer's inputs.
+        """Put an Origin on every node that makes an output of a layer, where the form depends on the layer's inputs.
 
         `read` are the values of variables, with the names of the inputs that they are.
         """
@@ -35,15 +35,15 @@ class Origins:
                 origin = _origin(node, made, owners)
             except _OtherSources:
                 continue
-            for place, value in enumerate(node.inputs):
+            for index, value in enumerate(node.inputs):
                 if value is None or value.data is not None:
                     continue
                 source = found.get(value) or inputs.get(value)
                 if source is not None:
-                    origin.sources[place] = source
-            for place, value in enumerate(made):
+                    origin.sources[index] = source
+            for index, value in enumerate(made):
                 if value.producer is not None and owners.get(value.producer) is origin:
-                    found[value] = origin, place
+                    found[value] = origin, index
                     value.producer.meta = {**(value.producer.meta or {}), ORIGIN: origin}
 
 
@@ -51,24 +51,24 @@ def _origin(node: Node, made: list[Value], owners: dict[Node, Origin]) -> Origin
     layer = node.outputs[0].producer
     assert layer is not None
     origin = Origin(layer)
-    places: dict[Value, int] = {}
-    for place, value in enumerate(node.inputs):
+    indices: dict[Value, int] = {}
+    for index, value in enumerate(node.inputs):
         if value is None:
             continue
         if value.data is not None:
-            origin.constants[place] = value
-        elif value in places:
-            origin.twice[place] = places[value]
+            origin.constants[index] = value
+        elif value in indices:
+            origin.twice[index] = indices[value]
         else:
-            places[value] = place
-            origin.types[place] = value.type
+            indices[value] = index
+            origin.types[index] = value.type
     numbers: dict[Node, int] = {}
 
     def source(value: Value | None) -> Source:
         if value is None:
             return None
-        if value in places:
-            return Input(places[value])
+        if value in indices:
+            return Input(indices[value])
         if value.data is not None:
             return value.data
         assert value.producer is not None
@@ -77,7 +77,7 @@ def _origin(node: Node, made: list[Value], owners: dict[Node, Origin]) -> Origin
     def pending(one: Node) -> list[Node]:
         found: list[Node] = []
         for value in one.inputs:
-            if value is None or value in places or value.data is not None:
+            if value is None or value in indices or value.data is not None:
                 continue
             if value.producer is None:
                 raise _OtherSources
@@ -85,7 +85,7 @@ def _origin(node: Node, made: list[Value], owners: dict[Node, Origin]) -> Origin
                 found.append(value.producer)
         return found
 
-    stack = [value.producer for value in made if value not in places and value.producer is not None]
+    stack = [value.producer for value in made if value not in indices and value.producer is not None]
     while stack:
         one = stack[-1]
         if one in numbers:
@@ -103,7 +103,7 @@ def _origin(node: Node, made: list[Value], owners: dict[Node, Origin]) -> Origin
     for value in made:
         if value.name == "" and value.producer is None:  # an output that nobody wants
             origin.results.append(None)
-        elif value.producer is None and value not in places and value.data is None:
+        elif value.producer is None and value not in indices and value.data is None:
             raise _OtherSources
         else:
             origin.results.append(source(value))

@@ -2,7 +2,7 @@
 
 A prior is a box around the centre of every cell of a grid. What doesn't depend on the sizes of grid and image (how far
 it stands from the centre, how large it is) is a table with a row for each prior; the rest is one formula over all
-cells, reckoned here where both sizes are known and by the model where they aren't.
+cells, computed here where both sizes are known and by the model where they aren't.
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ def _dense(node: Node, ratios: list[float]) -> Iterator[_Prior]:
         if not fixed:
             boxes.insert(0, (int(size) / 2, int(size) / 2))
         for width, height in boxes:
-            for place in range(count * count):
-                row, column = divmod(place, count)
+            for position in range(count * count):
+                row, column = divmod(position, count)
                 yield _Prior(width, height, first + column * shift, first + row * shift, clipped=True)
 
 
@@ -97,15 +97,15 @@ def _sized(node: Node, ratios: list[float]) -> Iterator[_Prior]:
     least, greatest = _numbers(node, "min_size"), _numbers(node, "max_size")
     all_sizes = bool(node.attributes.get("scale_all_sizes", True))
     growth = 0.0 if all_sizes else 1.0
-    for place, size in enumerate(least):
+    for position, size in enumerate(least):
         yield _Prior(size / 2, size / 2, growth=growth)
-        half = math.sqrt(size * greatest[place]) / 2 if place < len(greatest) else 0.0
-        large = [_Prior(half, half, growth=growth / 2)] if place < len(greatest) else []
+        half = math.sqrt(size * greatest[position]) / 2 if position < len(greatest) else 0.0
+        large = [_Prior(half, half, growth=growth / 2)] if position < len(greatest) else []
         base = size if all_sizes else least[0]
         shaped = [
             _Prior(base / 2 * math.sqrt(ratio), base / 2 / math.sqrt(ratio), growth=growth)
             for ratio in ratios
-            if all_sizes or place == len(least) - 1
+            if all_sizes or position == len(least) - 1
         ]
         caffe = node.version < 8 or node.attributes.get("min_max_aspect_ratios_order", True)
         yield from [*large, *shaped] if caffe else [*shaped, *large]
@@ -167,9 +167,9 @@ def _bounds(node: Node, priors: list[_Prior]) -> tuple[Floats, Floats] | None:
     if not any(prior.clipped for prior in priors):
         return None
     low, high = np.full((len(priors), 4), -np.inf, np.float32), np.full((len(priors), 4), np.inf, np.float32)
-    for place, prior in enumerate(priors):
+    for position, prior in enumerate(priors):
         if prior.clipped:
-            low[place, :2], high[place, 2:] = 0, 1
+            low[position, :2], high[position, 2:] = 0, 1
     return low, high
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from ....passes.build import Expr, arange, concat, expr, where
 from ....passes.errors import Unsupported
 from ....passes.graph import Node
-from ....passes.preconditions import dtype_of, given, size_of_axis
+from ....passes.preconditions import dtype_of, input_of, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
@@ -38,26 +38,26 @@ _MOST_GROWTH = math.log(1000 / 16)
 
 
 def _grid(boxes: Expr, extents: Sequence[Expr], strides: Sequence[Expr | float], start: float, turned: bool) -> Expr:
-    """Boxes [boxes, 4] at each place of a grid: [height, width, boxes, 4].
+    """Boxes [boxes, 4] at each position of a grid: [height, width, boxes, 4].
 
     `extents` and `strides` are those of the height and the width; `turned`: rows move boxes along x, columns along y.
     """
     lines: list[Expr] = []
     for axis, (count, step) in enumerate(zip(extents, strides, strict=True)):
-        places = arange(boxes.op, count).cast(DType.FLOAT32)
-        places = places + start if start else places
+        indices = arange(boxes.op, count).cast(DType.FLOAT32)
+        indices = indices + start if start else indices
         along_x = (axis == 1) != turned
         pace = boxes.like(np.array([1, 0, 1, 0] if along_x else [0, 1, 0, 1])) * step
-        lines.append((places[:, None, None, None] if axis == 0 else places[:, None, None]) * pace)
+        lines.append((indices[:, None, None, None] if axis == 0 else indices[:, None, None]) * pace)
     return boxes + lines[1] + lines[0]
 
 
-def _by_place(values: Expr, anchors: Expr | int, width: int) -> Expr:
+def _by_position(values: Expr, anchors: Expr | int, width: int) -> Expr:
     """[images, anchors * width, height, width] as [images, height * width * anchors, width]."""
     return values.reshape(None, anchors, width, -1).transpose(0, 3, 1, 2).reshape(None, -1, width)
 
 
-def _rates_by_place(scores: Expr) -> Expr:
+def _scores_by_position(scores: Expr) -> Expr:
     """[images, anchors, height, width] as [images, height * width * anchors]."""
     return scores.transpose(0, 2, 3, 1).reshape(None, -1)
 
@@ -68,28 +68,28 @@ def _large(corners: Corners, least: Expr | float, offset: float) -> Expr:
 
 
 def _best(scores: Expr, corners: Corners, most: int) -> tuple[Expr, Corners, Expr]:
-    """The `most` best scores [images, boxes] in order, their corners, their places."""
-    values, places = topk(scores, scores.size(1).minimum(most), 1)
-    return values, [one.call("GatherND", places[:, :, None], batch_dims=1) for one in corners], places
+    """The `most` best scores [images, boxes] in order, their corners, their positions."""
+    values, indices = topk(scores, scores.size(1).minimum(most), 1)
+    return values, [one.call("GatherND", indices[:, :, None], batch_dims=1) for one in corners], indices
 
 
-def _survivors(scores: Expr, corners: Corners, overlap: float, most: int, offset: float) -> tuple[Expr, Expr, Expr]:
+def _kept_boxes(scores: Expr, corners: Corners, overlap: float, most: int, offset: float) -> tuple[Expr, Expr, Expr]:
     """(image, corners [boxes, 4], score) of the boxes that overlap no better one, at most `most` of each image."""
     op, lines = scores.op, scores[:, None]
     if offset:
-        places, values = suppress_by_loop(corners, lines, expr(op, [most]), overlap, offset)
+        indices, values = suppress_by_loop(corners, lines, expr(op, [most]), overlap, offset)
     else:
-        places = suppress(concat(op, corners, 2), lines, overlap, most)
-        values = lines.call("GatherND", places)
-    which = places.gather([0, 2], axis=1)
-    return places[:, 0], concat(op, [one.call("GatherND", which) for one in corners], 1), values
+        indices = suppress(concat(op, corners, 2), lines, overlap, most)
+        values = lines.call("GatherND", indices)
+    which = indices.gather([0, 2], axis=1)
+    return indices[:, 0], concat(op, [one.call("GatherND", which) for one in corners], 1), values
 
 
 # Proposal ------------------------------------------------------------------------------------------
 
 
 def _anchors(node: Node, like_tensorflow: bool) -> np.ndarray:
-    """The boxes [ratios * scales, 4] around the first place, computed in float32 as OpenVINO does."""
+    """The boxes [ratios * scales, 4] around the first position, computed in float32 as OpenVINO does."""
     one, half = np.float32(1), np.float32(0.5)
     offset = np.float32(0 if like_tensorflow else 1)
     base = np.float32(required(node, "base_size"))
@@ -127,24 +127,24 @@ def proposal(op: Builder, node: Node) -> Results:
     if turned:
         corners = clip_corners(corners, limit)
     scales = (float(attributes.get(name, 1.0)) for name in ("box_coordinate_scale", "box_size_scale"))
-    moves = [move / scale for move, scale in zip(corners_of(_by_place(deltas, count, 4)), scales, strict=True)]
+    moves = [move / scale for move, scale in zip(corners_of(_by_position(deltas, count, 4)), scales, strict=True)]
     corners = decoded(corners, moves, offset)
     if attributes.get("clip_before_nms", True):
         corners = clip_corners(corners, limit - offset)
-    rates = _rates_by_place(scores[:, count:])
+    rates = _scores_by_position(scores[:, count:])
     least = int(required(node, "min_size"))
     if least:
         rates = rates * _large(corners, info.gather([-1, 2]) * least, offset)
     rates, corners, _ = _best(rates, corners, int(required(node, "pre_nms_topn")))
     most = int(required(node, "post_nms_topn"))
-    image, rows, values = _survivors(rates, corners, float(required(node, "nms_thresh")), most, offset)
+    image, rows, values = _kept_boxes(rates, corners, float(required(node, "nms_thresh")), most, offset)
     both = concat(op, [limit, limit])
     if attributes.get("clip_after_nms", False):
         rows = rows.minimum(both).maximum(0)
     if attributes.get("normalize", False):
         rows = rows / both
     rows = concat(op, [image.cast(DType.FLOAT32)[:, None], rows], 1)
-    images, dtype = scores.size(0), dtype_of(node, given(node))
+    images, dtype = scores.size(0), dtype_of(node, input_of(node))
     table = padded_groups(image, images, rows, most, [[-1.0, 0, 0, 0, 0]]).reshape(-1, 5).cast(dtype).value()
     if node.version < 4:
         return table
@@ -163,17 +163,17 @@ def single_image(op: Builder, node: Node) -> Results:
     info, anchors, deltas, scores = operands(op, node, 0, 1, 2, 3)
     deltas, scores = deltas[None], scores[None]
     corners = _detectron(anchors, deltas, scores.size(1), info.reshape(-1).gather([1, 0]), 1.0)
-    rates = _rates_by_place(scores) * _large(corners, float(required(node, "min_size")), 1.0)
+    rates = _scores_by_position(scores) * _large(corners, float(required(node, "min_size")), 1.0)
     rates, corners, _ = _best(rates, corners, int(required(node, "pre_nms_count")))
     most = int(required(node, "post_nms_count"))
-    _, rows, values = _survivors(rates, corners, float(required(node, "nms_threshold")), most, 0.0)
-    dtype = dtype_of(node, given(node, 1))
+    _, rows, values = _kept_boxes(rates, corners, float(required(node, "nms_threshold")), most, 0.0)
+    dtype = dtype_of(node, input_of(node, 1))
     return [padded_to(one, most).cast(dtype).value() for one in (rows, values)]
 
 
 def _detectron(anchors: Expr, deltas: Expr, count: Expr, limit: Expr, offset: float) -> Corners:
     """Anchors [boxes, 4] moved by deltas [images, anchors * 4, height, width], within the image."""
-    moves = corners_of(_by_place(deltas, count, 4))
+    moves = corners_of(_by_position(deltas, count, 4))
     return clip_corners(decoded(corners_of(anchors), moves, offset, inner=True, most=_MOST_GROWTH), limit - offset)
 
 
@@ -189,23 +189,23 @@ def generate_proposals(op: Builder, node: Node) -> Results:
     corners = _detectron(anchors.reshape(-1, 4), deltas, scores.size(1), limit, offset)
     least = info.gather([-1, 2], axis=1)[:, None] * float(required(node, "min_size"))
     large = _large(corners, least, offset)
-    rates, corners, places = _best(_rates_by_place(scores), corners, int(required(node, "pre_nms_count")))
-    rates = where(large.call("GatherElements", places, axis=1) > 0, rates, -math.inf)
+    rates, corners, indices = _best(_scores_by_position(scores), corners, int(required(node, "pre_nms_count")))
+    rates = where(large.call("GatherElements", indices, axis=1) > 0, rates, -math.inf)
     most = int(required(node, "post_nms_count"))
-    image, rows, values = _survivors(rates, corners, overlap, most, offset)
-    dtype = dtype_of(node, given(node, 1))
+    image, rows, values = _kept_boxes(rates, corners, overlap, most, offset)
+    dtype = dtype_of(node, input_of(node, 1))
     sizes = bincount(image, scores.size(0)).cast(element_type(node, "roi_num_type", "i64") or DType.INT64)
     return rows.cast(dtype).value(), values.cast(dtype).value(), sizes.value()
 
 
 @rule(DOMAIN, "ExperimentalDetectronPriorGridGenerator")
 def prior_grid(op: Builder, node: Node) -> Results:
-    """ExperimentalDetectronPriorGridGenerator-6: boxes around the middle of each place of a grid."""
+    """ExperimentalDetectronPriorGridGenerator-6: boxes around the middle of each position of a grid."""
     boxes, features, image = operand(op, node, 0, DType.FLOAT32), operand(op, node, 1), operand(op, node, 2)
     extents: list[Expr] = []
     strides: list[Expr | float] = []
     for axis, (extent, stride) in enumerate((("h", "stride_y"), ("w", "stride_x")), start=2):
-        known, have = int(node.attributes.get(extent, 0)), size_of_axis(given(node, 1), axis)
+        known, have = int(node.attributes.get(extent, 0)), size_of_axis(input_of(node, 1), axis)
         if known and have not in (None, known):
             raise Unsupported(node, f"{extent} is {known}, and the features are of {have}")
         extents.append(expr(op, [known]) if known else features.size(axis))
@@ -214,7 +214,7 @@ def prior_grid(op: Builder, node: Node) -> Results:
     grid = _grid(boxes, extents, strides, 0.5, False)
     if node.attributes.get("flatten", True):
         grid = grid.reshape(-1, 4)
-    return grid.cast(dtype_of(node, given(node))).value()
+    return grid.cast(dtype_of(node, input_of(node))).value()
 
 
 @rule(DOMAIN, "ExperimentalDetectronTopKROIs")

@@ -13,7 +13,7 @@ import numpy as np
 from ....passes.build import cast, constant_like
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
-from ....passes.preconditions import dtype_of, given
+from ....passes.preconditions import dtype_of, input_of
 from ....passes.protos import enum_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
@@ -30,9 +30,9 @@ def _made_by(value: Value | None, op_type: str) -> Node | None:
 
 @rule(DOMAIN, "Convert")
 def quantize(op: Builder, node: Node) -> Results:
-    """Convert-1 to an integer type of what is divided, rounded, moved by a whole number and held in that type's range:
+    """Convert-1 to an integer type of what is divided, rounded, moved by an integer and held in that type's range:
     QuantizeLinear. What such a one was converted to is converted back."""
-    value, dtype = given(node), element_type(node, "destination_type")
+    value, dtype = input_of(node), element_type(node, "destination_type")
     if dtype not in QUANTIZED or dtype is None or dtype.is_float:
         return None
     inner = cast_from(value)
@@ -53,7 +53,7 @@ def quantize(op: Builder, node: Node) -> Results:
     scale = None if divided is None else numbers_of(divided.inputs[1])
     if divided is None or scale is None or not scale.size:
         return None
-    x = given(divided)
+    x = input_of(divided)
     return None if x.tensor.dtype is not DType.FLOAT32 else _quantized(op, x, scale, offset, dtype)
 
 
@@ -82,9 +82,9 @@ def _grid(low: Array | None, high: Array | None, levels: int) -> tuple[Array, Ar
     if low is None or high is None or not (low < high).all() or not np.isfinite([low.sum(), high.sum()]).all():
         return None
     step = (high - low) / (levels - 1)
-    place = -low / step
-    zero = np.rint(place)
-    if (np.abs(place - zero) > _CLOSE).any() or (zero < 0).any() or (zero > levels - 1).any():
+    position = -low / step
+    zero = np.rint(position)
+    if (np.abs(position - zero) > _CLOSE).any() or (zero < 0).any() or (zero > levels - 1).any():
         return None
     return _of_bounds(step, zero, low, high, levels), zero
 
@@ -93,7 +93,7 @@ def _of_bounds(step: Array, zero: Array, low: Array, high: Array, levels: int) -
     """The number of float32 of which the bounds are multiples, rounded to float32; the step itself if there is none."""
     near = step.astype(np.float32)
     for candidate in (np.nextafter(near, np.float32(np.inf)), np.nextafter(near, np.float32(0)), near):
-        ends = [candidate * place.astype(np.float32) for place in (-zero, levels - 1 - zero)]
+        ends = [candidate * position.astype(np.float32) for position in (-zero, levels - 1 - zero)]
         step = np.where((ends[0] == low) & (ends[1] == high), candidate, step)
     return step
 
@@ -102,7 +102,7 @@ def _of_bounds(step: Array, zero: Array, low: Array, high: Array, levels: int) -
 def fake_quantize(op: Builder, node: Node) -> Results:
     """FakeQuantize-1: QuantizeLinear and DequantizeLinear where these round alike, else step by step.
 
-    FakeQuantize rounds a place among the levels, QuantizeLinear its distance from 0: what lies just between two steps
+    FakeQuantize rounds a index among the levels, QuantizeLinear its distance from 0: what lies just between two steps
     goes the same way only if 0 is an even level. Weights are rounded here.
     """
     x, *bounds = aligned(op, node, 5)
@@ -164,9 +164,9 @@ def _of_weights(
     array, first, last = (item.astype(np.float32) for item in (array, low, high))
     start = 0 if dtype is DType.UINT8 else -128 if levels == 256 else -127
     with np.errstate(all="ignore"):
-        places = np.rint((array - first) / (last - first) * np.float32(levels - 1))
-    places = np.where(array <= first, 0, np.where(array > last, levels - 1, places))
-    narrow = op.const((places + start).astype(dtype.numpy), dtype)
+        positions = np.rint((array - first) / (last - first) * np.float32(levels - 1))
+    positions = np.where(array <= first, 0, np.where(array > last, levels - 1, positions))
+    narrow = op.const((positions + start).astype(dtype.numpy), dtype)
     if narrow.tensor.shape != x.tensor.shape:
         return None
     real = op.Cast(narrow, to=enum_of(DType.FLOAT32, "FakeQuantize"))
@@ -186,10 +186,10 @@ def _step_by_step(op: Builder, x: Value, bounds: Sequence[Value], step: Array | 
     low, high, out_low, out_high = bounds
     most = constant_like(op, levels - 1, x)
     if step is not None and x.tensor.dtype is DType.FLOAT32:
-        place = op.Div(op.Sub(x, low), op.const(step))
+        position = op.Div(op.Sub(x, low), op.const(step))
     else:
-        place = op.Mul(op.Div(op.Sub(x, low), op.Sub(high, low)), most)
-    inside = op.Add(op.Mul(op.Div(op.Round(place), most), op.Sub(out_high, out_low)), out_low)
+        position = op.Mul(op.Div(op.Sub(x, low), op.Sub(high, low)), most)
+    inside = op.Add(op.Mul(op.Div(op.Round(position), most), op.Sub(out_high, out_low)), out_low)
     below = op.LessOrEqual(x, op.Min(low, high))
     above = op.Greater(x, op.Max(low, high))
     return op.Where(below, out_low, op.Where(above, out_high, inside))
@@ -198,7 +198,7 @@ def _step_by_step(op: Builder, x: Value, bounds: Sequence[Value], step: Array | 
 @rule(DOMAIN, "FakeConvert")
 def fake_convert(op: Builder, node: Node) -> Results:
     """FakeConvert-13: scaled and shifted, through an 8-bit float, and back."""
-    x, scale, shift = given(node, 0), given(node, 1), node.input(2)
+    x, scale, shift = input_of(node, 0), input_of(node, 1), node.input(2)
     narrow = element_type(node, "destination_type", "f8e4m3") or DType.FLOAT8E4M3FN
     y = op.Mul(x, scale)
     if shift is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ....passes.build import Expr, cast, concat, expr
 from ....passes.graph import Node
-from ....passes.preconditions import given
+from ....passes.preconditions import input_of
 from ....passes.protos import ENUMS
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
@@ -27,7 +27,7 @@ def _units(op: Builder, shape: Expr, dtype: DType, seed: float | None) -> Expr:
 @rule(DOMAIN, "RandomUniform")
 def random_uniform(op: Builder, node: Node) -> Results:
     """RandomUniform-8: between two bounds, the upper one excluded. `alignment` only says which numbers they are."""
-    shape, low, high = (given(node, index) for index in range(3))
+    shape, low, high = (input_of(node, index) for index in range(3))
     dtype = element_type(node, "output_type") or DType.FLOAT32
     made = dtype if dtype.is_float else DType.FLOAT64
     unit = _units(op, vector(op, shape), made, _seed(op, node))
@@ -43,7 +43,7 @@ def multinomial(op: Builder, node: Node) -> Results:
     A number of samples that isn't constant, or drawing without replacement, goes by Gumbel's noise: the class with
     the highest sum of log-probability and noise is drawn, and the highest ones in order are drawn one after another.
     """
-    weights, count = operand(op, node), given(node, 1)
+    weights, count = operand(op, node), input_of(node, 1)
     dtype = element_type(node, "convert_type") or DType.INT32
     seed, again = _seed(op, node), bool(node.attributes.get("with_replacement", False))
     chances = weights if node.attributes.get("log_probs", False) else weights.log()

@@ -15,7 +15,7 @@ import numpy as np
 from ....passes.build import constant_like, expr, shape_of
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
-from ....passes.preconditions import given, size_of_axis
+from ....passes.preconditions import input_of, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.tensor import TensorData
 from ....passes.types import DType
@@ -120,9 +120,9 @@ def _lengths(op: Builder, x: Value, lengths: Value) -> Value | None:
 def sequence(op: Builder, node: Node) -> Results:
     """LSTMSequence-1, -5, GRUSequence-5, RNNSequence-5."""
     kind = _KINDS[node.op_type.removesuffix("Sequence")]
-    x = given(node, 0)
-    states = [op.Transpose(given(node, index + 1), perm=[1, 0, 2]) for index in range(kind.states)]
-    lengths, weights, recurrence, bias = (given(node, kind.states + 1 + index) for index in range(4))
+    x = input_of(node, 0)
+    states = [op.Transpose(input_of(node, index + 1), perm=[1, 0, 2]) for index in range(kind.states)]
+    lengths, weights, recurrence, bias = (input_of(node, kind.states + 1 + index) for index in range(4))
     _refuse_peepholes(node, node.input(7))
     direction = str(node.attributes.get("direction", "forward")).lower()
     directions = 2 if direction == "bidirectional" else 1
@@ -149,9 +149,9 @@ def cell(op: Builder, node: Node) -> Results:
     The gates of LSTMCell-1 stand in the one order too: the specification and the CPU runtime know no `weights_format`.
     """
     kind = _KINDS[node.op_type.removesuffix("Cell")]
-    x = given(node, 0)
-    states = [op.Unsqueeze(given(node, index + 1), op.const([0])) for index in range(kind.states)]
-    weights, recurrence = given(node, kind.states + 1), given(node, kind.states + 2)
+    x = input_of(node, 0)
+    states = [op.Unsqueeze(input_of(node, index + 1), op.const([0])) for index in range(kind.states)]
+    weights, recurrence = input_of(node, kind.states + 1), input_of(node, kind.states + 2)
     bias = node.input(kind.states + 3)
     _refuse_peepholes(node, node.input(kind.states + 4))
     first = op.const([0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ....passes.build import Expr, cast, constant_like, expr, pad
 from ....passes.graph import Node, Value
-from ....passes.preconditions import given, rank_of, size_of_axis
+from ....passes.preconditions import input_of, rank_of, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
@@ -37,7 +37,7 @@ _REDUCTIONS = {
 @rule(DOMAIN, *_REDUCTIONS)
 def reduce(op: Builder, node: Node) -> Results:
     """Reduce*-1, -4: no axes reduce nothing."""
-    x, axes = given(node, 0), given(node, 1)
+    x, axes = input_of(node, 0), input_of(node, 1)
     target = _REDUCTIONS[node.op_type]
     known = integers(axes)
     if known == []:
@@ -59,7 +59,7 @@ def cumsum(op: Builder, node: Node) -> Results:
     return call(
         op,
         "CumSum",
-        given(node),
+        input_of(node),
         op.const(0) if axis is None else scalar(op, axis, DType.INT64),
         exclusive=int(node.attributes.get("exclusive", False)),
         reverse=int(node.attributes.get("reverse", False)),
@@ -69,14 +69,14 @@ def cumsum(op: Builder, node: Node) -> Results:
 @rule(DOMAIN, "TopK")
 def topk(op: Builder, node: Node) -> Results:
     """TopK-1, -3, -11: "none" leaves the order open, so ONNX's does; "index" sorts once more, by index."""
-    x, k = given(node, 0), vector(op, given(node, 1))
+    x, k = input_of(node, 0), vector(op, input_of(node, 1))
     axis = int(node.attributes.get("axis", 0))
     largest = choice(node, "mode", "max", {"max": 1, "min": 0})
     by_index = choice(node, "sort", "none", {"none": False, "value": False, "index": True})
     values, indices = call(op, "TopK", x, k, _outputs=2, axis=axis, largest=largest, sorted=1)
     if by_index:
-        indices, places = op.TopK(indices, k, _outputs=2, axis=axis, largest=0, sorted=1)
-        values = op.GatherElements(values, places, axis=axis)
+        indices, positions = op.TopK(indices, k, _outputs=2, axis=axis, largest=0, sorted=1)
+        values = op.GatherElements(values, positions, axis=axis)
     return values, cast(op, indices, element_type(node, "index_element_type", "i32") or DType.INT32)
 
 
@@ -94,11 +94,11 @@ def _normalized(x: Expr, axes: Expr, variance: bool, eps: float, inside: bool) -
 @rule(DOMAIN, "MVN")
 def mvn(op: Builder, node: Node) -> Results:
     """MVN-1 (axes by attribute, or all but the batch, with or without the channels) and MVN-6 (axes an input)."""
-    x = given(node)
+    x = input_of(node)
     attributes = node.attributes
     inside = choice(node, "eps_mode", "inside_sqrt", {"inside_sqrt": True, "outside_sqrt": False})
     if node.input(1) is not None:
-        axes = vector(op, given(node, 1))
+        axes = vector(op, input_of(node, 1))
     else:
         known = attributes.get("reduction_axes") or []
         first = 1 if attributes.get("across_channels", False) else 2
@@ -110,7 +110,7 @@ def mvn(op: Builder, node: Node) -> Results:
 @rule(DOMAIN, "NormalizeL2")
 def normalize_l2(op: Builder, node: Node) -> Results:
     """NormalizeL2-1: eps is added to the sum of squares, or is its least value."""
-    x, axes = given(node, 0), given(node, 1)
+    x, axes = input_of(node, 0), input_of(node, 1)
     squares = op.Mul(x, x)
     if integers(axes) != []:
         squares = op.ReduceSum(squares, vector(op, axes), keepdims=1, noop_with_empty_axes=1)
@@ -121,7 +121,7 @@ def normalize_l2(op: Builder, node: Node) -> Results:
 @rule(DOMAIN, "GRN")
 def grn(op: Builder, node: Node) -> Results:
     """GRN-1: by the root of the channels' sum of squares plus bias."""
-    x = given(node)
+    x = input_of(node)
     total = op.ReduceSum(op.Mul(x, x), op.const([1]), keepdims=1)
     return op.Div(x, op.Sqrt(op.Add(total, constant_like(op, node.attributes.get("bias", 1.0), x))))
 
@@ -129,7 +129,7 @@ def grn(op: Builder, node: Node) -> Results:
 @rule(DOMAIN, "BatchNormInference")
 def batch_norm(op: Builder, node: Node) -> Results:
     """BatchNormInference-1 takes gamma and beta before the data, -5 after it."""
-    inputs = [given(node, index) for index in range(5)]
+    inputs = [input_of(node, index) for index in range(5)]
     order = (2, 0, 1, 3, 4) if node.version < 5 else (0, 1, 2, 3, 4)
     return call(
         op,
@@ -145,7 +145,7 @@ def lrn(op: Builder, node: Node) -> Results:
 
     A window of even size reaches as far as the one before it, but its sum is divided by its own size.
     """
-    x = given(node)
+    x = input_of(node)
     rank = rank_of(node, x)
     axes = normal_axes(node, constant_integers(node, 1, "the axes"), rank)
     alpha, beta, bias = (float(required(node, name)) for name in ("alpha", "beta", "bias"))

@@ -1,6 +1,6 @@
 """OpenVINO -> the hub: regions of interest of an image, each pooled to the same number of cells.
 
-All regions are done at once: the places to look at are reckoned for every region and cell, and their pixels gathered.
+All regions are done at once: the indices to look at are computed for every region and cell, and their pixels gathered.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from ....passes.build import Expr, arange, concat, expr
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node, Value
-from ....passes.preconditions import given, rank_of, size_of_axis
+from ....passes.preconditions import input_of, rank_of, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
@@ -120,7 +120,7 @@ class _Samples(NamedTuple):
     is the same for all.
     """
 
-    places: Expr
+    positions: Expr
     inside: Expr | None = None
     number: Expr | None = None
 
@@ -142,8 +142,8 @@ def _samples(start: Expr, extent: Expr, cells: int, samples: int) -> _Samples:
 
 
 def _across(rows: _Samples, columns: _Samples) -> tuple[Expr, Expr]:
-    """Places along the rows and the columns so that they meet: [regions, rows, samples, columns, samples]."""
-    return rows.places[:, :, :, None, None], columns.places[:, None, None]
+    """Positions along the rows and the columns so that they meet: [regions, rows, samples, columns, samples]."""
+    return rows.positions[:, :, :, None, None], columns.positions[:, None, None]
 
 
 def _inside(rows: _Samples, columns: _Samples) -> Expr | None:
@@ -156,8 +156,8 @@ def _sampled(x: Expr, batches: Expr, y: Expr, x_: Expr, inside: Expr | None) -> 
     """The image at samples [regions, rows, samples, columns, samples], with the channels behind; 0 beyond its edges."""
     table = pixel_table(x)
     valid = inside
-    for place, extent in zip((y, x_), table.extents, strict=True):
-        within = (place >= -1) & (place <= extent.cast(place.dtype))
+    for position, extent in zip((y, x_), table.extents, strict=True):
+        within = (position >= -1) & (position <= extent.cast(position.dtype))
         valid = within if valid is None else valid & within
     assert valid is not None
     return table.where(valid, table.between(batches.unsqueeze(1, 2, 3, 4), y, x_))
@@ -193,7 +193,7 @@ def roi_pooling(op: Builder, node: Node) -> Results:
 
 
 def _along(start: Expr, end: Expr, count: int, last: Expr) -> Expr:
-    """The places from `start` to `end` of the way to the last pixel, or the one between them: [regions, count]."""
+    """The positions from `start` to `end` of the way to the last pixel, or the one between them: [regions, count]."""
     if count == 1:
         return (start + end) * 0.5 * last
     pace = (end - start) * last / (count - 1)
@@ -205,7 +205,7 @@ def _along(start: Expr, end: Expr, count: int, last: Expr) -> Expr:
 
 def _image(op: Builder, node: Node, planes: int) -> Expr:
     """Input 0, an image of a number of channels."""
-    x = given(node, 0)
+    x = input_of(node, 0)
     if rank_of(node, x) != 4 or size_of_axis(x, 1) not in (None, planes):
         raise InvalidModel(f"{node!r}: it needs an image of {planes} channels")
     return operand(op, node)
@@ -261,8 +261,8 @@ def _covered(start: Expr, end: Expr, extent: Expr, cells: int, scale: float) -> 
     begin, finish = round_half_away(start) * scale, round_half_away(end + 1) * scale
     cell = (finish - begin).maximum(0.1) / cells
     low, high = ((cell * np.arange(first, first + cells) + begin)[:, :, None] for first in (0, 1))
-    places = arange(start.op, extent).cast(start.dtype)
-    return ((places >= low.floor()) & (places < high.ceil())).cast(start.dtype)
+    positions = arange(start.op, extent).cast(start.dtype)
+    return ((positions >= low.floor()) & (positions < high.ceil())).cast(start.dtype)
 
 
 # samples -------------------------------------------------------------------------------------------
@@ -301,7 +301,7 @@ def deformable_psroi_pooling(op: Builder, node: Node) -> Results:
     depth, group = _positive(node, "output_dim"), _positive(node, "group_size", 1)
     bins = _positive(node, "spatial_bins_y", 1), _positive(node, "spatial_bins_x", 1)
     table, regions = channel_planes(_image(op, node, depth * group * group)), regions_of_rows(op, node)
-    classes = 1 if node.input(2) is None else (size_of_axis(given(node, 2), 1) or 0) // 2
+    classes = 1 if node.input(2) is None else (size_of_axis(input_of(node, 2), 1) or 0) // 2
     if not classes or depth % classes:
         raise InvalidModel(f"{node!r}: offsets of {classes} classes for {depth} channels")
     scale = float(node.attributes.get("spatial_scale", 1.0))
@@ -316,13 +316,13 @@ def deformable_psroi_pooling(op: Builder, node: Node) -> Results:
     return regions.live(mean.reshape(regions.batch.size(0), depth, group, group))
 
 
-def _on_image(table: Pixels, place: Expr, axis: int) -> Expr:
-    """Whether places lie on a pixel, which reaches half its size around it."""
-    return (place >= -0.5) & (place <= table.last(place, axis) + 0.5)
+def _on_image(table: Pixels, position: Expr, axis: int) -> Expr:
+    """Whether positions lie on a pixel, which reaches half its size around it."""
+    return (position >= -0.5) & (position <= table.last(position, axis) + 0.5)
 
 
 def _moved(op: Builder, node: Node, region: tuple[Expr, Expr, int], cut: tuple[int, int, float]) -> Expr:
-    """The samples' places along the rows (axis 0) or columns (1).
+    """The samples' positions along the rows (axis 0) or columns (1).
 
     [regions, classes, 1, rows, columns, bins, 1], the bins of columns behind those of rows.
     """
@@ -331,14 +331,14 @@ def _moved(op: Builder, node: Node, region: tuple[Expr, Expr, int], cut: tuple[i
     extent = (finish - begin).maximum(0.1)
     begin, extent = (one.unsqueeze(2, 3, 4, 5, 6) for one in (begin, extent))
     cell = extent / group
-    place = cell * np.arange(group).reshape((group, 1, 1, 1) if axis == 0 else (group, 1, 1)) + begin
+    position = cell * np.arange(group).reshape((group, 1, 1, 1) if axis == 0 else (group, 1, 1)) + begin
     if node.input(2) is not None:
         which = np.arange(group) * _positive(node, "part_size", 1) // group
         shifts = operand(op, node, 2).gather(which, axis=2).gather(which, axis=3)
-        pairs = shifts.reshape(shifts.size(0), (size_of_axis(given(node, 2), 1) or 0) // 2, 2, group, group, 1)
+        pairs = shifts.reshape(shifts.size(0), (size_of_axis(input_of(node, 2), 1) or 0) // 2, 2, group, group, 1)
         own = pairs[:, :, 1 - axis : 2 - axis, ..., None]  # columns come first
-        place = place + own * float(node.attributes.get("trans_std", 1.0)) * extent
-    return place + cell / bins * np.arange(bins).reshape((bins, 1) if axis == 0 else (bins,))
+        position = position + own * float(node.attributes.get("trans_std", 1.0)) * extent
+    return position + cell / bins * np.arange(bins).reshape((bins, 1) if axis == 0 else (bins,))
 
 
 RULES = collect(globals())

@@ -1,7 +1,7 @@
 """OpenVINO -> the hub: Interpolate.
 
 ONNX's Resize says most of it. Where it doesn't, and the sizes are known, the nearest pixels are gathered by indices
-reckoned here, and weights reckoned here are multiplied along each axis.
+computed here, and weights computed here are multiplied along each axis.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from ....passes.build import cast, constant_like, pad, transpose
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
-from ....passes.preconditions import dtype_of, given, rank_of, size_of_axis
+from ....passes.preconditions import dtype_of, input_of, rank_of, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
@@ -81,10 +81,10 @@ def _padded(op: Builder, node: Node, x: Value) -> Value:
 def _axes(node: Node, rank: int) -> list[int]:
     if node.version < 4:
         return normal_axes(node, sorted(int(axis) for axis in node.attributes.get("axes") or []), rank)
-    place = 2 if node.version >= 11 else 3
-    if node.input(place) is None:
+    position = 2 if node.version >= 11 else 3
+    if node.input(position) is None:
         return list(range(rank))
-    named = integers(given(node, place))
+    named = integers(input_of(node, position))
     if named is None:
         raise Unsupported(node, "the axes must be constant in ONNX")
     return normal_axes(node, named, rank)
@@ -94,11 +94,11 @@ def _known(x: Value, axes: Sequence[int], wanted: Value, request: Request) -> li
     """The axes whose size changes, None where their sizes aren't known."""
     goals = constant(wanted)
     found = []
-    for place, axis in enumerate(axes):
+    for position, axis in enumerate(axes):
         extent = size_of_axis(x, axis)
         if goals is None or extent is None:
             return None
-        goal = goals.reshape(-1)[place]
+        goal = goals.reshape(-1)[position]
         target = int(np.float32(extent) * (np.float32(goal) + EPSILON)) if request.by_scales else int(goal)
         given_scale = request.by_scales and not request.pillow
         scale = np.float32(goal) if given_scale else np.float32(target) / np.float32(max(extent, 1))
@@ -110,10 +110,10 @@ def _known(x: Value, axes: Sequence[int], wanted: Value, request: Request) -> li
 @rule(DOMAIN, "Interpolate")
 def interpolate(op: Builder, node: Node) -> Results:
     """Interpolate-1, -4 (sizes and scales are inputs, one of them counts), -11 (one input for both)."""
-    x = _padded(op, node, given(node))
+    x = _padded(op, node, input_of(node))
     rank = rank_of(node, x)
     request, axes = _request(node, rank), _axes(node, rank)
-    wanted = given(node, 2 if request.by_scales and node.version < 11 else 1)
+    wanted = input_of(node, 2 if request.by_scales and node.version < 11 else 1)
     if (size_of_axis(wanted, 0) or len(axes)) != len(axes):
         raise InvalidModel(f"{node!r}: {size_of_axis(wanted, 0)} sizes for {len(axes)} axes")
     op.rewriter.notes += [f"{node!r}: {note}" for note in _deviations(request, rank)]
@@ -127,7 +127,7 @@ def interpolate(op: Builder, node: Node) -> Results:
         return _pillow(op, x, axes, wanted, request, known)
     found = x if dtype.is_float else cast(op, x, DType.FLOAT32)
     made = _smooth(op, node, found, axes, wanted, request, known)
-    return made if dtype.is_float else _whole(op, made, dtype)
+    return made if dtype.is_float else _nearest_integers(op, made, dtype)
 
 
 def _deviations(request: Request, rank: int) -> list[str]:
@@ -140,7 +140,7 @@ def _deviations(request: Request, rank: int) -> list[str]:
     return found
 
 
-def _whole(op: Builder, value: Value, dtype: DType) -> Value:
+def _nearest_integers(op: Builder, value: Value, dtype: DType) -> Value:
     """Floats as integers: to the nearest, halves to even."""
     rounded = op.Round(value)
     if dtype.bits <= 16:  # a wider one's bounds are no floats
@@ -200,7 +200,7 @@ def _nearest(
 
 
 def _agrees(op: Builder, request: Request, axis: Axis, wanted: Floats) -> bool:
-    """Whether ONNX's Resize finds these pixels and this size, however exactly a runtime reckons."""
+    """Whether ONNX's Resize finds these pixels and this size, however exactly a runtime computes."""
     if request.by_scales and request.coordinates != "align_corners":
         if math.floor(axis.extent * float(axis.scale)) != axis.target:
             return False
@@ -214,7 +214,7 @@ def _agrees(op: Builder, request: Request, axis: Axis, wanted: Floats) -> bool:
 def _plain(wanted: Value, request: Request) -> bool:
     """Whether ONNX takes the same size and the same coordinates, whatever the size of the input will be.
 
-    OpenVINO reckons a size with a little more than the scale, and leaves an axis alone that keeps its size.
+    OpenVINO computes a size with a little more than the scale, and leaves an axis alone that keeps its size.
     """
     if not request.by_scales or request.pillow or request.coordinates == "align_corners":
         return True
@@ -269,13 +269,13 @@ def _pillow(op: Builder, x: Value, axes: list[int], wanted: Value, request: Requ
     dtype = x.tensor.dtype or DType.FLOAT32
     if dtype.is_float or dtype.bits > 8:
         made = _resize(op, x if dtype.is_float else cast(op, x, DType.FLOAT32), axes, wanted, request, known)
-        return made if dtype.is_float else _whole(op, made, dtype)
-    for place in reversed(range(len(axes))):
-        one = axes[place : place + 1]
+        return made if dtype.is_float else _nearest_integers(op, made, dtype)
+    for position in reversed(range(len(axes))):
+        one = axes[position : position + 1]
         part = None if known is None else [axis for axis in known if axis.axis in one]
         if part != []:
-            goal = op.Gather(wanted, op.const([place])) if part is None else wanted
-            x = _whole(op, _resize(op, cast(op, x, DType.FLOAT32), one, goal, request, part), dtype)
+            goal = op.Gather(wanted, op.const([position])) if part is None else wanted
+            x = _nearest_integers(op, _resize(op, cast(op, x, DType.FLOAT32), one, goal, request, part), dtype)
     return x
 
 

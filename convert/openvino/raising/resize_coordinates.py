@@ -1,4 +1,4 @@
-"""Where the pixels of a resized image lie in the old one: reckoned here for sizes that are known, else by the model."""
+"""Where the pixels of a resized image lie in the old one: computed here for sizes that are known, else by the model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .support import vector
 Floats = np.ndarray[Any, np.dtype[Any]]
 
 FOR_NEAREST = "tf_half_pixel_for_nn"
-EPSILON = np.float32(1e-6)  # what OpenVINO adds to a scale before it reckons a size
+EPSILON = np.float32(1e-6)  # what OpenVINO adds to a scale before it computes a size
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,34 +44,34 @@ class Axis(NamedTuple):
     scale: np.float32
 
 
-_MOST_PLACES = 1 << 24
+_MOST_POSITIONS = 1 << 24
 
 # sizes that are known ------------------------------------------------------------------------------
 
 
-def _places(op: Builder, request: Request, axis: Axis, dtype: DType) -> tuple[Expr, Expr, Expr]:
-    """Where in the input each place of the output lies, known; the scale and the old size."""
-    if axis.target > _MOST_PLACES:
-        raise InvalidModel(f"an image of {axis.target} places along dimension {axis.axis}")
+def _positions(op: Builder, request: Request, axis: Axis, dtype: DType) -> tuple[Expr, Expr, Expr]:
+    """Where in the input each position of the output lies, known; the scale and the old size."""
+    if axis.target > _MOST_POSITIONS:
+        raise InvalidModel(f"an image of size {axis.target} along dimension {axis.axis}")
     index = expr(op, np.arange(axis.target), dtype)
     scale, goal, extent = (expr(op, [number], dtype) for number in (axis.scale, axis.target, axis.extent))
-    return _place(request, index, scale, (goal, extent)).broadcast_to(axis.target), scale, extent
+    return _position(request, index, scale, (goal, extent)).broadcast_to(axis.target), scale, extent
 
 
 def indices(op: Builder, request: Request, axis: Axis, dtype: DType) -> Floats:
-    """Which pixel is the nearest to each place of the output."""
-    place, scale, extent = _places(op, request, axis, dtype)
-    return _pixel(_rounded(request, place, scale), extent).known
+    """Which pixel is the nearest to each position of the output."""
+    position, scale, extent = _positions(op, request, axis, dtype)
+    return _pixel(_rounded(request, position, scale), extent).known
 
 
 def weights(op: Builder, request: Request, axis: Axis) -> Floats:
-    """How much of each pixel goes into each place of the output of a linear filter that is as wide as the image
+    """How much of each pixel goes into each position of the output of a linear filter that is as wide as the image
     shrinks: [target, extent]."""
-    place, pixels = _places(op, request, axis, DType.FLOAT32)[0].known[:, None], np.arange(axis.extent)
+    position, pixels = _positions(op, request, axis, DType.FLOAT32)[0].known[:, None], np.arange(axis.extent)
     factor = axis.scale
     reach = 2 if factor > 1 else math.ceil(2 / factor)
-    near = np.abs(pixels - np.trunc(place + np.copysign(np.float32(0.5), place))) <= reach
-    found = np.where(near, np.maximum(0, 1 - np.abs(factor * (place - pixels))), 0)
+    near = np.abs(pixels - np.trunc(position + np.copysign(np.float32(0.5), position))) <= reach
+    found = np.where(near, np.maximum(0, 1 - np.abs(factor * (position - pixels))), 0)
     total = found.sum(axis=1, keepdims=True)
     return np.where(total == 0, 0, found / np.where(total == 0, 1, total)).astype(np.float32)
 
@@ -86,7 +86,7 @@ def targets(op: Builder, x: Value, axes: Sequence[int], scales: Value) -> Expr:
 
 
 def by_formula(op: Builder, x: Value, axes: Sequence[int], wanted: Value, request: Request) -> Value:
-    """Pixels gathered by indices that the model reckons, along one axis after the other."""
+    """Pixels gathered by indices that the model computes, along one axis after the other."""
     goals = targets(op, x, axes, wanted) if request.by_scales else vector(op, wanted)
     found = expr(op, x)
     for order, axis in enumerate(axes):
@@ -96,55 +96,55 @@ def by_formula(op: Builder, x: Value, axes: Sequence[int], wanted: Value, reques
         extent, goal = found.size(axis).cast(DType.FLOAT32), count.cast(DType.FLOAT32)
         scale = vector(op, wanted, DType.FLOAT32)[order : order + 1] if request.by_scales else goal / extent
         index = arange(op, count).cast(DType.FLOAT32)
-        place = where(goal.equals(extent), index, _place(request, index, scale, (goal, extent)))
+        position = where(goal.equals(extent), index, _position(request, index, scale, (goal, extent)))
         if request.mode == "nearest":
-            found = found.gather(_pixel(_rounded(request, place, scale), extent), axis)
+            found = found.gather(_pixel(_rounded(request, position, scale), extent), axis)
             continue
         behind = range(1, (x.rank or 0) - axis)
         parts = [
             found.gather(_pixel(pixel, extent), axis) * weight.cast(found.dtype).unsqueeze(*behind)
-            for pixel, weight in _taps(request, place, extent)
+            for pixel, weight in _taps(request, position, extent)
         ]
         found = expr(op, op.Sum(*parts))
     return found.value()
 
 
-def _place(request: Request, index: Expr, scale: Expr, sizes: tuple[Expr, Expr]) -> Expr:
-    """Where in the input each place of the output lies; `sizes` is the new one and the old one."""
+def _position(request: Request, index: Expr, scale: Expr, sizes: tuple[Expr, Expr]) -> Expr:
+    """Where in the input each position of the output lies; `sizes` is the new one and the old one."""
     goal, extent = sizes
     if request.coordinates == "align_corners":
         return index * (extent - 1) / (goal - 1).maximum(1)
     if request.coordinates == "asymmetric":
         return index / scale
-    place = (index + 0.5) / scale
+    position = (index + 0.5) / scale
     if request.coordinates == FOR_NEAREST:
-        return place
-    return where(goal > 1, place - 0.5, 0) if "pytorch" in request.coordinates else place - 0.5
+        return position
+    return where(goal > 1, position - 0.5, 0) if "pytorch" in request.coordinates else position - 0.5
 
 
-def _rounded(request: Request, place: Expr, scale: Expr) -> Expr:
+def _rounded(request: Request, position: Expr, scale: Expr) -> Expr:
     if request.nearest == "simple":  # the next pixel where the image shrinks, else the one towards the first
-        return where(scale < 1, place.ceil(), place.maximum(0).floor())
+        return where(scale < 1, position.ceil(), position.maximum(0).floor())
     rounded: dict[str, Callable[[], Expr]] = {
-        "round_prefer_floor": lambda: (place - 0.5).ceil(),
-        "round_prefer_ceil": lambda: (place + 0.5).floor(),
-        "floor": lambda: place.floor(),
-        "ceil": lambda: place.ceil(),
+        "round_prefer_floor": lambda: (position - 0.5).ceil(),
+        "round_prefer_ceil": lambda: (position + 0.5).floor(),
+        "floor": lambda: position.floor(),
+        "ceil": lambda: position.ceil(),
     }
     return rounded[request.nearest]()
 
 
-def _pixel(place: Expr, extent: Expr) -> Expr:
-    """A whole place as the index of a pixel of the image."""
-    return place.clip(0, extent - 1).cast(DType.INT64)
+def _pixel(position: Expr, extent: Expr) -> Expr:
+    """A whole position as the index of a pixel of the image."""
+    return position.clip(0, extent - 1).cast(DType.INT64)
 
 
-def _taps(request: Request, place: Expr, extent: Expr) -> list[tuple[Expr, Expr]]:
-    """The pixels that go into each place of the output, and how much of each."""
+def _taps(request: Request, position: Expr, extent: Expr) -> list[tuple[Expr, Expr]]:
+    """The pixels that go into each position of the output, and how much of each."""
     if request.mode == "linear":
-        place = place.clip(0, extent - 1)
-    first = place.floor()
-    share, a = place - first, request.cubic
+        position = position.clip(0, extent - 1)
+    first = position.floor()
+    share, a = position - first, request.cubic
     if request.mode == "linear":
         return [(first, 1 - share), (first + 1, share)]
     found: list[tuple[Expr, Expr]] = []

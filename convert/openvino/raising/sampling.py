@@ -1,4 +1,4 @@
-"""Values between the pixels of an image, at places that the model computes."""
+"""Values between the pixels of an image, at positions that the model computes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ....passes.build import Expr, cast, where
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node, Value
-from ....passes.preconditions import given, rank_of, size_of_axis
+from ....passes.preconditions import input_of, rank_of, size_of_axis
 from ....passes.rewrite import Builder, Rule
 from ....passes.types import DType
 from .support import operand
@@ -22,7 +22,7 @@ def in_float32(function: Rule) -> Rule:
 
     @functools.wraps(function)
     def compute(op: Builder, node: Node) -> Value | Sequence[Value] | None:
-        dtype = given(node).tensor.dtype
+        dtype = input_of(node).tensor.dtype
         if dtype not in _HALF:
             return function(op, node)
         node.inputs = [
@@ -42,10 +42,10 @@ class Pixels(NamedTuple):
     extents: tuple[Expr, Expr]  # height and width, int64 [1]
 
     def between(self, plane: Expr, y: Expr, x: Expr) -> Expr:
-        """Bilinear interpolation in planes, at places brought onto the image: 0 to height - 1 and 0 to width - 1."""
+        """Bilinear interpolation in planes, at positions brought onto the image: 0 to height - 1 and 0 to width - 1."""
         height, width = self.extents
         begin = plane * (height * width)
-        y, x = (place.maximum(0).minimum(self.last(place, axis)) for axis, place in enumerate((y, x)))
+        y, x = (index.maximum(0).minimum(self.last(index, axis)) for axis, index in enumerate((y, x)))
         top, left = y.floor(), x.floor()
         down, right = y - top, x - left
         if self.table.rank == 2:  # a row of the table is one more axis of what is gathered
@@ -59,12 +59,12 @@ class Pixels(NamedTuple):
         return lines[0] + (lines[1] - lines[0]) * down
 
     def where(self, valid: Expr, found: Expr) -> Expr:
-        """What was found at places that are valid, 0 elsewhere."""
+        """What was found at positions that are valid, 0 elsewhere."""
         return where(valid[..., None] if self.table.rank == 2 else valid, found, 0)
 
-    def holds(self, place: Expr, axis: int) -> Expr:
-        """Whether places along the rows (0) or columns (1) lie on the image."""
-        return (place >= 0) & (place <= self.last(place, axis))
+    def holds(self, index: Expr, axis: int) -> Expr:
+        """Whether positions along the rows (0) or columns (1) lie on the image."""
+        return (index >= 0) & (index <= self.last(index, axis))
 
     def last(self, like: Expr, axis: int) -> Expr:
         """The last row (0) or column (1), of the element type of `like`."""
@@ -105,7 +105,7 @@ def regions_of_rows(op: Builder, node: Node) -> Listed:
     Raises:
         InvalidModel: it has another shape.
     """
-    boxes = given(node, 1)
+    boxes = input_of(node, 1)
     if rank_of(node, boxes) != 2 or size_of_axis(boxes, 1) not in (None, 5):
         raise InvalidModel(f"{node!r}: its regions aren't rows of 5 numbers")
     first, *corners = operand(op, node, 1).split(5, 1)

@@ -6,7 +6,7 @@ from ....passes import build
 from ....passes.build import Expr, cast, expr
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
-from ....passes.preconditions import given, rank_of, size_of_axis
+from ....passes.preconditions import input_of, rank_of, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
@@ -26,13 +26,13 @@ from .support import (
 @rule(DOMAIN, "ShapeOf")
 def shape_of(op: Builder, node: Node) -> Results:
     """ShapeOf-1 (int64), ShapeOf-3 (int64 or int32)."""
-    return cast(op, op.Shape(given(node)), element_type(node, "output_type", "i64") or DType.INT64)
+    return cast(op, op.Shape(input_of(node)), element_type(node, "output_type", "i64") or DType.INT64)
 
 
 @rule(DOMAIN, "Reshape")
 def reshape(op: Builder, node: Node) -> Results:
     """Reshape-1: a 0 copies a dimension only with `special_zero`."""
-    x, pattern = given(node, 0), vector(op, given(node, 1))
+    x, pattern = input_of(node, 0), vector(op, input_of(node, 1))
     known = integers(pattern)
     literal = not node.attributes.get("special_zero", False) and (known is None or 0 in known)
     return op.Reshape(x, pattern, allowzero=1 if literal else None)
@@ -41,13 +41,13 @@ def reshape(op: Builder, node: Node) -> Results:
 @rule(DOMAIN, "Unsqueeze")
 def unsqueeze(op: Builder, node: Node) -> Results:
     """Unsqueeze-1."""
-    return op.Unsqueeze(given(node, 0), vector(op, given(node, 1)))
+    return op.Unsqueeze(input_of(node, 0), vector(op, input_of(node, 1)))
 
 
 @rule(DOMAIN, "Squeeze")
 def squeeze(op: Builder, node: Node) -> Results:
     """Squeeze-1, -15: without axes (or with none of them) every 1 goes; with `allow_axis_skip` other sizes stay."""
-    x, axes = given(node, 0), node.input(1)
+    x, axes = input_of(node, 0), node.input(1)
     known = integers(axes)
     if axes is None or known == []:
         return op.Squeeze(x)
@@ -69,7 +69,7 @@ def squeeze(op: Builder, node: Node) -> Results:
 def transpose(op: Builder, node: Node) -> Results:
     """Transpose-1: an empty order reverses."""
     order = constant_integers(node, 1, "the order")
-    return op.Transpose(given(node), perm=order or None)
+    return op.Transpose(input_of(node), perm=order or None)
 
 
 @rule(DOMAIN, "Concat")
@@ -81,18 +81,18 @@ def concat(op: Builder, node: Node) -> Results:
 @rule(DOMAIN, "Broadcast")
 def broadcast(op: Builder, node: Node) -> Results:
     """Broadcast-1, -3: "explicit" ("none" in -1) says which dimension of the result each dimension becomes."""
-    x, target = given(node, 0), vector(op, given(node, 1))
+    x, target = input_of(node, 0), vector(op, input_of(node, 1))
     explicit = choice(
         node, "mode", "numpy", {"numpy": False, "bidirectional": False, "pdpd": False, "explicit": True, "none": True}
     )
     if explicit:
-        x = _placed(op, node, x, target)
+        x = _by_axes_mapping(op, node, x, target)
     return op.Expand(x, target)
 
 
-def _placed(op: Builder, node: Node, x: Value, target: Expr) -> Value:
-    """`x` with its dimensions at the places that the axes mapping names, ones between them."""
-    mapping = given(node, 2)
+def _by_axes_mapping(op: Builder, node: Node, x: Value, target: Expr) -> Value:
+    """`x` with its dimensions at the indices that the axes mapping names, ones between them."""
+    mapping = input_of(node, 2)
     axes, rank = integers(mapping), target.size(0).item()
     if axes is not None and axes != sorted(axes):
         raise InvalidModel(f"{node!r}: its axes mapping {axes} isn't in order")
@@ -107,7 +107,7 @@ def _placed(op: Builder, node: Node, x: Value, target: Expr) -> Value:
 @rule(DOMAIN, "Tile")
 def tile(op: Builder, node: Node) -> Results:
     """Tile-1: the shorter of shape and repeats gets ones in front."""
-    x, repeats = given(node, 0), vector(op, given(node, 1))
+    x, repeats = input_of(node, 0), vector(op, input_of(node, 1))
     rank, count = rank_of(node, x), repeats.size(0).item()
     if count is None:
         raise Unsupported(node, "the number of repeats isn't known")
@@ -123,13 +123,13 @@ def split(op: Builder, node: Node) -> Results:
     """Split-1: parts of equal size."""
     axis = constant_axis(node, 1)
     count = len(node.outputs)
-    return op.Split(given(node), axis=axis, num_outputs=count, _outputs=count)
+    return op.Split(input_of(node), axis=axis, num_outputs=count, _outputs=count)
 
 
 @rule(DOMAIN, "VariadicSplit")
 def variadic_split(op: Builder, node: Node) -> Results:
     """VariadicSplit-1: one length may be -1, what is left."""
-    x, lengths = given(node, 0), vector(op, given(node, 2))
+    x, lengths = input_of(node, 0), vector(op, input_of(node, 2))
     axis = constant_axis(node, 1)
     known, extent = integers(lengths), size_of_axis(x, axis)
     if known is not None and -1 in known and extent is not None:
@@ -145,7 +145,7 @@ def variadic_split(op: Builder, node: Node) -> Results:
 @rule(DOMAIN, "Range")
 def range_(op: Builder, node: Node) -> Results:
     """Range-1 (one type) and Range-4 (counted with the inputs' own values, made of them cast to `output_type`)."""
-    ends = [given(node, index) for index in range(3)]
+    ends = [input_of(node, index) for index in range(3)]
     dtype = element_type(node, "output_type") or node.output.tensor.dtype or ends[0].tensor.dtype
     if dtype is None:
         raise Unsupported(node, "its element type isn't known")
@@ -167,7 +167,7 @@ _RANGES = (DType.FLOAT32, DType.FLOAT64, DType.INT16, DType.INT32, DType.INT64)
 @rule(DOMAIN, "Eye")
 def eye(op: Builder, node: Node) -> Results:
     """Eye-9: ones where column - row is the diagonal's index, repeated over a batch shape."""
-    height, width, diagonal = (scalar(op, given(node, index), DType.INT64) for index in range(3))
+    height, width, diagonal = (scalar(op, input_of(node, index), DType.INT64) for index in range(3))
     dtype = element_type(node, "output_type", "f32") or DType.FLOAT32
     matrix = (build.arange(op, height)[:, None] + diagonal).equals(build.arange(op, width)).cast(dtype)
     batch = node.input(3)

@@ -8,7 +8,7 @@ from ....passes.build import Expr, arange, concat, expr, where
 from ....passes.build.values import pad
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node, Value
-from ....passes.preconditions import dtype_of, given, rank_of
+from ....passes.preconditions import dtype_of, input_of, rank_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
@@ -24,7 +24,7 @@ def _axes(op: Builder, node: Node, rank: int) -> list[tuple[int, Expr | None]]:
     wanted = vector(op, signal)
     if wanted.size(0).item() not in (None, len(axes)):
         raise InvalidModel(f"{node!r}: {wanted.size(0).item()} signal sizes for {len(axes)} axes")
-    lengths = [wanted[place] for place in range(len(axes))]
+    lengths = [wanted[index] for index in range(len(axes))]
     return [
         (axis, None if n.item() == -1 else where(n.equals(-1), operand(op, node).size(axis).reshape(), n))
         for axis, n in zip(axes, lengths, strict=True)
@@ -34,7 +34,7 @@ def _axes(op: Builder, node: Node, rank: int) -> list[tuple[int, Expr | None]]:
 @rule(DOMAIN, "DFT", "IDFT")
 def dft(op: Builder, node: Node) -> Results:
     """DFT-7, IDFT-7."""
-    x = given(node)
+    x = input_of(node)
     inverse = int(node.op_type == "IDFT")
     axes = _axes(op, node, rank_of(node, x) - 1)
     for axis, length in axes:
@@ -45,11 +45,11 @@ def dft(op: Builder, node: Node) -> Results:
 @rule(DOMAIN, "RDFT")
 def rdft(op: Builder, node: Node) -> Results:
     """RDFT-9: of real numbers along the last axis named, one half of the spectrum; of complex ones along the others."""
-    x = given(node)
+    x = input_of(node)
     axes = _axes(op, node, rank_of(node, x))
     x = op.Unsqueeze(x, op.const([-1]))
-    for place, (axis, length) in enumerate(reversed(axes)):
-        x = op.DFT(x, length, op.const(axis), onesided=int(place == 0))
+    for index, (axis, length) in enumerate(reversed(axes)):
+        x = op.DFT(x, length, op.const(axis), onesided=int(index == 0))
     return x
 
 
@@ -70,7 +70,7 @@ def _real(x: Expr, axis: int, length: Expr | None) -> Expr:
 @rule(DOMAIN, "IRDFT")
 def irdft(op: Builder, node: Node) -> Results:
     """IRDFT-9: the last axis named holds one half of a symmetric spectrum; the result is real."""
-    x = given(node)
+    x = input_of(node)
     axes = _axes(op, node, rank_of(node, x) - 1)
     for axis, length in axes[:-1]:
         x = op.DFT(x, length, op.const(axis), inverse=1)
@@ -91,13 +91,13 @@ def _window(window: Expr, size: Expr) -> Expr:
 def stft(op: Builder, node: Node) -> Results:
     """STFT-15: the spectrum of each frame, [batch, frames, bins, 2], or frames behind bins with `transpose_frames`."""
     x, window = in_wider_type(operand(op, node, 0)), in_wider_type(operand(op, node, 1))
-    size, step = vector(op, given(node, 2)), scalar(op, given(node, 3), DType.INT64)
-    single = rank_of(node, given(node)) == 1
+    size, step = vector(op, input_of(node, 2)), scalar(op, input_of(node, 3), DType.INT64)
+    single = rank_of(node, input_of(node)) == 1
     x = x[None] if single else x
     made = expr(op, op.STFT(x[..., None], step, _window(window, size), scalar(op, size)))
     if node.attributes.get("transpose_frames", False):
         made = made.transpose(0, 2, 1, 3)
-    return (made.squeeze(0) if single else made).cast(dtype_of(node, given(node))).value()
+    return (made.squeeze(0) if single else made).cast(dtype_of(node, input_of(node))).value()
 
 
 @rule(DOMAIN, "ISTFT")
@@ -106,25 +106,25 @@ def istft(op: Builder, node: Node) -> Results:
     divided by the sum of the windows' squares there. With `center` half a frame is cut off at the beginning.
     """
     x, window = in_wider_type(operand(op, node, 0)), in_wider_type(operand(op, node, 1))
-    size, step = (vector(op, given(node, index)) for index in (2, 3))
+    size, step = (vector(op, input_of(node, index)) for index in (2, 3))
     window = _window(window, size)
-    single = rank_of(node, given(node)) == 3
+    single = rank_of(node, input_of(node)) == 3
     x = x[None] if single else x
     frames = _real(x, 1, size).transpose(0, 2, 1)  # [batch, frames, size]
     count = frames.size(1)
-    places = (arange(op, count) * step)[:, None] + arange(op, size)
-    full, flat = (count - 1) * step + size, places.reshape(-1)
+    indices = (arange(op, count) * step)[:, None] + arange(op, size)
+    full, flat = (count - 1) * step + size, indices.reshape(-1)
     laid = (frames * window).reshape(None, -1)
     signal, weights = x.like(0).broadcast_to(x.size(0), full), x.like(0).broadcast_to(full)
     index = flat.broadcast_to(laid.sizes())
     signal = signal.call("ScatterElements", index, laid, axis=1, reduction="add")
-    squares = (window * window).broadcast_to(places.sizes()).reshape(-1)
+    squares = (window * window).broadcast_to(indices.sizes()).reshape(-1)
     weights = weights.call("ScatterElements", flat, squares, axis=0, reduction="add")
     if node.attributes.get("normalized", False):
         signal = signal * size.cast(x.dtype).sqrt()
     signal = where(weights.equals(0), 0, signal / weights)
     made = _part(signal, size, node.input(4), bool(node.attributes.get("center", False)))
-    return (made.squeeze(0) if single else made).cast(dtype_of(node, given(node))).value()
+    return (made.squeeze(0) if single else made).cast(dtype_of(node, input_of(node))).value()
 
 
 def _part(signal: Expr, size: Expr, wanted: Value | None, center: bool) -> Expr:

@@ -11,7 +11,7 @@ from ....passes.build import Expr, arange, concat, expr, transpose, where
 from ....passes.build.expression import INT64_MAX, INT64_MIN
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
-from ....passes.preconditions import given, rank_of, size_of_axis
+from ....passes.preconditions import input_of, rank_of, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
@@ -21,7 +21,7 @@ from .support import Results, constant, constant_integers, integers, inverse_per
 @rule(DOMAIN, "Slice")
 def slice_(op: Builder, node: Node) -> Results:
     """Slice-8: start, stop, step, axes in this order; ONNX has axes before steps."""
-    x, start, stop, step = (given(node, index) for index in range(4))
+    x, start, stop, step = (input_of(node, index) for index in range(4))
     axes = node.input(4)
     given_axes = None if axes is None else vector(op, axes)
     if given_axes is None:
@@ -35,7 +35,7 @@ class _Spec:
     """A StridedSlice, entry by entry: what is sliced, dropped, inserted."""
 
     axes: list[int] = field(default_factory=list)  # of the data, one for each sliced entry
-    entries: list[int] = field(default_factory=list)  # their places in begin, end, strides
+    entries: list[int] = field(default_factory=list)  # their positions in begin, end, strides
     dropped: list[int] = field(default_factory=list)  # axes of the data
     inserted: list[int] = field(default_factory=list)  # axes of the result
 
@@ -49,24 +49,24 @@ def _spec(node: Node, count: int, rank: int) -> _Spec:
     ellipsis, new, shrink = (_mask(node, f"{name}_mask", count) for name in ("ellipsis", "new_axis", "shrink_axis"))
     plain = sum(not (ellipsis[index] or new[index]) for index in range(count))
     if plain > rank or sum(ellipsis) > 1:
-        raise InvalidModel(f"{node!r}: its masks speak of more dimensions than the {rank} of its input")
+        raise InvalidModel(f"{node!r}: its masks have more dimensions than the {rank} of its input")
     spec = _Spec()
-    axis = place = 0
+    axis = position = 0
     for index in range(count):
         if ellipsis[index]:
             axis += rank - plain
-            place += rank - plain
+            position += rank - plain
             continue
         if new[index]:
-            spec.inserted.append(place)
-            place += 1
+            spec.inserted.append(position)
+            position += 1
             continue
         spec.axes.append(axis)
         spec.entries.append(index)
         if shrink[index]:
             spec.dropped.append(axis)
         else:
-            place += 1
+            position += 1
         axis += 1
     return spec
 
@@ -80,7 +80,7 @@ def _replaced(values: Expr, chosen: Sequence[bool], fill: Sequence[int]) -> Expr
 def strided_slice(op: Builder, node: Node) -> Results:
     """StridedSlice-1: a set bit of a mask says that begin or end is ignored, a dimension is inserted or dropped,
     or that the entry stands for all dimensions that the others don't speak of."""
-    x, begin, end = given(node, 0), vector(op, given(node, 1)), vector(op, given(node, 2))
+    x, begin, end = input_of(node, 0), vector(op, input_of(node, 1)), vector(op, input_of(node, 2))
     strides = node.input(3)
     count = begin.size(0).item()
     if count is None:
@@ -127,7 +127,7 @@ def _sliced(op: Builder, node: Node, x: Value, bounds: tuple[Expr, Expr, Expr], 
 @rule(DOMAIN, "Pad")
 def pad(op: Builder, node: Node) -> Results:
     """Pad-1, -12 (which also takes negative pads): "symmetric", which ONNX hasn't, gathers mirrored indices."""
-    x, before, after = given(node, 0), vector(op, given(node, 1)), vector(op, given(node, 2))
+    x, before, after = input_of(node, 0), vector(op, input_of(node, 1)), vector(op, input_of(node, 2))
     mode = str(node.attributes.get("pad_mode", "constant")).lower()
     if mode == "symmetric":
         return _mirrored(node, operand(op, node), before, after)
@@ -140,7 +140,7 @@ def pad(op: Builder, node: Node) -> Results:
 
 def _mirrored(node: Node, x: Expr, before: Expr, after: Expr) -> Value:
     """Index k from -before to n + after, reflected so that the edges stand twice."""
-    for axis in range(rank_of(node, given(node))):
+    for axis in range(rank_of(node, input_of(node))):
         extent, front, behind = x.size(axis), before[axis : axis + 1], after[axis : axis + 1]
         if front.item() == 0 == behind.item():
             continue
@@ -156,7 +156,7 @@ def _mirrored(node: Node, x: Expr, before: Expr, after: Expr) -> Value:
 @rule(DOMAIN, "Reverse")
 def reverse(op: Builder, node: Node) -> Results:
     """Reverse-1: the axes by index, or by a mask."""
-    x, axes = given(node, 0), given(node, 1)
+    x, axes = input_of(node, 0), input_of(node, 1)
     mode = str(node.attributes.get("mode", "index")).lower()
     if mode == "mask":
         bits = constant(axes)
@@ -176,7 +176,7 @@ def reverse(op: Builder, node: Node) -> Results:
 @rule(DOMAIN, "ReverseSequence")
 def reverse_sequence(op: Builder, node: Node) -> Results:
     """ReverseSequence-1: ONNX's takes batch and sequence on axes 0 and 1 only."""
-    x, lengths = given(node, 0), vector(op, given(node, 1))
+    x, lengths = input_of(node, 0), vector(op, input_of(node, 1))
     rank = rank_of(node, x)
     batch, time = normal_axes(
         node, [int(node.attributes.get("batch_axis", 0)), int(node.attributes.get("seq_axis", 1))], rank
@@ -191,10 +191,10 @@ def reverse_sequence(op: Builder, node: Node) -> Results:
 @rule(DOMAIN, "Roll")
 def roll(op: Builder, node: Node) -> Results:
     """Roll-7: each shift along its axis; one shift may stand for all axes."""
-    x, shift = operand(op, node), vector(op, given(node, 1))
-    for place, axis in enumerate(constant_integers(node, 2, "the axes")):
+    x, shift = operand(op, node), vector(op, input_of(node, 1))
+    for index, axis in enumerate(constant_integers(node, 2, "the axes")):
         extent = x.size(axis)
-        step = shift.gather([0 if shift.size(0).item() == 1 else place])
+        step = shift.gather([0 if shift.size(0).item() == 1 else index])
         x = x.gather((arange(op, extent) - step).call("Mod", extent), axis)
     return x.value()
 

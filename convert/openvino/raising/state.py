@@ -20,7 +20,7 @@ import numpy as np
 from ....passes.errors import BackedgeError, InvalidModel, Unsupported
 from ....passes.graph import Graph, Node, Value
 from ....passes.node import ancestors
-from ....passes.preconditions import given
+from ....passes.preconditions import input_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.tensor import TensorData
 from ....passes.types import DType, TensorType
@@ -77,7 +77,7 @@ def _type(node: Node) -> TensorType:
 
 
 def _known(value: Value) -> TensorData | None:
-    """A value that hangs on no input of the model; None where it does, or where it can't be computed here."""
+    """A value that depends on no input of the model; None where it does, or where it can't be computed here."""
     if value.data is not None:
         return value.data
     cone = ancestors([value])
@@ -129,10 +129,10 @@ def read_value(op: Builder, node: Node) -> Results:
         " else it starts with the value that the model computes"
     )
     regions: list[Graph] = []
-    for place in range(2):
-        inner = op.region(f"{name}.{('fed', 'initial')[place]}")
+    for index in range(2):
+        inner = op.region(f"{name}.{('fed', 'initial')[index]}")
         entered = [inner.input(f"{one.name}_seen", one.type) for one in (value, initial)]
-        inner.graph.outputs = [entered[place]]
+        inner.graph.outputs = [entered[index]]
         regions.append(inner.graph)
     (made,) = op.branch(told, [value, initial], regions[0], regions[1], [type_])
     states.read[name] = made, Variable(name, given=state_given_name(name), read=node.outputs[0].producer)
@@ -142,7 +142,7 @@ def read_value(op: Builder, node: Node) -> Results:
 @rule(DOMAIN, "Assign")
 def assign(op: Builder, node: Node) -> Results:
     """Assign-3, -6: the value goes to an output of the graph."""
-    states, name, value = _states(op, node), _variable(node), given(node)
+    states, name, value = _states(op, node), _variable(node), input_of(node)
     if name in states.outputs:
         raise Unsupported(node, f"the variable {name!r} is assigned twice")
     states.outputs[name] = value

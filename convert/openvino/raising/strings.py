@@ -8,7 +8,7 @@ import numpy as np
 
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Graph, Node
-from ....passes.preconditions import given
+from ....passes.preconditions import input_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType
 from ..dialect import DOMAIN
@@ -23,12 +23,12 @@ def unpack(op: Builder, node: Node) -> Results:
 
     Of strings that aren't known it stays as it is for a StringTensorPack to find (see `drop_unpacked`).
     """
-    strings = given(node)
+    strings = input_of(node)
     array = constant(strings)
     if array is None:
         shape = strings.tensor.shape
-        places = TensorType(DType.INT32, shape)
-        types = [places, places, TensorType(DType.UINT8, (None,))]
+        indices = TensorType(DType.INT32, shape)
+        types = [indices, indices, TensorType(DType.UINT8, (None,))]
         made = op.call(node.op_type, strings, _domain=DOMAIN, _version=node.version, _outputs=3, _types=types)
         op.rewriter.context.unpacked.append((op.graph, made[0].producer))
         return made
@@ -42,10 +42,10 @@ def unpack(op: Builder, node: Node) -> Results:
 @rule(DOMAIN, "StringTensorPack")
 def pack(op: Builder, node: Node) -> Results:
     """StringTensorPack-15."""
-    inputs = [given(node, index) for index in range(3)]
+    inputs = [input_of(node, index) for index in range(3)]
     maker = inputs[0].producer
     if maker is not None and maker.op == _UNPACKED and inputs == maker.outputs:
-        return op.Identity(given(maker))
+        return op.Identity(input_of(maker))
     begins, ends, symbols = (constant(value) for value in inputs)
     if begins is None or ends is None or symbols is None:
         raise Unsupported(node, "ONNX can't make strings of bytes")
@@ -67,7 +67,7 @@ def drop_unpacked(unpacked: Sequence[tuple[Graph, Node]]) -> None:
     """
     for graph, node in unpacked:
         if any(value in graph.outputs or graph.uses(value) for value in node.outputs):
-            raise Unsupported(node, "ONNX can't see the bytes of strings")
+            raise Unsupported(node, "ONNX has no access to the bytes of strings")
         graph.remove_node(node)
 
 

@@ -13,7 +13,7 @@ from ....passes.build import Expr, cast, expr, transpose, unsqueeze, where
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.infer import constant_array
-from ....passes.preconditions import given, rank_of, size_of_axis
+from ....passes.preconditions import input_of, rank_of, size_of_axis
 from ....passes.rewrite import Builder, Input, Key, Rule
 from ....passes.schemas import HUB_OPSET, schema
 from ....passes.types import DType
@@ -33,7 +33,7 @@ def constant(value: Value | None) -> np.ndarray[Any, Any] | None:
 
 
 def integers(value: Value | Expr | None) -> list[int] | None:
-    """A constant's elements as a flat list of ints, None where the value isn't constant (or no whole numbers)."""
+    """A constant's elements as a flat list of ints, None where the value isn't constant (or no integers)."""
     array = value.array if isinstance(value, Expr) else constant(value)
     if value is None or array is None:
         return None
@@ -47,7 +47,7 @@ def constant_integers(node: Node, index: int, what: str) -> list[int]:
     Raises:
         Unsupported: it isn't constant.
     """
-    found = integers(given(node, index))
+    found = integers(input_of(node, index))
     if found is None:
         raise Unsupported(node, f"{what} must be constant in ONNX, here the model computes it")
     return found
@@ -113,7 +113,7 @@ def sizes(value: Value, axes: Sequence[int]) -> list[int] | None:
 
 def operand(op: Builder, node: Node, index: int = 0, dtype: DType | None = None) -> Expr:
     """Input `index`, which the operator can't do without, as `dtype` if given."""
-    return expr(op, given(node, index), dtype)
+    return expr(op, input_of(node, index), dtype)
 
 
 def operands(op: Builder, node: Node, *indices: int, dtype: DType = DType.FLOAT32) -> list[Expr]:
@@ -202,7 +202,7 @@ def aligned(op: Builder, node: Node, count: int = 2, base: int = 0) -> list[Valu
     """
     if len(node.formal_inputs) != count:
         raise InvalidModel(f"{node!r}: it has {len(node.formal_inputs)} inputs, {count} are needed")
-    inputs = [given(node, index) for index in range(count)]
+    inputs = [input_of(node, index) for index in range(count)]
     if str(node.attributes.get("auto_broadcast", "numpy")).lower() != "pdpd":
         return inputs
     word = str(node.attributes.get("auto_broadcast.auto_broadcast_axis", 0))

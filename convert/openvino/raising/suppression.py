@@ -10,7 +10,7 @@ import numpy as np
 from ....passes.build import Expr, concat, expr, where
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
-from ....passes.preconditions import dtype_of, given, size_of_axis
+from ....passes.preconditions import dtype_of, input_of, size_of_axis
 from ....passes.rewrite import Builder, collect, combine, rule
 from ....passes.types import DType, TensorType
 from ..dialect import DOMAIN
@@ -86,7 +86,7 @@ def _suppressed(op: Builder, node: Node, request: _Request) -> list[Value]:
     least = expr(op, [0.0]) if limits[2] is None else vector(op, limits[2], DType.FLOAT32)
     sigma = 0.0 if limits[3] is None else _number(node, limits[3])
     if request.clockwise is not None:
-        overlap = vector(op, given(node, 3), DType.FLOAT32)
+        overlap = vector(op, input_of(node, 3), DType.FLOAT32)
         picked, values = rotated(boxes, scores, (most, overlap, least), request.clockwise)
     elif sigma > 0:
         picked, values = _softly(boxes, scores, (most, least, sigma), request.centred)
@@ -101,7 +101,7 @@ def _suppressed(op: Builder, node: Node, request: _Request) -> list[Value]:
     count = values.sizes().cast(request.index_type)
     table = concat(op, [picked[:, :2].cast(DType.FLOAT32), values[:, None]], 1)
     score_type = node.outputs[1].tensor.dtype if len(node.outputs) > 1 else None
-    results = [picked.cast(request.index_type), table.cast(score_type or dtype_of(node, given(node, 1)))]
+    results = [picked.cast(request.index_type), table.cast(score_type or dtype_of(node, input_of(node, 1)))]
     rows = _fixed_rows(node, scores, most)
     if rows is not None:
         results = [padded_to(one, rows, -1) for one in results]
@@ -148,13 +148,13 @@ def _softly(boxes: Expr, scores: Expr, limits: tuple[Expr, Expr, float], centred
     if centred:
         corners = first - second * 0.5, first + second * 0.5
 
-    def lessen(left: Expr, taken: Corners, others: Corners, least: Expr) -> list[Expr]:
+    def decay(left: Expr, taken: Corners, others: Corners, least: Expr) -> list[Expr]:
         share = intersection_over_union(taken, others)
         lessened = left * (share * share * (-0.5 / sigma)).exp()
         return [where(lessened > least, lessened, -math.inf)]
 
     alive = where(scores > least, scores, -math.inf)
-    return greedy_suppression(scores.op, corners, alive, most, lessen, [least])
+    return greedy_suppression(scores.op, corners, alive, most, decay, [least])
 
 
 # overlap of rotated boxes: the common area of two convex polygons without searching its corners ----
@@ -186,11 +186,11 @@ def rotated(boxes: Expr, scores: Expr, limits: tuple[Expr, Expr, Expr], clockwis
     centre, sides, directions = (one.cast(DType.FLOAT64) for one in (centre, sides, directions))
     corners = expr(op, _SIGNS).call("MatMul", directions * sides[:, :, :, None] * 0.5)
 
-    def lessen(left: Expr, taken: Parts, others: Parts, limit: Expr) -> list[Expr]:
+    def decay(left: Expr, taken: Parts, others: Parts, limit: Expr) -> list[Expr]:
         return [where(_share(taken, others) > limit, -math.inf, left)]
 
     alive = where(scores > least, scores, -math.inf)
-    return greedy_suppression(op, (centre, sides, corners), alive, most, lessen, [overlap])
+    return greedy_suppression(op, (centre, sides, corners), alive, most, decay, [overlap])
 
 
 def _share(one: Parts, other: Parts) -> Expr:

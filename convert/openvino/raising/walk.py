@@ -155,9 +155,9 @@ def _output_names(graph: Graph) -> list[str]:
 
 def _name_outputs(rewriter: Rewriter, graph: Graph, names: list[str]) -> None:
     """Give every output its name, and remember which values stand for others."""
-    for place, value in name_outputs(rewriter, graph, names).items():
+    for position, value in name_outputs(rewriter, graph, names).items():
         assert value.producer is not None
-        value.producer.meta = {ALIAS: names[place]}
+        value.producer.meta = {ALIAS: names[position]}
 
 
 def _add_states(rewriter: Rewriter, graph: Graph, states: States) -> None:

@@ -40,7 +40,7 @@ class Source:
     def key(self) -> bytes:
         return _digest(b"source", self.name.encode(), bytes(f"{self.start}:{self.stop}", "ascii"))
 
-    def taken(self, start: int, stop: int) -> Source:
+    def columns(self, start: int, stop: int) -> Source:
         return Source(self.name, self.start + start, self.start + stop)
 
 
@@ -60,8 +60,8 @@ class Applied:
     def key(self) -> bytes:
         return _digest(b"applied", self.function.encode(), repr(self.parameters).encode(), self.of.key)
 
-    def taken(self, start: int, stop: int) -> Applied:
-        return Applied(self.function, self.parameters, self.of.taken(start, stop))
+    def columns(self, start: int, stop: int) -> Applied:
+        return Applied(self.function, self.parameters, self.of.columns(start, stop))
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,8 +78,8 @@ class Dense:
     def key(self) -> bytes:
         return _digest(b"dense", self.of.key)
 
-    def taken(self, start: int, stop: int) -> Dense:
-        return Dense(self.of.taken(start, stop))
+    def columns(self, start: int, stop: int) -> Dense:
+        return Dense(self.of.columns(start, stop))
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,8 +102,8 @@ class Masked:
     def key(self) -> bytes:
         return _digest(b"masked", self.lengths.encode(), bytes([self.last]), self.of.key, self.otherwise.key)
 
-    def taken(self, start: int, stop: int) -> Masked:
-        return Masked(self.lengths, self.of.taken(start, stop), self.otherwise.taken(start, stop), self.last)
+    def columns(self, start: int, stop: int) -> Masked:
+        return Masked(self.lengths, self.of.columns(start, stop), self.otherwise.columns(start, stop), self.last)
 
 
 Atom = Source | Applied | Dense | Masked
@@ -129,14 +129,14 @@ class Product:
     def width(self) -> int:
         return self.atoms[0].width
 
-    def taken(self, start: int, stop: int) -> Product:
-        return product(*(atom.taken(start, stop) for atom in self.atoms))
+    def columns(self, start: int, stop: int) -> Product:
+        return product(*(atom.columns(start, stop) for atom in self.atoms))
 
 
 def product(*atoms: Atom) -> Product:
     """The product of these atoms, whatever their order."""
     if len(atoms) > _MOST_FACTORS:
-        raise NotRecurrent("its body multiplies too many values with one another")
+        raise NotRecurrent("its body multiplies too many values with each other")
     return Product(tuple(sorted(atoms, key=lambda atom: atom.key)))
 
 
@@ -175,7 +175,7 @@ class Sum:
         return not self.terms and not self.dense
 
     @property
-    def sole(self) -> Product | None:
+    def single_product(self) -> Product | None:
         """The one product that this sum is; None where it is more, or a multiple."""
         if self.dense or len(self.terms) != 1 or self.constant.any():
             return None
@@ -185,16 +185,16 @@ class Sum:
     @property
     def atom(self) -> Atom | None:
         """The one atom that this sum is."""
-        item = self.sole
+        item = self.single_product
         return item.atoms[0] if item is not None and len(item.atoms) == 1 else None
 
-    def taken(self, start: int, stop: int) -> Sum:
+    def columns(self, start: int, stop: int) -> Sum:
         """Columns `start` to `stop`."""
         if (start, stop) == (0, self.width):
             return self
         return Sum(
             self.constant[start:stop],
-            _gathered((item.taken(start, stop), value[start:stop]) for item, value in self.terms.items()),
+            _gathered((item.columns(start, stop), value[start:stop]) for item, value in self.terms.items()),
             {item: matrix[:, start:stop] for item, matrix in self.dense.items()},
         )
 
@@ -254,10 +254,10 @@ class Sum:
 
     def applied(self, function: str, *parameters: float) -> Sum:
         """A function of each element."""
-        return of(Applied(function, parameters, self))
+        return as_sum(Applied(function, parameters, self))
 
 
-def of(atom: Atom) -> Sum:
+def as_sum(atom: Atom) -> Sum:
     """An atom as a sum."""
     return Sum(np.zeros(atom.width), {product(atom): np.ones(atom.width)}, {})
 

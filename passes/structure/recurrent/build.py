@@ -243,7 +243,7 @@ def built(op: Builder, plan: Plan) -> dict[Value, Value]:
     parts = [arranged(op, taken.value, taken.axes, _X) for taken in found.sequences.values()]
     x = parts[0] if len(parts) == 1 else op.Concat(*parts, axis=2)
 
-    def placed(value: Value | None, widened: bool, axes: Axes) -> Value | None:
+    def initial_state(value: Value | None, widened: bool, axes: Axes) -> Value | None:
         if value is None:
             return None
         value = arranged(op, value, axes, _STATE)
@@ -252,9 +252,9 @@ def built(op: Builder, plan: Plan) -> dict[Value, Value]:
         shape = op.Concat(op.const([1]), op.Shape(x, start=1, end=2), op.const([1]), axis=0)
         return op.Expand(value, shape)
 
-    initial = [placed(*first, state.axes) for state, first in zip(found.states, plan.firsts, strict=True)]
+    initial = [initial_state(*first, state.axes) for state, first in zip(found.states, plan.firsts, strict=True)]
     lasts = [
-        placed(*first, last.axes) if last.kept else initial[last.index]
+        initial_state(*first, last.axes) if last.kept else initial[last.index]
         for last, first in zip(found.lasts, plan.kept, strict=True)
     ]
     operator = _Operator(found, plan.weights, x.tensor.dtype or DType.FLOAT32)
@@ -267,7 +267,7 @@ def _first(entry: Entry, axes: Axes, batch: Size, invariants: LoopInvariants) ->
     Raises:
         NotRecurrent: it is of another batch.
     """
-    value = entry.outside
+    value = entry.operand
     assert value is not None
     if ("batch" in axes) != (batch != 1):
         raise NotRecurrent("it isn't certain that its input and its state have one batch")
@@ -287,9 +287,9 @@ def _results(op: Builder, found: Found, made: Sequence[Value]) -> dict[Value, Va
     for entry, axes in found.every:
         slot = entry.slot
         assert isinstance(slot, Stacked) and entry.result is not None
-        place = slot.axis % (len(axes) + 1)
+        index = slot.axis % (len(axes) + 1)
         every = made[0]
         if slot.reverse != found.reverse:  # the operator gives steps in the order of its input
             every = op.Slice(every, op.const([-1]), op.const([_LAST]), op.const([0]), op.const([-1]))
-        results[entry.result] = arranged(op, every, _Y, (*axes[:place], "time", *axes[place:]))
+        results[entry.result] = arranged(op, every, _Y, (*axes[:index], "time", *axes[index:]))
     return results

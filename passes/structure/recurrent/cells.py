@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .algebra import Applied, Atom, Dense, NotRecurrent, Product, Source, Sum, of, product
+from .algebra import Applied, Atom, Dense, NotRecurrent, Product, Source, Sum, as_sum, product
 
 Array = np.ndarray[Any, Any]
 Function = tuple[str, tuple[float, ...]]
@@ -91,15 +91,15 @@ def _gate(before: Sum, h: Source, cell: Product | Sum | None = None) -> Gate:
 
 def _peephole(before: Sum, cell: Product | Sum | None) -> Array:
     """The factors with which a gate sees the cell state, if that is what its other terms are."""
-    seen = cell if isinstance(cell, Sum) else None if cell is None else of(cell.atoms[0])
+    seen = cell if isinstance(cell, Sum) else None if cell is None else as_sum(cell.atoms[0])
     if seen is not None and before.terms.keys() == seen.terms.keys() and not seen.dense:
         found = [before.terms[item] for item in seen.terms]
         if all((factor == found[0]).all() for factor in found) and all((c == 1).all() for c in seen.terms.values()):
             return found[0]
     sources = [atom for item in before.terms for atom in item.atoms if isinstance(atom, Source)]
     if any(source.name.startswith("sequence ") for source in sources):
-        raise NotRecurrent("its input goes into a gate without weights")
-    raise NotRecurrent("something goes into a gate that goes into none of an LSTM, GRU or RNN")
+        raise NotRecurrent("its input enters a gate without weights")
+    raise NotRecurrent("a gate has a term that no gate of an LSTM, GRU or RNN has")
 
 
 def _clip(pres: Sequence[_Pre]) -> float | None:
@@ -109,7 +109,7 @@ def _clip(pres: Sequence[_Pre]) -> float | None:
     return clips.pop()
 
 
-def _is(coefficient: Array, value: float) -> bool:
+def _is_close(coefficient: Array, value: float) -> bool:
     return bool((coefficient == value).all())
 
 
@@ -134,7 +134,7 @@ def gru(h: Source, after: Sum) -> Cell:
     terms = _plain(after)
     lone = [item for item in terms if len(item.atoms) == 1]
     pairs = [item for item in terms if len(item.atoms) == 2]
-    if (len(lone), len(pairs), len(terms)) != (1, 2, 3) or not _is(terms[lone[0]], 1):
+    if (len(lone), len(pairs), len(terms)) != (1, 2, 3) or not _is_close(terms[lone[0]], 1):
         raise NotRecurrent("the next state isn't weighed up between a new one and the last")
     old = next((item for item in pairs if h.key in [atom.key for atom in item.atoms]), None)
     if old is None:
@@ -147,7 +147,7 @@ def gru(h: Source, after: Sum) -> Cell:
     if not turned and lone[0].atoms[0].key != new.key:
         raise NotRecurrent("the next state isn't weighed up between a new one and the last")
     sign = 1 if turned else -1
-    if not _is(terms[other], sign) or not _is(terms[old], -sign):
+    if not _is_close(terms[other], sign) or not _is_close(terms[old], -sign):
         raise NotRecurrent("the weights of the new state and the last don't add up to 1")
     update, fresh = _activation(z), _activation(new)
     gate = _gate(update.of, h)
@@ -168,28 +168,28 @@ def _reset(cell: Cell, h: Source, update: _Pre, fresh: _Pre) -> Cell:
     before = fresh.of
     if before.terms:  # r * (h @ R + b)
         gated = [item for item in before.terms if any(isinstance(atom, Dense) for atom in item.atoms)]
-        if len(gated) != 1 or len(gated[0].atoms) != 2 or not _is(before.terms[gated[0]], 1):
-            raise NotRecurrent("the new state sees the last one in no way that a GRU has")
+        if len(gated) != 1 or len(gated[0].atoms) != 2 or not _is_close(before.terms[gated[0]], 1):
+            raise NotRecurrent("the new state depends on the last one in a way that no GRU has")
         dense = next(atom for atom in gated[0].atoms if isinstance(atom, Dense))
         r = _other(gated[0], dense)
         rest = [item for item in before.terms if item != gated[0]]
         if rest not in ([], [product(r)]):
-            raise NotRecurrent("the new state sees the last one in no way that a GRU has")
+            raise NotRecurrent("the new state depends on the last one in a way that no GRU has")
         cell.linear_before_reset = True
         cell.reset_constant = before.terms[rest[0]] if rest else np.zeros(before.width)
         new = _gate(Sum(before.constant, {}, before.dense), h)
         recurrent = _gate(dense.of, h)
         if new.recurrent or recurrent.inputs:
-            raise NotRecurrent("the new state sees the last one in no way that a GRU has")
+            raise NotRecurrent("the new state depends on the last one in a way that no GRU has")
         new.recurrent = recurrent.recurrent
     else:  # (r * h) @ R
         gated = [item for item in before.dense if len(item.atoms) == 2 and h.key in [atom.key for atom in item.atoms]]
         if len(gated) != 1:
-            raise NotRecurrent("the new state sees the last one in no way that a GRU has")
+            raise NotRecurrent("the new state depends on the last one in a way that no GRU has")
         r = _other(gated[0], h)
         new = _gate(Sum(before.constant, {}, {k: v for k, v in before.dense.items() if k != gated[0]}), h)
         if new.recurrent:
-            raise NotRecurrent("the new state sees the last one past the reset gate")
+            raise NotRecurrent("the new state depends on the last one without the reset gate")
         new.recurrent = [(h, before.dense[gated[0]])]
     reset = _activation(r)
     if reset.function != update.function:
@@ -203,7 +203,7 @@ def lstm(states: Sequence[Source], after: Sequence[Sum]) -> Cell:
     """c' = f * c + i * g, h' = o * tanh(c'); the gates i and f may be coupled. `states`: h and c."""
     h, c = states
     after_h, after_c = after
-    output = after_h.sole
+    output = after_h.single_product
     seen = None
     if output is not None and len(output.atoms) == 2:
         seen = next((atom for atom in output.atoms if isinstance(atom, Applied) and atom.of.key == after_c.key), None)
@@ -235,17 +235,17 @@ def _cell_state(c: Source, after: Sum, usual: Function) -> tuple[_Pre, _Pre, _Pr
     gate = _other(old, c)
     fresh = pairs[0] if pairs[1] is old else pairs[1]
     if not singles:  # f * c + i * g
-        if not (_is(terms[old], 1) and _is(terms[fresh], 1)):
+        if not (_is_close(terms[old], 1) and _is_close(terms[fresh], 1)):
             raise NotRecurrent("the next cell state isn't the last one and a new value, both gated")
         pres = [_activation(atom) for atom in fresh.atoms]
         keep, new = pres if pres[0].function == usual else pres[::-1]
         return _activation(gate), keep, new, ""
     lone = singles[0].atoms[0]
-    if gate.key not in [atom.key for atom in fresh.atoms] or not _is(terms[singles[0]], 1):
+    if gate.key not in [atom.key for atom in fresh.atoms] or not _is_close(terms[singles[0]], 1):
         raise NotRecurrent("the next cell state isn't the last one and a new value, both gated")
     new, pre = _other(fresh, gate), _activation(gate)
-    if lone.key == c.key and _is(terms[old], -1) and _is(terms[fresh], 1):  # c - i * c + i * g
+    if lone.key == c.key and _is_close(terms[old], -1) and _is_close(terms[fresh], 1):  # c - i * c + i * g
         return pre, pre, _activation(new), "forget"
-    if lone.key == new.key and _is(terms[old], 1) and _is(terms[fresh], -1):  # f * c + g - f * g
+    if lone.key == new.key and _is_close(terms[old], 1) and _is_close(terms[fresh], -1):  # f * c + g - f * g
         return pre, pre, _activation(new), "input"
     raise NotRecurrent("the next cell state isn't the last one and a new value, both gated")

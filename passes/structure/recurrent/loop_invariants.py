@@ -35,8 +35,8 @@ class LoopInvariants:
         for _, node in graph.walk():
             if is_loop(node):
                 for entry in Loop(node).of(Captured):
-                    if entry.enter is not None and entry.outside is not None:
-                        self._captured[entry.enter] = entry.outside
+                    if entry.body_input is not None and entry.operand is not None:
+                        self._captured[entry.body_input] = entry.operand
             elif is_if(node):
                 for region in node.regions.values():
                     self._captured.update(
@@ -48,7 +48,7 @@ class LoopInvariants:
         while True:
             if value in self._captured:
                 value = self._captured[value]
-            elif _is(value.producer, "Identity") and value.producer is not None and value.producer.inputs[0]:
+            elif _is_operator(value.producer, "Identity") and value.producer is not None and value.producer.inputs[0]:
                 value = value.producer.inputs[0]
             else:
                 return value
@@ -122,7 +122,7 @@ class LoopInvariants:
                 return None
             larger = rank if node.op_type == "Unsqueeze" else rank + axes.size
             taken = {int(item) % larger for item in axes.reshape(-1)}
-            kept = [place for place in range(larger) if place not in taken]
+            kept = [index for index in range(larger) if index not in taken]
             return self.size(first, kept.index(axis) if node.op_type == "Unsqueeze" else kept[axis])
         if node.op_type in ("Expand", "ConstantOfShape"):
             sizes = self.sizes(first if node.op_type == "ConstantOfShape" else node.inputs[1])
@@ -135,8 +135,8 @@ class LoopInvariants:
         for value in node.inputs:
             if value is None or value.rank is None:
                 return None
-            place = axis - rank + value.rank
-            found.add(1 if place < 0 else self.size(value, place))
+            index = axis - rank + value.rank
+            found.add(1 if index < 0 else self.size(value, index))
         found.discard(1)
         return found.pop() if len(found) == 1 else None
 
@@ -166,19 +166,21 @@ class LoopInvariants:
             return self.sizes(first)
         if node.op_type == "Where":  # OpenVINO's loops have no bound where their count is below 0
             test, least = first.producer, None if first.producer is None else self.number(first.producer.input(1))
-            tested = self.sizes(test.inputs[0]) if test is not None and _is(test, "Less") and least == 0 else None
+            tested = (
+                self.sizes(test.inputs[0]) if test is not None and _is_operator(test, "Less") and least == 0 else None
+            )
             never = tested is not None and all(not isinstance(size, int) or size >= 0 for size in tested)
             return self.sizes(node.inputs[2]) if never else None
         if node.op_type in ("Gather", "Slice"):
             known = self.sizes(first)
-            places = [self.array(item) for item in node.inputs[1:]]
-            if known is None or any(place is None for place in places):
+            indices = [self.array(item) for item in node.inputs[1:]]
+            if known is None or any(index is None for index in indices):
                 return None
-            places = [place.reshape(-1) for place in places if place is not None]
+            indices = [index.reshape(-1) for index in indices if index is not None]
             if node.op_type == "Gather":
-                return [known[int(place)] for place in places[0] if -len(known) <= place < len(known)]
-            step = int(places[3][0]) if len(places) > 3 else 1
-            return known[int(places[0][0]) : int(places[1][0]) : step] if step > 0 else None
+                return [known[int(index)] for index in indices[0] if -len(known) <= index < len(known)]
+            step = int(indices[3][0]) if len(indices) > 3 else 1
+            return known[int(indices[0][0]) : int(indices[1][0]) : step] if step > 0 else None
         return None
 
     def is_filled(self, value: Value, number: Size) -> bool:
@@ -198,14 +200,14 @@ class LoopInvariants:
         """Whether all the elements of a value are zero, whatever its shape."""
         value = self.source(value)
         node = value.producer
-        if _is(node, "ConstantOfShape") and node is not None:
+        if _is_operator(node, "ConstantOfShape") and node is not None:
             filler = node.attributes.get("value")
             return filler is None or not filler.numpy().any()
-        if _is(node, "Expand") and node is not None and node.inputs[0] is not None:
+        if _is_operator(node, "Expand") and node is not None and node.inputs[0] is not None:
             return self.is_zero(node.inputs[0])
         array = self.array(value)
         return array is not None and not array.any()
 
 
-def _is(node: Node | None, op_type: str) -> bool:
+def _is_operator(node: Node | None, op_type: str) -> bool:
     return node is not None and node.op == ("", op_type)

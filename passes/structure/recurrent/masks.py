@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from ...graph import Node
-from .algebra import Masked, NotRecurrent, of
-from .reader import Array, Known, Lengths, Reader, Readings, Running, Step, Whole
+from .algebra import Masked, NotRecurrent, as_sum
+from .reader import Array, BodyValue, Invariant, LengthMask, Lengths, Reader, Readings, Step
 from .vectors import Vector, aligned
 
 _SWAPPED = {"Less": "Greater", "Greater": "Less", "LessOrEqual": "GreaterOrEqual", "GreaterOrEqual": "LessOrEqual"}
@@ -21,12 +21,12 @@ _MEANING = {  # how the pass's number, plus an offset, is compared with the leng
 }
 
 
-def _compare(reader: Reader, node: Node) -> Known:
+def _compare(reader: Reader, node: Node) -> BodyValue:
     op_type = node.op_type
     step, lengths = (reader.known(value) for value in node.inputs[:2])
     if isinstance(lengths, Step):
         step, lengths, op_type = lengths, step, _SWAPPED.get(op_type, op_type)
-    if isinstance(lengths, Whole):
+    if isinstance(lengths, Invariant):
         lengths = lengths.lengths
     certain = _certain(op_type, step, lengths)
     if certain is not None:
@@ -36,16 +36,16 @@ def _compare(reader: Reader, node: Node) -> Known:
         raise NotRecurrent("its body compares values")
     meaning = _MEANING.get((op_type, step.offset))
     if meaning is None:
-        raise NotRecurrent("its body compares the number of the pass with something else than lengths")
+        raise NotRecurrent("its body compares the iteration number with something other than lengths")
     if isinstance(lengths, Lengths):
         axes, value = lengths.axes, lengths.value
     else:
         assert isinstance(lengths, np.ndarray)
         axes, value = tuple("one" if size == 1 else "wide" for size in lengths.shape), int(lengths.reshape(-1)[0])
-    return Running(value, ("one",) * (step.rank - len(axes)) + axes, *meaning)
+    return LengthMask(value, ("one",) * (step.rank - len(axes)) + axes, *meaning)
 
 
-def _certain(op_type: str, step: Known | None, number: Known | None) -> Array | None:
+def _certain(op_type: str, step: BodyValue | None, number: BodyValue | None) -> Array | None:
     """The answer, where it is the same in each pass: whether an index counts from the end."""
     if not isinstance(step, Step) or not isinstance(number, np.ndarray):
         return None
@@ -61,17 +61,17 @@ def _certain(op_type: str, step: Known | None, number: Known | None) -> Array | 
     return np.full(number.shape, less == (op_type == "Less"))
 
 
-def _not(reader: Reader, node: Node) -> Known | None:
+def _not(reader: Reader, node: Node) -> BodyValue | None:
     known = reader.known(node.inputs[0])
-    return replace(known, negated=not known.negated) if isinstance(known, Running) else None
+    return replace(known, negated=not known.negated) if isinstance(known, LengthMask) else None
 
 
-def _where(reader: Reader, node: Node) -> Known | None:
+def _where(reader: Reader, node: Node) -> BodyValue | None:
     mask = reader.known(node.inputs[0])
     if isinstance(mask, np.ndarray) and mask.size == 1:
         return reader.known(node.inputs[1 if mask.any() else 2])
-    if not isinstance(mask, Running):
-        raise NotRecurrent("its body chooses by something else than the length of the sequence")
+    if not isinstance(mask, LengthMask):
+        raise NotRecurrent("its body selects by something other than the length of the sequence")
     axes, pairs = aligned(*reader.operands(node.inputs[1:]))
     padded = ("one",) * (len(axes) - len(mask.axes)) + mask.axes
     # a mask of another size than one is as large as what it chooses from, where that size is known not to be one
@@ -82,7 +82,7 @@ def _where(reader: Reader, node: Node) -> Known | None:
         raise NotRecurrent("the lengths are not one for each entry of the batch")
     name = reader.lengths_name(mask.lengths)
     made = [(b, a) if mask.negated else (a, b) for a, b in pairs]
-    return Vector(axes, tuple(of(Masked(name, *pair, mask.last)) for pair in made))
+    return Vector(axes, tuple(as_sum(Masked(name, *pair, mask.last)) for pair in made))
 
 
 READINGS: Readings = {**dict.fromkeys((*_SWAPPED, "Equal"), _compare), "Not": _not, "Where": _where}

@@ -10,14 +10,14 @@ import numpy as np
 from ...graph import Graph, Value
 from ...loop import Captured, Carried, Entry, Iteration, Loop, Sliced, Stacked
 from ...types import DType
-from . import layout, masks, opened, operators
-from .algebra import Masked, NotRecurrent, Source, Sum, constant, of
+from . import layout, masks, operators, single_steps
+from .algebra import Masked, NotRecurrent, Source, Sum, as_sum, constant
 from .cells import Cell, gru, lstm, rnn
 from .loop_invariants import LoopInvariants, Size
-from .reader import Reader, Readings, Step, Taken, why
+from .reader import Reader, Readings, SequenceInput, Step, why_no_vector
 from .vectors import Axes, Vector
 
-_READINGS: Readings = {**operators.READINGS, **layout.READINGS, **masks.READINGS, **opened.READINGS}
+_READINGS: Readings = {**operators.READINGS, **layout.READINGS, **masks.READINGS, **single_steps.READINGS}
 _LONG = 2**31 - 1  # passes that no sequence has
 _TYPES = (DType.FLOAT32, DType.FLOAT16)
 
@@ -64,7 +64,7 @@ class Found:
     loop: Loop
     cell: Cell
     states: list[State]
-    sequences: dict[str, Taken]
+    sequences: dict[str, SequenceInput]
     lengths: Value | None = None
     lasts: list[Last] = field(default_factory=list)
     every: list[tuple[Entry, Axes]] = field(default_factory=list)
@@ -94,14 +94,16 @@ def found(graph: Graph, loop: Loop, invariants: LoopInvariants) -> list[Found]:
     ]
     groups: list[tuple[set[Value | None], list[Entry]]] = []
     for result in results:
-        reached = {entry.enter for entry in _Attempt(loop, invariants, Reader(invariants, _READINGS), [result]).live()}
+        reached = {
+            entry.body_input for entry in _Attempt(loop, invariants, Reader(invariants, _READINGS), [result]).live()
+        }
         wanted = [result]
         for group in [group for group in groups if group[0] & reached]:
             groups.remove(group)
             reached, wanted = reached | group[0], [*group[1], *wanted]
         groups.append((reached, wanted))
     if not groups:
-        raise NotRecurrent("nobody uses what it gives")
+        raise NotRecurrent("its results aren't used")
     return [_found(loop, invariants, wanted) for _, wanted in groups]
 
 
@@ -132,38 +134,40 @@ class _Attempt:
             raise NotRecurrent("it may end before its input does")
         live = self.live()
         self._enter(live)
-        leaving = [entry.leave for entry in (*live, *wanted) if entry.leave is not None]
+        leaving = [entry.body_output for entry in (*live, *wanted) if entry.body_output is not None]
         reader.read(loop.body, leaving)
         states = [self._state(entry) for entry in live]
         after = [self._after(state) for state in states]
-        kept = {place for place, (state, part) in enumerate(zip(states, after, strict=True)) if _is_kept(state, part)}
-        main = [place for place in range(len(states)) if place not in kept]
+        kept = {
+            position for position, (state, part) in enumerate(zip(states, after, strict=True)) if _is_kept(state, part)
+        }
+        main = [position for position in range(len(states)) if position not in kept]
         if not 0 < len(main) < 3:
             raise NotRecurrent(f"it has {len(main) or 'no'} states")
-        if any(isinstance(atom := after[place].atom, Masked) and atom.last for place in main):
+        if any(isinstance(atom := after[position].atom, Masked) and atom.last for position in main):
             raise NotRecurrent("a state changes in the last step only")
         whole, masked = _unmasked(after)
-        cell, order = _recognised([states[place] for place in main], [whole[place] for place in main])
-        main = [main[place] for place in order]
-        first = states[main[0]].entry.outside
+        cell, order = _recognised([states[position] for position in main], [whole[position] for position in main])
+        main = [main[position] for position in order]
+        first = states[main[0]].entry.operand
         if first is None or first.tensor.dtype not in _TYPES:
             raise NotRecurrent("runtimes have its operator for float32 only")
-        result = Found(loop, cell, [states[place] for place in main], self._sequences(cell))
+        result = Found(loop, cell, [states[position] for position in main], self._sequences(cell))
         length = self._check_passes(result)
         if masked is not None:
             result.lengths = self._lengths(reader.lengths[masked], length)
-        for index, place in enumerate(main):
-            entry = states[place].entry
-            if any(entry.place == other.place for other in wanted):
-                result.lasts.append(self._last(result, index, states[place], after[place]))
-        for place in kept:
-            index = next((i for i, other in enumerate(main) if whole[other].key == whole[place].key), None)
+        for index, position in enumerate(main):
+            entry = states[position].entry
+            if any(entry.indices == other.indices for other in wanted):
+                result.lasts.append(self._last(result, index, states[position], after[position]))
+        for position in kept:
+            index = next((i for i, other in enumerate(main) if whole[other].key == whole[position].key), None)
             if index is None:
-                raise NotRecurrent("it keeps something else of the last step than its states")
-            result.lasts.append(Last(states[place].entry, index, states[place].axes, True))
+                raise NotRecurrent("it returns something other than its states from the last step")
+            result.lasts.append(Last(states[position].entry, index, states[position].axes, True))
         seen = [whole[main[0]]]
         if masked is not None:
-            blank = of(Masked(masked, seen[0], constant(np.zeros(seen[0].width))))
+            blank = as_sum(Masked(masked, seen[0], constant(np.zeros(seen[0].width))))
             seen = [blank] if result.lengths is not None else [*seen, blank]
         for entry in wanted:
             if isinstance(entry.slot, Stacked):
@@ -180,8 +184,8 @@ class _Attempt:
         first = self.loop.initial_condition
         if first is not None and not self._is_true(first):
             return False
-        assert entry.leave is not None
-        return self._is_true(entry.leave) or self.invariants.source(entry.leave) is entry.enter
+        assert entry.body_output is not None
+        return self._is_true(entry.body_output) or self.invariants.source(entry.body_output) is entry.body_input
 
     def _is_true(self, value: Value) -> bool:
         array = self.invariants.array(value)
@@ -190,10 +194,10 @@ class _Attempt:
     def live(self) -> list[Entry]:
         """The carried values that what is wanted depends on, counters aside."""
         carried = self.loop.of(Carried)
-        counters = {entry.enter for entry in carried if self._counter(entry)}
+        counters = {entry.body_input for entry in carried if self._counter(entry)}
         live = [entry for entry in self.wanted if isinstance(entry.slot, Carried)]
         reached: set[Value] = set()
-        stack = [entry.leave for entry in self.wanted]
+        stack = [entry.body_output for entry in self.wanted]
         while stack:
             value = stack.pop()
             if value is None or value in reached or value in counters:
@@ -201,47 +205,47 @@ class _Attempt:
             reached.add(value)
             stack += value.producer.inputs if value.producer is not None else []
             for entry in carried:
-                if entry.enter is value:
-                    if all(entry.place != other.place for other in live):
+                if entry.body_input is value:
+                    if all(entry.indices != other.indices for other in live):
                         live.append(entry)
-                    stack.append(entry.leave)
-        return sorted(live, key=lambda entry: entry.place.enter)
+                    stack.append(entry.body_output)
+        return sorted(live, key=lambda entry: entry.indices.body_input)
 
     def _counter(self, entry: Entry) -> bool:
         """Whether a carried value counts the passes; it is noted then."""
-        node = entry.leave.producer if entry.leave is not None else None
-        first = self.invariants.array(entry.outside)
-        if node is None or node.op != ("", "Add") or entry.enter not in node.inputs or entry.enter is None:
+        node = entry.body_output.producer if entry.body_output is not None else None
+        first = self.invariants.array(entry.operand)
+        if node is None or node.op != ("", "Add") or entry.body_input not in node.inputs or entry.body_input is None:
             return False
         if first is None or first.size != 1 or first.dtype.kind not in "iu":
             return False
-        other = [value for value in node.inputs if value is not entry.enter]
+        other = [value for value in node.inputs if value is not entry.body_input]
         if len(other) != 1 or self.invariants.number(other[0]) != 1:
             return False
-        self.reader.values[entry.enter] = Step(1, int(first.reshape(-1)[0]), first.ndim)
+        self.reader.values[entry.body_input] = Step(1, int(first.reshape(-1)[0]), first.ndim)
         return True
 
     def _enter(self, live: Sequence[Entry]) -> None:
         reader = self.reader
         for number, entry in enumerate(live):
-            assert entry.enter is not None
-            shape = entry.leave.tensor.shape if entry.leave is not None else None
-            enter = entry.enter.tensor.shape
-            width = shape[reader.feature] if shape and enter and len(shape) == len(enter) else None
-            known = reader.state(f"state {number}", entry.enter, width if isinstance(width, int) else None)
-            reader.values[entry.enter] = known
+            assert entry.body_input is not None
+            shape = entry.body_output.tensor.shape if entry.body_output is not None else None
+            body_input = entry.body_input.tensor.shape
+            width = shape[reader.feature] if shape and body_input and len(shape) == len(body_input) else None
+            known = reader.state(f"state {number}", entry.body_input, width if isinstance(width, int) else None)
+            reader.values[entry.body_input] = known
         for entry in self.loop.entries:
-            if entry.enter is None or entry.enter in reader.values:
+            if entry.body_input is None or entry.body_input in reader.values:
                 continue
             match entry.slot:
                 case Iteration():
-                    reader.values[entry.enter] = Step(1, 0)
+                    reader.values[entry.body_input] = Step(1, 0)
                 case Captured():
-                    assert entry.outside is not None
-                    reader.captured[entry.enter] = entry.outside
+                    assert entry.operand is not None
+                    reader.captured[entry.body_input] = entry.operand
                 case Sliced(axis=axis, part=None) as slot if slot in (_forwards(axis), _backwards(axis)):
-                    assert entry.outside is not None
-                    reader.values[entry.enter] = reader.step(entry.outside, axis, slot.reversed, True)
+                    assert entry.operand is not None
+                    reader.values[entry.body_input] = reader.step(entry.operand, axis, slot.reversed, True)
                 case Sliced():
                     raise NotRecurrent("it doesn't take its input step by step, from one end to the other")
                 case _:
@@ -250,24 +254,24 @@ class _Attempt:
     # states and results -----------------------------------------------------------------------------
 
     def _state(self, entry: Entry) -> State:
-        assert entry.enter is not None
-        vector = self.reader.vector(entry.enter)
+        assert entry.body_input is not None
+        vector = self.reader.vector(entry.body_input)
         source = vector.parts[0].atom
         assert isinstance(source, Source)
         return State(entry, source.name, vector.axes, source.width)
 
     def _after(self, state: State) -> Sum:
         """What the next value of a state is."""
-        vector = self.reader.vector(state.entry.leave)
+        vector = self.reader.vector(state.entry.body_output)
         if vector.axes != state.axes or len(vector.parts) != 1 or vector.width != state.width:
-            raise NotRecurrent("a state comes out in another shape than it goes in")
+            raise NotRecurrent("the shape of a state changes")
         return vector.parts[0]
 
     def _lengths(self, lengths: Value | int, length: Size) -> Value | None:
         """The lengths, unless all sequences are as long as there are steps."""
         if isinstance(lengths, int):
             if lengths != length:
-                raise NotRecurrent("it stops to change before its input ends")
+                raise NotRecurrent("it stops changing before its input ends")
             return None
         return None if self.invariants.is_filled(lengths, length) else lengths
 
@@ -275,27 +279,27 @@ class _Attempt:
         """The last value of a state is what the operator gives."""
         atom = after.atom
         if result.lengths is not None and not (
-            isinstance(atom, Masked) and not atom.last and atom.otherwise.key == of(state.source).key
+            isinstance(atom, Masked) and not atom.last and atom.otherwise.key == as_sum(state.source).key
         ):
             raise NotRecurrent("its states don't stay as they are beyond the length of the sequence")
         return Last(state.entry, index, state.axes, False)
 
     def _stacked(self, entry: Entry, seen: Sequence[Sum]) -> Axes:
         """The axes of h as it is stacked. `seen`: what it may be."""
-        known = self.reader.known(entry.leave)
+        known = self.reader.known(entry.body_output)
         if not isinstance(known, Vector):
-            raise NotRecurrent(why(known))
+            raise NotRecurrent(why_no_vector(known))
         slot = entry.slot
         assert isinstance(slot, Stacked)
         if len(known.parts) != 1 or known.parts[0].key not in [part.key for part in seen]:
-            raise NotRecurrent("it hands out something else of every step than the new h")
+            raise NotRecurrent("it outputs something other than the new h for each step")
         if slot.part is not None:
-            raise NotRecurrent("it joins the steps along an axis that they have")
+            raise NotRecurrent("it concatenates the steps along an existing axis")
         return known.axes
 
     # the number of passes ---------------------------------------------------------------------------
 
-    def _sequences(self, cell: Cell) -> dict[str, Taken]:
+    def _sequences(self, cell: Cell) -> dict[str, SequenceInput]:
         used = {name: self.reader.sequences[name] for gate in cell.gates for name in gate.inputs}
         if not used:
             raise NotRecurrent("it takes no input step by step")
@@ -309,8 +313,8 @@ class _Attempt:
         """It makes as many passes as its input has steps; how many."""
         lengths = {taken.length for taken in result.sequences.values()}
         for entry in self.loop.of(Sliced):
-            assert isinstance(entry.slot, Sliced) and entry.outside is not None
-            lengths.add(self.invariants.size(entry.outside, entry.slot.axis))
+            assert isinstance(entry.slot, Sliced) and entry.operand is not None
+            lengths.add(self.invariants.size(entry.operand, entry.slot.axis))
         if len(lengths) > 1:
             raise NotRecurrent("it isn't certain that its inputs have equally many steps")
         (length,) = lengths
@@ -347,7 +351,7 @@ def _backwards(axis: int) -> Sliced:
 def _is_kept(state: State, after: Sum) -> bool:
     """Whether a carried value is what another one was in the last step of its sequence."""
     atom = after.atom
-    return isinstance(atom, Masked) and atom.last and atom.otherwise.key == of(state.source).key
+    return isinstance(atom, Masked) and atom.last and atom.otherwise.key == as_sum(state.source).key
 
 
 def _unmasked(after: Sequence[Sum]) -> tuple[list[Sum], str | None]:
@@ -361,12 +365,12 @@ def _unmasked(after: Sequence[Sum]) -> tuple[list[Sum], str | None]:
             part = atom.of
         inner.append(part)
     if len(names) > 1:
-        raise NotRecurrent("its states go by different lengths")
+        raise NotRecurrent("its states have different sequence lengths")
     return inner, names.pop() if names else None
 
 
 def _recognised(states: list[State], after: list[Sum]) -> tuple[Cell, list[int]]:
-    """The cell, and the places of h and c among the states."""
+    """The cell, and the positions of h and c among the states."""
     sources = [state.source for state in states]
     if len(states) == 1:
         cell = rnn if after[0].atom is not None else gru

@@ -7,7 +7,7 @@ import numpy as np
 from ...graph import Node, Value
 from ...types import DType
 from .algebra import NotRecurrent, Sum, constant
-from .reader import Array, Known, Lengths, Reader, Reading, Readings, Step, Whole
+from .reader import Array, BodyValue, Invariant, Lengths, Reader, Reading, Readings, Step
 from .vectors import Vector, aligned, like
 
 _PLAIN = ("Sigmoid", "Tanh", "Relu", "Softplus", "Softsign")
@@ -21,7 +21,7 @@ WITH_PARAMETERS: dict[str, tuple[tuple[str, float], ...]] = {
 
 
 def _combined(sign: float) -> Reading:
-    def read(reader: Reader, node: Node) -> Known:
+    def read(reader: Reader, node: Node) -> BodyValue:
         step = _stepped(reader, node, int(sign))
         if step is not None:
             return step
@@ -41,13 +41,13 @@ def _stepped(reader: Reader, node: Node, sign: int) -> Step | None:
     return None
 
 
-def _whole_number(known: Known | None) -> int | None:
+def _whole_number(known: BodyValue | None) -> int | None:
     if isinstance(known, np.ndarray) and known.size == 1 and known.dtype.kind in "iu":
         return int(known.reshape(-1)[0])
     return None
 
 
-def _sum(reader: Reader, node: Node) -> Known:
+def _sum(reader: Reader, node: Node) -> BodyValue:
     total, *others = reader.operands(node.inputs)
     for vector in others:
         axes, pairs = aligned(total, vector)
@@ -55,12 +55,12 @@ def _sum(reader: Reader, node: Node) -> Known:
     return total
 
 
-def _mul(reader: Reader, node: Node) -> Known:
+def _mul(reader: Reader, node: Node) -> BodyValue:
     axes, pairs = aligned(*reader.operands(node.inputs))
     return Vector(axes, tuple(a.times(b) for a, b in pairs))
 
 
-def _div(reader: Reader, node: Node) -> Known:
+def _div(reader: Reader, node: Node) -> BodyValue:
     divisor = reader.known(node.inputs[1])
     if isinstance(divisor, np.ndarray):
         vector = reader.vector(node.inputs[0])
@@ -85,17 +85,17 @@ def _logistic(divisor: Vector) -> Vector:
     return divisor.each(change)
 
 
-def _neg(reader: Reader, node: Node) -> Known:
+def _neg(reader: Reader, node: Node) -> BodyValue:
     return reader.vector(node.inputs[0]).each(lambda part: part.scaled(np.full(part.width, -1.0)))
 
 
-def _same(reader: Reader, node: Node) -> Known | None:
+def _same(reader: Reader, node: Node) -> BodyValue | None:
     return reader.known(node.inputs[0])
 
 
-def _cast(reader: Reader, node: Node) -> Known | None:
+def _cast(reader: Reader, node: Node) -> BodyValue | None:
     known, before, after = reader.known(node.inputs[0]), node.inputs[0], node.output.tensor.dtype
-    if isinstance(known, Whole):
+    if isinstance(known, Invariant):
         known = known.lengths
     if isinstance(known, Step | Lengths):
         return known if after in (DType.INT32, DType.INT64) else None
@@ -103,14 +103,14 @@ def _cast(reader: Reader, node: Node) -> Known | None:
     return known if isinstance(known, Vector) and same else None
 
 
-def _dropout(reader: Reader, node: Node) -> Known | None:
+def _dropout(reader: Reader, node: Node) -> BodyValue | None:
     return None if node.input(2) is not None else reader.vector(node.inputs[0])
 
 
 # products with weights -----------------------------------------------------------------------------
 
 
-def _matmul(reader: Reader, node: Node) -> Known:
+def _matmul(reader: Reader, node: Node) -> BodyValue:
     left, right = (reader.known(value) for value in node.inputs)
     if isinstance(right, np.ndarray):
         vector = reader.vector(node.inputs[0])
@@ -142,19 +142,19 @@ def _raised(vector: Vector, rank: int) -> Vector:
     return vector.with_axes((*("one",) * (rank - len(vector.axes)), *vector.axes))
 
 
-def _gemm(reader: Reader, node: Node) -> Known:
+def _gemm(reader: Reader, node: Node) -> BodyValue:
     alpha, beta = node.attributes.get("alpha", 1.0), node.attributes.get("beta", 1.0)
     left, right = (reader.known(value) for value in node.inputs[:2])
     turned = [bool(node.attributes.get(name)) for name in ("transA", "transB")]
     if isinstance(right, np.ndarray):
         vector, weight = reader.vector(node.inputs[0]), right.T if turned[1] else right
-        place, flip = 0 if turned[0] else 1, turned[0]
+        index, flip = 0 if turned[0] else 1, turned[0]
     elif isinstance(left, np.ndarray):
         vector, weight = reader.vector(node.inputs[1]), left if turned[0] else left.T
-        place, flip = 1 if turned[1] else 0, turned[1]
+        index, flip = 1 if turned[1] else 0, turned[1]
     else:
         raise NotRecurrent("its body multiplies matrices that both change")
-    if len(vector.axes) != 2 or vector.feature != place:
+    if len(vector.axes) != 2 or vector.feature != index:
         raise NotRecurrent("a weight is multiplied with the batch")
     made = vector.through(_matrix(weight))
     made = made.with_axes(made.axes[::-1] if flip else made.axes)
@@ -171,12 +171,12 @@ def _gemm(reader: Reader, node: Node) -> Known:
 # activations ---------------------------------------------------------------------------------------
 
 
-def _activation(reader: Reader, node: Node) -> Known:
+def _activation(reader: Reader, node: Node) -> BodyValue:
     parameters = [node.attributes.get(name, usual) for name, usual in WITH_PARAMETERS.get(node.op_type, ())]
     return reader.vector(node.inputs[0]).each(lambda part: part.applied(node.op_type, *parameters))
 
 
-def _prelu(reader: Reader, node: Node) -> Known:
+def _prelu(reader: Reader, node: Node) -> BodyValue:
     slope = reader.array(node.inputs[1])
     if slope is None or len(np.unique(slope)) != 1:
         raise NotRecurrent("its body has a PRelu of many slopes")
@@ -184,7 +184,7 @@ def _prelu(reader: Reader, node: Node) -> Known:
     return reader.vector(node.inputs[0]).each(lambda part: part.applied("LeakyRelu", alpha))
 
 
-def _exp(reader: Reader, node: Node) -> Known:
+def _exp(reader: Reader, node: Node) -> BodyValue:
     return reader.vector(node.inputs[0]).each(lambda part: part.applied("Exp"))
 
 
@@ -202,7 +202,7 @@ def _at_most_one(part: Sum) -> Sum:
     return part.applied("AtMostOne")
 
 
-def _bounded(reader: Reader, value: Value | None, low: float | None, high: float | None) -> Known:
+def _bounded(reader: Reader, value: Value | None, low: float | None, high: float | None) -> BodyValue:
     """A vector between two numbers: Relu, HardSigmoid, or what ONNX's operators call clip."""
     vector = reader.vector(value)
     if low == 0 and high in (None, 1):
@@ -212,27 +212,27 @@ def _bounded(reader: Reader, value: Value | None, low: float | None, high: float
         return vector.each(_at_most_one)
     if low is not None and high is not None and low == -high < 0:
         return vector.each(lambda part: part.applied("Clip", high))
-    raise NotRecurrent("its body bounds values in a way no activation does")
+    raise NotRecurrent("its body clips values in a way no activation does")
 
 
-def _clip(reader: Reader, node: Node) -> Known:
+def _clip(reader: Reader, node: Node) -> BodyValue:
     bounds = [reader.invariants.number(node.input(index)) for index in (1, 2)]
     if any(node.input(index) is not None and bounds[index - 1] is None for index in (1, 2)):
-        raise NotRecurrent("its body bounds values by what isn't constant")
+        raise NotRecurrent("its body clips values by bounds that aren't constant")
     low, high = (None if bound is not None and abs(bound) > 1e37 else bound for bound in bounds)
     return _bounded(reader, node.inputs[0], low, high)
 
 
-def _extreme(reader: Reader, node: Node) -> Known | None:
+def _extreme(reader: Reader, node: Node) -> BodyValue | None:
     """Max or Min of a vector and a number."""
     if len(node.inputs) != 2:
         return None
     numbers = [reader.invariants.number(value) for value in node.inputs]
-    place = 0 if numbers[0] is None else 1
-    bound = numbers[1 - place]
+    index = 0 if numbers[0] is None else 1
+    bound = numbers[1 - index]
     if bound is None:
         return None
-    return _bounded(reader, node.inputs[place], *((bound, None) if node.op_type == "Max" else (None, bound)))
+    return _bounded(reader, node.inputs[index], *((bound, None) if node.op_type == "Max" else (None, bound)))
 
 
 READINGS: Readings = {

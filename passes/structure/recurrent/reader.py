@@ -10,7 +10,7 @@ import numpy as np
 
 from ...graph import Graph, Node, Value
 from ...node import ancestors
-from .algebra import NotRecurrent, Source, of
+from .algebra import NotRecurrent, Source, as_sum
 from .loop_invariants import LoopInvariants, Size
 from .vectors import Axes, Vector, like, named
 
@@ -27,7 +27,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Running:
+class LengthMask:
     """Whether the pass is one of the first so many, which `lengths` of the graph around the loop says for each entry
     of the batch (or one number for all); `negated`: whether it isn't; `last`: whether it is the last of them.
 
@@ -49,7 +49,7 @@ class Lengths:
 
 
 @dataclass(frozen=True)
-class Filled:
+class ConstantFill:
     """One constant number in each element of a tensor of these sizes."""
 
     number: Array
@@ -57,7 +57,7 @@ class Filled:
 
 
 @dataclass(frozen=True)
-class Whole:
+class Invariant:
     """A value from around the loop that isn't constant, the same in each pass."""
 
     value: Value
@@ -72,17 +72,17 @@ class Whole:
 
 
 @dataclass(frozen=True)
-class Odd:
+class Unrecognized:
     """A value that no recurrence has."""
 
     reason: str
 
 
-Known = Vector | Step | Running | Lengths | Filled | Whole | Odd | Array
+BodyValue = Vector | Step | LengthMask | Lengths | ConstantFill | Invariant | Unrecognized | Array
 
 
 @dataclass
-class Taken:
+class SequenceInput:
     """A sequence that the body sees step by step.
 
     Attributes:
@@ -104,7 +104,7 @@ class Taken:
         return self.axes.index("time")
 
 
-Reading = Callable[["Reader", Node], "Known | Sequence[Known] | None"]
+Reading = Callable[["Reader", Node], "BodyValue | Sequence[BodyValue] | None"]
 Readings = Mapping[str, Reading]
 
 
@@ -130,19 +130,19 @@ class Reader:
     hoist: bool = False
     captured: dict[Value, Value] = field(default_factory=dict)
     hoisted: bool = False
-    values: dict[Value, Known] = field(default_factory=dict)
-    sequences: dict[str, Taken] = field(default_factory=dict)
+    values: dict[Value, BodyValue] = field(default_factory=dict)
+    sequences: dict[str, SequenceInput] = field(default_factory=dict)
     lengths: dict[str, Value | int] = field(default_factory=dict)
 
     # what comes in --------------------------------------------------------------------------------
 
-    def state(self, name: str, value: Value, width: int | None) -> Known:
+    def state(self, name: str, value: Value, width: int | None) -> BodyValue:
         """A state, as the body gets it."""
         try:
             axes = named(value.tensor.shape, self.feature)
-            return Vector(axes, (of(Source(name, 0, self._width(value, axes.index("feature"), width))),))
+            return Vector(axes, (as_sum(Source(name, 0, self._width(value, axes.index("feature"), width))),))
         except NotRecurrent as odd:
-            return Odd(str(odd))
+            return Unrecognized(str(odd))
 
     def step(self, value: Value, axis: int, reverse: bool, whole: bool) -> Vector:
         """One step of a sequence, which is sliced along an axis.
@@ -150,7 +150,7 @@ class Reader:
         Raises:
             NotRecurrent: it isn't known how it stands.
         """
-        value = _itself(value)
+        value = _through_identities(value)
         if value.rank is None or not -value.rank <= axis < value.rank:
             raise NotRecurrent("the rank of a sequence isn't known")
         axis %= value.rank
@@ -162,13 +162,13 @@ class Reader:
             root, axes = value, named(value.tensor.shape, self.feature, axis)
             vector = None
         name = sequence_name(root, axes, reverse)
-        self._take(name, Taken(root, axes, reverse, whole, self.size(value, axis)))
+        self._take(name, SequenceInput(root, axes, reverse, whole, self.size(value, axis)))
         if vector is None:
             width = self._width(value, axes.index("feature"), None)
-            return Vector(tuple(item for item in axes if item != "time"), (of(Source(name, 0, width)),))
+            return Vector(tuple(item for item in axes if item != "time"), (as_sum(Source(name, 0, width)),))
         return vector
 
-    def _take(self, name: str, taken: Taken) -> None:
+    def _take(self, name: str, taken: SequenceInput) -> None:
         known = self.sequences.get(name)
         if known is not None:
             taken.whole &= known.whole
@@ -198,13 +198,13 @@ class Reader:
             current = data[0]
             if node.op_type in ("MatMul", "Gemm"):
                 break
-        root = _itself(current)
+        root = _through_identities(current)
         for time in range(root.rank or 0):
             reader = Reader(self.invariants, self.table)
             try:
                 axes = named(root.tensor.shape, -1, time)
                 width = self._width(root, axes.index("feature"), None)
-                start = Vector(axes, (of(Source(sequence_name(root, axes, reverse), 0, width)),))
+                start = Vector(axes, (as_sum(Source(sequence_name(root, axes, reverse), 0, width)),))
             except NotRecurrent:
                 continue
             reader.values[root] = reader.values[current] = start
@@ -228,18 +228,18 @@ class Reader:
             try:
                 made = self._evaluate(node)
             except NotRecurrent as odd:
-                made = [Odd(str(odd))] * len(node.outputs)
+                made = [Unrecognized(str(odd))] * len(node.outputs)
             for value, known in zip(node.outputs, made, strict=False):
                 self.values[value] = known
 
-    def _evaluate(self, node: Node) -> Sequence[Known]:
+    def _evaluate(self, node: Node) -> Sequence[BodyValue]:
         reading = self.table.get(node.op_type) if not node.domain and not node.regions else None
         made = None if reading is None else reading(self, node)
         if made is None:
-            raise NotRecurrent(f"no recurrence has {'a' if node.domain else 'the'} {node.op_type} of its body")
+            raise NotRecurrent(f"no recurrent operator has {'a' if node.domain else 'the'} {node.op_type} of its body")
         return made if isinstance(made, list | tuple) else [made]  # type: ignore[list-item]
 
-    def known(self, value: Value | None) -> Known | None:
+    def known(self, value: Value | None) -> BodyValue | None:
         """What a value is; None where it is left out."""
         if value is None:
             return None
@@ -248,7 +248,7 @@ class Reader:
         array = self.invariants.array(value)
         if array is not None:
             return array
-        return Whole(_itself(self.captured.get(value, value)))
+        return Invariant(_through_identities(self.captured.get(value, value)))
 
     def vector(self, value: Value | None) -> Vector:
         """A value that must be a vector.
@@ -259,7 +259,7 @@ class Reader:
         known = self.known(value)
         if isinstance(known, Vector):
             return known
-        raise NotRecurrent(why(known))
+        raise NotRecurrent(why_no_vector(known))
 
     def operands(self, values: Sequence[Value | None]) -> list[Vector]:
         """The operands of an elementwise operator as vectors, at least one of which isn't constant.
@@ -268,37 +268,41 @@ class Reader:
             NotRecurrent: they aren't.
         """
         knowns = [self.known(value) for value in values]
-        places = [index for index, known in enumerate(knowns) if isinstance(known, Vector)]
-        if not places:
-            raise NotRecurrent(next((why(known) for known in knowns if not isinstance(known, np.ndarray)), why(None)))
-        shown = values[places[0]]
+        indices = [index for index, known in enumerate(knowns) if isinstance(known, Vector)]
+        if not indices:
+            raise NotRecurrent(
+                next(
+                    (why_no_vector(known) for known in knowns if not isinstance(known, np.ndarray)), why_no_vector(None)
+                )
+            )
+        shown = values[indices[0]]
         first = self.vector(shown)
         made: list[Vector] = []
         for value, known in zip(values, knowns, strict=True):
-            if isinstance(known, Filled):
+            if isinstance(known, ConstantFill):
                 if shown is None or list(known.sizes) != [self.size(shown, axis) for axis in range(len(first.axes))]:
                     raise NotRecurrent("its body fills a value whose size isn't certain")
                 known = known.number
             made.append(like(known, first) if isinstance(known, np.ndarray) else self.vector(value))
         return made
 
-    def placed(self, value: Value | None) -> Vector | Running | Lengths:
+    def named_axes(self, value: Value | None) -> Vector | LengthMask | Lengths:
         """A value with named axes.
 
         Raises:
             NotRecurrent: it has none.
         """
         known = self.known(value)
-        if isinstance(known, Whole) and known.lengths is not None:
+        if isinstance(known, Invariant) and known.lengths is not None:
             return known.lengths
-        return known if isinstance(known, Running | Lengths) else self.vector(value)
+        return known if isinstance(known, LengthMask | Lengths) else self.vector(value)
 
     def array(self, value: Value | None) -> Array | None:
         """The elements of a constant."""
         return None if value is None or value in self.values else self.invariants.array(value)
 
     def integers(self, value: Value | None) -> list[int] | None:
-        """The elements of a constant that holds axes, sizes or places."""
+        """The elements of a constant that holds axes, sizes or positions."""
         array = self.array(value)
         return None if array is None or array.dtype.kind not in "iu" else [int(item) for item in array.reshape(-1)]
 
@@ -312,7 +316,7 @@ class Reader:
         return name
 
 
-def _itself(value: Value) -> Value:
+def _through_identities(value: Value) -> Value:
     """A value of the same graph that another one is the same as."""
     while value.producer is not None and value.producer.op == ("", "Identity") and value.producer.inputs[0] is not None:
         value = value.producer.inputs[0]
@@ -326,12 +330,12 @@ def sequence_name(value: Value, axes: Axes, reverse: bool) -> str:
     )
 
 
-def why(known: Known | None) -> str:
+def why_no_vector(known: BodyValue | None) -> str:
     """Why something isn't a vector."""
-    if isinstance(known, Odd):
+    if isinstance(known, Unrecognized):
         return known.reason
-    if isinstance(known, Whole | Lengths):
-        return f"its body uses {known.value.name!r}, which isn't constant, as a whole"
-    if isinstance(known, Step | Running):
-        return "its body computes with the number of the pass"
-    return "a constant stands where a state or an input is expected"
+    if isinstance(known, Invariant | Lengths):
+        return f"its body uses all of {known.value.name!r}, which isn't constant"
+    if isinstance(known, Step | LengthMask):
+        return "its body computes with the iteration number"
+    return "a constant is found where a state or an input is expected"

@@ -28,7 +28,7 @@ def named(shape: Shape | None, feature: int, time: int | None = None) -> Axes:
         raise NotRecurrent("the rank of a state or a sequence isn't known, or it is a scalar")
     rank = len(shape)
     if rank == (time is not None):
-        raise NotRecurrent("it goes through single numbers")
+        raise NotRecurrent("a state or a sequence is a scalar")
     kept = [axis for axis in range(rank) if time is None or axis != time % rank]
     feature = kept[-1 if feature < 0 else 0]
     axes: list[Axis] = ["one" if dim == 1 else "batch" for dim in shape]
@@ -72,7 +72,7 @@ class Vector:
         """Every part changed."""
         return Vector(self.axes, tuple(change(part) for part in self.parts))
 
-    def taken(self, start: int, stop: int) -> Vector:
+    def columns(self, start: int, stop: int) -> Vector:
         """Features `start` to `stop`.
 
         Raises:
@@ -105,7 +105,7 @@ def pieces(parts: Sequence[Sum], start: int, stop: int) -> list[Sum]:
     for part in parts:
         low, high = max(start - first, 0), min(stop - first, part.width)
         if low < high:
-            found.append(part.taken(low, high))
+            found.append(part.columns(low, high))
         first += part.width
     return found
 
@@ -127,8 +127,8 @@ def aligned(a: Vector, b: Vector) -> tuple[Axes, list[tuple[Sum, Sum]]]:
         raise NotRecurrent("values with different axes are combined")
     if a.width != b.width:
         raise NotRecurrent("values of different widths are combined")
-    places = sorted({0, *_edges(a.parts), *_edges(b.parts)})
-    spans = list(pairwise(places))
+    indices = sorted({0, *_edges(a.parts), *_edges(b.parts)})
+    spans = list(pairwise(indices))
     return tuple(axes), [(pieces(a.parts, *span)[0], pieces(b.parts, *span)[0]) for span in spans]
 
 

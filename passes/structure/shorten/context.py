@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...constant_analysis import Knowledge
+from ...constant_analysis import ConstantAnalysis
 from ...graph import Graph, Node, Value
 from ...infer import constant_array
 from ...rewrite import Builder
@@ -27,7 +27,7 @@ class Context:
         opset: of ai.onnx, where the graph goes.
     """
 
-    def __init__(self, op: Builder, knowledge: Knowledge, given: set[Value], opset: int) -> None:
+    def __init__(self, op: Builder, knowledge: ConstantAnalysis, given: set[Value], opset: int) -> None:
         self.op = op
         self.knowledge = knowledge
         self.given = given
@@ -46,7 +46,7 @@ class Context:
         return None if value is None or value in self.given else self.knowledge.array(value)
 
     def integers(self, value: Value | None) -> list[int] | None:
-        """The same of a vector of whole numbers, as a list."""
+        """The same of a vector of integers, as a list."""
         array = self.known(value)
         return None if array is None or array.dtype.kind not in "iu" else [int(item) for item in array.reshape(-1)]
 
@@ -55,15 +55,15 @@ class Context:
 
     def viewed(self, value: Value, view: Callable[[Array], Array]) -> Value | None:
         """A constant's data transposed or reshaped, which is done when it is needed; None if it isn't one."""
-        held = value.data
-        if held is None or value in self.given:
+        data = value.data
+        if data is None or value in self.given:
             return None
-        shape = view(np.broadcast_to(np.zeros((), np.bool_), held.shape)).shape
+        shape = view(np.broadcast_to(np.zeros((), np.bool_), data.shape)).shape
 
         def load() -> Array:
-            return np.ascontiguousarray(view(held.numpy())).reshape(shape)
+            return np.ascontiguousarray(view(data.numpy())).reshape(shape)
 
-        return self.op.const(TensorData(held.dtype, shape, load=load), name=value.name)
+        return self.op.const(TensorData(data.dtype, shape, load=load), name=value.name)
 
     def sizes(self, numbers: Sequence[int]) -> Value:
         """A shape, axes and the like as a constant."""

@@ -13,9 +13,9 @@ _SPARE_OUTPUTS = RECURRENT | words("Dropout LayerNormalization MaxPool")
 
 def bias(context: Context, node: Node) -> Value | None:
     """Add(Conv(x, w), b) with a number for each channel is Conv(x, w, b)."""
-    for place in (0, 1):
-        conv = made_by(node.inputs[place], "Conv", "ConvTranspose")
-        added = node.inputs[1 - place]
+    for index in (0, 1):
+        conv = made_by(node.inputs[index], "Conv", "ConvTranspose")
+        added = node.inputs[1 - index]
         if conv is None or added is None or conv.input(2) is not None or not context.used_once(conv.output):
             continue
         shape, rank, channels = static(added), conv.output.rank, _channels(conv)
@@ -41,9 +41,9 @@ def _channels(conv: Node) -> int | None:
 def spare_inputs(context: Context, node: Node) -> bool:
     """Take away what a recurrent layer does without: biases and first states of 0, lengths that are the whole one."""
     inputs = list(node.inputs)
-    for place in (_BIAS, *_STATES):
-        if place < len(inputs) and _is_zero(context, inputs[place]):
-            inputs[place] = None
+    for index in (_BIAS, *_STATES):
+        if index < len(inputs) and _is_zero(context, inputs[index]):
+            inputs[index] = None
     if len(inputs) > _LENGTHS and _is_whole(context, inputs[_LENGTHS], inputs[0], node.attributes.get("layout", 0)):
         inputs[_LENGTHS] = None
     while inputs[-1] is None:
@@ -82,7 +82,7 @@ def spare_outputs(graph: Graph) -> bool:
         if node.domain or node.op_type not in _SPARE_OUTPUTS:
             continue
         used = [bool(value.name) and (value in graph.outputs or bool(graph.uses(value))) for value in node.outputs]
-        count = max((place + 1 for place, is_used in enumerate(used) if is_used), default=1)
+        count = max((index + 1 for index, is_used in enumerate(used) if is_used), default=1)
         if count < len(node.outputs):
             graph.replace_node(node, node.inputs, node.outputs[:count])
             changed = True

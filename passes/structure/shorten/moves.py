@@ -42,7 +42,7 @@ def _around_view(context: Context, data: Value, perm: list[int]) -> Value | None
         return None
     if view.op_type == "Squeeze":
         gone = {axis % len(order) for axis in axes}
-        order = [source for place, source in enumerate(order) if place not in gone]
+        order = [source for index, source in enumerate(order) if index not in gone]
     else:
         for axis in sorted(axis % rank for axis in axes):
             order.insert(axis, None)
@@ -55,7 +55,7 @@ def _around_view(context: Context, data: Value, perm: list[int]) -> Value | None
     moves = [left.index(source) for source in order if source is not None]
     if moves != sorted(moves):
         value = op.Transpose(value, perm=moves)
-    come = [place for place, source in enumerate(order) if source is None]
+    come = [index for index, source in enumerate(order) if source is None]
     return op.Unsqueeze(value, context.sizes(come)) if come else value
 
 
@@ -107,11 +107,11 @@ def _target(value: Value) -> list[int] | None:
 
 
 def computed_shape(context: Context, node: Node) -> Value | None:
-    """Reshape to a shape that the model reckons, though it is known but for one size."""
+    """Reshape to a shape that the model computes, though it is known but for one size."""
     data = node.inputs[0]
     if data is None or context.constant(node.inputs[1]) is not None:
         return None
-    target = _target(node.output) or _reckoned(context, node) or _copied(context, node)
+    target = _target(node.output) or _partial_shape(context, node) or _copied(context, node)
     if target is None:
         return None
     if target == _target(data):
@@ -119,7 +119,7 @@ def computed_shape(context: Context, node: Node) -> Value | None:
     return context.op.Reshape(data, context.sizes(target), _types=[node.output.type])
 
 
-def _reckoned(context: Context, node: Node) -> list[int] | None:
+def _partial_shape(context: Context, node: Node) -> list[int] | None:
     """The shape as far as it is known, where that is all but one size."""
     sizes = _sizes(context, node.inputs[1])
     if sizes is None or sizes.count(None) > 1 or min((size for size in sizes if size is not None), default=1) < 1:

@@ -29,8 +29,8 @@ def _normal(context: Context, node: Node | None) -> _Normal | None:
     difference = made_by(centred, "Sub")
     if total is None or difference is None:
         return None
-    for place in (0, 1):
-        epsilon, variance = context.constant(total.inputs[1 - place]), _mean(context, total.inputs[place])
+    for index in (0, 1):
+        epsilon, variance = context.constant(total.inputs[1 - index]), _mean(context, total.inputs[index])
         if epsilon is None or epsilon.size != 1 or variance is None:
             continue
         square, mean, x = made_by(variance[0], "Mul"), _mean(context, difference.inputs[1]), difference.inputs[0]
@@ -64,7 +64,7 @@ def _fits(value: Value, shape: tuple[int, ...]) -> bool:
     own = value.tensor.static_shape
     if own is None:
         return False
-    own = own[next((place for place, size in enumerate(own) if size != 1), len(own)) :]
+    own = own[next((index for index, size in enumerate(own) if size != 1), len(own)) :]
     return len(own) <= len(shape) and all(one in (1, two) for one, two in zip(own[::-1], shape[::-1], strict=False))
 
 
@@ -85,8 +85,8 @@ def layer_normalization(context: Context, node: Node) -> Value | None:
 
 def with_scale(context: Context, node: Node) -> Value | None:
     """LayerNormalization(x, 1) * scale."""
-    for place in (0, 1):
-        normal, scale = made_by(node.inputs[place], "LayerNormalization"), node.inputs[1 - place]
+    for index in (0, 1):
+        normal, scale = made_by(node.inputs[index], "LayerNormalization"), node.inputs[1 - index]
         if normal is None or normal.input(2) is not None or not context.used_once(normal.output):
             continue
         ones = context.constant(normal.inputs[1])
@@ -98,8 +98,8 @@ def with_scale(context: Context, node: Node) -> Value | None:
 
 def with_bias(context: Context, node: Node) -> Value | None:
     """LayerNormalization(x, scale) + bias."""
-    for place in (0, 1):
-        normal, bias = made_by(node.inputs[place], "LayerNormalization"), node.inputs[1 - place]
+    for index in (0, 1):
+        normal, bias = made_by(node.inputs[index], "LayerNormalization"), node.inputs[1 - index]
         shape = normal.inputs[1].tensor.static_shape if normal is not None and normal.inputs[1] is not None else None
         if normal is None or shape is None or normal.input(2) is not None or not context.used_once(normal.output):
             continue
@@ -129,8 +129,8 @@ def _normalization(context: Context, node: Node, normal: Node, *operands: Value 
 
 def instance_normalization(context: Context, node: Node) -> Value | None:
     """Over all dimensions behind the channels, with a scale and a bias for each of these."""
-    for place in (0, 1):
-        scaled, bias = made_by(node.inputs[place], "Mul"), node.inputs[1 - place]
+    for index in (0, 1):
+        scaled, bias = made_by(node.inputs[index], "Mul"), node.inputs[1 - index]
         if scaled is None or not context.used_once(scaled.output):
             continue
         for side in (0, 1):

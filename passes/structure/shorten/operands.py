@@ -44,10 +44,10 @@ def broadcast(context: Context, node: Node) -> Value | None:
     if shape is None:
         return None
     inputs = list(node.inputs)
-    for place, value in enumerate(inputs):
+    for index, value in enumerate(inputs):
         bare = _bare(value)
-        if bare is not None and _broadcasts([*inputs[:place], bare, *inputs[place + 1 :]], shape):
-            inputs[place] = bare
+        if bare is not None and _broadcasts([*inputs[:index], bare, *inputs[index + 1 :]], shape):
+            inputs[index] = bare
     if inputs == node.inputs:
         return None
     return context.op.call(node.op_type, *inputs, _types=[node.output.type], **node.attributes)
@@ -73,15 +73,15 @@ def _broadcasts(values: Sequence[Value | None], shape: tuple[int, ...]) -> bool:
         return False
 
 
-def _neutral(number: int, places: Sequence[int]) -> Shorter:
+def _neutral(number: int, indices: Sequence[int]) -> Shorter:
     """A rule for x + 0, x * 1 and the like: the other operand, where it has the shape of the result.
 
     Floats aren't added to 0, which makes 0 of -0.
     """
 
     def rule(context: Context, node: Node) -> Value | None:
-        for place in places:
-            other, array = node.inputs[1 - place], context.constant(node.inputs[place])
+        for index in indices:
+            other, array = node.inputs[1 - index], context.constant(node.inputs[index])
             if other is None or array is None or array.size > 1 or not _is(array, number):
                 continue
             if number == 0 and node.op_type == "Add" and array.dtype.kind not in "iu":

@@ -22,15 +22,15 @@ def _shape(context: Context, data: Value | None, start: int, end: int) -> Value:
 
 def gather_of_shape(context: Context, node: Node) -> Value | None:
     """Neighbours among the sizes: Gather(Shape(x), [1, 2]) is Shape(x) {start: 1, end: 3}."""
-    shape, places = made_by(node.inputs[0], "Shape"), context.integers(node.inputs[1])
+    shape, indices = made_by(node.inputs[0], "Shape"), context.integers(node.inputs[1])
     part = part_of_shape(shape) if shape is not None else None
-    if shape is None or part is None or not places or node.inputs[1] is None or node.inputs[1].rank != 1:
+    if shape is None or part is None or not indices or node.inputs[1] is None or node.inputs[1].rank != 1:
         return None
     length = part[1] - part[0]
-    places = [place + length if place < 0 else place for place in places]
-    if places != list(range(places[0], places[0] + len(places))) or not 0 <= places[0] <= places[-1] < length:
+    indices = [index + length if index < 0 else index for index in indices]
+    if indices != list(range(indices[0], indices[0] + len(indices))) or not 0 <= indices[0] <= indices[-1] < length:
         return None
-    return _shape(context, shape.inputs[0], part[0] + places[0], part[0] + places[-1] + 1)
+    return _shape(context, shape.inputs[0], part[0] + indices[0], part[0] + indices[-1] + 1)
 
 
 def slice_of_shape(context: Context, node: Node) -> Value | None:
@@ -67,11 +67,11 @@ def unsqueezed_size(context: Context, node: Node) -> Value | None:
         or context.integers(node.inputs[1]) not in ([0], [-1])
     ):
         return None
-    part, places = part_of_shape(shape), context.integers(gather.inputs[1])
-    if part is None or places is None:
+    part, indices = part_of_shape(shape), context.integers(gather.inputs[1])
+    if part is None or indices is None:
         return None
-    place = places[0] % max(part[1] - part[0], 1)
-    return _shape(context, shape.inputs[0], part[0] + place, part[0] + place + 1)
+    index = indices[0] % max(part[1] - part[0], 1)
+    return _shape(context, shape.inputs[0], part[0] + index, part[0] + index + 1)
 
 
 def concat(context: Context, node: Node) -> Value | None:

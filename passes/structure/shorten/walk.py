@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 
-from ...constant_analysis import Knowledge
+from ...constant_analysis import ConstantAnalysis
 from ...graph import Graph, Node, Value
 from ...hub import HUB
 from ...infer import words
@@ -15,12 +15,12 @@ from ...rewrite import Builder, Rewriter, combine
 from ...schemas import HUB_OPSET
 from ...tensor import TensorData
 from ...types import DType, merge
-from ..simplify import RemoveDead, handed_on
+from ..simplify import RemoveDead, identity_input
 from . import layers, moves, norms, operands, sizes
 from .context import Context
 
 _RULES = combine(sizes.RULES, moves.RULES, operands.RULES, operands.BROADCASTING, layers.RULES, norms.RULES)
-_MOST_ELEMENTS = 256  # of what is reckoned here and stands as a constant
+_MOST_ELEMENTS = 256  # of what is computed here and stands as a constant
 _KEPT = words("Constant DequantizeLinear Identity QuantizeLinear")
 
 
@@ -50,7 +50,7 @@ class Shorten:
     def __call__(self, graph: Graph) -> PassResult:
         rewriter = Rewriter(HUB, {}, names=Names.of(graph), root=graph)
         given = set(graph.inputs)
-        knowledge = Knowledge(dict.fromkeys(given), left=sys.maxsize)
+        knowledge = ConstantAnalysis(dict.fromkeys(given), left=sys.maxsize)
         modified = False
         for inner in graph.graphs():
             context = Context(Builder(rewriter, inner), knowledge, given, self.opset)
@@ -77,7 +77,7 @@ def _shorten(context: Context, node: Node, is_root: bool) -> bool:
             break
         new = rule(context, node)
     if new is None:
-        new = handed_on(node)
+        new = identity_input(node)
     return new is not None and new is not old and _replace(context, old, new, is_root)
 
 

@@ -43,7 +43,7 @@ class Call:
     """One call of a function of a table.
 
     Attributes:
-        where: names the place and the function for messages.
+        where: names the position and the function for messages.
         evaluate: (tree, scope, where) -> what an expression comes to.
         safe: what is built may stand in a branch that isn't taken, and must not end the run.
     """
@@ -135,7 +135,7 @@ class Call:
         """What a number is, which has to be known."""
         array = known(as_number(self.op, number, self.where))
         if array is None:
-            raise Unsupported(self.where, "a number that has to be known, and only running it shows")
+            raise Unsupported(self.where, "a number that must be known, but is known only at run time")
         return array
 
     def integer(self, item: Item) -> int:

@@ -30,8 +30,8 @@ from .values import (
     astype,
     cast,
     constant,
-    known_scalar,
     scalar,
+    static_scalar,
     truth_value,
 )
 
@@ -44,7 +44,7 @@ _MOST_ITEMS = 1024
 def abs_(call: Call, x: Operand) -> Item:
     if not x.is_weak:
         return call.universal(x, name="absolute")
-    plain = known_scalar(x)
+    plain = static_scalar(x)
     if plain is not None:
         return scalar(call.op, abs(plain), call.where)
     number = bool_to_int(call.op, x, call.where)
@@ -56,7 +56,7 @@ def _extreme(symbol: str) -> Function:
         """The first of those that no other one is beyond: NaN counts as it stands, as in Python."""
         found = _listed(call, items[0]) if len(items) == 1 else list(items)
         if not found:
-            raise InvalidModel(f"{call.where}: an extreme of nothing")
+            raise InvalidModel(f"{call.where}: an extreme of an empty array")
         return _folded(call, f"item if item {symbol} found else found", found[0], found[1:])
 
     return extreme
@@ -104,7 +104,7 @@ def bool_(call: Call, x: Item) -> Item:
 def int_(call: Call, x: Operand) -> Item:
     """Towards zero; what is no finite number ends a run in Python."""
     number = _single(call, x)
-    plain = known_scalar(number)
+    plain = static_scalar(number)
     if plain is not None:
         if not math.isfinite(plain):
             raise InvalidModel(f"{call.where}: {plain} as an integer")
@@ -223,7 +223,7 @@ def _method(function: Function, unpacked: bool = False) -> Function:
 
     def method(call: Call, own: Item, *items: Item, **keywords: Item) -> Item:
         if not isinstance(own, Number) or own.is_weak or own.listed:
-            raise InvalidModel(f"{call.where}: of something that is no array")
+            raise InvalidModel(f"{call.where}: of something that isn't an array")
         return call.bound(function, [own, items] if unpacked and len(items) > 1 else [own, *items], keywords)
 
     return method
@@ -279,7 +279,7 @@ def call(one: Call, module: str, name: str, arguments: Sequence[Item], keywords:
     """A call of a function.
 
     Args:
-        one: `where` names the place without the function.
+        one: `where` names the position without the function.
 
     Raises:
         InvalidModel: there is none of this name, or it takes no such arguments.
@@ -297,10 +297,10 @@ def _unknown(module: str, name: str, where: str) -> InvalidModel | Unsupported:
     """Why there is no such name: NumPy may have it all the same, for numbers."""
     spelled = f"{module}.{name:.60}"
     if module == "numpy" and name.startswith("random."):
-        return Unsupported(where, f"{spelled} gives something random")
+        return Unsupported(where, f"{spelled} returns random values")
     if _is_numeric(module, name):
         return Unsupported(where, spelled)
-    return InvalidModel(f"{where}: {spelled} is unknown, or nothing for an expression")
+    return InvalidModel(f"{where}: {spelled} is unknown, or isn't allowed in an expression")
 
 
 def _is_numeric(module: str, name: str) -> bool:

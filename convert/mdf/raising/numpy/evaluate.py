@@ -19,7 +19,7 @@ from . import calls
 from .arguments import PYTHON_TYPES, Call
 from .operators import binary, is_whole, logical, unary
 from .subscripts import IndexPart, subscript
-from .values import Item, Number, as_number, constant, known_scalar, scalar, select, truth_value
+from .values import Item, Number, as_number, constant, scalar, select, static_scalar, truth_value
 
 Made = TypeVar("Made")
 Scope = Mapping[str, "Number | tuple[Number, ...]"]
@@ -35,7 +35,7 @@ def evaluate(op: Builder, plain: Plain, scope: Scope, where: str) -> Number | tu
         plain: a number; a list, which is an array; or a text: a name of `scope` (which need be no identifier), a
             number as Python reads it, or else an expression.
         scope: what the names stand for.
-        where: names the place for messages.
+        where: names the position for messages.
 
     Returns:
         A number, or several (a tuple).
@@ -51,7 +51,7 @@ def evaluate(op: Builder, plain: Plain, scope: Scope, where: str) -> Number | tu
     if isinstance(plain, list):
         return _of_list(op, plain, where)
     if isinstance(plain, dict):
-        raise Unsupported(where, "what it holds is a table of names, no numbers")
+        raise Unsupported(where, "its value is a table of names, not numbers")
     raise InvalidModel(f"{where}: {'nothing' if plain is None else type(plain).__name__} instead of a value")
 
 
@@ -76,7 +76,7 @@ def _of_list(op: Builder, plain: Sequence[Plain], where: str) -> Number:
     if array.dtype.kind not in "bif":
         if array.dtype.kind == "u" or _holds_large(array):
             raise Unsupported(where, "integers of more than 64 bits")
-        raise InvalidModel(f"{where}: a list of something else than numbers")
+        raise InvalidModel(f"{where}: a list of something other than numbers")
     return constant(op, array)
 
 
@@ -95,7 +95,7 @@ def resolved(op: Builder, item: Item, where: str) -> Number | tuple[Number, ...]
     if isinstance(item, list) and _is_uneven(item):
         raise Unsupported(where, "a list of lists and of arrays")
     number = as_number(op, item, where)
-    plain = known_scalar(number)
+    plain = static_scalar(number)
     if isinstance(plain, float) and is_whole(plain):
         return scalar(op, int(plain), where)
     return number
@@ -138,8 +138,8 @@ class _Evaluation:
             case ast.IfExp():
                 return self._choice(node)
             case ast.Subscript():
-                places = [self._index_part(place) for place in syntax.index_items(node)]
-                return subscript(op, self.of(node.value), places, self.unsure > 0, where)
+                indices = [self._index_part(index) for index in syntax.index_items(node)]
+                return subscript(op, self.of(node.value), indices, self.unsure > 0, where)
             case ast.Tuple():
                 return tuple(self.of(item) for item in node.elts)
             case ast.List():
@@ -155,7 +155,7 @@ class _Evaluation:
 
     def _constant(self, value: object) -> Item:
         if value is ...:
-            raise InvalidModel(f"{self.where}: ... stands for nothing outside of an index")
+            raise InvalidModel(f"{self.where}: ... has no meaning outside of an index")
         if value is None or isinstance(value, str):
             return value
         assert isinstance(value, bool | int | float)

@@ -32,7 +32,7 @@ from .values import (
 
 def where(call: Call, condition: Number, x: Operand | None = None, y: Operand | None = None) -> Item:
     if x is None or y is None:
-        raise Unsupported(call.where, "the places where something holds, whose number only running it shows")
+        raise Unsupported(call.where, "the indices where a condition is true, whose number is known only at run time")
     test = astype(call.op, condition, DType.BOOL, call.where)
     dtype = promoted_dtype([x, y], call.where)
     shape = broadcast([test.shape, x.shape, y.shape], call.where)
@@ -144,9 +144,9 @@ def _sorted(call: Call, x: Number, axis: int) -> Number:
     if missing is None:
         return Number(ordered)
     count = op.ReduceSum(op.Cast(missing, to=7), op.const([axis]))
-    shape = [size if place == axis else 1 for place in range(x.rank)]
-    places = op.const(np.arange(size).reshape(shape))
-    behind = op.GreaterOrEqual(places, op.Sub(op.const(size), count))
+    shape = [size if index == axis else 1 for index in range(x.rank)]
+    indices = op.const(np.arange(size).reshape(shape))
+    behind = op.GreaterOrEqual(indices, op.Sub(op.const(size), count))
     return Number(op.Where(behind, op.const(np.asarray(np.nan, x.dtype.numpy)), ordered))
 
 
@@ -158,15 +158,15 @@ def median(call: Call, a: Number, axis: int | None = None) -> Item:
     if not size:
         raise Unsupported(call.where, "of nothing")
     ordered = _sorted(call, x, axis)
-    low, high, last = (take_along(call, ordered, place, axis) for place in ((size - 1) // 2, size // 2, size - 1))
+    low, high, last = (take_along(call, ordered, index, axis) for index in ((size - 1) // 2, size // 2, size - 1))
     return call.compute("numpy.where(numpy.isnan(last), last, (low + high) * 0.5)", low=low, high=high, last=last)
 
 
 def interp(call: Call, x: Number, xp: Number, fp: Number) -> Item:
     """Linear between the points (xp, fp), whose xp grow; beyond them the outermost fp."""
-    at, places, values = (astype(call.op, number, DType.FLOAT64, call.where) for number in (x, xp, fp))
-    if places.rank != 1 or places.shape != values.shape or not places.size:
-        raise InvalidModel(f"{call.where}: points of shapes {places.shape} and {values.shape}")
+    at, indices, values = (astype(call.op, number, DType.FLOAT64, call.where) for number in (x, xp, fp))
+    if indices.rank != 1 or indices.shape != values.shape or not indices.size:
+        raise InvalidModel(f"{call.where}: points of shapes {indices.shape} and {values.shape}")
     return call.compute(
         """
         below = numpy.sum(numpy.expand_dims(x, -1) >= xp, -1) - 1
@@ -176,7 +176,7 @@ def interp(call: Call, x: Number, xp: Number, fp: Number) -> Item:
         found = numpy.where(x < xp[0], fp[0], numpy.where(x >= xp[-1], fp[-1], inside))
         numpy.where(numpy.isnan(x), x, found)
         """,
-        **{"x": at, "xp": places, "fp": values},
+        **{"x": at, "xp": indices, "fp": values},
     )
 
 
@@ -277,9 +277,9 @@ def linspace(call: Call, start: Number, stop: Number, num: int = 50, endpoint: b
     spaces = num - endpoint
     step = "(last - first) / spaces" if spaces > 0 else "last - first"
     made = "made" if not endpoint or num < 2 else "numpy.append(made[:-1], last)"
-    places = constant(call.op, np.arange(num, dtype=np.float64))
-    formula = f"made = places * ({step}) + first; {made}"
-    return call.compute(formula, first=ends[0], last=ends[1], places=places, spaces=float(spaces))
+    indices = constant(call.op, np.arange(num, dtype=np.float64))
+    formula = f"made = indices * ({step}) + first; {made}"
+    return call.compute(formula, first=ends[0], last=ends[1], indices=indices, spaces=float(spaces))
 
 
 def eye(call: Call, N: int, M: int | None = None, k: int = 0, dtype: DType | None = None) -> Item:

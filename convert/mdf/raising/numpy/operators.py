@@ -24,9 +24,9 @@ from .values import (
     broadcast,
     cast,
     common_type,
-    known_scalar,
     scalar,
     select,
+    static_scalar,
     truth_value,
 )
 
@@ -65,7 +65,7 @@ def binary(op: Builder, symbol: str, left: Item, right: Item, where: str) -> Ite
 
     Raises:
         InvalidModel: Python or NumPy refuses it whatever the values are.
-        Unsupported: what it gives hangs on the values in a way that no static type can say.
+        Unsupported: what it gives depends on the values in a way that no static type can say.
     """
     if symbol in ("<<", ">>"):
         raise Unsupported(where, f"the operator {symbol}")
@@ -83,16 +83,18 @@ def binary(op: Builder, symbol: str, left: Item, right: Item, where: str) -> Ite
     a, b = _strong_list(a), _strong_list(b)
     if symbol in _COUNTING and a.dtype is b.dtype is DType.BOOL:
         _check_known_dtype([a, b], where)
-    exponent = known_scalar(b) if symbol == "**" else None
+    exponent = static_scalar(b) if symbol == "**" else None
     if isinstance(exponent, int) and exponent < 0 and a.dtype.is_integer:
-        raise InvalidModel(f"{where}: NumPy takes no integers to the power {exponent}")
+        raise InvalidModel(f"{where}: NumPy doesn't raise integers to the power {exponent}")
     return apply_ufunc(op, UFUNCS[_BINARY[symbol][1]], [a, b], where)
 
 
 def _check_known_dtype(operands: Sequence[Number], where: str) -> None:
     """Refuse arithmetic on what may be Python's boolean or NumPy's."""
     if any(operand.blurred is DType.BOOL for operand in operands):
-        raise Unsupported(where, "arithmetic on a boolean that may be Python's or NumPy's, which only running it shows")
+        raise Unsupported(
+            where, "arithmetic on a boolean that may be Python's or NumPy's, which is known only at run time"
+        )
 
 
 def _strong_list(number: Number) -> Number:
@@ -101,7 +103,7 @@ def _strong_list(number: Number) -> Number:
 
 def _of_python(op: Builder, symbol: str, a: Number, b: Number, where: str) -> Number:
     """Two Python numbers: what is constant is computed as Python does it."""
-    x, y = known_scalar(a), known_scalar(b)
+    x, y = static_scalar(a), static_scalar(b)
     if x is not None and y is not None:
         return scalar(op, python_result(symbol, x, y, where), where)
     if not (symbol in _BITS and a.dtype is b.dtype is DType.BOOL):
@@ -126,8 +128,8 @@ def bool_to_int(op: Builder, number: Number, where: str) -> Number:
 
 
 def _float_to_int(op: Builder, number: Number, where: str) -> Number:
-    """A Python float as an integer: MDF's engine turns those that are whole numbers into such from node to node."""
-    if not number.is_weak or number.dtype is not DType.FLOAT64 or known_scalar(number) is not None:
+    """A Python float as an integer: MDF's engine turns those that are integers into such from node to node."""
+    if not number.is_weak or number.dtype is not DType.FLOAT64 or static_scalar(number) is not None:
         return number
     return Number(cast(op, number, DType.INT64, where), python=True)
 
@@ -180,11 +182,11 @@ def _of_lists(op: Builder, symbol: str, left: Item, right: Item, where: str) -> 
         raise Unsupported(where, "a list and a number that may be an integer or not")
     if symbol in ("==", "!="):
         return scalar(op, symbol == "!=", where)
-    times = known_scalar(other)
+    times = static_scalar(other)
     if symbol != "*" or other.dtype is DType.FLOAT64:
         raise InvalidModel(f"{where}: the operator {symbol} between a list and a number that is no array")
     if times is None:
-        raise Unsupported(where, "a list as often as only running it shows")
+        raise Unsupported(where, "a list repeated a number of times that is known only at run time")
     items = items_of(op, row, where)
     if _leaves(items) * max(int(times), 0) > _MOST_LEAVES:
         raise Unsupported(where, f"a list {times} times over")
@@ -230,7 +232,7 @@ def matmul(op: Builder, a: Number, b: Number, where: str) -> Number:
     """`a @ b`
 
     Raises:
-        InvalidModel: one has no axes, or the sizes don't go together.
+        InvalidModel: one has no axes, or the sizes can't be broadcast together.
     """
     if not a.rank or not b.rank:
         raise InvalidModel(f"{where}: a matrix product with a number that is no array")
@@ -264,7 +266,7 @@ def unary(op: Builder, symbol: str, operand: Item, where: str) -> Number:
         name = {"-": "negative", "+": "positive", "~": "invert"}[symbol]
         return apply_ufunc(op, UFUNCS[name], [number], where)
     number = bool_to_int(op, number, where)
-    plain = known_scalar(number)
+    plain = static_scalar(number)
     if symbol == "+":
         return number
     if symbol == "-":

@@ -65,11 +65,11 @@ def _check_some(call: Call, x: Number, axes: Sequence[int]) -> None:
     """NumPy knows no extreme of nothing, unless nothing is what it is asked for."""
     kept = math.prod(x.shape[axis] for axis in range(x.rank) if axis not in axes)
     if kept and not all(x.shape[axis] for axis in axes):
-        raise InvalidModel(f"{call.where}: an extreme of nothing")
+        raise InvalidModel(f"{call.where}: an extreme of an empty array")
 
 
-def _place(op_type: str) -> Function:
-    def place(call: Call, a: Number, axis: int | None = None, *, keepdims: bool = False) -> Item:
+def _arg_extreme(op_type: str) -> Function:
+    def arg_extreme(call: Call, a: Number, axis: int | None = None, *, keepdims: bool = False) -> Item:
         """Where the first one stands; of the first NaN where there is one, which ONNX leaves open."""
         op = call.op
         x = astype(op, a, DType.INT64, call.where) if a.dtype is DType.BOOL else a
@@ -80,10 +80,10 @@ def _place(op_type: str) -> Function:
             missing = cast(op, Number(op.IsNaN(x.value)), DType.INT64, call.where)
             some = op.Greater(op.ReduceMax(missing, op.const([axis_]), keepdims=1), op.const(0))
             found = op.Where(some, op.ArgMax(missing, axis=axis_, keepdims=1), found)
-        kept = [1 if axis in (None, place - a.rank, place) else size for place, size in enumerate(a.shape)]
+        kept = [1 if axis in (None, at - a.rank, at) else size for at, size in enumerate(a.shape)]
         return Number(reshape(op, found, kept if keepdims else _but(x.shape, axis_)))
 
-    return place
+    return arg_extreme
 
 
 def _but(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
@@ -157,8 +157,8 @@ def diff(call: Call, a: Number, n: int = 1, axis: int = -1) -> Item:
 REDUCTIONS: dict[str, Function] = {
     "amax": _extreme("ReduceMax"),
     "amin": _extreme("ReduceMin"),
-    "argmax": _place("ArgMax"),
-    "argmin": _place("ArgMin"),
+    "argmax": _arg_extreme("ArgMax"),
+    "argmin": _arg_extreme("ArgMin"),
     "average": average,
     "cumprod": _running(np.cumprod, "CumProd"),
     "cumsum": _running(np.cumsum, "CumSum"),

@@ -70,8 +70,8 @@ def _viewed(call: Call, x: Number, base: Array, view: Array) -> Number:
         return expand(call, x, view.shape)
     if min(view.strides, default=0) < 0:
         whole, back = slice(None), slice(None, None, scalar(call.op, -1, call.where))
-        places = [back if step < 0 else whole for step in view.strides]
-        return call.array(subscript(call.op, Number(x.value), places, False, call.where))
+        indices = [back if step < 0 else whole for step in view.strides]
+        return call.array(subscript(call.op, Number(x.value), indices, False, call.where))
     own, left = list(zip(view.shape, view.strides, strict=True)), list(zip(base.shape, base.strides, strict=True))
     if sorted(own) != sorted(left):
         return reshape_number(call, x, view.shape)
@@ -110,29 +110,29 @@ VIEWS: dict[str, Any] = {
 }
 
 
-# elements by their places ------------------------------------------------------------------------
+# elements by their positions ------------------------------------------------------------------------
 
 
 def _positions(call: Call, x: Number) -> Array:
-    """For each element its place in the flattened array."""
+    """For each element its position in the flattened array."""
     call.check_shape(x.shape)
     return np.arange(x.size).reshape(x.shape)
 
 
-def take_positions(call: Call, x: Number, places: Array) -> Number:
-    """The elements of these places: taken along one axis where that is all."""
+def take_positions(call: Call, x: Number, positions: Array) -> Number:
+    """The elements of these positions: taken along one axis where that is all."""
     base = _positions(call, x)
-    for axis in range(x.rank if places.ndim == x.rank and places.size else 0):
-        first = np.moveaxis(places, axis, 0).reshape(places.shape[axis], -1)[:, 0]
+    for axis in range(x.rank if positions.ndim == x.rank and positions.size else 0):
+        first = np.moveaxis(positions, axis, 0).reshape(positions.shape[axis], -1)[:, 0]
         indices = first // math.prod(x.shape[axis + 1 :]) % x.shape[axis]
-        if np.array_equal(np.take(base, indices, axis), places):
+        if np.array_equal(np.take(base, indices, axis), positions):
             return take_along(call, x, indices, axis)
-    return take_along(call, reshape_number(call, x, (x.size,)), places, 0)
+    return take_along(call, reshape_number(call, x, (x.size,)), positions, 0)
 
 
-def take_along(call: Call, x: Number, places: int | Sequence[int] | Array, axis: int) -> Number:
-    """Elements at known places along an axis."""
-    indices = np.asarray(places, np.int64)
+def take_along(call: Call, x: Number, positions: int | Sequence[int] | Array, axis: int) -> Number:
+    """Elements at known positions along an axis."""
+    indices = np.asarray(positions, np.int64)
     if np.array_equal(indices, np.arange(x.shape[axis])):
         return Number(x.value)
     if x.value.data is not None and math.prod(_other_sizes(x, axis)) * indices.size <= MOST_FOLDED:
@@ -159,8 +159,8 @@ def diag(call: Call, v: Number, k: int = 0) -> Item:
         return diagonal(call, v, k)
     call.check_shape([v.size + abs(k)] * 2)
     nothing = constant(call.op, np.zeros(1, v.dtype.numpy))
-    places = call.run(np.diag, np.arange(1, v.size + 1), k)  # 0 is the one zero put in front
-    return take_along(call, _concatenated(call, [nothing, v], 0), places, 0)
+    indices = call.run(np.diag, np.arange(1, v.size + 1), k)  # 0 is the one zero put in front
+    return take_along(call, _concatenated(call, [nothing, v], 0), indices, 0)
 
 
 def repeat(call: Call, a: Number, repeats: Axes, axis: int | None = None) -> Item:
@@ -188,7 +188,7 @@ def tile(call: Call, A: Number, reps: Axes) -> Item:
 
 
 def split(call: Call, ary: Number, indices_or_sections: Known, axis: int = 0) -> Item:
-    """Equal parts, or those between given places: a list."""
+    """Equal parts, or those between given positions: a list."""
     axis = call.axis(axis, ary.rank)
     parts = call.run(np.split, np.arange(ary.shape[axis]), indices_or_sections)
     return [take_along(call, ary, part, axis) for part in parts]
@@ -249,7 +249,7 @@ def _concatenated(call: Call, numbers: Sequence[Number], axis: int) -> Number:
     for number in numbers:
         if number.rank != first.rank or not number.rank or _other_sizes(number, axis) != _other_sizes(first, axis):
             shapes = " and ".join(dict.fromkeys(str(number.shape) for number in numbers))
-            raise InvalidModel(f"{call.where}: arrays of shape {shapes} don't go side by side along axis {axis}")
+            raise InvalidModel(f"{call.where}: arrays of shape {shapes} can't be concatenated along axis {axis}")
     data = [number.value.data for number in numbers]
     whole = sum(number.size for number in numbers)
     checked_shape((whole,), call.where)

@@ -20,8 +20,8 @@ IndexPart = Item | slice | EllipsisType
 """An index of one axis, None for a new one, `start:stop:step` of items, or `...`."""
 
 
-def subscript(op: Builder, base: Item, places: Sequence[IndexPart], safe: bool, where: str) -> Item:
-    """`base[places]`
+def subscript(op: Builder, base: Item, indices: Sequence[IndexPart], safe: bool, where: str) -> Item:
+    """`base[positions]`
 
     Args:
         safe: it may stand in a branch that isn't taken: what is computed there must not end the run, whatever
@@ -32,31 +32,31 @@ def subscript(op: Builder, base: Item, places: Sequence[IndexPart], safe: bool, 
         Unsupported: a part whose size only running it shows.
     """
     if isinstance(base, list | tuple):
-        found = _of_list(op, base, places, where)
+        found = _of_list(op, base, indices, where)
         if found is not None:
             return found
     number = as_number(op, base, where)
     if number.is_weak:
         raise InvalidModel(f"{where}: an index of one number")
-    if number.listed and len(places) != 1:
-        raise InvalidModel(f"{where}: {len(places)} indices of a list")
-    made = _Indexing(op, number.value, where, safe).index(_expanded(number, places, where))
+    if number.listed and len(indices) != 1:
+        raise InvalidModel(f"{where}: {len(indices)} indices of a list")
+    made = _Indexing(op, number.value, where, safe).index(_expanded(number, indices, where))
     if not number.listed:
         return Number(made)
-    inside = number.listed - (not isinstance(places[0], slice))
+    inside = number.listed - (not isinstance(indices[0], slice))
     return Number(made, number.python, inside)
 
 
-def _of_list(op: Builder, row: list[Item] | tuple[Item, ...], places: Sequence[IndexPart], where: str) -> Item:
+def _of_list(op: Builder, row: list[Item] | tuple[Item, ...], indices: Sequence[IndexPart], where: str) -> Item:
     """An item, or some, of a list or tuple; None where only running it shows which."""
-    if len(places) != 1:
-        raise InvalidModel(f"{where}: {len(places)} indices of a list")
-    place = places[0]
-    if isinstance(place, slice):
-        return row[_slice(op, place, where)]
-    if isinstance(place, EllipsisType):
+    if len(indices) != 1:
+        raise InvalidModel(f"{where}: {len(indices)} indices of a list")
+    position = indices[0]
+    if isinstance(position, slice):
+        return row[_slice(op, position, where)]
+    if isinstance(position, EllipsisType):
         raise InvalidModel(f"{where}: ... as an index of a list")
-    index = integer(op, place, where)
+    index = integer(op, position, where)
     if index is None:
         return None
     if not -len(row) <= index < len(row):
@@ -86,25 +86,25 @@ def _slice(op: Builder, part: slice, where: str) -> slice:
     for item in (part.start, part.stop, part.step):
         bounds.append(None if item is None else integer(op, item, where))
         if item is not None and bounds[-1] is None:
-            raise Unsupported(where, "a part from or to an index that only running it shows")
+            raise Unsupported(where, "a part from or to an index that is known only at run time")
     if bounds[2] == 0:
         raise InvalidModel(f"{where}: a part in steps of 0")
     return slice(*bounds)
 
 
-def _expanded(number: Number, places: Sequence[IndexPart], where: str) -> list[IndexPart]:
-    """One place for each axis, and those for new ones; `...` and what is left out as whole axes."""
+def _expanded(number: Number, indices: Sequence[IndexPart], where: str) -> list[IndexPart]:
+    """One position for each axis, and those for new ones; `...` and what is left out as whole axes."""
     whole = slice(None)
-    used = sum(place is not None and not isinstance(place, EllipsisType) for place in places)
+    used = sum(position is not None and not isinstance(position, EllipsisType) for position in indices)
     if used > number.rank:
-        if any(isinstance(place, Number) and place.dtype is DType.BOOL for place in places):
+        if any(isinstance(position, Number) and position.dtype is DType.BOOL for position in indices):
             raise Unsupported(where, "a boolean as an index")
         raise InvalidModel(f"{where}: {used} indices of an array of shape {number.shape}")
-    rests = [index for index, place in enumerate(places) if isinstance(place, EllipsisType)]
+    rests = [index for index, position in enumerate(indices) if isinstance(position, EllipsisType)]
     if len(rests) > 1:
         raise InvalidModel(f"{where}: ... twice in an index")
-    at = rests[0] if rests else len(places)
-    return [*places[:at], *[whole] * (number.rank - used), *places[at + len(rests) :]]
+    at = rests[0] if rests else len(indices)
+    return [*indices[:at], *[whole] * (number.rank - used), *indices[at + len(rests) :]]
 
 
 @dataclass
@@ -117,36 +117,36 @@ class _Indexing:
     where: str
     safe: bool
 
-    def index(self, places: Sequence[IndexPart]) -> Value:
-        self._check(places)
-        axis = sum(place is not None for place in places)
+    def index(self, indices: Sequence[IndexPart]) -> Value:
+        self._check(indices)
+        axis = sum(position is not None for position in indices)
         shape: list[int] = []  # of what is behind the axis, in reverse
-        for place in reversed(places):
-            if place is None:
+        for position in reversed(indices):
+            if position is None:
                 shape.append(1)
                 continue
             axis -= 1
-            shape.extend(reversed(self._take(axis, place)))
+            shape.extend(reversed(self._take(axis, position)))
         return reshape(self.op, self.value, shape[::-1])
 
-    def _check(self, places: Sequence[IndexPart]) -> None:
+    def _check(self, indices: Sequence[IndexPart]) -> None:
         """One array of indices stands beside single ones at most."""
         marks = ""
-        for place in places:
-            if isinstance(place, Number) and place.dtype is not DType.STRING:
-                marks += "a" if place.rank else "i"
+        for index in indices:
+            if isinstance(index, Number) and index.dtype is not DType.STRING:
+                marks += "a" if index.rank else "i"
             else:
-                marks += "a" if isinstance(place, list | tuple) else " "
+                marks += "a" if isinstance(index, list | tuple) else " "
         if marks.count("a") > 1 or ("a" in marks and " " in marks.strip()):
             raise Unsupported(self.where, "several arrays of indices in one subscript")
 
-    def _take(self, axis: int, place: IndexPart) -> tuple[int, ...]:
+    def _take(self, axis: int, index: IndexPart) -> tuple[int, ...]:
         """What stands in the place of an axis; the sizes of that."""
         size = Number(self.value).shape[axis]
-        if isinstance(place, slice):
-            return (self._part(axis, size, _slice(self.op, place, self.where)),)
-        assert not isinstance(place, EllipsisType)
-        number = as_number(self.op, place, self.where)
+        if isinstance(index, slice):
+            return (self._part(axis, size, _slice(self.op, index, self.where)),)
+        assert not isinstance(index, EllipsisType)
+        number = as_number(self.op, index, self.where)
         if number.dtype is DType.BOOL:
             return self._masked(axis, size, number)
         array = known(number)
@@ -167,12 +167,14 @@ class _Indexing:
     def _masked(self, axis: int, size: int, mask: Number) -> tuple[int, ...]:
         array = known(mask)
         if array is None or mask.rank != 1:
-            raise Unsupported(self.where, "the elements where a condition holds, whose number only running it shows")
+            raise Unsupported(
+                self.where, "the elements where a condition is true, whose number is known only at run time"
+            )
         if len(array) != size:
             raise InvalidModel(f"{self.where}: a mask of {len(array)} for an axis of size {size}")
-        places = np.flatnonzero(array)
-        self._gather(axis, self.op.const(places))
-        return (len(places),)
+        indices = np.flatnonzero(array)
+        self._gather(axis, self.op.const(indices))
+        return (len(indices),)
 
     def _gather(self, axis: int, indices: Value) -> None:
         if self.value.data is not None and indices.data is not None:
@@ -182,8 +184,8 @@ class _Indexing:
 
     def _part(self, axis: int, size: int, part: slice) -> int:
         start, stop, step = part.indices(size)
-        places = range(start, stop, step)
-        if places != range(size):
+        indices = range(start, stop, step)
+        if indices != range(size):
             end = stop if stop >= 0 else INT64_MIN + 1  # -1 would be the last one
             self.value = slice_axes(self.op, self.value, [axis], [start], [end], [step])
-        return len(places)
+        return len(indices)

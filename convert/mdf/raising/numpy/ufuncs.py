@@ -17,7 +17,7 @@ from .....passes.types import DType
 from .... import formulas
 from ....formulas import has_minus, number
 from ...operators import FUNCTIONS, SYMBOLS
-from .values import PLAIN, Number, broadcast, cast, known_scalar, supported_dtype
+from .values import PLAIN, Number, broadcast, cast, static_scalar, supported_dtype
 
 Build = Callable[..., Value]
 """(op, operand ...) -> result; all operands have one type and shapes that go together."""
@@ -57,7 +57,7 @@ def _itself(op: Builder, x: Value) -> Value:
 
 
 def _of_floats(formula: Build) -> Build:
-    """A formula of floats; whole numbers stay what they are."""
+    """A formula of floats; integers stay what they are."""
 
     def build(op: Builder, x: Value) -> Value:
         return formula(op, x) if Number(x).dtype.is_float else x
@@ -261,7 +261,7 @@ def apply_ufunc(
     """
     dtypes = [operand.dtype for operand in operands]
     if DType.STRING in dtypes:
-        raise InvalidModel(f"{where}: a text where a number is expected")
+        raise InvalidModel(f"{where}: text where a number is expected")
     try:
         resolved = _resolved_dtypes(row, operands, dtypes, where)
     except TypeError:
@@ -276,7 +276,7 @@ def apply_ufunc(
     values = [cast(op, operand, dtype, where) for operand, dtype in zip(operands, resolved, strict=False)]
     if isinstance(row.build, str):
         assert compute is not None, row.ufunc
-        value = compute(row.build, **{f"x{place}": Number(value) for place, value in enumerate(values, 1)}).value
+        value = compute(row.build, **{f"x{index}": Number(value) for index, value in enumerate(values, 1)}).value
     else:
         value = row.build(op, *values)
     made = Number(value, blurred=other)
@@ -324,7 +324,7 @@ def _other_result_dtype(row: Ufunc, operands: Sequence[Number], result: DType, w
         return None
     divides = row.ufunc in (np.floor_divide, np.remainder, np.fmod)
     if other is not result and not python and (other is DType.BOOL or (divides and not other.is_float)):
-        raise Unsupported(where, f"{row.ufunc.__name__} of what has a type that only running it shows")
+        raise Unsupported(where, f"{row.ufunc.__name__} of what has a type that is known only at run time")
     if result is DType.BOOL and not python and all(each.is_weak or each.blurred for each in operands):
         return DType.BOOL  # Python's or NumPy's
     return None if other is result else other
@@ -332,7 +332,7 @@ def _other_result_dtype(row: Ufunc, operands: Sequence[Number], result: DType, w
 
 def _check_range(operand: Number, dtype: np.dtype[Any], where: str) -> None:
     """A Python integer has to be one of the type that it takes."""
-    number = known_scalar(operand)
+    number = static_scalar(operand)
     if isinstance(number, int) and dtype.kind in "iu":
         limits = np.iinfo(dtype)
         if not limits.min <= number <= limits.max:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .....passes.build import reshape
-from .....passes.constant_analysis import known_array
+from .....passes.constant_analysis import static_array
 from .....passes.errors import InvalidModel, Unsupported
 from .....passes.graph import Value
 from .....passes.infer import constant_array
@@ -57,7 +57,7 @@ class Number:
         python: Python's own int, float or bool (or a list of nothing else): weak where it meets an array.
         listed: how many of the outer axes are Python lists, whose + and * are a list's.
         single: the float32 value that this one was cast from.
-        blurred: the narrowest type that it may have as well, which only running it shows: that of another branch.
+        blurred: the narrowest type that it may have as well, which is known only at run time: that of another branch.
     """
 
     value: Value
@@ -128,10 +128,10 @@ def scalar(op: Builder, number: bool | int | float, where: str) -> Number:
 
 def known(number: Number) -> Array | None:
     """The elements where they are certain whatever the model is given; None where they aren't."""
-    return known_array(number.value)
+    return static_array(number.value)
 
 
-def known_scalar(number: Number) -> bool | int | float | None:
+def static_scalar(number: Number) -> bool | int | float | None:
     """A Python number that is a constant; None otherwise."""
     array = constant_array(number.value) if number.is_weak else None
     return None if array is None else array.item()
@@ -193,7 +193,7 @@ def broadcast(shapes: Sequence[tuple[int, ...]], where: str) -> tuple[int, ...]:
         shape = np.broadcast_shapes(*shapes)
     except ValueError:
         shown = " and ".join(map(str, shapes))
-        raise InvalidModel(f"{where}: the shapes {shown} don't go together") from None
+        raise InvalidModel(f"{where}: the shapes {shown} can't be broadcast together") from None
     return checked_shape(shape, where)
 
 
@@ -217,7 +217,7 @@ def as_number(op: Builder, item: Item, where: str) -> Number:
     """
     if isinstance(item, Number):
         if item.dtype is DType.STRING:
-            raise InvalidModel(f"{where}: a text where a number is expected")
+            raise InvalidModel(f"{where}: text where a number is expected")
         return item
     if not isinstance(item, list | tuple):
         what = "None" if item is None else "a text" if isinstance(item, str) else "a type"
@@ -286,10 +286,10 @@ def select(op: Builder, condition: Value | bool, then: Item, otherwise: Item, wh
     if isinstance(then, tuple) and isinstance(otherwise, tuple) and len(then) == len(otherwise):
         return tuple(select(op, condition, a, b, where) for a, b in zip(then, otherwise, strict=True))
     if isinstance(then, tuple) or isinstance(otherwise, tuple):
-        raise Unsupported(where, "it is a tuple or not, which only running it shows")
+        raise Unsupported(where, "it is a tuple or not, which is known only at run time")
     a, b = as_number(op, then, where), as_number(op, otherwise, where)
     if a.shape != b.shape or a.listed != b.listed:
-        raise Unsupported(where, f"it is {_described(a)} or {_described(b)}, which only running it shows")
+        raise Unsupported(where, f"it is {_described(a)} or {_described(b)}, which is known only at run time")
     python = a.python and b.python
     blurred = narrowest_dtype(a.kind, b.kind)
     dtype = common_type([a.dtype, b.dtype], where)

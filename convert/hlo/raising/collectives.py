@@ -1,4 +1,4 @@
-"""What hands its operands on: copies, tokens, and what goes between devices when there is one (more are refused)."""
+"""Copies, tokens and collectives: a program for one device hands its operands on (more devices are refused)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Graph, Node, Value
 from ....passes.infer import words
-from ....passes.preconditions import dtype_of, given
+from ....passes.preconditions import dtype_of, input_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN, form_of
@@ -22,13 +22,13 @@ from .support import Results, shape_of
 @rule(DOMAIN, "copy", "copy-done")
 def copy(op: Builder, node: Node) -> Results:
     """copy, copy-done (of what its copy-start hands on): the same values."""
-    return [given(node, place) for place in range(len(node.outputs))]
+    return [input_of(node, index) for index in range(len(node.outputs))]
 
 
 @rule(DOMAIN, "copy-start")
 def copy_start(op: Builder, node: Node) -> Results:
     """copy-start: the copy, the source, and a context that says nothing."""
-    x = given(node, 0)
+    x = input_of(node, 0)
     return [x, x, op.const(0, DType.UINT32)][: len(node.outputs)]
 
 
@@ -76,7 +76,7 @@ def _groups(node: Node, name: str) -> tuple[tuple[int, ...], ...]:
     text = _text(node.attributes.get(name)) or "{}"
     groups = replica_groups(text)
     if groups is None or any(device for group in groups for device in group):
-        raise Unsupported(node, f"it speaks of several devices: {name}={text}")
+        raise Unsupported(node, f"it names several devices: {name}={text}")
     return groups
 
 
@@ -84,7 +84,7 @@ def _groups(node: Node, name: str) -> tuple[tuple[int, ...], ...]:
 def exchanged(op: Builder, node: Node) -> Results:
     """all-reduce, all-gather, all-to-all, reduce-scatter among one device."""
     _groups(node, "replica_groups")
-    operands = [given(node, at) for at in range(len(node.outputs))]
+    operands = [input_of(node, at) for at in range(len(node.outputs))]
     for old, new in zip(node.outputs, operands, strict=True):
         if old.tensor.shape != new.tensor.shape:
             raise Unsupported(node, f"it makes {old.type} of {new.type}, which several devices do")
@@ -108,7 +108,7 @@ def collective_permute(op: Builder, node: Node) -> Results:
 
 
 def _received(op: Builder, node: Node, arrives: bool) -> list[Value]:
-    operands = [given(node, at) for at in range(len(node.outputs))]
+    operands = [input_of(node, at) for at in range(len(node.outputs))]
     if arrives:
         return operands
     return [full(op, 0, dtype_of(node, value), shape_of(node, value)).value() for value in operands]
@@ -124,17 +124,17 @@ def device(op: Builder, node: Node) -> Results:
 def sent(op: Builder, node: Node) -> Results:
     """outfeed, send, send-done: the model gets nothing back but tokens (and of a send, what was sent)."""
     made = [op.const(False, DType.BOOL, "token") for _ in node.outputs]
-    return [given(node, 0), op.const(0, DType.UINT32), *made[2:]] if node.op_type == "send" else made
+    return [input_of(node, 0), op.const(0, DType.UINT32), *made[2:]] if node.op_type == "send" else made
 
 
 @rule(DOMAIN, "infeed", "recv", "recv-done", "ragged-all-to-all")
 def refused(op: Builder, node: Node) -> Results:
     """What comes from elsewhere while the program runs."""
-    raise Unsupported(node, f"{node.op_type} exchanges values with something outside the model")
+    raise Unsupported(node, f"{node.op_type} communicates with the host")
 
 
 HOST = frozenset(["infeed", "outfeed", "recv", "send"])
-"""Opcodes that exchange values with the host: in a model that is converted, nothing hangs on what they give."""
+"""Opcodes that exchange values with the host: in a model that is converted, nothing depends on what they give."""
 
 
 _LIST = re.compile(r"\{\s*(?:\{[\d,\s]*\}\s*,?\s*)*\}", re.ASCII)

@@ -110,7 +110,7 @@ def _attribute(value: Any) -> str:
     return str(value) if isinstance(value, int | float | str) else repr(value)
 
 
-def about(kind: str, name: str, type: Type | None = None) -> str:
+def tooltip(kind: str, name: str, type: Type | None = None) -> str:
     """A tooltip for one value."""
     return f"{kind} {long(name)}" + (f": {long(str(type))}" if type is not None else "")
 

@@ -1,5 +1,5 @@
 """Plain values, which MDF's containers hold: what there may be of them, how deep and how many; objects of a document
-with their places, which messages name.
+with their locations, which messages name.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ MOST_BYTES = 2**31
 MOST_VALUES = 2**26
 """How large a file may be, and how many values it may hold."""
 
-TOO_DEEP = f"lists and objects stand more than {DEEPEST} deep inside each other"
-TOO_MANY = f"it holds more than {MOST_VALUES} values"
+TOO_DEEP = f"lists and objects are nested more than {DEEPEST} deep"
+TOO_MANY = f"it contains more than {MOST_VALUES} values"
 LONGEST_INTEGER = len(str(2**64))
 
 _AS_THEY_ARE = frozenset([float, bool, type(None)])
 _NAMES = {
     type(None): "nothing",
-    bool: "a truth value",
-    int: "a whole number",
+    bool: "a boolean",
+    int: "an integer",
     float: "a number",
     str: "text",
     bytes: "bytes",
@@ -38,14 +38,14 @@ def kind_of(value: Plain) -> str:
     return _NAMES.get(type(value)) or f"of type {type(value).__name__}"
 
 
-def whole(text: str) -> int:
+def parse_integer(text: str) -> int:
     """The number that decimal digits say, which are too many to be worth reading where 64 bits hold no such number.
 
     Raises:
         InvalidModel: 64 bits don't hold it.
     """
     if len(text) > LONGEST_INTEGER + 1:
-        raise InvalidModel(f"a whole number of {len(text)} digits; 64 bits hold no such number")
+        raise InvalidModel(f"an integer of {len(text)} digits, which doesn't fit in 64 bits")
     return int(text)
 
 
@@ -73,11 +73,11 @@ def check(tree: Plain, may_hold_bytes: bool) -> dict[str, Plain]:
 
     Raises:
         InvalidModel: it's no object, or holds something that isn't plain, is too deep, too many or beyond 64 bits,
-            with the place.
-        Unsupported: it holds bytes and may not, with the place.
+            with the location.
+        Unsupported: it holds bytes and may not, with the location.
     """
     if type(tree) is not dict:
-        raise InvalidModel(f"it holds {kind_of(tree)}; a model is an object")
+        raise InvalidModel(f"it contains {kind_of(tree)}; a model is an object")
     left = MOST_VALUES
     waiting: list[tuple[list[Plain] | dict[str, Plain], tuple[str | int, ...]]] = [(tree, ())]
     while waiting:
@@ -97,23 +97,23 @@ def check(tree: Plain, may_hold_bytes: bool) -> dict[str, Plain]:
                 waiting.append((value, (*path, key)))
             elif isinstance(value, int) and not isinstance(value, bool):
                 if not -(2**63) <= value < 2**64:
-                    raise InvalidModel(f"{_place((*path, key))}: 64 bits don't hold a number as large as this")
+                    raise InvalidModel(f"{_location((*path, key))}: a number this large doesn't fit in 64 bits")
                 if type(value) is not int:
                     container[key] = int(value)  # type: ignore[index]
             elif type(value) is str:
                 _check_text(value, (*path, key))
             elif type(value) is bytes:
                 if not may_hold_bytes:
-                    raise Unsupported(_place((*path, key)), "bytes, which only BSON holds")
+                    raise Unsupported(_location((*path, key)), "bytes, which only BSON supports")
             elif type(value) not in _AS_THEY_ARE:
-                raise InvalidModel(f"{_place((*path, key))}: a model holds nothing {kind_of(value)}")
+                raise InvalidModel(f"{_location((*path, key))}: a model can't contain a value {kind_of(value)}")
     return tree
 
 
 def _check_keys(container: dict[str, Plain], path: tuple[str | int, ...]) -> None:
     for key in container:
         if type(key) is not str:
-            raise InvalidModel(f"{_place(path)}: the key {shown(str(key))} isn't text")
+            raise InvalidModel(f"{_location(path)}: the key {shown(str(key))} isn't text")
         _check_text(key, path)
 
 
@@ -123,10 +123,10 @@ def _check_text(text: str, path: tuple[str | int, ...]) -> None:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise InvalidModel(f"{_place(path)}: {shown(text)} holds half of a character") from None
+        raise InvalidModel(f"{_location(path)}: {shown(text)} contains half of a surrogate pair") from None
 
 
-def _place(path: tuple[str | int, ...]) -> str:
+def _location(path: tuple[str | int, ...]) -> str:
     """Where a value stands; the first step is the model's id."""
     return " > ".join(shown(str(step)) if isinstance(step, str) else str(step) for step in path) or "the document"
 
@@ -136,7 +136,7 @@ ANYWHERE = ("id", "metadata", "notes", "name")
 
 
 class Object:
-    """An object of the document at its place, which every message names.
+    """An object of the document at its location, which every message names.
 
     Args:
         known: the fields that it may have besides those of `ANYWHERE`.
@@ -151,7 +151,7 @@ class Object:
         self.where = where
         if not isinstance(tree, dict):
             some = f"{known[0]!r} and {known[-1]!r}"
-            raise self.refused(f"an object must stand here, with fields such as {some}, not {kind_of(tree)}")
+            raise self.refused(f"an object is expected here, with fields such as {some}, not {kind_of(tree)}")
         self.fields: dict[str, Plain] = tree
         for name in tree:
             if name not in known and name not in ANYWHERE:
@@ -211,7 +211,7 @@ class Object:
             for key, tree in value.items():
                 child = Object(tree, f"{prefix}{kind} {shown(key)}", known)
                 if tree.get("id", key) != key:
-                    raise child.refused(f"its 'id' is {shown(str(tree['id']))}, and it stands under another")
+                    raise child.refused(f"its 'id' is {shown(str(tree['id']))}, but it is stored under another")
                 yield key, child
         else:
             raise self.refused(f"{name!r} must be an object or a list, not {kind_of(value)}")

@@ -9,7 +9,7 @@ from ..preconditions import required
 from ..protos import SparseData, sparse_to_dense
 from ..tensor import TensorData
 from .build import StepBuilder
-from .steps import Made, Step, added, changed, fixed, put, same
+from .steps import Made, Step, added, changed, same, static_shape, with_input
 
 _VALUES = ("value_float", "value_floats", "value_int", "value_ints", "value_string", "value_strings", "sparse_value")
 
@@ -27,7 +27,7 @@ def _one_tensor(op: StepBuilder, node: Node) -> Made:
 
 def _same_shapes(op: StepBuilder, node: Node) -> Made:
     """If-1: both branches give the same shapes."""
-    branches = [[fixed(node, value) for value in region.outputs] for region in node.regions.values()]
+    branches = [[static_shape(node, value) for value in region.outputs] for region in node.regions.values()]
     if any(branch != branches[0] for branch in branches):
         raise Unsupported(node, "branches with different shapes came with version 11")
     return None
@@ -55,7 +55,7 @@ def _whole_mask(op: StepBuilder, node: Node) -> Made:
         return None
     lengths = [op.Shape(value, start=-2, end=-1) for value in (node.input(1), node.input(4)) if value is not None]
     total = lengths[0] if len(lengths) == 1 else op.Add(*lengths)
-    return changed(node, inputs=put(node.formal_inputs, 3, op.Expand(required(node, 3), total)))
+    return changed(node, inputs=with_input(node.formal_inputs, 3, op.Expand(required(node, 3), total)))
 
 
 def _mask_of_all(op: StepBuilder, node: Node) -> Made:

@@ -9,7 +9,7 @@ import numpy as np
 from ...graph import Node
 from .algebra import NotRecurrent, Sum, constant
 from .operators import WITH_PARAMETERS
-from .reader import Array, Known, Reader, Readings
+from .reader import Array, BodyValue, Reader, Readings
 from .vectors import Axes, Vector
 
 Function = Callable[[Sum], Sum]
@@ -40,7 +40,7 @@ def _state(reader: Reader, node: Node, index: int, axes: Axes, width: int) -> Su
         return constant(np.zeros(width))
     vector = reader.vector(node.input(index))
     if vector.axes != axes or len(vector.parts) != 1 or vector.width != width:
-        raise NotRecurrent("a state doesn't stand as the operator in the body wants it")
+        raise NotRecurrent("the layout of a state isn't what the operator in the body needs")
     return vector.parts[0]
 
 
@@ -51,7 +51,7 @@ def _weight(reader: Reader, node: Node, index: int) -> Array:
     return array[0]
 
 
-def _operator(reader: Reader, node: Node) -> list[Known]:
+def _operator(reader: Reader, node: Node) -> list[BodyValue]:
     lengths = node.input(4)
     ones = reader.array(lengths)
     if lengths is not None and (ones is None or (ones != 1).any()):
@@ -73,7 +73,7 @@ def _operator(reader: Reader, node: Node) -> list[Known]:
     ours = Vector(x.axes, (h,)).through(recurrence.T).parts[0].plus(constant(bias[rows:]))
 
     def gate(part: Sum, index: int) -> Sum:
-        return part.taken(index * hidden, (index + 1) * hidden)
+        return part.columns(index * hidden, (index + 1) * hidden)
 
     if node.op_type == "RNN":
         states = [functions[0](clipped(given.plus(ours)))]
@@ -87,7 +87,7 @@ def _operator(reader: Reader, node: Node) -> list[Known]:
         states = [new.plus(z.times(new), -1.0).plus(z.times(h))]
     else:
         states = _lstm(reader, node, given.plus(ours), functions, clipped)
-    vectors: list[Known] = [Vector(x.axes, (state,)) for state in states]
+    vectors: list[BodyValue] = [Vector(x.axes, (state,)) for state in states]
     every: Axes = ("one", *x.axes)
     return [Vector(every, (states[0],)), *vectors]
 
@@ -96,7 +96,7 @@ def _lstm(reader: Reader, node: Node, total: Sum, functions: list[Function], cli
     """h and c; `total`: what goes into the gates, without the peepholes."""
     f, g, last = functions
     hidden = total.width // 4
-    i, o, forget, new = (total.taken(index * hidden, (index + 1) * hidden) for index in range(4))
+    i, o, forget, new = (total.columns(index * hidden, (index + 1) * hidden) for index in range(4))
     x = reader.vector(node.inputs[0])
     c = _state(reader, node, 6, x.axes, i.width)
     if node.input(7) is not None:
