@@ -192,7 +192,7 @@ def test_bytes_that_are_no_strings():
         hand.raised(layer)
 
 
-@pytest.mark.parametrize(("turned", "reason"), [(True, "can't make strings"), (False, "can't see the bytes")])
+@pytest.mark.parametrize(("turned", "reason"), [(True, "can't make strings"), (False, "no access to the bytes")])
 def test_bytes_of_strings_that_are_only_known_at_run_time(turned, reason):
     hand = Hand()
     words = hand.input(np.array(["a"], object), tensor(DType.STRING, 1))

@@ -71,7 +71,7 @@ def test_a_diagonal_leaves_out_what_is_no_number() -> None:
 
 @pytest.mark.parametrize(
     ("equation", "reason"),
-    [("ij->ijj", "names an axis twice"), ("ij->k", "names an axis twice"), ("i->i", "rank 2"), ("i1", "no term")],
+    [("ij->ijj", "names an axis twice"), ("ij->k", "names an axis twice"), ("i->i", "rank 2"), ("i1", "isn't a term")],
 )
 def test_equations_that_say_nothing(equation: str, reason: str) -> None:
     with pytest.raises(InvalidModel, match=reason):

@@ -269,7 +269,7 @@ def test_gru_1_spelled_its_direction() -> None:
 def test_whole_and_broken_powers() -> None:
     text = "(float[1, 1, 2] x) => (float[1, 1, 1] y) { y = GlobalLpPool <p = 2.0> (x) }"
     assert up(text, 1, f32([[3, 4]]))[0].tolist() == [[[5]]]
-    with pytest.raises(Unsupported, match=r"p=2\.5 isn't whole"):
+    with pytest.raises(Unsupported, match=r"p=2\.5 isn't an integer"):
         converted(parse(text.replace("2.0", "2.5"), 1), NEWEST)
 
 

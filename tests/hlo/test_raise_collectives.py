@@ -65,9 +65,9 @@ ENTRY e { p = (f32[2,3]{0,1}, f32[2,3]{1,0}) parameter(0)
     ("operand", "result", "reason"),
     [
         ("f32[8,128]{1,0:T(8,128)}", "f32[1024]{0}", "layout"),
-        ("pred[4]", "s8[4]", "sees bool"),
+        ("pred[4]", "s8[4]", "reinterprets bool"),
         ("s4[8]", "s8[4]", "memory"),
-        ("c64[2]", "f32[4]", "sees complex64"),
+        ("c64[2]", "f32[4]", "reinterprets complex64"),
     ],
 )
 def test_bitcasts_that_have_no_form(operand: str, result: str, reason: str) -> None:
