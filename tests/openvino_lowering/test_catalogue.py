@@ -13,7 +13,7 @@ from control_flow.cases import CASES, Case
 from .runner import Runner
 from .sweep import difference
 
-NO_TYPE, TEXT = "no element type", "is text"
+NO_TYPE, TEXT = "no element type", "is a string tensor"
 REFUSED = {
     **dict.fromkeys(
         [f"type_{kind}_{name}" for kind in ("loop", "scan") for name in ("float8e4m3fnuz", "float8e5m2fnuz", "int2")],
@@ -21,7 +21,7 @@ REFUSED = {
     ),
     **dict.fromkeys(("type_loop_uint2", "type_scan_uint2"), "uint2"),
     **dict.fromkeys(("type_loop_float8e8m0", "type_scan_float8e8m0"), "rounds to float8e8m0"),
-    **dict.fromkeys(("type_loop_float4e2m1", "type_scan_float4e2m1"), "hand on"),
+    **dict.fromkeys(("type_loop_float4e2m1", "type_scan_float4e2m1"), "carry from pass to pass"),
     **dict.fromkeys(("type_loop_string_tensor", "type_if_string"), TEXT),
     **dict.fromkeys(("if_ranks_differ_output", "loop_rank_grows"), "rank"),
     "loop_neither_limit": "without an end",
