@@ -34,7 +34,7 @@ def lower_graph(graph: Graph, opset: int | None = None) -> Graph:
     """A hub graph as ONNX's operators of `opset`; without one, of MDF's own where the model can be expressed so.
 
     Raises:
-        Unsupported: an operator, type or attribute has no form at this opset.
+        Unsupported: an operator, type or attribute isn't supported at this opset.
     """
     try:
         return prepared(onnx_lowering.lower_graph(graph, opset or mdf.ENGINE_OPSET), opset)

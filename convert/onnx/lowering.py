@@ -41,7 +41,7 @@ def lower_graph(graph: Graph, opset: int | None = None) -> Graph:
         opset: `DEFAULT_OPSET` if it is None.
 
     Raises:
-        Unsupported: an operator, type or attribute has no form at this opset.
+        Unsupported: an operator, type or attribute isn't supported at this opset.
         InvalidModel: there is no such opset.
     """
     opset = DEFAULT_OPSET if opset is None else opset

@@ -38,7 +38,7 @@ def change_opset(graph: Graph, opset: int, operators: OperatorList | None = None
     (`passes.opset.Change`).
 
     Raises:
-        Unsupported: an operator, type or attribute has no form there.
+        Unsupported: an operator, type or attribute isn't supported there.
         NotLegal: the list can't express some nodes, and neither what they are made of.
     """
     skeleton = graph.meta.get("onnx.model")

@@ -1,6 +1,6 @@
 """Branches that can be settled before anything runs, and branches that give what is theirs another rank each.
 
-Runtimes that want the rank of every value to be known have no form for an If whose branches give the same result
+Runtimes that want the rank of every value to be known can't express an If whose branches give the same result
 different ranks (a Squeeze here, nothing there). The operators behind it can go into both branches, though, up to
 where the ranks agree again.
 """

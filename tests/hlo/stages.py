@@ -39,7 +39,7 @@ class Case:
     feeds: list[np.ndarray]
     wanted: list[np.ndarray]
     loose: bool  # its values needn't be jax's
-    refused: str  # it has no form in ONNX, and these words say so
+    refused: str  # it can't be expressed in ONNX, and these words say so
     scans: int
     stacks: frozenset[Shape]
 

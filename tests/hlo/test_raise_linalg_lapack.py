@@ -182,7 +182,7 @@ def test_what_is_no_number_gives_none() -> None:
     check_jax(lambda a: (jnp.linalg.eigh(a), jnp.linalg.svd(a)), a)
 
 
-# what has no form --------------------------------------------------------------------------------
+# what is refused  --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("target", ["lapack_sggev_ffi", "lapack_qgeev_ffi", "mystery", "lapack_spotrf"])

@@ -52,7 +52,7 @@ def dot(op: Builder, node: Node) -> Results:
 @rule(DOMAIN, "scaled-dot")
 def refused(op: Builder, node: Node) -> Results:
     """scaled-dot: XLA's CPU backend doesn't compute it either."""
-    raise Unsupported(node, f"{node.op_type} has no form in ONNX")
+    raise Unsupported(node, f"{node.op_type} can't be expressed in ONNX")
 
 
 def _operands(op: Builder, node: Node) -> list[Array]:

@@ -95,14 +95,14 @@ def _spreads(here: Sequence[int], there: Sequence[int]) -> bool:
 
 
 def _refuse(op: Builder, node: Node) -> None:
-    raise Unsupported(node, f"HLO's {node.op_type} has no form in ONNX")
+    raise Unsupported(node, f"HLO's {node.op_type} can't be expressed in ONNX")
 
 
 def raise_graph(graph: Graph) -> Graph:
     """A hub graph of an HLO graph; the old one stays as it was.
 
     Raises:
-        Unsupported: an operation, one of its attributes, or an element type has no form in ONNX.
+        Unsupported: an operation, one of its attributes, or an element type can't be expressed in ONNX.
         InvalidModel: an operation contradicts itself.
     """
     with bulk():

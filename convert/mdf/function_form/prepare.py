@@ -59,7 +59,7 @@ def prepared(graph: Graph, opset: int | None = None) -> Graph:
             whole graph is brought to this opset.
 
     Raises:
-        Unsupported: an operator, type or attribute has no form at `opset`.
+        Unsupported: an operator, type or attribute isn't supported at `opset`.
         InvalidModel: there is no such opset.
     """
     if opset is not None:

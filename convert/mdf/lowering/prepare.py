@@ -66,7 +66,7 @@ def prepared(graph: Graph) -> Graph:
     """The graph as it is to be written, with what the report should say of it; the old one stays as it was.
 
     Raises:
-        Unsupported: a type or an operator has no form.
+        Unsupported: a type or an operator isn't supported.
     """
     source = graph.copy()
     for value in source.inputs:

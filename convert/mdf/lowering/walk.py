@@ -143,7 +143,7 @@ def lower_stateful(graph: Graph) -> mdf.Model:
     the report should say stands among the model's metadata, as "notes".
 
     Raises:
-        Unsupported: an operator or a type has no form in MDF, or a size that must be known isn't.
+        Unsupported: an operator or a type isn't supported by MDF, or a size that must be known isn't.
     """
     defaults = {value.name: value.data for value in graph.inputs if value.data is not None}
     source = prepared(graph)

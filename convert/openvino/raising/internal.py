@@ -153,7 +153,7 @@ def augru_sequence(op: Builder, node: Node) -> Results:
 # what has no rule --------------------------------------------------------------------------------------
 
 _OWN = "an operator of OpenVINO's own passes, which ONNX hasn't; save the model before it is compiled"
-_REASONS = {INTERNAL: _OWN, _CPU: _OWN, "type_relaxed_opset": _OWN, DOMAIN: "ONNX has no form of it"}
+_REASONS = {INTERNAL: _OWN, _CPU: _OWN, "type_relaxed_opset": _OWN, DOMAIN: "it can't be expressed in ONNX"}
 
 
 def refuse(op: Builder, node: Node) -> Results:

@@ -90,7 +90,7 @@ def raise_graph(graph: Graph) -> Graph:
     """A hub graph of an OpenVINO graph; the old one stays as it was.
 
     Raises:
-        Unsupported: a layer, one of its attributes, or an element type has no form in ONNX.
+        Unsupported: a layer, one of its attributes, or an element type can't be expressed in ONNX.
         InvalidModel: a layer contradicts itself.
     """
     new, states = _raised(graph)

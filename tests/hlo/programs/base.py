@@ -25,7 +25,7 @@ class Program:
         inputs: a pytree for each argument; its leaves are arrays, or `Draw`s that make them.
         x64: traced with 64-bit types.
         drawn: its outputs are random numbers of the platform's own generator, which nobody else draws alike.
-        refused: it has no form in ONNX, and these words say so.
+        refused: it can't be expressed in ONNX, and these words say so.
     """
 
     name: str
