@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,8 @@ _ENOUGH = 9  # of the probes
 _DRAWS = 300
 _SECONDS = 20.0
 _WANTED = 8
-_MOST_TAKEN = 4
+_MOST_TAKEN = 2
+_AGAIN = 4
 _MOST_ROWS = 24
 _SAME = 0.3
 _BATCH = (1, 2, 3, 1, 2, 4, 5)
@@ -142,7 +144,7 @@ class _Search:
         symbols = symbols_of(self.signature)
         end = time.monotonic() + _SECONDS
         known = {tuple(self._sizes_of(batch)[symbol] for symbol in symbols) for batch in taken}
-        accepted = [dict(zip(symbols, sizes, strict=True)) for sizes in sorted(known, reverse=True)[:_MOST_TAKEN]]
+        accepted = list(islice(filter(self._is_taken_again, _named(symbols, known)), _MOST_TAKEN))
         tried = {tuple(sizes.values()) for sizes in accepted}
         for number in range(_DRAWS):
             if len(accepted) == _WANTED or time.monotonic() > end:
@@ -158,9 +160,16 @@ class _Search:
             if key in tried or self._elements(drawn) > _MOST_ELEMENTS:
                 continue
             tried.add(key)
-            if self.accepts(Draft(replace(self.signature, sizings=(drawn,)), 4 * len(accepted), self.seed).values()):
+            if self._takes(drawn, 4 * len(accepted)):
                 accepted.append(drawn)
         return replace(self.signature, sizings=tuple(accepted))
+
+    def _takes(self, sizes: dict[str, int], number: int) -> bool:
+        return self.accepts(Draft(replace(self.signature, sizings=(sizes,)), number, self.seed).values())
+
+    def _is_taken_again(self, sizes: dict[str, int]) -> bool:
+        """Whether other sets of these sizes are taken, too: of many rows one is often refused."""
+        return sum(self._takes(sizes, _PROBES + number) for number in range(_AGAIN)) > 0
 
     def _sizes_of(self, batch: Mapping[str, Values]) -> dict[str, int]:
         found = dict.fromkeys(symbols_of(self.signature), 1)
@@ -195,3 +204,8 @@ class _Search:
             math.prod(sizes[dim] if isinstance(dim, str) else dim for dim in shape if isinstance(dim, int | str))
             for shape in shapes
         )
+
+
+def _named(symbols: Sequence[str], known: Iterable[tuple[int, ...]]) -> Iterator[dict[str, int]]:
+    """Sizes by symbol, the largest first."""
+    return (dict(zip(symbols, sizes, strict=True)) for sizes in sorted(known, reverse=True))
