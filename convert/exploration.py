@@ -225,8 +225,8 @@ class _Exploration:
         for one in edge_trials(self.signature, self.wanted, self.seed, telling):
             if time.monotonic() > end:
                 return
-            if self._try(one).usable and one.kind == "edge" and not _sides(self.a.last) <= covered:
-                covered |= _sides(self.a.last)
+            if self._try(one).usable and one.kind == "edge" and (new := _sides(self.a.last) - covered):
+                covered |= new
                 leading.append(one.inputs)
         for one in special_trials(self.signature, leading[:_MOST_TELLING], self.wanted // 4, self.seed):
             if time.monotonic() > end:

@@ -121,8 +121,8 @@ def imputer(op: Builder, node: Node) -> Value:
         new, old = attrs.floats("imputed_value_floats"), attrs.float("replaced_value_float")
         missing = op.IsNaN(x) if math.isnan(old) else op.Equal(x, numbers(op, old, dtype))
         return op.Where(missing, numbers(op, new, dtype), x)
-    indices = op.Equal(x, numbers(op, attrs.int("replaced_value_int64"), dtype))
-    return op.Where(indices, numbers(op, attrs.ints("imputed_value_int64s"), dtype), x)
+    is_missing = op.Equal(x, numbers(op, attrs.int("replaced_value_int64"), dtype))
+    return op.Where(is_missing, numbers(op, attrs.ints("imputed_value_int64s"), dtype), x)
 
 
 _NORMS = {"MAX": "ReduceMax", "L1": "ReduceL1", "L2": "ReduceL2"}

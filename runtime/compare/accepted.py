@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -27,8 +27,8 @@ _ENOUGH = 9  # of the probes
 _DRAWS = 300
 _SECONDS = 20.0
 _WANTED = 8
-_MOST_TAKEN = 2
-_AGAIN = 4
+_MOST_TAKEN = 2  # of them from the probes
+_AGAIN = 4  # so many more sets of a probe's sizes are tried until one is taken
 _MOST_ROWS = 24
 _SAME = 0.3
 _BATCH = (1, 2, 3, 1, 2, 4, 5)
@@ -143,8 +143,9 @@ class _Search:
         refuses the others for may be their numbers."""
         symbols = symbols_of(self.signature)
         end = time.monotonic() + _SECONDS
-        known = {tuple(self._sizes_of(batch)[symbol] for symbol in symbols) for batch in taken}
-        accepted = list(islice(filter(self._is_taken_again, _named(symbols, known)), _MOST_TAKEN))
+        known = {tuple(self._sizes_of(batch, symbols).values()) for batch in taken}
+        candidates = (dict(zip(symbols, sizes, strict=True)) for sizes in sorted(known, reverse=True))
+        accepted = list(islice(filter(self._is_taken_again, candidates), _MOST_TAKEN))
         tried = {tuple(sizes.values()) for sizes in accepted}
         for number in range(_DRAWS):
             if len(accepted) == _WANTED or time.monotonic() > end:
@@ -169,10 +170,10 @@ class _Search:
 
     def _is_taken_again(self, sizes: dict[str, int]) -> bool:
         """Whether other sets of these sizes are taken, too: of many rows one is often refused."""
-        return sum(self._takes(sizes, _PROBES + number) for number in range(_AGAIN)) > 0
+        return any(self._takes(sizes, _PROBES + number) for number in range(_AGAIN))
 
-    def _sizes_of(self, batch: Mapping[str, Values]) -> dict[str, int]:
-        found = dict.fromkeys(symbols_of(self.signature), 1)
+    def _sizes_of(self, batch: Mapping[str, Values], symbols: Sequence[str]) -> dict[str, int]:
+        found = dict.fromkeys(symbols, 1)
         for spec in self.signature.inputs:
             value = batch.get(spec.name)
             if isinstance(spec.type, TensorType) and isinstance(value, np.ndarray):
@@ -204,8 +205,3 @@ class _Search:
             math.prod(sizes[dim] if isinstance(dim, str) else dim for dim in shape if isinstance(dim, int | str))
             for shape in shapes
         )
-
-
-def _named(symbols: Sequence[str], known: Iterable[tuple[int, ...]]) -> Iterator[dict[str, int]]:
-    """Sizes by symbol, the largest first."""
-    return (dict(zip(symbols, sizes, strict=True)) for sizes in sorted(known, reverse=True))

@@ -49,12 +49,8 @@ def edge_trials(signature: Signature, most: int, seed: int = 0, also: Sequence[i
     """
     bases = bases_of(signature, seed, also)
     most = min(most, max(_FEW, most * _SMALL_ELEMENTS // max(_elements(bases[0].values.values()), 1)))
-    found: list[Designed] = []
-    for special, room in ((False, most), (True, math.ceil(most * _SPECIALS))):
-        rounds = (_turns(cases_of(signature, bases, special)) for _ in range(_ROUNDS))
-        made = (_made(case, bases, number + k) for k, cases in enumerate(rounds) for number, case in enumerate(cases))
-        found += islice(filter(None, made), room)
-    return found
+    ordinary = _trials(signature, bases, False, most, _ROUNDS)
+    return ordinary + _trials(signature, bases, True, math.ceil(most * _SPECIALS), _ROUNDS)
 
 
 def special_trials(signature: Signature, sets: Sequence[dict[str, Values]], most: int, seed: int = 0) -> list[Designed]:
@@ -62,8 +58,14 @@ def special_trials(signature: Signature, sets: Sequence[dict[str, Values]], most
     where none of the plain sets does that `edge_trials` changes."""
     draft = Draft(signature, 0, seed)
     bases = [Base(draft, arrays(values)) for values in sets]
-    cases = enumerate(_turns(cases_of(signature, bases, True))) if bases else ()
-    return list(islice(filter(None, (_made(case, bases, number) for number, case in cases)), most))
+    return _trials(signature, bases, True, most, 1) if bases else []
+
+
+def _trials(signature: Signature, bases: Sequence[Base], special: bool, most: int, rounds: int) -> list[Designed]:
+    """At most `most` trials of all cases, made of the bases in turn, in each round of other ones."""
+    turns = (_turns(cases_of(signature, bases, special)) for _ in range(rounds))
+    made = (_made(case, bases, number + k) for k, cases in enumerate(turns) for number, case in enumerate(cases))
+    return list(islice(filter(None, made), most))
 
 
 def bases_of(signature: Signature, seed: int, also: Sequence[int]) -> list[Base]:

@@ -10,12 +10,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import zip_longest
 
+from ...passes.core import DRAWING
 from ...passes.graph import DEFAULT, Graph, Node, Value
 from ...passes.loop import Loop, is_if, is_loop
 from ...passes.types import Dim
 from .backwards import COMPARISONS, Walk
 from .matching import match_names
-from .operands import CATEGORIES, LAST_AXIS, OPERANDS, RANDOM, Operand, Use
+from .operands import CATEGORIES, LAST_AXIS, OPERANDS, Operand, Use
 from .signature import ROLES, Edge, InputSpec, Kind, Role, Signature
 
 _LIMITS = ("Max", "Min", "Clip")
@@ -75,7 +76,7 @@ def _merged(mine: InputSpec, other: InputSpec) -> InputSpec:
 
 def random_operators(graph: Graph) -> list[str]:
     """The operators whose results the inputs don't determine (a Dropout only where it surely drops)."""
-    found = dict.fromkeys(node.op_type for _, node in graph.walk() if node.domain == "" and node.op_type in RANDOM)
+    found = dict.fromkeys(node.op_type for _, node in graph.walk() if node.op in DRAWING)
     walk = Walk(graph)
     for _, node in graph.walk():
         if node.op == ("", "Dropout") and walk.constant(node.input(2)) == (1.0,):

@@ -123,6 +123,3 @@ CATEGORIES: dict[str, tuple[str, ...]] = {
     "OneHotEncoder": ("cats_strings", "cats_int64s"),
 }
 """Encoders of ai.onnx.ml: the attributes that list what they know."""
-
-RANDOM = ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli")
-"""Operators that draw random numbers."""

@@ -151,7 +151,7 @@ class Pair:
             self.real = np.dtype(np.float64)  # a kernel that has no wider numbers
             self._make()
             exact, steps = self._a.exact(inputs)
-        given = self._given(inputs)
+        given = {self._inputs[name]: value for name, value in inputs.items() if name in self._inputs}
         carried: list[dict[str, list[Array]]] = [{}, {}]
         noises = [Noise(seed * RUNS + run, coarse=coarse) for run in range(RUNS)]
         runs = [self._a.noisy(inputs, noise) for noise in noises]
@@ -163,7 +163,7 @@ class Pair:
             for name, output in outputs.items():
                 self._compare(output, other.get(self._outputs.get(name, "")))
             if any((units > 1).any() for output in outputs.values() for units in output.units):
-                carried = self._carried(inputs, (exact, other), seed, coarse)
+                carried = self._carried((inputs, given), (exact, other), seed, coarse)
                 for name, output in outputs.items():
                     output.allow(*(one.get(name) for one in carried))
         if found.steps:
@@ -208,22 +208,19 @@ class Pair:
         return Output(leaves, spreads, loose=len(kept) < len(others))
 
     def _carried(
-        self, inputs: Mapping[str, Any], exact: Sequence[Mapping[str, Any]], seed: int, coarse: bool
+        self, inputs: tuple[Mapping[str, Any], ...], exact: tuple[Mapping[str, Any], ...], seed: int, coarse: bool
     ) -> list[dict[str, list[Array]]]:
         """Of both models, how far rounding what is computed from constants alone carries the outputs, which have the
         first model's names: another file may hold that, rounded once."""
-        twins = {name: self._outputs.get(name, "") for name in exact[0]}
+        names = {name: name for name in exact[0]}, {name: self._outputs.get(name, "") for name in exact[0]}
         found: list[dict[str, list[Array]]] = []
-        for model, feeds, values, names in (
-            (self._a, inputs, exact[0], {name: name for name in twins}),
-            (self._b, self._given(inputs), exact[1], twins),
-        ):
+        for model, feeds, values, outputs in zip((self._a, self._b), inputs, exact, names, strict=True):
             found.append({})
             if not model.rounds_constants:
                 continue
             noises = [Noise(seed * RUNS + run + 3_000_003, coarse=coarse, in_constants=True) for run in range(RUNS)]
             runs = [model.noisy(feeds, noise) for noise in noises]
-            for name, own in names.items():
+            for name, own in outputs.items():
                 leaves, others = flat(values.get(own)), [flat(run.get(own)) for run in runs]
                 if all(alike(flat(exact[0][name]), one) for one in (leaves, *others)):
                     found[-1][name] = [
@@ -231,10 +228,6 @@ class Pair:
                         for place, leaf in enumerate(leaves)
                     ]
         return found
-
-    def _given(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """The second model's inputs."""
-        return {self._inputs[name]: value for name, value in inputs.items() if name in self._inputs}
 
     def _compare(self, output: Output, value: Any) -> None:
         others = flat(value)
