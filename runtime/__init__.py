@@ -1,11 +1,14 @@
 """Running and comparing.
 
 >>> import numpy as np
->>> from backedge.convert import load
->>> from backedge.runtime import run
->>> run(load("m.onnx"), {"x": np.ones(2, np.float32)})
+>>> from backedge.passes.graph import Graph
+>>> from backedge.passes.types import tensor
+>>> from backedge.runtime import loop, run
+>>> graph = Graph("hub")
+>>> x = graph.add_input("x", tensor("float32", 2))
+>>> graph.outputs.append(graph.add_node("Add", [x, x], [("y", tensor("float32", 2))]).output)
+>>> run(graph, {"x": np.ones(2, np.float32)})
 {'y': array([2., 2.], dtype=float32)}
->>> from backedge.runtime import loop
 >>> loop(5, True, 1, body=lambda i, cond, x: (cond, 2 * x, x))
 (array(32), array([ 1,  2,  4,  8, 16]))
 """

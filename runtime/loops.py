@@ -47,7 +47,7 @@ class LoopCall:
         self.declined = 0
 
     def __call__(self, *inputs: Any) -> tuple[Any, ...]:
-        slices = [_Slices(place, inputs[place.operand]) for place in self.sliced]
+        slices = [_Slices(indices, inputs[indices.operand]) for indices in self.sliced]
         most = self._most_passes(inputs, slices)
         if most is None and not self.condition:
             raise InvalidModel(f"{self.node}: nothing ends this loop")
@@ -67,7 +67,7 @@ class LoopCall:
 
     def certain_passes(self, inputs: Sequence[Any]) -> int | None:
         """How many passes these inputs ask for; None where a condition decides."""
-        slices = [_Slices(place, inputs[place.operand]) for place in self.sliced]
+        slices = [_Slices(indices, inputs[indices.operand]) for indices in self.sliced]
         return None if self.condition else self._most_passes(inputs, slices)
 
     def _compiled(self, inputs: Sequence[Any]) -> tuple[Any, ...] | None:
@@ -86,10 +86,10 @@ class LoopCall:
 
     def _interpret(self, inputs: Sequence[Any], slices: Sequence[_Slices], most: int | None) -> tuple[Any, ...]:
         arguments: list[Any] = [None] * len(self.body.graph.inputs)
-        for place in self.carried + self.captured:
-            arguments[place.body_input] = inputs[place.operand]
+        for indices in self.carried + self.captured:
+            arguments[indices.body_input] = inputs[indices.operand]
         going: Any = np.array(True) if inputs[1] is None else inputs[1]
-        seen_condition = [place.body_input for place in self.condition if place.body_input >= 0]
+        seen_condition = [indices.body_input for indices in self.condition if indices.body_input >= 0]
         stacks: list[list[Array]] = [[] for _ in self.stacked]
         count = 0
         while (most is None or count < most) and (not self.condition or bool(scalar(going))):
@@ -99,31 +99,31 @@ class LoopCall:
                     return finished
             for part in slices:
                 arguments[part.body_input] = part.take(count)
-            for place in self.iteration:
-                arguments[place.body_input] = np.array(count, np.int64)
+            for indices in self.iteration:
+                arguments[indices.body_input] = np.array(count, np.int64)
             for index in seen_condition:
                 arguments[index] = going
             produced = self.body.run(arguments)
-            for place in self.carried:
-                arguments[place.body_input] = produced[place.body_output]
-            for stack, place in zip(stacks, self.stacked, strict=True):
-                stack.append(produced[place.body_output])
-            for place in self.condition:
-                going = produced[place.body_output]
+            for indices in self.carried:
+                arguments[indices.body_input] = produced[indices.body_output]
+            for stack, indices in zip(stacks, self.stacked, strict=True):
+                stack.append(produced[indices.body_output])
+            for indices in self.condition:
+                going = produced[indices.body_output]
             count += 1
             self.passes += 1
         results: list[Any] = [None] * self.results
-        for place in self.carried:
-            results[place.result] = arguments[place.body_input]
-        for stack, place in zip(stacks, self.stacked, strict=True):
-            results[place.result] = self._concat(stack, place)
+        for indices in self.carried:
+            results[indices.result] = arguments[indices.body_input]
+        for stack, indices in zip(stacks, self.stacked, strict=True):
+            results[indices.result] = self._concat(stack, indices)
         return tuple(results)
 
-    def _concat(self, stack: list[Array], place: SlotIndices) -> Array:
-        slot = place.slot
+    def _concat(self, stack: list[Array], indices: SlotIndices) -> Array:
+        slot = indices.slot
         assert isinstance(slot, Stacked)
         if not stack:
-            return self._empty(slot, place)
+            return self._empty(slot, indices)
         parts = stack[::-1] if slot.reverse else stack
         first = stack[0]
         if slot.part is None:
@@ -133,10 +133,10 @@ class LoopCall:
             return np.stack(parts, axis=normal_axis(slot.axis, first.ndim + 1))
         return np.concatenate(parts, axis=normal_axis(slot.axis, first.ndim))
 
-    def _empty(self, slot: Stacked, place: SlotIndices) -> Array:
+    def _empty(self, slot: Stacked, indices: SlotIndices) -> Array:
         """What no pass at all stacks up: 0 along the axis, the declared sizes elsewhere, 0 where they aren't known."""
-        element = self.body.graph.outputs[place.body_output].tensor
-        whole = self.node.outputs[place.result].tensor
+        element = self.body.graph.outputs[indices.body_output].tensor
+        whole = self.node.outputs[indices.result].tensor
         dtype = element.dtype or whole.dtype
         if dtype is None:
             raise ExecutionError(f"{self.node}: no pass was made, and the type of what it stacks isn't declared")
@@ -161,12 +161,12 @@ class _Slices:
 
     __slots__ = ("_before", "_first", "_sequence", "_slot", "_stride", "body_input", "count")
 
-    def __init__(self, place: SlotIndices, sequence: Array) -> None:
-        slot = place.slot
+    def __init__(self, indices: SlotIndices, sequence: Array) -> None:
+        slot = indices.slot
         assert isinstance(slot, Sliced)
         axis = normal_axis(slot.axis, sequence.ndim)
         self._first, self.count = part_range(slot, sequence.shape[axis])
-        self._slot, self._stride, self.body_input = slot, slot.stride, place.body_input
+        self._slot, self._stride, self.body_input = slot, slot.stride, indices.body_input
         self._before = (slice(None),) * axis
         self._sequence = sequence
 
@@ -180,7 +180,7 @@ class _Slices:
 
 
 def _of(view: Loop, kind: type) -> list[SlotIndices]:
-    return [place for place in view.indices if isinstance(place.slot, kind)]
+    return [indices for indices in view.indices if isinstance(indices.slot, kind)]
 
 
 def if_call(node: Node, context: Context) -> Call:

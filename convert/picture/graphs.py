@@ -9,7 +9,7 @@ from ...passes.graph import Graph, Node, Value
 from ...passes.loop import Captured, Loop, is_if, is_loop
 from .captions import attributes_text, counted, long, short, title_of, tooltip, type_text
 from .items import Drawing, Item, Line
-from .level import Box, Key, Level, Others, Port, Way, more, simple
+from .level import Box, HierarchicalEdge, Key, Level, Others, Port, more, simple
 from .slots import filled_port, how, port, slot_ports, title
 from .summary import Unit, kinds_text, summarise, totals
 
@@ -135,7 +135,7 @@ class Painter:
             if value is not None:
                 condition = index == 0 and is_if(node)
                 kind = "condition" if condition else "captured" if index >= len(node.formal_inputs) else "value"
-                inner: Sequence[Key] = [] if condition else [Way("", index)]
+                inner: Sequence[Key] = [] if condition else [HierarchicalEdge("", index)]
                 tops.append(filled_port(kind, kind, value, value, inner, -1.0 if condition else 0.0))
         tops = _gathered(tops)
         level.head(tops, title(title_of(node), node, ""))
@@ -143,7 +143,7 @@ class Painter:
             level.add(self._region(node, name, region, allowed, depth))
         bottoms: list[Port] = []
         for index, value in enumerate(node.outputs):
-            inner = [Way(name, index) for name in node.regions]
+            inner = [HierarchicalEdge(name, index) for name in node.regions]
             bottoms.append(Port(port("value", "result", value), inner, [value]))
         bottoms = _gathered(bottoms)
         level.foot(bottoms)
@@ -158,12 +158,12 @@ class Painter:
         for index, value in enumerate(region.inputs, start=outside):
             if region.uses(value) or value in handed_out:
                 kind = "captured" if index >= formal else "value"
-                tops.append(Port(port(kind, kind, value), [value], [Way("", index)]))
+                tops.append(Port(port(kind, kind, value), [value], [HierarchicalEdge("", index)]))
         tops = _gathered(tops)
         level.head(tops, Item("title", f"region {long(name)}", [Line(short(name), "op")]))
         self._fill(level, region, allowed.get(region, 0), depth)
         bottoms = [
-            Port(port("value", "gives", value), [value], [Way(name, index)])
+            Port(port("value", "gives", value), [value], [HierarchicalEdge(name, index)])
             for index, value in enumerate(region.outputs)
         ]
         bottoms = _gathered(bottoms)

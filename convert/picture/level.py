@@ -26,14 +26,14 @@ class Others(NamedTuple):
     number: int
 
 
-class Way(NamedTuple):
+class HierarchicalEdge(NamedTuple):
     """From a frame's port into the regions inside it (region ""), or from a region's port out to the frame's."""
 
     region: str
     position: int
 
 
-Key = Value | Others | Way
+Key = Value | Others | HierarchicalEdge
 """What a wire carries; both of its ends name it."""
 
 
@@ -140,7 +140,7 @@ class Level:
         if isinstance(key, Others):
             spot = self._append(_pill(more("more", key.number, "input")), hangs=True), 0
         elif spot is None:
-            if isinstance(key, Way):
+            if isinstance(key, HierarchicalEdge):
                 return  # a region's input that no input of the operator belongs to
             spot = self._append(_pill(_constant(key), [key]), hangs=True), 0
             if is_small(key):  # one pill for each use of a small constant

@@ -18,8 +18,8 @@ from .container_analysis import ContainerRules, Results
 from .simplify import RemoveDead
 from .unroll import unrolled
 
-Way = tuple[int, ...] | str
-"""How a value is carried: "parts" (what it is made of), "whole", "maybe" (whether an optional holds something, and
+Encoding = tuple[int, ...] | str
+"""What is carried of a value: "parts" (what it is made of), "whole", "maybe" (whether an optional holds something, and
 what), or a sequence's elements of this shape in one tensor."""
 
 
@@ -61,18 +61,18 @@ class Resolver(ContainerRules):
         self.rules["backedge", "If"] = [self._branch]
 
     def _loop(self, op: Builder, node: Node) -> Results:
-        ways: dict[Entry, Way] = {}
-        flat = self._flat(op, node, ways)
+        encodings: dict[Entry, Encoding] = {}
+        flat = self._flat(op, node, encodings)
         while flat is None:
-            flat = self._flat(op, node, ways)
+            flat = self._flat(op, node, encodings)
         if not flat.is_plain(self.opset):
             results = unrolled(op, node)
             if results is not None:
                 return results
-        return self._emit_loop(op, node, flat, ways)
+        return self._emit_loop(op, node, flat, encodings)
 
-    def _flat(self, op: Builder, node: Node, ways: dict[Entry, Way]) -> _Flat | None:
-        """The loop with leaves in place of what is known; None where an entry has to go another way, told in `ways`."""
+    def _flat(self, op: Builder, node: Node, encodings: dict[Entry, Encoding]) -> _Flat | None:
+        """The loop with leaves in place of what is known; None where `encodings` got another one."""
         loop = Loop(node)
         inner = op.region(loop.body.name)
         slots: list[Slot] = []
@@ -90,15 +90,15 @@ class Resolver(ContainerRules):
                 if entry.body_input is not None:
                     arguments.append(_entered(inner, entry.body_input, entry.body_input.type))
                 continue
-            way = "parts" if isinstance(entry.slot, Captured) else ways.setdefault(entry, "parts")
-            leaves = self._leaving(op, given, way)
+            encoding = "parts" if isinstance(entry.slot, Captured) else encodings.setdefault(entry, "parts")
+            leaves = self._encode(op, given, encoding)
             if leaves is None:
-                ways[entry] = "whole"
+                encodings[entry] = "whole"
                 return None
             slots += [entry.slot] * len(leaves)
             operands += leaves
             assert entry.body_input is not None
-            arguments.append(self._entering(inner, entry, way, leaves))
+            arguments.append(self._entering(inner, entry, encoding, leaves))
         outputs = inner.inline(loop.body, arguments)
         made: list[Value] = []
         for entry in loop.entries:
@@ -108,65 +108,65 @@ class Resolver(ContainerRules):
             if not isinstance(entry.slot, Carried):
                 made.append(value)
                 continue
-            way = ways[entry]
-            leaves = self._leaving(inner, value, way)
-            if leaves is None or (way == "parts" and self.structure(value) != self.structure(entry.operand)):
-                ways[entry] = self._other_way(entry, value, way)
+            encoding = encodings[entry]
+            leaves = self._encode(inner, value, encoding)
+            if leaves is None or (encoding == "parts" and self.structure(value) != self.structure(entry.operand)):
+                encodings[entry] = self._other_encoding(entry, value, encoding)
                 return None
             made += leaves
         inner.graph.outputs = made
         RemoveDead()(inner.graph)
         return _Flat(slots, operands, inner.graph)
 
-    def _other_way(self, entry: Entry, leave: Value, way: Way) -> Way:
-        """Another way to carry what isn't made of the same parts before and behind a pass."""
+    def _other_encoding(self, entry: Entry, leave: Value, encoding: Encoding) -> Encoding:
+        """Another encoding of what isn't made of the same parts before and behind a pass."""
         assert entry.operand is not None
-        if way != "parts" or not is_not_carried(entry.operand.type, self.opset):
+        if encoding != "parts" or not is_not_carried(entry.operand.type, self.opset):
             return "whole"
         if isinstance(entry.operand.type, OptionalType):
             return "maybe"
         shape = self.element_shape(leave if self.elements(entry.operand) == () else entry.operand)
         return "whole" if shape is None else shape
 
-    def _leaving(self, op: Builder, value: Value, way: Way) -> list[Value] | None:
-        """What is carried of a value; None where it can't go this way."""
-        if way == "whole":
+    def _encode(self, op: Builder, value: Value, encoding: Encoding) -> list[Value] | None:
+        """What is carried of a value; None where it can't have this encoding."""
+        if encoding == "whole":
             return [value]
-        if way == "maybe":
+        if encoding == "maybe":
             pair = self.doubted(op, value)
             return None if pair is None else list(pair)
-        if isinstance(way, str):
+        if isinstance(encoding, str):
             return self.leaves(value)
-        stack = self.stacked(op, value, way)
+        stack = self.stacked(op, value, encoding)
         return None if stack is None else [stack]
 
-    def _arriving(self, op: Builder, like: Value, way: Way, values: Iterator[Value]) -> Value:
-        """A value of what is carried of it."""
-        if way == "whole":
+    def _decode(self, op: Builder, like: Value, encoding: Encoding, values: Iterator[Value]) -> Value:
+        """The value of what is carried of it."""
+        if encoding == "whole":
             return next(values)
-        if way == "maybe":
+        if encoding == "maybe":
             return self.made(op, AbstractContainer("maybe", (next(values), next(values))), like.type)
-        return self.again(op, like, values) if isinstance(way, str) else self.unstacked(op, next(values))
+        return self.again(op, like, values) if isinstance(encoding, str) else self.unstacked(op, next(values))
 
-    def _entering(self, inner: Builder, entry: Entry, way: Way, leaves: Sequence[Value]) -> Value:
+    def _entering(self, inner: Builder, entry: Entry, encoding: Encoding, leaves: Sequence[Value]) -> Value:
         """The body's value of an entry, of what enters in its place."""
         assert entry.body_input is not None and entry.operand is not None
-        if entry.operand not in self.forms or way == "whole":
+        if entry.operand not in self.forms or encoding == "whole":
             return _entered(inner, entry.body_input, entry.body_input.type)
         types = [leaf.type if isinstance(entry.slot, Captured) else _loose(leaf.type) for leaf in leaves]
-        if isinstance(way, tuple):
-            types = [TensorType(leaves[0].tensor.dtype, (None, *way))]
+        if isinstance(encoding, tuple):
+            types = [TensorType(leaves[0].tensor.dtype, (None, *encoding))]
         entered = iter([_entered(inner, entry.body_input, type) for type in types])
-        return self._arriving(inner, entry.operand, way, entered)
+        return self._decode(inner, entry.operand, encoding, entered)
 
-    def _emit_loop(self, op: Builder, node: Node, flat: _Flat, ways: dict[Entry, Way]) -> list[Value]:
+    def _emit_loop(self, op: Builder, node: Node, flat: _Flat, encodings: dict[Entry, Encoding]) -> list[Value]:
         loop = Loop(node)
         made = iter(op.loop(loop.trip, loop.initial_condition, flat.slots, flat.operands, flat.body))
         results: list[Value] = []
         for entry in loop.entries:
             if entry.result is not None:
                 known = entry.operand
-                results.append(next(made) if known is None else self._arriving(op, known, ways[entry], made))
+                results.append(next(made) if known is None else self._decode(op, known, encodings[entry], made))
         return results
 
     def _branch(self, op: Builder, node: Node) -> Results:
@@ -190,13 +190,13 @@ class Resolver(ContainerRules):
             inner.graph.outputs = inner.inline(region, arguments)
             bodies.append(inner)
         pairs = list(zip(*(inner.graph.outputs for inner in bodies), strict=True))
-        ways = [self._way(*pair) for pair in pairs]
+        encodings = [self._encoding(*pair) for pair in pairs]
         for inner in bodies:
             inner.graph.outputs = []
         for index, pair in enumerate(pairs):
-            given = [self._leaving(inner, value, ways[index]) for inner, value in zip(bodies, pair, strict=True)]
+            given = [self._encode(inner, value, encodings[index]) for inner, value in zip(bodies, pair, strict=True)]
             if None in given:
-                ways[index] = "whole"
+                encodings[index] = "whole"
                 given = [[value] for value in pair]
             for inner, values in zip(bodies, given, strict=True):
                 inner.graph.outputs += values or []
@@ -204,9 +204,9 @@ class Resolver(ContainerRules):
             RemoveDead()(inner.graph)
         count = len(bodies[0].graph.outputs)
         made = iter(op.branch(condition, leaves, bodies[0].graph, bodies[1].graph) if count else ())
-        return [self._arriving(op, pair[0], way, made) for pair, way in zip(pairs, ways, strict=True)]
+        return [self._decode(op, pair[0], encoding, made) for pair, encoding in zip(pairs, encodings, strict=True)]
 
-    def _way(self, a: Value, b: Value) -> Way:
+    def _encoding(self, a: Value, b: Value) -> Encoding:
         """How the branches give a value, which is of both."""
         if self.structure(a) == self.structure(b):
             return "parts"

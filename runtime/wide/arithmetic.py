@@ -102,7 +102,7 @@ class _Operator:
     ) -> None:
         name, self._name = node.op_type, node.outputs[0].name
         self._wide, self._kernel, self._attributes = wide, kernel, attributes
-        self._noise: Noise | None = None  # of this call
+        self._noise: Noise | None = None  # of the call that is running: kernels ask for it
         self._inputs, self._outputs = inputs, outputs
         self._count = TERMS.get(name)
         self._shaken = SHAKEN.get(name, (0,)) if self._count is not None else ()
@@ -127,23 +127,24 @@ class _Operator:
 
     def __call__(self, *values: Any) -> Any:
         noise = self._wide.noise
-        self._noise = None if noise is None or noise.in_constants else noise
-        return self._run(values) if self._noise is None or self._moves else self.noisy(self._noise, values)
+        return self.with_noise(None if noise is None or noise.in_constants else noise, values)
 
-    def noisy(self, noise: Noise, values: tuple[Any, ...]) -> Any:
-        """The outputs with rounding errors."""
+    def with_noise(self, noise: Noise | None, values: tuple[Any, ...]) -> Any:
+        """The outputs with these rounding errors; None: there are none."""
         self._noise = noise
+        if noise is None or self._moves:
+            return self._run(values)
         if noise.coarse:
             values = tuple(self._narrowed(noise, value, dtype) for value, dtype in _paired(values, self._inputs))
         if not self._shaken:
             return self._each(noise, self._run(values))
         shaken, rounded = list(values), False
-        for place in self._shaken:
-            value = shaken[place] if place < len(shaken) else None
+        for position in self._shaken:
+            value = shaken[position] if position < len(shaken) else None
             if isinstance(value, np.ndarray) and value.dtype.kind in "fc":
-                dtype = self._inputs[place] or DType.FLOAT32
+                dtype = self._inputs[position] or DType.FLOAT32
                 rounded = rounded or not noise.exact(value, dtype).all()
-                shaken[place] = noise.terms(value, dtype, self._terms, self._inside)
+                shaken[position] = noise.terms(value, dtype, self._terms, self._inside)
         if not (rounded or self._never_exact):
             result = self._run(values)
             if not self._is_mean or math.frexp(self._terms)[0] == 0.5:
@@ -219,7 +220,7 @@ class _ConstantOperator:
         if noise is None or not noise.in_constants:
             return self._operator(*values)
         if self._known is None or self._known[0] is not noise:
-            self._known = noise, self._operator.noisy(noise, values)
+            self._known = noise, self._operator.with_noise(noise, values)
         return self._known[1]
 
 

@@ -188,7 +188,7 @@ class Splitter(Builder):
 
     def left(self, part: Part, old: Value) -> Value:
         """A model's output under its old name: a pair has its parts put together again."""
-        value = self._joined(part, old) if isinstance(part, Pair) else part
+        value = self._stacked(part, old) if isinstance(part, Pair) else part
         assert value is not None
         if value.name != old.name and self.rewriter.names.is_free(old.name):
             if value.producer is None or value in self.rewriter.claimed:
@@ -196,11 +196,11 @@ class Splitter(Builder):
             self._claim(value, old.name)
         return value
 
-    def _joined(self, pair: Pair, old: Value) -> Value:
+    def _stacked(self, pair: Pair, old: Value) -> Value:
         type, shape = pair.re.tensor, pair.re.tensor.static_shape
         if shape is None:
             raise Unsupported(f"output {old.name!r}", _UNSIZED)
-        return self.call("joined", *pair, _domain=DOMAIN, _types=[TensorType(type.dtype, (*shape, 2))])
+        return self.call("stack", *pair, _domain=DOMAIN, _types=[TensorType(type.dtype, (*shape, 2))])
 
 
 def _meta(node: Node) -> dict[str, Any] | None:

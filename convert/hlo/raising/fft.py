@@ -48,7 +48,7 @@ def part(op: Builder, node: Node) -> Results:
     return Array(op, input_of(node, 0)).gather(node.attributes["index"], axis=-1).value()
 
 
-@rule(DOMAIN, "joined")
+@rule(DOMAIN, "stack")
 def stacked(op: Builder, node: Node) -> Results:
     """The complex numbers that leave a model."""
     return _stacked(*arrays(op, input_of(node, 0), input_of(node, 1))).value()

@@ -21,7 +21,7 @@ from .loops import Body, Carrying, Run
 from .nodes import Machine, is_stateful_parameter, named, select_item, sizes
 from .numpy.evaluate import evaluate
 from .numpy.values import Number, cast, constant, known, scalar
-from .scheduler import Scheduler, Turn
+from .scheduler import ScheduledPass, Scheduler
 from .state import Changing, Item, Logic, State, Term, parts
 
 _MOST_APART = 16
@@ -86,7 +86,7 @@ class Runs:
     def until(self, state: State) -> State:
         """Passes until a condition holds that depends on what nodes compute."""
         state.counters.update(self.scheduler.start())
-        over = self._turn(self.op, self.logic, state).over()
+        over = self._scheduled_pass(self.op, self.logic, state).over()
         if over is not False:
             raise Unsupported("termination", "it is true at the start, or may be, and nothing is computed then")
         try:
@@ -116,16 +116,16 @@ class Runs:
         return True
 
     def _scheduled(self, op: Builder, logic: Logic, state: State) -> Term:
-        turn = self._turn(op, logic, state)
-        turn.begin()
+        scheduled = self._scheduled_pass(op, logic, state)
+        scheduled.begin()
         for names in self.scheduler.sets:
-            running = turn.choose(names)
+            running = scheduled.choose(names)
             for name in names:
                 self.machine.run(op, logic, name, state, running[name], None)
-        return turn.end()
+        return scheduled.end()
 
-    def _turn(self, op: Builder, logic: Logic, state: State) -> Turn:
-        return Turn(self.scheduler, logic, state.counters, Measure(op, logic, self.machine, state))
+    def _scheduled_pass(self, op: Builder, logic: Logic, state: State) -> ScheduledPass:
+        return ScheduledPass(self.scheduler, logic, state.counters, Measure(op, logic, self.machine, state))
 
     # loops -------------------------------------------------------------------------------------------
 
@@ -257,14 +257,14 @@ def static_schedule(scheduler: Scheduler) -> Timetable | None:
     counters = scheduler.start()
     passes: Timetable = []
     try:
-        goes_on = not Turn(scheduler, Logic(), counters, _unknown).over()
+        goes_on = not ScheduledPass(scheduler, Logic(), counters, _unknown).over()
         while goes_on and len(passes) < MOST_PASSES:
-            turn = Turn(scheduler, Logic(), counters, _unknown)
-            turn.begin()
+            scheduled = ScheduledPass(scheduler, Logic(), counters, _unknown)
+            scheduled.begin()
             passes.append(
-                frozenset(name for names in scheduler.sets for name, ran in turn.choose(names).items() if ran)
+                frozenset(name for names in scheduler.sets for name, ran in scheduled.choose(names).items() if ran)
             )
-            goes_on = bool(turn.end())
+            goes_on = bool(scheduled.end())
     except _DataDependentSchedule:
         return None
     if not goes_on:

@@ -243,7 +243,7 @@ def _counts_once(test: Test) -> bool:
 
 
 @dataclass
-class Turn:
+class ScheduledPass:
     """The scheduler at work on one pass.
 
     Args:
