@@ -10,10 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from ..oracles import Outcome, Values
+from ..oracles import Batch, Outcome, Values
+from .matching import match_names, renamed
 from .record import Status
 from .runnables import Runnable
+from .sides import Side
 
 
 @dataclass(slots=True)
@@ -42,23 +45,135 @@ class Answer:
         return self.outputs is None and not self.outcome.fault and self.outcome.stage in ("run", "timeout")
 
 
+@dataclass(frozen=True, slots=True)
+class SideAnswers:
+    """One side in one trial.
+
+    Attributes:
+        side: the model.
+        answers: of all its runnables.
+        given: the inputs, by its own names.
+    """
+
+    side: Side
+    answers: list[Answer]
+    given: Batch
+
+    @property
+    def usable(self) -> list[Answer]:
+        """Outputs that no known fault spoils."""
+        return [one for one in self.answers if one.usable]
+
+    @property
+    def own(self) -> list[Answer]:
+        """Those of them that come from the format's runtimes."""
+        return [one for one in self.usable if one.runnable.own]
+
+    @property
+    def ours(self) -> list[Answer]:
+        """Those of them that come from our executor."""
+        return [one for one in self.usable if not one.runnable.own]
+
+    @property
+    def runtimes(self) -> list[Answer]:
+        """What the format's runtimes answered, or that they didn't."""
+        return [one for one in self.answers if one.runnable.own]
+
+    @property
+    def refused(self) -> bool:
+        """Somebody ran the model and it raised, or didn't end."""
+        return any(one.refused for one in self.answers)
+
+    @property
+    def is_outside_domain(self) -> bool:
+        """Our executor refuses the inputs: a lenient runtime's answer binds nobody."""
+        return any(one.refused for one in self.answers if not one.runnable.own)
+
+
 Pair = tuple[Answer, Answer]
 
 
-def deciding(a_runs: Sequence[Answer], b_runs: Sequence[Answer], agree: Callable[[Answer, Answer], bool]) -> list[Pair]:
-    """The pairs of usable answers that decide a trial, all with the same weight; see `evidence`.
+class TrialAnswers(NamedTuple):
+    """What both sides answered in one trial."""
 
-    Args:
-        agree: whether two answers of one side are the same within what rounding allows.
-    """
-    a_usable, b_usable = [one for one in a_runs if one.usable], [one for one in b_runs if one.usable]
-    a_own, b_own = [one for one in a_usable if one.runnable.own], [one for one in b_usable if one.runnable.own]
-    if a_own and b_own:
-        return _counterparts(a_own, b_own)
-    pairs = _counterparts(a_usable, b_usable)
-    same = [pair for pair in pairs if pair[0].runnable.name == pair[1].runnable.name]
-    cross = [pair for pair in pairs if pair not in same and _consistent(*pair, a_usable, b_usable, agree)]
-    return [*cross, *same]
+    a: SideAnswers
+    b: SideAnswers
+
+    def deciding(self, agree: Callable[[Answer, Answer], bool]) -> list[Pair]:
+        """The pairs of usable answers that decide the trial, all with the same weight; see `evidence`.
+
+        Args:
+            agree: whether two answers of one side are the same within what rounding allows.
+        """
+        if self.a.own and self.b.own:
+            return _counterparts(self.a.own, self.b.own)
+        pairs = _counterparts(self.a.usable, self.b.usable)
+        same = [pair for pair in pairs if pair[0].runnable.name == pair[1].runnable.name]
+        cross = [pair for pair in pairs if pair not in same and self._is_consistent(*pair, agree)]
+        return [*cross, *same]
+
+    def _is_consistent(self, one: Answer, other: Answer, agree: Callable[[Answer, Answer], bool]) -> bool:
+        """Two different runnables agree about each file that both ran."""
+        on_a = [twin for twin in self.a.usable if twin.runnable.name == other.runnable.name]
+        on_b = [twin for twin in self.b.usable if twin.runnable.name == one.runnable.name]
+        return all(agree(one, twin) for twin in on_a) and all(agree(other, twin) for twin in on_b)
+
+    def unanswered(self) -> Status | None:
+        """What it means where a side has no answer, or its runtime none on what the same runtime answers for A.
+
+        None: nothing; the answers that there are can be compared.
+        """
+        a, b = self
+        if a.usable and b.usable:
+            runs = {one.runnable.name for one in a.own}
+            broken = any(one.refused and one.outcome.stage == "run" and one.runnable.name in runs for one in b.answers)
+            return "only-a" if broken and not a.is_outside_domain else None
+        if a.usable and self._b_fails():
+            refuses = bool(a.runtimes) and all(one.refused and one.outcome.stage == "run" for one in a.runtimes)
+            return "neither" if a.is_outside_domain or refuses else "only-a"
+        if b.usable and a.refused:
+            return "only-b"
+        return "neither" if a.refused and b.refused else "unknown"
+
+    def _b_fails(self) -> bool:
+        """B raises, or doesn't end: by two runnables, or by the one that ends on A. One alone may be slow."""
+        refusing = [one for one in self.b.answers if one.refused]
+        ends_on_a = {one.runnable.name for one in self.a.usable}
+        return len(refusing) > 1 or any(
+            one.outcome.stage == "run" or one.runnable.name in ends_on_a for one in refusing
+        )
+
+    @property
+    def a_is_alone(self) -> bool:
+        """B's own runtimes all failed on inputs on which A's own answered."""
+        failed = bool(self.b.runtimes) and all(one.failed for one in self.b.runtimes)
+        return failed and bool(self.a.own) and not self.a.is_outside_domain
+
+    @property
+    def only_a_runtime_fails(self) -> bool:
+        """B's own runtime fails, which isn't one that answered for A, and our executor can't run B at all."""
+        answered = {one.runnable.name for one in self.a.usable}
+        return self.a_is_alone and all(
+            one.runnable.name not in answered if one.runnable.own else one.outcome.stage == "load"
+            for one in self.b.answers
+        )
+
+
+def answers_of(side: Side, outcomes: list[Outcome]) -> list[Answer]:
+    """Outcomes with outputs under the names of the side."""
+    if side.outputs is None:
+        given = next((one.outputs for one in outcomes if one.outputs is not None), None)
+        side.outputs = None if given is None else list(given)
+    return [answer_of(side, runnable, outcome) for runnable, outcome in zip(side.runnables, outcomes, strict=True)]
+
+
+def answer_of(side: Side, runnable: Runnable, outcome: Outcome) -> Answer:
+    outputs = outcome.outputs
+    if outputs is not None and side.outputs is not None:
+        pairs = match_names(list(outputs), list(side.outputs)).pairs
+        outputs = renamed(outputs, pairs)
+        outputs = {name: outputs[name] for name in side.outputs if name in outputs}
+    return Answer(runnable, outcome, outputs)
 
 
 def evidence(pair: Pair) -> int:
@@ -79,69 +194,4 @@ def _judges(answer: Answer, others: Sequence[Answer]) -> Sequence[Answer]:
         [one for one in others if one.runnable.name == name]
         or [one for one in others if one.runnable.own == own]
         or others
-    )
-
-
-def _consistent(
-    one: Answer,
-    other: Answer,
-    a_runs: Sequence[Answer],
-    b_runs: Sequence[Answer],
-    agree: Callable[[Answer, Answer], bool],
-) -> bool:
-    """Two different runnables agree about each file that both ran."""
-    on_a = [twin for twin in a_runs if twin.runnable.name == other.runnable.name]
-    on_b = [twin for twin in b_runs if twin.runnable.name == one.runnable.name]
-    return all(agree(one, twin) for twin in on_a) and all(agree(other, twin) for twin in on_b)
-
-
-def unanswered(a_runs: Sequence[Answer], b_runs: Sequence[Answer]) -> Status | None:
-    """What it means where a side has no answer, or its runtime none on what the same runtime answers for A.
-
-    None: nothing; the answers that there are can be compared.
-    """
-    a_answered, b_answered = any(one.usable for one in a_runs), any(one.usable for one in b_runs)
-    # where our executor finds A's own inputs out of its domain, a lenient runtime's answer binds nobody
-    outside_domain = any(one.refused for one in a_runs if not one.runnable.own)
-    if a_answered and b_answered:
-        runs = {one.runnable.name for one in a_runs if one.usable and one.runnable.own}
-        broken = any(one.refused and one.outcome.stage == "run" and one.runnable.name in runs for one in b_runs)
-        return "only-a" if broken and not outside_domain else None
-    if a_answered and _fails(a_runs, b_runs):
-        return "neither" if outside_domain or _refuses(a_runs) else "only-a"
-    if b_answered and any(one.refused for one in a_runs):
-        return "only-b"
-    both = any(one.refused for one in a_runs) and any(one.refused for one in b_runs)
-    return "neither" if both else "unknown"
-
-
-def _refuses(runs: Sequence[Answer]) -> bool:
-    """The file's own runtimes raise, whatever our executor makes of the inputs."""
-    own = [one for one in runs if one.runnable.own]
-    return bool(own) and all(one.refused and one.outcome.stage == "run" for one in own)
-
-
-def _fails(a_runs: Sequence[Answer], b_runs: Sequence[Answer]) -> bool:
-    """B raises, or doesn't end: by two runnables, or by the one that ends on A. One alone may be slow."""
-    refusing = [one for one in b_runs if one.refused]
-    ends_on_a = {one.runnable.name for one in a_runs if one.usable}
-    return len(refusing) > 1 or any(one.outcome.stage == "run" or one.runnable.name in ends_on_a for one in refusing)
-
-
-def left_alone(a_runs: Sequence[Answer], b_runs: Sequence[Answer]) -> bool:
-    """B's own runtimes all failed on inputs on which A's own answered."""
-    b_own = [one for one in b_runs if one.runnable.own]
-    return (
-        any(one.usable for one in a_runs if one.runnable.own)
-        and bool(b_own)
-        and all(one.failed for one in b_own)
-        and not any(one.refused for one in a_runs if not one.runnable.own)
-    )
-
-
-def only_its_runtime_fails(a_runs: Sequence[Answer], b_runs: Sequence[Answer]) -> bool:
-    """B's own runtime fails, which isn't one that answered for A, and our executor can't run B at all."""
-    answered = {one.runnable.name for one in a_runs if one.usable}
-    return left_alone(a_runs, b_runs) and all(
-        one.outcome.stage == "load" if not one.runnable.own else one.runnable.name not in answered for one in b_runs
     )

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..oracles import Batch, Values
 from ..oracles.ranges import exceeds_int32
-from .answers import Answer
+from .answers import Answer, SideAnswers, TrialAnswers
 
 _INTEGERS_OF_FLOAT32 = 2.0**24
 _BEYOND = "it computes 64-bit integers in 32 bits, and this trial has larger ones"
@@ -48,16 +48,20 @@ def are_coarse_integers(one: Answer, other: Answer, name: str, twin: str) -> boo
     return bool((size[differs] > _INTEGERS_OF_FLOAT32).all() and (np.abs(x - y) <= size * 2.0**-20).all())
 
 
-def part_over_overflow(answers: Sequence[Answer], name: str) -> bool:
+def is_overflow_open(both: TrialAnswers, answer: Answer, name: str, twin: str) -> bool:
+    """Whether readers of A part over which elements of an output overflow, or readers of B where some of A's do:
+    whether a number overflows on the way depends on the order of operations."""
+    value = (answer.outputs or {}).get(name)
+    return _part_over_overflow(both.a, name) or (
+        _can_overflow(value) and bool(_overflowed(value).any()) and _part_over_overflow(both.b, twin)
+    )
+
+
+def _part_over_overflow(side: SideAnswers, name: str) -> bool:
     """Whether readers of one file see other elements of an output overflow."""
-    values = [(answer.outputs or {}).get(name) for answer in answers if answer.usable]
+    values = [(answer.outputs or {}).get(name) for answer in side.usable]
     beyond = [~np.isfinite(value) | _overflowed(value) for value in values if _can_overflow(value)]
     return any(not np.array_equal(beyond[0], one) for one in beyond[1:])
-
-
-def has_overflowed(value: Values) -> bool:
-    """Whether an element is infinite, or the least integer."""
-    return _can_overflow(value) and bool(_overflowed(value).any())
 
 
 def _overflowed(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -36,10 +36,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal, get_args
 
-from ..oracles import Batch
+import numpy as np
+
+from ..oracles import Batch, Values
 from .interface import InterfaceDifference
 from .matching import Matching
 from .tolerance import Difference
@@ -49,7 +51,7 @@ Status = Literal["equal", "different", "only-a", "only-b", "neither", "unknown",
 both refuse it; or nobody can tell, because a side has no usable answer for reasons of its runtimes, or because
 rounding moves A's own outputs as far as the sides lie apart, or there was no time to tell."""
 
-STATUSES: tuple[Status, ...] = ("equal", "different", "only-a", "only-b", "neither", "unknown", "inconclusive")
+STATUSES: tuple[Status, ...] = get_args(Status)
 
 Verdict = Literal["equal", "unconfirmed", "different", "incomparable"]
 """equal: on every side a runtime that isn't ours answered, and nothing differs beyond rounding. unconfirmed: nothing
@@ -171,14 +173,8 @@ class Report:
         """As JSON values; the schema stands at the top of this module."""
         first = None
         if self.first is not None:
-            first = {
-                "trial": self.first.trial,
-                "a": self.first.a,
-                "b": self.first.b,
-                "difference": asdict(self.first.difference),
-                "profile": self.first.profile,
-                "text": self.first.text,
-            }
+            first = asdict(replace(self.first, inputs={}))
+            del first["inputs"]
         return _plain(
             {
                 "schema": 1,
@@ -204,6 +200,17 @@ class Report:
                 "trials": [asdict(trial) for trial in self.trials],
             }
         )
+
+
+def describe(value: Values) -> str:
+    """`int64 3`, `float32[2, 3]`, `[float32[2], ...]`."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, list):
+        return f"[{', '.join(describe(item) for item in value[:4])}{', ...' if len(value) > 4 else ''}]"
+    array: np.ndarray[Any, Any] = np.asarray(value)
+    name = "string" if array.dtype.kind in "OUS" else str(array.dtype)
+    return f"{name} {array[()]}" if not array.ndim else f"{name}{list(array.shape)}"
 
 
 def _plain(value: Any) -> Any:

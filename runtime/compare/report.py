@@ -20,24 +20,16 @@ from .chart import chart
 from .record import Finding, Report, SideRun, Status, Trial
 
 _COLOURS = {"equal": "green", "unconfirmed": "yellow", "different": "red", "incomparable": "yellow"}
-_STATUS_TEXT: dict[Status, str] = {
-    "equal": "agree",
-    "different": "differ",
-    "only-a": "B fails",
-    "only-b": "A refuses",
-    "neither": "both refuse",
-    "unknown": "not compared",
-    "inconclusive": "inconclusive",
+_STATUSES: dict[Status, tuple[str, str]] = {
+    "equal": ("agree", "green"),
+    "different": ("differ", "red"),
+    "only-a": ("B fails", "red"),
+    "only-b": ("A refuses", "yellow"),
+    "neither": ("both refuse", "yellow"),
+    "unknown": ("not compared", "bright_black"),
+    "inconclusive": ("inconclusive", "bright_black"),
 }
-_STATUS_COLOURS: dict[Status, str] = {
-    "equal": "green",
-    "different": "red",
-    "only-a": "red",
-    "only-b": "yellow",
-    "neither": "yellow",
-    "unknown": "bright_black",
-    "inconclusive": "bright_black",
-}
+"""Text and colour on a terminal."""
 
 
 @dataclass(slots=True)
@@ -116,7 +108,7 @@ def rendered(report: Report) -> Group:
         for heading in ("", *columns(report)):
             table.add_column(heading, overflow="fold")
         for row in rows(report):
-            table.add_row(Text(_STATUS_TEXT[row.status], style=_STATUS_COLOURS[row.status]), *row.texts)
+            table.add_row(Text(*_STATUSES[row.status]), *row.texts)
         parts.append(table)
     if report.first is not None:
         grid = Table.grid(padding=(0, 2))
@@ -187,5 +179,5 @@ def _table(report: Report) -> str:
     def line(tag: str, first: str, texts: list[str]) -> str:
         return f"<tr>{first}{''.join(f'<{tag}>{escape(text)}</{tag}>' for text in texts)}</tr>"
 
-    lines = [line("td", f'<td class="{row.status}">{_STATUS_TEXT[row.status]}</td>', row.texts) for row in rows(report)]
+    lines = [line("td", f'<td class="{row.status}">{_STATUSES[row.status][0]}</td>', row.texts) for row in rows(report)]
     return f"<table>{line('th', '<th></th>', columns(report))}{''.join(lines)}</table>"

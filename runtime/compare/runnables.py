@@ -6,7 +6,7 @@ import contextlib
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,20 @@ class Runnable:
     name: str
     run: Run
     own: bool = True
+
+
+def outcomes_of(runnable: Runnable, batches: Sequence[Batch]) -> Generator[Outcome]:
+    """One outcome for each batch, whatever the runnable does."""
+    reason = "it gave no answer"
+    done = 0
+    try:
+        for outcome in runnable.run(batches):
+            yield outcome
+            done += 1
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+    for _ in range(done, len(batches)):
+        yield Outcome(error=reason, stage="load")
 
 
 class Asking:

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
 
 from ..oracles import Batch
-from .answers import Answer, Pair
-from .runnables import Asking, Runnable
-from .sides import Side, answer_of, outcomes_of
+from .answers import Answer, Pair, SideAnswers, TrialAnswers, answer_of
+from .runnables import Asking, Runnable, outcomes_of
 from .special import known_habit
 from .tolerance import Difference
 
@@ -24,39 +23,6 @@ MOST_REPEATS = 8
 
 PATIENCE = 60.0
 """Seconds for looking into differences: runtimes are asked again, operators are watched."""
-
-
-@dataclass(frozen=True, slots=True)
-class SideAnswers:
-    """One side in one trial.
-
-    Attributes:
-        side: the model.
-        answers: of all its runnables.
-        given: the inputs, by its own names.
-    """
-
-    side: Side
-    answers: list[Answer]
-    given: Batch
-
-    @property
-    def usable(self) -> list[Answer]:
-        """Outputs that no known fault spoils."""
-        return [one for one in self.answers if one.usable]
-
-    @property
-    def own(self) -> list[Answer]:
-        """Those of them that come from the format's runtimes."""
-        return [one for one in self.usable if one.runnable.own]
-
-    @property
-    def ours(self) -> list[Answer]:
-        """Those of them that come from our executor."""
-        return [one for one in self.usable if not one.runnable.own]
-
-
-Both = tuple[SideAnswers, SideAnswers]
 
 
 class Apart(Protocol):
@@ -95,7 +61,7 @@ class SecondLook:
         for who, trials in self._by_one.items():
             yield f"{trials} trials were decided by {who}, which gives the same for both files"
 
-    def unsteady(self, both: Both) -> bool:
+    def unsteady(self, both: TrialAnswers) -> bool:
         """Ask runtimes that aren't ours once more, each in a new process: what they say then counts.
 
         OpenVINO's CPU takes shapes of an earlier run for those of this one where sizes are open.
@@ -120,7 +86,7 @@ class SecondLook:
         self._patience -= time.monotonic() - start
         return changed
 
-    def mark_habits(self, both: Both) -> bool:
+    def mark_habits(self, both: TrialAnswers) -> bool:
         """Give a fault to the answers into which special values went that their runtimes treat in their own way.
 
         What A's operators are given goes into B, too, where they may be spelled out in others.
@@ -142,7 +108,7 @@ class SecondLook:
         self._patience -= time.monotonic() - start
         return marked
 
-    def by_one_runtime(self, both: Both, near: bool = False) -> Pair | None:
+    def by_one_runtime(self, both: TrialAnswers, near: bool = False) -> Pair | None:
         """The answers of one runtime for both files, where they are the same.
 
         A runtime that computes exp by a short polynomial gives B other numbers than A's own runtime gives A, and the
@@ -163,7 +129,7 @@ class SecondLook:
                 return (b, a) if place else (a, b)
         return None
 
-    def is_parted(self, both: Both) -> bool:
+    def is_parted(self, both: TrialAnswers) -> bool:
         """Whether another reader of A gives what B's own runtime gives B: A's runtime is alone with its answer then,
         and which of them is right can't be told. Where B's runtime is A's, our executor must part with it over A, too.
         """

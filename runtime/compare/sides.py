@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...passes.types import Type
-from ..oracles import Batch, Outcome
-from .answers import Answer
 from .iterations import Stacking
-from .matching import match_names, renamed
 from .runnables import Runnable
 
 
@@ -42,34 +39,3 @@ class Side:
     watch: Runnable | None = None
     twin: Runnable | None = None
     third: Runnable | None = None
-
-
-def answers_of(side: Side, outcomes: list[Outcome]) -> list[Answer]:
-    """Outcomes with outputs under the names of the side."""
-    if side.outputs is None:
-        given = next((one.outputs for one in outcomes if one.outputs is not None), None)
-        side.outputs = None if given is None else list(given)
-    return [answer_of(side, runnable, outcome) for runnable, outcome in zip(side.runnables, outcomes, strict=True)]
-
-
-def answer_of(side: Side, runnable: Runnable, outcome: Outcome) -> Answer:
-    outputs = outcome.outputs
-    if outputs is not None and side.outputs is not None:
-        pairs = match_names(list(outputs), list(side.outputs)).pairs
-        outputs = renamed(outputs, pairs)
-        outputs = {name: outputs[name] for name in side.outputs if name in outputs}
-    return Answer(runnable, outcome, outputs)
-
-
-def outcomes_of(runnable: Runnable, batches: Sequence[Batch]) -> Generator[Outcome]:
-    """One outcome for each batch, whatever the runnable does."""
-    reason = "it gave no answer"
-    done = 0
-    try:
-        for outcome in runnable.run(batches):
-            yield outcome
-            done += 1
-    except Exception as error:
-        reason = f"{type(error).__name__}: {error}"
-    for _ in range(done, len(batches)):
-        yield Outcome(error=reason, stage="load")

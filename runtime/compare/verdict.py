@@ -10,23 +10,23 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..oracles import Batch, Outcome, Values
-from .answers import Answer, Pair, deciding, evidence, left_alone, only_its_runtime_fails, unanswered
+from .answers import Answer, Pair, SideAnswers, TrialAnswers, answers_of, evidence
 from .conclude import conclude
 from .interface import fits, interface_differences
 from .iterations import Stacking
 from .matching import Matching, match_names, renamed
-from .ranges import are_coarse_integers, has_overflowed, mark_beyond_int32, part_over_overflow
-from .record import Disagreement, Finding, Report, SideRun, Status, Trial
+from .ranges import are_coarse_integers, is_overflow_open, mark_beyond_int32
+from .record import Disagreement, Finding, Report, SideRun, Status, Trial, describe
 from .rounding import Rounding, TrialRounding
 from .rounding_tensors import judged
-from .second_look import Both, SecondLook, SideAnswers
-from .sides import Side, answers_of, outcomes_of
+from .runnables import outcomes_of
+from .second_look import SecondLook
+from .sides import Side
 from .signature import Designed
 from .tolerance import Difference, Measure, Tolerance, measure_values
 
@@ -62,6 +62,28 @@ def compare_sides(
         rounding = None
     designed = [one if isinstance(one, Designed) else Designed(dict(one)) for one in inputs]
     return _Comparison(a, b, designed, rtol, atol, rounding).report(asked)
+
+
+@dataclass(slots=True)
+class _Judgement:
+    """What is made of one trial.
+
+    Attributes:
+        pairs: the answers that decide it.
+        units: see `Trial`.
+        finding: the first difference.
+        telling: it is equal, and there was something to compare.
+    """
+
+    pairs: list[Pair]
+    status: Status
+    units: float | None = None
+    finding: Finding | None = None
+    telling: bool = False
+
+    def inconclusive(self) -> _Judgement:
+        """Nothing follows from the trial."""
+        return replace(self, status="inconclusive", finding=None)
 
 
 class _Comparison:
@@ -131,81 +153,81 @@ class _Comparison:
         cut = len(self.a.runnables)
         a_runs, b_runs = answers_of(self.a, outcomes[:cut]), answers_of(self.b, outcomes[cut:])
         mark_beyond_int32(batch, [*a_runs, *b_runs])
-        both = SideAnswers(self.a, a_runs, batch), SideAnswers(self.b, b_runs, renamed(batch, self.inputs.pairs))
-        undecided, earlier = not self.is_settled, self.first
-        if undecided:
-            self.first = None
-        pairs, status, units = self._decide(number, both)
-        if status == "different" and undecided:
-            pairs, status, units = self._looked_into(number, both, pairs, units)
-        if status == "different" and undecided and (self.parted >= ALONE or self.again.is_parted(both)):
-            self.first, self.parted = None, self.parted + 1  # A's own runtime and B's part over A itself
-            self._take_back(number)
-            status = "inconclusive"
-        elif status == "inconclusive" and undecided:
-            pair = self.again.by_one_runtime(both)
-            if pair is not None:
-                pairs, status = [pair], "equal"
-                self.telling += any(_tells(value) for value in (pair[0].outputs or {}).values())
-                self._take_back(number)
-        if status == "different" and any(one.refused for one in a_runs if not one.runnable.own):
-            status = "inconclusive"  # the executor finds A's inputs out of its domain: a lenient answer binds nobody
-            self.first = None if undecided else self.first
-        known = max((evidence(pair) for pair in pairs), default=0)
-        if self.kinds[number] == "special" and status == "different" and not (known and self._is_ours_to_tell(both)):
-            status = "inconclusive"
-            self.first = None if undecided else self.first
-        for side, answers in (("a", a_runs), ("b", b_runs)):
-            self._note_disagreements(number, side, answers)
-        if undecided:
-            self.is_settled = status == "different" and known > 0
-            self.first = self.first if self.is_settled else earlier or self.first
+        both = TrialAnswers(
+            SideAnswers(self.a, a_runs, batch), SideAnswers(self.b, b_runs, renamed(batch, self.inputs.pairs))
+        )
+        judgement = self._judge(number, both)
+        if not self.is_settled:
+            judgement = self._look_again(number, both, judgement)
+        if judgement.status == "different" and both.a.is_outside_domain:
+            judgement = judgement.inconclusive()
+        known = max((evidence(pair) for pair in judgement.pairs), default=0)
+        special = self.kinds[number] == "special"
+        if special and judgement.status == "different" and not (known and self._is_ours_to_tell(both)):
+            judgement = judgement.inconclusive()
+        self.telling += judgement.telling
+        for side, answers in zip("ab", both, strict=True):
+            self._note_disagreements(number, side, answers.usable)
+        if not self.is_settled:
+            self.is_settled = judgement.status == "different" and known > 0
+            if self.is_settled or self.first is None:
+                self.first = judgement.finding
             if self.is_settled and self.rounding is not None:
                 self.rounding.settle()
         return Trial(
             number,
-            status,
-            units,
-            {name: _describe(value) for name, value in batch.items()},
+            judgement.status,
+            judgement.units,
+            {name: describe(value) for name, value in batch.items()},
             [_summary(answer) for answer in a_runs],
             [_summary(answer) for answer in b_runs],
             known,
-            left_alone(a_runs, b_runs) and self.kinds[number] != "special",
+            both.a_is_alone and not special,
         )
 
-    def _decide(self, number: int, both: Both) -> tuple[list[Pair], Status, float | None]:
-        a, b = both
-        pairs = deciding(a.answers, b.answers, lambda one, other: self._first_difference(one, other) is None)
-        status, units = self._judge(number, both, pairs) if pairs else ("unknown", None)
-        alone = unanswered(a.answers, b.answers)
-        if alone == "only-a" and self.kinds[number] != "plain" and only_its_runtime_fails(a.answers, b.answers):
+    def _judge(self, number: int, both: TrialAnswers) -> _Judgement:
+        pairs = both.deciding(lambda one, other: self._first_difference(one, other) is None)
+        judgement = self._compare(number, both, pairs) if pairs else _Judgement([], "unknown")
+        alone = both.unanswered()
+        if alone == "only-a" and self.kinds[number] != "plain" and both.only_a_runtime_fails:
             alone = "unknown"
-        return pairs, alone or status, units
+        judgement.status = alone or judgement.status
+        return judgement
 
-    def _looked_into(
-        self, number: int, both: Both, pairs: list[Pair], units: float | None
-    ) -> tuple[list[Pair], Status, float | None]:
+    def _look_again(self, number: int, both: TrialAnswers, judgement: _Judgement) -> _Judgement:
+        """What stays of a difference, and whether one runtime decides what is inconclusive."""
+        if judgement.status == "different":
+            judgement = self._explain(number, both, judgement)
+        if judgement.status == "different" and (self.parted >= ALONE or self.again.is_parted(both)):
+            self.parted += 1  # A's own runtime and B's part over A itself
+            self._take_back(number)
+            return judgement.inconclusive()
+        pair = self.again.by_one_runtime(both) if judgement.status == "inconclusive" else None
+        if pair is None:
+            return judgement
+        self._take_back(number)
+        telling = any(_tells(value) for value in (pair[0].outputs or {}).values())
+        return _Judgement([pair], "equal", judgement.units, telling=judgement.telling or telling)
+
+    def _explain(self, number: int, both: TrialAnswers, judgement: _Judgement) -> _Judgement:
         """What stays of a difference once runtimes were asked again and their known ways were looked for."""
-        status: Status = "different"
         heard = [bool(one.own) for one in both]
         for explained in (self.again.unsteady, self.again.mark_habits):
-            if status == "different" and explained(both):
-                self.first = None
+            if judgement.status == "different" and explained(both):
                 self._take_back(number)
-                pairs, status, units = self._decide(number, both)
+                judgement = self._judge(number, both)
         lost = [before and not one.own for before, one in zip(heard, both, strict=True)]
-        if status == "different" and any(lost) and not all(lost):
-            self.first = None  # only our reading is left of the file whose runtime has its own way with such numbers
-            status = "inconclusive"
-        elif status == "different" and all(lost):
-            pairs = [*pairs, *self._same_runtime_differs(both)]
-        self.excused += status != "different"
+        if judgement.status == "different" and all(lost):
+            judgement.pairs += self._same_runtime_differs(both)
+        elif judgement.status == "different" and any(lost):
+            # only our reading is left of the file whose runtime has its own way with such numbers
+            judgement = judgement.inconclusive()
+        self.excused += judgement.status != "different"
         if self.again.is_over and self.excused:  # what was looked into before had such a reason
-            self.first = None
-            return pairs, "inconclusive", units
-        return pairs, status, units
+            return judgement.inconclusive()
+        return judgement
 
-    def _same_runtime_differs(self, both: Both) -> Iterator[Pair]:
+    def _same_runtime_differs(self, both: TrialAnswers) -> Iterator[Pair]:
         """What a runtime gives for both files, where that isn't the same: its way with special numbers, which it has
         with both, isn't the reason of what our executor sees, too."""
         own = [[one for one in side.answers if one.runnable.own and one.outputs is not None] for side in both]
@@ -218,24 +240,24 @@ class _Comparison:
         if self.rounding is not None:
             self.rounding.forget(number)
 
-    def _is_ours_to_tell(self, both: Both) -> bool:
+    def _is_ours_to_tell(self, both: TrialAnswers) -> bool:
         """Of special numbers: whether our executor sees a difference, and is of one mind with A's own runtimes."""
-        a, b = both
-        agree = all(self._first_difference(a.usable[0], one) is None for one in a.usable[1:])
-        return agree and any(self._differ(one, other) for one, other in zip(a.ours, b.ours, strict=False))
+        usable = both.a.usable
+        agree = all(self._first_difference(usable[0], one) is None for one in usable[1:])
+        return agree and any(self._differ(one, other) for one, other in zip(both.a.ours, both.b.ours, strict=False))
 
     def _differ(self, one: Answer, other: Answer) -> bool:
         """Whether an output differs beyond what its element type's rounding allows."""
         return any(measure.difference is not None for _, measure in self._measures(one, other, near=False))
 
-    def _judge(self, number: int, both: Both, pairs: list[Pair]) -> tuple[Status, float | None]:
+    def _compare(self, number: int, both: TrialAnswers, pairs: list[Pair]) -> _Judgement:
         if self.outputs is None:
             self.outputs = match_names(list(self.a.outputs or ()), list(self.b.outputs or ()))
         worst, telling, same, inconclusive = 0.0, False, True, False
         findings: list[Finding] = []
-        batch = both[0].given
+        batch = both.a.given
         special = self.kinds[number] == "special"
-        rounding = None if self.rounding is None else TrialRounding(self.rounding, number, batch, both[0].usable)
+        rounding = None if self.rounding is None else TrialRounding(self.rounding, number, batch, both.a.usable)
         for one, other in pairs:
             measures = list(self._measures(one, other))
             apart = self._are_runtimes_apart(one, other, measures)
@@ -246,21 +268,19 @@ class _Comparison:
                 found = self._judged(one, other, name, measure, rounding)
                 difference = found.difference
                 telling = telling or _tells((one.outputs or {}).get(name))
-                is_open = difference is not None and not special and self._is_overflow_open(both, one, name)
+                is_open = difference is not None and not special and is_overflow_open(both, one, name, self._twin(name))
                 if found.inconclusive or is_open or (special and found.by_runtime):
                     inconclusive = True
                     continue
                 worst = max(worst, found.units)
-                if difference is not None and self.first is None:
+                if difference is not None:
+                    same = False
                     who = one.runnable.name, other.runnable.name
                     findings.append(Finding(number, difference, *who, found.profile, dict(batch), found.text))
-                same = same and difference is None
-        if findings:  # a trip count that came out wrong says more than the values it led to
-            self.first = min(findings, key=lambda found: found.difference.kind == "value")
-        if same and inconclusive:
-            return "inconclusive", worst
-        self.telling += same and telling
-        return "equal" if same else "different", worst
+        # a trip count that came out wrong says more than the values it led to
+        first = min(findings, key=lambda found: found.difference.kind == "value", default=None)
+        status: Status = "different" if not same else "inconclusive" if inconclusive else "equal"
+        return _Judgement(pairs, status, worst, first, telling and status == "equal")
 
     def _are_runtimes_apart(self, one: Answer, other: Answer, measures: list[tuple[str, Measure]]) -> bool:
         """Whether only floats differ, and by so little that two runtimes' ways of computing may be the reason."""
@@ -273,15 +293,6 @@ class _Comparison:
             and measure.max_abs <= RUNTIMES_APART * _size_of((one.outputs or {}).get(name))
             for name, measure in differing
         )
-
-    def _is_overflow_open(self, both: Both, one: Answer, name: str) -> bool:
-        """Whether readers of A part over which elements of an output overflow, or readers of B where some of A's do:
-        whether a number overflows on the way depends on the order of operations."""
-        a, b = both
-        if part_over_overflow(a.answers, name):
-            return True
-        twin = self.outputs.pairs.get(name, "") if self.outputs is not None else ""
-        return has_overflowed((one.outputs or {}).get(name)) and part_over_overflow(b.answers, twin)
 
     def _judged(
         self, one: Answer, other: Answer, name: str, measure: Measure, rounding: TrialRounding | None
@@ -329,19 +340,19 @@ class _Comparison:
 
     def _stacking(self, name: str) -> Stacking | None:
         """How an output is stacked over iterations, as far as either graph says it."""
-        twin = "" if self.outputs is None else self.outputs.pairs.get(name, "")
-        return self.a.stackings.get(name) or self.b.stackings.get(twin)
+        return self.a.stackings.get(name) or self.b.stackings.get(self._twin(name))
 
-    def _note_disagreements(self, number: int, side: str, answers: list[Answer]) -> None:
+    def _twin(self, name: str) -> str:
+        """B's name of an output of A; "" if it has none."""
+        return "" if self.outputs is None else self.outputs.pairs.get(name, "")
+
+    def _note_disagreements(self, number: int, side: str, usable: list[Answer]) -> None:
         """Note which runnables of one side contradict each other."""
-        usable = [one for one in answers if one.usable]
-        for place, one in enumerate(usable):
-            for other in usable[place + 1 :]:
-                found = self._first_difference(one, other)
-                if found is not None:
-                    key = (side, one.runnable.name, other.runnable.name)
-                    known = self.disagreements.setdefault(key, Disagreement(*key, number, found))
-                    known.trials += 1
+        for one, other in itertools.combinations(usable, 2):
+            found = self._first_difference(one, other)
+            if found is not None:
+                key = (side, one.runnable.name, other.runnable.name)
+                self.disagreements.setdefault(key, Disagreement(*key, number, found)).trials += 1
 
     def _first_difference(self, one: Answer, other: Answer, near: bool = False) -> Difference | None:
         """The first difference between two answers for one file; `near`: beyond a few units in the last place."""
@@ -383,14 +394,3 @@ def _summary(answer: Answer) -> SideRun:
     return SideRun(
         answer.runnable.name, outcome.stage or "ok", outcome.seconds, outcome.error, outcome.fault, answer.runnable.own
     )
-
-
-def _describe(value: Values) -> str:
-    """`int64 3`, `float32[2, 3]`, `[float32[2], ...]`."""
-    if value is None:
-        return "nothing"
-    if isinstance(value, list):
-        return f"[{', '.join(_describe(item) for item in value[:4])}{', ...' if len(value) > 4 else ''}]"
-    array: np.ndarray[Any, Any] = np.asarray(value)
-    name = "string" if array.dtype.kind in "OUS" else str(array.dtype)
-    return f"{name} {array[()]}" if not array.ndim else f"{name}{list(array.shape)}"
