@@ -94,25 +94,25 @@ def loop(
     most = min((count for count in (trip_count(M, "M"), trip_count(limit, "limit")) if count is not None), default=None)
     if most is None and condition is None:
         raise InvalidModel("nothing ends this loop: it has neither a trip count nor a condition, and no limit is set")
-    given = dict(captured or {})
+    outer = dict(captured or {})
     if callable(body):
-        results = _call(body, most, condition, values, given, scan_outputs)
+        results = _call(body, most, condition, values, outer, scan_outputs)
     elif scan_outputs is None:
-        results = _run(_graph(body, given, opset), most, condition, values, given)
+        results = _run(_graph(body, outer, opset), most, condition, values, outer)
     else:
         raise InvalidModel("scan_outputs are for a Python function; a graph says itself what it stacks")
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def trip_count(given: Any, name: str) -> int | None:
+def trip_count(count: Any, name: str) -> int | None:
     """A number of passes; None where it is left out.
 
     Raises:
         InvalidModel: not a whole number of 64 bits.
     """
-    if _left_out(given):
+    if _left_out(count):
         return None
-    one = _single(given, name)
+    one = _single(count, name)
     if one.dtype.kind not in "biu" or int(one) > np.iinfo(np.int64).max:
         raise InvalidModel(f"{name} is a number of passes, an integer; it can't be {one.item()!r}")
     return max(int(one), 0)
@@ -179,17 +179,17 @@ def _call(
     going = np.array(condition is not False)
     count = 0
     while (most is None or count < most) and (condition is None or going):
-        made = body(np.array(count, np.int64), going, *carried, **captured)
-        made = list(made) if isinstance(made, tuple | list) else [made]
-        if stacks is None and len(made) >= first_stacked:
-            stacks = [[] for _ in made[first_stacked:]]
-        if stacks is None or len(made) != first_stacked + len(stacks):
+        results = body(np.array(count, np.int64), going, *carried, **captured)
+        results = list(results) if isinstance(results, tuple | list) else [results]
+        if stacks is None and len(results) >= first_stacked:
+            stacks = [[] for _ in results[first_stacked:]]
+        if stacks is None or len(results) != first_stacked + len(stacks):
             wanted = f"at least {first_stacked}" if stacks is None else str(first_stacked + len(stacks))
-            raise InvalidModel(f"the body returns {len(made)} values where {wanted} are needed")
-        going = _going(made[0])
-        pairs = zip(carried, made[1:first_stacked], strict=True)
+            raise InvalidModel(f"the body returns {len(results)} values where {wanted} are needed")
+        going = _going(results[0])
+        pairs = zip(carried, results[1:first_stacked], strict=True)
         carried = [_handed_on(before, after, place) for place, (before, after) in enumerate(pairs)]
-        for stack, value in zip(stacks, made[first_stacked:], strict=True):
+        for stack, value in zip(stacks, results[first_stacked:], strict=True):
             stack.append(np.array(value))
         count += 1
     if stacks is None:
@@ -210,10 +210,10 @@ def _going(said: Any) -> Array:
 def _handed_on(before: Array, after: Any, place: int) -> Array:
     """A carried value after a pass: of the type it had before, of any shape."""
     where = f"the carried value {place}"
-    found = after if isinstance(after, np.ndarray) else _array(after, where, DType.of(before.dtype))
-    if found.dtype != before.dtype:
-        raise InvalidModel(f"{where} is {found.dtype} after a pass, and {before.dtype} before")
-    return found
+    array = after if isinstance(after, np.ndarray) else _array(after, where, DType.of(before.dtype))
+    if array.dtype != before.dtype:
+        raise InvalidModel(f"{where} is {array.dtype} after a pass, and {before.dtype} before")
+    return array
 
 
 def _stacked(stack: Sequence[Array], place: int) -> Array:
@@ -255,9 +255,9 @@ def _graph(body: Any, captured: Mapping[str, Any], opset: int) -> Graph:
             graph.input.append(make_tensor_value_info(name, kind, array.shape))
     # Nothing of runtime knows a format, and nothing but this function is given a format's own objects: the package
     # above reads them, found by its name.
-    found = importlib.import_module("..convert.onnx.read", __package__).read_model(model)
-    found.meta[RAISER] = importlib.import_module("..convert.files", __package__).to_hub
-    return found
+    imported = importlib.import_module("..convert.onnx.read", __package__).read_model(model)
+    imported.meta[RAISER] = importlib.import_module("..convert.files", __package__).to_hub
+    return imported
 
 
 def _run(
@@ -275,8 +275,8 @@ def _run(
         raise InvalidModel(f"the body gives {len(body.outputs)} outputs where at least {1 + len(values)} are needed")
     outer = [value for value in body.inputs if value.name in captured]
     arguments = [*values, *(captured[value.name] for value in outer)]
-    given = [_argument(value, one) for value, one in zip([*formal[2:], *outer], arguments, strict=True)]
-    types = [tensor(DType.INT64), tensor(DType.BOOL), *map(_type_of, given)]
+    converted = [_argument(value, one) for value, one in zip([*formal[2:], *outer], arguments, strict=True)]
+    types = [tensor(DType.INT64), tensor(DType.BOOL), *map(_type_of, converted)]
     order = [value.name for value in (*formal, *outer)]
     inner = _raised(body, dict(zip(order, types, strict=True)))
     inner.inputs.sort(key=lambda value: order.index(value.name))
@@ -297,14 +297,14 @@ def _run(
     outside = [op.input(name, type) for name, type in zip(order[2:], types[2:], strict=True)]
     results = op.loop(trip, start if obeys else None, slots, outside if obeys else [start, *outside], inner)
     graph.outputs = list(results if obeys else results[1:])
-    feeds = {value.name: one for value, one in zip(outside, given, strict=True)}
+    feeds = {value.name: one for value, one in zip(outside, converted, strict=True)}
     feeds[start.name] = np.array(condition is not False)
     if trip is not None:
         feeds[trip.name] = np.array(most, np.int64)
     wanted = [value.name for value in graph.outputs]
     canonicalize(graph)
-    found = Executor(graph).run(feeds)
-    return [found[name] for name in wanted]
+    outputs = Executor(graph).run(feeds)
+    return [outputs[name] for name in wanted]
 
 
 def _raised(body: Graph, types: Mapping[str, Type]) -> Graph:

@@ -69,14 +69,14 @@ def _conditional(node: Node) -> Found:
         refuse(node, f"a pred chooses between two branches, not {len(names)}")
     if dtype not in (DType.BOOL, DType.INT32):
         refuse(node, f"operand 0 is {text(TensorType(dtype, ()))}, neither pred[] nor s32[]")
-    given = _types(node, 1)
+    left = _types(node, 1)
     results = [value.type for value in node.regions["branch_0"].outputs]
     for name in names:
         many = len(node.regions[name].inputs)
-        check_results(node, name, check_parameters(node, name, given[:many]), results)
-        given = given[many:]
-    if given:
-        refuse(node, f"{len(given)} operands more than its branches take")
+        check_results(node, name, check_parameters(node, name, left[:many]), results)
+        left = left[many:]
+    if left:
+        refuse(node, f"{len(left)} operands more than its branches take")
     return results
 
 
@@ -201,13 +201,13 @@ def infer_node(node: Node, functions: Mapping[tuple[str, str, str], Graph] | Non
     infer = _TABLE.get(node.op_type)
     if infer is None:
         raise InvalidModel(f"{node!r}: there is no opcode {node.op_type}")
-    found = _called(node, functions) if functions and node.op_type in ("call", "fusion") else None
-    if found is None:
-        found = infer(node)
-    for type in found:
+    types = _called(node, functions) if functions and node.op_type in ("call", "fusion") else None
+    if types is None:
+        types = infer(node)
+    for type in types:
         if isinstance(type, TensorType) and type.shape is not None:
             _check_sizes(node, type)
-    return found
+    return types
 
 
 def _check_sizes(node: Node, type: TensorType) -> None:

@@ -85,11 +85,11 @@ def _convolution(node: Node) -> Found:
         refuse(node, f"feature_group_count={groups}, batch_group_count={batches}")
     batch, features = lhs[left.index("b")], lhs[left.index("f")]
     reads, makes = rhs[right.index("i")], rhs[right.index("o")]
-    seen, made, many = bound(reads), bound(makes), bound(batch)
-    if seen is not None and not same_dim(features, seen * groups):
-        refuse(node, f"{bound(features)} features for {groups} groups of a kernel with {seen}")
-    if made is not None and (made % groups or made % batches):
-        refuse(node, f"{made} output features don't come in {max(groups, batches)} groups")
+    inputs, outputs, many = bound(reads), bound(makes), bound(batch)
+    if inputs is not None and not same_dim(features, inputs * groups):
+        refuse(node, f"{bound(features)} features for {groups} groups of a kernel with {inputs}")
+    if outputs is not None and (outputs % groups or outputs % batches):
+        refuse(node, f"{outputs} output features don't come in {max(groups, batches)} groups")
     if many is not None and many % batches:
         refuse(node, f"a batch of {many} doesn't come in {batches} groups")
     dims: dict[str, Dim] = {"b": sized(batch, None if many is None else many // batches), "f": makes}

@@ -100,13 +100,13 @@ def _reverse(node: Node) -> Found:
 
 
 def _concatenate(node: Node) -> Found:
-    found = operands(node)
-    if not found:
+    types = operands(node)
+    if not types:
         refuse(node, "it has no operands")
-    dtype, shape = found[0]
+    dtype, shape = types[0]
     at = axis(node, len(shape))
     dims, total = list(shape), [shape[at]]
-    for other, more in found[1:]:
+    for other, more in types[1:]:
         fits = len(more) == len(shape) and all(
             same_dim(a, b) for index, (a, b) in enumerate(zip(dims, more, strict=True)) if index != at
         )
@@ -116,9 +116,9 @@ def _concatenate(node: Node) -> Found:
         total.append(more[at])
         dims = list(map(joint_dim, dims, more))
     sizes = [bound(dim) for dim in total]
-    known = [size for size in sizes if size is not None]
+    fixed = [size for size in sizes if size is not None]
     dynamic = any(isinstance(dim, Interval) for dim in total)
-    size = sum(known) if len(known) == len(sizes) else None
+    size = sum(fixed) if len(fixed) == len(sizes) else None
     dims[at] = Interval(0, size) if dynamic and size is not None else size
     return [TensorType(dtype, tuple(dims))]
 

@@ -52,16 +52,16 @@ class Combined:
             return self._listed[number]
         random = np.random.default_rng([self._seed & 0xFFFFFFFF, 17, number])
         draft = Draft(self._signature, _BEYOND + number, self._seed)
-        made = Designed(arrays(draft.values()), "edge")
+        designed = Designed(arrays(draft.values()), "edge")
         groups = [group for group in self._cases[random.random() < _SPECIAL] if group]
         for _ in range(int(random.integers(_MOST + 1)) if groups else 0):
             group = groups[int(random.integers(len(groups)))]
-            found = group[int(random.integers(len(group)))](Base(draft, made.inputs))
-            if found is not None:
-                kind = "special" if "special" in (made.kind, found.kind) else "edge"
-                why = f"{made.why}; {found.why}" if made.why else found.why
-                made = Designed(found.inputs, kind, why, made.tags | found.tags)
-        return replace(made, inputs={name: self._soon(name, value) for name, value in made.inputs.items()})
+            changed = group[int(random.integers(len(group)))](Base(draft, designed.inputs))
+            if changed is not None:
+                kind = "special" if "special" in (designed.kind, changed.kind) else "edge"
+                why = f"{designed.why}; {changed.why}" if designed.why else changed.why
+                designed = Designed(changed.inputs, kind, why, designed.tags | changed.tags)
+        return replace(designed, inputs={name: self._soon(name, value) for name, value in designed.inputs.items()})
 
     def _soon(self, name: str, value: Values) -> Values:
         """A trip count that ends soon: long loops would leave no time for the other sets."""

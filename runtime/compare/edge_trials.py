@@ -103,8 +103,8 @@ def _base(signature: Signature, number: int, seed: int) -> Base:
             plain = neutral(
                 edge.kind, np.size(old) if isinstance(old, np.ndarray) else 0, dims, size_of(edge, base, dims)
             )
-            made = filled(old, [undone(edge, value) for value in plain], np.shape(old)) if plain else None
-            base.values[spec.name] = old if made is None else made
+            changed = filled(old, [undone(edge, value) for value in plain], np.shape(old)) if plain else None
+            base.values[spec.name] = old if changed is None else changed
     return base
 
 
@@ -305,15 +305,15 @@ def _data(signature: Signature, spec: InputSpec, special: bool) -> Iterator[Iter
         return
     dtype = kind.dtype
     divides = any(edge.kind == "divisor" for other in signature.inputs for edge in other.edges)
-    found: Iterable[list[extremes.Extreme]] = ()
+    groups: Iterable[list[extremes.Extreme]] = ()
     if dtype is DType.STRING:
-        found = extremes.texts(spec)
+        groups = extremes.texts(spec)
     elif dtype.is_integer and spec.role in ("data", "condition", "trip"):
-        found = extremes.integers(spec, dtype, divides)
+        groups = extremes.integers(spec, dtype, divides)
     elif dtype.is_float and dtype.bits >= 16:
-        found = extremes.floats(spec, dtype)
+        groups = extremes.floats(spec, dtype)
     bounded = spec.role != "data" or spec.lower is not None or spec.upper is not None or bool(spec.edges)
-    for group in found:
+    for group in groups:
         yield (_extreme(spec, one, bounded) for one in group if bool(one.tags) == special)
 
 

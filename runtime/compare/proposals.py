@@ -41,15 +41,15 @@ def proposals(spec: InputSpec, edge: Edge, base: Base) -> list[tuple[str, Values
     single: list[Sequence[float]] = [
         [number] for number in dict.fromkeys(n for k in sizes for n in numbers(edge.kind, k))
     ]
-    whole = [values for column in zip_longest(*lists) for values in column if values is not None]
-    chosen = single if old.size == 1 and not whole else [*whole[:4], *_mixed(single, whole[4:])]
-    found: dict[str, Values] = {}
+    for_all = [values for column in zip_longest(*lists) for values in column if values is not None]
+    chosen = single if old.size == 1 and not for_all else [*for_all[:4], *_mixed(single, for_all[4:])]
+    arrays: dict[str, Values] = {}
     for values in chosen:
         turned = [undone(edge, value) for value in values]
         new = filled(old, turned, _length(spec, old, len(turned)) if values not in single else None)
         if new is not None:
-            found.setdefault(str([int(v) if v == int(v) else v for v in values]), new)
-    return list(found.items())
+            arrays.setdefault(str([int(v) if v == int(v) else v for v in values]), new)
+    return list(arrays.items())
 
 
 def _mixed(first: Sequence[Any], second: Sequence[Any]) -> Iterator[Any]:

@@ -194,10 +194,10 @@ def measure_values(
     def each(pairs: Any) -> Measure:
         worst = Measure()
         for step, one, other in pairs:
-            found = measure_values(one, other, tolerance, output=output, path=(*path, step))
-            if found.difference:
-                return found
-            worst = Measure(None, max(worst.units, found.units), max(worst.max_abs, found.max_abs))
+            measure = measure_values(one, other, tolerance, output=output, path=(*path, step))
+            if measure.difference:
+                return measure
+            worst = Measure(None, max(worst.units, measure.units), max(worst.max_abs, measure.max_abs))
         return worst
 
     if _kind(expected) != _kind(actual):

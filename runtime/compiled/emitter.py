@@ -217,11 +217,11 @@ class Emitter:
         if len(names) == 1 and number == 1:
             return next(dim for dim in dims if isinstance(dim, Sym))
         key = ("product", number, tuple(names))
-        found = self.known(key)
-        if found is None:
-            found = self.size(" * ".join([*names, str(number)]))
-            self.keep(key, found)
-        return found
+        size = self.known(key)
+        if size is None:
+            size = self.size(" * ".join([*names, str(number)]))
+            self.keep(key, size)
+        return size
 
     # tensors -------------------------------------------------------------------------------------
 
@@ -276,17 +276,17 @@ class Emitter:
                 return tensor.atoms[position]
             tensor = self.spill(tensor)
         key = (tensor, index)
-        found = self.known(key)
-        if found is None:
+        atom = self.known(key)
+        if atom is None:
             kept = self.known(tensor)
             if kept is not None:
-                found = self.read(kept, index)
+                atom = self.read(kept, index)
             elif isinstance(tensor, Lazy):
-                found = tensor.element(self, index)
+                atom = tensor.element(self, index)
             else:
-                found = self.let(element_of(tensor.name)(index), tensor.kind)
-            self.keep(key, found)
-        return found
+                atom = self.let(element_of(tensor.name)(index), tensor.kind)
+            self.keep(key, atom)
+        return atom
 
     def spill(self, small: Small) -> Stored:
         """Local variables as an array, allocated outside all loops and filled as far outside as they are known."""
@@ -308,15 +308,15 @@ class Emitter:
             return tensor
         if isinstance(tensor, Small):
             return self.spill(tensor)
-        found = self.known(tensor)
-        if found is None:
+        array = self.known(tensor)
+        if array is None:
             if tensor.alias is not None:
-                found = Stored(tensor.kind, tensor.dims, self.let(tensor.alias, tensor.kind).code, self.depth)
+                array = Stored(tensor.kind, tensor.dims, self.let(tensor.alias, tensor.kind).code, self.depth)
             else:
-                found = self.buffer(tensor.kind, tensor.dims)
-                self.write([(tensor, element_of(found.name))])
-            self.keep(tensor, found)
-        return found
+                array = self.buffer(tensor.kind, tensor.dims)
+                self.write([(tensor, element_of(array.name))])
+            self.keep(tensor, array)
+        return array
 
     def ready(self, tensor: Tensor) -> Tensor:
         """The tensor in a form of which elements cost nothing: whatever waits is computed."""

@@ -82,10 +82,10 @@ def describe(inputs: Sequence[Array | None], declared: Sequence[Value | None]) -
                 if isinstance(dim, str):
                     sizes.setdefault(dim, set()).add(size)
     names: dict[str, str] = {}
-    found: list[Argument | None] = []
+    arguments: list[Argument | None] = []
     for number, (array, value) in enumerate(zip(inputs, declared, strict=True)):
         if array is None:
-            found.append(None)
+            arguments.append(None)
             continue
         kind = _KIND_OF.get(array.dtype)
         if kind is None:
@@ -104,8 +104,8 @@ def describe(inputs: Sequence[Array | None], declared: Sequence[Value | None]) -
                 dims.append(names.setdefault(dim, own))
             else:
                 dims.append(own)
-        found.append(Argument(kind, tuple(dims)))
-    return tuple(found)
+        arguments.append(Argument(kind, tuple(dims)))
+    return tuple(arguments)
 
 
 def generate(node: Node, arguments: Sequence[Argument | None]) -> Function:

@@ -309,15 +309,15 @@ class LoopWriter:
         limit.line(f"{self.bound} = np.int64({code})")
         limit.line(f"{self.counter} = np.int64(0)")
         limit.line(f"{self.going} = {start.code}")
-        whole = statement.sub(f"while {self.counter} < {self.bound} and {self.going}:")
-        whole.items.append(body)
-        whole.line(f"{self.counter} += 1")
+        loop = statement.sub(f"while {self.counter} < {self.bound} and {self.going}:")
+        loop.items.append(body)
+        loop.line(f"{self.counter} += 1")
         return Sym(self.counter, self.em.depth)
 
     def _results(self, count: Dim) -> list[Tensor]:
         """The last carried values and the stacked ones, in slot order."""
         depth = self.em.depth
-        found = dict(self.through)
+        tensors = dict(self.through)
         for state in self.states:
             inside = state.inside
             if isinstance(inside, Small):
@@ -331,7 +331,7 @@ class LoopWriter:
                     for axis, dim in enumerate(inside.dims)
                 )
                 tensor = Stored(inside.kind, dims, inside.name, depth, owned=not state.changing, made=inside.made)
-            found[state.entry.indices.result] = tensor
+            tensors[state.entry.indices.result] = tensor
         for pile in self.stacked:
-            found[pile.entry.indices.result] = pile.result(count)
-        return [found[place] for place in range(len(found))]
+            tensors[pile.entry.indices.result] = pile.result(count)
+        return [tensors[place] for place in range(len(tensors))]

@@ -72,11 +72,11 @@ def reduced(em: Emitter, op_type: str, tensor: Tensor, axes: Sequence[int]) -> T
 
     count, size = fixed_size(dims[:tail]), fixed_size(result)
     if count is not None and size is not None and size <= SMALL and count <= SMALL**2:
-        found: dict[Index, Atom] = {}
+        totals: dict[Index, Atom] = {}
         for at in row_major(fixed(dims[:tail])):
             value, key = row(at), place(at)
-            found[key] = apply(em, op_type, [found[key], value]) if key in found else value
-        begun = [_begun(em, op_type, tensor.kind, found.get(key)) for key in row_major(fixed(result))]
+            totals[key] = apply(em, op_type, [totals[key], value]) if key in totals else value
+        begun = [_begun(em, op_type, tensor.kind, totals.get(key)) for key in row_major(fixed(result))]
         return Small(tensor.kind, fixed(result), tuple(begun))
     buffer = em.buffer(tensor.kind, result)
     target = element_of(buffer.name)

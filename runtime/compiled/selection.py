@@ -36,13 +36,13 @@ def normal_index(em: Emitter, index: Atom, length: Dim) -> Atom:
             raise Decline("index out of range")
         return em.dim_atom(int(value) % length)
     if value is not None and value >= 0:
-        found = em.dim_atom(int(value))
-        em.refuse_if(f"{found.code} >= {length}", "index out of range")
-        return found
-    found = em.let(f"np.int64({index.code})", "int64")
-    em.block.sub(f"if {found.code} < 0:").line(f"{found.code} += {length}")
-    em.refuse_if(f"{found.code} < 0 or {found.code} >= {length}", "index out of range")
-    return found
+        normal = em.dim_atom(int(value))
+        em.refuse_if(f"{normal.code} >= {length}", "index out of range")
+        return normal
+    normal = em.let(f"np.int64({index.code})", "int64")
+    em.block.sub(f"if {normal.code} < 0:").line(f"{normal.code} += {length}")
+    em.refuse_if(f"{normal.code} < 0 or {normal.code} >= {length}", "index out of range")
+    return normal
 
 
 def place_of(index: Atom) -> str:
@@ -158,8 +158,8 @@ def join(em: Emitter, tensors: Sequence[Tensor], axis: int) -> Tensor:
     buffer = em.buffer(tensors[0].kind, dims)
 
     def behind(start: Dim) -> Target:
-        whole, first = element_of(buffer.name), em.dim_atom(start)
-        return lambda at: whole((*at[:axis], moved(at[axis], first), *at[axis + 1 :]))
+        element, first = element_of(buffer.name), em.dim_atom(start)
+        return lambda at: element((*at[:axis], moved(at[axis], first), *at[axis + 1 :]))
 
     jobs = [(tensor, behind(start)) for tensor, start in zip(tensors, starts, strict=False)]
     em.write([(em.spill(tensor) if isinstance(tensor, Small) else tensor, target) for tensor, target in jobs])

@@ -41,7 +41,7 @@ def _activations(attrs: Attributes, defaults: Sequence[str], directions: int) ->
         raise ValueError(f"{len(names)} activations for {directions} directions of {count}")
     alphas, betas = iter(attrs.floats("activation_alpha", ())), iter(attrs.floats("activation_beta", ()))
     limit = attrs.float("clip") if attrs.has("clip") else None
-    found = []
+    functions = []
     for number, name in enumerate(names):
         if name.lower() not in _ACTIVATIONS:
             raise ValueError(f"unknown activation {name!r}")
@@ -49,8 +49,8 @@ def _activations(attrs: Attributes, defaults: Sequence[str], directions: int) ->
         alpha = alpha if alpha is None else next(alphas, alpha)
         beta = beta if beta is None else next(betas, beta)
         of_cell = number % count == 2  # LSTM's h, whose input is the cell state
-        found.append(_clipped(function, alpha, beta, None if of_cell else limit))
-    return [found[first : first + count] for first in range(0, len(found), count)]
+        functions.append(_clipped(function, alpha, beta, None if of_cell else limit))
+    return [functions[first : first + count] for first in range(0, len(functions), count)]
 
 
 def _clipped(function: Callable[..., Array], alpha: Any, beta: Any, limit: float | None) -> Function:

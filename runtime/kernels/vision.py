@@ -164,7 +164,7 @@ def non_max_suppression(
     most = 0 if limit is None else int(scalar(limit))
     overlap = 0.0 if iou_threshold is None else float(scalar(iou_threshold))
     least = None if score_threshold is None else float(scalar(score_threshold))
-    found: list[tuple[int, int, int]] = []
+    selected: list[tuple[int, int, int]] = []
     for n in range(scores.shape[0]):
         y1, x1, y2, x2 = _corners(boxes[n], attrs.flag("center_point_box"))
         area = (y2 - y1) * (x2 - x1)
@@ -176,7 +176,7 @@ def non_max_suppression(
             kept = 0
             while len(order) and kept < most:
                 best, order = int(order[0]), order[1:]
-                found.append((n, label, best))
+                selected.append((n, label, best))
                 kept += 1
                 tall = np.minimum(y2[order], y2[best]) - np.maximum(y1[order], y1[best])
                 wide = np.minimum(x2[order], x2[best]) - np.maximum(x1[order], x1[best])
@@ -184,7 +184,7 @@ def non_max_suppression(
                 union = area[order] + area[best] - shared
                 share = np.where((union > 0) & (shared > 0), shared / union, 0)
                 order = order[share <= overlap]
-    return np.array(found, np.int64).reshape(-1, 3)
+    return np.array(selected, np.int64).reshape(-1, 3)
 
 
 _IMAGE_MODES = {"RGB": "RGB", "BGR": "RGB", "Grayscale": "L"}

@@ -96,18 +96,18 @@ class MdfSession:
         """Set the ports; the number of further evaluations and their time increment."""
         names = self._interface
         extra = [name for name in (names.steps, names.time_increment) if name is not None]
-        known = [one.name for one in names.inputs]
-        given = match_feeds([*known, *(name for name in extra if name in feeds or len(feeds) > len(known))], feeds)
+        ports = [one.name for one in names.inputs]
+        values = match_feeds([*ports, *(name for name in extra if name in feeds or len(feeds) > len(ports))], feeds)
         for one in names.inputs:
-            if one.name not in given:
+            if one.name not in values:
                 continue
-            value = np.asarray(given[one.name])
-            if value.dtype.kind in "OUS" or given[one.name] is None:
+            value = np.asarray(values[one.name])
+            if value.dtype.kind in "OUS" or values[one.name] is None:
                 raise TypeError(f"input {one.name!r}: MDF's ports take numbers only")
             for node, port in one.ports:
                 engine.enodes[node].evaluable_inputs[port].set_input_value(value.copy())
-        steps = int(np.asarray(given.get(names.steps, 0)).item()) if names.steps else 0
-        increment = float(np.asarray(given.get(names.time_increment, 0.0)).item()) if names.time_increment else None
+        steps = int(np.asarray(values.get(names.steps, 0)).item()) if names.steps else 0
+        increment = float(np.asarray(values.get(names.time_increment, 0.0)).item()) if names.time_increment else None
         return steps, increment
 
 
@@ -172,9 +172,9 @@ def cast(array: np.ndarray[Any, Any], wanted: DType | None) -> tuple[np.ndarray[
     if not (wanted.is_float or wanted.is_integer or wanted is DType.BOOL) or DType.of(wanted.numpy) is not wanted:
         return array, ""
     with np.errstate(all="ignore"):
-        made = array.astype(wanted.numpy)
-        if wanted.is_float or np.array_equal(made.astype(array.dtype), array):
-            return made, ""
+        converted = array.astype(wanted.numpy)
+        if wanted.is_float or np.array_equal(converted.astype(array.dtype), array):
+            return converted, ""
     if array.dtype.kind in "iu" and wanted.is_integer:
         return array, f"MDF's engine computes {wanted.value} in int64, and this run has numbers beyond it"
     return array, ""
@@ -220,7 +220,7 @@ def _check_conditions(conditions: Tree) -> None:
     Raises:
         InvalidModel
     """
-    from graph_scheduler import condition as known
+    from graph_scheduler import condition as conditions_module
 
     stack: list[Any] = []
     for kind in ("node_specific", "termination"):
@@ -232,8 +232,8 @@ def _check_conditions(conditions: Tree) -> None:
         elif isinstance(one, dict):
             stack += [value for name, value in one.items() if name != "metadata"]
             name = one.get("type")
-            found = getattr(known, name, None) if isinstance(name, str) else known.Condition
-            if not (isinstance(found, type) and issubclass(found, known.ConditionBase)):
+            found = getattr(conditions_module, name, None) if isinstance(name, str) else conditions_module.Condition
+            if not (isinstance(found, type) and issubclass(found, conditions_module.ConditionBase)):
                 raise InvalidModel(f"there is no condition {name!r}")
 
 

@@ -112,13 +112,13 @@ class OnnxRuntimeSession:
             return ort.OrtValue.ortvalue_from_numpy(array)
         if DType.of(array.dtype) is not dtype:
             raise TypeError(f"input {name!r} is {dtype.value}, not {array.dtype}")
-        made = ort.OrtValue.ortvalue_from_shape_and_type(list(np.shape(value)), _UNKNOWN_TO_NUMPY[dtype])
+        tensor = ort.OrtValue.ortvalue_from_shape_and_type(list(np.shape(value)), _UNKNOWN_TO_NUMPY[dtype])
         raw = pack(array, dtype.bits)
-        if len(raw) != made.tensor_size_in_bytes():
-            raise TypeError(f"input {name!r}: {len(raw)} bytes where the runtime keeps {made.tensor_size_in_bytes()}")
+        if len(raw) != tensor.tensor_size_in_bytes():
+            raise TypeError(f"input {name!r}: {len(raw)} bytes where the runtime keeps {tensor.tensor_size_in_bytes()}")
         if raw:
-            ctypes.memmove(made.data_ptr(), raw, len(raw))
-        return made
+            ctypes.memmove(tensor.data_ptr(), raw, len(raw))
+        return tensor
 
 
 class _Limit:

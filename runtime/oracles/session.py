@@ -30,15 +30,15 @@ def match_feeds(names: list[str], feeds: Batch, aliases: list[set[str]] | None =
     Raises:
         ValueError: a feed belongs to no input.
     """
-    known = {name: name for name in names}
+    own_names = {name: name for name in names}
     for name, others in zip(names, aliases or [set()] * len(names), strict=True):
         for other in others:
-            known.setdefault(other, name)
-    if all(name in known for name in feeds):
-        return {known[name]: value for name, value in feeds.items()}
+            own_names.setdefault(other, name)
+    if all(name in own_names for name in feeds):
+        return {own_names[name]: value for name, value in feeds.items()}
     if len(feeds) == len(names):
         return dict(zip(names, feeds.values(), strict=True))
-    unknown = next(name for name in feeds if name not in known)
+    unknown = next(name for name in feeds if name not in own_names)
     raise ValueError(f"the model has no input {unknown!r}; its inputs are {', '.join(map(repr, names)) or 'none'}")
 
 

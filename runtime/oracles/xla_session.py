@@ -96,10 +96,10 @@ class XlaSession:
         if written is not text:
             text, computation = written, hlo_computation(written)
         shapes = computation.program_shape()
-        given = [leaves(shape) for shape in shapes.parameter_shapes()]
+        parameters = [leaves(shape) for shape in shapes.parameter_shapes()]
         results = leaves(shapes.result_shape())
-        arguments = [leaf for parameter in given for leaf in parameter]
-        self._inputs = input_names(list(zip(parameter_names(text), map(len, given), strict=True)), header)
+        arguments = [leaf for parameter in parameters for leaf in parameter]
+        self._inputs = input_names(list(zip(parameter_names(text), map(len, parameters), strict=True)), header)
         self._outputs = output_names(sum(leaf is not None for leaf in results), header)
         self._leaves = [leaf for leaf in arguments if leaf is not None]
         self._results = results

@@ -72,17 +72,17 @@ class Wide:
         attributes.single = self.real
         types = [element_type(value.type) for value in node.outputs]
         inputs = [None if value is None else element_type(value.type) for value in node.inputs]
-        known = bool(node.inputs) and all(value is None or self._is_constant(value) for value in node.inputs)
-        if known or _has_fixed_shape(node):
+        is_constant = bool(node.inputs) and all(value is None or self._is_constant(value) for value in node.inputs)
+        if is_constant or _has_fixed_shape(node):
             self._constants.update(node.outputs)
-            known = True
-        if (known and _is_rounded_once(node)) or _is_of_bits(node, types):
+            is_constant = True
+        if (is_constant and _is_rounded_once(node)) or _is_of_bits(node, types):
             return lambda *values: self.value(kernel(plain, *_as_declared(values, inputs)))
-        found = _Operator(self, node, kernel, attributes, inputs, types)
-        if known and not found.is_exact:
+        operator = _Operator(self, node, kernel, attributes, inputs, types)
+        if is_constant and not operator.is_exact:
             self.rounds_constants = True
-            return _ConstantOperator(self, found)
-        return found
+            return _ConstantOperator(self, operator)
+        return operator
 
     def _is_constant(self, value: Value) -> bool:
         return value in self._constants or (value.producer is None and value.data is not None)

@@ -151,25 +151,25 @@ class Pair:
             self.real = np.dtype(np.float64)  # a kernel that has no wider numbers
             self._make()
             exact, steps = self._a.exact(inputs)
-        given = {self._inputs[name]: value for name, value in inputs.items() if name in self._inputs}
+        fed = {self._inputs[name]: value for name, value in inputs.items() if name in self._inputs}
         carried: list[dict[str, list[Array]]] = [{}, {}]
         noises = [Noise(seed * RUNS + run, coarse=coarse) for run in range(RUNS)]
         runs = [self._a.noisy(inputs, noise) for noise in noises]
         outputs = {name: self._output(name, value, runs, coarse) for name, value in exact.items()}
-        found = Evidence(outputs, sum(step.between for step in steps))
-        found.is_wider = not self._double or bool(np.finfo(self.real).eps < np.finfo(np.float64).eps)
+        evidence = Evidence(outputs, sum(step.between for step in steps))
+        evidence.is_wider = not self._double or bool(np.finfo(self.real).eps < np.finfo(np.float64).eps)
         with contextlib.suppress(BackedgeError):
-            other, _ = self._b.exact(given)
+            other, _ = self._b.exact(fed)
             for name, output in outputs.items():
                 self._compare(output, other.get(self._outputs.get(name, "")))
             if any((units > 1).any() for output in outputs.values() for units in output.units):
-                carried = self._carried((inputs, given), (exact, other), seed, coarse)
+                carried = self._carried((inputs, fed), (exact, other), seed, coarse)
                 for name, output in outputs.items():
                     output.allow(*(one.get(name) for one in carried))
-        if found.steps:
+        if evidence.steps:
             with contextlib.suppress(BackedgeError):
-                self._force(found, inputs, given, exact, steps, seed, coarse, carried)
-        return found
+                self._force(evidence, inputs, fed, exact, steps, seed, coarse, carried)
+        return evidence
 
     def strong(
         self,
@@ -213,9 +213,9 @@ class Pair:
         """Of both models, how far rounding what is computed from constants alone carries the outputs, which have the
         first model's names: another file may hold that, rounded once."""
         names = {name: name for name in exact[0]}, {name: self._outputs.get(name, "") for name in exact[0]}
-        found: list[dict[str, list[Array]]] = []
+        moved: list[dict[str, list[Array]]] = []
         for model, feeds, values, outputs in zip((self._a, self._b), inputs, exact, names, strict=True):
-            found.append({})
+            moved.append({})
             if not model.rounds_constants:
                 continue
             noises = [Noise(seed * RUNS + run + 3_000_003, coarse=coarse, in_constants=True) for run in range(RUNS)]
@@ -223,11 +223,11 @@ class Pair:
             for name, own in outputs.items():
                 leaves, others = flat(values.get(own)), [flat(run.get(own)) for run in runs]
                 if all(alike(flat(exact[0][name]), one) for one in (leaves, *others)):
-                    found[-1][name] = [
+                    moved[-1][name] = [
                         _finite(scatter(leaf, [run[place] for run in others])) if is_real(leaf) else np.zeros(())
                         for place, leaf in enumerate(leaves)
                     ]
-        return found
+        return moved
 
     def _compare(self, output: Output, value: Any) -> None:
         others = flat(value)
@@ -247,24 +247,24 @@ class Pair:
 
     def _force(
         self,
-        found: Evidence,
+        evidence: Evidence,
         inputs: Mapping[str, Any],
-        given: Mapping[str, Any],
+        fed: Mapping[str, Any],
         exact: dict[str, Any],
         steps: list[Step],
         seed: int,
         coarse: bool,
         carried: Sequence[Mapping[str, list[Array]]],
     ) -> None:
-        other, forced = self._b.forced(given, steps)
+        other, forced = self._b.forced(fed, steps)
         if not forced.complete:
             return
         noises = [Noise(seed * RUNS + run + 2_000_003, coarse=coarse) for run in range(RUNS)]
         runs = [self._a.forced(inputs, steps, noise) for noise in noises]
         if not all(run[1].complete for run in runs):
             return
-        found.forced, found.steps_apart = True, _steps_apart(forced, [run[1] for run in runs])
-        for name, output in found.outputs.items():
+        evidence.forced, evidence.steps_apart = True, _steps_apart(forced, [run[1] for run in runs])
+        for name, output in evidence.outputs.items():
             quiet = self._output(name, exact[name], [run[0] for run in runs], coarse)
             self._compare(quiet, other.get(self._outputs.get(name, "")))
             quiet.allow(*(one.get(name) for one in carried))

@@ -235,14 +235,14 @@ class Array(Expr):
         bounds = list(zip(starts, stops, steps, strict=True))
         axes = [axis for axis, size in enumerate(shape) if bounds[axis] != (0, size, 1)]
         sizes = [len(range(*bounds[axis])) if axis in axes else size for axis, size in enumerate(shape)]
-        whole = [size for size in sizes if isinstance(size, int)]
+        fixed = [size for size in sizes if isinstance(size, int)]
         if not axes:
             return self
-        known = self.array if self.array is not None else small_constant(self.value())
-        if len(whole) == len(sizes) and (known is None or known.size == 1) and self._number() is not None:
-            return self.broadcast_to(*whole)
-        if known is not None:
-            return self.make(known[tuple(slice(*bound) for bound in bounds)])
+        constant = self.array if self.array is not None else small_constant(self.value())
+        if len(fixed) == len(sizes) and (constant is None or constant.size == 1) and self._number() is not None:
+            return self.broadcast_to(*fixed)
+        if constant is not None:
+            return self.make(constant[tuple(slice(*bound) for bound in bounds)])
         columns = [[bounds[axis][index] for axis in axes] for index in range(3)]
         first, last, step = (self.op.const(column, DType.INT64) for column in columns)
         type = TensorType(self.dtype, tuple(sizes))
@@ -349,9 +349,9 @@ def moved_in_wide_types(moving: Rule) -> Rule:
         inputs = [_in_wide_type(op, value, narrow) for value in node.inputs]
         wide = view(node, inputs)
         wide.outputs = [_twin(value) for value in node.outputs]
-        made = moving(op, wide)
-        assert made is not None
-        results = [made] if isinstance(made, Value) else list(made)
+        moved = moving(op, wide)
+        assert moved is not None
+        results = [moved] if isinstance(moved, Value) else list(moved)
         return [
             cast_back(op, new, dtype) if (dtype := old.tensor.dtype) in narrow and dtype is not None else new
             for old, new in zip(node.outputs, results, strict=True)

@@ -72,7 +72,7 @@ def _choose(
         then, others = branches[0], list(branches[1:])
     captured = [chooser] if len(others) > 1 else []
     captured = list(dict.fromkeys(captured + [value for _, values in (then, *others) for value in values]))
-    made: dict[str, Graph] = {}
+    regions: dict[str, Graph] = {}
     refused: dict[str, CallsHost] = {}
     for name, group in (("then", [then]), ("else", others)):
         inner = op.region(name)
@@ -81,7 +81,7 @@ def _choose(
         try:
             results = _choose(inner, twins[chooser], number + 1, inside, outputs) if len(inside) > 1 else None
             inner.graph.outputs = list(inner.inline(*inside[0]) if results is None else results)
-            made[name] = inner.graph
+            regions[name] = inner.graph
         except CallsHost as refusal:
             refused[name] = refusal
     if len(refused) == 2:
@@ -92,21 +92,21 @@ def _choose(
         inner = op.region(name)
         twins = {value: inner.input(value.name, value.type) for value in captured}
         inner.graph.outputs = _failing(inner, twins[test], name == "then", outputs)
-        made["else" if name == "then" else "then"].add_input(op.rewriter.names.fresh(test.name), test.type)
-        made[name] = inner.graph
-    return op.branch(test, captured, made["then"], made["else"], types=[value.type for value in outputs])
+        regions["else" if name == "then" else "then"].add_input(op.rewriter.names.fresh(test.name), test.type)
+        regions[name] = inner.graph
+    return op.branch(test, captured, regions["then"], regions["else"], types=[value.type for value in outputs])
 
 
 def _failing(op: Builder, test: Value, taken: bool, outputs: Sequence[Value]) -> list[Value]:
     """Results that can't be computed where the test is as `taken`."""
     one = assertion(op, test, not taken)
-    found: list[Value] = []
+    failures: list[Value] = []
     for value in outputs:
         dtype, shape = value.tensor.dtype, value.tensor.static_shape
         if dtype is None or shape is None:
             raise Unsupported(f"value {value.name!r}", "of a branch that calls Python, its size isn't known")
-        found.append(op.Expand(op.Cast(one, to=enum_of(dtype, value.name)), op.const(list(shape), DType.INT64)))
-    return found
+        failures.append(op.Expand(op.Cast(one, to=enum_of(dtype, value.name)), op.const(list(shape), DType.INT64)))
+    return failures
 
 
 RULES = collect(globals())

@@ -55,10 +55,10 @@ def divide(x: Complex, y: Complex) -> Complex:
     count as 1 or -1, finite ones beside them as 0, and a division by zero brings them back. A constant y is inverted
     beforehand, as XLA does it.
     """
-    known = _constants(y)
-    if known is not None:
+    divisor = _constants(y)
+    if divisor is not None:
         with np.errstate(all="ignore"):
-            inverse = 1 / known
+            inverse = 1 / divisor
         return multiply(x, Complex(x.re.like(inverse.real), x.re.like(inverse.imag)))
     c_size, d_size = y.re.abs(), y.im.abs()
     size = c_size.maximum(d_size)
@@ -80,10 +80,10 @@ def divide(x: Complex, y: Complex) -> Complex:
 
 def _constants(z: Complex) -> np.ndarray[Any, Any] | None:
     """The numbers that a pair is known to be: an array of its shape, or one number that stands everywhere."""
-    found: list[Any] = []
+    parts: list[Any] = []
     for part in z:
         if part.array is not None:
-            found.append(part.array)
+            parts.append(part.array)
             continue
         value = part.value()
         maker = value.producer
@@ -91,11 +91,11 @@ def _constants(z: Complex) -> np.ndarray[Any, Any] | None:
         data = source.data if source is not None else None
         if data is None or (source is not value and data.size != 1):
             return None
-        found.append(data.numpy())
-    re, im = found
-    made = np.empty(np.broadcast_shapes(re.shape, im.shape), np.result_type(re.dtype, np.complex64))
-    made.real, made.imag = re, im
-    return made
+        parts.append(data.numpy())
+    re, im = parts
+    numbers = np.empty(np.broadcast_shapes(re.shape, im.shape), np.result_type(re.dtype, np.complex64))
+    numbers.real, numbers.imag = re, im
+    return numbers
 
 
 def absolute(z: Complex) -> HloExpr:

@@ -142,19 +142,19 @@ class Splitter(Builder):
             {name: self.flat_region(region) for name, region in node.regions.items()} if regions is None else regions
         )
         twin.inputs = _leaves(parts)
-        made: list[Part] = []
+        results: list[Part] = []
         for old in node.outputs:
             new = [
                 Value(self.rewriter.names.fresh(old.name), real_type(old.type), twin, len(twin.outputs) + index)
                 for index in range(1 + is_complex(old))
             ]
             twin.outputs += new
-            made.append(Pair(*new) if len(new) == 2 else new[0])
-        for old, new in zip(node.outputs, made, strict=True):
+            results.append(Pair(*new) if len(new) == 2 else new[0])
+        for old, new in zip(node.outputs, results, strict=True):
             if isinstance(new, Value):
                 new.meta = old.meta
         self.graph.add_nodes([twin])
-        return made
+        return results
 
     def flat_region(self, region: Graph, order: Sequence[tuple[int, int]] | None = None) -> Graph:
         """A region over leaves. `order` lists the parameters' leaves, as (parameter, part), if not one by one."""

@@ -77,9 +77,11 @@ def applied(op: Builder, region: Graph, values: Sequence[Value], shape: Sequence
     Where it isn't elementwise (it branches, loops, draws random numbers), a Loop takes one element after the other.
     """
     if not shape or is_elementwise(region):
-        made = op.inline(_lifted(region, values) if shape else region, values)
-        op.rewriter.claimed.difference_update(value for value in made if value not in values)  # to be named by its user
-        return [x.broadcast_to(*shape).value() for x in arrays(op, *made)]
+        results = op.inline(_lifted(region, values) if shape else region, values)
+        op.rewriter.claimed.difference_update(
+            value for value in results if value not in values
+        )  # to be named by its user
+        return [x.broadcast_to(*shape).value() for x in arrays(op, *results)]
     op.rewriter.notes.append(f"{region.name!r} is applied to one element after the other: it isn't elementwise")
     count = math.prod(shape)
     body = op.region(region.name)
@@ -88,8 +90,8 @@ def applied(op: Builder, region: Graph, values: Sequence[Value], shape: Sequence
     slots = [*(Sliced() for _ in values), *(Stacked() for _ in region.outputs)]
     types = [TensorType(value.tensor.dtype, (count,)) for value in region.outputs]
     fed = [x.broadcast_to(*shape).reshape(count).value() for x in arrays(op, *values)]
-    made = op.loop(None, None, slots, fed, body.graph, types)
-    return [x.reshape(*shape).value() for x in arrays(op, *made)]
+    results = op.loop(None, None, slots, fed, body.graph, types)
+    return [x.reshape(*shape).value() for x in arrays(op, *results)]
 
 
 # what a computation is -----------------------------------------------------------------------------
@@ -177,9 +179,9 @@ def extreme(region: Graph) -> Extreme | None:
     if kind is None or kind.is_complex:
         return None
     elements = [0.0, 1.0, math.nan] if kind.is_float else [0, 1]
-    for found in (Extreme(largest, last) for largest in (True, False) for last in (False, True)):
-        if all(_agrees(region, found, a, b) for a, b in itertools.product(elements, elements)):
-            return found
+    for candidate in (Extreme(largest, last) for largest in (True, False) for last in (False, True)):
+        if all(_agrees(region, candidate, a, b) for a, b in itertools.product(elements, elements)):
+            return candidate
     return None
 
 
@@ -190,14 +192,14 @@ def _only_compares(region: Graph) -> bool:
         compares = node.op_type == "compare"
         if (compares and node.attributes.get("type") == "TOTALORDER" and _is_float(node.inputs[0])) or node.regions:
             return False
-        found = [kinds.get(value, "") for value in node.inputs if value is not None]
+        operand_kinds = [kinds.get(value, "") for value in node.inputs if value is not None]
         if node.op_type == "select":
-            found, decides = found[1:], found[0]
+            operand_kinds, decides = operand_kinds[1:], operand_kinds[0]
             if decides != "truth":
                 return False
-        if len(set(found)) != 1 or not _takes(node, found[0]):
+        if len(set(operand_kinds)) != 1 or not _takes(node, operand_kinds[0]):
             return False
-        kinds[node.output] = "truth" if compares else found[0]
+        kinds[node.output] = "truth" if compares else operand_kinds[0]
     return True
 
 
@@ -213,7 +215,7 @@ def _is_float(value: Value | None) -> bool:
     return value is not None and value.tensor.dtype is not None and value.tensor.dtype.is_float
 
 
-def _agrees(region: Graph, found: Extreme, a: float, b: float) -> bool:
+def _agrees(region: Graph, candidate: Extreme, a: float, b: float) -> bool:
     """Whether the computation keeps of the pairs (a, 1) and (b, 2), in this order, the one that it should."""
     values = dict(zip(region.inputs, (a, 1, b, 2), strict=True))
     for node in region.topological():
@@ -222,8 +224,8 @@ def _agrees(region: Graph, found: Extreme, a: float, b: float) -> bool:
         values[node.output] = compute(*inputs)
     value, index = (values[output] for output in region.outputs)
     if a == b or (a != a and b != b):
-        wanted, position = a, 2 if found.last else 1
-    elif a != a or (b == b and (a > b) == found.largest):
+        wanted, position = a, 2 if candidate.last else 1
+    elif a != a or (b == b and (a > b) == candidate.largest):
         wanted, position = a, 1
     else:
         wanted, position = b, 2

@@ -54,11 +54,11 @@ def convolution(op: Builder, node: Node) -> Results:
     if batches > 1:
         image, groups = _batches_as_features(image, batches), batches
     parts = _Convolution(image, kernel, window, groups)
-    made = _by_product(parts, dtype) if dtype.is_integer else _convolved(parts)
+    convolved = _by_product(parts, dtype) if dtype.is_integer else _convolved(parts)
     if not spatial:
-        made = made.reshape(*made.sizes_known[:2])
-    made = made.transpose(*back)
-    return (made.cast(dtype) if dtype is DType.BOOL else made.narrow(dtype)).value()
+        convolved = convolved.reshape(*convolved.sizes_known[:2])
+    convolved = convolved.transpose(*back)
+    return (convolved.cast(dtype) if dtype is DType.BOOL else convolved.narrow(dtype)).value()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +97,8 @@ def _before_flip(x: Array, axes: Sequence[int]) -> Array | None:
     turned, sliced = made_by(value, "Transpose"), made_by(value, "Slice")
     if turned is not None and turned.inputs[0] is not None:
         perm = turned.attributes["perm"]
-        found = _before_flip(x.make(turned.inputs[0]), [perm[axis] for axis in axes])
-        return None if found is None else found.transpose(*perm)
+        original = _before_flip(x.make(turned.inputs[0]), [perm[axis] for axis in axes])
+        return None if original is None else original.transpose(*perm)
     source = None if sliced is None else sliced.inputs[0]
     if sliced is None or source is None or value.type != source.type or len(sliced.inputs) < 5:
         return None
@@ -149,7 +149,7 @@ def _transposed(parts: _Convolution) -> Array:
     pads = [max(end, 0) for side in ends for end in side]
     more = [-min(end, 0) for end in ends[1]]
     fits = all(extra < dim.lhs_dilate for extra, dim in zip(more, dims, strict=True)) and min(ends[0]) >= 0
-    whole = parts.image.call(
+    full = parts.image.call(
         "ConvTranspose",
         kernel,
         group=groups if groups > 1 else None,
@@ -158,9 +158,9 @@ def _transposed(parts: _Convolution) -> Array:
         **sliding([replace(dim, stride=dim.lhs_dilate) for dim in dims]),
     )
     if fits:
-        return whole
+        return full
     before, behind = ([0, 0, *(max(-end, 0) for end in side)] for side in ends)
-    return whole.pad(before, behind)
+    return full.pad(before, behind)
 
 
 # integers ------------------------------------------------------------------------------------------

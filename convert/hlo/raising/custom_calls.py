@@ -166,13 +166,13 @@ def _sytrd(call: Call) -> Sequence[Matrix]:
     batch, size, _ = a.sizes
     if upper:
         a = a.flip(-2, -1)
-    found, tau = hessenberg(a.hermitian(lower=True)) if size > 1 else (a, a.zeros(*batch, 0))
+    form, tau = hessenberg(a.hermitian(lower=True)) if size > 1 else (a, a.zeros(*batch, 0))
     rows, columns = np.indices((size, size))
-    packed = where(a.constant(rows >= columns), found, a)
-    made = [found.real.diagonal(), found.real.subdiagonal(), tau]
+    packed = where(a.constant(rows >= columns), form, a)
+    diagonals = [form.real.diagonal(), form.real.subdiagonal(), tau]
     if upper:
-        packed, made = packed.flip(-2, -1), [part.flip(-1) for part in made]
-    return packed, *made, _fine(a, batch)
+        packed, diagonals = packed.flip(-2, -1), [part.flip(-1) for part in diagonals]
+    return packed, *diagonals, _fine(a, batch)
 
 
 def _fine(a: Matrix, batch: Sequence[int]) -> Matrix:
@@ -239,8 +239,8 @@ ROUTINES: dict[str, Routine] = {
 def routine(op: Builder, node: Node, target: str) -> Sequence[Value] | None:
     """The results of a call of LAPACK; None where the target is none, or one that isn't known."""
     matched = _TARGET.fullmatch(target)
-    found = ROUTINES.get(matched[2]) if matched is not None else None
-    if matched is None or found is None:
+    compute = ROUTINES.get(matched[2]) if matched is not None else None
+    if matched is None or compute is None:
         return None
     values = [value for value in node.inputs if value is not None]
     operands: list[Matrix] = []
@@ -248,13 +248,13 @@ def routine(op: Builder, node: Node, target: str) -> Sequence[Value] | None:
         width = 2 if matched[1] in "cz" and (values[0].tensor.dtype or DType.BOOL).is_float else 1
         operands.append(Matrix.of(op, *values[:width]))
         del values[:width]
-    for value in () if found is _ormqr else operands[0].values():
+    for value in () if compute is _ormqr else operands[0].values():
         if not math.prod(shape_of(node, value)):
             return [_of_nothing(op, node, output) for output in node.outputs]
-    made = [part for x in found(Call(op, node, operands, _options(node))) for part in x.values()]
-    if len(made) != len(node.outputs):
-        raise InvalidModel(f"{node!r}: {target} has {len(made)} results, not {len(node.outputs)}")
-    return made
+    results = [part for x in compute(Call(op, node, operands, _options(node))) for part in x.values()]
+    if len(results) != len(node.outputs):
+        raise InvalidModel(f"{node!r}: {target} has {len(results)} results, not {len(node.outputs)}")
+    return results
 
 
 def _options(node: Node) -> dict[str, int]:

@@ -92,12 +92,12 @@ def contracted(lhs: Array, rhs: Array, numbers: DotNumbers, dtype: DType) -> Arr
     kinds = lhs.dtype, rhs.dtype
     work = work_type(kinds, dtype)
     if not numbers.lhs_contracting:
-        made = _outer(lhs.cast(work), rhs.cast(work), numbers)
+        product = _outer(lhs.cast(work), rhs.cast(work), numbers)
     else:
-        whole = kinds[0] in _BYTES and kinds[1] in _BYTES and dtype is DType.INT32
-        lhs, rhs = (x if whole else x.cast(work) for x in (lhs, rhs))
-        made = _Plan(lhs, rhs, numbers, rows, columns, None if whole else work).product().reshape(*shape)
-    return made.cast(dtype) if dtype is DType.BOOL else made.narrow(dtype)
+        is_byte = kinds[0] in _BYTES and kinds[1] in _BYTES and dtype is DType.INT32
+        lhs, rhs = (x if is_byte else x.cast(work) for x in (lhs, rhs))
+        product = _Plan(lhs, rhs, numbers, rows, columns, None if is_byte else work).product().reshape(*shape)
+    return product.cast(dtype) if dtype is DType.BOOL else product.narrow(dtype)
 
 
 def _outer(lhs: Array, rhs: Array, numbers: DotNumbers) -> Array:

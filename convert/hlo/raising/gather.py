@@ -38,13 +38,13 @@ def gather(op: Builder, node: Node) -> Results:
         return Array(op, x).broadcast_to(*wanted).value()
     starts = starts_of(op, numbers, indices)
     moving = [axis for axis in sorted(numbers.mapped) if size[axis] < shape[axis]]
-    found, labels = _sliced(Array(op, x), numbers, size, moving)
+    part, labels = _sliced(Array(op, x), numbers, size, moving)
     if moving:
         others = len(labels) - len(numbers.batching) - 1
         form = _by_coordinates if len(moving) > 1 or (others and numbers.batching) else _along
         form = _by_element if form is _along and numbers.batching else form
-        found, labels = form(found, labels, starts.only(op, moving), size, shape)
-    return found.rearrange(labels, numbers.result_labels(len(wanted))).broadcast_to(*wanted).value()
+        part, labels = form(part, labels, starts.only(op, moving), size, shape)
+    return part.rearrange(labels, numbers.result_labels(len(wanted))).broadcast_to(*wanted).value()
 
 
 def _sliced(x: Array, numbers: GatherNumbers, size: Sequence[int], moving: Sequence[int]) -> _Labelled:

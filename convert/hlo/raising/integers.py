@@ -54,17 +54,17 @@ def _divided(a: Array, b: Array, quotient: bool, least: int) -> Array:
     safe = b if bad is None else where(bad, 1, b)
     # divided by 1 instead: the dividend and 0, from which each case is near
     if quotient:
-        made = a.call("Div", safe)
+        result = a.call("Div", safe)
     elif dtype.is_signed and dtype.bits > 32:  # with fmod, ONNX Runtime's Mod goes over float64
-        made = a - a.call("Div", safe) * safe
+        result = a - a.call("Div", safe) * safe
     else:
-        made = a.call("Mod", safe, fmod=int(dtype.is_signed))
+        result = a.call("Mod", safe, fmod=int(dtype.is_signed))
     if minus is not None and quotient:
-        made = where(minus, -a, made)
+        result = where(minus, -a, result)
     if zero is not None:
         every_bit = -1 if dtype.is_signed else (1 << dtype.bits) - 1
-        made = where(zero, every_bit if quotient else a, made)
-    return made
+        result = where(zero, every_bit if quotient else a, result)
+    return result
 
 
 # powers --------------------------------------------------------------------------------------------
@@ -87,21 +87,21 @@ def power(op: Builder, node: Node) -> Results:
     fixed = filled_with(exponent.value())
     if fixed is not None and int(fixed) >= 0:
         return _fixed_power(base, int(fixed) % (1 << _EXPONENT_BITS)).narrow(dtype).value()
-    made = _squared(base, exponent)
+    powers = _squared(base, exponent)
     odd = (exponent & 1).equals(1)
     unit = where(base.equals(-1), where(odd, base, 1), where(base.equals(1), base.like(1), 0))
-    return where(exponent < 0, unit, made).narrow(dtype).value()
+    return where(exponent < 0, unit, powers).narrow(dtype).value()
 
 
 def _fixed_power(base: Array, exponent: int) -> Array:
-    made = None if exponent else _ones(base)
+    result = None if exponent else _ones(base)
     while exponent:
         if exponent & 1:
-            made = base if made is None else made * base
+            result = base if result is None else result * base
         exponent >>= 1
         base = base * base if exponent else base
-    assert made is not None
-    return made
+    assert result is not None
+    return result
 
 
 def _ones(like: Array) -> Array:

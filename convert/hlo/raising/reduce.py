@@ -111,22 +111,22 @@ def reduced(
         kept = [size for axis, size in enumerate(static) if axis not in axes]
         return [x.broadcast_to(*kept).value() for x in arrays(op, *starts)]
     if all(has_operator(kind, dtype) for kind, dtype in zip(kinds, dtypes, strict=True)):
-        found: list[Value] = []
+        totals: list[Value] = []
         for kind, x, dtype in zip(kinds, arrays(op, *values), dtypes, strict=True):
             assert kind is not None
             x = x.cast(dtype)
             x = x if valid is None else where(valid, x, neutral(kind, dtype))
-            found.append((by_operator(kind, x, axes, dtype) if axes else x).value())
-        known = [is_neutral(start, kind or "") for start, kind in zip(starts, kinds, strict=True)]
-        begun = found if all(known) else _begun(op, node, region, starts, found)
-        return [one if idle else other for one, other, idle in zip(found, begun, known, strict=True)]
-    made = None if valid is not None else _argument(op, node, region, values, starts, axes)
-    return made if made is not None else folded(op, node, region, values, starts, axes, valid)
+            totals.append((by_operator(kind, x, axes, dtype) if axes else x).value())
+        neutral_starts = [is_neutral(start, kind or "") for start, kind in zip(starts, kinds, strict=True)]
+        begun = totals if all(neutral_starts) else _begun(op, node, region, starts, totals)
+        return [one if idle else other for one, other, idle in zip(totals, begun, neutral_starts, strict=True)]
+    result = None if valid is not None else _argument(op, node, region, values, starts, axes)
+    return result if result is not None else folded(op, node, region, values, starts, axes, valid)
 
 
-def _begun(op: Builder, node: Node, region: Graph, starts: Sequence[Value], found: Sequence[Value]) -> list[Value]:
+def _begun(op: Builder, node: Node, region: Graph, starts: Sequence[Value], totals: Sequence[Value]) -> list[Value]:
     """What was folded, with the starts before it."""
-    return applied(op, region, [*starts, *found], shape_of(node, found[0]))
+    return applied(op, region, [*starts, *totals], shape_of(node, totals[0]))
 
 
 def _argument(
@@ -138,18 +138,18 @@ def _argument(
     """
     if len(values) != 2 or len(axes) != 1 or not is_count(values[1], axes[0]):
         return None
-    found = extreme(region)
-    if found is None:
+    comparison = extreme(region)
+    if comparison is None:
         return None
     (axis,), x = axes, Array(op, values[0])
     kind, wide = x.dtype, x.cast(for_order(x.dtype))
-    name = "Max" if found.largest else "Min"
-    index = wide.call(f"Arg{name}", axis=axis, keepdims=0, select_last_index=int(found.last) or None)
-    best = wide.max(axis) if found.largest else wide.min(axis)
+    name = "Max" if comparison.largest else "Min"
+    index = wide.call(f"Arg{name}", axis=axis, keepdims=0, select_last_index=int(comparison.last) or None)
+    best = wide.max(axis) if comparison.largest else wide.min(axis)
     results = [best.narrow(kind).value(), index.cast(dtype_of(node, values[1])).value()]
     first = starts[1].array()
-    known = is_neutral(starts[0], "maximum" if found.largest else "minimum")
-    if known and (found.last or (first is not None and int(first) == 0)):
+    has_neutral_start = is_neutral(starts[0], "maximum" if comparison.largest else "minimum")
+    if has_neutral_start and (comparison.last or (first is not None and int(first) == 0)):
         return results
     return _begun(op, node, region, starts, results)
 
@@ -190,11 +190,11 @@ def folded(
     types = [TensorType(start.tensor.dtype, tuple(kept)) for start in starts]
     so_far = [body.input("so_far", type) for type in types]
     elements = [body.input("element", without(value, index)) for value in fed]
-    made = applied(body, region, [*so_far, *elements[: len(values)]], kept)
+    results = applied(body, region, [*so_far, *elements[: len(values)]], kept)
     if valid is not None:
         is_valid = Array(body, elements[-1])
-        made = [where(is_valid, *pair).value() for pair in zip(arrays(body, *made), so_far, strict=True)]
-    body.graph.outputs = made
+        results = [where(is_valid, *pair).value() for pair in zip(arrays(body, *results), so_far, strict=True)]
+    body.graph.outputs = results
     begin = [x.broadcast_to(*kept).value() for x in arrays(op, *starts)]
     return list(op.loop(None, None, slots, [*begin, *fed], body.graph, types))
 
@@ -229,8 +229,8 @@ def scan(op: Builder, node: Node) -> Results:
     `to_apply` takes the parts and what is carried; it gives the parts of the results and what is carried on.
     """
     region, carries = computation(node), number(node, "num_carries", 0)
-    split, made = len(node.inputs) - carries, len(node.outputs) - carries
-    if split < 1 or made < 0 or len(region.outputs) != len(node.outputs):
+    split, stacked = len(node.inputs) - carries, len(node.outputs) - carries
+    if split < 1 or stacked < 0 or len(region.outputs) != len(node.outputs):
         raise InvalidModel(f"{node!r}: {carries} carries of {len(node.inputs)} operands")
     operands = [input_of(node, index) for index in range(len(node.inputs))]
     sequences, begin = operands[:split], operands[split:]
@@ -240,14 +240,14 @@ def scan(op: Builder, node: Node) -> Results:
     backwards = bool(node.attributes.get("is_reverse", False))
     slots: list[Slot] = [Carried() for _ in range(carries)]
     slots += [Sliced(axis, -1, 0, -1) if backwards else Sliced(axis) for _ in sequences]
-    slots += [Stacked(axis, backwards) for _ in range(made)]
+    slots += [Stacked(axis, backwards) for _ in range(stacked)]
     body = op.region(region.name)
     names = [value.name for value in region.inputs]
     carried = [body.input(name, value.type) for name, value in zip(names[split:], begin, strict=True)]
     parts = [body.input(name, without(value, axis)) for name, value in zip(names, sequences, strict=False)]
     left = body.inline(region, [*parts, *carried])
-    body.graph.outputs = [*left[made:], *left[:made]]
-    types = [value.type for value in (*node.outputs[made:], *node.outputs[:made])]
+    body.graph.outputs = [*left[stacked:], *left[:stacked]]
+    types = [value.type for value in (*node.outputs[stacked:], *node.outputs[:stacked])]
     results = op.loop(None, None, slots, [*begin, *sequences], body.graph, types)
     return [*results[carries:], *results[:carries]]
 

@@ -44,13 +44,13 @@ def scatter(op: Builder, node: Node) -> Results:
     sizes = dict(zip(labels, extent, strict=True))
     window = tuple(sizes.get(("window", axis), 1) for axis in range(len(shape)))
     starts = starts_of(op, numbers, indices)
-    found = Scatter(numbers, shape, window, labels, starts, *moved_inside(op, starts, shape, window))
-    if found.valid is not None and found.valid.array is not None and not found.valid.array.any():
+    windows = Scatter(numbers, shape, window, labels, starts, *moved_inside(op, starts, shape, window))
+    if windows.valid is not None and windows.valid.array is not None and not windows.valid.array.any():
         return values(operands)
     ways = [_reduction_name(region, at, count) for at in range(count)]
     if any(way is None for way in ways):
-        return put_each(op, found, region, operands, updates)
-    put = _scatter_one(op, found)
+        return put_each(op, windows, region, operands, updates)
+    put = _scatter_one(op, windows)
     return values(
         [
             one if way == _KEEP or way is None else _combined(one, update, way, put)
@@ -87,12 +87,12 @@ def _combined(operand: Array, update: Array, way: str, put: Put) -> Array:
     elif dtype in HALVES and way in ("min", "max"):
         work = DType.FLOAT32
     operand, update = operand.cast(work), update.cast(work)
-    made = put(operand, update, way)
+    scattered = put(operand, update, way)
     if way in ("min", "max") and work.is_float:
         # of two numbers one of which is NaN, ONNX may take either; HLO takes the NaN
         flags = put(_nans(operand), _nans(update), "max")
-        made = where(flags.cast(DType.BOOL), np.nan, made)
-    return operand.make(cast_back(made.op, made.value(), dtype)) if way == REPLACE else made.cast(dtype)
+        scattered = where(flags.cast(DType.BOOL), np.nan, scattered)
+    return operand.make(cast_back(scattered.op, scattered.value(), dtype)) if way == REPLACE else scattered.cast(dtype)
 
 
 def _nans(x: Array) -> Array:
@@ -103,11 +103,11 @@ def _nans(x: Array) -> Array:
     return x.isnan().cast(DType.INT32)
 
 
-def _scatter_one(op: Builder, found: Scatter) -> Put:
+def _scatter_one(op: Builder, windows: Scatter) -> Put:
     """What scatters into one operand; the indices are worked out once for all of them."""
-    numbers, shape, window = found.numbers, found.shape, found.window
+    numbers, shape, window = windows.numbers, windows.shape, windows.window
     moving = [axis for axis in sorted(numbers.mapped) if window[axis] < shape[axis]]
-    if not moving and found.valid is not None:
+    if not moving and windows.valid is not None:
         moving = [numbers.mapped[0]]
     partial = [
         axis
@@ -115,10 +115,10 @@ def _scatter_one(op: Builder, found: Scatter) -> Put:
         if window[axis] < shape[axis] and axis not in moving and axis not in numbers.batching
     ]
     if partial or not moving or (numbers.batching and len(moving) > 1):
-        return put_flat(op, found)
+        return put_flat(op, windows)
     if numbers.batching or (len(moving) == 1 and moving[0]):
-        return guarded(found, by_element(op, found, moving[0]))
-    return guarded(found, by_coordinates(op, found, moving))
+        return guarded(windows, by_element(op, windows, moving[0]))
+    return guarded(windows, by_coordinates(op, windows, moving))
 
 
 RULES = collect(globals())

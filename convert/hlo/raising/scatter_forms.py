@@ -111,15 +111,15 @@ class Form:
     current: Callable[[Array, Array], Array]
 
 
-def guarded(found: Scatter, form: Form) -> Put:
+def guarded(windows: Scatter, form: Form) -> Put:
     """A scatter that changes nothing by updates whose window doesn't lie inside.
 
     They add 0, multiply by 1, or put back what stands there, which only one update may do; several go to a spare
     position behind the operand, which is sliced off afterwards.
     """
-    indices, shape, valid = functools.cache(form.indices), found.shape, found.valid
-    none, room = [0] * len(shape), [found.window[axis] * (axis == form.axis) for axis in range(len(shape))]
-    alone = math.prod(found.starts.batch) == 1
+    indices, shape, valid = functools.cache(form.indices), windows.shape, windows.valid
+    none, room = [0] * len(shape), [windows.window[axis] * (axis == form.axis) for axis in range(len(shape))]
+    alone = math.prod(windows.starts.batch) == 1
 
     def put(operand: Array, update: Array, way: str) -> Array:
         update = form.fit(update)
@@ -135,10 +135,10 @@ def guarded(found: Scatter, form: Form) -> Put:
     return put
 
 
-def by_coordinates(op: Builder, found: Scatter, moving: Sequence[int]) -> Form:
+def by_coordinates(op: Builder, windows: Scatter, moving: Sequence[int]) -> Form:
     """By coordinates on the axes that windows move along, brought to the front: ScatterND."""
-    shape, window, starts = found.shape, found.window, found.starts.only(op, moving)
-    near = as_index(op, found.nearest.only(op, moving).value)
+    shape, window, starts = windows.shape, windows.window, windows.starts.only(op, moving)
+    near = as_index(op, windows.nearest.only(op, moving).value)
     axes: list[Label] = [("window", axis) for axis in moving]
     every: list[Label] = [("window", axis) for axis in range(len(shape))]
     rest = [label for label in every if label not in axes]
@@ -146,7 +146,7 @@ def by_coordinates(op: Builder, found: Scatter, moving: Sequence[int]) -> Form:
     spare = [shape[moving[0]], *[0] * (len(moving) - 1)]
 
     def indices(aside: bool) -> Array:
-        return with_windows(found.redirected(op, starts, spare) if aside else near, [window[axis] for axis in moving])
+        return with_windows(windows.redirected(op, starts, spare) if aside else near, [window[axis] for axis in moving])
 
     def scatter(operand: Array, index: Array, update: Array, way: str) -> Array:
         x = operand.rearrange(every, [*axes, *rest])
@@ -155,7 +155,7 @@ def by_coordinates(op: Builder, found: Scatter, moving: Sequence[int]) -> Form:
 
     return Form(
         moving[0],
-        lambda update: found.ordered(update, [*starts.batch_labels, *wide, *rest]),
+        lambda update: windows.ordered(update, [*starts.batch_labels, *wide, *rest]),
         lambda mask: mask.reshape(*starts.batch, *[1] * (len(wide) + len(rest))),
         indices,
         scatter,
@@ -163,11 +163,11 @@ def by_coordinates(op: Builder, found: Scatter, moving: Sequence[int]) -> Form:
     )
 
 
-def by_element(op: Builder, found: Scatter, axis: int) -> Form:
+def by_element(op: Builder, windows: Scatter, axis: int) -> Form:
     """Along one axis, element by element: ScatterElements."""
-    labels, starts = found.numbers.operand_labels(), found.starts.only(op, [axis])
-    room, length = found.window[axis], found.shape[axis]
-    near = as_index(op, found.nearest.only(op, [axis]).line(op))
+    labels, starts = windows.numbers.operand_labels(), windows.starts.only(op, [axis])
+    room, length = windows.window[axis], windows.shape[axis]
+    near = as_index(op, windows.nearest.only(op, [axis]).line(op))
     names = starts.batch_labels
     own = [label for label in names if label not in labels]
     if room > 1:
@@ -181,14 +181,14 @@ def by_element(op: Builder, found: Scatter, axis: int) -> Form:
         return x.reshape(*shape[:axis], math.prod(shape[axis:behind]), *shape[behind:])
 
     def indices(aside: bool) -> Array:
-        first = found.redirected(op, starts, [length]) if aside else near
+        first = windows.redirected(op, starts, [length]) if aside else near
         if room > 1:
             return merged((first.reshape(*starts.batch, 1) + arange(op, room)).rearrange(names, order))
         return merged(first.reshape(*starts.batch).rearrange(names, order))
 
     def everywhere(index: Array) -> Array:
         """An index for each element of the updates."""
-        full = list(map(max, index.sizes_known, found.window))
+        full = list(map(max, index.sizes_known, windows.window))
         x = index if math.prod(full) <= _MOST_STATED else Array(op, index.value())
         return x.broadcast_to(*full)
 
@@ -198,12 +198,12 @@ def by_element(op: Builder, found: Scatter, axis: int) -> Form:
         return merged(x.rearrange(names, order))
 
     def scatter(operand: Array, index: Array, update: Array, way: str) -> Array:
-        made = op.ScatterElements(operand, everywhere(index), update, axis=axis, reduction=_word(way))
-        return operand.make(made)
+        result = op.ScatterElements(operand, everywhere(index), update, axis=axis, reduction=_word(way))
+        return operand.make(result)
 
     return Form(
         axis,
-        lambda update: merged(found.ordered(update, order)),
+        lambda update: merged(windows.ordered(update, order)),
         mask,
         indices,
         scatter,
@@ -214,24 +214,24 @@ def by_element(op: Builder, found: Scatter, axis: int) -> Form:
 # into the flattened operand --------------------------------------------------------------------------
 
 
-def _flat_indices(op: Builder, found: Scatter) -> tuple[Array, list[Label]]:
+def _flat_indices(op: Builder, windows: Scatter) -> tuple[Array, list[Label]]:
     """Where each element of the updates goes in the flattened operand (behind it: nowhere); the order of its labels."""
-    steps = [math.prod(found.shape[axis + 1 :]) for axis in range(len(found.shape))]
-    starts = found.starts
-    names: list[Label] = [*starts.batch_labels, *(label for label in found.labels if label[0] == "window")]
-    extent = {("window", axis): size for axis, size in enumerate(found.window)}
+    steps = [math.prod(windows.shape[axis + 1 :]) for axis in range(len(windows.shape))]
+    starts = windows.starts
+    names: list[Label] = [*starts.batch_labels, *(label for label in windows.labels if label[0] == "window")]
+    extent = {("window", axis): size for axis, size in enumerate(windows.window)}
     extent |= dict(zip(starts.batch_labels, starts.batch, strict=True))
     total = [extent[label] for label in names]
     ahead = [1] * (len(names) - len(starts.batch))
     indices = Array(op, np.zeros([1] * len(names), np.int64))
-    for label, step in zip(found.numbers.operand_labels(), steps, strict=True):
+    for label, step in zip(windows.numbers.operand_labels(), steps, strict=True):
         if label in names:
             indices = indices + (arange(op, extent[label]) * step).along(names.index(label), len(names))
     if starts.axes:
         weights = [steps[axis] for axis in starts.axes]
         indices = _weighted(as_index(op, starts.value), weights).reshape(*starts.batch, *ahead) + indices
-    if found.valid is not None:
-        indices = where(found.valid.reshape(*starts.batch, *ahead), indices, math.prod(found.shape))
+    if windows.valid is not None:
+        indices = where(windows.valid.reshape(*starts.batch, *ahead), indices, math.prod(windows.shape))
     return indices.broadcast_to(*total).reshape(math.prod(total)), names
 
 
@@ -242,34 +242,34 @@ def _weighted(x: Array, weights: Sequence[int]) -> Array:
     return (x * np.array(weights)).sum(len(x.sizes_known) - 1)
 
 
-def _flat_operand(found: Scatter, operand: Array) -> Array:
-    flat = operand.reshape(math.prod(found.shape))
-    return flat if found.valid is None else flat.pad([0], [1])
+def _flat_operand(windows: Scatter, operand: Array) -> Array:
+    flat = operand.reshape(math.prod(windows.shape))
+    return flat if windows.valid is None else flat.pad([0], [1])
 
 
-def _unflattened(found: Scatter, flat: Array) -> Array:
-    return flat.slice([0], [math.prod(found.shape)]).reshape(*found.shape)
+def _unflattened(windows: Scatter, flat: Array) -> Array:
+    return flat.slice([0], [math.prod(windows.shape)]).reshape(*windows.shape)
 
 
-def _flat_update(found: Scatter, update: Array, names: Sequence[Label]) -> Array:
-    update = found.ordered(update, names)
+def _flat_update(windows: Scatter, update: Array, names: Sequence[Label]) -> Array:
+    update = windows.ordered(update, names)
     return update.reshape(math.prod(update.sizes_known))
 
 
-def put_flat(op: Builder, found: Scatter) -> Put:
+def put_flat(op: Builder, windows: Scatter) -> Put:
     """Into the flattened operand, each element at its own position."""
-    indices, names = _flat_indices(op, found)
+    indices, names = _flat_indices(op, windows)
 
     def put(operand: Array, update: Array, way: str) -> Array:
-        flat = _flat_operand(found, operand)
-        made = op.ScatterElements(flat, indices, _flat_update(found, update, names), reduction=_word(way))
-        return _unflattened(found, flat.make(made))
+        flat = _flat_operand(windows, operand)
+        result = op.ScatterElements(flat, indices, _flat_update(windows, update, names), reduction=_word(way))
+        return _unflattened(windows, flat.make(result))
 
     return put
 
 
 def put_each(
-    op: Builder, found: Scatter, region: Graph, operands: Sequence[Array], updates: Sequence[Array]
+    op: Builder, windows: Scatter, region: Graph, operands: Sequence[Array], updates: Sequence[Array]
 ) -> list[Value]:
     """One update after the other, combined by a region that is no reduction of ONNX's.
 
@@ -278,12 +278,12 @@ def put_each(
         for operand, result in zip(operands, results): operand[index] = result
     """
     count = len(operands)
-    indices, names = _flat_indices(op, found)
+    indices, names = _flat_indices(op, windows)
     dtypes = [x.dtype for x in (*operands, *updates)]
     wide = [WIDE.get(dtype, dtype) for dtype in dtypes]
     moved = [x.cast(dtype) for x, dtype in zip((*operands, *updates), wide, strict=True)]
-    fed = values([_flat_operand(found, x) for x in moved[:count]])
-    news = values([_flat_update(found, x, names) for x in moved[count:]])
+    fed = values([_flat_operand(windows, x) for x in moved[:count]])
+    news = values([_flat_update(windows, x, names) for x in moved[count:]])
     body = op.region("scatter")
     index = body.input("index", TensorType(DType.INT64, ()))
     new = [body.input("new", TensorType(dtype, ())) for dtype in wide[count:]]
@@ -297,6 +297,6 @@ def put_each(
     ]
     slots = [Sliced(), *(Sliced() for _ in news), *(Carried() for _ in olds)]
     types = [value.type for value in fed]
-    made = op.loop(None, None, slots, [indices.value(), *news, *fed], body.graph, types=types)
-    flat = (_unflattened(found, Array(op, value)).value() for value in made)
+    last = op.loop(None, None, slots, [indices.value(), *news, *fed], body.graph, types=types)
+    flat = (_unflattened(windows, Array(op, value)).value() for value in last)
     return [cast_back(op, value, dtype) for value, dtype in zip(flat, dtypes, strict=False)]

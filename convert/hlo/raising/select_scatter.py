@@ -80,11 +80,11 @@ def select_and_scatter(op: Builder, node: Node) -> Results:
     line = x.transpose(*rest, *over).reshape(*kept, math.prod(shape[axis] for axis in over))
     sources = source.transpose(*rest, *over).reshape(*kept, elements.index.shape[1])
     chosen = _chosen(op, computation(node, "select"), line, elements, kept)
-    made = _scattered(
+    scattered = _scattered(
         op, computation(node, "scatter"), sources, chosen, start.broadcast_to(*line.sizes_known), elements
     )
     back = [[*rest, *over].index(axis) for axis in range(len(shape))]
-    return made.reshape(*(shape[axis] for axis in (*rest, *over))).transpose(*back).value()
+    return scattered.reshape(*(shape[axis] for axis in (*rest, *over))).transpose(*back).value()
 
 
 def _chosen(op: Builder, select: Graph, line: Array, elements: _WindowElements, kept: Sequence[int]) -> Array:

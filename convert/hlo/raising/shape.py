@@ -113,12 +113,12 @@ def iota(op: Builder, node: Node) -> Results:
         # float types that end before the count does overflow as a conversion of the integers does
         numbers = np.arange(size).astype(np.float32 if dtype.is_float else np.int64)
         with np.errstate(over="ignore"):
-            made = Array(op, op.const(numbers.astype(dtype.numpy).astype(wide.numpy), wide))
+            counts = Array(op, op.const(numbers.astype(dtype.numpy).astype(wide.numpy), wide))
     else:
-        made = arange(op, size)
-        made = (made.cast(DType.FLOAT32) if dtype.is_float and dtype.bits < 32 else made).cast(dtype)
-    made = made.along(axis, len(shape)).broadcast_to(*shape)
-    return cast_back(op, made.value(), dtype)
+        counts = arange(op, size)
+        counts = (counts.cast(DType.FLOAT32) if dtype.is_float and dtype.bits < 32 else counts).cast(dtype)
+    counts = counts.along(axis, len(shape)).broadcast_to(*shape)
+    return cast_back(op, counts.value(), dtype)
 
 
 @rule(DOMAIN, "slice")
@@ -196,7 +196,7 @@ def dynamic_slice(op: Builder, node: Node) -> Results:
                 fixed[axis] = start.item()
             else:
                 moving[axis] = start
-    stops = [whole if axis in moving else fixed[axis] + size[axis] for axis, whole in enumerate(shape)]
+    stops = [extent if axis in moving else fixed[axis] + size[axis] for axis, extent in enumerate(shape)]
     x = x.slice(fixed, stops)
     single = [axis for axis in moving if size[axis] == 1]
     rest = [axis for axis in moving if size[axis] != 1]

@@ -101,11 +101,11 @@ class _Reader:
             left, direction = right, _MIRRORED[direction]
         elif sides != {0}:
             return None
-        whole = _totally_ordered(left)
-        source = _made_canonical(left if whole is None else whole)
+        total_order_source = _totally_ordered(left)
+        source = _made_canonical(left if total_order_source is None else total_order_source)
         if source is None:
             return Key(left, _DOWN[direction], self._kind(node))
-        return Key(source, _DOWN[direction], whole is not None or self._kind(node), canonical=True)
+        return Key(source, _DOWN[direction], total_order_source is not None or self._kind(node), canonical=True)
 
     def _side(self, value: Value) -> frozenset[int]:
         """Which elements a value depends on."""
@@ -156,10 +156,10 @@ def _totally_ordered(value: Value) -> Value | None:
 
     XLA's compiler writes so what TOTALORDER compares.
     """
-    found, dtype = _operands(value, "select"), value.tensor.dtype
-    if found is None or dtype is None or not dtype.is_signed or not dtype.is_integer:
+    choice, dtype = _operands(value, "select"), value.tensor.dtype
+    if choice is None or dtype is None or not dtype.is_signed or not dtype.is_integer:
         return None
-    negative, turned, bits = _operands(found[0], "compare", "LT"), _operands(found[1], "xor"), found[2]
+    negative, turned, bits = _operands(choice[0], "compare", "LT"), _operands(choice[1], "xor"), choice[2]
     if negative is None or turned is None or negative[0] is not bits or scalar(negative[1]) != 0 or bits not in turned:
         return None
     if scalar(turned[turned[0] is bits]) != limits(dtype)[1]:
@@ -200,8 +200,8 @@ def sort(op: Builder, node: Node) -> Results:
     axis = axis_of(node, len(shape))
     if 0 in shape or shape[axis] == 1:
         return operands
-    found = keys(region)
-    if found is None:
+    sort_keys = keys(region)
+    if sort_keys is None:
         op.rewriter.notes.append(
             f"{node!r}: its comparator is no comparison of keys: all pairs of elements are compared"
         )
@@ -209,12 +209,12 @@ def sort(op: Builder, node: Node) -> Results:
     else:
         pairs = [value for value in operands for _ in (0, 1)]
         orders: list[_Order] = []
-        for key in found:
+        for key in sort_keys:
             if key.value in region.inputs:
-                made = pairs[region.inputs.index(key.value)]
+                numbers = pairs[region.inputs.index(key.value)]
             else:
-                made = applied(op, part(region, key.value), pairs, shape)[0]
-            orders += [(one, key.descending) for one in _comparable(op, node, made, key.total, key.canonical)]
+                numbers = applied(op, part(region, key.value), pairs, shape)[0]
+            orders += [(one, key.descending) for one in _comparable(op, node, numbers, key.total, key.canonical)]
     best, indices = _sorted(orders, axis, shape[axis])
     return values([_moved(x, indices, axis, orders, best) for x in arrays(op, *operands)])
 

@@ -50,18 +50,18 @@ def operator_schema(name: str, where: str) -> OpSchema:
         InvalidModel: ONNX has no such operator.
         Unsupported: it came later, or the engine can't call it.
     """
-    found = schema("", name, ENGINE_OPSET)
+    operator = schema("", name, ENGINE_OPSET)
     if name in _REGIONS:
         raise Unsupported(where, f"{PREFIX}{name}, whose bodies MDF writes without their inputs and outputs")
     if ("", name) in DRAWING:
         raise Unsupported(where, f"{PREFIX}{name} gives something random")
-    if found is None and schema("", name, HUB_OPSET) is not None:
+    if operator is None and schema("", name, HUB_OPSET) is not None:
         raise Unsupported(where, f"{PREFIX}{name}: MDF has the operators of opset {ENGINE_OPSET}, which lacks this")
-    if found is None:
+    if operator is None:
         raise InvalidModel(f"{where}: there is no function {PREFIX}{name:.60}")
     if name == "ConcatFromSequence":
         raise Unsupported(where, f"{PREFIX}{name} of a sequence")
-    return found
+    return operator
 
 
 def bound(found: OpSchema, names: Sequence[str], given: Mapping[str, Given]) -> dict[str, Given]:
@@ -89,17 +89,17 @@ def onnx_call(op: Builder, name: str, names: Sequence[str], given: Mapping[str, 
         InvalidModel: an input or an attribute is missing, or is none of its kind.
         Unsupported: the hub can't express it, or the sizes of its result depend on values.
     """
-    found = operator_schema(name, where)
+    schema = operator_schema(name, where)
     where = f"{where}, {PREFIX}{name}"
-    arguments = bound(found, names, given)
-    attributes = {key: value for key, value in arguments.items() if key in found.attributes}
+    arguments = bound(schema, names, given)
+    attributes = {key: value for key, value in arguments.items() if key in schema.attributes}
     if name == "Constant":
-        return _constant(op, found, attributes, where)
-    inputs = _inputs(op, found, arguments, where)
-    node = Node("", name, found.since_version)
-    node.attributes = {key: _attribute(op, found, key, value, where) for key, value in attributes.items()}
+        return _constant(op, schema, attributes, where)
+    inputs = _inputs(op, schema, arguments, where)
+    node = Node("", name, schema.since_version)
+    node.attributes = {key: _attribute(op, schema, key, value, where) for key, value in attributes.items()}
     node.inputs = list(inputs)
-    count = len(found.outputs)
+    count = len(schema.outputs)
     if name == "BatchNormalization" and not node.attributes.get("training_mode", 0):
         count = 1
     if name == "Dropout" and not _is_off(node):
@@ -117,10 +117,10 @@ def _widened(op: Builder, result: Number, where: str) -> Number:
     return Number(cast(op, result, DType.FLOAT64, where), single=result.value)
 
 
-def _constant(op: Builder, found: OpSchema, attributes: Mapping[str, Given], where: str) -> Given:
+def _constant(op: Builder, schema: OpSchema, attributes: Mapping[str, Given], where: str) -> Given:
     """The engine gives back the first attribute that it is called with."""
     for key, value in attributes.items():
-        plain = _attribute(op, found, key, value, where) if key != "value" else None
+        plain = _attribute(op, schema, key, value, where) if key != "value" else None
         if isinstance(value, tuple):
             return value
         if plain is None:
@@ -132,24 +132,24 @@ def _constant(op: Builder, found: OpSchema, attributes: Mapping[str, Given], whe
 # inputs ------------------------------------------------------------------------------------------
 
 
-def _inputs(op: Builder, found: OpSchema, arguments: Mapping[str, Given], where: str) -> list[Value]:
+def _inputs(op: Builder, schema: OpSchema, arguments: Mapping[str, Given], where: str) -> list[Value]:
     """The inputs one after the other: one that is left out in the middle moves those behind it up."""
-    if found.inputs and found.inputs[0].option == _VARIADIC:
-        chosen = [key for key in arguments if key not in found.attributes]
+    if schema.inputs and schema.inputs[0].option == _VARIADIC:
+        chosen = [key for key in arguments if key not in schema.attributes]
     else:
-        chosen = [formal.name for formal in found.inputs if formal.name in arguments]
+        chosen = [formal.name for formal in schema.inputs if formal.name in arguments]
     values: list[Value] = []
     for key in chosen:
         value = arguments[key]
         if isinstance(value, tuple):
             raise InvalidModel(f"{where}: {key!r:.60} is {len(value)} values")
         values.append(_input(op, value, where))
-    if found.name == "Reshape" and len(values) > 1:
+    if schema.name == "Reshape" and len(values) > 1:
         values[1] = reshape(op, values[1], (Number(values[1]).size,))
-    if found.name == "Pad" and "constant_value" in chosen:
+    if schema.name == "Pad" and "constant_value" in chosen:
         filling = Number(values[-1])
         values[-1] = cast(op, filling, Number(values[0]).dtype, where)
-    for index in _SCALARS.get(found.name, ()):
+    for index in _SCALARS.get(schema.name, ()):
         if index < len(values) and Number(values[index]).size == 1:
             values[index] = reshape(op, values[index], ())
     return values
@@ -165,13 +165,13 @@ def _input(op: Builder, number: Number, where: str) -> Value:
 # attributes --------------------------------------------------------------------------------------
 
 
-def _attribute(op: Builder, found: OpSchema, name: str, value: Given, where: str) -> Any:
+def _attribute(op: Builder, schema: OpSchema, name: str, value: Given, where: str) -> Any:
     """An attribute as its operator wants it.
 
     Raises:
         Unsupported: only running the model shows it.
     """
-    kind = found.attributes[name].type
+    kind = schema.attributes[name].type
     what = f"attribute {name!r}"
     if kind == _KINDS.TENSOR:
         if isinstance(value, tuple):
@@ -301,30 +301,30 @@ def call(
     """
     if function in _ELSEWHERE:
         raise Unsupported(where, f"the function {function!r}")
-    given: dict[str, Number | tuple[Number, ...]] = dict(scope)
+    values: dict[str, Number | tuple[Number, ...]] = dict(scope)
     if function.startswith(PREFIX):
-        return _of_onnx(op, function.removeprefix(PREFIX), args, given, where)
+        return _of_onnx(op, function.removeprefix(PREFIX), args, values, where)
     for name, plain in args.items():
-        given[name] = evaluate(op, plain, given, f"{where}, argument {name!r}")
-    return evaluate(op, STANDARD.get(function, function), given, where)
+        values[name] = evaluate(op, plain, values, f"{where}, argument {name!r}")
+    return evaluate(op, STANDARD.get(function, function), values, where)
 
 
 def _of_onnx(
-    op: Builder, name: str, args: Mapping[str, Plain], given: dict[str, Number | tuple[Number, ...]], where: str
+    op: Builder, name: str, args: Mapping[str, Plain], values: dict[str, Number | tuple[Number, ...]], where: str
 ) -> Number | tuple[Number, ...]:
     """An operator. A text in brackets is no argument itself: the names in it are, which the scope has anyway."""
     operator_schema(name, where)
-    names = dict.fromkeys(given)
+    names = dict.fromkeys(values)
     for key, plain in args.items():
         location = f"{where}, argument {key!r}"
         if plain is None and (name, key) == ("Pad", "constant_value"):
             names.pop(key, None)
         elif isinstance(plain, str) and plain.startswith("[") and plain.endswith("]"):
-            unknown = next((each for each in expression_names(parse(plain, location)) if each not in given), None)
+            unknown = next((each for each in expression_names(parse(plain, location)) if each not in values), None)
             if unknown is not None:
                 raise InvalidModel(f"{location}: {unknown!r:.60} is unknown")
             names.pop(key, None)
         else:
-            given[key] = evaluate(op, plain, given, location)
+            values[key] = evaluate(op, plain, values, location)
             names[key] = None
-    return onnx_call(op, name, list(names), given, where)
+    return onnx_call(op, name, list(names), values, where)

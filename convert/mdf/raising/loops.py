@@ -133,15 +133,15 @@ class Carrying:
         if not kinds:
             return False
         first, *rest = kinds
-        found = first
+        merged_kind = first
         for more in rest:
-            merged = [self._merged(key, *pair) for pair in zip(found, more, strict=False)]
+            merged = [self._merged(key, *pair) for pair in zip(merged_kind, more, strict=False)]
             if len(more) != len(first):
                 self.changing[key] = f"{len(first)} results, then {len(more)}"
             else:
-                found = tuple(kind or old for kind, old in zip(merged, first, strict=True))
-        new = self.kinds.get(key) != found
-        self.kinds[key] = found
+                merged_kind = tuple(kind or old for kind, old in zip(merged, first, strict=True))
+        new = self.kinds.get(key) != merged_kind
+        self.kinds[key] = merged_kind
         return new
 
     def _merged(self, key: Key, a: Kind, b: Kind) -> Kind | None:
@@ -337,20 +337,20 @@ class _Trial:
 def _close(op: Builder) -> list[tuple[Value, Value]]:
     """(value, body input) of what a body uses from outside. Constants are copied into it."""
     graph = op.graph
-    known = {*graph.inputs, *graph.constants, *(value for node in graph.nodes for value in node.outputs)}
-    found: dict[Value, Value] = {}
+    own = {*graph.inputs, *graph.constants, *(value for node in graph.nodes for value in node.outputs)}
+    copies: dict[Value, Value] = {}
     captured: list[tuple[Value, Value]] = []
 
     def inside(value: Value) -> Value:
-        if value in known:
+        if value in own:
             return value
-        if value not in found:
+        if value not in copies:
             if value.data is not None:
-                found[value] = graph.add_constant(value.data, op.rewriter.names.fresh(value.name))
+                copies[value] = graph.add_constant(value.data, op.rewriter.names.fresh(value.name))
             else:
-                found[value] = Value(op.rewriter.names.fresh(value.name), value.type)
-                captured.append((value, found[value]))
-        return found[value]
+                copies[value] = Value(op.rewriter.names.fresh(value.name), value.type)
+                captured.append((value, copies[value]))
+        return copies[value]
 
     RemoveDead()(graph)  # so that nothing is captured for what leads to no output
     for node in graph.nodes:

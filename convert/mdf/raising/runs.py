@@ -183,8 +183,8 @@ class Runs:
         machine.first.clear()
         once(self.op, self.logic, probe)
         late = {name for name in machine.wiring.nodes if probe.counters["ran", name] is not True}
-        found = self._rehearsed(probe, late) | machine.first
-        for key, item in found.items():
+        first_values = self._rehearsed(probe, late) | machine.first
+        for key, item in first_values.items():
             if item is not None and state.counters["ran", key[1]] is False and self._is_first(key, late):
                 start.numbers[key] = item
                 machine.preset.add(key)
@@ -205,8 +205,8 @@ class Runs:
                 if name in late:
                     with contextlib.suppress(BackedgeError, Changing):
                         self.machine.run(self.op, self.logic, name, scratch, True, None)
-        found, self.machine.first = self.machine.first, kept
-        return found
+        first_values, self.machine.first = self.machine.first, kept
+        return first_values
 
     def _is_first(self, key: Key, late: set[str]) -> bool:
         """Whether what a parameter has when its node runs in the next pass is what it has the first time it runs."""

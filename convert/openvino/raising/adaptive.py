@@ -116,16 +116,16 @@ def adaptive_max_pool(op: Builder, node: Node) -> Results:
     front = pool.x.sizes(0, 2)
     if pool.is_whole:
         values = pool.x.max(*pool.axes, keepdims=True).value()
-        found = pool.x.reshape(front, product(pool.extents)).call("ArgMax", axis=2, keepdims=1)
-        return values, found.reshape(front, *pool.counts).cast(dtype).value()
+        argmax = pool.x.reshape(front, product(pool.extents)).call("ArgMax", axis=2, keepdims=1)
+        return values, argmax.reshape(front, *pool.counts).cast(dtype).value()
     each: Expr = pool.x
     positions: list[Expr] = []
     for extent, count in zip(pool.extents, pool.counts, strict=True):
         windows = _windows(extent, count)
         each = each.gather(windows.positions, axis=2 + 2 * len(positions))
         positions.append(windows.positions)
-    values, found = _greatest(pool, each, positions)
-    return values.value(), found.reshape(front, *pool.counts).cast(dtype).value()
+    values, argmax = _greatest(pool, each, positions)
+    return values.value(), argmax.reshape(front, *pool.counts).cast(dtype).value()
 
 
 def _greatest(pool: _Pool, each: Expr, positions: Sequence[Expr]) -> tuple[Expr, Expr]:

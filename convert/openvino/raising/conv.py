@@ -37,10 +37,10 @@ def convolution(op: Builder, node: Node) -> Results:
     if node.op_type == "GroupConvolution":
         weights, groups = _merged_groups(op, node, weights)
     inner, kernel = (sizes(value, range(2, count + 2)) for value in (x, weights))
-    made = with_explicit_pads(window(node, count, "strides", "dilations"), inner, kernel)
-    if is_same(made) and inner is None and kernel is not None and max(made["dilations"]) > 1:
-        x, made = pad_as_same(op, x, made, kernel), without_pads(made)
-    return call(op, "Conv", x, weights, group=groups, **made)
+    attributes = with_explicit_pads(window(node, count, "strides", "dilations"), inner, kernel)
+    if is_same(attributes) and inner is None and kernel is not None and max(attributes["dilations"]) > 1:
+        x, attributes = pad_as_same(op, x, attributes, kernel), without_pads(attributes)
+    return call(op, "Conv", x, weights, group=groups, **attributes)
 
 
 @rule(DOMAIN, "ConvolutionBackpropData", "GroupConvolutionBackpropData")
@@ -56,30 +56,30 @@ def transposed_convolution(op: Builder, node: Node) -> Results:
     if node.op_type == "GroupConvolutionBackpropData":
         weights, groups = _merged_groups(op, node, weights)
     auto = choice(node, "auto_pad", "explicit", AUTO_PAD)
-    made: dict[str, Any] = {name: numbers(node, name, 1, count) for name in ("strides", "dilations")}
-    made["output_padding"] = numbers(node, "output_padding", 0, count)
+    attributes: dict[str, Any] = {name: numbers(node, name, 1, count) for name in ("strides", "dilations")}
+    attributes["output_padding"] = numbers(node, "output_padding", 0, count)
     before = numbers(node, "pads_begin", 0, count) if auto == "NOTSET" else [0] * count
     goal = node.input(2)
     if goal is not None:
-        known = integers(goal), sizes(x, range(2, count + 2)), sizes(weights, range(2, count + 2))
-        pads = _pads_for(known, made, auto, before)
+        shapes = integers(goal), sizes(x, range(2, count + 2)), sizes(weights, range(2, count + 2))
+        pads = _pads_for(shapes, attributes, auto, before)
         if pads is None:
-            whole = call(op, "ConvTranspose", x, weights, group=groups, **made)
-            return _cut(op, whole, vector(op, goal), auto, before)
-        made.update(pads)
+            full = call(op, "ConvTranspose", x, weights, group=groups, **attributes)
+            return _cut(op, full, vector(op, goal), auto, before)
+        attributes.update(pads)
     elif auto == "NOTSET":
-        made["pads"] = before + numbers(node, "pads_end", 0, count)
-    return call(op, "ConvTranspose", x, weights, group=groups, **made)
+        attributes["pads"] = before + numbers(node, "pads_end", 0, count)
+    return call(op, "ConvTranspose", x, weights, group=groups, **attributes)
 
 
 def _pads_for(
-    known: Sequence[list[int] | None], window: dict[str, Any], auto: str, before: list[int]
+    shapes: Sequence[list[int] | None], window: dict[str, Any], auto: str, before: list[int]
 ) -> dict[str, Any] | None:
     """The attributes that give a transposed convolution its output shape; None where they depend on unknown sizes.
 
-    `known` is the output shape, the sizes of the image and those of the kernel.
+    `shapes` are the output shape, the sizes of the image and those of the kernel.
     """
-    shape, inner, kernel = known
+    shape, inner, kernel = shapes
     if shape is None or inner is None or kernel is None:
         return None
     first, last, extra = [], [], []
@@ -100,16 +100,16 @@ def _pads_for(
     return {"pads": first + last, "output_padding": extra}
 
 
-def _cut(op: Builder, whole: Value, shape: Expr, auto: str, before: list[int]) -> Value:
+def _cut(op: Builder, uncut: Value, shape: Expr, auto: str, before: list[int]) -> Value:
     """A transposed convolution without pads brought to an output shape: cut off, or filled with zeros behind."""
     axes = range(2, len(before) + 2)
-    full = shape_of(op, whole, 2)
+    full = shape_of(op, uncut, 2)
     first = expr(op, before)
     if auto.startswith("SAME"):
         total = (full - shape).maximum(0)
         first = total - total // 2 if auto == "SAME_UPPER" else total // 2
     end = first + shape
-    cut = op.Slice(whole, first, end, op.const(list(axes)))
+    cut = op.Slice(uncut, first, end, op.const(list(axes)))
     return pad(op, cut, [0] * (len(before) + 2), [0, 0, (end - full).maximum(0)], 0)
 
 
@@ -177,20 +177,22 @@ def avg_pool(op: Builder, node: Node) -> Results:
     x = input_of(node)
     kernel = numbers(node, "kernel", 1, spatial(node, x))
     include = not node.attributes.get("exclude-pad", True)
-    made = window(node, len(kernel), "strides", "dilations")
-    if is_same(made) and max(made["dilations"]) > 1 and sizes(x, range(2, len(kernel) + 2)) is None:
-        how = {"kernel_shape": kernel, **without_pads(made)}  # ONNX Runtime's automatic pads don't know of dilations
-        found = call(op, "AveragePool", pad_as_same(op, x, made, kernel), **how)
-        ones = operand(op, node).full_like(1).value()
-        return found if include else op.Div(found, call(op, "AveragePool", pad_as_same(op, ones, made, kernel), **how))
-    dilated = any(step > 1 for step in made.get("dilations") or ())
-    if include and node.attributes.get("rounding_type", "floor") != "floor" and not is_same(made) and not dilated:
-        return call(
-            op, "AveragePool", _lengthened(op, node, x, made, kernel), kernel_shape=kernel, **without_pads(made)
-        )
-    pool = _rounded(op, node, x, made, kernel)
-    made = call(op, "AveragePool", x, kernel_shape=kernel, count_include_pad=int(include), **pool.window)
-    return pool.finish(op, made, 0 if include or not dtype_of(node, x).is_float else math.nan)
+    attributes = window(node, len(kernel), "strides", "dilations")
+    if is_same(attributes) and max(attributes["dilations"]) > 1 and sizes(x, range(2, len(kernel) + 2)) is None:
+        # ONNX Runtime's automatic pads don't know of dilations
+        unpadded = {"kernel_shape": kernel, **without_pads(attributes)}
+        means = call(op, "AveragePool", pad_as_same(op, x, attributes, kernel), **unpadded)
+        if include:
+            return means
+        ones = pad_as_same(op, operand(op, node).full_like(1).value(), attributes, kernel)
+        return op.Div(means, call(op, "AveragePool", ones, **unpadded))
+    dilated = any(step > 1 for step in attributes.get("dilations") or ())
+    if include and node.attributes.get("rounding_type", "floor") != "floor" and not is_same(attributes) and not dilated:
+        lengthened = _lengthened(op, node, x, attributes, kernel)
+        return call(op, "AveragePool", lengthened, kernel_shape=kernel, **without_pads(attributes))
+    pool = _rounded(op, node, x, attributes, kernel)
+    means = call(op, "AveragePool", x, kernel_shape=kernel, count_include_pad=int(include), **pool.window)
+    return pool.finish(op, means, 0 if include or not dtype_of(node, x).is_float else math.nan)
 
 
 @rule(DOMAIN, "MaxPool")
@@ -204,11 +206,11 @@ def max_pool(op: Builder, node: Node) -> Results:
     kernel = numbers(node, "kernel", 1, rank - 2)
     pool = _rounded(op, node, x, window(node, len(kernel), "strides", "dilations"), kernel)
     count = min(len(node.outputs), 2)
-    made = call(op, "MaxPool", x, _outputs=count, kernel_shape=kernel, **pool.window)
-    values = pool.finish(op, made if count == 1 else made[0], dtype_of(node, x).finite_limits[0])
+    results = call(op, "MaxPool", x, _outputs=count, kernel_shape=kernel, **pool.window)
+    values = pool.finish(op, results if count == 1 else results[0], dtype_of(node, x).finite_limits[0])
     if count == 1:
         return values
-    indices = expr(op, pool.finish(op, made[1], 0))
+    indices = expr(op, pool.finish(op, results[1], 0))
     front, back = shape_of(op, x, 0, 2), shape_of(op, x, 2)
     if pool.empty is not None:
         each = arange(op, front.prod()) * back.prod()
@@ -250,12 +252,12 @@ def spatial(node: Node, x: Value) -> int:
 def window(node: Node, count: int, *names: str) -> dict[str, Any]:
     """The attributes that all sliding windows share, as ONNX has them."""
     auto = choice(node, "auto_pad", "explicit", AUTO_PAD)
-    made: dict[str, Any] = {name: numbers(node, name, 1, count) for name in names}
+    attributes: dict[str, Any] = {name: numbers(node, name, 1, count) for name in names}
     if auto == "NOTSET":
-        made["pads"] = numbers(node, "pads_begin", 0, count) + numbers(node, "pads_end", 0, count)
+        attributes["pads"] = numbers(node, "pads_begin", 0, count) + numbers(node, "pads_end", 0, count)
     else:
-        made["auto_pad"] = auto
-    return made
+        attributes["auto_pad"] = auto
+    return attributes
 
 
 def dilated_extents(window: dict[str, Any], kernel: Sequence[int]) -> list[int]:

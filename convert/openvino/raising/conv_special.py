@@ -19,21 +19,21 @@ from .sampling import in_float32, pixel_table
 from .support import Results, choice, constant, operand, sizes
 
 
-def _pads(node: Node, x: Value, made: dict[str, Any], kernel: list[int] | None) -> list[int]:
+def _pads(node: Node, x: Value, attributes: dict[str, Any], kernel: list[int] | None) -> list[int]:
     """The pads of a convolution, before each axis and then behind each, whatever `auto_pad` says.
 
     Raises:
         Unsupported: they depend on sizes that aren't known.
     """
-    if "pads" in made:
-        return list(made["pads"])
-    count = len(made["strides"])
-    if made["auto_pad"] == "VALID":
+    if "pads" in attributes:
+        return list(attributes["pads"])
+    count = len(attributes["strides"])
+    if attributes["auto_pad"] == "VALID":
         return [0] * (2 * count)
     extents = sizes(x, range(2, count + 2))
     if extents is None or kernel is None:
         raise Unsupported(node, f"auto_pad {node.attributes.get('auto_pad')} of sizes that aren't known")
-    return same_pads(made, extents, kernel)
+    return same_pads(attributes, extents, kernel)
 
 
 @rule(DOMAIN, "BinaryConvolution")
@@ -48,20 +48,20 @@ def binary_convolution(op: Builder, node: Node) -> Results:
     if weights is None:
         raise Unsupported(node, "weights of bits must be constant in ONNX")
     count = rank_of(node, x) - 2
-    made = window(node, count, "strides", "dilations")
+    attributes = window(node, count, "strides", "dilations")
     image = operand(op, node)
     signs = where(image > 0, image.like(1), -1).value()
     filler = float(node.attributes.get("pad_value", 0.0))
-    pads = _pads(node, x, made, list(weights.shape[2:])) if filler else []
+    pads = _pads(node, x, attributes, list(weights.shape[2:])) if filler else []
     if any(pads):
-        made = without_pads(made)
+        attributes = without_pads(attributes)
         signs = pad(op, signs, pads[:count], pads[count:], 1 if filler == 1 else -1, range(2, count + 2))
     if input_of(node, 1).tensor.dtype is DType.UINT1:
         op.rewriter.notes.append(f"{node!r}: the lowest bit of a byte of weights is the first, as for the CPU runtime")
         lowest_first = np.unpackbits(np.packbits(weights.reshape(-1)), bitorder="little")[: weights.size]
         weights = lowest_first.reshape(weights.shape)
     both = (weights.astype(np.int64) * 2 - 1).astype((x.tensor.dtype or DType.FLOAT32).numpy)
-    return op.Conv(signs, op.const(both), **made)
+    return op.Conv(signs, op.const(both), **attributes)
 
 
 @rule(DOMAIN, "DeformableConvolution")
@@ -75,35 +75,35 @@ def deformable_convolution(op: Builder, node: Node) -> Results:
     x, offset, weights, mask = input_of(node, 0), input_of(node, 1), input_of(node, 2), node.input(3)
     if any(rank_of(node, value) != 4 for value in (x, offset, weights)):
         raise InvalidModel(f"{node!r}: it needs images and weights of 4 dimensions")
-    made = window(node, 2, "strides", "dilations")
+    attributes = window(node, 2, "strides", "dilations")
     kernel = sizes(weights, [2, 3])
-    made = without_pads(made) | {"pads": _pads(node, x, made, kernel)}
+    attributes = without_pads(attributes) | {"pads": _pads(node, x, attributes, kernel)}
     groups, deformable = (int(node.attributes.get(name) or 1) for name in ("group", "deformable_group"))
     if node.version >= 8 and node.attributes.get("bilinear_interpolation_pad", False):
-        return op.DeformConv(x, weights, offset, None, mask, group=groups, offset_group=deformable, **made)
+        return op.DeformConv(x, weights, offset, None, mask, group=groups, offset_group=deformable, **attributes)
     if kernel is None:
         raise Unsupported(node, "the size of the weights isn't known")
     image, moves, filters = (operand(op, node, index) for index in range(3))
     weighted = None if mask is None else operand(op, node, 3)
-    columns = _columns(image, moves, weighted, (kernel, deformable, made))
+    columns = _columns(image, moves, weighted, (kernel, deformable, attributes))
     fan = filters.size(1) * (kernel[0] * kernel[1])
     batch, *positions = (moves.size(axis) for axis in (0, 2, 3))
     split = columns.reshape(batch, groups, fan, positions[0] * positions[1])
-    found = filters.reshape(groups, filters.size(0) // groups, fan).call("MatMul", split)
-    return found.reshape(batch, filters.size(0), *positions).value()
+    products = filters.reshape(groups, filters.size(0) // groups, fan).call("MatMul", split)
+    return products.reshape(batch, filters.size(0), *positions).value()
 
 
 def _columns(x: Expr, offset: Expr, mask: Expr | None, how: tuple[list[int], int, dict[str, Any]]) -> Expr:
     """What every element of the kernel sees at each position: [batch, channels, kernel, rows, columns]."""
-    kernel, groups, made = how
+    kernel, groups, attributes = how
     count = kernel[0] * kernel[1]
     batch, *extents = (offset.size(axis) for axis in (0, 2, 3))
     table = pixel_table(x, groups)
     positions: list[Expr] = []
     for axis, part in enumerate(offset.reshape(batch, groups, count, 2, *extents).split(2, 3)):
         own = np.arange(count) // kernel[1] if axis == 0 else np.arange(count) % kernel[1]
-        first = (own * made["dilations"][axis] - made["pads"][axis]).reshape(count, 1, 1)
-        along = arange(x.op, extents[axis]) * made["strides"][axis]
+        first = (own * attributes["dilations"][axis] - attributes["pads"][axis]).reshape(count, 1, 1)
+        along = arange(x.op, extents[axis]) * attributes["strides"][axis]
         grid = (along[:, None] if axis == 0 else along) + first
         positions.append(part.squeeze(3) + grid.cast(offset.dtype))
     y, x_ = positions

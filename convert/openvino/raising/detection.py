@@ -58,7 +58,7 @@ def _request(op: Builder, node: Node) -> _Request:
     size = 4 if attributes.get("normalized", False) else 5
     count = priors.size(-1) // size
     classes = expr(op, [int(required(node, "num_classes"))]) if node.version < 8 else scores.size(1) // count
-    found = _Request(
+    request = _Request(
         shared=bool(attributes.get("share_location", True)),
         size=size,
         background=int(attributes.get("background_label_id", 0)),
@@ -69,9 +69,9 @@ def _request(op: Builder, node: Node) -> _Request:
         classes=classes,
         priors=count,
     )
-    if found.like_mxnet and found.background != 0:
+    if request.like_mxnet and request.background != 0:
         raise Unsupported(node, "decrease_label_id with a background other than class 0, which OpenVINO doesn't run")
-    return found
+    return request
 
 
 @rule(DOMAIN, "DetectionOutput")
@@ -94,8 +94,8 @@ def detection_output(op: Builder, node: Node) -> Results:
         groups = product([request.images, request.classes])
         lines = candidates.reshape(groups, 1, request.priors)
         corners = corners_of(boxes.reshape(groups, request.priors, 4))
-        found = suppress(ordered_corners(corners), lines, overlap, None, float(threshold))
-        positions = stack_columns(found[:, 0] // request.classes, found[:, 0] % request.classes, found[:, 2])
+        by_class = suppress(ordered_corners(corners), lines, overlap, None, float(threshold))
+        positions = stack_columns(by_class[:, 0] // request.classes, by_class[:, 0] % request.classes, by_class[:, 2])
     score = scores.call("GatherND", positions)
     if request.keep >= 0:
         kept = _kept(request, positions, score)
@@ -227,8 +227,8 @@ def roi_features(op: Builder, node: Node) -> Results:
         parts.append(expr(op, found))
         positions.append(here)
     nothing = expr(op, 0.0).broadcast_to(boxes.size(0), maps[0].size(1), extent, extent)
-    made = nothing.call("ScatterND", concat(op, positions)[:, None], concat(op, parts))
-    return made.cast(dtype_of(node, input_of(node, 1))).value(), op.Identity(input_of(node, 0))
+    table = nothing.call("ScatterND", concat(op, positions)[:, None], concat(op, parts))
+    return table.cast(dtype_of(node, input_of(node, 1))).value(), op.Identity(input_of(node, 0))
 
 
 def _levels(boxes: Expr, count: int) -> Expr:
@@ -261,10 +261,10 @@ def detectron_output(op: Builder, node: Node) -> Results:
     positions, values = positions.gather(order), values.gather(order)
     which = positions.gather([0, 2], axis=1)
     rows = concat(op, [corner.call("GatherND", which) for corner in corners], 1)
-    found = [padded_to(one, most) for one in (rows, positions[:, 0] + 1, values)]
+    padded = [padded_to(one, most) for one in (rows, positions[:, 0] + 1, values)]
     kind = node.outputs[1].tensor.dtype or DType.INT32
     types = [dtype_of(node, input_of(node)), kind, dtype_of(node, input_of(node, 2))]
-    results = [one.cast(dtype).value() for one, dtype in zip(found, types, strict=True)]
+    results = [one.cast(dtype).value() for one, dtype in zip(padded, types, strict=True)]
     if len(node.outputs) == 4:
         results.append(op.const(np.zeros(most, kind.numpy), kind))
     return results

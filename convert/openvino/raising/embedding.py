@@ -79,14 +79,14 @@ def _gathered(node: Node, rows: Expr, bags: Expr, count: Expr, default: Value | 
     zeros = rows.like(0).broadcast_to(count + 1, table.sizes(1, rank))
     total = zeros.call("ScatterND", bags[..., None], rows, reduction="add")[1:]
     index = None if default is None else scalar(op, default, DType.INT64)
-    known = None if index is None else index.item()
-    if mean or (index is not None and (known is None or known >= 0)):
+    constant = None if index is None else index.item()
+    if mean or (index is not None and (constant is None or constant >= 0)):
         hits = _counts(bags, count + 1)[1:].unsqueeze(*range(1, rank))
         if mean:
             total = total / hits.maximum(1).cast(rows.dtype)
         if index is not None:
-            row = table.gather(index if known is not None else index.maximum(0)).cast(total.dtype)
-            row = row if known is not None else where(index < 0, 0, row)  # zeros where its index is negative
+            row = table.gather(index if constant is not None else index.maximum(0)).cast(total.dtype)
+            row = row if constant is not None else where(index < 0, 0, row)  # zeros where its index is negative
             total = where(hits.equals(0), row, total)
     return total.cast(table.dtype).value()
 

@@ -214,14 +214,14 @@ def region_yolo(op: Builder, node: Node) -> Results:
         parts[-2:] = [parts[-2].call("Sigmoid"), score.call("Softmax", axis=2)]
     else:
         parts[-1] = score.call("Sigmoid")
-    whole = concat(op, parts, 2)
+    output = concat(op, parts, 2)
     if not soft:
-        return whole.reshape(None, regions * entries, x.sizes(2, 4)).value()
+        return output.reshape(None, regions * entries, x.sizes(2, 4)).value()
     first, last = int(node.attributes.get("axis", 1)) % 4, int(node.attributes.get("end_axis", -1)) % 4
     if last < first:
         raise InvalidModel(f"{node!r}: its end_axis {last} is before its axis {first}")
     flat = product([x.size(axis) for axis in range(first, last + 1)])
-    return whole.reshape(x.sizes(0, first), flat, x.sizes(last + 1, 4)).value()
+    return output.reshape(x.sizes(0, first), flat, x.sizes(last + 1, 4)).value()
 
 
 @rule(DOMAIN, "ReorgYolo")

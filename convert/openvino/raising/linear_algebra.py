@@ -69,8 +69,8 @@ def grouped_matmul(op: Builder, node: Node) -> Results:
     body.graph.outputs = [end.value(), concat(body, [done, product]).value()]
     slots = (Carried(), Carried(), Sliced(), Sliced(), Captured())
     operands = [begin, empty, b, operand(op, node, 2, DType.INT64).value(), a]
-    _, made = op.loop(None, None, slots, operands, body.graph, [None, grown])
-    return pad(op, made, [0], [rows.size(0) - expr(op, made).size(0)], axes=[0])  # rows of no group are zeros
+    _, products = op.loop(None, None, slots, operands, body.graph, [None, grown])
+    return pad(op, products, [0], [rows.size(0) - expr(op, products).size(0)], axes=[0])  # rows of no group are zeros
 
 
 # the inverse of the error function -----------------------------------------------------------------

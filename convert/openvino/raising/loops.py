@@ -315,11 +315,11 @@ def branch(op: Builder, node: Node) -> Results:
             value = input_of(node, entry.external)
             if value.data is None or value.data.size > _MOST_COPIED:
                 captured[value] = None
-    made = [_region(op, node, list(captured), *one) for one in maps]
-    for index, (one, other) in enumerate(zip(made[0].outputs, made[1].outputs, strict=True)):
+    regions = [_region(op, node, list(captured), *one) for one in maps]
+    for index, (one, other) in enumerate(zip(regions[0].outputs, regions[1].outputs, strict=True)):
         if one.tensor.dtype is not other.tensor.dtype and None not in (one.tensor.dtype, other.tensor.dtype):
             raise InvalidModel(f"{node!r}: its branches give {one.type} and {other.type} for output {index}")
-    return op.branch(condition, list(captured), made[0], made[1])
+    return op.branch(condition, list(captured), regions[0], regions[1])
 
 
 def _region(
@@ -344,14 +344,14 @@ def _region(
     arguments: list[Value] = []
     for index in range(len(body.inputs)):
         value = fed[index]
-        known = entered.get(value)
-        if known is None:
-            known = _copied(inner, value)
-            assert known is not None, value
-            entered[value] = known
-        arguments.append(known)
-    made = inner.inline(body, arguments)
-    inner.graph.outputs = [made[source[index]] for index in range(len(node.outputs))]
+        inner_value = entered.get(value)
+        if inner_value is None:
+            inner_value = _copied(inner, value)
+            assert inner_value is not None, value
+            entered[value] = inner_value
+        arguments.append(inner_value)
+    results = inner.inline(body, arguments)
+    inner.graph.outputs = [results[source[index]] for index in range(len(node.outputs))]
     return inner.graph
 
 

@@ -195,13 +195,13 @@ def matrix_nms(op: Builder, node: Node) -> Results:
         return [_decayed(node, values, corners_of(mine)), indices]
 
     slots = [Iteration(), Sliced(), Captured(), Captured(), Captured(), Stacked(), Stacked()]
-    made = loop(op, slots, [lines, boxes, scalar(op, classes), most], step, name="class")
-    values, indices = (one.reshape(images, classes, most) for one in made)
-    found = indices_where(values > -math.inf)
-    image, label, box = found[:, 0], found[:, 1], indices.call("GatherND", found)
+    results = loop(op, slots, [lines, boxes, scalar(op, classes), most], step, name="class")
+    values, indices = (one.reshape(images, classes, most) for one in results)
+    kept = indices_where(values > -math.inf)
+    image, label, box = kept[:, 0], kept[:, 1], indices.call("GatherND", kept)
     rows = boxes.call("GatherND", stack_columns(image, box))
     index = _indexed(stack_columns(image, label, box), count)
-    return _listed(op, node, _Found(images, index, values.call("GatherND", found), rows))
+    return _listed(op, node, _Found(images, index, values.call("GatherND", kept), rows))
 
 
 def _decayed(node: Node, values: Expr, corners: Corners) -> Expr:

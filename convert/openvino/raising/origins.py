@@ -18,36 +18,36 @@ class Origins:
     def __init__(self) -> None:
         self._recorded: list[tuple[Node, list[Value]]] = []
 
-    def record(self, node: Node, made: Value | Sequence[Value]) -> None:
-        """`node` is a layer as its rule saw it, `made` what the rule returned."""
-        self._recorded.append((node, [made] if isinstance(made, Value) else list(made)))
+    def record(self, node: Node, results: Value | Sequence[Value]) -> None:
+        """`node` is a layer as its rule saw it, `results` what the rule returned."""
+        self._recorded.append((node, [results] if isinstance(results, Value) else list(results)))
 
     def mark(self, graph: Graph, read: Mapping[Value, str]) -> None:
         """Put an Origin on every node that makes an output of a layer, where the form depends on the layer's inputs.
 
         `read` are the values of variables, with the names of the inputs that they are.
         """
-        found: dict[Value, tuple[Origin, int]] = {}
+        sources: dict[Value, tuple[Origin, int]] = {}
         inputs = {value: value.name for value in graph.inputs} | dict(read)
         owners: dict[Node, Origin] = {}
-        for node, made in self._recorded:
+        for node, results in self._recorded:
             try:
-                origin = _origin(node, made, owners)
+                origin = _origin(node, results, owners)
             except _OtherSources:
                 continue
             for index, value in enumerate(node.inputs):
                 if value is None or value.data is not None:
                     continue
-                source = found.get(value) or inputs.get(value)
+                source = sources.get(value) or inputs.get(value)
                 if source is not None:
                     origin.sources[index] = source
-            for index, value in enumerate(made):
+            for index, value in enumerate(results):
                 if value.producer is not None and owners.get(value.producer) is origin:
-                    found[value] = origin, index
+                    sources[value] = origin, index
                     value.producer.meta = {**(value.producer.meta or {}), ORIGIN: origin}
 
 
-def _origin(node: Node, made: list[Value], owners: dict[Node, Origin]) -> Origin:
+def _origin(node: Node, results: list[Value], owners: dict[Node, Origin]) -> Origin:
     layer = node.outputs[0].producer
     assert layer is not None
     origin = Origin(layer)
@@ -75,17 +75,17 @@ def _origin(node: Node, made: list[Value], owners: dict[Node, Origin]) -> Origin
         return Output(numbers[value.producer], value.index)
 
     def pending(one: Node) -> list[Node]:
-        found: list[Node] = []
+        producers: list[Node] = []
         for value in one.inputs:
             if value is None or value in indices or value.data is not None:
                 continue
             if value.producer is None:
                 raise _OtherSources
             if value.producer not in numbers:
-                found.append(value.producer)
-        return found
+                producers.append(value.producer)
+        return producers
 
-    stack = [value.producer for value in made if value not in indices and value.producer is not None]
+    stack = [value.producer for value in results if value not in indices and value.producer is not None]
     while stack:
         one = stack[-1]
         if one in numbers:
@@ -100,7 +100,7 @@ def _origin(node: Node, made: list[Value], owners: dict[Node, Origin]) -> Origin
         stack.pop()
         numbers[one] = len(origin.steps)
         origin.steps.append(Step.of(one, [source(value) for value in one.inputs]))
-    for value in made:
+    for value in results:
         if value.name == "" and value.producer is None:  # an output that nobody wants
             origin.results.append(None)
         elif value.producer is None and value not in indices and value.data is None:

@@ -193,12 +193,12 @@ def _boxes(op: Builder, node: Node, priors: list[_Prior], grid: _Grid) -> Value:
     centre = _centres(grid, cells.cast(DType.INT64).reshape(-1), sizes)
     if middle.any():
         centre = centre + middle
-    made = concat(op, [centre - size, centre + size], -1) / sizes.gather([1, 0, 1, 0])
+    boxes = concat(op, [centre - size, centre + size], -1) / sizes.gather([1, 0, 1, 0])
     bounds = _bounds(node, priors)
     if bounds is not None:
-        made = made.maximum(bounds[0]).minimum(bounds[1])
-    spread = expr(op, _variances(node)).broadcast_to(made.sizes())
-    return concat(op, [made.reshape(1, -1), spread.reshape(1, -1)]).value()
+        boxes = boxes.maximum(bounds[0]).minimum(bounds[1])
+    spread = expr(op, _variances(node)).broadcast_to(boxes.sizes())
+    return concat(op, [boxes.reshape(1, -1), spread.reshape(1, -1)]).value()
 
 
 def _centres(grid: _Grid, cells: Expr, image: Expr) -> Expr:

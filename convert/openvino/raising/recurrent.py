@@ -126,7 +126,7 @@ def sequence(op: Builder, node: Node) -> Results:
     _refuse_peepholes(node, node.input(7))
     direction = str(node.attributes.get("direction", "forward")).lower()
     directions = 2 if direction == "bidirectional" else 1
-    made = op.call(
+    results = op.call(
         kind.target,
         op.Transpose(x, perm=[1, 0, 2]),
         _ordered(op, weights, kind.order, 1),
@@ -139,7 +139,10 @@ def sequence(op: Builder, node: Node) -> Results:
         direction=direction,
         **_options(node, kind, directions),
     )
-    return [op.Transpose(made[0], perm=[2, 1, 0, 3]), *(op.Transpose(value, perm=[1, 0, 2]) for value in made[1:])]
+    return [
+        op.Transpose(results[0], perm=[2, 1, 0, 3]),
+        *(op.Transpose(value, perm=[1, 0, 2]) for value in results[1:]),
+    ]
 
 
 @rule(DOMAIN, "LSTMCell", "GRUCell", "RNNCell")
@@ -157,7 +160,7 @@ def cell(op: Builder, node: Node) -> Results:
     first = op.const([0])
     if bias is None:
         bias = op.Expand(constant_like(op, 0, x), shape_of(op, weights, 0, 1))
-    made = op.call(
+    results = op.call(
         kind.target,
         op.Unsqueeze(x, first),
         op.Unsqueeze(_ordered(op, weights, kind.order, 0), first),
@@ -169,7 +172,7 @@ def cell(op: Builder, node: Node) -> Results:
         hidden_size=int(required(node, "hidden_size")),
         **_options(node, kind, 1),
     )
-    return [op.Squeeze(value, first) for value in made[1:]]
+    return [op.Squeeze(value, first) for value in results[1:]]
 
 
 RULES = under_other_opsets(collect(globals()), [(name, name, 6) for name in ("GRUCell", "RNNCell")], OLD)

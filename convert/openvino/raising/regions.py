@@ -56,7 +56,7 @@ def roi_align(op: Builder, node: Node) -> Results:
     if greatest and not samples:
         return _greatest_of_any(x, boxes, batches, (height, width), scale, mode == "half_pixel")
     fine = samples if greatest else 1
-    found = call(
+    pooled = call(
         op,
         "RoiAlign",
         x,
@@ -70,8 +70,8 @@ def roi_align(op: Builder, node: Node) -> Results:
         coordinate_transformation_mode=mode,
     )
     if not greatest:
-        return found
-    return expr(op, op.MaxPool(found, kernel_shape=[fine, fine], strides=[fine, fine])).maximum(0).value()
+        return pooled
+    return expr(op, op.MaxPool(pooled, kernel_shape=[fine, fine], strides=[fine, fine])).maximum(0).value()
 
 
 def _greatest_of_any(x: Expr, boxes: Expr, batches: Expr, cells: tuple[int, int], scale: float, aligned: bool) -> Value:
@@ -82,8 +82,8 @@ def _greatest_of_any(x: Expr, boxes: Expr, batches: Expr, cells: tuple[int, int]
         extent = end - start if aligned else (end - start).maximum(1)
         lines.append(_samples(start, extent, count, 0))
     y, x_ = _across(*lines)
-    found = _sampled(x, batches, y, x_, _inside(*lines))
-    return _channels_second(found.max(2, 4))
+    samples = _sampled(x, batches, y, x_, _inside(*lines))
+    return _channels_second(samples.max(2, 4))
 
 
 @rule(DOMAIN, "ROIAlignRotated")
@@ -107,10 +107,10 @@ def roi_align_rotated(op: Builder, node: Node) -> Results:
         sine = -sine
     turned_y = y * cosine - x_ * sine + centre_y
     turned_x = y * sine + x_ * cosine + centre_x
-    found = _sampled(x, batches, turned_y, turned_x, _inside(rows, columns))
+    sampled = _sampled(x, batches, turned_y, turned_x, _inside(rows, columns))
     if rows.number is None or columns.number is None:
-        return _channels_second(found.mean(2, 4))
-    return _channels_second(found.sum(2, 4) / (rows.number * columns.number)[:, :, None, None])
+        return _channels_second(sampled.mean(2, 4))
+    return _channels_second(sampled.sum(2, 4) / (rows.number * columns.number)[:, :, None, None])
 
 
 class _Samples(NamedTuple):

@@ -117,27 +117,27 @@ def interpolate(op: Builder, node: Node) -> Results:
     if (size_of_axis(wanted, 0) or len(axes)) != len(axes):
         raise InvalidModel(f"{node!r}: {size_of_axis(wanted, 0)} sizes for {len(axes)} axes")
     op.rewriter.notes += [f"{node!r}: {note}" for note in _deviations(request, rank)]
-    known = _known(x, axes, wanted, request)
-    if known == []:
+    sized_axes = _known(x, axes, wanted, request)
+    if sized_axes == []:
         return op.Identity(x)
     if request.mode == "nearest":
-        return _nearest(op, node, x, axes, wanted, request, known)
+        return _nearest(op, node, x, axes, wanted, request, sized_axes)
     dtype = dtype_of(node, x)
     if request.pillow:
-        return _pillow(op, x, axes, wanted, request, known)
-    found = x if dtype.is_float else cast(op, x, DType.FLOAT32)
-    made = _smooth(op, node, found, axes, wanted, request, known)
-    return made if dtype.is_float else _nearest_integers(op, made, dtype)
+        return _pillow(op, x, axes, wanted, request, sized_axes)
+    floats = x if dtype.is_float else cast(op, x, DType.FLOAT32)
+    resized = _smooth(op, node, floats, axes, wanted, request, sized_axes)
+    return resized if dtype.is_float else _nearest_integers(op, resized, dtype)
 
 
 def _deviations(request: Request, rank: int) -> list[str]:
     """What OpenVINO's CPU runtime does otherwise than specified."""
-    found = []
+    notes = []
     if request.antialias and rank < 5:
-        found.append("the CPU runtime leaves antialias out below 5 dimensions")
+        notes.append("the CPU runtime leaves antialias out below 5 dimensions")
     if request.pillow and request.mode == "cubic" and request.cubic != -0.5:
-        found.append(f"the CPU runtime takes -0.5 for the coefficient, the file says {request.cubic:g}")
-    return found
+        notes.append(f"the CPU runtime takes -0.5 for the coefficient, the file says {request.cubic:g}")
+    return notes
 
 
 def _nearest_integers(op: Builder, value: Value, dtype: DType) -> Value:
@@ -150,21 +150,21 @@ def _nearest_integers(op: Builder, value: Value, dtype: DType) -> Value:
 
 
 def _resize(
-    op: Builder, x: Value, axes: Sequence[int], wanted: Value, request: Request, known: list[Axis] | None
+    op: Builder, x: Value, axes: Sequence[int], wanted: Value, request: Request, sized_axes: list[Axis] | None
 ) -> Value:
     """ONNX's Resize; by sizes where scales say no more."""
-    if known is not None:
-        axes = [axis.axis for axis in known]
+    if sized_axes is not None:
+        axes = [axis.axis for axis in sized_axes]
         if request.by_scales and request.coordinates != "align_corners" and not request.pillow:
-            goal = op.const(np.array([axis.scale for axis in known], np.float32)), None
+            goal = op.const(np.array([axis.scale for axis in sized_axes], np.float32)), None
         else:
-            goal = None, op.const([axis.target for axis in known], DType.INT64)
+            goal = None, op.const([axis.target for axis in sized_axes], DType.INT64)
     elif request.by_scales and (request.coordinates == "align_corners" or request.pillow):
         goal = None, targets(op, x, axes, wanted)
     else:
         goal = (vector(op, wanted, DType.FLOAT32), None) if request.by_scales else (None, vector(op, wanted))
     single = request.mode == "cubic" and x.rank == 3 and min(axes) > 0  # runtimes take images of two axes only
-    found = op.Resize(
+    resized = op.Resize(
         op.Unsqueeze(x, op.const([0])) if single else x,
         None,
         *goal,
@@ -176,25 +176,25 @@ def _resize(
         antialias=1 if request.pillow else None,
         exclude_outside=1 if request.pillow else None,
     )
-    return op.Squeeze(found, op.const([0])) if single else found
+    return op.Squeeze(resized, op.const([0])) if single else resized
 
 
 # the nearest pixel ---------------------------------------------------------------------------------
 
 
 def _nearest(
-    op: Builder, node: Node, x: Value, axes: list[int], wanted: Value, request: Request, known: list[Axis] | None
+    op: Builder, node: Node, x: Value, axes: list[int], wanted: Value, request: Request, sized_axes: list[Axis] | None
 ) -> Value:
     twin = _TWINS.get((request.coordinates, request.nearest))
     other = replace(request, coordinates="half_pixel", nearest=twin) if twin else request
     in_onnx = other.coordinates in _ONNX_COORDINATES and other.nearest in _ONNX_NEAREST
-    if known is None:
+    if sized_axes is None:
         plain = in_onnx and _plain(wanted, request)
         return _resize(op, x, axes, wanted, other, None) if plain else by_formula(op, x, axes, wanted, request)
-    found = [indices(op, request, axis, DType.FLOAT32) for axis in known]
-    if in_onnx and all(_agrees(op, other, axis, index) for axis, index in zip(known, found, strict=True)):
-        return _resize(op, x, axes, wanted, other, known)
-    for axis, index in zip(known, found, strict=True):
+    pixels = [indices(op, request, axis, DType.FLOAT32) for axis in sized_axes]
+    if in_onnx and all(_agrees(op, other, axis, index) for axis, index in zip(sized_axes, pixels, strict=True)):
+        return _resize(op, x, axes, wanted, other, sized_axes)
+    for axis, index in zip(sized_axes, pixels, strict=True):
         x = op.Gather(x, op.const(index, DType.INT64), axis=axis.axis)
     return x
 
@@ -230,23 +230,23 @@ def _plain(wanted: Value, request: Request) -> bool:
 
 
 def _smooth(
-    op: Builder, node: Node, x: Value, axes: list[int], wanted: Value, request: Request, known: list[Axis] | None
+    op: Builder, node: Node, x: Value, axes: list[int], wanted: Value, request: Request, sized_axes: list[Axis] | None
 ) -> Value:
     """Linear and cubic: Resize, or weights where that has no such coordinates, sizes or filter."""
-    if known is None:
+    if sized_axes is None:
         if request.antialias:
             raise Unsupported(node, "antialias between sizes that aren't known")
         image = request.mode != "cubic" or x.rank != 3 or min(axes) > 0  # what runtimes take
         plain = image and request.coordinates != FOR_NEAREST and _plain(wanted, request)
         return _resize(op, x, axes, wanted, request, None) if plain else by_formula(op, x, axes, wanted, request)
-    filtered = request.antialias and any(axis.scale < 1 for axis in known)
+    filtered = request.antialias and any(axis.scale < 1 for axis in sized_axes)
     floors = not request.by_scales or request.coordinates == "align_corners"
-    sized = floors or all(math.floor(axis.extent * float(axis.scale)) == axis.target for axis in known)
+    sized = floors or all(math.floor(axis.extent * float(axis.scale)) == axis.target for axis in sized_axes)
     if request.coordinates != FOR_NEAREST and not filtered and sized:
-        return _resize(op, x, axes, wanted, request, known)
+        return _resize(op, x, axes, wanted, request, sized_axes)
     if not filtered:
         return by_formula(op, x, axes, wanted, request)
-    for axis in known:
+    for axis in sized_axes:
         x = _weighted(op, x, axis.axis, weights(op, request, axis))
     return x
 
@@ -259,8 +259,8 @@ def _weighted(op: Builder, x: Value, axis: int, weights: Floats) -> Value:
         return op.MatMul(op.const(matrix), x)
     perm = [*(one for one in range(rank) if one not in (axis, rank - 1)), rank - 1, axis] if axis < rank - 1 else []
     turned = transpose(op, x, perm or list(range(rank)))
-    made = op.MatMul(turned, op.const(np.ascontiguousarray(matrix.T)))
-    return transpose(op, made, [perm.index(one) for one in range(rank)]) if perm else made
+    product = op.MatMul(turned, op.const(np.ascontiguousarray(matrix.T)))
+    return transpose(op, product, [perm.index(one) for one in range(rank)]) if perm else product
 
 
 def _pillow(op: Builder, x: Value, axes: list[int], wanted: Value, request: Request, known: list[Axis] | None) -> Value:

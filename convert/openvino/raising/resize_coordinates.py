@@ -88,25 +88,25 @@ def targets(op: Builder, x: Value, axes: Sequence[int], scales: Value) -> Expr:
 def by_formula(op: Builder, x: Value, axes: Sequence[int], wanted: Value, request: Request) -> Value:
     """Pixels gathered by indices that the model computes, along one axis after the other."""
     goals = targets(op, x, axes, wanted) if request.by_scales else vector(op, wanted)
-    found = expr(op, x)
+    resized = expr(op, x)
     for order, axis in enumerate(axes):
         count = goals[order : order + 1]
-        if count.item() is not None and count.item() == found.size(axis).item():
+        if count.item() is not None and count.item() == resized.size(axis).item():
             continue
-        extent, goal = found.size(axis).cast(DType.FLOAT32), count.cast(DType.FLOAT32)
+        extent, goal = resized.size(axis).cast(DType.FLOAT32), count.cast(DType.FLOAT32)
         scale = vector(op, wanted, DType.FLOAT32)[order : order + 1] if request.by_scales else goal / extent
         index = arange(op, count).cast(DType.FLOAT32)
         position = where(goal.equals(extent), index, _position(request, index, scale, (goal, extent)))
         if request.mode == "nearest":
-            found = found.gather(_pixel(_rounded(request, position, scale), extent), axis)
+            resized = resized.gather(_pixel(_rounded(request, position, scale), extent), axis)
             continue
         behind = range(1, (x.rank or 0) - axis)
         parts = [
-            found.gather(_pixel(pixel, extent), axis) * weight.cast(found.dtype).unsqueeze(*behind)
+            resized.gather(_pixel(pixel, extent), axis) * weight.cast(resized.dtype).unsqueeze(*behind)
             for pixel, weight in _taps(request, position, extent)
         ]
-        found = expr(op, op.Sum(*parts))
-    return found.value()
+        resized = expr(op, op.Sum(*parts))
+    return resized.value()
 
 
 def _position(request: Request, index: Expr, scale: Expr, sizes: tuple[Expr, Expr]) -> Expr:

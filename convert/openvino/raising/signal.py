@@ -123,8 +123,8 @@ def istft(op: Builder, node: Node) -> Results:
     if node.attributes.get("normalized", False):
         signal = signal * size.cast(x.dtype).sqrt()
     signal = where(weights.equals(0), 0, signal / weights)
-    made = _part(signal, size, node.input(4), bool(node.attributes.get("center", False)))
-    return (made.squeeze(0) if single else made).cast(dtype_of(node, input_of(node))).value()
+    part = _part(signal, size, node.input(4), bool(node.attributes.get("center", False)))
+    return (part.squeeze(0) if single else part).cast(dtype_of(node, input_of(node))).value()
 
 
 def _part(signal: Expr, size: Expr, wanted: Value | None, center: bool) -> Expr:

@@ -134,9 +134,9 @@ def read_value(op: Builder, node: Node) -> Results:
         entered = [inner.input(f"{one.name}_seen", one.type) for one in (value, initial)]
         inner.graph.outputs = [entered[index]]
         regions.append(inner.graph)
-    (made,) = op.branch(told, [value, initial], regions[0], regions[1], [type_])
-    states.read[name] = made, Variable(name, given=state_given_name(name), read=node.outputs[0].producer)
-    return made
+    (current,) = op.branch(told, [value, initial], regions[0], regions[1], [type_])
+    states.read[name] = current, Variable(name, given=state_given_name(name), read=node.outputs[0].producer)
+    return current
 
 
 @rule(DOMAIN, "Assign")

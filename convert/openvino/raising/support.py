@@ -267,12 +267,12 @@ def call(op: Builder, op_type: str, *inputs: Input, _outputs: int = 1, **attribu
             raise Unsupported(op_type, f"ONNX's {op_type} doesn't take {dtype.value}")
         fed[index] = cast(op, value, fits[0])
         wide[variable] = (dtype, fits[0])
-    made = op.call(op_type, *fed, _outputs=_outputs, **attributes)
+    outputs = op.call(op_type, *fed, _outputs=_outputs, **attributes)
     if not wide:
-        return made
+        return outputs
     back = [
         cast(op, value, wide[variable][0]) if variable in wide else value
-        for value, variable in zip((made,) if _outputs == 1 else made, results, strict=False)
+        for value, variable in zip((outputs,) if _outputs == 1 else outputs, results, strict=False)
     ]
     return back[0] if _outputs == 1 else tuple(back)
 

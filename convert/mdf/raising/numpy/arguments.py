@@ -66,16 +66,16 @@ class Call:
         if odd is not None and not some:
             raise Unsupported(self.where, f"its argument {odd!r:.40}")
         try:
-            given = signature.bind(self, *items, **keywords)
+            arguments = signature.bind(self, *items, **keywords)
         except TypeError as error:
             raise InvalidModel(f"{self.where}: {error}") from None
-        for name in list(given.arguments)[1:]:
-            parameter, item = signature.parameters[name], given.arguments[name]
+        for name in list(arguments.arguments)[1:]:
+            parameter, item = signature.parameters[name], arguments.arguments[name]
             several = parameter.kind is inspect.Parameter.VAR_POSITIONAL
             take = partial(self._taken, parameter.annotation)
-            given.arguments[name] = tuple(map(take, item)) if several else take(item)
-        given.apply_defaults()
-        return function(*given.args, **given.kwargs)
+            arguments.arguments[name] = tuple(map(take, item)) if several else take(item)
+        arguments.apply_defaults()
+        return function(*arguments.args, **arguments.kwargs)
 
     def _taken(self, annotation: str, item: Item) -> Any:
         kind, *others = annotation.split(" | ")

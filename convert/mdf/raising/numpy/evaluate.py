@@ -145,9 +145,9 @@ class _Evaluation:
             case ast.List():
                 return [self.of(item) for item in node.elts]
             case ast.Attribute():
-                found = syntax.module_member(node)
-                if found is not None:
-                    return calls.attribute(op, *found, where)
+                member = syntax.module_member(node)
+                if member is not None:
+                    return calls.attribute(op, *member, where)
                 return self._called(syntax.ARRAY, node.attr, [self.of(node.value)], {})
             case ast.Call():
                 return self._call(node)

@@ -279,10 +279,10 @@ def apply_ufunc(
         value = compute(row.build, **{f"x{index}": Number(value) for index, value in enumerate(values, 1)}).value
     else:
         value = row.build(op, *values)
-    made = Number(value, blurred=other)
-    assert made.dtype is resolved[-1], (row.ufunc, made.dtype, resolved)
-    assert made.shape == shape, (row.ufunc, made.shape, shape)
-    return made
+    result = Number(value, blurred=other)
+    assert result.dtype is resolved[-1], (row.ufunc, result.dtype, resolved)
+    assert result.shape == shape, (row.ufunc, result.shape, shape)
+    return result
 
 
 def _resolved_dtypes(row: Ufunc, operands: Sequence[Number], dtypes: Sequence[DType], where: str) -> list[DType]:
@@ -292,18 +292,18 @@ def _resolved_dtypes(row: Ufunc, operands: Sequence[Number], dtypes: Sequence[DT
         TypeError: it takes no such types.
     """
     strong = all(operand.is_weak for operand in operands)
-    given = [
+    operand_dtypes = [
         _WEAK[dtype] if operand.is_weak and not strong else dtype.numpy
         for operand, dtype in zip(operands, dtypes, strict=True)
     ]
-    found = row.ufunc.resolve_dtypes((*given, None))
-    for operand, dtype in zip(operands, found, strict=False):
+    resolved = row.ufunc.resolve_dtypes((*operand_dtypes, None))
+    for operand, dtype in zip(operands, resolved, strict=False):
         _check_range(operand, dtype, where)
-    made = [supported_dtype(dtype, where) for dtype in found]
-    odd = next((dtype for dtype in made if dtype not in (*PLAIN, DType.FLOAT32) and dtype not in dtypes), None)
+    supported = [supported_dtype(dtype, where) for dtype in resolved]
+    odd = next((dtype for dtype in supported if dtype not in (*PLAIN, DType.FLOAT32) and dtype not in dtypes), None)
     if odd is not None:
         raise Unsupported(where, f"NumPy computes {row.ufunc.__name__} of this in {odd.value}")
-    return made
+    return supported
 
 
 def _other_result_dtype(row: Ufunc, operands: Sequence[Number], result: DType, where: str) -> DType | None:
