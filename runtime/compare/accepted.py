@@ -8,7 +8,6 @@ the categories of a column: rows are drawn from all categories until some are ac
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -19,7 +18,7 @@ import numpy as np
 
 from ...passes.types import Dim, DType, Interval, OptionalType, SequenceType, TensorType, Type
 from ..oracles import Values
-from .inputs import Draft, design, symbols_of, tensor_types
+from .inputs import Draft, design, elements_of, symbols_of, tensor_types
 from .signature import Signature
 
 _PROBES = 12
@@ -158,7 +157,7 @@ class _Search:
             else:
                 drawn = self._drawn(symbols, *scale)
             key = tuple(drawn.values())
-            if key in tried or self._elements(drawn) > _MOST_ELEMENTS:
+            if key in tried or elements_of(self.signature, drawn, 1) > _MOST_ELEMENTS:
                 continue
             tried.add(key)
             if self._takes(drawn, 4 * len(accepted)):
@@ -198,10 +197,3 @@ class _Search:
     def _clamped(self, symbol: str, size: int) -> int:
         lower, upper = self.bounds.get(symbol, (0, None))
         return max(lower, size if upper is None else min(size, upper))
-
-    def _elements(self, sizes: Mapping[str, int]) -> int:
-        shapes = (kind.shape or () for spec in self.signature.inputs for kind in tensor_types(spec.type))
-        return sum(
-            math.prod(sizes[dim] if isinstance(dim, str) else dim for dim in shape if isinstance(dim, int | str))
-            for shape in shapes
-        )

@@ -133,10 +133,4 @@ def _remarks(report: Report) -> Iterator[str]:
     if report.inputs is not None and report.inputs.missing:
         yield f"{report.b} has no inputs {', '.join(report.inputs.missing)}"
     if report.verdict in ("equal", "different"):
-        yield from _faults(report)
-
-
-def _faults(report: Report) -> Iterator[str]:
-    """Runnables that failed, or were not believed, although others answered."""
-    for side in ("a", "b"):
-        yield from _errors(report, side)
+        yield from (*_errors(report, "a"), *_errors(report, "b"))  # although others answered

@@ -18,7 +18,7 @@ from ..oracles import Values
 from . import extremes
 from .backwards import undone
 from .edges import LONG_TRIPS, NO_TRIPS, TRIPS, neutral, together
-from .inputs import Draft, symbols_of, tensor_types
+from .inputs import Draft, elements_of, symbols_of, tensor_types
 from .proposals import Base, dims_of, filled, proposals, size_of
 from .signature import Designed, Edge, InputSpec, Kind, Signature
 
@@ -261,24 +261,12 @@ def _sized(signature: Signature) -> Iterator[Case]:
 
             def case(base: Base, size: int = size, axis: str = axis) -> Designed | None:
                 sizes = {name: base.draft.symbols.get(name, base.draft.shared) for name in axes} | {axis: size}
-                if _would_have(signature, sizes) > _MOST_ELEMENTS:
+                if elements_of(signature, sizes, 4) > _MOST_ELEMENTS:
                     return None
                 draft = Draft(signature, base.draft.number, size, sizes)
                 return Designed(arrays(draft.values()), "edge", f"dimension {axis or '?'} of {size}")
 
             yield case
-
-
-def _would_have(signature: Signature, sizes: dict[str, int]) -> int:
-    total = 0
-    for spec in signature.inputs:
-        for kind in tensor_types(spec.type):
-            known = [
-                dim if isinstance(dim, int) else sizes.get(dim if isinstance(dim, str) else "", 4)
-                for dim in kind.shape or ()
-            ]
-            total += math.prod(known)
-    return total
 
 
 def _shaped(spec: InputSpec) -> Iterator[Case]:

@@ -8,6 +8,7 @@ condition true) with varied data only; data vary in kind per input; dynamic size
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -220,6 +221,17 @@ def symbols_of(signature: Signature) -> list[str]:
         for kind in tensor_types(spec.type):
             found.update(dict.fromkeys(dim for dim in kind.shape or () if isinstance(dim, str)))
     return list(found)
+
+
+def elements_of(signature: Signature, sizes: Mapping[str, int], other: int) -> int:
+    """How many elements all inputs have. `sizes`: of symbols, and of "", the dimensions without a name; where there is
+    none it is `other`."""
+    total = 0
+    for spec in signature.inputs:
+        for kind in tensor_types(spec.type):
+            names = [dim if isinstance(dim, int | str) else "" for dim in kind.shape or ()]
+            total += math.prod(sizes.get(name, other) if isinstance(name, str) else name for name in names)
+    return total
 
 
 def _can_be(role: Role, dtype: DType) -> bool:

@@ -251,8 +251,7 @@ class _Comparison:
         return any(measure.difference is not None for _, measure in self._measures(one, other, near=False))
 
     def _compare(self, number: int, both: TrialAnswers, pairs: list[Pair]) -> _Judgement:
-        if self.outputs is None:
-            self.outputs = match_names(list(self.a.outputs or ()), list(self.b.outputs or ()))
+        self.outputs = self.outputs or _declared(self.a, self.b)
         worst, telling, same, inconclusive = 0.0, False, True, False
         findings: list[Finding] = []
         batch = both.a.given
@@ -373,7 +372,7 @@ def _size_of(value: Values) -> float:
 
 
 def _declared(a: Side, b: Side) -> Matching | None:
-    """The outputs as declared, where nobody computed any."""
+    """The outputs as they are declared, or as the first answers have them."""
     return None if a.outputs is None or b.outputs is None else match_names(list(a.outputs), list(b.outputs))
 
 

@@ -23,6 +23,14 @@ def test_every_folder_is_listed() -> None:
     assert sorted(listed) == sorted(found)
 
 
+def test_every_file_of_tests_is_collected() -> None:
+    """Tests stand in files that pytest looks at: those of `bench` have another name than the others."""
+    patterns = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]["python_files"]
+    with_marks = [path for path in (ROOT / "tests").rglob("*.py") if "\n@pytest.mark." in path.read_text()]
+    assert any(path.name.startswith("bench_") for path in with_marks)
+    assert not [path for path in with_marks if not any(path.match(pattern) for pattern in patterns)]
+
+
 def test_modules() -> None:
     """Imports go convert -> runtime -> passes, networkx stands in one module, and a module is one idea long."""
     assert len(MODULES) > 500
