@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from onnx.reference.ops import load_op
 
-from .graph import Node, Value
+from .graph import Graph, Node, Value
 from .infer import constant_array, words
+from .loop import truth_of
 from .protos import AttributeRef, node_to_proto
 from .types import DType
 
@@ -111,6 +112,17 @@ def static_array(value: Value | None) -> np.ndarray[Any, Any] | None:
     if array is not None or value is None or value.producer is None:
         return array
     return ConstantAnalysis().array(value)
+
+
+def static_truth(value: Value | None) -> bool | None:
+    """Whether a condition certainly holds (True) or certainly doesn't (False); None where that isn't certain."""
+    return truth_of(static_array(value))
+
+
+def static_branch(node: Node) -> Graph | None:
+    """The region that a canonical If certainly takes; None where that isn't certain."""
+    known = static_truth(node.inputs[0])
+    return None if known is None else node.regions["then" if known else "else"]
 
 
 def _mask(known: _PartialArray) -> np.ndarray[Any, Any]:

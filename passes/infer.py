@@ -263,11 +263,8 @@ def _stack_type(slot: loops.Stacked, type: Type | None, trips: int | None) -> Ty
 
 
 def static_trips(loop: loops.Loop) -> int | None:
-    """The number of passes where it is certain: no Condition slot, constant count, known lengths."""
-    if loop.condition is not None:
-        return None
-    bounds = loops.pass_bounds(loop.trip, loop.sliced, Value.array)
-    return min(bounds) if bounds else None
+    """The number of passes where it is certain by constants and lengths of sequences."""
+    return loops.trip_count(loop, Value.array).exact
 
 
 def _infer_loop(node: Node) -> Sequence[Type | None]:

@@ -186,11 +186,6 @@ class Loop:
         return [entry for entry in self.entries if isinstance(entry.slot, kinds)]
 
     @property
-    def sliced(self) -> list[tuple[Sliced, Value | None]]:
-        """The Sliced slots, each with its sequence."""
-        return [(entry.slot, entry.operand) for entry in self.entries if isinstance(entry.slot, Sliced)]
-
-    @property
     def condition(self) -> Entry | None:
         found = self.of(Condition)
         return found[0] if found else None
@@ -243,21 +238,81 @@ def parts_of(slot: Sliced, sequence: Value | None) -> int | None:
     return part_range(slot, size)[1] if isinstance(size, int) else None
 
 
-def pass_bounds(
-    trip: Value | None,
-    sliced: Iterable[tuple[Sliced, Value | None]],
-    constant: Callable[[Value], np.ndarray[Any, Any] | None],
-) -> list[int] | None:
-    """How many passes the trip count and each sliced sequence allow; None where one of them isn't known.
+def truth_of(array: np.ndarray[Any, Any] | None) -> bool | None:
+    """Whether all elements of a condition hold (True), or none (False); None where that differs, or isn't known."""
+    if array is None or not array.size:
+        return None
+    return True if array.all() else None if array.any() else False
 
-    `constant` gives the elements of a value as far as they are known.
+
+@dataclass(frozen=True, slots=True)
+class TripCount:
+    """How often a loop runs, as far as that is known before it does.
+
+    Attributes:
+        most: no more passes than these: what the known ones of the trip count, of the sequences' parts and of constant
+            conditions allow; None where nothing known bounds them.
+        count: the trip count where it isn't known.
+        sequences: the Sliced slots whose number of parts isn't known.
+        entered: the condition before the first pass, True where there is none.
+        decides: the body's condition; None where it never ends the loop, or always after the first pass.
     """
-    bounds = [parts_of(slot, sequence) for slot, sequence in sliced]
-    if trip is not None:
-        count = constant(trip)
-        bounds.append(None if count is None else max(0, int(count.reshape(-1)[0])))
-    known = [bound for bound in bounds if bound is not None]
-    return known if len(known) == len(bounds) else None
+
+    most: int | None
+    count: Value | None
+    sequences: tuple[Entry, ...]
+    entered: bool | Value
+    decides: Value | None
+
+    @property
+    def bounded(self) -> bool:
+        """Whether all that bounds the passes, conditions aside, is known."""
+        return self.count is None and not self.sequences
+
+    @property
+    def once_entered(self) -> int | None:
+        """The number of passes if there are any, where it is certain."""
+        return self.most if self.bounded and self.decides is None else None
+
+    @property
+    def exact(self) -> int | None:
+        """The number of passes, where it is certain."""
+        return None if isinstance(self.entered, Value) else self.once_entered
+
+
+def trip_count(loop: Loop, constant: Callable[[Value], np.ndarray[Any, Any] | None]) -> TripCount:
+    """How often a loop runs; `constant` gives the elements of a value as far as they are known."""
+    bounds: list[int] = []
+    sequences: list[Entry] = []
+    for entry in loop.of(Sliced):
+        assert isinstance(entry.slot, Sliced)
+        count = parts_of(entry.slot, entry.operand)
+        if count is None:
+            sequences.append(entry)
+        else:
+            bounds.append(count)
+    trip = loop.trip
+    stated = None if trip is None else constant(trip)
+    if stated is not None:
+        bounds.append(max(0, int(stated.reshape(-1)[0])))
+    first, condition = loop.initial_condition, loop.condition
+    before = True if first is None else truth_of(constant(first))
+    if before is False:
+        bounds.append(0)
+    decides = None if condition is None else condition.body_output
+    if condition is not None and decides is not None:
+        after = truth_of(constant(decides))
+        if after is False:
+            bounds.append(1)
+        if after is not None or decides is condition.body_input:
+            decides = None
+    return TripCount(
+        min(bounds, default=None),
+        trip if stated is None else None,
+        tuple(sequences),
+        first if first is not None and before is None else before is True,
+        decides,
+    )
 
 
 def part_range(slot: Sliced, length: int) -> tuple[int, int]:

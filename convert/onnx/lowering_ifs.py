@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...passes.constant_analysis import static_array
+from ...passes.constant_analysis import static_branch
 from ...passes.errors import Unsupported
 from ...passes.graph import Graph, Node, Value
 from ...passes.opset.raising_loops import SAME_SHAPES
@@ -100,9 +100,9 @@ def branch(op: Builder, node: Node, opset: int) -> list[Value]:
         if isinstance(value.type, OptionalType) and opset < 16:
             raise Unsupported(node, f"a branch returns an optional, which isn't supported by opset {opset}")
     if opset < 11:
-        known = static_array(node.inputs[0])
-        if known is not None and known.size == 1:  # it depends on shapes that are declared, and may hide ranks
-            return op.inline(node.regions["then" if known.item() else "else"], node.captures)
+        taken = static_branch(node)
+        if taken is not None:  # the condition depends on shapes that are declared, and may hide ranks
+            return op.inline(taken, node.captures)
         if not _same_shapes(node):
             return _by_loops(op, node)
     made: dict[str, Graph] = {}

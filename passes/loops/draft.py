@@ -9,7 +9,7 @@ import numpy as np
 
 from ..constant_analysis import static_array
 from ..graph import Node, Value
-from ..loop import Captured, Carried, Condition, Iteration, Loop, Sliced, Slot, Stacked, pass_bounds
+from ..loop import Captured, Carried, Condition, Iteration, Loop, Sliced, Slot, Stacked, trip_count
 from ..rewrite import Builder, Rewriter
 from ..structure.simplify import RemoveDead
 from ..tensor import TensorData
@@ -70,15 +70,11 @@ class LoopDraft:
             )
             for entry in loop.entries
         ]
-        self.trips = self._bound()
+        known = trip_count(loop, static_array)
+        self.trips = known.most if known.bounded else None
         self.lines = Lines(vocabulary.operation, trips=self.trips)
         self.finish: dict[int, Finish] = {}
         self.inside = type(op)(Rewriter(op.rewriter.dialect, {}), self.body)
-
-    def _bound(self) -> int | None:
-        """The trip count, or the number of parts of what is sliced; None where it isn't known."""
-        sliced = [(entry.slot, entry.operand) for entry in self.slots if isinstance(entry.slot, Sliced)]
-        return min(pass_bounds(self.trip, sliced, static_array) or (), default=None)
 
     # asking ------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..constant_analysis import static_array
+from ..constant_analysis import static_array, static_truth
 from ..errors import Unsupported
 from ..faults import contradiction
 from ..graph import Graph, Node, Value
@@ -156,9 +156,9 @@ class _Resolved(Builder):
     def _resolve(self, node: Node, seen: Node, walk: _Walk) -> None:
         condition = seen.inputs[0]
         assert condition is not None
-        known = static_array(condition)
-        if known is not None and known.size == 1:
-            self._take(node, "then" if known.reshape(-1)[0] else "else", walk)
+        known = static_truth(condition)
+        if known is not None:
+            self._take(node, "then" if known else "else", walk)
             return
         plan = self._dependents(node, walk) if self.pulls else ([], list(node.outputs))
         if plan is None:

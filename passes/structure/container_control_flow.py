@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ..constant_analysis import static_array
+from ..constant_analysis import static_branch
 from ..errors import Unsupported
 from ..graph import Graph, Node, Value
 from ..infer import FORMAL, small_constant
@@ -173,9 +173,9 @@ class Resolver(ContainerRules):
         condition = node.input(0)
         assert condition is not None
         captures = [value for value in node.captures if value is not None]
-        known = static_array(condition)
-        if known is not None:
-            return op.inline(node.regions["then" if known.any() else "else"], captures)
+        taken = static_branch(node)
+        if taken is not None:
+            return op.inline(taken, captures)
         constants = {value: data for value in captures if (data := small_constant(value)) is not None}
         leaves = [leaf for value in captures if value not in constants for leaf in self.leaves(value)]
         bodies: list[Builder] = []

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from ..graph import Graph, Node, Value
-from ..infer import constant_array
+from ..constant_analysis import static_truth
+from ..graph import Graph, Node
 from ..loop import (
     Captured,
     Carried,
@@ -72,8 +72,8 @@ def _prune(graph: Graph, node: Node) -> bool:
             case Stacked() if not wanted:
                 continue
             case Condition(body_input) if handed_on or not seen:
-                stays = handed_on or _is_true(entry.body_output)
-                if bounded and stays and (condition is None or _is_true(condition)):
+                stays = handed_on or static_truth(entry.body_output)
+                if bounded and stays and (condition is None or static_truth(condition)):
                     condition = None
                     continue
                 entry = (
@@ -96,8 +96,3 @@ def _prune(graph: Graph, node: Node) -> bool:
         return False
     set_entries(graph, node, condition, entries)
     return True
-
-
-def _is_true(value: Value | None) -> bool:
-    array = constant_array(value)
-    return array is not None and array.size == 1 and bool(array.reshape(-1)[0])

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..build import stack
-from ..constant_analysis import static_array
+from ..constant_analysis import static_array, static_truth
 from ..graph import Graph, Node, Value
 from ..hub import HUB
 from ..loop import (
@@ -23,7 +23,7 @@ from ..loop import (
     Stacked,
     is_loop,
     part_range,
-    pass_bounds,
+    trip_count,
 )
 from ..pipeline import PassResult
 from ..preconditions import axis_of, dtype_of, rank_of
@@ -88,19 +88,20 @@ def unrolled(op: Builder, node: Node, most: int = _MOST) -> list[Value] | None:
     passes.
     """
     loop = Loop(node)
-    bounds = pass_bounds(loop.trip, loop.sliced, static_array)
-    if bounds is None:
+    trips = trip_count(loop, static_array)
+    if not trips.bounded:
         return None
+    end = most + 1 if trips.most is None else trips.most
     states = {entry.indices: entry.operand for entry in loop.of(Carried)}
     goes_on, condition = loop.initial_condition, loop.condition
     stacks: dict[Entry, list[Value]] = {entry: [] for entry in loop.of(Stacked)}
     done = 0
-    while done < min(bounds, default=most + 1):
+    while done < end:
         if condition is not None and goes_on is not None:
-            known = static_array(goes_on)
+            known = static_truth(goes_on)
             if known is None:
                 return None
-            if not known.any():
+            if not known:
                 break
         if done == most:
             return None

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import networkx
 import numpy as np
 import pytest
 from backedge.passes.errors import InvalidModel
 from backedge.passes.graph import Graph, Value
-from backedge.passes.loop import DOMAIN, Captured, Carried, Sliced, Stacked, part_range, parts_of, pass_bounds
+from backedge.passes.loop import (
+    DOMAIN,
+    Captured,
+    Carried,
+    Condition,
+    Loop,
+    Sliced,
+    Slot,
+    Stacked,
+    TripCount,
+    part_range,
+    parts_of,
+    trip_count,
+)
 from backedge.passes.node import ancestors
 from backedge.passes.types import DType, Interval, SequenceType, TensorType, merge, tensor
 
@@ -176,14 +191,66 @@ def test_networkx_keys_are_unique() -> None:
     ]
 
 
-def test_bounds_of_a_loop_are_known_together_or_not_at_all() -> None:
+def _trip_count(
+    graph: Graph,
+    trip: Value | None = None,
+    sliced: Sequence[tuple[Sliced, Value]] = (),
+    first: Value | None = None,
+    after: Callable[[Graph, Value], Value] | None = None,
+) -> TripCount:
+    """Of a loop with these bounds; `after` makes the condition of the one that its body was entered with."""
+    body = Graph("hub")
+    slots: list[Slot] = [slot for slot, _ in sliced]
+    for _, value in sliced:
+        body.add_input("part", value.type)
+    if after is not None:
+        slots.append(Condition(body_input=True))
+        body.outputs.append(after(body, body.add_input("go", tensor("bool"))))
+    inputs = [trip, first, *(value for _, value in sliced)]
+    attributes = {"slots": tuple(slots)}
+    node = graph.add_node("Loop", inputs, [], attributes, domain=DOMAIN, version=1, regions={"body": body})
+    return trip_count(Loop(node), Value.array)
+
+
+def test_trip_count_of_constants_and_sequences() -> None:
     """The trip count and the parts of each sequence; a part of two in an axis of seven, backwards, fits three times."""
     graph = Graph("hub")
     five, below = (graph.add_constant(np.int64(number)) for number in (5, -1))
     whole, open_size = graph.add_input("x", tensor("float32", 2, 7)), graph.add_input("y", tensor("float32", None))
     pairs = Sliced(1, -1, 0, -2, 2)
     assert parts_of(pairs, whole) == 3 and parts_of(Sliced(), open_size) is None and parts_of(Sliced(3), whole) is None
-    assert pass_bounds(five, [(pairs, whole), (Sliced(), whole)], Value.array) == [3, 2, 5]
-    assert pass_bounds(below, [], Value.array) == [0] and pass_bounds(None, [], Value.array) == []
-    assert pass_bounds(five, [(Sliced(), open_size)], Value.array) is None
-    assert pass_bounds(graph.add_input("n", tensor("int64")), [(pairs, whole)], Value.array) is None
+    assert _trip_count(graph, five, [(pairs, whole), (Sliced(), whole)]).exact == 2
+    assert _trip_count(graph, below).exact == 0
+    assert _trip_count(graph) == TripCount(None, None, (), True, None)
+    open_sequence = _trip_count(graph, five, [(Sliced(), open_size)])
+    assert (open_sequence.most, open_sequence.bounded, open_sequence.exact) == (5, False, None)
+    assert [entry.operand for entry in open_sequence.sequences] == [open_size]
+    open_count = graph.add_input("n", tensor("int64"))
+    assert _trip_count(graph, open_count, [(pairs, whole)]) == TripCount(3, open_count, (), True, None)
+
+
+def test_trip_count_of_conditions() -> None:
+    """What a condition says that is constant, handed on or computed."""
+    graph = Graph("hub")
+    five, yes, no = (graph.add_constant(np.asarray(number)) for number in (5, True, False))
+    start = graph.add_input("start", tensor("bool"))
+
+    def constant(number: bool) -> Callable[[Graph, Value], Value]:
+        return lambda body, _: body.add_constant(np.asarray(number))
+
+    def handed_on(_: Graph, go: Value) -> Value:
+        return go
+
+    def computed(body: Graph, go: Value) -> Value:
+        return body.add_node("Not", [go], [("more", tensor("bool"))], version=1).output
+
+    for after in (constant(True), handed_on):
+        assert _trip_count(graph, five, first=yes, after=after) == TripCount(5, None, (), True, None)
+        asked = _trip_count(graph, five, first=start, after=after)
+        assert (asked.entered, asked.once_entered, asked.exact) == (start, 5, None)
+    assert _trip_count(graph, five, after=constant(False)).exact == 1
+    assert _trip_count(graph, first=yes, after=constant(False)).exact == 1
+    assert _trip_count(graph, five, first=no, after=handed_on).exact == 0
+    open_end = _trip_count(graph, five, first=yes, after=computed)
+    assert (open_end.most, open_end.bounded, open_end.once_entered, open_end.exact) == (5, True, None, None)
+    assert open_end.decides is not None and open_end.decides.name == "more"

@@ -22,11 +22,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ....passes.constant_analysis import static_array, static_branch, static_truth
 from ....passes.decompose.library import by_rule, inlined
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Graph, Node, Value
 from ....passes.loop import DOMAIN as HUB
-from ....passes.loop import Captured, Condition, Entry, Iteration, Loop, Sliced, Stacked, part_range
+from ....passes.loop import (
+    Captured,
+    Condition,
+    Entry,
+    Iteration,
+    Loop,
+    Sliced,
+    Stacked,
+    TripCount,
+    part_range,
+    trip_count,
+)
 from ....passes.preconditions import axis_of, required
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.rewrite import view as node_view
@@ -76,11 +88,9 @@ def _branch(op: Builder, name: str, node: Node, region: Graph) -> tuple[Graph, l
 @rule(HUB, "If")
 def branch(op: Builder, node: Node) -> Sequence[Value]:
     """branch_0 is what false takes; a known condition leaves only its branch."""
-    condition = required(node, 0)
-    known = condition.array()
-    if known is not None:
-        region = node.regions["then" if known.reshape(-1)[0] else "else"]
-        return op.inline(region, [value for value in node.captures if value is not None])
+    condition, taken = required(node, 0), static_branch(node)
+    if taken is not None:
+        return op.inline(taken, [value for value in node.captures if value is not None])
     if not node.outputs:
         return []
     inputs = [reshape(op, condition, ())]
@@ -118,39 +128,6 @@ class _State:
         self.body_inputs.append(self.body.input(name, operand.type))
         self.body_outputs.append(self.body_inputs[-1])
         return len(self.start) - 1
-
-
-@dataclass(slots=True)
-class _Trips:
-    """How often a loop runs: at most `known` times, and `given` times (s64[]), where these are told."""
-
-    known: int | None
-    given: Value | None
-
-    @property
-    def fixed(self) -> bool:
-        return self.known is not None and self.given is None
-
-
-def _trips(op: Builder, node: Node, view: Loop) -> _Trips:
-    known, given = [], None
-    for entry in view.of(Sliced):
-        assert isinstance(entry.slot, Sliced) and entry.operand is not None
-        sizes = sizes_of(node, entry.operand)
-        known.append(part_range(entry.slot, sizes[axis_of(node, entry.slot.axis, len(sizes))])[1])
-    if view.trip is not None:
-        if view.trip.data is not None:
-            known.append(max(int(view.trip.data.numpy().reshape(-1)[0]), 0))
-        else:
-            given = reshape(op, view.trip, ())
-    first = view.initial_condition
-    if first is not None and first.data is not None and not first.data.numpy().any():
-        known.append(0)
-    return _Trips(min(known) if known else None, given)
-
-
-def _is_true(value: Value | None) -> bool:
-    return value is None or (value.data is not None and bool(value.data.numpy().all()))
 
 
 # what the body sees -------------------------------------------------------------------------------
@@ -206,10 +183,12 @@ def _enter(state: _State, node: Node, entry: Entry, indices: dict[int, int]) -> 
 def loop(op: Builder, node: Node) -> list[Value]:
     """One `while`; none for a loop that never runs; its passes one by one where what it carries changes its shape."""
     view = Loop(node)
-    trips = _trips(op, node, view)
+    for sequence in (entry.operand for entry in view.of(Sliced) if entry.operand is not None):
+        sizes_of(node, sequence)  # all must be known
     if not node.outputs:
         return []
-    if trips.known == 0:
+    trips = trip_count(view, static_array)
+    if trips.most == 0:
         for stacked in (entry.body_output for entry in view.of(Stacked) if entry.body_output is not None):
             sizes_of(node, stacked)  # here nothing else tells them
         return without_passes(op, node)
@@ -222,26 +201,26 @@ def loop(op: Builder, node: Node) -> list[Value]:
         return made
 
 
-def _while(op: Builder, node: Node, view: Loop, trips: _Trips) -> list[Value]:
+def _while(op: Builder, node: Node, view: Loop, trips: TripCount) -> list[Value]:
     state = _State(op.region("body"))
     body = state.body
     state.add(scalar(op, 0, DType.INT64), "i")
     state.body_outputs[0] = body.add(state.body_inputs[0], scalar(body, 1, DType.INT64))
     indices: dict[int, int] = {}
     arguments = [_enter(state, node, entry, indices) for entry in view.entries if entry.body_input is not None]
-    limit = None if trips.given is None else state.add(trips.given, "trip")
+    limit = None if trips.count is None else state.add(reshape(op, trips.count, ()), "trip")
     outs = body.inline(view.body, arguments)
-    decides = _add_condition(op, state, view, outs)
-    certain = trips.fixed and decides is None
+    decides = _add_condition(op, state, view, trips, outs)
+    certain = trips.bounded and trips.most is not None and decides is None
     results: list[int | Stack] = []
     for entry in view.entries:
         if entry.result is None:
             continue
         value = outs[entry.indices.body_output]
         if isinstance(entry.slot, Stacked):
-            if trips.known is None:
+            if trips.most is None:
                 raise Unsupported(node, f"there is no bound on what it stacks in {entry.result.name!r}")
-            made = stack(op, body, node, entry.slot, value, trips.known, state.body_inputs[0], certain)
+            made = stack(op, body, node, entry.slot, value, trips.most, state.body_inputs[0], certain)
             index = state.add(made.buffer, entry.result.name or "stack")
             state.body_outputs[index] = body.call(
                 "dynamic-update-slice", state.body_inputs[index], made.part, *made.starts
@@ -256,22 +235,22 @@ def _while(op: Builder, node: Node, view: Loop, trips: _Trips) -> list[Value]:
             )
         state.body_outputs[index] = value
         results.append(index)
-    whole = _while_node(op, state, trips.known, limit, decides)
+    whole = _while_node(op, state, trips.most, limit, decides)
     return [
         whole[found] if isinstance(found, int) else finished(op, node, found, whole[found.index], whole[0], certain)
         for found in results
     ]
 
 
-def _add_condition(op: Builder, state: _State, view: Loop, outs: list[Value]) -> int | None:
+def _add_condition(op: Builder, state: _State, view: Loop, trips: TripCount, outs: list[Value]) -> int | None:
     """The position of the condition in the state; None where it never ends the loop."""
-    entry, first = view.condition, view.initial_condition
+    entry, first = view.condition, trips.entered
     if entry is None:
         return None
     later = outs[entry.indices.body_output]
-    if _is_true(first) and _is_true(later):
+    if first is True and (trips.decides is None or static_truth(later)):
         return None
-    index = state.add(scalar(op, True, DType.BOOL) if first is None else reshape(op, first, ()), "go")
+    index = state.add(reshape(op, first, ()) if isinstance(first, Value) else scalar(op, True, DType.BOOL), "go")
     state.body_outputs[index] = reshape(state.body, later, ())
     return index
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ....passes.constant_analysis import static_array
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
-from ....passes.loop import Entry, Loop, Sliced, Stacked, part_range
+from ....passes.loop import Entry, Loop, Sliced, Stacked, TripCount, part_range, trip_count
 from ....passes.preconditions import axis_of, rank_of
 from ....passes.structure.unroll import empty_stack
 from ....passes.types import Shape
@@ -17,32 +17,30 @@ from .terms import cast, sizes, take
 _MOST_PLACED = 1 << 20  # elements of a buffer
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Passes:
     """How often a loop runs.
 
     Attributes:
-        exactly: the number of passes where it is certain whenever the loop runs at all.
-        known: no more than so many, where that is known.
-        limits: what else bounds it, s64 scalars known when the model runs.
-        guards: conditions of branches that it stands in; where one is false nobody wants what it gives.
-        starts: conditions without which it doesn't run at all.
+        trips: as far as that is known before the model runs.
         lengths: sequences, one part of which each pass takes, and the axis, whose sizes aren't known.
-        decides: what the body gives to say whether there is one more pass; None where nothing does.
+        conditions: without which it doesn't run: its own first one, and those of the branches that it stands in, where
+            nobody wants what it gives if one is false.
     """
 
-    exactly: int | None = None
-    known: int | None = None
-    limits: list[Value] = field(default_factory=list)
-    guards: list[Value] = field(default_factory=list)
-    starts: list[Value] = field(default_factory=list)
-    lengths: list[tuple[Value, int]] = field(default_factory=list)
-    decides: Value | None = None
+    trips: TripCount
+    lengths: list[tuple[Value, int]]
+    conditions: list[Value]
 
     @property
     def certain(self) -> bool:
         """Whether it runs at all is known."""
-        return not (self.limits or self.guards or self.starts or self.lengths)
+        return self.trips.bounded and not self.conditions
+
+    @property
+    def limited(self) -> bool:
+        """Whether it may stand still though the branches that it stands in are taken."""
+        return not self.trips.bounded or isinstance(self.trips.entered, Value)
 
 
 def passes_of(node: Node) -> Passes:
@@ -51,46 +49,19 @@ def passes_of(node: Node) -> Passes:
     Raises:
         Unsupported: nobody knows how long a sequence is that it cuts in parts.
     """
-    view, found = Loop(node), Passes()
-    bounds: list[int] = []
-    trip = view.trip
-    if trip is not None:
-        known = static_array(trip)
-        if known is None:
-            found.limits.append(trip)
-        else:
-            bounds.append(max(0, int(known.reshape(-1)[0])))
-    for entry in view.of(Sliced):
+    trips = trip_count(Loop(node), static_array)
+    lengths: list[tuple[Value, int]] = []
+    for entry in trips.sequences:
         slot, operand = entry.slot, entry.operand
         assert isinstance(slot, Sliced) and operand is not None
-        shape = operand.tensor.shape
         axis = axis_of(node, slot.axis, rank_of(node, operand))
-        size = shape[axis] if shape is not None else None
-        if isinstance(size, int):
-            bounds.append(part_range(slot, size)[1])
-        elif slot.part is None and (slot.start, slot.end, slot.stride) in ((0, -1, 1), (-1, 0, -1)):
-            found.lengths.append((operand, axis))
-        else:
+        if slot.part is not None or (slot.start, slot.end, slot.stride) not in ((0, -1, 1), (-1, 0, -1)):
             raise Unsupported(node, f"the size of axis {axis} of {operand.name!r} isn't known before the model runs")
-    found.known = min(bounds, default=None)
-    first, condition = view.initial_condition, view.condition
-    if first is not None:
-        known = static_array(first)
-        if known is None:
-            found.starts.append(first)
-        elif not known.any():
-            found.known = 0
-    found.guards = [value for value in node.captures if value is not None]
-    if condition is not None and not _is_true(condition.body_output):
-        found.decides = condition.body_output
-    if found.decides is None and not found.limits and not found.lengths:
-        found.exactly = found.known
-    return found
-
-
-def _is_true(value: Value | None) -> bool:
-    known = static_array(value)
-    return known is not None and bool(known.all())
+        lengths.append((operand, axis))
+    conditions = [value for value in node.captures if value is not None]
+    if isinstance(trips.entered, Value):
+        conditions.append(trips.entered)
+    return Passes(trips, lengths, conditions)
 
 
 def part_text(node: Node, slot: Sliced, operand: Value, sequence: str, i: str) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from ....passes.constant_analysis import static_array
+from ....passes.constant_analysis import static_array, static_branch
 from ....passes.core import is_core
 from ....passes.decompose import recurrent
 from ....passes.decompose.library import by_rule, inlined
@@ -165,9 +165,9 @@ def _branch(op: Builder, node: Node) -> list[Value]:
     """Both branches, each under its condition, and a choice for every result."""
     context: _Context = op.rewriter.context
     condition, captured = required(node, 0), node.captures
-    known = static_array(condition)
-    if known is not None:
-        return op.inline(node.regions["then" if known.reshape(-1)[0] else "else"], captured)
+    taken = static_branch(node)
+    if taken is not None:
+        return op.inline(taken, captured)
     made: list[list[Value]] = []
     for name, holds in (("then", condition), ("else", op.Not(condition))):
         guard = holds if context.guard is None else op.And(context.guard, holds)
@@ -189,7 +189,7 @@ def _chosen(op: Builder, condition: Value, then: Value, other: Value) -> Value:
 def _loop(op: Builder, node: Node) -> Sequence[Value]:
     """A loop with its body rewritten; none where it certainly never runs; its passes where they must be written out."""
     context: _Context = op.rewriter.context
-    if passes_of(node).known == 0:
+    if passes_of(node).trips.most == 0:
         return without_passes(op, node)
     made = None
     if context.inside and sum(1 for _ in node.regions["body"].walk()) <= _MOST_NODES:

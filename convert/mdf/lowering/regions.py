@@ -130,9 +130,8 @@ class Region:
 
     def _start(self, passes: Passes, before: Scope, loop: Scope) -> Value:
         """Whether a loop runs at all."""
-        tests = [before.named(value) for value in (*passes.guards, *passes.starts)]
-        tests += [f"{before.named(value)} > 0" for value in passes.limits]
-        tests += [f"numpy.size({before.named(value)}, {axis}) > 0" for value, axis in passes.lengths]
+        tests = [before.named(value) for value in passes.conditions]
+        tests += [f"{limit} > 0" for limit in _limits(passes, before)]
         start = Value(f"{loop.node.id}_runs", tensor(DType.BOOL))
         before.call(start, Term(all_of(tests)))  # not a function: the scheduler asks for it before there is one
         before.add_output(self.builder.names.of(start), before.named(start), start.type)
@@ -148,7 +147,7 @@ class Region:
         self.builder.owners[ran], self.builder.owners[result] = loop, after
         if isinstance(entry.slot, Carried) and entry.operand is not None:
             otherwise = after.named(entry.operand)
-        elif passes.starts or passes.limits or passes.lengths or result.tensor.static_shape is None:
+        elif passes.limited or result.tensor.static_shape is None:
             otherwise = filled(node, TensorType(result.tensor.dtype, empty_stack(node, entry).shape))
         else:
             otherwise = filled(node, result.type)  # in a branch that isn't taken: nobody wants it
@@ -189,7 +188,7 @@ class _LoopWriter:
                 self._carry(entry, *states[entry.indices])
             elif isinstance(entry.slot, Stacked):
                 self._stack(entry)
-        exactly = None if self.again else self.passes.exactly
+        exactly = None if self.again else self.passes.trips.once_entered
         goes_on = "" if exactly is not None else self._condition()
         if self.counter:
             self._step()
@@ -263,7 +262,7 @@ class _LoopWriter:
     def _stack(self, entry: Entry) -> None:
         body_output, result, last = entry.body_output, entry.result, self.last
         assert body_output is not None and result is not None
-        stack, name = stack_of(self.hub, entry, self.passes.exactly), self.builder.names.of(result)
+        stack, name = stack_of(self.hub, entry, self.passes.trips.once_entered), self.builder.names.of(result)
         element = last.before_changes(body_output)
         stack_name = name
         if self.again:
@@ -289,18 +288,24 @@ class _LoopWriter:
 
     def _bounds(self, scope: Scope) -> list[str]:
         """What the number of passes doesn't go beyond."""
-        bounds = [scope.named(value) for value in self.passes.limits]
-        bounds += [f"numpy.size({scope.named(value)}, {axis})" for value, axis in self.passes.lengths]
-        return bounds if self.passes.known is None else [*bounds, str(self.passes.known)]
+        bounds, most = _limits(self.passes, scope), self.passes.trips.most
+        return bounds if most is None else [*bounds, str(most)]
 
     def _condition(self) -> str:
         """The parameter that says whether there is one more pass."""
-        passes, last = self.passes, self.last
-        tests = [] if passes.decides is None else [last.before_changes(passes.decides)]
+        decides, last = self.passes.trips.decides, self.last
+        tests = [] if decides is None else [last.before_changes(decides)]
         tests += [f"{self._i(last)} + 1 < {bound}" for bound in self._bounds(last)]
         name = self.builder.names.fresh("goes_on")
         last.state(name, all_of(tests), not self.again)
         return name
+
+
+def _limits(passes: Passes, scope: Scope) -> list[str]:
+    """What is known of the number of passes when the model runs: the trip count, the lengths of sequences."""
+    count = passes.trips.count
+    found = [] if count is None else [scope.named(count)]
+    return found + [f"numpy.size({scope.named(value)}, {axis})" for value, axis in passes.lengths]
 
 
 def _nothing(type: TensorType) -> mdf.Plain:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ....passes.constant_analysis import static_branch
 from ....passes.errors import Unsupported
 from ....passes.graph import Graph, Node, Value
 from ....passes.loop import DOMAIN as HUB
+from ....passes.preconditions import required
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import merge
 from ..dialect import BODY_MAPS, InputMap, OutputMap
@@ -42,13 +44,9 @@ def _branch(
 @rule(HUB, "If")
 def branch(op: Builder, node: Node) -> Sequence[Value]:
     """One If-8, with a port for each captured value of each branch; a known condition leaves only its branch."""
-    condition = node.inputs[0]
-    assert condition is not None
-    known = condition.array()
-    if known is not None:
-        region = node.regions["then" if known.reshape(-1)[0] else "else"]
-        captured = [value for value in node.captures if value is not None]
-        return op.inline(region, captured)
+    condition, taken = required(node, 0), static_branch(node)
+    if taken is not None:
+        return op.inline(taken, [value for value in node.captures if value is not None])
     domain, version = op.rewriter.dialect.resolve("If")
     twin = Node(domain, "If", version)
     inputs = [scalar(op, condition)]

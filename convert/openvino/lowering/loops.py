@@ -25,10 +25,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ....passes.constant_analysis import static_array
 from ....passes.errors import Unsupported
 from ....passes.graph import Graph, Node, Value
 from ....passes.loop import DOMAIN as HUB
-from ....passes.loop import Captured, Carried, Entry, Iteration, Loop, Sliced, Stacked
+from ....passes.loop import Captured, Carried, Entry, Iteration, Loop, Sliced, Stacked, trip_count
 from ....passes.preconditions import axis_of, rank_of, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.structure.unroll import without_passes
@@ -37,8 +38,8 @@ from ..dialect import OutputMap
 from .assembly import Assembly
 from .carried import copy_exposed_parameters, losing_initial_value, own_memory, with_initial_value
 from .context import context_of
-from .tools import copied, i64, reshape, slice_axis, vector
-from .trips import Parts, parts_of, trips_of
+from .tools import copied, i64, reshape, scalar, slice_axis, vector
+from .trips import Parts, limit_of, parts_of
 
 _NOT_HANDED_ON = (DType.FLOAT4E2M1, DType.FLOAT8E8M0)
 _SHAPED = frozenset(["Broadcast", "Reshape", "Slice"])  # operators whose inputs may hide the sizes of the result
@@ -144,17 +145,17 @@ def loop(op: Builder, node: Node) -> list[Value]:
         for entry in view.entries
         if isinstance(entry.slot, Sliced) and entry.operand is not None
     }
-    trips = trips_of(op, node, view, list(pieces.values()))
-    if trips.never:
+    trips = trip_count(view, static_array)
+    limit = limit_of(op, node, trips, list(pieces.values()))
+    if limit == 0:
         return without_passes(op, node)
     if not node.outputs:
         return []
-    limit, entered = trips.limit, trips.entered
     count = i64(op, -1 if limit is None else limit) if not isinstance(limit, Value) else limit
-    start = op.const(True) if entered is True else entered
-    assert isinstance(start, Value)
+    start = scalar(op, trips.entered) if isinstance(trips.entered, Value) else op.const(True)
+    certain = isinstance(limit, int) and trips.entered is True  # at least one pass is
     hidden = isinstance(limit, Value) and context_of(op).is_known(limit)
-    if entered is not True and context_of(op).is_known(start):
+    if trips.entered is not True and context_of(op).is_known(start):
         count, start, hidden = op.Select(start, count, i64(op, 0)), op.const(True), True
 
     assembly = Assembly(op, op.region("body"), count, start)
@@ -171,12 +172,12 @@ def loop(op: Builder, node: Node) -> list[Value]:
         else:
             arguments.append(_enter(assembly, node, entry, pieces.get(entry.indices.body_input)))
     outs = assembly.body.inline(view.body, arguments)
-    left = outs[condition.indices.body_output] if condition is not None and trips.condition else None
+    left = outs[condition.indices.body_output] if condition is not None and trips.decides is not None else None
     assembly.result(_ending(assembly, left, hidden))
     assembly.output_maps.append(OutputMap(-1, 0, purpose="execution_condition"))
 
     counter: int | None = None
-    if trips.condition and not trips.certain and view.of(Stacked):
+    if trips.decides is not None and not certain and view.of(Stacked):
         number = assembly.port(i64(op, 0), tensor(DType.INT64), "passes", True)
         following = assembly.body.Add(number, i64(assembly.body, 1))
         counter = assembly.output(following, tensor(DType.INT64))
@@ -187,7 +188,7 @@ def loop(op: Builder, node: Node) -> list[Value]:
     for entered_as, value in carried.items():
         if value.rank is None or value.rank != entered_as.rank:
             raise Unsupported(node, f"the rank of the carried value {entered_as.name!r} changes or isn't known")
-    losing = set() if trips.certain else losing_initial_value(assembly, carried)
+    losing = set() if certain else losing_initial_value(assembly, carried)
     finishing: list[tuple[int | Value, Finish | None]] = []
     for entry in view.entries:
         if entry.result is None:
@@ -202,16 +203,16 @@ def loop(op: Builder, node: Node) -> list[Value]:
             finishing.append((entry.operand, None))
             continue
         needed = bool(assembly.body.graph.uses(entered_as)) or entered_as in outs
-        if not trips.certain:
+        if not certain:
             value = with_initial_value(assembly, value, entered_as, entry.operand, entered_as in losing)
         port = assembly.output(own_memory(assembly, value), entry.result.type)
-        if needed or not trips.certain:
+        if needed or not certain:
             assembly.feed_back(entered_as, assembly.output_maps[-1].result)
         finishing.append((port, None))
     copy_exposed_parameters(assembly)
     made = assembly.build()
     done: Value | None = None
-    if not trips.certain and view.of(Stacked):
+    if not certain and view.of(Stacked):
         done = made[counter] if counter is not None else count
         if counter is None and start.data is None:
             done = op.Select(start, count, i64(op, 0))

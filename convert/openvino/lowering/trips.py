@@ -1,4 +1,4 @@
-"""How often a Loop's body runs, the sequences that it walks over, and what is left of a Loop that never runs."""
+"""The limit of a Loop's passes, and the sequences that it walks over."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
-from ....passes.infer import constant_array
-from ....passes.loop import Loop, Sliced, part_range
+from ....passes.loop import Sliced, TripCount, part_range
 from ....passes.preconditions import axis_of, rank_of, size_of_axis
 from ....passes.rewrite import Builder
 from ....passes.types import TensorType
@@ -20,58 +19,24 @@ from .tools import i64, scalar, size_of, slice_axis
 _MOST_TRIPS = 2**31 - 1  # OpenVINO's CPU counts in int32; with a condition, a larger count is none
 
 
-@dataclass
-class Trips:
-    """`limit`: the most passes there can be, i64 [] or a number, None without a limit.
+def limit_of(op: Builder, node: Node, known: TripCount, parts: Sequence[Parts]) -> int | Value | None:
+    """The most passes there can be, a number or i64 []; None without a limit.
 
-    `entered`: the condition before the first pass. `condition`: whether the body's own can end the loop.
+    Raises:
+        Unsupported: the loop has no end.
     """
-
-    limit: int | Value | None
-    entered: bool | Value
-    condition: bool
-
-    @property
-    def never(self) -> bool:
-        return self.limit == 0 or self.entered is False
-
-    @property
-    def certain(self) -> bool:
-        """Whether at least one pass is certain."""
-        return isinstance(self.limit, int) and self.limit > 0 and self.entered is True
-
-
-def trips_of(op: Builder, node: Node, loop: Loop, parts: Sequence[Parts]) -> Trips:
-    bounds: list[int | Value] = [
-        piece.count if isinstance(piece.count, int) else scalar(op, piece.count) for piece in parts
-    ]
-    if loop.trip is not None:
-        stated = loop.trip.array()
-        if stated is not None:
-            bounds.append(max(0, int(stated.reshape(-1)[0])))
-        else:
-            trip = scalar(op, loop.trip)
-            bounds.append(trip if is_natural(trip) else op.Maximum(trip, i64(op, 0)))
-    entry = loop.condition
-    entered: bool | Value = True
-    goes_on = False
-    if entry is not None:
-        last = constant_array(entry.body_output)
-        if last is not None and not last.reshape(-1)[0]:
-            bounds.append(1)
-        goes_on = last is None and entry.body_output is not entry.body_input
-        first = loop.initial_condition
-        known = None if first is None else first.array()
-        entered = True if first is None else scalar(op, first) if known is None else bool(known.reshape(-1)[0])
-    sizes = [bound for bound in bounds if isinstance(bound, int) and not (goes_on and bound > _MOST_TRIPS)]
-    values = [bound for bound in bounds if isinstance(bound, Value)]
-    limit: int | Value | None = min(sizes) if sizes else None
-    if values and limit != 0:
-        values += [] if limit is None else [i64(op, limit)]
-        limit = functools.reduce(op.Minimum, values)
-    if limit is None and not goes_on:
-        raise Unsupported(node, "a loop without an end")
-    return Trips(limit, entered, goes_on)
+    values = [scalar(op, piece.count) for piece in parts if isinstance(piece.count, Value)]
+    if known.count is not None:
+        trip = scalar(op, known.count)
+        values.append(trip if is_natural(trip) else op.Maximum(trip, i64(op, 0)))
+    limit = known.most
+    if limit is not None and limit > _MOST_TRIPS and known.decides is not None:
+        limit = None
+    if not values or limit == 0:
+        if limit is None and known.decides is None:
+            raise Unsupported(node, "a loop without an end")
+        return limit
+    return functools.reduce(op.Minimum, values if limit is None else [*values, i64(op, limit)])
 
 
 # sequences that a Loop walks over: what is cut from them before, and how many parts there are ------

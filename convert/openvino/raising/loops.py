@@ -25,6 +25,7 @@ import numpy as np
 
 from ....passes.build import cast, reshape
 from ....passes.build.expression import INT64_MAX
+from ....passes.constant_analysis import static_truth
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Graph, Node, Value
 from ....passes.loop import Captured, Carried, Condition, Iteration, Sliced, Slot, Stacked, slot_indices
@@ -68,11 +69,6 @@ def _enter(node: Node, body: Builder, parameter: Value, fed: Value) -> Value:
     value = body.graph.add_input(body.claim(parameter.name), parameter.type)
     value.meta = parameter.meta
     return value
-
-
-def _is_true(value: Value) -> bool:
-    array = constant(value)
-    return array is not None and array.size > 0 and bool(array.all())
 
 
 def _declared(body: Builder, counter: Value, parameter: Value) -> Value:
@@ -263,10 +259,10 @@ def loop(op: Builder, node: Node) -> Results:
         raise InvalidModel(f"{node!r}: its port map has no execution_condition")
     condition = None
     ends = not (trip is not None and trip.data is not None and int(trip.data.numpy()) > 0)
-    if not (_is_true(entered) and _is_true(made.body.outputs[obeyed[0]])):
+    if not (static_truth(entered) and static_truth(made.body.outputs[obeyed[0]])):
         made.slots.append(Condition())
         made.leaves.append(obeyed[0])
-        condition = None if _is_true(entered) else scalar(op, entered, DType.BOOL).value()
+        condition = None if static_truth(entered) else scalar(op, entered, DType.BOOL).value()
         ends = ends or condition is not None
     made.parameters()
     made.outputs(ends)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...graph import Graph, Value
-from ...loop import Captured, Carried, Entry, Iteration, Loop, Sliced, Stacked
+from ...loop import Captured, Carried, Entry, Iteration, Loop, Sliced, Stacked, truth_of
 from ...types import DType
 from . import layout, masks, operators, single_steps
 from .algebra import Masked, NotRecurrent, Source, Sum, as_sum, constant
@@ -182,14 +182,11 @@ class _Attempt:
         if entry is None:
             return True
         first = self.loop.initial_condition
-        if first is not None and not self._is_true(first):
+        if first is not None and not truth_of(self.invariants.array(first)):
             return False
-        assert entry.body_output is not None
-        return self._is_true(entry.body_output) or self.invariants.source(entry.body_output) is entry.body_input
-
-    def _is_true(self, value: Value) -> bool:
-        array = self.invariants.array(value)
-        return array is not None and bool(array.size) and bool(array.all())
+        after = entry.body_output
+        assert after is not None
+        return bool(truth_of(self.invariants.array(after))) or self.invariants.source(after) is entry.body_input
 
     def live(self) -> list[Entry]:
         """The carried values that what is wanted depends on, counters aside."""
