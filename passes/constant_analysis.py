@@ -7,7 +7,7 @@ The operators are evaluated by onnx's reference kernels, at their own versions.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -26,13 +26,18 @@ _MOST_NODES = 200
 
 
 # operators that put elements elsewhere and look at none: input 0 is what moves (Concat: all)
-_MOVERS = words("Concat Expand Flatten Gather Identity Reshape Slice Squeeze Tile Transpose Unsqueeze")
+_MOVERS = words("Concat Expand Flatten Gather Identity Reshape Slice Split Squeeze Tile Transpose Unsqueeze")
 _COMPUTED = _MOVERS | words(
     "Abs Add And Cast Ceil Clip Compress ConstantOfShape CumSum Div Equal Floor GatherElements GatherND Greater"
     " GreaterOrEqual Less LessOrEqual Max Min Mod Mul Neg NonZero Not Or Pow Range ReduceMax ReduceMin ReduceProd"
     " ReduceSum Round ScatterElements ScatterND Sign Sqrt Sub Sum Trilu Where Xor"
 )
-_CASTS = frozenset({DType.BOOL, DType.INT32, DType.INT64, DType.UINT8, DType.FLOAT32, DType.FLOAT64})
+_CAST_TO = frozenset(
+    {
+        *(DType.BOOL, DType.INT32, DType.INT64, DType.UINT8),
+        *(DType.BFLOAT16, DType.FLOAT16, DType.FLOAT32, DType.FLOAT64),
+    }
+)
 
 
 @dataclass(slots=True)
@@ -45,13 +50,33 @@ class _PartialArray:
 
 @dataclass(slots=True)
 class ConstantAnalysis:
-    """What is known of a graph's values: each is evaluated once, and no more than `left` operators."""
+    """What is known of a graph's values, each of which is evaluated once.
+
+    Attributes:
+        found: what is known by now; None for what isn't, as inputs with a default that may be given another value.
+        left: no more operators are evaluated.
+        most_elements: no more elements are looked at.
+        captured: what stands around regions for values inside.
+    """
 
     found: dict[Value, _PartialArray | None] = field(default_factory=dict)
     left: int = _MOST_NODES
+    most_elements: int = _MOST_ELEMENTS
+    captured: Mapping[Value, Value] = field(default_factory=dict)
+
+    def source(self, value: Value) -> Value:
+        """The value itself, wherever it was captured or handed on by Identity."""
+        while True:
+            node = value.producer
+            if value in self.captured:
+                value = self.captured[value]
+            elif node is not None and node.op == ("", "Identity") and node.inputs[0] is not None:
+                value = node.inputs[0]
+            else:
+                return value
 
     def array(self, value: Value) -> np.ndarray[Any, Any] | None:
-        """The elements of a value that are certain; None where not all of them are, or there are more than 4096."""
+        """The elements of a value that are certain; None where not all of them are, or there are too many."""
         known = self.value(value)
         return None if known is None or known.unknown is not None else known.array
 
@@ -66,41 +91,63 @@ class ConstantAnalysis:
     def value(self, value: Value | None) -> _PartialArray | None:
         if value is None:
             return None
-        if value not in self.found:
-            self.found[value] = None  # until it is known
-            self.found[value] = self._value(value)
+        value = self.source(value)
+        stack = [value]
+        while stack:
+            top = stack[-1]
+            waiting = [] if top in self.found else [item for item in self._operands(top) if item not in self.found]
+            if waiting and len(stack) <= self.left:
+                stack += waiting
+                continue
+            stack.pop()
+            if top not in self.found:
+                self.found[top] = self._value(top)
         return self.found[value]
+
+    def _operands(self, value: Value) -> list[Value]:
+        """What a value is computed of."""
+        node = value.producer
+        if node is None or node.domain or node.op_type not in _COMPUTED or not _is_certain(node):
+            return []
+        return [self.source(item) for item in node.inputs if item is not None]
 
     def _value(self, value: Value) -> _PartialArray | None:
         array = constant_array(value)
         if array is not None:
-            return _PartialArray(array) if array.size <= _MOST_ELEMENTS else None
+            return _PartialArray(array) if array.size <= self.most_elements else None
         node = value.producer
         if node is None or node.domain or node.regions or self.left <= 0:
             return None
         self.left -= 1
         if node.op_type in ("Shape", "Size"):
             return _sizes(node)
-        if node.op_type not in _COMPUTED or not _is_small(node):
+        if node.op_type not in _COMPUTED or not _is_certain(node):
             return None
-        inputs = [self.value(entry) for entry in node.inputs]
+        inputs = [None if entry is None else self.found.get(self.source(entry)) for entry in node.inputs]
         if any(given is not None and known is None for given, known in zip(node.inputs, inputs, strict=True)):
             return None
         partial = [known is not None and known.unknown is not None for known in inputs]
         if any(partial) and (node.op_type not in _MOVERS or (node.op_type != "Concat" and any(partial[1:]))):
             return None
         arrays = [None if known is None else known.array for known in inputs]
-        made = _evaluate(node, arrays)
+        made = self._evaluated(node, arrays, value.index)
         if made is None or not any(partial):
             return None if made is None else _PartialArray(made)
         masks = [
             None if known is None else _mask(known) if index == 0 or node.op_type == "Concat" else known.array
             for index, known in enumerate(inputs)
         ]
-        moved = _evaluate(node, masks)
+        moved = self._evaluated(node, masks, value.index)
         if moved is None:
             return None
         return _PartialArray(made, moved) if moved.any() else _PartialArray(made)
+
+    def _evaluated(
+        self, node: Node, inputs: Sequence[np.ndarray[Any, Any] | None], index: int
+    ) -> np.ndarray[Any, Any] | None:
+        """Output `index` of an operator, None where the kernel can't tell, or it is too large."""
+        made = _outputs(node, inputs)
+        return made[index] if made is not None and made[index].size <= self.most_elements else None
 
 
 def static_array(value: Value | None) -> np.ndarray[Any, Any] | None:
@@ -129,9 +176,10 @@ def _mask(known: _PartialArray) -> np.ndarray[Any, Any]:
     return np.zeros(known.array.shape, np.int64) if known.unknown is None else known.unknown
 
 
-def _is_small(node: Node) -> bool:
-    if node.op_type == "Cast":
-        return all(value is None or value.tensor.dtype in _CASTS for value in (*node.inputs, *node.outputs))
+def _is_certain(node: Node) -> bool:
+    """Whether all runtimes compute the same of the types that an operator has."""
+    if node.op_type == "Cast" and node.output.tensor.dtype not in _CAST_TO:
+        return False
     return all(value is None or value.tensor.dtype is not DType.STRING for value in node.inputs)
 
 
@@ -156,7 +204,7 @@ def _kernel(op_type: str, version: int) -> Any:
         return None
 
 
-def evaluated(node: Node, inputs: Sequence[np.ndarray[Any, Any] | None]) -> list[np.ndarray[Any, Any]] | None:
+def _outputs(node: Node, inputs: Sequence[np.ndarray[Any, Any] | None]) -> list[np.ndarray[Any, Any]] | None:
     """All the outputs of an operator, None where the kernel can't tell."""
     kernel = _kernel(node.op_type, node.version)
     if kernel is None or any(isinstance(value, AttributeRef) for value in node.attributes.values()):
@@ -170,9 +218,3 @@ def evaluated(node: Node, inputs: Sequence[np.ndarray[Any, Any] | None]) -> list
     except Exception:  # whatever it says: the model may be wrong there, which isn't this module's to find
         return None
     return [np.asarray(output) for output in outputs]
-
-
-def _evaluate(node: Node, inputs: Sequence[np.ndarray[Any, Any] | None]) -> np.ndarray[Any, Any] | None:
-    """The first output of an operator, None where the kernel can't tell."""
-    made = evaluated(node, inputs)
-    return made[0] if made is not None and len(made) == 1 and made[0].size <= _MOST_ELEMENTS else None

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
 
-from ...constant_analysis import evaluated
+from ...constant_analysis import ConstantAnalysis
 from ...graph import Graph, Node, Value
-from ...infer import constant_array, words
+from ...infer import words
 from ...loop import Captured, Loop, is_if, is_loop
 
 Array = np.ndarray[Any, Any]
 Size = int | tuple[object, int]
 """The size of a dimension: a number, or a name for it. Equal ones are equal sizes."""
 
-_FOLDED = words(
-    "Add Cast Concat ConstantOfShape Div Expand Flatten Gather Identity Mul Neg Reshape Slice Split Squeeze Sub"
-    " Transpose Unsqueeze"
-)
 _ALIKE = words("Identity Cast Neg Tanh Sigmoid Relu Dropout ReverseSequence")  # results of the shape of input 0
 
 
@@ -29,56 +26,27 @@ class LoopInvariants:
     """
 
     def __init__(self, graph: Graph) -> None:
-        self._given = set(graph.inputs)  # one with a default may be given another value
-        self._captured: dict[Value, Value] = {}
-        self._arrays: dict[Value, Array | None] = {}
+        captured: dict[Value, Value] = {}
         for _, node in graph.walk():
             if is_loop(node):
                 for entry in Loop(node).of(Captured):
                     if entry.body_input is not None and entry.operand is not None:
-                        self._captured[entry.body_input] = entry.operand
+                        captured[entry.body_input] = entry.operand
             elif is_if(node):
                 for region in node.regions.values():
-                    self._captured.update(
+                    captured.update(
                         (inner, outer) for inner, outer in zip(region.inputs, node.captures, strict=True) if outer
                     )
+        given = dict.fromkeys(graph.inputs)  # one with a default may be given another value
+        self._constants = ConstantAnalysis(given, sys.maxsize, sys.maxsize, captured)
 
     def source(self, value: Value) -> Value:
         """The value itself, wherever it was captured or handed on by Identity."""
-        while True:
-            if value in self._captured:
-                value = self._captured[value]
-            elif _is_operator(value.producer, "Identity") and value.producer is not None and value.producer.inputs[0]:
-                value = value.producer.inputs[0]
-            else:
-                return value
+        return self._constants.source(value)
 
     def array(self, value: Value | None) -> Array | None:
-        """The elements of a constant, or of what a few operators make of constants; None for everything else."""
-        if value is None:
-            return None
-        value = self.source(value)
-        if value not in self._arrays:
-            self._arrays[value] = None  # until it is known
-            self._arrays[value] = self._array(value)
-        return self._arrays[value]
-
-    def _array(self, value: Value) -> Array | None:
-        known = None if value in self._given else constant_array(value)
-        node = value.producer
-        if known is not None or node is None or node.domain or node.regions:
-            return known
-        if node.op_type in ("Shape", "Size"):
-            sizes = self.sizes(value) if node.op_type == "Shape" else None
-            numbers = [size for size in sizes or () if isinstance(size, int)]
-            return np.asarray(numbers, np.int64) if sizes is not None and len(numbers) == len(sizes) else None
-        if node.op_type not in _FOLDED:
-            return None
-        inputs = [self.array(item) for item in node.inputs]
-        if any(item is not None and array is None for item, array in zip(node.inputs, inputs, strict=True)):
-            return None
-        made = evaluated(node, inputs)
-        return None if made is None or value.index >= len(made) else made[value.index]
+        """The elements that are certain; None where not all of them are."""
+        return None if value is None else self._constants.array(value)
 
     def number(self, value: Value | None) -> float | None:
         """The one element of a constant."""
@@ -145,7 +113,7 @@ class LoopInvariants:
         if value is None:
             return None
         value = self.source(value)
-        array = None if value in self._given else constant_array(value)
+        array = self.array(value)
         if array is not None:
             whole = array.dtype.kind in "iu" and array.size < 16
             return [int(item) for item in array.reshape(-1)] if whole else None
