@@ -24,7 +24,7 @@ from ...passes.schemas import since_version
 from ...passes.types import Type, merge
 from .lowering import lower_operators
 from .raising import FunctionKey, function_key, function_rules, refuse_recursion
-from .read import Function
+from .read_graph import Function
 from .write import IR_OF_OPSET, IR_WITH_FUNCTION_DEFAULTS, IR_WITH_OVERLOADS, to_model
 
 

@@ -16,7 +16,7 @@ from ...passes.protos import AttributeRef
 from ...passes.rewrite import Builder, Rewriter, Rule, Rules, combine
 from . import microsoft
 from .metadata import take_notes
-from .read import Function
+from .read_graph import Function
 from .write import IR_WITH_DEFAULTS
 
 FunctionKey = tuple[str, str, str]

@@ -23,7 +23,7 @@ from ...passes.protos import (
 from ...passes.tensor import TensorData
 from ...passes.types import DType
 from .external import External, ExternalWriter
-from .read import Function
+from .read_graph import Function
 
 IR_OF_OPSET = {
     **dict.fromkeys(range(1, 9), 3),

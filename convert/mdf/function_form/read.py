@@ -13,7 +13,7 @@ from onnx import FunctionProto, GraphProto, ModelProto
 from ....passes.errors import InvalidModel
 from ....passes.garbage import bulk
 from ....passes.graph import Graph, Value
-from ...onnx.read import Function
+from ...onnx.read_graph import Function
 from .. import model as mdf
 from ..model import Plain
 from ..plain_values import shown

@@ -40,7 +40,7 @@ from onnx import ModelProto
 
 from ....passes.graph import Graph, Value
 from ....passes.tensor import TensorData
-from ...onnx.read import Function
+from ...onnx.read_graph import Function
 from ...onnx.write import skeleton
 from .. import model as mdf
 from ..model import ENGINE_OPSET, Plain
