@@ -1,11 +1,9 @@
-"""The canonical If -> ONNX's If, and what the bodies of ONNX's Loop, Scan and If hand in and out.
+"""The canonical If -> ONNX's If.
 
 Before version 11 an If's branches must have the same shapes, else it is two Loops.
 """
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -13,79 +11,10 @@ from ...passes.constant_analysis import static_branch
 from ...passes.errors import Unsupported
 from ...passes.graph import Graph, Node, Value
 from ...passes.opset.raising_loops import SAME_SHAPES
-from ...passes.protos import ENUMS
 from ...passes.rewrite import Builder
-from ...passes.schemas import since_version
 from ...passes.tensor import TensorData
-from ...passes.types import DType, OptionalType, SequenceType, TensorType, Type, tensor
-
-
-def version_of(name: str, opset: int, node: Node) -> int:
-    """The version of Loop, Scan or If in an opset.
-
-    Raises:
-        Unsupported: it has none; `node` is what can't be expressed.
-    """
-    version = since_version("", name, opset)
-    if version is None:
-        raise Unsupported(node, f"opset {opset} has no {name}")
-    return version
-
-
-def without_rank_squeeze(scalar: Value | None, any_rank: bool = False) -> Value | None:
-    """A trip count or condition without the Squeeze that made sure of its rank, where it turned out to be a scalar.
-
-    Args:
-        any_rank: it may be any tensor of one element, as an If's condition may.
-    """
-    node = scalar.producer if scalar is not None else None
-    if node is None or node.op != ("", "Squeeze") or len(node.inputs) > 1 or node.inputs[0] is None:
-        return scalar
-    return node.inputs[0] if any_rank or node.inputs[0].rank == 0 else scalar
-
-
-def finish(body: Builder, outputs: Sequence[Value]) -> None:
-    """Set a body's outputs: each must be made inside it, by a node, and only once."""
-    own: set[Value] = set()
-    made: list[Value] = []
-    for value in outputs:
-        if value.producer is None or value in own:
-            value = body.Identity(value, _types=[value.type])
-        own.add(value)
-        made.append(value)
-    body.graph.outputs = made
-
-
-# Opsets 13 to 15 have bfloat16, but their Loop, Scan and If don't take it: float32 holds it meanwhile.
-
-
-def held_type(type: Type | None, opset: int) -> Type | None:
-    """The type in which a value of `type` goes in and out."""
-    if isinstance(type, TensorType) and type.dtype is DType.BFLOAT16 and opset < 16:
-        return TensorType(DType.FLOAT32, type.shape)
-    return type
-
-
-def as_container(op: Builder, value: Value, opset: int) -> Value:
-    """The value in the type in which it goes in and out."""
-    return _cast(op, value, held_type(value.type, opset))
-
-
-def uncontained(op: Builder, value: Value, type: Type | None) -> Value:
-    """The value in its own type again."""
-    return _cast(op, value, type)
-
-
-def _cast(op: Builder, value: Value, type: Type | None) -> Value:
-    known = value.type
-    if not isinstance(type, TensorType) or not isinstance(known, TensorType):
-        return value
-    if type.dtype is None or known.dtype in (None, type.dtype):
-        return value
-    return op.Cast(value, to=ENUMS[type.dtype], _types=[TensorType(type.dtype, known.shape)])
-
-
-# If -----------------------------------------------------------------------------------------------
+from ...passes.types import DType, OptionalType, SequenceType, TensorType, tensor
+from .lowering_bodies import as_container, finish, held_type, uncontained, version_of, without_rank_squeeze
 
 
 def branch(op: Builder, node: Node, opset: int) -> list[Value]:
@@ -115,12 +44,8 @@ def branch(op: Builder, node: Node, opset: int) -> list[Value]:
     lowered.captured = node.captured
     types = [held_type(value.type, opset) for value in node.outputs]
     inputs = [without_rank_squeeze(node.inputs[0], any_rank=True), *node.captures]
-    results = _several(op.insert(lowered, inputs, {}, len(types), types))
-    return [uncontained(op, value, old.type) for value, old in zip(results, node.outputs, strict=True)]
-
-
-def _several(made: Value | Sequence[Value]) -> list[Value]:
-    return [made] if isinstance(made, Value) else list(made)
+    op.insert(lowered, inputs, {}, len(types), types)
+    return [uncontained(op, value, old.type) for value, old in zip(lowered.outputs, node.outputs, strict=True)]
 
 
 def _inlined(op: Builder, region: Graph, *parameters: tuple[str, TensorType]) -> tuple[Builder, list[Value]]:
@@ -165,7 +90,8 @@ def _by_loops(op: Builder, node: Node) -> list[Value]:
         loop.regions["body"] = body.graph
         loop.captured = node.captured
         wanted = condition if name == "then" else op.Not(condition)
-        states = _several(op.insert(loop, [once, wanted, *states, *node.captures], {}, len(types), types))
+        op.insert(loop, [once, wanted, *states, *node.captures], {}, len(types), types)
+        states = loop.outputs
     for value, old in zip(states, node.outputs, strict=True):
         value.type = old.type
     return states

@@ -29,12 +29,9 @@ class BatchScan:
     results: list[int] = field(default_factory=list)
 
 
-def match(outer: Loop, is_scan: bool) -> BatchScan | None:
-    """The Scan-8 that a canonical Loop stands for; None where it is something else."""
-    slots = outer.slots
-    if not is_scan or any(
-        slot not in (Sliced(0), Captured(), Stacked(0)) for slot in slots if not isinstance(slot, Captured)
-    ):
+def match(outer: Loop) -> BatchScan | None:
+    """The Scan-8 that a Loop over whole sequences stands for; None where it is something else."""
+    if any(slot not in (Sliced(0), Captured(), Stacked(0)) for slot in outer.slots):
         return None
     body = outer.body
     loops = [node for node in body.nodes if is_loop(node)]
