@@ -199,6 +199,8 @@ def _gather(reader: Reader, node: Node) -> BodyValue:
 
 
 def _concat(reader: Reader, node: Node) -> BodyValue:
+    if len(node.inputs) == 1:
+        return reader.vector(node.inputs[0])
     knowns = [reader.known(value) for value in node.inputs]
     first = next((known for known in knowns if isinstance(known, Vector)), None)
     if first is None:

@@ -11,13 +11,14 @@ from .reader import Array, BodyValue, Invariant, Lengths, Reader, Reading, Readi
 from .vectors import Vector, aligned, like
 
 _PLAIN = ("Sigmoid", "Tanh", "Relu", "Softplus", "Softsign")
-WITH_PARAMETERS: dict[str, tuple[tuple[str, float], ...]] = {
+_WITH_PARAMETERS: dict[str, tuple[tuple[str, float], ...]] = {
     "HardSigmoid": (("alpha", 0.2), ("beta", 0.5)),
     "Elu": (("alpha", 1.0),),
     "LeakyRelu": (("alpha", 0.01),),
     "ThresholdedRelu": (("alpha", 1.0),),
 }
 """Activations with attributes, and what these are where nothing is said."""
+ACTIVATIONS = (*_PLAIN, *_WITH_PARAMETERS)
 
 
 def _combined(sign: float) -> Reading:
@@ -172,7 +173,7 @@ def _gemm(reader: Reader, node: Node) -> BodyValue:
 
 
 def _activation(reader: Reader, node: Node) -> BodyValue:
-    parameters = [node.attributes.get(name, usual) for name, usual in WITH_PARAMETERS.get(node.op_type, ())]
+    parameters = [node.attributes.get(name, usual) for name, usual in _WITH_PARAMETERS.get(node.op_type, ())]
     return reader.vector(node.inputs[0]).each(lambda part: part.applied(node.op_type, *parameters))
 
 
@@ -236,7 +237,7 @@ def _extreme(reader: Reader, node: Node) -> BodyValue | None:
 
 
 READINGS: Readings = {
-    **dict.fromkeys((*_PLAIN, *WITH_PARAMETERS), _activation),
+    **dict.fromkeys(ACTIVATIONS, _activation),
     "Add": _combined(1.0),
     "Cast": _cast,
     "Clip": _clip,
