@@ -56,12 +56,6 @@ def is_copied(operand: Value) -> bool:
     return operand.data is not None and operand.data.size <= _COPIED
 
 
-def copied(body: Builder, operand: Value) -> Value:
-    """A constant from outside as a constant of the body."""
-    assert operand.data is not None
-    return body.graph.add_constant(operand.data, body.rewriter.names.fresh(operand.name or "const"))
-
-
 def _branch(op: Builder, name: str, node: Node, region: Graph) -> tuple[Graph, list[Value]]:
     """A branch, and what is handed to it."""
     body = op.region(name)
@@ -70,7 +64,7 @@ def _branch(op: Builder, name: str, node: Node, region: Graph) -> tuple[Graph, l
     for old, operand in zip(region.inputs, node.captures, strict=True):
         assert operand is not None
         if is_copied(operand):
-            arguments.append(copied(body, operand))
+            arguments.append(body.const(operand.data, name=operand.name or "const"))
             continue
         value = body.input(old.name, operand.type)
         arguments.append(value)
@@ -168,7 +162,7 @@ def _enter(state: _State, node: Node, entry: Entry, indices: dict[int, int]) -> 
         case Condition():
             return scalar(state.body, True, DType.BOOL)
         case Captured() if operand is not None and is_copied(operand):
-            return copied(state.body, operand)
+            return state.body.const(operand.data, name=operand.name or "const")
     assert operand is not None
     index = indices[entry.indices.body_input] = state.add(operand, old.name)
     if isinstance(entry.slot, Sliced):

@@ -13,7 +13,7 @@ from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import merge
 from ..dialect import BODY_MAPS, InputMap, OutputMap
 from .context import context_of
-from .tools import copied, scalar
+from .tools import scalar
 
 
 def _branch(
@@ -26,7 +26,7 @@ def _branch(
     for old, operand in zip(region.inputs, node.captures, strict=True):
         assert operand is not None
         if operand.data is not None:
-            arguments.append(copied(body, operand))
+            arguments.append(body.const(operand.data, name=operand.name or "const"))
             continue
         value = Value(body.claim(old.name), merge(old.type, operand.type))
         context_of(op).note(value, context_of(op).is_known(operand))

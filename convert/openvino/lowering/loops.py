@@ -38,7 +38,7 @@ from ..dialect import OutputMap
 from .assembly import Assembly
 from .carried import copy_exposed_parameters, losing_initial_value, own_memory, with_initial_value
 from .context import context_of
-from .tools import copied, i64, reshape, scalar, slice_axis, vector
+from .tools import i64, reshape, scalar, slice_axis, vector
 from .trips import Parts, limit_of, parts_of
 
 _NOT_HANDED_ON = (DType.FLOAT4E2M1, DType.FLOAT8E8M0)
@@ -60,7 +60,7 @@ def _enter(assembly: Assembly, node: Node, entry: Entry, parts: Parts | None) ->
         case Captured():
             assert operand is not None
             if operand.data is not None:
-                return copied(assembly.body, operand)
+                return assembly.body.const(operand.data, name=operand.name or "const")
             return assembly.port(operand, merge(old.type, operand.type), old.name, False)
         case Carried():
             assert operand is not None

@@ -55,12 +55,6 @@ def convert(op: Builder, node: Node, value: Value, dtype: DType) -> Value:
     return op.Convert(value, destination_type=element_type(node, dtype))
 
 
-def copied(body: Builder, operand: Value) -> Value:
-    """A constant from outside as a constant of the body."""
-    assert operand.data is not None
-    return body.graph.add_constant(operand.data, body.rewriter.names.fresh(operand.name or "const"))
-
-
 def shape_of(op: Builder, value: Value) -> Value:
     """The shape as i64 [rank]: a constant where it is known."""
     static = value.tensor.static_shape
