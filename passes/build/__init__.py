@@ -1,7 +1,7 @@
 """Building blocks of rules: `values` has functions of values of the hub, `expression` arithmetic on them, `loops` loops
 around them."""
 
-from .arrays import arange, concat, expr, product, shape_of, size_of, where
+from .arrays import arange, concat, expr, length_of, product, shape_of, size_of, where
 from .expression import Expr, Inconsistent, Operand
 from .loops import loop
 from .values import (
@@ -32,6 +32,7 @@ __all__ = [
     "concat",
     "constant_like",
     "expr",
+    "length_of",
     "loop",
     "pad",
     "product",

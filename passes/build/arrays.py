@@ -67,6 +67,14 @@ def size_of(op: Builder, value: Value, axis: int) -> Expr:
     return Expr(op, value).size(axis)
 
 
+def length_of(op: Builder, value: Value, axis: int) -> Expr:
+    """The size of an axis as an int64 scalar, the axis counted from either end."""
+    size = None if value.tensor.shape is None else value.tensor.shape[axis]
+    if isinstance(size, int):
+        return Expr(op, np.asarray(size))
+    return Expr(op, op.Gather(op.Shape(value), op.const(axis), axis=0))
+
+
 def shape_of(op: Builder, value: Value, start: int = 0, end: int | None = None) -> Expr:
     """The sizes of the axes from `start` up to `end`, int64; known where all of them are."""
     return Expr(op, value).sizes(start, end)

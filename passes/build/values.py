@@ -147,7 +147,7 @@ def _reshape_known(op: Builder, value: Value, sizes: list[int]) -> Value:
         if math.prod(full) != data.size:
             raise InvalidModel(f"{value.name!r} has the shape {list(data.shape)}, not {sizes}")
         return op.const(TensorData(data.dtype, full, load=lambda: data.numpy().reshape(full)))
-    if value.tensor.shape == tuple(sizes):
+    if value.tensor.shape == tuple(sizes) or (sizes == [-1] and value.rank == 1):
         return value
     stated = TensorType(value.tensor.dtype, tuple(sizes)) if -1 not in sizes else None
     return op.Reshape(value, op.const(sizes, DType.INT64), allowzero=1 if 0 in sizes else None, _types=[stated])

@@ -4,31 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..build import Expr, concat, expr, length_of, product, reshape, size_of
 from ..constant_analysis import static_array
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..preconditions import required
-from ..types import DType, TensorType
+from ..types import DType
 from .build import StepBuilder
 from .indices import linear
 from .loops import Pass, looped
-from .offsets import (
-    Size,
-    along,
-    common_rank,
-    extent,
-    extents,
-    flat,
-    from_front,
-    in_flat,
-    last_size,
-    one_of,
-    scalar,
-    shaped,
-    total_of,
-    vector,
-)
-from .steps import Adapter, Made, Step, as_int64, as_type, attribute, changed, dtype, numbers, rank, same
+from .offsets import along, common_rank, deferred, from_front, gathered, in_flat, last_size, sizes_of
+from .steps import Adapter, Made, Step, attribute, changed, dtype, rank, same
 
 _MOST = 1 << 26  # comparisons of a position with a target
 _REDUCTIONS = {"add": "Add", "mul": "Mul", "max": "Max", "min": "Min"}
@@ -43,8 +29,8 @@ def _to_scatter(op: StepBuilder, node: Node) -> Made:
     data, axis = required(node, 0), attribute(node, "axis", 0)
     if axis < 0:
         axis += common_rank(node, data, required(node, 1))
-    indices = from_front(op, node, 1, extent(op, data, axis))
-    return changed(node, op_type="Scatter", inputs=[data, indices, node.input(2)])
+    indices = from_front(op, node, 1, size_of(op.newest, data, axis))
+    return changed(node, op_type="Scatter", inputs=[data, indices.value(), node.input(2)])
 
 
 def _by_choice(op: StepBuilder, node: Node) -> Value:
@@ -52,24 +38,24 @@ def _by_choice(op: StepBuilder, node: Node) -> Value:
     data, indices, updates = (required(node, index) for index in range(3))
     size = common_rank(node, data, indices)
     axis = attribute(node, "axis", 0) % size
-    sizes = extents(op, data, size)
-    targets = op.Reshape(in_flat(op, as_int64(op, indices), indices, sizes, axis), numbers(op, [1, -1]))
-    made = _chosen(op, node, flat(op, data), targets, flat(op, updates), total_of(op, sizes))
-    return made if size == 1 else shaped(op, made, sizes)
+    sizes = sizes_of(op, data, range(size))
+    targets = in_flat(op, expr(op.newest, indices, DType.INT64), indices, sizes, axis).reshape(1, -1)
+    rows, put = (reshape(op, value, [-1]) for value in (data, updates))
+    made = _chosen(op, node, rows, targets, put, product(sizes))
+    return made if size == 1 else reshape(op.newest, made, sizes)
 
 
-def _chosen(op: StepBuilder, node: Node, data: Value, targets: Value, updates: Value, count: Size) -> Value:
+def _chosen(op: StepBuilder, node: Node, data: Value, targets: Expr, updates: Value, count: Expr) -> Value:
     """The `count` rows of `data`, those of `updates` put in the rows that `targets` [1, n] say."""
-    number = extent(op, targets, 1)
-    if isinstance(count, int) and isinstance(number, int) and count * number > _MOST:
-        raise Unsupported(node, f"{number} updates of {count} elements are too many to be compared")
-    order = along(op, count, 0, 2)
-    hits = op.Mul(as_int64(op, op.Equal(order, targets)), op.Add(along(op, number, 1, 2), op.const(1)))
-    last = op.at(9).ReduceMax(op.Concat(op.Sub(order, order), hits, axis=1), axes=[1], keepdims=1)
-    behind = op.Add(op.Sub(last, order), op.Sub(scalar(op, count), op.const(1)))
-    source = op.Add(order, op.Mul(as_int64(op, as_type(op, last, DType.BOOL)), behind))
-    both = op.Concat(data, updates, axis=0)
-    return op.at(9).Gather(both, op.Reshape(source, numbers(op, -1)), axis=0)
+    number = targets.size(1)
+    if count.array is not None and number.array is not None and count.item() * number.item() > _MOST:
+        raise Unsupported(node, f"{number.item()} updates of {count.item()} elements are too many to be compared")
+    order = deferred(along(count, 0, 2))
+    hits = order.equals(targets).cast(DType.INT64) * (along(number, 1, 2) + 1)
+    last = concat(op.newest, [order - order, hits], 1).max(1, keepdims=True)
+    behind = last - order + (count - 1)
+    source = order + last.cast(DType.BOOL).cast(DType.INT64) * behind
+    return gathered(op, op.Concat(data, updates, axis=0), source.reshape(-1))
 
 
 def _reducing(*reductions: str) -> Adapter:
@@ -87,8 +73,8 @@ def _reducing(*reductions: str) -> Adapter:
         kind = dtype(node, data)
         if kind in (DType.BOOL, DType.STRING):
             raise Unsupported(node, f"reduction={reduction} of {kind.value} isn't deterministic")
-        count = extent(op, indices, axis)
-        if count == 1 or _certainly_unique(indices, data, axis):
+        count = length_of(op.newest, indices, axis)
+        if count.item() == 1 or _certainly_unique(indices, data, axis):
             return _scatter(op, _REDUCTIONS[reduction], data, indices, updates, axis)
         return _scatter_in_loop(op, _REDUCTIONS[reduction], data, indices, updates, axis, count)
 
@@ -118,16 +104,16 @@ def _scatter(op: StepBuilder, operator: str, data: Value, indices: Value, update
 
 
 def _scatter_in_loop(
-    op: StepBuilder, operator: str, data: Value, indices: Value, updates: Value, axis: int, count: Size
+    op: StepBuilder, operator: str, data: Value, indices: Value, updates: Value, axis: int, count: Expr
 ) -> Value:
     """A loop along the axis of the indices."""
 
     def put(one: Pass) -> tuple[None, list[Value]]:
-        position = one_of(one.op, one.turn)
+        position = reshape(one.op, one.turn, [1])
         index, update = (one.op.Gather(part, position, axis=axis) for part in one.seen)
         return None, [_scatter(one.op, operator, one.states[0], index, update, axis)]
 
-    (made,) = looped(op, scalar(op, count), [data], [indices, updates], put)
+    (made,) = looped(op, count.value(), [data], [indices, updates], put)
     return made
 
 
@@ -142,24 +128,26 @@ def _rows(op: StepBuilder, node: Node) -> Value:
     dims = data.tensor.static_shape
     if dims is not None and 0 in dims:
         return op.Identity(data)
-    sizes = extents(op, data, size)
+    sizes = sizes_of(op, data, range(size))
     rows, reduction = linear(op, node, sizes[:count], count), attribute(node, "reduction", "none")
     early = op.at(9)
     if op.target < 9 and reduction == "none":  # neither Scatter nor Flatten of integers
-        length, width = total_of(op, sizes[:count]), total_of(op, sizes[count:])
-        targets = op.Reshape(rows, numbers(op, [1, -1]))
-        parts = (shaped(op, data, [length, width]), shaped(op, updates, [extent(op, targets, 1), width]))
-        return shaped(op, _chosen(op, node, parts[0], targets, parts[1], length), sizes)
+        length, width = product(sizes[:count]), product([*sizes[count:], rows.like(1).reshape(1)])
+        targets = rows.reshape(1, -1)
+        put = reshape(op.newest, updates, [targets.size(1), width])
+        return reshape(
+            op.newest, _chosen(op, node, reshape(op.newest, data, [length, width]), targets, put, length), sizes
+        )
     data, updates = early.Flatten(data, axis=count), early.Flatten(updates, axis=last)
-    width = extent(op, updates, 1)
-    column = op.Reshape(rows, numbers(op, [-1, 1]), _types=[TensorType(DType.INT64, (None, 1))])
-    if width != 1:
-        column = op.Expand(column, vector(op, [1, width]))
+    width = size_of(op.newest, updates, 1)
+    column = rows.reshape(-1, 1)
+    if width.item() != 1:
+        column = column.broadcast_to(1, width)
     if reduction == "none":
         made = early.Scatter(data, column, updates, axis=0)
     else:
         made = op.at(node.version).ScatterElements(data, column, updates, axis=0, reduction=reduction)
-    return made if size == 2 and count == 1 else shaped(op, made, sizes)
+    return made if size == 2 and count == 1 else reshape(op.newest, made, sizes)
 
 
 def _rows_reducing(*reductions: str) -> Adapter:
@@ -179,13 +167,13 @@ def _cache(op: StepBuilder, node: Node) -> Value:
     past, update, starts = required(node, 0), required(node, 1), node.input(2)
     size = rank(node, past)
     axis = attribute(node, "axis", -2) % size
-    sizes = extents(op, update, size)
-    indices = along(op, sizes[axis], axis, size)
+    sizes = sizes_of(op, update, range(size))
+    indices = along(sizes[axis], axis, size)
     if starts is not None:
-        indices = op.Add(op.Reshape(starts, numbers(op, [-1, *[1] * (size - 1)])), indices)
+        indices = expr(op.newest, starts).reshape(-1, *[1] * (size - 1)) + indices
     if attribute(node, "mode", "linear") == "circular":
-        indices = op.Mod(indices, scalar(op, extent(op, past, axis)))
-    return op.ScatterElements(past, op.Expand(indices, vector(op, sizes)), update, axis=axis)
+        indices = indices % size_of(op.newest, past, axis)
+    return op.ScatterElements(past, indices.broadcast_to(*sizes), update, axis=axis)
 
 
 ROWS = {

@@ -13,7 +13,7 @@ from ..graph import Node, Value
 from ..preconditions import required
 from ..types import DType, TensorType
 from .build import StepBuilder
-from .offsets import arange, certain, remainder
+from .offsets import arange, certain, gathered, remainder
 from .reduce import axes_from_front, named, scatter_selected
 from .steps import (
     Made,
@@ -105,13 +105,13 @@ def _no_wrap(op: StepBuilder, node: Node) -> Made:
 
 def _by_index(op: StepBuilder, node: Node) -> Value:
     """Along each axis, the elements gathered that stand at the positions of the result."""
-    data, early, op = required(node, 0), op.at(9), op.newest  # positions count from the front, as Gather-1 wants them
+    data, op = required(node, 0), op.newest
     mode = attribute(node, "mode", "constant")
     for axis, before, after in _amounts(op, node):
-        positions = _indices(mode, size_of(op, data, axis), before, after).value()
+        positions = _indices(mode, size_of(op, data, axis), before, after)
         if mode == "constant":
             data = op.Concat(data, _one_more(op, node, data, axis), axis=axis)
-        data = early.Gather(data, positions, axis=axis)
+        data = gathered(op, data, positions, axis)
     return op.Identity(data) if data is node.input(0) else data
 
 

@@ -19,7 +19,7 @@ from ..preconditions import required
 from ..tensor import TensorData
 from ..types import DType
 from .build import StepBuilder
-from .offsets import arange, certain, flattened, remainder, total, unravelled
+from .offsets import arange, certain, flattened, gathered, remainder, total, unravelled
 from .steps import (
     Made,
     Step,
@@ -96,7 +96,7 @@ def _line(op: StepBuilder, node: Node, axis: int) -> _Line:
 
 def _seen(op: StepBuilder, data: Value, line: _Line, axis: int, tail: int, nothing: float) -> Value:
     """What the windows of an axis see: (..., kernel, windows, *tail), `nothing` on padding."""
-    made = op.Gather(data, line.found.value(), axis=axis)
+    made = gathered(op, data, line.found, axis)
     if line.inside.array is not None and line.inside.array.all():
         return made
     inside = line.inside.reshape(line.kernel, -1, *[1] * tail)
@@ -164,13 +164,13 @@ def _with_indices(op: StepBuilder, node: Node, data: Value, lines: Sequence[_Lin
     for axis, line in enumerate(lines[1:], 1):
         inside = inside & spread(line.inside, axis)
     inside = inside.reshape(kernel, -1)
-    seen = op.Gather(op.Reshape(data, numbers(op, [0, 0, -1])), by_rows.reshape(kernel, -1).value(), axis=2)
+    seen = gathered(op, op.Reshape(data, numbers(op, [0, 0, -1])), by_rows.reshape(kernel, -1), 2)
     seen = op.Where(inside.value(), seen, op.const(np.full(1, -np.inf), data.tensor.dtype), _types=[seen.type])
     top = op.ReduceMax(seen, numbers(op, 2))
     hit = op.And(op.Not(op.Less(seen, top)), inside.value())
     first = expr(op, op.ArgMax(as_type(op, hit, DType.INT32), axis=2, keepdims=1))
     count = product([line.windows for line in lines])
-    position = op.Gather(stored.reshape(-1).value(), (first * count + arange(count)).value(), axis=0)
+    position = gathered(op, stored.reshape(-1).value(), first * count + arange(count))
     images, channels = size_of(op, data, 0), size_of(op, data, 1)
     planes = arange(images).reshape(-1, 1, 1, 1) * channels + arange(channels).reshape(-1, 1, 1)
     index = expr(op, position) + planes * product([line.length for line in lines])
@@ -213,7 +213,7 @@ def _column_to_image(op: StepBuilder, node: Node) -> Made:
     index, valid = _squeezed(index.clip(0, last - 1), valid)
     work = work_type(kind) if kind.is_float else kind if kind.bits >= 32 else DType.INT32
     rows = op.Reshape(as_type(op, data, work), shape_vector(op, [0, -1, last]))
-    seen = op.Gather(rows, index.value(), axis=2)
+    seen = gathered(op, rows, index, 2)
     if valid.array is None or not valid.array.all():
         seen = op.Where(valid.value(), seen, op.const(np.zeros(1), work), _types=[seen.type])
     made = op.ReduceSum(seen, numbers(op, 2), keepdims=0)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..build import reshape
 from ..decompose import quantization
 from ..errors import Unsupported
 from ..graph import Node, Value
@@ -19,7 +20,6 @@ from ..protos import DTYPES
 from ..schemas import HUB_OPSET
 from ..types import DType
 from .build import StepBuilder
-from .offsets import single
 from .steps import (
     SHORT_INTEGERS,
     Made,
@@ -71,11 +71,13 @@ def _rows(op: StepBuilder, node: Node, value: Value | None) -> Value | None:
     """What there is of each row of the left operand: a vector becomes a column."""
     if value is None or rank(node, value) != 1:
         return value
-    return single(op, value) if quantization.is_single(value) else op.Reshape(value, numbers(op, [-1, 1]))
+    return reshape(op, value, []) if quantization.is_single(value) else op.Reshape(value, numbers(op, [-1, 1]))
 
 
 def _columns(op: StepBuilder, node: Node, value: Value | None) -> Value | None:
-    return value if value is None or not quantization.is_single(value) or rank(node, value) > 1 else single(op, value)
+    if value is None or not quantization.is_single(value) or rank(node, value) > 1:
+        return value
+    return reshape(op, value, [])
 
 
 def _exact(node: Node, products: int | None) -> DType:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..build import Expr, concat, length_of, reshape, shape_of
 from ..constant_analysis import static_array
 from ..errors import Unsupported
 from ..graph import Node, Value
@@ -14,7 +15,7 @@ from ..preconditions import required
 from ..protos import DTYPES
 from ..types import DType, TensorType
 from .build import StepBuilder
-from .offsets import along, counted, extent, one_of
+from .offsets import along, arange, certain, count_between, deferred
 from .reduce import axes_from_front
 from .steps import (
     INT64_MAX,
@@ -22,8 +23,6 @@ from .steps import (
     Made,
     Step,
     added,
-    as_int64,
-    as_type,
     attribute,
     constant,
     dtype,
@@ -36,41 +35,21 @@ from .steps import (
 
 
 def _range(op: StepBuilder, node: Node) -> Value:
-    """Range-11: start + i * delta, of which there are as many as `_count_of` says."""
-    certain = static_array(node.output)
-    if certain is not None:
-        return op.const(certain)
+    """Range-11: start + i * delta, of which there are max(0, ceil((limit - start) / delta))."""
+    made = static_array(node.output)
+    if made is not None:
+        return op.const(made)
     kind = dtype(node, required(node, 0))
     work = work_type(kind) if kind.is_float else DType.INT64
-    start, limit, delta = (one_of(op, as_type(op, required(node, index), work)) for index in range(3))
-    count = _count_of_floats(op, start, limit, delta) if kind.is_float else _count_of(op, node, start, limit, delta)
-    made = as_type(op, counted(op, count), work)
-    step, first = constant(node, 2), constant(node, 0)
-    if step is None or step.item() != 1:
-        made = op.Mul(made, delta)
-    if first is None or first.item() != 0:
-        made = op.Add(made, start)
-    return as_type(op, made, kind)
-
-
-def _count_of(op: StepBuilder, node: Node, start: Value, limit: Value, delta: Value) -> Value:
-    """max(0, ceil((limit - start) / delta)) of integers, whose division cuts off."""
-    zero, one = op.const(0), op.const(1)
-    first, step = constant(node, 0), constant(node, 2)
-    span = limit if first is not None and first.item() == 0 else op.Sub(limit, start)
-    if step is not None and step.item() == 1:
-        return op.Where(op.Greater(span, zero), span, zero)
-    sign = op.const(int(np.sign(step.item()))) if step is not None else op.Sign(delta)
-    count = op.Add(op.Div(op.Sub(span, sign), delta), one)
-    ahead = op.Greater(span, zero) if step is not None and step.item() > 0 else op.Greater(op.Mul(span, sign), zero)
-    return op.Where(ahead, count, zero)
-
-
-def _count_of_floats(op: StepBuilder, start: Value, limit: Value, delta: Value) -> Value:
-    """The same in float64, which holds the differences of float32 numbers as well as their quotient can be told."""
-    start, limit, delta = (as_type(op, value, DType.FLOAT64) for value in (start, limit, delta))
-    quotient = op.Div(op.Sub(limit, start), delta)
-    return as_int64(op, op.Relu(op.Ceil(quotient)))
+    start, limit, delta = (certain(op, required(node, index)).cast(work).reshape(1) for index in range(3))
+    if kind.is_float:  # float64 holds the differences of float32 numbers as well as their quotient can be told
+        first, last, step = (number.cast(DType.FLOAT64) for number in (start, limit, delta))
+        count = ((last - first) / step).ceil().call("Relu").cast(DType.INT64)
+    else:
+        count = count_between(limit - start, delta, delta.sign())
+    numbers = arange(count).cast(work)
+    numbers = numbers if delta.item() == 1 else numbers * delta
+    return (numbers if start.item() == 0 else numbers + start).cast(kind).value()
 
 
 # filling -----------------------------------------------------------------------------------------
@@ -78,9 +57,9 @@ def _count_of_floats(op: StepBuilder, start: Value, limit: Value, delta: Value) 
 
 def _filled(op: StepBuilder, node: Node) -> Value:
     """ConstantOfShape-9: one element, expanded."""
-    certain = static_array(node.output)
-    if certain is not None:
-        return op.const(certain, node.output.tensor.dtype)
+    made = static_array(node.output)
+    if made is not None:
+        return op.const(made, node.output.tensor.dtype)
     data = attribute(node, "value")
     one = op.const(0.0) if data is None else op.const(data.numpy().reshape(()), data.dtype)
     return op.Expand(one, required(node, 0))
@@ -97,16 +76,13 @@ def _tiled(op: StepBuilder, node: Node) -> Value:
     if not longest:
         return data
 
-    def lengthened(sizes: Value, length: int) -> Value:
-        front = longest - length
-        parts = [numbers(op, [1] * front)] * bool(front) + [sizes] * bool(length)
-        return parts[0] if len(parts) == 1 else op.Concat(*parts, axis=0, _types=[TensorType(DType.INT64, (longest,))])
+    def lengthened(sizes: Expr, length: int) -> Expr:
+        return concat(op.newest, [np.ones(longest - length), sizes]) if length < longest else sizes
 
-    sizes = lengthened(op.Shape(data), size)
-    single = as_int64(op, op.Equal(sizes, numbers(op, [1] * longest)))
-    wanted = op.Mul(single, lengthened(shape, count[0]))
-    repeats = op.Add(wanted, op.Sub(numbers(op, [1] * longest), single))
-    return op.Tile(op.Reshape(data, sizes) if size < longest else data, repeats)
+    sizes = lengthened(shape_of(op.newest, data), size)
+    single = sizes.equals(1).cast(DType.INT64)
+    repeats = single * (lengthened(certain(op, shape), count[0]) - 1) + 1
+    return op.Tile(reshape(op.newest, data, [sizes]) if size < longest else data, repeats)
 
 
 def _eye(op: StepBuilder, node: Node) -> Value:
@@ -114,8 +90,8 @@ def _eye(op: StepBuilder, node: Node) -> Value:
     data = required(node, 0)
     number, last = attribute(node, "dtype"), rank(node, data) - 1  # a vector's length is that of both axes
     kind = dtype(node, data) if number is None else DTYPES[number]
-    rows, columns = along(op, extent(op, data, 0), 0, 2), along(op, extent(op, data, last), 1, 2)
-    return as_type(op, op.Equal(columns, op.Add(rows, op.const(attribute(node, "k", 0)))), kind)
+    row, column = (deferred(along(length_of(op.newest, data, (0, last)[axis]), axis, 2)) for axis in range(2))
+    return column.equals(row + attribute(node, "k", 0)).cast(kind).value()
 
 
 def _by_scan(operator: str, start: float) -> Adapter:
@@ -126,9 +102,9 @@ def _by_scan(operator: str, start: float) -> Adapter:
     """
 
     def down(op: StepBuilder, node: Node) -> Made:
-        certain = static_array(node.output)
-        if certain is not None:
-            return op.const(certain, node.output.tensor.dtype)
+        known = static_array(node.output)
+        if known is not None:
+            return op.const(known, node.output.tensor.dtype)
         data = required(node, 0)
         size = rank(node, data)
         axis = constant(node, 1)
@@ -136,7 +112,7 @@ def _by_scan(operator: str, start: float) -> Adapter:
             return _accumulated(op, node, operator, start, 0)
         if axis is not None:
             return _accumulated(op, node, operator, start, int(axis.item()) % size)
-        given = one_of(op, axes_from_front(op, data, required(node, 1)))
+        given = reshape(op, axes_from_front(op, data, required(node, 1)), [1])
         made = _accumulated(op, node, operator, start, 0)
         for index in range(1, size):
             other = _accumulated(op, node, operator, start, index)

@@ -21,7 +21,7 @@ from ..graph import Node, Value
 from ..preconditions import required
 from ..types import DType
 from .build import StepBuilder
-from .offsets import arange, certain
+from .offsets import arange, certain, gathered
 from .steps import as_type, attribute, chained, dtype, rank, work_type
 
 _F64, _I64 = DType.FLOAT64, DType.INT64
@@ -169,15 +169,15 @@ def _resampled(op: StepBuilder, node: Node, data: Value, axis: _Axis, how: _Filt
     positions = _POSITIONS[how.coordinates](arange(axis.output.cast(_I64)).cast(_F64), axis)
     last, tail = axis.length - 1, [1] * (rank(node, data) - axis.index - 1)
 
-    def gathered(index: Expr) -> Value:
-        return op.Gather(data, clamp(index, 0, last).cast(_I64).value(), axis=axis.index)
+    def taken(index: Expr) -> Value:
+        return gathered(op, data, clamp(index, 0, last).cast(_I64), axis.index)
 
     if how.mode == "nearest":
-        made = gathered(_ROUNDED[how.rounding](positions, axis))
+        made = taken(_ROUNDED[how.rounding](positions, axis))
     else:
         taps = _taps(node, positions, axis, how)
         some = [tap for tap in taps if tap[1].array is None or tap[1].array.any()]
-        parts = [weighted(op, gathered(index), weight.reshape(-1, *tail)) for index, weight in some or taps[:1]]
+        parts = [weighted(op, taken(index), weight.reshape(-1, *tail)) for index, weight in some or taps[:1]]
         made = chained(op, "Add", parts)
     if how.coordinates == "tf_crop_and_resize":
         outside = ((positions < 0) | (positions > last)).reshape(-1, *tail)

@@ -18,7 +18,7 @@ from ..graph import Node, Value
 from ..preconditions import required
 from ..types import DType
 from .build import StepBuilder
-from .offsets import arange, certain, flattened, largest, remainder, unravelled
+from .offsets import arange, certain, flattened, gathered, largest, remainder, unravelled
 from .resampling import clamp, cubic_weight, linear_weight, weighted
 from .steps import Made, Step, as_type, attribute, chained, changed, dtype, numbers, rank, work_type
 
@@ -112,7 +112,7 @@ def _grid_sample(op: StepBuilder, node: Node) -> Made:
     rows = _rows(op, as_type(op, data, work), [1, 0, *range(2, axes + 2)])
     parts = []
     for index, weight in _corners(lengths, taps, first):
-        seen = op.Gather(rows, index.value(), axis=1)
+        seen = gathered(op, rows, index, 1)
         if mode != "nearest":
             seen = weighted(op, seen, weight)
         elif padding == "zeros":
@@ -204,9 +204,7 @@ def _roi_align(op: StepBuilder, node: Node) -> Made:
         taps.append([(index.reshape(*along), weight.reshape(*along)) for index, weight in pairs])
     first = (certain(op, as_type(op, batch, _I64)) * product(lengths)).reshape(-1, 1, 1)
     rows = _rows(op, as_type(op, data, work), [1, 0, 2, 3])
-    parts = [
-        weighted(op, op.Gather(rows, index.value(), axis=1), weight) for index, weight in _corners(lengths, taps, first)
-    ]
+    parts = [weighted(op, gathered(op, rows, index, 1), weight) for index, weight in _corners(lengths, taps, first)]
     (_, _, tall, rows_most), (_, _, wide, columns_most) = lines
     shape = [0, 0, cells[0], rows_most, cells[1], columns_most]
     count = (tall * wide).reshape(-1, 1, 1)
@@ -270,7 +268,7 @@ def _deform_conv(op: StepBuilder, node: Node) -> Made:
     split = op.Reshape(as_type(op, data, work), shape_vector(op, [0, regions, -1, *lengths]))
     rows = _rows(op, split, [2, 0, 1, *range(3, axes + 3)])
     parts = [
-        weighted(op, op.Gather(rows, index.value(), axis=1), weight)
+        weighted(op, gathered(op, rows, index, 1), weight)
         for index, weight in _corners(lengths, taps, first * product(lengths))
     ]
     columns = chained(op, "Add", parts)  # channels of a region, images, regions, positions of the kernel, output

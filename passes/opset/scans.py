@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..build import expr, length_of
 from ..errors import Unsupported
 from ..graph import Node, Value
 from .build import StepBuilder
 from .control import entering
 from .loops import Pass, looped
-from .offsets import counted, extent, scalar
+from .offsets import arange, gathered
 from .steps import Made, Step, attribute, changed, rank, same
 
 
@@ -26,7 +27,7 @@ def _as_loop(op: StepBuilder, node: Node) -> Made:
         raise Unsupported(node, "a Scan over no inputs can't be expressed by a Loop")
     axes = [axis + rank(node, value) if axis < 0 else axis for axis, value in _over(node, scanned)]
     ways = _axes(node, "scan_input_directions", count)
-    length, types = scalar(op, extent(op, scanned[0], axes[0])), entering(node, old)
+    length, types = length_of(op.newest, scanned[0], axes[0]).value(), entering(node, old)
 
     def fill(one: Pass) -> tuple[None, list[Value]]:
         body, seen = one.op, one.seen
@@ -63,8 +64,8 @@ def _arranged_stacks(op: StepBuilder, node: Node, stacks: list[Value], length: V
     placed: list[Value] = []
     for value, axis, way in zip(stacks, axes, ways, strict=True):
         if way:
-            turns = counted(op, length)
-            value = op.Gather(value, op.Sub(op.Sub(length, op.const(1)), turns), axis=0)
+            count = expr(op.newest, length)
+            value = gathered(op, value, count - 1 - arange(count))
         if axis:
             size = rank(node, value)
             order = list(range(1, size))

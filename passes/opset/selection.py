@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
+
 import numpy as np
 
+from ..build import Expr, expr, length_of, product, reshape, size_of, transpose, where
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..preconditions import required
 from ..types import DType, TensorType
 from .build import StepBuilder
 from .loops import Pass, looped
-from .offsets import MOST_COMPARED, along, counted, extent, flat, grid, scalar, shaped, single, times
+from .offsets import MOST_COMPARED, along, arange, certain, deferred, gathered
 from .steps import (
     INT64_MIN,
     Made,
     Step,
-    as_int64,
     as_type,
     attribute,
-    chained,
     changed,
     constant,
     dtype,
@@ -37,25 +39,28 @@ _WIDE = (DType.INT64, DType.UINT64)
 # what stands before what -------------------------------------------------------------------------
 
 
-def _ahead(op: StepBuilder, one: Value, other: Value) -> Value:
+def _ahead(one: Expr, other: Expr) -> Expr:
     """Whether `one` is less than `other`, NaN being the greatest of all and equal to itself."""
-    less = op.Less(one, other)
-    kind = one.tensor.dtype
-    if kind is None or not kind.is_float:
-        return less
-    return op.Or(less, op.And(op.Not(op.IsNaN(one)), op.IsNaN(other)))
+    less = one < other
+    return less | ~one.call("IsNaN") & other.call("IsNaN") if one.dtype.is_float else less
 
 
-def _comparable(op: StepBuilder, node: Node, value: Value) -> Value:
+def _comparable(op: StepBuilder, node: Node, value: Value) -> Expr:
     kind = dtype(node, value)
     if kind is DType.STRING:
         raise Unsupported(node, f"strings can't be sorted before version {node.version}")
-    return as_type(op, value, DType.INT32) if kind is DType.BOOL else value
+    return expr(op.newest, value, DType.INT32 if kind is DType.BOOL else kind)
 
 
-def _total(op: StepBuilder, chosen: Value, axis: int) -> Value:
+def _total(chosen: Expr, axis: int) -> Expr:
     """How many are chosen along an axis."""
-    return op.at(9).ReduceSum(as_int64(op, chosen), axes=[axis], keepdims=0)
+    return chosen.cast(DType.INT64).sum(axis)
+
+
+def _compared(count: Expr) -> tuple[Expr, Expr]:
+    """The positions of elements that are compared with each other as a column and as a row."""
+    here, there = (deferred(along(count, axis, 2)) for axis in range(2))
+    return here, there
 
 
 # TopK --------------------------------------------------------------------------------------------
@@ -93,35 +98,31 @@ def _number_of_all(op: StepBuilder, node: Node) -> Made:
         return to_attributes(("k", 1), kind="one")(op, node)
     x, k = required(node, 0), required(node, 1)
     axis = attribute(node, "axis", -1) % rank(node, x)
-    count = extent(op, x, axis)
-    if not isinstance(count, int):
+    count = size_of(op.newest, x, axis)
+    if count.array is None:
         return _by_rank(op, x, k, axis, True)
     types = [x.tensor, TensorType(DType.INT64, x.tensor.shape)]
-    everything = op.at(10).TopK(x, numbers(op, count), axis=axis, _outputs=2, _types=types)
-    first = counted(op, k)
-    return [op.Gather(part, first, axis=axis) for part in everything]
+    everything = op.at(10).TopK(x, count, axis=axis, _outputs=2, _types=types)
+    first = arange(certain(op, k))
+    return [gathered(op, part, first, axis) for part in everything]
 
 
 def _by_rank(op: StepBuilder, x: Value, k: Value, axis: int, largest: bool) -> list[Value]:
     """Each element's rank is the number of those before it, by value and by position; then they are taken in order."""
     size = x.rank or 0
-    perm = [*(index for index in range(size) if index != axis), axis]
-    back = [*range(axis), size - 1, *range(axis, size - 1)]
-    rows = x if axis == size - 1 else op.Transpose(x, perm=perm)
-    count = extent(op, rows, size - 1)
-    early = op.at(9)
-    here, there = early.Unsqueeze(rows, axes=[size]), early.Unsqueeze(rows, axes=[size - 1])
-    less, more = _ahead(op, there, here), _ahead(op, here, there)
-    earlier = op.Less(along(op, count, size, size + 1), along(op, count, size - 1, size + 1))  # there before here
-    before = op.Or(more if largest else less, op.And(op.Not(op.Or(less, more)), earlier))
-    ranks = _total(op, before, size)
-    nothing = op.Sub(ranks, ranks)
-    positions = op.Add(nothing, along(op, count, size - 1, size))
-    order = op.at(11).ScatterElements(nothing, ranks, positions, axis=size - 1)
-    indices = op.Gather(order, counted(op, k), axis=size - 1)
-    values = op.at(11).GatherElements(rows, indices, axis=size - 1)
-    made = [values, indices]
-    return made if axis == size - 1 else [op.Transpose(part, perm=back) for part in made]
+    last = size - 1
+    rows = expr(op.newest, x).transpose(*(index for index in range(size) if index != axis), axis)
+    count = rows.size(last)
+    here, there = rows.unsqueeze(size), rows.unsqueeze(last)
+    less, more = _ahead(there, here), _ahead(here, there)
+    earlier = deferred(along(count, size, size + 1)) < along(count, last, size + 1)  # there before here
+    ranks = _total((more if largest else less) | ~(less | more) & earlier, size)
+    nothing = (ranks - ranks).value()
+    positions = nothing + along(count, last, size)
+    order = op.at(11).ScatterElements(nothing, ranks, positions, axis=last)
+    indices = gathered(op, order, arange(certain(op, k)), last)
+    values = op.at(11).GatherElements(rows, indices, axis=last)
+    return [transpose(op, part, [*range(axis), last, *range(axis, last)]) for part in (values, indices)]
 
 
 # ArgMax -----------------------------------------------------------------------------------------
@@ -135,8 +136,7 @@ def _last_of_equals(op: StepBuilder, node: Node) -> Made:
     x, axis = required(node, 0), attribute(node, "axis", 0)
     backwards = op.Slice(x, numbers(op, -1), numbers(op, INT64_MIN), numbers(op, axis), numbers(op, -1))
     index = op.call(node.op_type, backwards, **plain.attributes)
-    last = op.Sub(scalar(op, extent(op, x, axis)), op.const(1))
-    return op.Sub(last, index)
+    return (length_of(op.newest, x, axis) - 1 - index).value()
 
 
 # Unique ------------------------------------------------------------------------------------------
@@ -151,60 +151,45 @@ def _unique(op: StepBuilder, node: Node) -> Made:
     size, axis = rank(node, x), attribute(node, "axis")
     keys = _comparable(op, node, x)
     if axis is None:
-        data, axis = flat(op, x), 0
-        less, more = _pairs(op, flat(op, keys))
+        x, axis = reshape(op.newest, x, [-1]), 0
+        less, more = _pairs(keys.reshape(-1))
     else:
-        data, axis = x, axis % size
-        less, more = _row_pairs(op, keys, axis)
-    count = extent(op, data, axis)
-    if isinstance(count, int) and count > MOST_COMPARED:
-        raise Unsupported(node, f"{count} elements are too many to be compared with each other")
-    same_kind = op.Not(op.Or(less, more))
-    here, there = along(op, count, 0, 2), along(op, count, 1, 2)
-    earlier = op.Less(there, here)
-    repeated = as_type(op, _total(op, op.And(same_kind, earlier), 1), DType.BOOL)
-    first = op.Not(repeated)
-    early = op.at(9)
-    indices = early.Squeeze(early.NonZero(first), axes=[0])
-    row = early.Unsqueeze(first, axes=[0])
+        axis %= size
+        less, more = _row_pairs(keys, axis)
+    count = size_of(op.newest, x, axis)
+    if count.array is not None and count.item() > MOST_COMPARED:
+        raise Unsupported(node, f"{count.item()} elements are too many to be compared with each other")
+    same_kind = ~(less | more)
+    here, there = _compared(count)
+    earlier = there < here
+    first = ~_total(same_kind & earlier, 1).cast(DType.BOOL)
+    positions = first.call("NonZero").squeeze(0)
+    row = first.unsqueeze(0)
     if attribute(node, "sorted", 1):
-        inverse = _total(op, op.And(more, row), 1)
-        indices = _in_order(op, indices, op.Gather(inverse, indices))
+        inverse = _total(more & row, 1)
+        ranks = gathered(op, inverse.value(), positions)
+        positions = expr(op.newest, op.at(11).ScatterElements(positions, ranks, positions, axis=0))
     else:
-        order = _total(op, op.And(earlier, row), 1)
-        found = as_int64(op, op.And(same_kind, row))
-        inverse = early.ReduceSum(op.Mul(found, early.Unsqueeze(order, axes=[0])), axes=[1], keepdims=0)
-    made = [op.Gather(data, indices, axis=axis), indices, inverse]
+        order = _total(earlier & row, 1)
+        inverse = ((same_kind & row).cast(DType.INT64) * order.unsqueeze(0)).sum(1)
+    made = [gathered(op, x, positions, axis), positions.value(), inverse.value()]
     if wanted(node, 3):
-        made.append(op.Gather(_total(op, same_kind, 1), indices))
+        made.append(gathered(op, _total(same_kind, 1).value(), positions))
     return made[: len(node.outputs)]
 
 
-def _in_order(op: StepBuilder, values: Value, indices: Value) -> Value:
-    """Each value at its position."""
-    return op.at(11).ScatterElements(values, indices, values, axis=0)
+def _pairs(keys: Expr) -> tuple[Expr, Expr]:
+    """bool [n, n, ..]: whether element i is less than element j, and more."""
+    here, there = keys.unsqueeze(1), keys.unsqueeze(0)
+    return _ahead(here, there), _ahead(there, here)
 
 
-def _pairs(op: StepBuilder, keys: Value) -> tuple[Value, Value]:
-    """bool [n, n]: whether element i is less than element j, and more."""
-    early = op.at(9)
-    here, there = early.Unsqueeze(keys, axes=[1]), early.Unsqueeze(keys, axes=[0])
-    return _ahead(op, here, there), _ahead(op, there, here)
-
-
-def _row_pairs(op: StepBuilder, keys: Value, axis: int) -> tuple[Value, Value]:
+def _row_pairs(keys: Expr, axis: int) -> tuple[Expr, Expr]:
     """The same of the parts along an axis: the first elements that differ decide."""
-    size = keys.rank or 0
-    perm = [axis, *(index for index in range(size) if index != axis)]
-    early = op.at(9)
-    rows = early.Flatten(keys if axis == 0 else op.Transpose(keys, perm=perm), axis=1)
-    here, there = early.Unsqueeze(rows, axes=[1]), early.Unsqueeze(rows, axes=[0])
-    less, more = _ahead(op, here, there), _ahead(op, there, here)
-    differ = as_type(op, op.Or(less, more), DType.INT32)
-    decisive = op.at(9).ArgMax(differ, axis=2, keepdims=1)
-    later = op.at(11)
-    parts = (later.GatherElements(part, decisive, axis=2) for part in (less, more))
-    first, second = (early.Squeeze(part, axes=[2]) for part in parts)
+    front = keys.transpose(axis, *(index for index in range(keys.rank or 0) if index != axis))
+    less, more = _pairs(front.call("Flatten", axis=1))
+    decisive = (less | more).cast(DType.INT32).call("ArgMax", axis=2, keepdims=1)
+    first, second = (part.call("GatherElements", decisive, axis=2).squeeze(2) for part in (less, more))
     return first, second
 
 
@@ -216,73 +201,67 @@ def _suppressing(op: StepBuilder, node: Node) -> Value:
     boxes, scores, most = required(node, 0), required(node, 1), node.input(2)
     for value in (boxes, scores):
         rank(node, value)
-    spatial = extent(op, scores, 2)
-    if most is None or spatial == 0:
+    spatial = length_of(op.newest, scores, 2)
+    if most is None or spatial.item() == 0:
         return op.const(np.zeros((0, 3), np.int64))
     real = None
-    if not isinstance(spatial, int):  # there may be no box: one more, which is never left, so that there is one
-        real = op.Less(along(op, op.Add(spatial, op.const(1)), 2, 3), spatial)
+    if spatial.array is None:  # there may be no box: one more, which is never left, so that there is one
+        real = along(spatial + 1, 2, 3) < spatial
         boxes, scores = op.Pad(boxes, pads=[0, 0, 0, 0, 1, 0]), op.Pad(scores, pads=[0, 0, 0, 0, 0, 1])
-    if node.input(4) is None:
-        left = op.Not(op.Less(scores, scores))
-    else:
-        left = op.Greater(scores, single(op, required(node, 4)))
-    left = left if real is None else op.And(left, real)
-    starts = grid(op, [extent(op, boxes, 0), None], [extent(op, boxes, 1), 1]) or op.const([[0]])
-    most = single(op, most)
-    picked, taken = _picked(op, left, scores, _overlapping(op, node, boxes), starts, most)
+    chance = expr(op.newest, scores)
+    left = ~(chance < chance) if node.input(4) is None else chance > reshape(op, required(node, 4), [])
+    left = left if real is None else left & real
+    starts = along(size_of(op.newest, boxes, 0), 0, 2) * size_of(op.newest, boxes, 1)
+    picked, taken = _picked(op, left, chance, _overlapping(op, node, boxes), starts, expr(op.newest, most).reshape())
     return _listed(op, picked, taken)
 
 
-def _overlapping(op: StepBuilder, node: Node, boxes: Value) -> Value:
+def _overlapping(op: StepBuilder, node: Node, boxes: Value) -> Expr:
     """bool [batches * boxes, boxes]: whether two boxes of a batch overlap by more than the threshold."""
-    early = op.at(9)
-    parts = [op.Gather(boxes, op.const(index), axis=2) for index in range(4)]
+    parts = [expr(op.newest, boxes)[:, :, index] for index in range(4)]
     if attribute(node, "center_point_box", 0):
-        half = op.const(2.0)
         x, y, width, height = parts
-        width, height = op.Div(width, half), op.Div(height, half)
-        lows, highs = [op.Sub(x, width), op.Sub(y, height)], [op.Add(x, width), op.Add(y, height)]
+        width, height = width / 2, height / 2
+        lows, highs = [x - width, y - height], [x + width, y + height]
     else:
-        lows = [op.Min(parts[axis], parts[axis + 2]) for axis in range(2)]
-        highs = [op.Max(parts[axis], parts[axis + 2]) for axis in range(2)]
-    zero = op.const(0.0)
-    area = op.Mul(*(op.Sub(high, low) for low, high in zip(lows, highs, strict=True)))
+        lows = [parts[axis].minimum(parts[axis + 2]) for axis in range(2)]
+        highs = [parts[axis].maximum(parts[axis + 2]) for axis in range(2)]
+    area = product([high - low for low, high in zip(lows, highs, strict=True)])
 
-    def pair(value: Value) -> tuple[Value, Value]:
-        return early.Unsqueeze(value, axes=[2]), early.Unsqueeze(value, axes=[1])
+    def pair(value: Expr) -> tuple[Expr, Expr]:
+        return value.unsqueeze(2), value.unsqueeze(1)
 
-    sides = [op.Sub(op.Min(*pair(high)), op.Max(*pair(low))) for low, high in zip(lows, highs, strict=True)]
-    common = op.Mul(*sides)
-    union = op.Sub(op.Add(*pair(area)), common)
-    solid = [op.Greater(value, zero) for value in (*sides, *pair(area), union)]
+    def both(combine: Callable[[Expr, Expr], Expr], value: Expr) -> Expr:
+        return combine(*pair(value))
+
+    sides = [both(Expr.minimum, high) - both(Expr.maximum, low) for low, high in zip(lows, highs, strict=True)]
+    common = product(sides)
+    union = both(operator.add, area) - common
     threshold = node.input(3)
-    limit = zero if threshold is None else single(op, threshold)
-    made = chained(op, "And", [op.Greater(op.Div(common, union), limit), *solid])
-    size = extent(op, boxes, 1)
-    return shaped(op, made, [times(op, extent(op, boxes, 0), size), size])
+    made = common / union > (0 if threshold is None else reshape(op, threshold, []))
+    for value in (*sides, *pair(area), union):
+        made = made & (value > 0)
+    size = size_of(op.newest, boxes, 1)
+    return made.reshape(size_of(op.newest, boxes, 0) * size, size)
 
 
-def _picked(
-    op: StepBuilder, left: Value, scores: Value, overlap: Value, starts: Value, most: Value
-) -> tuple[Value, Value]:
+def _picked(op: StepBuilder, left: Expr, scores: Expr, overlap: Expr, starts: Expr, most: Expr) -> tuple[Value, Value]:
     """int64 and bool [passes, batches, classes]: which box each pass took, and whether there was one."""
 
     def suppress(one: Pass) -> tuple[Value, list[Value]]:
-        body, (state,), (score, over, start, end) = one.op, one.states, one.seen
-        early, kind = body.at(9), DType.INT32
-        best = early.ReduceMax(body.Where(state, score, body.const(-np.inf, DType.FLOAT32)), axes=[2], keepdims=1)
-        equal = as_type(body, body.And(state, body.Not(body.Less(score, best))), kind)
-        box, found = early.ArgMax(equal, axis=2, keepdims=0), early.ReduceMax(equal, axes=[2], keepdims=0)
-        itself = body.Equal(along(body, extent(body, score, 2), 2, 3), early.Unsqueeze(box, axes=[2]))
-        after = body.And(state, body.Not(body.Or(body.Gather(over, body.Add(box, start), axis=0), itself)))
-        number = early.ReduceSum(as_type(body, after, kind), axes=[0, 1, 2], keepdims=0)
-        taken = body.And(as_type(body, found, DType.BOOL), body.Less(one.turn, end))
-        return body.Greater(number, body.const(0, kind)), [after, box, taken]
+        body = one.op.newest
+        state, score, over, start, end = (expr(body, value) for value in (*one.states, *one.seen))
+        best = where(state, score, -np.inf).max(2, keepdims=True)
+        equal = (state & ~(score < best)).cast(DType.INT32)
+        box, found = equal.call("ArgMax", axis=2, keepdims=0), equal.max(2)
+        itself = along(score.size(2), 2, 3).equals(box.unsqueeze(2))
+        after = state & ~(expr(body, gathered(body, over.value(), box + start)) | itself)
+        taken = found.cast(DType.BOOL) & (expr(body, one.turn) < end)
+        return (after.cast(DType.INT32).sum() > 0).value(), [after.value(), box.value(), taken.value()]
 
-    once = op.const(1)  # without a pass nothing would tell the shapes
-    passes = op.Where(op.Less(most, once), once, most)
-    _, picked, found = looped(op, passes, [left], [scores, overlap, starts, most], suppress)
+    passes = where(most < 1, 1, most)  # without a pass nothing would tell the shapes
+    seen = [value.value() for value in (scores, overlap, starts, most)]
+    _, picked, found = looped(op, passes.value(), [left.value()], seen, suppress)
     return picked, found
 
 
@@ -291,7 +270,7 @@ def _listed(op: StepBuilder, picked: Value, taken: Value) -> Value:
     picked, taken = (op.Transpose(value, perm=[1, 2, 0]) for value in (picked, taken))
     early = op.at(9)
     indices = op.Transpose(early.NonZero(taken), perm=[1, 0])
-    chosen = early.Compress(picked, early.Reshape(taken, numbers(op, -1)))
+    chosen = early.Compress(picked, reshape(op, taken, [-1]))
     pairs = early.Slice(indices, starts=[0], ends=[2], axes=[1])
     return op.Concat(pairs, early.Unsqueeze(chosen, axes=[1]), axis=1)
 

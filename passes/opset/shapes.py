@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..build import expr, length_of, reshape, shape_vector, size_of, where
 from ..decompose.shapes import flatten
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..preconditions import required
 from ..types import DType
 from .build import StepBuilder
-from .offsets import along, extent, one_of, single
+from .offsets import along, arange, certain, deferred, gathered
 from .reduce import squeeze, unsqueeze
 from .steps import (
     INT64_MAX,
     Made,
     Step,
     added,
-    as_int64,
-    as_type,
     attribute,
     both,
     changed,
@@ -82,16 +81,14 @@ def _copied_zeros(op: StepBuilder, node: Node) -> Made:
 
 def _keep_zero_sizes(op: StepBuilder, node: Node) -> Value:
     """Where zeros stand, as many elements as ones in their place would need are put in, and cut off afterwards."""
-    data, shape = required(node, 0), required(node, 1)
-    zero, one = op.const(0), op.const(1)
-    missing = op.Equal(shape, zero)
-    filled = op.Where(missing, one, shape)
-    any_missing = as_type(op, op.ReduceMax(as_type(op, missing, DType.INT32), axes=[0]), DType.BOOL)
-    count = op.Where(any_missing, op.ReduceProd(filled, axes=[0]), zero)
+    data, shape = required(node, 0), expr(op.newest, required(node, 1))
+    missing = shape.equals(0)
+    filled = where(missing, 1, shape)
+    any_missing = missing.cast(DType.INT32).max(0).cast(DType.BOOL)
+    count = where(any_missing, filled.prod(keepdims=True), filled.like(0))
     filling = op.Expand(op.const(np.zeros(1), dtype(node, data)), count)
-    whole = op.Concat(op.Reshape(data, numbers(op, -1)), filling, axis=0)
-    ends = op.Where(missing, zero, op.const(INT64_MAX))
-    return op.Slice(op.Reshape(whole, filled), op.Mul(filled, zero), ends)
+    whole = op.Reshape(op.Concat(reshape(op, data, [-1]), filling, axis=0), filled)
+    return op.Slice(whole, filled * 0, where(missing, filled.like(0), INT64_MAX))
 
 
 def _whole_shape(op: StepBuilder, node: Node) -> Made:
@@ -112,14 +109,8 @@ def _depth_first(op: StepBuilder, node: Node) -> Made:
     if attribute(node, "mode", "DCR") == "DCR":
         return changed(node, without=("mode",))
     data, block = required(node, 0), required_attribute(node, "blocksize") ** 2
-    dims = data.tensor.shape
-    channels = dims[1] if dims is not None and len(dims) > 1 else None
-    if isinstance(channels, int):
-        order = numbers(op, np.arange(channels).reshape(-1, block).T)
-    else:
-        table = op.Transpose(op.Reshape(along(op, extent(op, data, 1), 0, 1), numbers(op, [-1, block])), perm=[1, 0])
-        order = op.Reshape(table, numbers(op, -1))
-    return changed(node, inputs=[op.Gather(data, order, axis=1)], without=("mode",))
+    order = arange(size_of(op.newest, data, 1)).reshape(-1, block).transpose(1, 0).reshape(-1)
+    return changed(node, inputs=[gathered(op, data, order, 1)], without=("mode",))
 
 
 def _two_axes(op: StepBuilder, node: Node) -> Made:
@@ -138,15 +129,9 @@ def _repeats(op: StepBuilder, node: Node) -> Made:
         raise Unsupported(node, "an axis that isn't constant can't be expressed after version 1")
     size = rank(node, data)
     index = int(axis.reshape(-1)[0]) % size
-    copies = constant(node, 1)
-    if copies is not None:
-        counts = [1] * size
-        counts[index] = int(copies.reshape(-1)[0])
-        return changed(node, inputs=[data, numbers(op, counts)])
-    count = one_of(op, as_int64(op, tiles))
-    parts = [numbers(op, [1] * index), count, numbers(op, [1] * (size - index - 1))]
-    made = op.Concat(*(part for part in parts if part.tensor.shape != (0,)), axis=0)
-    return changed(node, inputs=[data, made])
+    count = certain(op, tiles).cast(DType.INT64).reshape(1)
+    counts = [*[1] * index, count, *[1] * (size - index - 1)]
+    return changed(node, inputs=[data, shape_vector(op.newest, counts)])
 
 
 # Trilu ------------------------------------------------------------------------------------------
@@ -155,10 +140,10 @@ def _repeats(op: StepBuilder, node: Node) -> Made:
 def _triangle(op: StepBuilder, node: Node) -> Made:
     """Trilu by comparing each element's column with its row."""
     x, shift = required(node, 0), node.input(1)
-    offset = op.const(0) if shift is None else single(op, shift)
-    above = op.Sub(along(op, extent(op, x, -1), 1, 2), along(op, extent(op, x, -2), 0, 2))
-    outside = op.Less(above, offset) if attribute(node, "upper", 1) else op.Greater(above, offset)
-    return op.Where(outside, op.const(0, dtype(node, x)), x)
+    row, column = (deferred(along(length_of(op.newest, x, axis - 2), axis, 2)) for axis in range(2))
+    offset = row.like(0) if shift is None else expr(op.newest, shift).reshape()
+    outside = column < row + offset if attribute(node, "upper", 1) else column > row + offset
+    return where(outside, 0, expr(op.newest, x)).value()
 
 
 ROWS = {

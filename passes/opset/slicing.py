@@ -8,7 +8,7 @@ from ..graph import Node, Value
 from ..preconditions import required
 from ..types import DType
 from .build import StepBuilder
-from .offsets import arange, certain, counted
+from .offsets import arange, certain, count_between, gathered
 from .reduce import axes_from_front, named, scatter_selected
 from .steps import (
     INT64_MAX,
@@ -62,13 +62,14 @@ def _to_attributes(op: StepBuilder, node: Node) -> Made:
 
 def _gathered(op: StepBuilder, node: Node) -> Value:
     """Slice by an index vector for each axis."""
-    data, early, op = required(node, 0), op.at(9), op.newest  # positions count from the front, as Gather-1 wants them
-    axes, *bounds = _by_axis(op, node)
+    data = required(node, 0)
+    axes, *bounds = _by_axis(op.newest, node)
     if data.rank is not None and any(axis >= data.rank for axis in axes):
         raise InvalidModel(f"{node!r}: axes {axes} of a tensor of rank {data.rank}")
     for index, axis in enumerate(axes):
         start, end, step = (values.gather([index]) for values in bounds)
-        data = early.Gather(data, _indices(start, end, step, size_of(op, required(node, 0), axis)).value(), axis=axis)
+        length = size_of(op.newest, required(node, 0), axis)
+        data = gathered(op, data, _indices(start, end, step, length), axis)
     return data
 
 
@@ -103,12 +104,7 @@ def _indices(start: Expr, end: Expr, step: Expr, length: Expr) -> Expr:
     back = (step < 0).cast(DType.INT64)
     first = _clamped(start, length, back * 0, length - back)
     span = _clamped(end, length, 0 - back, length - back) - first
-    ahead = back * -2 + 1
-    if step.array is not None and abs(int(step.array[0])) == 1:
-        count = (span * ahead).maximum(0)
-    else:
-        count = where(span * ahead > 0, (span - ahead) // step + 1, back * 0)
-    return arange(count) * step + first
+    return arange(count_between(span, step, back * -2 + 1)) * step + first
 
 
 def _clamped(position: Expr, length: Expr, low: Expr, high: Expr) -> Expr:
@@ -167,8 +163,8 @@ def _cut_parts(op: StepBuilder, node: Node) -> Made:
         length = op.Slice(lengths, numbers(op, index), numbers(op, index + 1))
         start, end = end, length if not index else op.Add(end, length)
         if op.target < 10:
-            positions = counted(op, length)
-            parts.append(op.at(9).Gather(data, op.Add(positions, start) if index else positions, axis=axis))
+            positions = arange(certain(op, length))
+            parts.append(gathered(op, data, positions + start if index else positions, axis))
         else:
             parts.append(op.Slice(data, start, end, numbers(op, axis)))
     return parts

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..build import Expr, expr, size_of, where
+from ..build import Expr, expr, reshape, size_of, where
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..preconditions import required
 from ..protos import ENUMS
 from ..types import DType, TensorType
 from .build import StepBuilder
-from .offsets import arange, certain, one_of, remainder
+from .offsets import arange, certain, deferred, gathered, remainder
 from .reduce import axes_from_front
 from .steps import Made, Step, as_type, attribute, changed, constant, dtype, numbers, rank, with_input
 
@@ -33,7 +33,7 @@ def _circle(rows: Expr, columns: Expr, length: Expr) -> tuple[Value, Value]:
     """cos and sin of 2 pi n k / length for row n and column k; the product is reduced before it is an angle."""
     down, across = arange(rows).reshape(-1, 1), arange(columns).reshape(1, -1)
     if down.array is not None and across.array is not None and down.array.size * across.array.size > _MOST_ELEMENTS:
-        down = expr(length.op, down.value())
+        down = deferred(down)
     angles = remainder(down * across, length.maximum(1)).cast(_WORK) * (2 * np.pi / length.cast(_WORK))
     return angles.cos().value(), angles.sin().value()
 
@@ -122,7 +122,7 @@ def _any_axis(op: StepBuilder, node: Node) -> Value:
     """An axis known only when the model runs: what lies before it, and behind it, are one axis each."""
     x = required(node, 0)
     op = op.newest
-    position, sizes = axes_from_front(op, x, one_of(op, required(node, 2))), op.Shape(x)
+    position, sizes = axes_from_front(op, x, reshape(op, required(node, 2), [1])), op.Shape(x)
     behind = op.Add(position, numbers(op, 1))
 
     def part(start: Value, end: Value) -> Value:
@@ -159,8 +159,8 @@ def _frames(op: StepBuilder, node: Node) -> Made:
         length = whole if window is None else size_of(op, window, 0)
     count = (whole - length) // step + 1
     starts = arange(count).reshape(-1, 1) * step
-    positions = op.Add(starts, arange(length).reshape(1, -1))  # a table that would be long to write out
-    framed = op.Gather(signal, positions, axis=1)
+    positions = deferred(starts) + arange(length).reshape(1, -1)
+    framed = gathered(op, signal, positions, 1)
     if window is not None:
         framed = op.Mul(framed, op.Reshape(window, numbers(op, [-1, 1])))
     batch, _, parts = signal.tensor.shape or (None, None, None)
@@ -179,7 +179,7 @@ def _mel_matrix(op: StepBuilder, node: Node) -> Made:
     filters, length, rate = (found for found in given if found is not None)
 
     def mel(index: int) -> Expr:
-        hertz = certain(op, one_of(op, required(node, index))).cast(_WORK)
+        hertz = certain(op, required(node, index)).cast(_WORK).reshape(1)
         return (hertz / 700 + 1).log() * (2595 / np.log(10))
 
     low, corners = mel(3), filters + 2

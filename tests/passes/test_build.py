@@ -15,6 +15,7 @@ from backedge.passes.build import (
     concat,
     constant_like,
     expr,
+    length_of,
     loop,
     pad,
     product,
@@ -153,9 +154,11 @@ def test_sizes_are_known_or_read() -> None:
     batch = size_of(op, x, 0)
     assert batch.array is None and batch.shape == (1,)
     assert size_of(op, x, -3).array is None and shape_of(op, x, 1).array.tolist() == [3, 4]
+    assert length_of(op, x, -1).known.shape == () and length_of(op, x, 1).item() == 3
+    assert computed(op, length_of(op, x, 0), x=X).tolist() == 2
     vector = shape_vector(op, [batch, 2, product([size_of(op, x, 1), size_of(op, x, 2)])])
     assert computed(op, vector, x=X).tolist() == [2, 2, 12]
-    assert operators(op).count("Shape") == 2 and operators(op).count("Concat") == 1
+    assert operators(op).count("Shape") == 3 and operators(op).count("Concat") == 1
 
 
 def test_numbers_and_scalars_make_a_shape() -> None:
@@ -262,6 +265,21 @@ def test_places_counted_row_by_row() -> None:
     assert flattened(places, lengths).known.tolist() == list(range(24))
     assert remainder(index, 5).known.tolist() == (np.arange(24) % 5).tolist()
     assert [place.known.size for place in unravelled(expr(op, np.arange(0)), [expr(op, [0])] * 2)] == [0, 0]
+
+
+@pytest.mark.parametrize("sizes", [(2, 3, 4), ("n", 3, 4), (2, "n", 4)])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_what_is_known_of_flattened_indices_is_added_up_at_once(sizes: tuple[int | str, ...], axis: int) -> None:
+    op, indices = builder(), np.ascontiguousarray(np.indices(X.shape)[axis][::-1])
+    x, given = op.input("x", TensorType(DType.FLOAT32, sizes)), op.input("i", TensorType(DType.INT64, X.shape))
+    lines = list(np.ix_(*map(np.arange, X.shape)))
+    positions = [expr(op, given if index == axis else line) for index, line in enumerate(lines)]
+    made = flattened(positions, [size_of(op, x, index) for index in range(3)])
+    if sizes[1] == 3:
+        assert [name for name in operators(op) if name != "Shape"] == ["Mul"] * (axis < 2) + ["Add"]
+    lines[axis] = indices
+    expected = np.ravel_multi_index(np.broadcast_arrays(*lines), X.shape)
+    np.testing.assert_array_equal(computed(op, made, x=X, i=indices), expected)
 
 
 FAULTS: dict[str, Callable[[Expr], Any]] = {
