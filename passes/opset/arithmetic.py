@@ -7,7 +7,7 @@ import numpy as np
 from ..build import Expr, expr, where
 from ..errors import Unsupported
 from ..graph import Node, Value
-from ..preconditions import required
+from ..preconditions import dtype_of, required
 from ..types import DType
 from .build import StepBuilder
 from .loops import Pass, looped
@@ -21,7 +21,6 @@ from .steps import (
     chained,
     changed,
     constant,
-    dtype,
     numbers,
     rows,
     same,
@@ -50,7 +49,7 @@ def _modulo(op: StepBuilder, node: Node) -> Made:
 
     INT_MIN is never divided by -1: only the divisor's magnitude counts for the remainder.
     """
-    kind = dtype(node, node.input(0))
+    kind = dtype_of(node, required(node, 0))
     if kind.is_float:
         return _float_modulo(op, node, kind) if attribute(node, "fmod", 0) else _floor_modulo(op, node)
     a, b = _two_operands(op, node, _I32 if kind in SHORT_INTEGERS else kind)
@@ -107,7 +106,7 @@ def _any(condition: Expr) -> Value:
 
 def _floor_modulo(op: StepBuilder, node: Node) -> Made:
     """Mod of floats with fmod=0 came with version 28 (and was used before): a zero, too, has the sign of b."""
-    kind = dtype(node, required(node, 0))
+    kind = dtype_of(node, required(node, 0))
     if attribute(node, "fmod", 0) or not kind.is_float:
         return None
     a, b = _two_operands(op, node)
@@ -126,7 +125,7 @@ def _round(op: StepBuilder, node: Node) -> Value:
     whole = size.floor()
     fraction, pairs = size - whole, whole * 0.5
     up = (fraction > 0.5) | (pairs > pairs.floor()) & ~(fraction < 0.5)
-    made = whole + up.cast(dtype(node, required(node, 0)))
+    made = whole + up.cast(dtype_of(node, required(node, 0)))
     return where(fraction > 0, where(x < 0, -made, made), x).value()
 
 
@@ -134,7 +133,7 @@ def _power(op: StepBuilder, node: Node) -> Made:
     """Pow-7 takes floats of one type. A float base to an integer power, and an integer to a float power (cut off),
     are computed in a float type that holds both."""
     base, exponent = required(node, 0), required(node, 1)
-    kind, other = dtype(node, base), dtype(node, exponent)
+    kind, other = dtype_of(node, base), dtype_of(node, exponent)
     if kind is other and kind.is_float:
         return None
     if kind.is_integer and other.is_integer:
@@ -178,14 +177,14 @@ def _clip_inputs(op: StepBuilder, node: Node) -> Made:
     for name, default in (("min", limits.min), ("max", limits.max)):
         value = attribute(node, name, default if x.tensor.dtype is _F64 else None)
         with np.errstate(over="ignore"):
-            inputs.append(None if value is None else op.const(np.asarray(value), dtype(node, x)))
+            inputs.append(None if value is None else op.const(np.asarray(value), dtype_of(node, x)))
     return changed(node, inputs=inputs, without=("min", "max"))
 
 
 def _clip_attributes(op: StepBuilder, node: Node) -> Made:
     """Bounds that version 6 can't express, as numbers or by its defaults, are said by Max and Min."""
     x, low, high = required(node, 0), node.input(1), node.input(2)
-    kind, values = dtype(node, x), {}
+    kind, values = dtype_of(node, x), {}
     for index, name in enumerate(("min", "max"), start=1):
         array = constant(node, index)
         if array is not None and array.size == 1 and float(np.float32(array.item())) == float(array.item()):
@@ -202,7 +201,7 @@ def _clip_attributes(op: StepBuilder, node: Node) -> Made:
 def _clip_integers(op: StepBuilder, node: Node) -> Made:
     """Clip of integers, which came with version 12."""
     made = required(node, 0)
-    if dtype(node, made).is_float:
+    if dtype_of(node, made).is_float:
         return None
     later, low, high = op.at(12), node.input(1), node.input(2)
     made = made if low is None else later.Max(made, low)
@@ -213,7 +212,7 @@ def _clip_integers(op: StepBuilder, node: Node) -> Made:
 def _extreme_of_integers(op: StepBuilder, node: Node) -> Made:
     """Max, Min of integers, which came with version 12."""
     made, *others = _operands(node)
-    if dtype(node, made).is_float:
+    if dtype_of(node, made).is_float:
         return None
     for other in others:
         keep = op.Greater(made, other) if node.op_type == "Max" else op.Less(made, other)
@@ -224,7 +223,7 @@ def _extreme_of_integers(op: StepBuilder, node: Node) -> Made:
 def _relu_of_integers(op: StepBuilder, node: Node) -> Made:
     """Relu of integers, which came with version 14."""
     x = required(node, 0)
-    return None if dtype(node, x).is_float else op.at(12).Max(x, op.const(0, dtype(node, x)))
+    return None if dtype_of(node, x).is_float else op.at(12).Max(x, op.const(0, dtype_of(node, x)))
 
 
 def _to_one_shape(op: StepBuilder, node: Node) -> Made:
@@ -235,9 +234,9 @@ def _to_one_shape(op: StepBuilder, node: Node) -> Made:
         return None
     if node.op_type in ("Sum", "Mean"):
         made = chained(op, "Add", values)
-        count = op.const(len(values), dtype(node, made))
+        count = op.const(len(values), dtype_of(node, made))
         return op.Div(made, count) if node.op_type == "Mean" else made
-    zeros = [as_type(op, op.Less(value, value), dtype(node, value)) for value in values]  # NaN or not
+    zeros = [as_type(op, op.Less(value, value), dtype_of(node, value)) for value in values]  # NaN or not
     spread = chained(op, "Add", zeros)
     return op.call(node.op_type, *[op.Sub(value, spread) for value in values])  # which keeps a -0
 
@@ -248,7 +247,7 @@ def _to_one_shape(op: StepBuilder, node: Node) -> Made:
 def _neither_way(op: StepBuilder, node: Node) -> Made:
     """Equal of floats, which came with version 11: neither is less, and both are numbers."""
     a, b = _two_operands(op, node)
-    if not dtype(node, required(node, 0)).is_float:
+    if not dtype_of(node, required(node, 0)).is_float:
         return None
     return (~((a < b) | (a > b) | (a.call("IsNaN") | b.call("IsNaN")))).value()
 
@@ -256,7 +255,7 @@ def _neither_way(op: StepBuilder, node: Node) -> Made:
 def _same_text(op: StepBuilder, node: Node) -> Made:
     """Equal of strings, which came with version 19: both are looked up in a list of what there is."""
     a, b = _operands(node)
-    if dtype(node, a) is not DType.STRING:
+    if dtype_of(node, a) is not DType.STRING:
         return None
     if op.target < 11:
         raise Unsupported(node, "strings can't be compared before version 11")
@@ -270,7 +269,7 @@ def _same_text(op: StepBuilder, node: Node) -> Made:
 def _is_infinite(op: StepBuilder, node: Node) -> Value:
     """IsInf-10: beyond the largest finite number."""
     x = expr(op.newest, required(node, 0))
-    most = float(np.finfo(dtype(node, required(node, 0)).numpy).max)
+    most = float(np.finfo(dtype_of(node, required(node, 0)).numpy).max)
     above, below = attribute(node, "detect_positive", 1), attribute(node, "detect_negative", 1)
     if above:
         return ((x.abs() if below else x) > most).value()
@@ -283,13 +282,13 @@ def _is_number(x: Expr) -> Expr:
 
 def _is_nan(op: StepBuilder, node: Node) -> Value:
     """IsNaN-9: neither below 1 nor above 0."""
-    dtype(node, required(node, 0))
+    dtype_of(node, required(node, 0))
     return (~_is_number(expr(op.newest, required(node, 0)))).value()
 
 
 def _sign(op: StepBuilder, node: Node) -> Value:
     """Sign-9. NaN stays one: 0 / 0."""
-    kind, x = dtype(node, required(node, 0)), expr(op.newest, required(node, 0))
+    kind, x = dtype_of(node, required(node, 0)), expr(op.newest, required(node, 0))
     work = _I32 if kind in SHORT_INTEGERS else kind
     made = (x > 0).cast(work) - (x < 0).cast(work)
     return (made / _is_number(x).cast(kind) if kind.is_float else made.cast(kind)).value()
@@ -300,7 +299,7 @@ def _by_halves(op: StepBuilder, node: Node) -> Made:
 
     Others are carried by float64 as they are.
     """
-    if dtype(node, required(node, 0)) not in (_I64, DType.UINT64):
+    if dtype_of(node, required(node, 0)) not in (_I64, DType.UINT64):
         return None
 
     def halves(value: Expr) -> tuple[Expr, Expr]:

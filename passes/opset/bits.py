@@ -9,11 +9,11 @@ import numpy as np
 from ..build import Expr, expr, where
 from ..errors import Unsupported
 from ..graph import Node, Value
-from ..preconditions import required
+from ..preconditions import dtype_of, required
 from ..protos import DTYPES
 from ..types import DType
 from .build import StepBuilder
-from .steps import INT64_MIN, Adapter, Made, Step, as_type, attribute, constant, dtype, required_attribute, same
+from .steps import INT64_MIN, Adapter, Made, Step, as_type, attribute, constant, required_attribute, same
 
 _F32, _F64 = DType.FLOAT32, DType.FLOAT64
 _I32, _I64, _U64 = DType.INT32, DType.INT64, DType.UINT64
@@ -119,7 +119,7 @@ def _shift_of_any(op: StepBuilder, node: Node) -> Made:
     """BitShift-28: by the type's size or more, or by less than 0, leaves the sign, what was undefined before; of
     signed types the bits are shifted as unsigned ones, to the right those of -1 - x where x is negative."""
     x, y = required(node, 0), required(node, 1)
-    kind = dtype(node, x)
+    kind = dtype_of(node, x)
     amount, direction = constant(node, 1), attribute(node, "direction")
     inside = amount is not None and bool(((amount >= 0) & (amount < kind.bits)).all())
     if inside and not kind.is_signed:
@@ -150,7 +150,7 @@ def _chosen(op: StepBuilder, condition: Value, yes: Value, no: Value) -> Value:
 def _shift(op: StepBuilder, node: Node) -> Value:
     """BitShift-11: a product with a power of two, or a division by it. All but uint64 are computed as int64."""
     x = required(node, 0)
-    kind, direction = dtype(node, x), attribute(node, "direction")
+    kind, direction = dtype_of(node, x), attribute(node, "direction")
     right = direction == "RIGHT"
     work = _U64 if kind is _U64 and right else _I64
     powers = np.uint64(1) << np.arange(kind.bits, dtype=np.uint64)
@@ -187,7 +187,7 @@ def _logic(name: str) -> Adapter:
     """a & b; a | b = a + b - (a & b) and a ^ b = a + b - 2 (a & b), which may wrap."""
 
     def down(op: StepBuilder, node: Node) -> Value:
-        kind = dtype(node, required(node, 0))
+        kind = dtype_of(node, required(node, 0))
         a, b = (as_type(op, required(node, index), _I64) for index in range(2))
         made = _both(op, a, b, kind.bits)
         if name == "Xor":
@@ -200,7 +200,7 @@ def _logic(name: str) -> Adapter:
 def _not(op: StepBuilder, node: Node) -> Value:
     """-1 - x, and of unsigned types the highest number less x."""
     x = required(node, 0)
-    kind = dtype(node, x)
+    kind = dtype_of(node, x)
     return op.Sub(op.const(-1 if kind.is_signed else (1 << kind.bits) - 1, kind), x)
 
 
@@ -211,7 +211,7 @@ def _bit_cast(op: StepBuilder, node: Node) -> Made:
     """Integers (and booleans, which are 0 and 1) of one size wrap; 16 bits are looked up as a float, other floats are
     put together and taken apart."""
     x, kind = required(node, 0), DTYPES[required_attribute(node, "to")]
-    before = dtype(node, x)
+    before = dtype_of(node, x)
     if kind is before:
         return op.Identity(x)
     if _is_whole(before) and _is_whole(kind):

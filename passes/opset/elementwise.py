@@ -10,9 +10,10 @@ from onnx import TensorProto
 from ..build import Expr, expr, where
 from ..errors import Unsupported
 from ..graph import Node, Value
-from ..preconditions import required
+from ..preconditions import dtype_of, rank_of, required
 from ..types import DType
 from .build import StepBuilder
+from .regular_steps import both, defaults, dropped, through
 from .steps import (
     SHORT_INTEGERS,
     Adapter,
@@ -20,17 +21,11 @@ from .steps import (
     Step,
     as_type,
     attribute,
-    both,
     changed,
-    defaults,
-    dropped,
-    dtype,
-    rank,
     required_attribute,
     rows,
     same,
     static_shape,
-    through,
 )
 
 _F64 = DType.FLOAT64
@@ -45,7 +40,7 @@ def _wide(formula: Callable[[Expr], Expr], accurate: bool = False) -> Adapter:
 
     def down(op: StepBuilder, node: Node) -> Value:
         x = required(node, 0)
-        kind = dtype(node, x)
+        kind = dtype_of(node, x)
         if kind is _F64 and not accurate:
             raise Unsupported(node, f"no formula by operators before version {node.version} is accurate for float64")
         return formula(expr(op.newest, x, _F64)).cast(kind).value()
@@ -107,11 +102,11 @@ def _aligned(op: StepBuilder, node: Node) -> Made:
     a, b = required(node, 0), required(node, 1)
     if b.tensor.static_shape is not None and not any(size != 1 for size in b.tensor.static_shape):
         return plain  # one element fits everywhere
-    behind = rank(node, a) - axis % rank(node, a) - rank(node, b)
+    whole, size = rank_of(node, a), rank_of(node, b)
+    behind = whole - axis % whole - size
     if behind < 0:
-        raise Unsupported(node, f"B of rank {rank(node, b)} doesn't fit A of rank {rank(node, a)} from axis {axis} on")
+        raise Unsupported(node, f"B of rank {size} doesn't fit A of rank {whole} from axis {axis} on")
     if behind:
-        size = rank(node, b)
         plain.inputs[1] = op.Unsqueeze(b, axes=list(range(size, size + behind)))
     return plain
 
@@ -134,7 +129,7 @@ def _per_channel(op: StepBuilder, node: Node) -> Made:
     shape = slope.tensor.shape
     if shape is not None and (len(shape) != 1 or shape[0] == 1):
         return None
-    size = rank(node, x)
+    size = rank_of(node, x)
     if shape is None:
         raise Unsupported(node, "the rank of the slope isn't known")
     channels = x.tensor.shape[1] if x.tensor.shape is not None and size > 1 else None
@@ -173,7 +168,7 @@ def _irrelevant(name: str) -> Step:
 def _through_float(op: StepBuilder, node: Node) -> Made:
     """Erf of integers: computed in float64 and cut off."""
     x = required(node, 0)
-    kind = dtype(node, x)
+    kind = dtype_of(node, x)
     if kind.is_float:
         return None
     return as_type(op, op.Erf(as_type(op, x, DType.FLOAT64)), kind)

@@ -8,24 +8,24 @@ from __future__ import annotations
 import numpy as np
 
 from ..graph import Node, Value
-from ..preconditions import required
+from ..preconditions import dtype_of, required
 from .build import StepBuilder
-from .steps import INT64_MAX, Adapter, Made, Step, attribute, changed, dtype, numbers, required_attribute
+from .steps import INT64_MAX, Adapter, Made, Step, attribute, changed, numbers, required_attribute
 
 
 def _scaled(op: StepBuilder, node: Node, x: Value, factor: float) -> Value:
-    return x if factor == 1 else op.Mul(x, op.const(factor, dtype(node, x)))
+    return x if factor == 1 else op.Mul(x, op.const(factor, dtype_of(node, x)))
 
 
 def _affine(op: StepBuilder, node: Node) -> Made:
     x = required(node, 0)
     made = _scaled(op, node, x, attribute(node, "alpha", 1.0))
-    return op.Add(made, op.const(attribute(node, "beta", 0.0), dtype(node, x)))
+    return op.Add(made, op.const(attribute(node, "beta", 0.0), dtype_of(node, x)))
 
 
 def _scale(op: StepBuilder, node: Node) -> Made:
     x = required(node, 0)
-    return op.Mul(x, op.const(attribute(node, "scale", 1.0), dtype(node, x)))
+    return op.Mul(x, op.const(attribute(node, "scale", 1.0), dtype_of(node, x)))
 
 
 def _around(op_type: str) -> Adapter:
@@ -34,7 +34,7 @@ def _around(op_type: str) -> Adapter:
     def adapt(op: StepBuilder, node: Node) -> Made:
         x = required(node, 0)
         inner = op.call(op_type, _scaled(op, node, x, required_attribute(node, "beta")))
-        return op.Mul(inner, op.const(required_attribute(node, "alpha"), dtype(node, x)))
+        return op.Mul(inner, op.const(required_attribute(node, "alpha"), dtype_of(node, x)))
 
     return adapt
 
@@ -43,7 +43,7 @@ def _image_scaler(op: StepBuilder, node: Node) -> Made:
     """Images [N, C, H, W] times a number, plus one for each channel."""
     x = required(node, 0)
     bias = np.asarray(required_attribute(node, "bias")).reshape(-1, 1, 1)
-    return op.Add(_scaled(op, node, x, attribute(node, "scale", 1.0)), op.const(bias, dtype(node, x)))
+    return op.Add(_scaled(op, node, x, attribute(node, "scale", 1.0)), op.const(bias, dtype_of(node, x)))
 
 
 def _crop(op: StepBuilder, node: Node) -> Made:

@@ -7,7 +7,7 @@ import numpy as np
 from ..build import Expr, concat, expr, length_of, product, reshape, squeeze, where
 from ..errors import Unsupported
 from ..graph import Node, Value
-from ..preconditions import required
+from ..preconditions import rank_of, required
 from ..types import DType
 from .build import StepBuilder
 from .offsets import (
@@ -25,18 +25,7 @@ from .offsets import (
     sizes_of,
     unravelled,
 )
-from .steps import (
-    INT64_MIN,
-    Made,
-    Step,
-    attribute,
-    changed,
-    constant,
-    numbers,
-    rank,
-    same,
-    with_input,
-)
+from .steps import INT64_MIN, Made, Step, attribute, changed, constant, numbers, same, with_input
 
 _WRITTEN = 1 << 8  # comparisons that are written out
 
@@ -50,7 +39,7 @@ def _gather_from_front(op: StepBuilder, node: Node) -> Made:
         return None
     data, axis = required(node, 0), attribute(node, "axis", 0)
     if axis < 0:
-        axis += rank(node, data)
+        axis += rank_of(node, data)
     return changed(node, inputs=[data, from_front(op, node, 1, length_of(op.newest, data, axis)).value()])
 
 
@@ -74,7 +63,7 @@ def linear(op: StepBuilder, node: Node, sizes: list[Expr], count: int) -> Expr:
     Returns:
         int64, of the indices' shape without the last axis.
     """
-    last, before = rank(node, required(node, 1)) - 1, len(sizes) - count
+    last, before = rank_of(node, required(node, 1)) - 1, len(sizes) - count
     batch, own = sizes[:before], sizes[before:]
     made = from_front(op, node, 1, concat(op.newest, own))
     if count == 1:
@@ -91,7 +80,7 @@ def _by_row(op: StepBuilder, node: Node) -> Value:
     data, batch = required(node, 0), attribute(node, "batch_dims", 0)
     count = last_size(node, required(node, 1))
     lengths = [length_of(op.newest, data, axis) for axis in range(batch)]
-    sizes = sizes_of(op, data, range(batch, rank(node, data)))
+    sizes = sizes_of(op, data, range(batch, rank_of(node, data)))
     front, rest = [*lengths, *sizes[:count]], sizes[count:]
     rows = data if len(front) == 1 else reshape(op.newest, data, [product(front) if rest else -1, *rest])
     return gathered(op, rows, linear(op, node, front, count))
@@ -109,7 +98,7 @@ def _reversed(op: StepBuilder, node: Node) -> Value:
     data, lengths = required(node, 0), expr(op.newest, required(node, 1))
     time = attribute(node, "time_axis", 0)
     front = [length_of(op.newest, data, axis) for axis in range(2)]
-    rest = sizes_of(op, data, range(2, rank(node, data)))
+    rest = sizes_of(op, data, range(2, rank_of(node, data)))
     lines = [along(length, axis, 2) for axis, length in enumerate(front)]
     back = lengths.reshape(*((1, -1) if time == 0 else (-1, 1))) - 1 - lines[time]
     lines[time] = where(back < 0, lines[time], back)
@@ -139,7 +128,7 @@ def _hot_from_front(op: StepBuilder, node: Node) -> Made:
     if op.target < 9:
         return _either(op, node, back)
     axis = attribute(node, "axis", -1)
-    plain = changed(node, axis=axis % (rank(node, node.input(0)) + 1)) if axis < -1 else changed(node)
+    plain = changed(node, axis=axis % (rank_of(node, required(node, 0)) + 1)) if axis < -1 else changed(node)
     if back:
         indices = _out_of_range(from_front(op, node, 0, _depth(op, node)))
         plain.inputs = with_input(plain.formal_inputs, 0, indices)
@@ -161,7 +150,7 @@ def _either(op: StepBuilder, node: Node, back: bool) -> Value:
         back: whether it may count from the back.
     """
     indices = required(node, 0)
-    size = rank(node, indices) + 1
+    size = rank_of(node, indices) + 1
     axis = attribute(node, "axis", -1) % size
     column, count = expr(op.newest, indices, DType.INT64).unsqueeze(axis), _depth(op, node)
     positions = along(count, axis, size)
@@ -188,9 +177,9 @@ def _kept(op: StepBuilder, node: Node) -> Value:
 def _not_zero(op: StepBuilder, node: Node) -> Value:
     """NonZero-9: the first of the positions is the one that no other chosen one comes before, and so on."""
     x = required(node, 0)
-    if not rank(node, x):
+    if not rank_of(node, x):
         raise Unsupported(node, "of a scalar it can't be expressed before version 9")
-    lengths = sizes_of(op, x, range(rank(node, x)))
+    lengths = sizes_of(op, x, range(rank_of(node, x)))
     total = product(lengths)
     if total.array is not None and total.item() > MOST_COMPARED:
         raise Unsupported(node, f"{total.item()} elements are too many to be compared before version 9")
@@ -217,7 +206,7 @@ def _one_of_both(op: StepBuilder, node: Node) -> Value:
         then, otherwise = choices
         factor = condition.cast(kind)
         return (factor * then + (1 - factor) * otherwise).value()
-    size = max(rank(node, required(node, index)) for index in range(3))
+    size = max(rank_of(node, required(node, index)) for index in range(3))
     taken = condition.cast(DType.INT64)
     shapes = [required(node, index).tensor.static_shape for index in range(3)]
     if None not in shapes:

@@ -8,13 +8,13 @@ from ..build import Expr, concat, expr, length_of, product, reshape, size_of
 from ..constant_analysis import static_array
 from ..errors import Unsupported
 from ..graph import Node, Value
-from ..preconditions import required
+from ..preconditions import dtype_of, rank_of, required
 from ..types import DType
 from .build import StepBuilder
 from .indices import linear
 from .loops import Pass, looped
 from .offsets import along, common_rank, deferred, from_front, gathered, in_flat, last_size, sizes_of
-from .steps import Adapter, Made, Step, attribute, changed, dtype, rank, same
+from .steps import Adapter, Made, Step, attribute, changed, same
 
 _MOST = 1 << 26  # comparisons of a position with a target
 _REDUCTIONS = {"add": "Add", "mul": "Mul", "max": "Max", "min": "Min"}
@@ -70,7 +70,7 @@ def _reducing(*reductions: str) -> Adapter:
             return _plain(node)
         data, indices, updates = (required(node, index) for index in range(3))
         axis = attribute(node, "axis", 0) % common_rank(node, data, indices)
-        kind = dtype(node, data)
+        kind = dtype_of(node, data)
         if kind in (DType.BOOL, DType.STRING):
             raise Unsupported(node, f"reduction={reduction} of {kind.value} isn't deterministic")
         count = length_of(op.newest, indices, axis)
@@ -123,7 +123,7 @@ def _scatter_in_loop(
 def _rows(op: StepBuilder, node: Node) -> Value:
     """ScatterND as ScatterElements on rows: the axes that are indexed become one, and so do the others."""
     data, indices, updates = (required(node, index) for index in range(3))
-    size, last = rank(node, data), rank(node, indices) - 1
+    size, last = rank_of(node, data), rank_of(node, indices) - 1
     count = last_size(node, indices)
     dims = data.tensor.static_shape
     if dims is not None and 0 in dims:
@@ -165,7 +165,7 @@ def _rows_reducing(*reductions: str) -> Adapter:
 def _cache(op: StepBuilder, node: Node) -> Value:
     """TensorScatter-24: each sample of the batch is written from its own position on."""
     past, update, starts = required(node, 0), required(node, 1), node.input(2)
-    size = rank(node, past)
+    size = rank_of(node, past)
     axis = attribute(node, "axis", -2) % size
     sizes = sizes_of(op, update, range(size))
     indices = along(sizes[axis], axis, size)

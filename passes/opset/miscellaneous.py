@@ -9,7 +9,8 @@ from ..preconditions import required
 from ..protos import SparseData, sparse_to_dense
 from ..tensor import TensorData
 from .build import StepBuilder
-from .steps import Made, Step, added, changed, same, static_shape, with_input
+from .regular_steps import added
+from .steps import Made, Step, changed, same, static_shape, with_input
 
 _VALUES = ("value_float", "value_floats", "value_int", "value_ints", "value_string", "value_strings", "sparse_value")
 

@@ -20,11 +20,11 @@ from ..decompose.trees import tree_ensemble
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..ml_attributes import AGGREGATES, LEAF, MODES, TRANSFORMS, Forest, default_of, forest, keys_of
-from ..preconditions import required
+from ..preconditions import dtype_of, required
 from ..protos import TypedList
 from ..types import DType
 from .build import StepBuilder
-from .steps import Made, Step, as_type, attribute, changed, decomposed, dtype, required_attribute, same
+from .steps import Made, Step, as_type, attribute, changed, decomposed, required_attribute, same
 
 _DOMAIN = "ai.onnx.ml"
 _LISTS = {
@@ -170,7 +170,7 @@ def _rows(node: Node, trees: Forest) -> list[_Row]:
 def to_regressor(op: StepBuilder, node: Node) -> Made:
     """TreeEnsemble-5 -> TreeEnsembleRegressor-3."""
     x, attrs = required(node, 0), NodeAttributes(node)
-    kind = dtype(node, x)
+    kind = dtype_of(node, x)
     if kind is DType.FLOAT64:
         return decomposed(tree_ensemble)(op, node)
     trees = forest(attrs)

@@ -14,11 +14,12 @@ import numpy as np
 from ..decompose.normalization import batch_normalization
 from ..errors import Unsupported
 from ..graph import Node, Value
-from ..preconditions import required
+from ..preconditions import dtype_of, rank_of, required
 from ..protos import DTYPES, ENUMS
 from ..tensor import TensorData
 from ..types import DType
 from .build import StepBuilder
+from .regular_steps import defaults, dropped, positive
 from .steps import (
     Made,
     Step,
@@ -27,12 +28,7 @@ from .steps import (
     changed,
     constant,
     decomposed,
-    defaults,
-    dropped,
-    dtype,
     numbers,
-    positive,
-    rank,
     rows,
     same,
     wanted,
@@ -66,7 +62,7 @@ def _one_axis(op: StepBuilder, node: Node) -> Made:
 def _from_axis(op: StepBuilder, node: Node) -> Made:
     """The axis as the last one, where none but ones stand behind it; else it is brought there and back."""
     x, axis = required(node, 0), attribute(node, "axis", -1)
-    size = rank(node, x)
+    size = rank_of(node, x)
     axis %= size
     behind = (x.tensor.shape or ())[axis + 1 :]
     if all(isinstance(dim, int) for dim in behind) and math.prod(dim for dim in behind if isinstance(dim, int)) == 1:
@@ -106,8 +102,8 @@ def _layer(op: StepBuilder, node: Node) -> list[Value]:
     """LayerNormalization-17: over all axes from `axis` on; only the standardized part is in the stash type."""
     x, scale, bias = required(node, 0), required(node, 1), node.input(2)
     axis = attribute(node, "axis", -1)
-    axes = list(range(axis, 0)) if axis < 0 else list(range(axis, rank(node, x)))
-    kind, stash = dtype(node, x), _stash(node)
+    axes = list(range(axis, 0)) if axis < 0 else list(range(axis, rank_of(node, x)))
+    kind, stash = dtype_of(node, x), _stash(node)
     op = op.at(13)
     mean, apart, variance = deviation(op, as_type(op, x, stash), axes)
     root = _root(op, variance, node, stash)
@@ -128,10 +124,10 @@ def _grouped(op: StepBuilder, node: Node, stash: DType) -> Value:
 
 def _by_channel(op: StepBuilder, node: Node) -> Made:
     """GroupNormalization-21: a scale and a bias for each channel, applied in the data's own type."""
-    x, kind = required(node, 0), dtype(node, required(node, 0))
+    x, kind = required(node, 0), dtype_of(node, required(node, 0))
     op = op.at(13)
     made = as_type(op, op.Reshape(_grouped(op, node, _stash(node)), op.Shape(x)), kind)
-    column = numbers(op, [-1, *[1] * (rank(node, x) - 2)])
+    column = numbers(op, [-1, *[1] * (rank_of(node, x) - 2)])
     scale, bias = (op.Reshape(required(node, index), column) for index in (1, 2))
     return op.Add(op.Mul(made, scale), bias)
 
@@ -145,7 +141,7 @@ def _per_channel(op: StepBuilder, node: Node) -> Made:
     for index in (1, 2):
         value = constant(node, index)
         if value is not None and isinstance(channels, int):
-            made = op.const(np.repeat(value, channels // groups), dtype(node, inputs[index]))
+            made = op.const(np.repeat(value, channels // groups), dtype_of(node, required(node, index)))
         else:
             size = op.Div(op.Shape(x, start=1, end=2), numbers(op, groups))
             column = op.Reshape(required(node, index), numbers(op, [groups, 1]))
@@ -157,7 +153,7 @@ def _per_channel(op: StepBuilder, node: Node) -> Made:
 
 def _by_group(op: StepBuilder, node: Node) -> Made:
     """GroupNormalization-18: a scale and a bias for each group."""
-    x, kind = required(node, 0), dtype(node, required(node, 0))
+    x, kind = required(node, 0), dtype_of(node, required(node, 0))
     op = op.at(13)
     made = as_type(op, _grouped(op, node, work_type(kind)), kind)
     scale, bias = (op.Reshape(required(node, index), numbers(op, [-1, 1])) for index in (1, 2))
@@ -167,7 +163,7 @@ def _by_group(op: StepBuilder, node: Node) -> Made:
 def _by_mean_and_variance(op: StepBuilder, node: Node) -> Made:
     """MeanVarianceNormalization-9: the deviation over its root mean square plus 1e-9."""
     x = required(node, 0)
-    kind = dtype(node, x)
+    kind = dtype_of(node, x)
     _, apart, variance = deviation(op, x, list(attribute(node, "axes", [0, 2, 3])))
     return op.Div(apart, op.Add(op.Sqrt(variance), op.const(np.float32(1e-9), kind)))
 
@@ -176,7 +172,7 @@ def _by_default(op: StepBuilder, node: Node) -> Made:
     """MeanVarianceNormalization as it was used before it had a version: by channels, the default of both."""
     if attribute(node, "across_channels", 0) or not attribute(node, "normalize_variance", 1):
         raise Unsupported(node, "other than by channels and variance")
-    if rank(node, node.input(0)) != 4:
+    if rank_of(node, required(node, 0)) != 4:
         raise Unsupported(node, "of other than images")
     return changed(node, without=("across_channels", "normalize_variance"), axes=[0, 2, 3])
 
@@ -226,7 +222,7 @@ def _training_mode(op: StepBuilder, node: Node) -> Made:
     if not (wanted(node, 3) or wanted(node, 4)):
         return list(made)
     x = required(node, 0)
-    axes = [axis for axis in range(rank(node, x)) if axis != 1]
+    axes = [axis for axis in range(rank_of(node, x)) if axis != 1]
     mean, _, variance = deviation(op, x, axes)
     saved = [op.Reshape(value, numbers(op, -1)) for value in (mean, variance)]
     return [*made, *saved][: len(node.outputs)]
@@ -234,12 +230,12 @@ def _training_mode(op: StepBuilder, node: Node) -> Made:
 
 def _scale_of_data(op: StepBuilder, node: Node) -> Made:
     """Version 14 has one type for data, scale and bias, and one for the statistics."""
-    kinds = [dtype(node, value) for value in node.inputs]
+    kinds = [dtype_of(node, required(node, index)) for index in range(5)]
     return None if len({*kinds[:3]}) == 1 == len({*kinds[3:]}) else decomposed(batch_normalization)(op, node)
 
 
 def _no_training(op: StepBuilder, node: Node) -> Made:
-    if len({dtype(node, value) for value in node.inputs}) > 1:
+    if len({dtype_of(node, required(node, index)) for index in range(5)}) > 1:
         return decomposed(batch_normalization)(op, node)
     plain = changed(node, without=("training_mode",), outputs=1)
     if not attribute(node, "training_mode", 0):
@@ -260,12 +256,12 @@ def _random(op: StepBuilder, node: Node) -> Made:
     ratio = op.const(np.float32(attribute(node, "ratio", 0.5)))
     x = required(node, 0)
     made = op.at(12).Dropout(x, ratio, op.const(True, DType.BOOL), _outputs=2 if wanted(node, 1) else 1)
-    return made if isinstance(made, Value) else [made[0], as_type(op, made[1], dtype(node, x))]
+    return made if isinstance(made, Value) else [made[0], as_type(op, made[1], dtype_of(node, x))]
 
 
 def _mask(op: StepBuilder, node: Node) -> Made:
     """The mask was of the data's type and is of bool."""
-    return _with_mask(op, node, dtype(node, required(node, 0))) if wanted(node, 1) else None
+    return _with_mask(op, node, dtype_of(node, required(node, 0))) if wanted(node, 1) else None
 
 
 def _mask_bool(op: StepBuilder, node: Node) -> Made:

@@ -13,12 +13,11 @@ from ..build import Expr, Operand, concat, expr, length_of, product, size_of, wh
 from ..constant_analysis import static_array
 from ..errors import Unsupported
 from ..graph import Node, Value
-from ..preconditions import required
+from ..preconditions import dtype_of, rank_of, required
 from ..tensor import TensorData
 from ..types import DType, TensorType
 from .build import StepBuilder
 from .loops import looped
-from .steps import dtype, rank
 
 _VECTOR = TensorType(DType.INT64, (None,))
 _MOST = 1 << 20  # numbers written out
@@ -42,7 +41,7 @@ def deferred(known: Expr) -> Expr:
 
 def common_rank(node: Node, *values: Value) -> int:
     """The rank that values share, which must be known of one."""
-    return next((value.rank for value in values if value.rank is not None), None) or rank(node, values[0])
+    return next((value.rank for value in values if value.rank is not None), None) or rank_of(node, values[0])
 
 
 def sizes_of(op: StepBuilder, value: Value, axes: Iterable[int]) -> list[Expr]:
@@ -53,7 +52,7 @@ def sizes_of(op: StepBuilder, value: Value, axes: Iterable[int]) -> list[Expr]:
 def last_size(node: Node, value: Value) -> int:
     """The size of the last axis, which must be known."""
     dims = value.tensor.shape
-    rank(node, value)
+    rank_of(node, value)
     if not dims or not isinstance(dims[-1], int):
         raise Unsupported(node, f"the number of indices for each element, the last size of {value.name!r}, isn't known")
     return dims[-1]
@@ -151,7 +150,7 @@ def unravelled(index: Expr, lengths: Sequence[Expr]) -> list[Expr]:
 def nonnegative(node: Node, index: int) -> bool:
     """Whether an input can hold no negative number."""
     array = static_array(node.input(index))
-    kind = dtype(node, node.input(index))
+    kind = dtype_of(node, required(node, index))
     return not kind.is_signed or (array is not None and bool((array >= 0).all()))
 
 

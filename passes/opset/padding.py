@@ -10,25 +10,13 @@ import numpy as np
 from ..build import Expr, expr, size_of, where
 from ..errors import InvalidModel
 from ..graph import Node, Value
-from ..preconditions import required
+from ..preconditions import dtype_of, rank_of, required
 from ..types import DType, TensorType
 from .build import StepBuilder
 from .offsets import arange, certain, gathered, remainder
 from .reduce import axes_from_front, named, scatter_selected
-from .steps import (
-    Made,
-    Step,
-    as_type,
-    attribute,
-    changed,
-    constant,
-    dtype,
-    numbers,
-    rank,
-    renamed,
-    required_attribute,
-    same,
-)
+from .regular_steps import renamed
+from .steps import Made, Step, as_type, attribute, changed, constant, numbers, required_attribute, same
 
 _FLOATS = (DType.FLOAT16, DType.FLOAT32, DType.FLOAT64)
 # float32 or float64 holds every integer of these
@@ -41,7 +29,7 @@ _HELD = {
 def _inputs(op: StepBuilder, node: Node) -> Made:
     """The value became an input of the data's type."""
     data, value = required(node, 0), attribute(node, "value", 0.0)
-    filling = op.const(np.asarray(value), dtype(node, data)) if value else None
+    filling = op.const(np.asarray(value), dtype_of(node, data)) if value else None
     pads = numbers(op, required_attribute(node, "pads"))
     return changed(node, inputs=[data, pads, filling], without=("pads", "value"))
 
@@ -82,7 +70,7 @@ def _all_axes(op: StepBuilder, node: Node) -> Made:
 def _whole_pads(op: StepBuilder, node: Node) -> Value:
     """The amounts before and after all axes of data whose rank is known."""
     data, given, axes = required(node, 0), required(node, 1), required(node, 3)
-    size = rank(node, data)
+    size = rank_of(node, data)
     pads, positions = constant(node, 1), constant(node, 3)
     if pads is not None and positions is not None:
         whole = np.zeros((2, size), np.int64)
@@ -126,10 +114,10 @@ def _amounts(op: StepBuilder, node: Node) -> Iterator[tuple[int, Expr, Expr]]:
             raise InvalidModel(f"{node!r}: axes {list(chosen)} of a tensor of rank {depth}")
         for index, axis in enumerate(chosen):
             if before[index] or after[index]:
-                position = int(axis) % rank(node, node.input(0)) if axis < 0 else int(axis)
+                position = int(axis) % rank_of(node, required(node, 0)) if axis < 0 else int(axis)
                 yield position, expr(op, [before[index]], DType.INT64), expr(op, [after[index]], DType.INT64)
         return
-    count = rank(node, node.input(0))
+    count = rank_of(node, required(node, 0))
     whole = certain(op, required(node, 1) if node.input(3) is None else _whole_pads(op, node))
     for axis in range(count):
         yield axis, whole.gather([axis]), whole.gather([count + axis])
@@ -137,11 +125,11 @@ def _amounts(op: StepBuilder, node: Node) -> Iterator[tuple[int, Expr, Expr]]:
 
 def _one_more(op: StepBuilder, node: Node, data: Value, axis: int) -> Value:
     """The value to pad with, as one more element of `data` along an axis."""
-    kind, dims = dtype(node, data), data.tensor.shape
+    kind, dims = dtype_of(node, data), data.tensor.shape
     value, known = node.input(2), constant(node, 2)
     if value is None or (known is not None and not known.size):
         value = op.const(np.asarray("" if kind is DType.STRING else 0), kind)
-    mask = np.arange(rank(node, data)) == axis
+    mask = np.arange(rank_of(node, data)) == axis
     single = op.Where(op.const(mask), numbers(op, 1), op.Shape(data))
     rest = None if dims is None else tuple(1 if position == axis else dim for position, dim in enumerate(dims))
     return op.Expand(value, single, _types=[TensorType(kind, rest)])

@@ -15,31 +15,13 @@ import numpy as np
 from ..build import Expr, expr, product, shape_vector, size_of, where
 from ..errors import InvalidModel, Unsupported
 from ..graph import Node, Value
-from ..preconditions import required
+from ..preconditions import dtype_of, rank_of, required
 from ..tensor import TensorData
 from ..types import DType
 from .build import StepBuilder
 from .offsets import arange, certain, flattened, gathered, remainder, total, unravelled
-from .steps import (
-    Made,
-    Step,
-    added,
-    added_output,
-    as_type,
-    attribute,
-    both,
-    changed,
-    dtype,
-    numbers,
-    or_else,
-    rank,
-    required_attribute,
-    rows,
-    same,
-    through,
-    wanted,
-    work_type,
-)
+from .regular_steps import added, added_output, both, or_else, through
+from .steps import Made, Step, as_type, attribute, changed, numbers, required_attribute, rows, same, wanted, work_type
 
 _I64 = DType.INT64
 _SUMMED = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT32, DType.UINT32, _I64, DType.UINT64)
@@ -110,7 +92,7 @@ def pooled(op: StepBuilder, node: Node, reason: str) -> Made:
         reason: why it can't be expressed otherwise.
     """
     op, data = op.newest, required(node, 0)
-    kind, axes = dtype(node, data), rank(node, data) - 2
+    kind, axes = dtype_of(node, data), rank_of(node, data) - 2
     if not kind.is_float:
         raise Unsupported(node, reason)
     lines = [_line(op, node, axis) for axis in range(axes)]
@@ -189,7 +171,7 @@ def _column_to_image(op: StepBuilder, node: Node) -> Made:
     """
     op, data = op.newest, required(node, 0)
     image, block = certain(op, required(node, 1)), certain(op, required(node, 2))
-    kind = dtype(node, data)
+    kind = dtype_of(node, data)
     if not kind.is_float and kind not in _SUMMED:
         raise Unsupported(node, f"Col2Im of {kind.value} came with version 18")
     axes = _axes_of(node)
@@ -230,7 +212,7 @@ def _max_unpool(op: StepBuilder, node: Node) -> Made:
     for axis in range(axes):
         rest = kernel[axis] - pads[axis] - pads[axes + axis]
         sizes.append((size_of(op, data, 2 + axis) - 1) * strides[axis] + rest)
-    kind = dtype(node, data)
+    kind = dtype_of(node, data)
     zeros = op.ConstantOfShape(product(sizes).value(), value=TensorData.of(np.zeros(1, kind.numpy), kind))
     flat = numbers(op, -1)
     made = op.ScatterElements(zeros, op.Reshape(required(node, 1), flat), op.Reshape(data, flat), axis=0)

@@ -10,24 +10,13 @@ from ..build import Expr, expr, length_of, shape_of, shape_vector, size_of, wher
 from ..decompose.arithmetic import general_product
 from ..errors import InvalidModel, Unsupported
 from ..graph import Node, Value
-from ..preconditions import required
+from ..preconditions import dtype_of, rank_of, required
 from ..tensor import TensorData
 from ..types import DType, TensorType
 from .build import StepBuilder
 from .loops import Pass, looped
 from .offsets import along, arange, deferred, gathered
-from .steps import (
-    SHORT_INTEGERS,
-    Made,
-    Step,
-    changed,
-    decomposed,
-    dtype,
-    rank,
-    required_attribute,
-    same,
-    work_type,
-)
+from .steps import SHORT_INTEGERS, Made, Step, changed, decomposed, required_attribute, same, work_type
 
 # Einsum ------------------------------------------------------------------------------------------
 
@@ -58,7 +47,7 @@ def _parsed(op: StepBuilder, node: Node) -> tuple[list[_Term], tuple[str, ...]]:
     terms, widest = [], 0
     for index, text in enumerate(texts):
         value = required(node, index)
-        extent = rank(node, value) - len(text.replace("...", ""))
+        extent = rank_of(node, value) - len(text.replace("...", ""))
         if extent < 0 or (extent and "..." not in text):
             raise InvalidModel(f"{node!r}: {text!r} labels a tensor of rank {value.rank}")
         terms.append(_Term(expr(op.newest, value), _spelled(node, text, extent)))
@@ -77,7 +66,7 @@ def _parsed(op: StepBuilder, node: Node) -> tuple[list[_Term], tuple[str, ...]]:
 
 def _einsum(op: StepBuilder, node: Node) -> Value:
     """Einsum-12: what only one operand has is summed first, then one operand after the other is multiplied in."""
-    kind = dtype(node, node.input(0))
+    kind = dtype_of(node, required(node, 0))
     terms, result = _parsed(op, node)
     if kind in SHORT_INTEGERS:  # whose low digits are the same in int32
         terms = [_Term(term.value.cast(DType.INT32), term.axes) for term in terms]
@@ -165,7 +154,7 @@ def _determinant(op: StepBuilder, node: Node) -> Value:
     Rows stay where they are; the sign is that of the order in which they are used.
     """
     op, x = op.newest, required(node, 0)
-    size, kind = rank(node, x), dtype(node, x)
+    size, kind = rank_of(node, x), dtype_of(node, x)
     if size < 2:
         raise InvalidModel(f"{node!r}: a tensor of rank {size} is no matrix")
     work = work_type(kind)
@@ -205,15 +194,15 @@ def _no_bias(op: StepBuilder, node: Node) -> Made:
     """Gemm: C could not be left out."""
     if node.input(2) is not None:
         return None
-    return changed(node, inputs=[*node.formal_inputs[:2], op.const(0, dtype(node, required(node, 0)))])
+    return changed(node, inputs=[*node.formal_inputs[:2], op.const(0, dtype_of(node, required(node, 0)))])
 
 
 def _matrix_product(op: StepBuilder, node: Node) -> Made:
     """MatMul of integers, which came with version 9: all products, summed."""
     a, b = required(node, 0), required(node, 1)
-    if dtype(node, a).is_float:
+    if dtype_of(node, a).is_float:
         return None
-    sizes = rank(node, a), rank(node, b)
+    sizes = rank_of(node, a), rank_of(node, b)
     left, right = expr(op.newest, a), expr(op.newest, b)
     left = left.unsqueeze(-1) if sizes[0] > 1 else left.unsqueeze(0, 2)
     right = right.unsqueeze(-3) if sizes[1] > 1 else right.unsqueeze(0, 2)
@@ -223,7 +212,7 @@ def _matrix_product(op: StepBuilder, node: Node) -> Made:
 
 def _gemm_of_integers(op: StepBuilder, node: Node) -> Made:
     """Gemm of integers came with version 9."""
-    return None if dtype(node, required(node, 0)).is_float else decomposed(general_product)(op, node)
+    return None if dtype_of(node, required(node, 0)).is_float else decomposed(general_product)(op, node)
 
 
 ROWS = {

@@ -15,7 +15,7 @@ from ..build import reshape
 from ..decompose import quantization
 from ..errors import Unsupported
 from ..graph import Node, Value
-from ..preconditions import required
+from ..preconditions import dtype_of, rank_of, required
 from ..protos import DTYPES
 from ..schemas import HUB_OPSET
 from ..types import DType
@@ -29,9 +29,7 @@ from .steps import (
     chained,
     changed,
     constant,
-    dtype,
     numbers,
-    rank,
     rows,
     same,
     static_shape,
@@ -46,7 +44,7 @@ _TAP = 255 * 255
 
 def quantized(op: StepBuilder, node: Node, kind: DType) -> Made:
     """QuantizeLinear-21 to `kind` by its decomposition."""
-    work = dtype(node, required(node, 1))
+    work = dtype_of(node, required(node, 1))
     if work not in _REAL:
         raise Unsupported(node, f"division by a scale of {work.value} can't be expressed by arithmetic")
     if kind not in (*SHORT_INTEGERS, *_TINY) and not (kind.is_float and kind.bits == 8):
@@ -69,13 +67,13 @@ def _centred(op: StepBuilder, value: Value, zero: Value | None, kind: DType) -> 
 
 def _rows(op: StepBuilder, node: Node, value: Value | None) -> Value | None:
     """What there is of each row of the left operand: a vector becomes a column."""
-    if value is None or rank(node, value) != 1:
+    if value is None or rank_of(node, value) != 1:
         return value
     return reshape(op, value, []) if quantization.is_single(value) else op.Reshape(value, numbers(op, [-1, 1]))
 
 
 def _columns(op: StepBuilder, node: Node, value: Value | None) -> Value | None:
-    if value is None or not quantization.is_single(value) or rank(node, value) > 1:
+    if value is None or not quantization.is_single(value) or rank_of(node, value) > 1:
         return value
     return reshape(op, value, [])
 
@@ -114,8 +112,8 @@ def _qlinear_matmul(op: StepBuilder, node: Node) -> Made:
     """QLinearMatMul-10 and -21, of integers."""
     a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = (required(node, index) for index in range(8))
     for value in (a, b, y_zero):
-        if not dtype(node, value).is_integer:
-            raise Unsupported(node, f"a product of {dtype(node, value).value} isn't one of integers")
+        if not dtype_of(node, value).is_integer:
+            raise Unsupported(node, f"a product of {dtype_of(node, value).value} isn't one of integers")
     op = op.at(13)
     sums = _product(op, node, a, a_zero, b, b_zero)
     scales = [_rows(op, node, a_scale), _columns(op, node, b_scale), _rows(op, node, y_scale)]
@@ -126,7 +124,7 @@ def _qlinear_matmul(op: StepBuilder, node: Node) -> Made:
 
 def _short_scales(op: StepBuilder, node: Node) -> Made:
     """QLinearMatMul-21 knows scales of 16 bits, in which their ratio is computed."""
-    return None if dtype(node, required(node, 1)) is DType.FLOAT32 else _qlinear_matmul(op, node)
+    return None if dtype_of(node, required(node, 1)) is DType.FLOAT32 else _qlinear_matmul(op, node)
 
 
 def _most(kind: DType, zero: np.ndarray | None) -> int:
@@ -147,7 +145,7 @@ def _magnitudes(node: Node, indices: Sequence[int]) -> np.ndarray | None:
     if zero is not None:
         apart = apart - zero.astype(np.int64).reshape(-1, *[1] * (apart.ndim - 1))
     known = np.zeros(1) if node.input(x_zero) is None else constant(node, x_zero)
-    most = _most(dtype(node, node.input(x)), known)
+    most = _most(dtype_of(node, required(node, x)), known)
     return np.abs(apart).reshape(*apart.shape[:2], -1).sum(-1) * most
 
 
@@ -182,9 +180,9 @@ def _convolved(op: StepBuilder, node: Node, indices: Sequence[int]) -> Value:
         whole = attribute(node, "group", 1) == 1 and magnitudes.max(initial=0) < 2**24
         kind = DType.FLOAT32 if whole or len(parts) == 1 else DType.FLOAT64
     if x_zero is not None:
-        x_zero = quantization.along(op, node, x_zero, rank(node, x), 1)
+        x_zero = quantization.along(op, node, x_zero, rank_of(node, x), 1)
     if w_zero is not None:
-        w_zero = quantization.along(op, node, w_zero, rank(node, w), 0)
+        w_zero = quantization.along(op, node, w_zero, rank_of(node, w), 0)
     names = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
     attributes = {name: node.attributes[name] for name in names if name in node.attributes}
     data, filters = _centred(op, x, x_zero, kind), _centred(op, w, w_zero, kind)
@@ -219,7 +217,7 @@ def _result(node: Node) -> DType:
     """The type that QuantizeLinear gives."""
     number, zero = attribute(node, "output_dtype", 0), node.input(2)
     if zero is not None:
-        return dtype(node, zero)
+        return dtype_of(node, zero)
     return DTYPES[number] if number else DType.UINT8
 
 
@@ -251,7 +249,7 @@ def _zero_of_type(op: StepBuilder, node: Node) -> Made:
 def _before_21(op: StepBuilder, node: Node) -> Made:
     """Blocks and integers of 16 bits came with version 21, as did the type as an attribute."""
     quantizing = node.op_type == "QuantizeLinear"
-    kind = _result(node) if quantizing else dtype(node, required(node, 0))
+    kind = _result(node) if quantizing else dtype_of(node, required(node, 0))
     if attribute(node, "block_size", 0) or kind in _WIDE:
         return _by_arithmetic(op, node)
     return _zero_of_type(op, node) if quantizing else changed(node, without=("block_size",))
@@ -261,7 +259,7 @@ def _type_of_scale(op: StepBuilder, node: Node) -> Made:
     """DequantizeLinear: before version 23 the scale's type was the result's, and that of the product."""
     number, scale = attribute(node, "output_dtype", 0), required(node, 1)
     plain = changed(node, without=("output_dtype",))
-    if not number or DTYPES[number] is dtype(node, scale):
+    if not number or DTYPES[number] is dtype_of(node, scale):
         return plain
     return changed(plain, inputs=with_input(plain.formal_inputs, 1, as_type(op, scale, DTYPES[number])))
 
@@ -269,21 +267,21 @@ def _type_of_scale(op: StepBuilder, node: Node) -> Made:
 def _precision_of_scale(op: StepBuilder, node: Node) -> Made:
     """QuantizeLinear: before version 23 data and scale are of the type in which they are divided."""
     number, scale = attribute(node, "precision", 0), required(node, 1)
-    work = DTYPES[number] if number else dtype(node, scale)
+    work = DTYPES[number] if number else dtype_of(node, scale)
     inputs = with_input(node.formal_inputs, 0, as_type(op, required(node, 0), work))
     return changed(node, inputs=with_input(inputs, 1, as_type(op, scale, work)), without=("precision",))
 
 
 def _one_type(op: StepBuilder, node: Node) -> Made:
     """`saturate` speaks of float8, which came with version 19, as did division in 16 bits."""
-    if dtype(node, required(node, 1)) in _SHORT:
+    if dtype_of(node, required(node, 1)) in _SHORT:
         return _by_arithmetic(op, node)
     return changed(node, without=("saturate",))
 
 
 def _short_product(op: StepBuilder, node: Node) -> Made:
     """DequantizeLinear: before version 19 scales are of float32, in which the product of 8 and 11 bits is exact."""
-    kind = dtype(node, required(node, 1))
+    kind = dtype_of(node, required(node, 1))
     if kind not in _SHORT:
         return None
     x, _, *zero = node.formal_inputs

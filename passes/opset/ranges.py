@@ -11,25 +11,14 @@ from ..build import Expr, concat, length_of, reshape, shape_of
 from ..constant_analysis import static_array
 from ..errors import Unsupported
 from ..graph import Node, Value
-from ..preconditions import required
+from ..preconditions import dtype_of, rank_of, required
 from ..protos import DTYPES
 from ..types import DType, TensorType
 from .build import StepBuilder
 from .offsets import along, arange, certain, count_between, deferred
 from .reduce import axes_from_front
-from .steps import (
-    INT64_MAX,
-    Adapter,
-    Made,
-    Step,
-    added,
-    attribute,
-    constant,
-    dtype,
-    numbers,
-    rank,
-    work_type,
-)
+from .regular_steps import added
+from .steps import INT64_MAX, Adapter, Made, Step, attribute, constant, numbers, work_type
 
 # Range -------------------------------------------------------------------------------------------
 
@@ -39,7 +28,7 @@ def _range(op: StepBuilder, node: Node) -> Value:
     made = static_array(node.output)
     if made is not None:
         return op.const(made)
-    kind = dtype(node, required(node, 0))
+    kind = dtype_of(node, required(node, 0))
     work = work_type(kind) if kind.is_float else DType.INT64
     start, limit, delta = (certain(op, required(node, index)).cast(work).reshape(1) for index in range(3))
     if kind.is_float:  # float64 holds the differences of float32 numbers as well as their quotient can be told
@@ -71,7 +60,7 @@ def _tiled(op: StepBuilder, node: Node) -> Value:
     count = shape.tensor.static_shape
     if count is None:
         raise Unsupported(node, "a shape of unknown length can't be expressed before version 8")
-    size = rank(node, data)
+    size = rank_of(node, data)
     longest = max(size, count[0])
     if not longest:
         return data
@@ -88,8 +77,8 @@ def _tiled(op: StepBuilder, node: Node) -> Value:
 def _eye(op: StepBuilder, node: Node) -> Value:
     """EyeLike-9: where the column is the row and k more."""
     data = required(node, 0)
-    number, last = attribute(node, "dtype"), rank(node, data) - 1  # a vector's length is that of both axes
-    kind = dtype(node, data) if number is None else DTYPES[number]
+    number, last = attribute(node, "dtype"), rank_of(node, data) - 1  # a vector's length is that of both axes
+    kind = dtype_of(node, data) if number is None else DTYPES[number]
     row, column = (deferred(along(length_of(op.newest, data, (0, last)[axis]), axis, 2)) for axis in range(2))
     return column.equals(row + attribute(node, "k", 0)).cast(kind).value()
 
@@ -106,7 +95,7 @@ def _by_scan(operator: str, start: float) -> Adapter:
         if known is not None:
             return op.const(known, node.output.tensor.dtype)
         data = required(node, 0)
-        size = rank(node, data)
+        size = rank_of(node, data)
         axis = constant(node, 1)
         if size == 1:
             return _accumulated(op, node, operator, start, 0)
@@ -138,7 +127,7 @@ def _accumulated(op: StepBuilder, node: Node, operator: str, start: float, axis:
 
 def _from_first_to_last(op: StepBuilder, node: Node, data: Value, operator: str, start: float) -> Value:
     """Along axis 0. Where it may be empty it gets one element more, as a loop without a pass has no shape to give."""
-    kind = dtype(node, data)
+    kind = dtype_of(node, data)
     length, *rest = data.tensor.shape or (None,)
     exclusive, reverse = attribute(node, "exclusive", 0), attribute(node, "reverse", 0)
     if operator == "Add" and kind.is_float and not exclusive:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ..graph import Node
 from .build import StepBuilder
-from .steps import Made, Step, added, attribute, both, changed, dropped, rows, same
+from .regular_steps import added, both, dropped
+from .steps import Made, Step, attribute, changed, rows, same
 
 
 def _spelled(op: StepBuilder, node: Node) -> Made:

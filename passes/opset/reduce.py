@@ -10,27 +10,11 @@ import numpy as np
 from ..decompose.arithmetic import sum_of_terms
 from ..errors import Unsupported
 from ..graph import Node, Value
-from ..preconditions import required
+from ..preconditions import dtype_of, rank_of, required
 from ..types import DType
 from .build import StepBuilder
-from .steps import (
-    Made,
-    Step,
-    as_int64,
-    as_type,
-    attribute,
-    changed,
-    constant,
-    decomposed,
-    dtype,
-    numbers,
-    positive,
-    rank,
-    rows,
-    same,
-    to_attributes,
-    to_inputs,
-)
+from .regular_steps import positive, to_attributes, to_inputs
+from .steps import Made, Step, as_type, attribute, changed, constant, decomposed, numbers, rows, same
 
 _BY_ATTRIBUTE = to_attributes(("axes", 1))
 _NOWHERE = 1 << 20  # an axis that no tensor has
@@ -47,7 +31,7 @@ def _mask(op: StepBuilder, axes: Value, size: int) -> Value:
 def axes_from_front(op: StepBuilder, data: Value, axes: Value) -> Value:
     """Axes of `data` given at run time, int64, those that count from the back counted from the front."""
     known = numbers(op, data.rank) if data.rank is not None else op.Shape(op.Shape(data))
-    axes = as_int64(op, axes)
+    axes = as_type(op, axes, DType.INT64)
     return op.Where(op.Less(axes, op.const(0)), op.Add(axes, known), axes)
 
 
@@ -64,7 +48,7 @@ def scatter_selected(op: StepBuilder, mask: Value, values: Value, default: int) 
     found = op.ReduceSum(op.Where(mask, values, zero), numbers(op, last), keepdims=0)
     if not default:
         return found
-    missing = op.Equal(op.ReduceSum(as_int64(op, mask), numbers(op, 1), keepdims=0), zero)
+    missing = op.Equal(op.ReduceSum(as_type(op, mask, DType.INT64), numbers(op, 1), keepdims=0), zero)
     return op.Where(missing, op.const(default), found)
 
 
@@ -79,7 +63,7 @@ def reduction(op: StepBuilder, node: Node) -> Value:
     Each axis is reduced; of the elements along it and the reduced one behind them the mask takes either.
     """
     data, axes = required(node, 0), required(node, 1)
-    size = rank(node, data)
+    size = rank_of(node, data)
     mask = _mask(op, axes, size)
     if not attribute(node, "noop_with_empty_axes", 0):
         mask = op.Or(mask, op.Equal(op.Size(axes), op.const(0)))
@@ -98,7 +82,7 @@ def squeeze(op: StepBuilder, node: Node) -> Made:
     if is_constant(node):
         return _BY_ATTRIBUTE(op, node)
     data = required(node, 0)
-    mask = _mask(op, required(node, 1), rank(node, data))
+    mask = _mask(op, required(node, 1), rank_of(node, data))
     return op.reshape(data, op.Compress(op.Shape(data), op.Not(mask), axis=0))
 
 
@@ -110,9 +94,9 @@ def unsqueeze(op: StepBuilder, node: Node) -> Made:
     count = axes.tensor.static_shape
     if count is None:
         raise Unsupported(node, "axes neither constant nor of a number that is known")
-    size = rank(node, data)
+    size = rank_of(node, data)
     mask = _mask(op, axes, size + (count[0] if count else 1))
-    order = op.CumSum(as_int64(op, op.Not(mask)), op.const(0))
+    order = op.CumSum(as_type(op, op.Not(mask), DType.INT64), op.const(0))
     sizes = op.Concat(op.Shape(data), numbers(op, 1), axis=0)
     return op.reshape(data, op.Gather(sizes, op.Where(mask, op.const(size), op.Sub(order, op.const(1)))))
 
@@ -134,7 +118,7 @@ def _axes_attribute(op: StepBuilder, node: Node) -> Made:
         return required(node, 0) if node.op_type in {*_STEPWISE, "ReduceLogSumExp"} else _decomposed(op, node)
     if is_constant(node):
         return to_attributes(("axes", 1))(op, plain)
-    if dtype(node, node.input(0)).is_float:
+    if dtype_of(node, required(node, 0)).is_float:
         return reduction(op, node) if node.op_type in {*_STEPWISE, "ReduceLogSumExp"} else _decomposed(op, node)
     if node.op_type == "ReduceMean":
         return _mean_of_integers(op, node)
@@ -150,20 +134,20 @@ def _decomposed(op: StepBuilder, node: Node) -> Made:
 def _mean_of_integers(op: StepBuilder, node: Node) -> Value:
     """Over axes given at run time: the quotient cuts off."""
     data = required(node, 0)
-    total = op.ReduceSum(as_int64(op, data), *node.inputs[1:], **node.attributes)
+    total = op.ReduceSum(as_type(op, data, DType.INT64), *node.inputs[1:], **node.attributes)
     one = op.const(1)  # instead of 0 where nothing is reduced, or nothing left
     results = op.Max(op.Size(total), one)
-    return as_type(op, op.Div(total, op.Max(op.Div(op.Size(data), results), one)), dtype(node, data))
+    return as_type(op, op.Div(total, op.Max(op.Div(op.Size(data), results), one)), dtype_of(node, data))
 
 
 def _log_of_sum(op: StepBuilder, node: Node) -> Made:
     """Of integers the logarithm is taken in float64, and cut off."""
-    return None if dtype(node, required(node, 0)).is_float else _decomposed(op, node)
+    return None if dtype_of(node, required(node, 0)).is_float else _decomposed(op, node)
 
 
 def _log_of_exponentials(op: StepBuilder, node: Node) -> Made:
     x = required(node, 0)
-    kind = dtype(node, x)
+    kind = dtype_of(node, x)
     if kind.is_float:
         return None
     made = op.ReduceLogSumExp(as_type(op, x, DType.FLOAT64), *node.inputs[1:], **node.attributes)

@@ -18,11 +18,11 @@ from ..build import Expr, Operand, expr, size_of, where
 from ..build.values import Array
 from ..errors import Unsupported
 from ..graph import Node, Value
-from ..preconditions import required
+from ..preconditions import dtype_of, rank_of, required
 from ..types import DType
 from .build import StepBuilder
 from .offsets import arange, certain, gathered
-from .steps import as_type, attribute, chained, dtype, rank, work_type
+from .steps import as_type, attribute, chained, work_type
 
 _F64, _I64 = DType.FLOAT64, DType.INT64
 _EXACT = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT32, DType.UINT32)
@@ -167,7 +167,7 @@ def weighted(op: StepBuilder, elements: Value, weight: Expr) -> Value:
 
 def _resampled(op: StepBuilder, node: Node, data: Value, axis: _Axis, how: _Filter) -> Value:
     positions = _POSITIONS[how.coordinates](arange(axis.output.cast(_I64)).cast(_F64), axis)
-    last, tail = axis.length - 1, [1] * (rank(node, data) - axis.index - 1)
+    last, tail = axis.length - 1, [1] * (rank_of(node, data) - axis.index - 1)
 
     def taken(index: Expr) -> Value:
         return gathered(op, data, clamp(index, 0, last).cast(_I64), axis.index)
@@ -182,7 +182,7 @@ def _resampled(op: StepBuilder, node: Node, data: Value, axis: _Axis, how: _Filt
     if how.coordinates == "tf_crop_and_resize":
         outside = ((positions < 0) | (positions > last)).reshape(-1, *tail)
         if outside.array is None or outside.array.any():
-            filling = _filling(node, how.extrapolation, dtype(node, data))
+            filling = _filling(node, how.extrapolation, dtype_of(node, data))
             made = op.Where(outside.value(), op.const(filling), made, _types=[made.type])
     return made
 
@@ -206,7 +206,7 @@ def _scaled(length: Expr, scale: Expr) -> Expr:
 
 def _axes(op: StepBuilder, node: Node, data: Value, scales: Value | None, sizes: Value | None) -> list[_Axis]:
     """The axes that are resized at all; nothing is built for the others."""
-    count = rank(node, data)
+    count = rank_of(node, data)
     positions = [axis % count for axis in attribute(node, "axes") or range(count)]
     policy = attribute(node, "keep_aspect_ratio_policy", "stretch") if sizes is not None else "stretch"
     before, after = data.tensor.shape or (), node.output.tensor.shape
@@ -307,7 +307,7 @@ def by_gathers(op: StepBuilder, node: Node, reason: str) -> Value:
     if sizes is not None:
         scales = None
     axes = _axes(op, node, data, scales, sizes)
-    kind = dtype(node, data)
+    kind = dtype_of(node, data)
     if how.mode not in ("nearest", "linear", "cubic"):
         raise Unsupported(node, f"mode={how.mode} isn't known")
     if how.mode == "nearest":

@@ -9,24 +9,12 @@ import numpy as np
 from ..errors import Unsupported
 from ..graph import Node
 from ..infer import constant_array
-from ..preconditions import required
+from ..preconditions import rank_of, required
 from ..types import DType
 from .build import StepBuilder
+from .regular_steps import added, both, limited, or_else
 from .resampling import by_gathers
-from .steps import (
-    Made,
-    Step,
-    added,
-    attribute,
-    both,
-    changed,
-    constant,
-    limited,
-    or_else,
-    rank,
-    required_attribute,
-    same,
-)
+from .steps import Made, Step, attribute, changed, constant, required_attribute, same
 
 
 def _two_scales(op: StepBuilder, node: Node) -> Made:
@@ -166,7 +154,7 @@ def _all_axes(op: StepBuilder, node: Node) -> Made:
     if axes is None:
         return None
     data = required(node, 0)
-    size = rank(node, data)
+    size = rank_of(node, data)
     positions = [axis % size for axis in axes]
     inputs = [data, node.input(1), node.input(2), node.input(3)]
     if inputs[1] is not None:

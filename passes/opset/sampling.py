@@ -15,12 +15,12 @@ import numpy as np
 from ..build import Expr, concat, expr, product, shape_vector, size_of, where
 from ..errors import Unsupported
 from ..graph import Node, Value
-from ..preconditions import required
+from ..preconditions import dtype_of, rank_of, required
 from ..types import DType
 from .build import StepBuilder
 from .offsets import arange, certain, flattened, gathered, largest, remainder, unravelled
 from .resampling import clamp, cubic_weight, linear_weight, weighted
-from .steps import Made, Step, as_type, attribute, chained, changed, dtype, numbers, rank, work_type
+from .steps import Made, Step, as_type, attribute, chained, changed, numbers, work_type
 
 _I64 = DType.INT64
 Taps = Sequence[tuple[Expr, Expr]]
@@ -85,7 +85,7 @@ def _grid_taps(points: Expr, length: Expr, mode: str, padding: str, align: bool)
 def _grid_sample(op: StepBuilder, node: Node) -> Made:
     """GridSample-16, and 20 of any number of axes."""
     op, data, grid = op.newest, required(node, 0), required(node, 1)
-    axes, kind = rank(node, data) - 2, dtype(node, data)
+    axes, kind = rank_of(node, data) - 2, dtype_of(node, data)
     mode = _SAMPLED.get(attribute(node, "mode", "linear"), attribute(node, "mode", "linear"))
     padding, align = attribute(node, "padding_mode", "zeros"), bool(attribute(node, "align_corners", 0))
     if mode not in ("nearest", "linear", "cubic") or padding not in ("zeros", "border", "reflection"):
@@ -95,13 +95,13 @@ def _grid_sample(op: StepBuilder, node: Node) -> Made:
     if mode != "nearest" and not kind.is_float:
         raise Unsupported(node, f"{kind.value} can't be interpolated by other operators")
     work = work_type(kind) if mode != "nearest" else kind
-    points = as_type(op, grid, work_type(dtype(node, grid)))
+    points = as_type(op, grid, work_type(dtype_of(node, grid)))
     points = op.Reshape(points, numbers(op, [0, -1, axes]))
     lengths = [size_of(op, data, 2 + axis) for axis in range(axes)]
     taps = [
         _grid_taps(
             expr(op, op.Gather(points, op.const(axes - 1 - axis), axis=2)),
-            length.cast(work_type(dtype(node, grid))),
+            length.cast(work_type(dtype_of(node, grid))),
             mode,
             padding,
             align,
@@ -135,7 +135,7 @@ def _sampling(op: StepBuilder, node: Node) -> Made:
 
 def _sampling_images(op: StepBuilder, node: Node) -> Made:
     """GridSample-16 is for images only."""
-    if rank(node, node.input(0)) != 4:
+    if rank_of(node, required(node, 0)) != 4:
         return _grid_sample(op, node)
     mode = attribute(node, "mode", "linear")
     return changed(node, mode=_SAMPLED_BEFORE.get(mode, mode))
@@ -182,7 +182,7 @@ def _roi_taps(points: Expr, there: Expr, length: Expr) -> Taps:
 def _roi_align(op: StepBuilder, node: Node) -> Made:
     """RoiAlign of both versions. Mode max is of single weighted elements, as the recorded models have it."""
     op, data, batch = op.newest, required(node, 0), required(node, 2)
-    kind, mode = dtype(node, data), attribute(node, "mode", "avg").lower()
+    kind, mode = dtype_of(node, data), attribute(node, "mode", "avg").lower()
     if mode not in ("avg", "max"):
         raise Unsupported(node, f"mode={mode} isn't known")
     work = work_type(kind)
@@ -245,7 +245,7 @@ def _between(position: Expr, length: Expr) -> Taps:
 def _deform_conv(op: StepBuilder, node: Node) -> Made:
     """Every kernel position is sampled where its offset points; then the kernel is a matrix."""
     op, data, weights, offset = op.newest, required(node, 0), required(node, 1), required(node, 2)
-    axes, kind = rank(node, data) - 2, dtype(node, data)
+    axes, kind = rank_of(node, data) - 2, dtype_of(node, data)
     sizes = attribute(node, "kernel_shape") or (weights.tensor.shape or ())[2:]
     work, window = work_type(kind), [length for length in sizes if isinstance(length, int)]
     if len(window) != axes:
@@ -291,7 +291,7 @@ def _deform_conv(op: StepBuilder, node: Node) -> Made:
 def _affine_grid(op: StepBuilder, node: Node) -> Made:
     """The points of an even grid in [-1, 1], innermost axis first, and a one: times each matrix."""
     op, theta, sizes = op.newest, required(node, 0), required(node, 1)
-    kind, shape, count = dtype(node, theta), theta.tensor.shape, sizes.tensor.shape
+    kind, shape, count = dtype_of(node, theta), theta.tensor.shape, sizes.tensor.shape
     told = [shape[1] if shape else None, node.output.rank, count[0] if count else None]
     found = (length - extra for length, extra in zip(told, (0, 2, 2), strict=True) if isinstance(length, int))
     axes = next(found, None)

@@ -8,11 +8,12 @@ from typing import Any
 from ..build import expr, length_of
 from ..errors import Unsupported
 from ..graph import Node, Value
+from ..preconditions import rank_of, required
 from .build import StepBuilder
 from .control import entering
 from .loops import Pass, looped
 from .offsets import arange, gathered
-from .steps import Made, Step, attribute, changed, rank, same
+from .steps import Made, Step, attribute, changed, same
 
 
 def _axes(node: Node, name: str, count: int) -> list[int]:
@@ -25,7 +26,7 @@ def _as_loop(op: StepBuilder, node: Node) -> Made:
     first, scanned = node.formal_inputs[:-count], [value for value in node.formal_inputs[-count:] if value is not None]
     if not count or len(scanned) < count:
         raise Unsupported(node, "a Scan over no inputs can't be expressed by a Loop")
-    axes = [axis + rank(node, value) if axis < 0 else axis for axis, value in _over(node, scanned)]
+    axes = [axis + rank_of(node, value) if axis < 0 else axis for axis, value in _over(node, scanned)]
     ways = _axes(node, "scan_input_directions", count)
     length, types = length_of(op.newest, scanned[0], axes[0]).value(), entering(node, old)
 
@@ -67,7 +68,7 @@ def _arranged_stacks(op: StepBuilder, node: Node, stacks: list[Value], length: V
             count = expr(op.newest, length)
             value = gathered(op, value, count - 1 - arange(count))
         if axis:
-            size = rank(node, value)
+            size = rank_of(node, value)
             order = list(range(1, size))
             order.insert(axis % size, 0)
             value = op.Transpose(value, perm=order)
@@ -81,9 +82,10 @@ def _axes_from_front(op: StepBuilder, node: Node) -> Made:
     if all(axis >= 0 for name in names for axis in attribute(node, name, ())):
         return None
     count = attribute(node, "num_scan_inputs", 0)
-    outside = [*node.formal_inputs[-count:]], [*node.outputs[len(node.formal_inputs) - count :]]
+    inputs = len(node.formal_inputs)
+    outside = [required(node, index) for index in range(inputs - count, inputs)], node.outputs[inputs - count :]
     found: dict[str, Any] = {
-        name: [axis + rank(node, value) if axis < 0 else axis for axis, value in zip(axes, values, strict=True)]
+        name: [axis + rank_of(node, value) if axis < 0 else axis for axis, value in zip(axes, values, strict=True)]
         for name, values in zip(names, outside, strict=True)
         if (axes := attribute(node, name))
     }

@@ -10,28 +10,13 @@ import numpy as np
 from ..build import Expr, expr, length_of, product, reshape, size_of, transpose, where
 from ..errors import Unsupported
 from ..graph import Node, Value
-from ..preconditions import required
+from ..preconditions import dtype_of, rank_of, required
 from ..types import DType, TensorType
 from .build import StepBuilder
 from .loops import Pass, looped
 from .offsets import MOST_COMPARED, along, arange, certain, deferred, gathered
-from .steps import (
-    INT64_MIN,
-    Made,
-    Step,
-    as_type,
-    attribute,
-    changed,
-    constant,
-    dtype,
-    numbers,
-    rank,
-    rows,
-    same,
-    to_attributes,
-    to_inputs,
-    wanted,
-)
+from .regular_steps import to_attributes, to_inputs
+from .steps import INT64_MIN, Made, Step, as_type, attribute, changed, constant, numbers, rows, same, wanted
 
 _WIDE = (DType.INT64, DType.UINT64)
 
@@ -46,7 +31,7 @@ def _ahead(one: Expr, other: Expr) -> Expr:
 
 
 def _comparable(op: StepBuilder, node: Node, value: Value) -> Expr:
-    kind = dtype(node, value)
+    kind = dtype_of(node, value)
     if kind is DType.STRING:
         raise Unsupported(node, f"strings can't be sorted before version {node.version}")
     return expr(op.newest, value, DType.INT32 if kind is DType.BOOL else kind)
@@ -72,12 +57,12 @@ def _largest(op: StepBuilder, node: Node) -> Made:
     With `sorted=0` any order is right, so that they are sorted. NaN comes where the runtime puts it, as it did.
     """
     x, k = required(node, 0), required(node, 1)
-    kind, axis = dtype(node, x), attribute(node, "axis")
+    kind, axis = dtype_of(node, x), attribute(node, "axis")
     largest = bool(attribute(node, "largest", 1))
     if kind in _WIDE or not (largest or _has_attribute(op, node)):
-        return _by_rank(op, x, k, (-1 if axis is None else axis) % rank(node, x), largest)
+        return _by_rank(op, x, k, (-1 if axis is None else axis) % rank_of(node, x), largest)
     if axis is not None and axis < 0:
-        axis %= rank(node, x)
+        axis %= rank_of(node, x)
     if largest:
         return changed(node, without=("largest", "sorted"), axis=axis)
     work = kind if kind.is_float else DType.FLOAT64  # which holds every shorter integer
@@ -97,7 +82,7 @@ def _number_of_all(op: StepBuilder, node: Node) -> Made:
     if constant(node, 1) is not None:
         return to_attributes(("k", 1), kind="one")(op, node)
     x, k = required(node, 0), required(node, 1)
-    axis = attribute(node, "axis", -1) % rank(node, x)
+    axis = attribute(node, "axis", -1) % rank_of(node, x)
     count = size_of(op.newest, x, axis)
     if count.array is None:
         return _by_rank(op, x, k, axis, True)
@@ -112,7 +97,7 @@ def _by_rank(op: StepBuilder, x: Value, k: Value, axis: int, largest: bool) -> l
     size = x.rank or 0
     last = size - 1
     rows = expr(op.newest, x).transpose(*(index for index in range(size) if index != axis), axis)
-    count = rows.size(last)
+    count = length_of(op.newest, rows.value(), last)
     here, there = rows.unsqueeze(size), rows.unsqueeze(last)
     less, more = _ahead(there, here), _ahead(here, there)
     earlier = deferred(along(count, size, size + 1)) < along(count, last, size + 1)  # there before here
@@ -148,7 +133,7 @@ def _unique(op: StepBuilder, node: Node) -> Made:
     Of those that are equal the first one stands for all; how many of these come before it is its position.
     """
     x = required(node, 0)
-    size, axis = rank(node, x), attribute(node, "axis")
+    size, axis = rank_of(node, x), attribute(node, "axis")
     keys = _comparable(op, node, x)
     if axis is None:
         x, axis = reshape(op.newest, x, [-1]), 0
@@ -200,7 +185,7 @@ def _suppressing(op: StepBuilder, node: Node) -> Value:
     """NonMaxSuppression-10: a loop whose every pass takes the best box that is left of each batch and class."""
     boxes, scores, most = required(node, 0), required(node, 1), node.input(2)
     for value in (boxes, scores):
-        rank(node, value)
+        rank_of(node, value)
     spatial = length_of(op.newest, scores, 2)
     if most is None or spatial.item() == 0:
         return op.const(np.zeros((0, 3), np.int64))

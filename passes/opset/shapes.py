@@ -4,36 +4,28 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..build import expr, length_of, reshape, shape_vector, size_of, where
+from ..build import expr, length_of, reshape, shape_vector, where
 from ..decompose.shapes import flatten
 from ..errors import Unsupported
 from ..graph import Node, Value
-from ..preconditions import required
+from ..preconditions import dtype_of, rank_of, required
 from ..types import DType
 from .build import StepBuilder
 from .offsets import along, arange, certain, deferred, gathered
 from .reduce import squeeze, unsqueeze
+from .regular_steps import added, both, defaults, dropped, moved, positive, to_inputs
 from .steps import (
     INT64_MAX,
     Made,
     Step,
-    added,
     attribute,
-    both,
     changed,
     constant,
     decomposed,
-    defaults,
-    dropped,
-    dtype,
-    moved,
     numbers,
-    positive,
-    rank,
     required_attribute,
     rows,
     same,
-    to_inputs,
 )
 
 
@@ -44,7 +36,7 @@ def _positive_axes(op: StepBuilder, node: Node) -> Made:
         return None
     if required(node, 0).rank is None and all(axis < 0 for axis in axes):
         return _ones_from_back(op, node, {-1 - axis for axis in axes})
-    size = rank(node, node.input(0)) + len(axes)
+    size = rank_of(node, required(node, 0)) + len(axes)
     return changed(node, axes=[axis % size for axis in axes])
 
 
@@ -76,7 +68,7 @@ def _copied_zeros(op: StepBuilder, node: Node) -> Made:
     shape = constant(node, 1)
     if shape is None:
         return _keep_zero_sizes(op, node)
-    return plain if shape.all() else op.const(np.zeros(shape, dtype(node, node.input(0)).numpy))
+    return plain if shape.all() else op.const(np.zeros(shape, dtype_of(node, required(node, 0)).numpy))
 
 
 def _keep_zero_sizes(op: StepBuilder, node: Node) -> Value:
@@ -86,7 +78,7 @@ def _keep_zero_sizes(op: StepBuilder, node: Node) -> Value:
     filled = where(missing, 1, shape)
     any_missing = missing.cast(DType.INT32).max(0).cast(DType.BOOL)
     count = where(any_missing, filled.prod(keepdims=True), filled.like(0))
-    filling = op.Expand(op.const(np.zeros(1), dtype(node, data)), count)
+    filling = op.Expand(op.const(np.zeros(1), dtype_of(node, data)), count)
     whole = op.Reshape(op.Concat(reshape(op, data, [-1]), filling, axis=0), filled)
     return op.Slice(whole, filled * 0, where(missing, filled.like(0), INT64_MAX))
 
@@ -109,13 +101,13 @@ def _depth_first(op: StepBuilder, node: Node) -> Made:
     if attribute(node, "mode", "DCR") == "DCR":
         return changed(node, without=("mode",))
     data, block = required(node, 0), required_attribute(node, "blocksize") ** 2
-    order = arange(size_of(op.newest, data, 1)).reshape(-1, block).transpose(1, 0).reshape(-1)
+    order = arange(length_of(op.newest, data, 1)).reshape(-1, block).transpose(1, 0).reshape(-1)
     return changed(node, inputs=[gathered(op, data, order, 1)], without=("mode",))
 
 
 def _two_axes(op: StepBuilder, node: Node) -> Made:
     """Flatten-1 takes floats only; Reshape takes everything."""
-    return None if dtype(node, required(node, 0)).is_float else decomposed(flatten)(op, node)
+    return None if dtype_of(node, required(node, 0)).is_float else decomposed(flatten)(op, node)
 
 
 # Tile --------------------------------------------------------------------------------------------
@@ -127,7 +119,7 @@ def _repeats(op: StepBuilder, node: Node) -> Made:
     axis = constant(node, 2)
     if axis is None:
         raise Unsupported(node, "an axis that isn't constant can't be expressed after version 1")
-    size = rank(node, data)
+    size = rank_of(node, data)
     index = int(axis.reshape(-1)[0]) % size
     count = certain(op, tiles).cast(DType.INT64).reshape(1)
     counts = [*[1] * index, count, *[1] * (size - index - 1)]

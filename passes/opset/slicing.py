@@ -5,27 +5,13 @@ from __future__ import annotations
 from ..build import Expr, expr, shape_vector, size_of, where
 from ..errors import InvalidModel
 from ..graph import Node, Value
-from ..preconditions import required
+from ..preconditions import rank_of, required
 from ..types import DType
 from .build import StepBuilder
 from .offsets import arange, certain, count_between, gathered
 from .reduce import axes_from_front, named, scatter_selected
-from .steps import (
-    INT64_MAX,
-    Made,
-    Step,
-    as_int64,
-    attribute,
-    changed,
-    constant,
-    numbers,
-    positive,
-    rank,
-    same,
-    to_attributes,
-    to_inputs,
-    with_input,
-)
+from .regular_steps import positive, to_attributes, to_inputs
+from .steps import INT64_MAX, Made, Step, as_type, attribute, changed, constant, numbers, same, with_input
 
 _FAR = 1 << 62  # behind the end of every axis
 _SLICE = (("starts", 1), ("ends", 2), ("axes", 3))
@@ -44,7 +30,7 @@ def _axes_from_front(op: StepBuilder, node: Node) -> Made:
         made = numbers(op, axes.reshape(-1) % data.rank)
     else:
         made = axes_from_front(op, data, required(node, 3))
-    inputs = [None if value is None else as_int64(op, value) for value in node.formal_inputs[1:]]
+    inputs = [None if value is None else as_type(op, value, DType.INT64) for value in node.formal_inputs[1:]]
     return changed(node, inputs=with_input([data, *inputs], 3, made))
 
 
@@ -76,10 +62,11 @@ def _gathered(op: StepBuilder, node: Node) -> Value:
 def _by_axis(op: StepBuilder, node: Node) -> tuple[list[int], Expr, Expr, Expr]:
     """The axes, and for each of them start, end and step."""
     data, axes, known_axes = required(node, 0), node.input(3), constant(node, 3)
-    starts, ends, *steps = (as_int64(op, value) for value in (*node.inputs[1:3], node.input(4)) if value is not None)
+    given = (value for value in (*node.inputs[1:3], node.input(4)) if value is not None)
+    starts, ends, *steps = (as_type(op, value, DType.INT64) for value in given)
     if axes is not None and known_axes is None:
-        count = rank(node, data)
-        mask = named(op, as_int64(op, axes), count)
+        count = rank_of(node, data)
+        mask = named(op, as_type(op, axes, DType.INT64), count)
         starts, ends = scatter_selected(op, mask, starts, 0), scatter_selected(op, mask, ends, INT64_MAX)
         steps = [scatter_selected(op, mask, values, 1) for values in steps]
         chosen = list(range(count))
@@ -88,7 +75,7 @@ def _by_axis(op: StepBuilder, node: Node) -> tuple[list[int], Expr, Expr, Expr]:
     else:
         lengths = [value.tensor.static_shape for value in (starts, ends, *steps)]
         shape = next((shape for shape in lengths if shape), None)
-        chosen = list(range(shape[0] if shape else rank(node, data)))
+        chosen = list(range(shape[0] if shape else rank_of(node, data)))
         if not shape:  # they may be fewer than the axes: the rest stays whole
 
             def filled(values: Value, filling: int) -> Value:
@@ -126,7 +113,7 @@ def _lengths_attribute(op: StepBuilder, node: Node) -> Made:
     if lengths is not None:
         return changed(node, inputs=node.inputs[:1], split=[int(length) for length in lengths.reshape(-1)])
     later = op.at(13)
-    made = as_int64(later, required(node, 1))
+    made = as_type(later, required(node, 1), DType.INT64)
     axis = attribute(node, "axis", 0)
     return later.Split(required(node, 0), made, axis=axis, _outputs=len(node.outputs))
 

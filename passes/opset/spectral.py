@@ -11,13 +11,13 @@ import numpy as np
 from ..build import Expr, expr, reshape, size_of, where
 from ..errors import Unsupported
 from ..graph import Node, Value
-from ..preconditions import required
+from ..preconditions import dtype_of, rank_of, required
 from ..protos import ENUMS
 from ..types import DType, TensorType
 from .build import StepBuilder
 from .offsets import arange, certain, deferred, gathered, remainder
 from .reduce import axes_from_front
-from .steps import Made, Step, as_type, attribute, changed, constant, dtype, numbers, rank, with_input
+from .steps import Made, Step, as_type, attribute, changed, constant, numbers, with_input
 
 _MOST_ELEMENTS = 1 << 20
 _WORK = DType.FLOAT64
@@ -41,7 +41,7 @@ def _circle(rows: Expr, columns: Expr, length: Expr) -> tuple[Value, Value]:
 def _without_dft(op: StepBuilder, node: Node) -> Made:
     """DFT-17: axis and inverse as attributes, the length as an input."""
     x, op = required(node, 0), op.newest
-    depth, kind = rank(node, x), dtype(node, x)
+    depth, kind = rank_of(node, x), dtype_of(node, x)
     parts = (x.tensor.shape or [None])[-1]
     if not isinstance(parts, int) or parts not in (1, 2):
         raise Unsupported(node, "whether its input is real or complex isn't known")
@@ -148,9 +148,9 @@ def _any_axis(op: StepBuilder, node: Node) -> Value:
 def _frames(op: StepBuilder, node: Node) -> Made:
     """STFT-17: frames that begin a step after each other, times the window, through DFT."""
     signal, window, op = required(node, 0), node.input(2), op.newest
-    if rank(node, signal) == 2:  # real parts without an axis of their own, which runtimes take, too
+    if rank_of(node, signal) == 2:  # real parts without an axis of their own, which runtimes take, too
         signal = op.Unsqueeze(signal, numbers(op, 2))
-    if rank(node, signal) != 3:
+    if rank_of(node, signal) != 3:
         raise Unsupported(node, "its signal hasn't rank 3")
     whole, step, length = size_of(op, signal, 1), _given(op, node, 1), _given(op, node, 3)
     if step is None:

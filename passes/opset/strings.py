@@ -6,11 +6,11 @@ from onnx import AttributeProto
 
 from ..errors import Unsupported
 from ..graph import Node
-from ..preconditions import required
+from ..preconditions import rank_of, required
 from ..protos import TypedList
 from ..types import DType
 from .build import StepBuilder
-from .steps import Key, Made, Step, as_type, attribute, numbers, rank
+from .steps import Key, Made, Step, as_type, attribute, numbers
 
 
 def _first(op_type: str, older: str) -> dict[Key, Step]:
@@ -25,7 +25,7 @@ def _without_stopwords(op: StepBuilder, node: Node) -> Made:
     if action != "NONE" or (words and not attribute(node, "is_case_sensitive", 0)):
         raise Unsupported(node, "StringNormalizer came with version 10, and nothing before it makes new strings")
     x = required(node, 0)
-    batched = rank(node, x) == 2
+    batched = rank_of(node, x) == 2
     kept = op.Reshape(x, numbers(op, [-1]))
     if words:
         found = op.call(
