@@ -157,11 +157,6 @@ def _cast_name(op: StepBuilder, node: Node) -> Made:
     return changed(node, to=TensorProto.DataType.Name(required_attribute(node, "to")))
 
 
-def _irrelevant(name: str) -> Step:
-    """A new attribute that speaks of types only that came with it, or with a version before it."""
-    return Step(same, lambda op, node: changed(node, without=(name,)))
-
-
 # others ------------------------------------------------------------------------------------------
 
 
@@ -198,13 +193,14 @@ ROWS = {
         ),
     ),
     **rows("Add Div Mul Sub And Equal Greater Less Or Pow Xor", 7, Step(_aligned, _along)),
-    ("Gemm", 7): Step(lambda op, node: changed(node, without=("broadcast",)), _along),
+    ("Gemm", 7): Step(dropped("broadcast").up, _along),
     ("PRelu", 7): Step(_per_channel, "slopes before version 7 were for one channel each, or a single one"),
     **rows("Add Div Mul Sub", 14, through(DType.INT64, *SHORT_INTEGERS)),
     ("IsInf", 20): through(DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16),
     ("Cast", 6): Step(_cast_number, _cast_name),
     ("Cast", 9): Step(_cast_number, same),  # models of opset 6 went on spelling for a while
-    **rows("Cast CastLike", 19, _irrelevant("saturate")),
-    **rows("Cast CastLike", 24, _irrelevant("round_mode")),
+    # what they speak of are types only that came with them, or before them
+    **rows("Cast CastLike", 19, Step(same, dropped("saturate").up)),
+    **rows("Cast CastLike", 24, Step(same, dropped("round_mode").up)),
     ("Erf", 13): Step(_through_float, same),
 }

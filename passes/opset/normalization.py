@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..build import Expr, expr
 from ..decompose.normalization import batch_normalization
 from ..errors import Unsupported
 from ..graph import Node, Value
@@ -86,50 +87,50 @@ def _stash(node: Node) -> DType:
     return DTYPES[number]
 
 
-def deviation(op: StepBuilder, x: Value, axes: list[int]) -> tuple[Value, Value, Value]:
+def _moments(x: Expr, axes: Sequence[int]) -> tuple[Expr, Expr, Expr]:
     """Mean, deviation from it, and variance, over axes that are kept with size 1."""
-    mean = op.ReduceMean(x, axes=axes, keepdims=1)
-    apart = op.Sub(x, mean)
-    return mean, apart, op.ReduceMean(op.Mul(apart, apart), axes=axes, keepdims=1)
+    mean = x.mean(*axes, keepdims=True)
+    apart = x - mean
+    return mean, apart, (apart * apart).mean(*axes, keepdims=True)
 
 
-def _root(op: StepBuilder, variance: Value, node: Node, kind: DType) -> Value:
-    epsilon = op.const(np.float32(attribute(node, "epsilon", 1e-5)), kind)
-    return op.Sqrt(op.Add(variance, epsilon))
+def _root(variance: Expr, node: Node) -> Expr:
+    return (variance + np.float32(attribute(node, "epsilon", 1e-5))).sqrt()
 
 
 def _layer(op: StepBuilder, node: Node) -> list[Value]:
     """LayerNormalization-17: over all axes from `axis` on; only the standardized part is in the stash type."""
     x, scale, bias = required(node, 0), required(node, 1), node.input(2)
     axis = attribute(node, "axis", -1)
-    axes = list(range(axis, 0)) if axis < 0 else list(range(axis, rank_of(node, x)))
-    kind, stash = dtype_of(node, x), _stash(node)
-    op = op.at(13)
-    mean, apart, variance = deviation(op, as_type(op, x, stash), axes)
-    root = _root(op, variance, node, stash)
-    made = op.Mul(as_type(op, op.Div(apart, root), kind), scale)
-    if bias is not None:
-        made = op.Add(made, bias)
-    outputs = [made, mean if wanted(node, 1) else Value(""), op.Reciprocal(root) if wanted(node, 2) else Value("")]
+    kind = dtype_of(node, x)
+    mean, apart, variance = _moments(expr(op.newest, x, _stash(node)), range(axis, 0 if axis < 0 else rank_of(node, x)))
+    root = _root(variance, node)
+    made = (apart / root).cast(kind) * scale
+    outputs = [(made if bias is None else made + bias).value()]
+    outputs.append(mean.value() if wanted(node, 1) else Value(""))
+    outputs.append(root.call("Reciprocal").value() if wanted(node, 2) else Value(""))
     return outputs[: len(node.outputs)]
 
 
-def _grouped(op: StepBuilder, node: Node, stash: DType) -> Value:
-    """Each group of channels [N, G, everything else] standardized over its last axis."""
+def _grouped(op: StepBuilder, node: Node, stash: DType) -> Expr:
+    """Each group of channels [N, G, everything else] standardized over its last axis, in the data's type."""
     x = required(node, 0)
-    shape = numbers(op, [0, attribute(node, "num_groups"), -1])
-    _, apart, variance = deviation(op, op.Reshape(as_type(op, x, stash), shape), [2])
-    return op.Div(apart, _root(op, variance, node, stash))
+    groups = expr(op.newest, op.Reshape(x, numbers(op, [0, attribute(node, "num_groups"), -1])), stash)
+    _, apart, variance = _moments(groups, [2])
+    return (apart / _root(variance, node)).cast(dtype_of(node, x))
+
+
+def _scaled(node: Node, made: Expr, column: Sequence[int]) -> Expr:
+    """Times the scale, plus the bias, each as a column."""
+    scale, bias = (expr(made.op, required(node, index)).reshape(*column) for index in (1, 2))
+    return made * scale + bias
 
 
 def _by_channel(op: StepBuilder, node: Node) -> Made:
     """GroupNormalization-21: a scale and a bias for each channel, applied in the data's own type."""
-    x, kind = required(node, 0), dtype_of(node, required(node, 0))
-    op = op.at(13)
-    made = as_type(op, op.Reshape(_grouped(op, node, _stash(node)), op.Shape(x)), kind)
-    column = numbers(op, [-1, *[1] * (rank_of(node, x) - 2)])
-    scale, bias = (op.Reshape(required(node, index), column) for index in (1, 2))
-    return op.Add(op.Mul(made, scale), bias)
+    x = required(node, 0)
+    made = expr(op.newest, op.Reshape(_grouped(op, node, _stash(node)), op.Shape(x)))
+    return _scaled(node, made, [-1, *[1] * (rank_of(node, x) - 2)]).value()
 
 
 def _per_channel(op: StepBuilder, node: Node) -> Made:
@@ -153,19 +154,14 @@ def _per_channel(op: StepBuilder, node: Node) -> Made:
 
 def _by_group(op: StepBuilder, node: Node) -> Made:
     """GroupNormalization-18: a scale and a bias for each group."""
-    x, kind = required(node, 0), dtype_of(node, required(node, 0))
-    op = op.at(13)
-    made = as_type(op, _grouped(op, node, work_type(kind)), kind)
-    scale, bias = (op.Reshape(required(node, index), numbers(op, [-1, 1])) for index in (1, 2))
-    return op.Reshape(op.Add(op.Mul(made, scale), bias), op.Shape(x))
+    x = required(node, 0)
+    return op.Reshape(_scaled(node, _grouped(op, node, work_type(dtype_of(node, x))), [-1, 1]), op.Shape(x))
 
 
 def _by_mean_and_variance(op: StepBuilder, node: Node) -> Made:
     """MeanVarianceNormalization-9: the deviation over its root mean square plus 1e-9."""
-    x = required(node, 0)
-    kind = dtype_of(node, x)
-    _, apart, variance = deviation(op, x, list(attribute(node, "axes", [0, 2, 3])))
-    return op.Div(apart, op.Add(op.Sqrt(variance), op.const(np.float32(1e-9), kind)))
+    _, apart, variance = _moments(expr(op.newest, required(node, 0)), attribute(node, "axes", [0, 2, 3]))
+    return (apart / (variance.sqrt() + np.float32(1e-9))).value()
 
 
 def _by_default(op: StepBuilder, node: Node) -> Made:
@@ -223,8 +219,8 @@ def _training_mode(op: StepBuilder, node: Node) -> Made:
         return list(made)
     x = required(node, 0)
     axes = [axis for axis in range(rank_of(node, x)) if axis != 1]
-    mean, _, variance = deviation(op, x, axes)
-    saved = [op.Reshape(value, numbers(op, -1)) for value in (mean, variance)]
+    mean, _, variance = _moments(expr(op.newest, x), axes)
+    saved = [value.reshape(-1).value() for value in (mean, variance)]
     return [*made, *saved][: len(node.outputs)]
 
 

@@ -12,15 +12,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..attributes import NodeAttributes
 from ..build import Expr, expr, product, shape_vector, size_of, where
 from ..errors import InvalidModel, Unsupported
 from ..graph import Node, Value
 from ..preconditions import dtype_of, rank_of, required
 from ..tensor import TensorData
 from ..types import DType
+from ..windows import windows
 from .build import StepBuilder
 from .offsets import arange, certain, flattened, gathered, remainder, total, unravelled
-from .regular_steps import added, added_output, both, or_else, through
+from .regular_steps import added, added_output, both, dropped, or_else, through
 from .steps import Made, Step, as_type, attribute, changed, numbers, required_attribute, rows, same, wanted, work_type
 
 _I64 = DType.INT64
@@ -264,11 +266,6 @@ def _float_power(op: StepBuilder, node: Node) -> Made:
     return changed(node, p=float(attribute(node, "p", 2)))
 
 
-def _no_order(op: StepBuilder, node: Node) -> Made:
-    """storage_order speaks of the Indices only."""
-    return changed(node, without=("storage_order",))
-
-
 def _no_window_on_pads(op: StepBuilder, node: Node) -> Made:
     """ceil_mode leaves out a window that starts behind the data.
 
@@ -278,23 +275,12 @@ def _no_window_on_pads(op: StepBuilder, node: Node) -> Made:
     shape = required(node, 0).tensor.static_shape
     if not attribute(node, "ceil_mode", 0) or attribute(node, "auto_pad", "NOTSET") != "NOTSET" or shape is None:
         return None
-    sizes, kernel = shape[2:], required_attribute(node, "kernel_shape")
-    count = len(sizes)
-    strides, dilations = (attribute(node, name) or [1] * count for name in ("strides", "dilations"))
-    pads = list(attribute(node, "pads") or [0] * 2 * count)
-    rounded_up = left_out = False
-    for axis in range(count):
-        reach = (kernel[axis] - 1) * dilations[axis] + 1
-        data = pads[axis] + sizes[axis]
-        steps, rest = divmod(data + pads[count + axis] - reach, strides[axis])
-        if rest and (steps + 1) * strides[axis] >= data:
-            left_out = True
-            pads[count + axis] = max(0, steps * strides[axis] + reach - data)
-        elif rest:
-            rounded_up = True
-    if not left_out:
+    found = windows(NodeAttributes(node), shape[2:], required_attribute(node, "kernel_shape"))
+    behind = [min(reached, size) for reached, size in zip(found.behind, found.after, strict=True)]
+    if behind == list(found.after):
         return None
-    return changed(node, pads=pads) if rounded_up else changed(node, ceil_mode=0)
+    rounded_up = any(more for _, more in found.overhang)
+    return changed(node, pads=[*found.before, *behind]) if rounded_up else changed(node, ceil_mode=0)
 
 
 ROWS = {
@@ -306,7 +292,8 @@ ROWS = {
     ("AveragePool", 7): added(count_include_pad=0),
     ("AveragePool", 10): or_else(added(ceil_mode=0), pooled),
     ("AveragePool", 19): or_else(added(dilations=1), pooled),
-    ("MaxPool", 8): or_else(both(Step(same, _no_order), added_output("Indices", 1)), pooled),
+    # storage_order speaks of the Indices only
+    ("MaxPool", 8): or_else(both(Step(same, dropped("storage_order").up), added_output("Indices", 1)), pooled),
     ("MaxPool", 10): or_else(added(ceil_mode=0, dilations=1), pooled),
     **rows("LpPool GlobalLpPool", 2, Step(_whole_power, _float_power)),
     ("LpPool", 18): or_else(added(ceil_mode=0, dilations=1), pooled),

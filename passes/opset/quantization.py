@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..build import reshape
+from ..build import expr, reshape, where
 from ..decompose import quantization
 from ..errors import Unsupported
 from ..graph import Node, Value
@@ -294,19 +294,19 @@ def _dynamic(op: StepBuilder, node: Node) -> Made:
 
     The function body of the operator divides 0 by 0 there; onnx's reference takes 1 / 255.
     """
-    x, op = required(node, 0), op.at(13)
-    zero, steps = op.const(np.float32(0)), op.const(np.float32(255))
-    high, low = op.Max(op.ReduceMax(x, keepdims=0), zero), op.Min(op.ReduceMin(x, keepdims=0), zero)
-    span = op.Sub(high, low)
-    scale = op.Where(op.Equal(span, zero), op.const(np.float32(1)), op.Div(span, steps))
-    middle = as_type(op, op.Clip(op.Round(op.Sub(zero, op.Div(low, scale))), zero, steps), DType.UINT8)
-    return [op.QuantizeLinear(x, scale, middle), scale, middle][: len(node.outputs)]
+    x = expr(op.newest, required(node, 0))
+    high, low = x.max().maximum(0), x.min().minimum(0)
+    span = high - low
+    scale = where(span.equals(0), 1, span / 255)
+    middle = (0 - low / scale).rint().call("Clip", x.like(0), x.like(255)).cast(DType.UINT8)
+    made = [x.call("QuantizeLinear", scale, middle), scale, middle]
+    return [value.value() for value in made[: len(node.outputs)]]
 
 
 ROWS = {
     ("MatMulInteger", 10): Step("MatMulInteger came with version 10", _matmul_integer),
     ("QLinearMatMul", 10): Step("QLinearMatMul came with version 10", _qlinear_matmul),
-    ("QLinearMatMul", 21): Step(lambda op, node: None, _short_scales),
+    ("QLinearMatMul", 21): Step(same, _short_scales),
     ("ConvInteger", 10): Step("ConvInteger came with version 10", _conv_integer),
     ("QLinearConv", 10): Step("QLinearConv came with version 10", _qlinear_conv),
     ("DynamicQuantizeLinear", 11): Step("DynamicQuantizeLinear came with version 11", _dynamic),
