@@ -13,6 +13,7 @@ from ..preconditions import dtype_of, required
 from ..protos import DTYPES
 from ..types import DType
 from .build import StepBuilder
+from .offsets import remainder
 from .steps import INT64_MIN, Adapter, Made, Step, as_type, attribute, constant, required_attribute, same
 
 _F32, _F64 = DType.FLOAT32, DType.FLOAT64
@@ -124,27 +125,25 @@ def _shift_of_any(op: StepBuilder, node: Node) -> Made:
     inside = amount is not None and bool(((amount >= 0) & (amount < kind.bits)).all())
     if inside and not kind.is_signed:
         return None
-    plain, zero = _UNSIGNED.get(kind, kind), op.const(0, kind)
-    bits, count = x, as_type(op, y, plain)  # less than 0 is far too much then
-    signed = kind.is_signed and direction == "RIGHT"
-    negative = op.Less(x, zero) if signed else None
-    if negative is not None:
-        bits = op.Where(negative, op.Sub(op.const(-1, kind), x), x)
-    bits = as_type(op, bits, plain)
+    plain = _UNSIGNED.get(kind, kind)
+    value, count = expr(op.newest, x), expr(op.newest, y, plain)  # less than 0 is far too much then
+    negative = value < 0 if kind.is_signed and direction == "RIGHT" else None
+    bits = (value if negative is None else where(negative, -1 - value, value)).cast(plain)
     if inside:
-        made = op.BitShift(bits, count, direction=direction)
+        made = value.make(op.BitShift(bits, count, direction=direction))
     else:
-        small, none = op.Less(count, op.const(kind.bits, plain)), op.const(0, plain)
-        made = _chosen(op, small, op.BitShift(bits, _chosen(op, small, count, none), direction=direction), none)
-    made = as_type(op, made, kind)
-    return made if negative is None else op.Where(negative, op.Sub(op.const(-1, kind), made), made)
+        small = count < kind.bits
+        shifted = op.BitShift(bits, _chosen(small, count), direction=direction)
+        made = _chosen(small, value.make(shifted))
+    made = made.cast(kind)
+    return (made if negative is None else where(negative, -1 - made, made)).value()
 
 
-def _chosen(op: StepBuilder, condition: Value, yes: Value, no: Value) -> Value:
-    """Where; of uint64, which ONNX Runtime's doesn't take, as int64."""
-    if yes.tensor.dtype is not _U64:
-        return op.Where(condition, yes, no)
-    return as_type(op, op.Where(condition, as_type(op, yes, _I64), as_type(op, no, _I64)), _U64)
+def _chosen(condition: Expr, number: Expr) -> Expr:
+    """The number under the condition, else 0; of uint64, which ONNX Runtime's Where doesn't take, as int64."""
+    if number.dtype is not _U64:
+        return where(condition, number, 0)
+    return where(condition, number.cast(_I64), 0).cast(_U64)
 
 
 def _shift(op: StepBuilder, node: Node) -> Value:
@@ -167,20 +166,16 @@ def _shift(op: StepBuilder, node: Node) -> Value:
 # logic -------------------------------------------------------------------------------------------
 
 
-def _both(op: StepBuilder, a: Value, b: Value, bits: int) -> Value:
+def _both(a: Expr, b: Expr, bits: int) -> Expr:
     """a & b of int64, its lowest `bits`: one axis more has the digits. The sign bit of 64 is taken off before."""
-    powers = op.const(np.int64(1) << np.arange(min(bits, 63), dtype=np.int64), _I64)
-    zero, two, lowest = op.const(0, _I64), op.const(2, _I64), op.const(INT64_MIN, _I64)
+    powers = np.int64(1) << np.arange(min(bits, 63), dtype=np.int64)
     negatives, digits = [], []
     for value in (a, b):
-        negative = op.Less(value, zero)
-        rest = op.Where(negative, op.Sub(value, lowest), value)
-        shifted = op.Div(op.at(11).Unsqueeze(rest, axes=[-1]), powers)
-        negatives.append(negative)
-        digits.append(op.Sub(shifted, op.Mul(op.Div(shifted, two), two)))
-    common = op.Mul(op.Mul(*digits), powers)
-    made = op.at(11).ReduceSum(common, axes=[-1], keepdims=0)
-    return op.Add(made, op.Where(op.And(*negatives), lowest, zero)) if bits == 64 else made
+        negatives.append(value < 0)
+        rest = where(negatives[-1], value - INT64_MIN, value)
+        digits.append(remainder(rest.unsqueeze(-1) // powers, 2))
+    made = (digits[0] * digits[1] * powers).sum(-1)
+    return made + where(negatives[0] & negatives[1], INT64_MIN, made.like(0)) if bits == 64 else made
 
 
 def _logic(name: str) -> Adapter:
@@ -188,11 +183,11 @@ def _logic(name: str) -> Adapter:
 
     def down(op: StepBuilder, node: Node) -> Value:
         kind = dtype_of(node, required(node, 0))
-        a, b = (as_type(op, required(node, index), _I64) for index in range(2))
-        made = _both(op, a, b, kind.bits)
-        if name == "Xor":
-            made = op.Mul(made, op.const(2, _I64))
-        return as_type(op, made if name == "And" else op.Sub(op.Add(a, b), made), kind)
+        a, b = (expr(op.newest, required(node, index), _I64) for index in range(2))
+        made = _both(a, b, kind.bits)
+        if name != "And":
+            made = a + b - (made * 2 if name == "Xor" else made)
+        return made.cast(kind).value()
 
     return down
 
@@ -201,7 +196,7 @@ def _not(op: StepBuilder, node: Node) -> Value:
     """-1 - x, and of unsigned types the highest number less x."""
     x = required(node, 0)
     kind = dtype_of(node, x)
-    return op.Sub(op.const(-1 if kind.is_signed else (1 << kind.bits) - 1, kind), x)
+    return ((-1 if kind.is_signed else (1 << kind.bits) - 1) - expr(op.newest, x)).value()
 
 
 # BitCast -----------------------------------------------------------------------------------------

@@ -95,7 +95,7 @@ def _moments(x: Expr, axes: Sequence[int]) -> tuple[Expr, Expr, Expr]:
 
 
 def _root(variance: Expr, node: Node) -> Expr:
-    return (variance + np.float32(attribute(node, "epsilon", 1e-5))).sqrt()
+    return (variance + float(np.float32(attribute(node, "epsilon", 1e-5)))).sqrt()
 
 
 def _layer(op: StepBuilder, node: Node) -> list[Value]:
@@ -161,7 +161,7 @@ def _by_group(op: StepBuilder, node: Node) -> Made:
 def _by_mean_and_variance(op: StepBuilder, node: Node) -> Made:
     """MeanVarianceNormalization-9: the deviation over its root mean square plus 1e-9."""
     _, apart, variance = _moments(expr(op.newest, required(node, 0)), attribute(node, "axes", [0, 2, 3]))
-    return (apart / (variance.sqrt() + np.float32(1e-9))).value()
+    return (apart / (variance.sqrt() + float(np.float32(1e-9)))).value()
 
 
 def _by_default(op: StepBuilder, node: Node) -> Made:
