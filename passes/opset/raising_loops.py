@@ -115,15 +115,6 @@ def _enter_all(inner: Builder, node: Node, body: Graph) -> list[Value]:
     return [_enter(inner, value, known=known) for value, known in zip(body.inputs, entering(node, body), strict=True)]
 
 
-def _onnx_order(node: Node, slots: Sequence[Slot], results: Sequence[Value]) -> list[Value]:
-    """A Loop's results in slot order -> carried ones first, then stacked ones, as ONNX has them."""
-    kinds = [slot for slot in slots if isinstance(slot, Carried | Stacked)]
-    pairs = list(zip(kinds, results, strict=True))
-    return [value for slot, value in pairs if isinstance(slot, Carried)] + [
-        value for slot, value in pairs if isinstance(slot, Stacked)
-    ]
-
-
 @rule("", "Loop")
 def loop(op: Builder, node: Node) -> Results:
     """Loop-1 ... Loop-25.
