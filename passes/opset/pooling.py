@@ -12,14 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..attributes import NodeAttributes
 from ..build import Expr, expr, product, shape_vector, size_of, where
 from ..errors import InvalidModel, Unsupported
 from ..graph import Node, Value
 from ..preconditions import dtype_of, rank_of, required
 from ..tensor import TensorData
 from ..types import DType
-from ..windows import windows
 from .build import StepBuilder
 from .offsets import arange, certain, flattened, gathered, remainder, total, unravelled
 from .regular_steps import added, added_output, both, dropped, or_else, through
@@ -275,12 +273,23 @@ def _no_window_on_pads(op: StepBuilder, node: Node) -> Made:
     shape = required(node, 0).tensor.static_shape
     if not attribute(node, "ceil_mode", 0) or attribute(node, "auto_pad", "NOTSET") != "NOTSET" or shape is None:
         return None
-    found = windows(NodeAttributes(node), shape[2:], required_attribute(node, "kernel_shape"))
-    behind = [min(reached, size) for reached, size in zip(found.behind, found.after, strict=True)]
-    if behind == list(found.after):
+    sizes, kernel = shape[2:], required_attribute(node, "kernel_shape")
+    count = len(sizes)
+    strides, dilations = (attribute(node, name) or [1] * count for name in ("strides", "dilations"))
+    pads = list(attribute(node, "pads") or [0] * 2 * count)
+    rounded_up = left_out = False
+    for axis in range(count):
+        reach = (kernel[axis] - 1) * dilations[axis] + 1
+        data = pads[axis] + sizes[axis]
+        steps, rest = divmod(data + pads[count + axis] - reach, strides[axis])
+        if rest and (steps + 1) * strides[axis] >= data:
+            left_out = True
+            pads[count + axis] = max(0, steps * strides[axis] + reach - data)
+        elif rest:
+            rounded_up = True
+    if not left_out:
         return None
-    rounded_up = any(more for _, more in found.overhang)
-    return changed(node, pads=[*found.before, *behind]) if rounded_up else changed(node, ceil_mode=0)
+    return changed(node, pads=pads) if rounded_up else changed(node, ceil_mode=0)
 
 
 ROWS = {
