@@ -20,7 +20,7 @@ from .build import StepBuilder
 from .loops import looped
 
 _VECTOR = TensorType(DType.INT64, (None,))
-_MOST = 1 << 20  # numbers written out
+_MOST = 1 << 16  # numbers written out
 MOST_COMPARED = 1 << 14
 """How many elements are compared with each other at most."""
 
