@@ -24,7 +24,7 @@ from .format import Format, MdfStyle, format_of
 from .requested_passes import ReportingPass, to_dialect_after
 from .terminal import writing
 from .user_passes import UserPass, user_pass
-from .verification import TIMEOUT, TRIALS
+from .verification import TIMEOUT, TRIALS, start_runtimes
 from .verification import verify as verify_files
 
 
@@ -141,6 +141,8 @@ def convert(
         raise InvalidModel(f"{target}: no such folder")
     if target.exists() and not target.is_file():
         raise InvalidModel(f"{target}: it is no regular file, and isn't replaced by one")
+    if verify:
+        start_runtimes((source, target), (from_format, to_format))
     with judged(source, from_format):
         graph = load(source, from_format)
         if shapes:

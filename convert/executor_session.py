@@ -12,6 +12,7 @@ from ..runtime.compare.coverage import KEY, Coverage, packed
 from ..runtime.executor import Executor
 from ..runtime.special_values import SpecialValues
 from .files import load, to_hub
+from .format import format_of
 
 
 class ExecutorSession:
@@ -44,6 +45,11 @@ class WatchSession:
     def run(self, feeds: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
         """Operator -> kinds of special values among its operands, as an array of strings."""
         return {name: np.array(kinds, object) for name, kinds in self._watch.run(feeds).items()}, ""
+
+
+def prepare(path: Path, options: Mapping[str, Any]) -> None:
+    """Import what a session for such a file needs."""
+    format_of(path, options.get("format")).import_reader()
 
 
 def open_session(path: Path, options: Mapping[str, Any]) -> ExecutorSession | WatchSession:

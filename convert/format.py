@@ -106,6 +106,12 @@ class Format:
     run_options: Callable[[Graph], Mapping[str, Any]] | None = None
     is_quick: bool = False
 
+    def import_reader(self) -> None:
+        """Import what reading a file and raising it takes, which otherwise is done when it is first needed."""
+        for function in (self.read, self.raise_graph):
+            if isinstance(function, _Lazy):
+                function.load()
+
     def in_style(self, style: MdfStyle | None) -> Format:
         """The format, as one that writes in a given style.
 
@@ -119,14 +125,19 @@ class Format:
         return replace(self, **self.styles[style])
 
 
-def _lazy(module: str, name: str) -> Callable[..., Any]:
+class _Lazy:
     """A function of a module of this package that is imported when it is called: nobody waits for a format that they
     don't use."""
 
-    def call(*arguments: Any) -> Any:
-        return getattr(importlib.import_module(module, __package__), name)(*arguments)
+    def __init__(self, module: str, name: str) -> None:
+        self._module, self._name = module, name
 
-    return call
+    def load(self) -> Callable[..., Any]:
+        """The function itself."""
+        return getattr(importlib.import_module(self._module, __package__), self._name)
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.load()(*arguments)
 
 
 def _reader(runtime: str, name: str) -> Check:
@@ -143,17 +154,17 @@ def _without_opset(lower: Callable[[Graph], Graph], reason: str) -> Callable[[Gr
 
 
 def _at_opset(graph: Graph, opset: int | None) -> Graph:
-    return graph if opset in (None, graph.opsets.get("")) else _lazy(".onnx.opset", "change_opset")(graph, opset or 0)
+    return graph if opset in (None, graph.opsets.get("")) else _Lazy(".onnx.opset", "change_opset")(graph, opset or 0)
 
 
 _HLO = Format(
     name="hlo",
     suffixes=(".hlo", ".hlo.txt"),
     dialect="hlo",
-    read=_lazy(".hlo.read", "read"),
-    write=_lazy(".hlo.write", "write"),
-    raise_graph=_lazy(".hlo.raising", "raise_graph"),
-    lower_graph=_without_opset(_lazy(".hlo.lowering", "lower_graph"), "HLO takes no --opset: it has no versions"),
+    read=_Lazy(".hlo.read", "read"),
+    write=_Lazy(".hlo.write", "write"),
+    raise_graph=_Lazy(".hlo.raising", "raise_graph"),
+    lower_graph=_without_opset(_Lazy(".hlo.lowering", "lower_graph"), "HLO takes no --opset: it has no versions"),
     runtime="xla",
     about="XLA's HLO as text; while and conditional",
     check=_reader("xla", "XLA"),
@@ -166,22 +177,22 @@ FORMATS: dict[str, Format] = {
             name="onnx",
             suffixes=(".onnx", ".onnxtxt"),
             dialect="onnx",
-            read=_lazy(".onnx.read", "read"),
-            write=_lazy(".onnx.write", "write"),
-            raise_graph=_lazy(".onnx.raising", "raise_graph"),
-            lower_graph=_lazy(".onnx.lowering", "lower_graph"),
+            read=_Lazy(".onnx.read", "read"),
+            write=_Lazy(".onnx.write", "write"),
+            raise_graph=_Lazy(".onnx.raising", "raise_graph"),
+            lower_graph=_Lazy(".onnx.lowering", "lower_graph"),
             runtime="onnxruntime",
             about="ONNX, opset 1 to 28; Loop, Scan and If of every version",
             check=Check(
                 "ONNX's checker",
-                _lazy(".onnx.check", "objection"),
+                _Lazy(".onnx.check", "objection"),
                 by_loading=False,
-                misdeclared=_lazy(".onnx.check", "misdeclared"),
+                misdeclared=_Lazy(".onnx.check", "misdeclared"),
             ),
             direct={"onnx": _at_opset},
             has_sequences=True,
-            lowest=_lazy(".onnx.opset", "lowest_opset"),
-            listed=ListedOperators(_lazy(".onnx.opset", "listed_opset"), _lazy(".onnx.opset", "with_listed_operators")),
+            lowest=_Lazy(".onnx.opset", "lowest_opset"),
+            listed=ListedOperators(_Lazy(".onnx.opset", "listed_opset"), _Lazy(".onnx.opset", "with_listed_operators")),
             second_runtime="reference",
             unread=(".onnxtxt",),
             is_quick=True,
@@ -190,43 +201,43 @@ FORMATS: dict[str, Format] = {
             name="openvino",
             suffixes=(".xml",),
             dialect="openvino",
-            read=_lazy(".openvino.read", "read"),
-            write=_lazy(".openvino.write", "write"),
-            raise_graph=_lazy(".openvino.raising", "raise_canonical"),
+            read=_Lazy(".openvino.read", "read"),
+            write=_Lazy(".openvino.write", "write"),
+            raise_graph=_Lazy(".openvino.raising", "raise_canonical"),
             lower_graph=_without_opset(
-                _lazy(".openvino.lowering", "lower_graph"), "OpenVINO IR takes no --opset: every layer names its own"
+                _Lazy(".openvino.lowering", "lower_graph"), "OpenVINO IR takes no --opset: every layer names its own"
             ),
             runtime="openvino",
             about="OpenVINO IR v10 and v11 (.xml + .bin); Loop, TensorIterator and If",
             check=_reader("openvino", "OpenVINO"),
-            objection_to_recurrence=_lazy(".openvino.lowering.recurrent", "objection"),
+            objection_to_recurrence=_Lazy(".openvino.lowering.recurrent", "objection"),
         ),
         _HLO,
         replace(
             _HLO,
             name="stablehlo",
             suffixes=(".mlir", ".mlirbc", ".jax_export", ".hlo.pb"),
-            read=_lazy(".hlo.stablehlo", "read"),
-            write=_lazy(".hlo.stablehlo", "write"),
+            read=_Lazy(".hlo.stablehlo", "read"),
+            write=_Lazy(".hlo.stablehlo", "write"),
             about="StableHLO, what jax.export writes and HLO protos, through jaxlib",
         ),
         Format(
             name="mdf",
             suffixes=(".json", ".yaml", ".yml", ".bson"),
             dialect="mdf",
-            read=_lazy(".mdf.read", "read"),
-            write=_lazy(".mdf.write", "write"),
-            raise_graph=_lazy(".mdf.read", "raise_graph"),
-            lower_graph=_lazy(".mdf.write", "lower_graph"),
+            read=_Lazy(".mdf.read", "read"),
+            write=_Lazy(".mdf.write", "write"),
+            raise_graph=_Lazy(".mdf.read", "raise_graph"),
+            lower_graph=_Lazy(".mdf.write", "lower_graph"),
             runtime="mdf",
             about="ModECI MDF: onnx:: functions with Loop, Scan and If; native graphs with states and conditions",
             check=_reader("mdf", "modeci-mdf"),
-            direct={"onnx": _lazy(".mdf.function_form", "prepared")},
+            direct={"onnx": _Lazy(".mdf.function_form", "prepared")},
             styles={
                 "function": {"dialect": "onnx"},
-                "stateful": {"lower_graph": _lazy(".mdf.write", "lower_to_states"), "direct": {}},
+                "stateful": {"lower_graph": _Lazy(".mdf.write", "lower_to_states"), "direct": {}},
             },
-            run_options=_lazy(".mdf.read", "run_options"),
+            run_options=_Lazy(".mdf.read", "run_options"),
         ),
     )
 }

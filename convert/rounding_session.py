@@ -17,6 +17,7 @@ from typing import Any
 from ..runtime.compare.runnables import TimeIsUp, alarm
 from ..runtime.wide.evidence import Evidence, Pair
 from .files import load, to_hub
+from .format import format_of
 
 INPUT = "in/"
 
@@ -43,6 +44,12 @@ class RoundingSession:
         except TimeIsUp:
             return {}, ""
         return found.named(), ""
+
+
+def prepare(path: Path, options: Mapping[str, Any]) -> None:
+    """Import what a session for two such files needs."""
+    for one, format in zip((path, Path(options["other"])), options["formats"], strict=True):
+        format_of(one, format).import_reader()
 
 
 def open_session(path: Path, options: Mapping[str, Any]) -> RoundingSession:

@@ -30,8 +30,9 @@ from ..runtime.compare.verdict import compare_sides
 from ..runtime.executor import Executor
 from ..runtime.oracles import ORACLES, Outcome, Values, run_file, why_unavailable
 from ..runtime.oracles.driver import drive
+from ..runtime.oracles.forks import warm_up
 from ..runtime.wide.model import has_double
-from .asked import executor_on, sampling_on
+from .asked import EXECUTOR, SAMPLING, executor_on, sampling_on
 from .exploration import explore
 from .files import judged, load, set_shapes, to_hub
 from .format import format_of
@@ -178,6 +179,7 @@ def verify(
     """
     paths = Path(a), Path(b)
     shown = names or (str(a), str(b))
+    start_runtimes(paths, formats)
     with tempfile.TemporaryDirectory(prefix="backedge-") as scratch:
         folders = [Path(scratch) / "a", Path(scratch) / "b"]
         for folder in folders:
@@ -224,6 +226,23 @@ def verify(
             report.reasons.append(f"{found.endless} more designed inputs were left out: {shown[0]} doesn't end on them")
         report.reasons += unreached(found.coverage)
         return report
+
+
+def start_runtimes(paths: tuple[Path, Path], formats: tuple[str | None, str | None]) -> None:
+    """Let the processes in which two files will be run import what they need, while the files are read here.
+
+    Args:
+        paths: the files, which need not be there yet.
+        formats: their formats where the suffixes don't say.
+    """
+    both = {"other": str(paths[1]), "formats": list(formats)}
+    warm_up(EXECUTOR, paths[0], {"format": formats[0]})
+    for path, format in zip(paths, formats, strict=True):
+        runtime = format_of(path, format).runtime
+        if not why_unavailable(runtime):
+            warm_up(ORACLES[runtime].module, path, {})
+    warm_up(SAMPLING, paths[0], both)
+    warm_up(_ROUNDING, paths[0], both)
 
 
 def _signature(known: Graph, b: Graph | None, is_hub: bool) -> Signature:

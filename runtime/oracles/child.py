@@ -48,7 +48,13 @@ def _describe(error: BaseException) -> str:
     return text or type(error).__name__
 
 
-def main() -> None:
+def full_name(module: str) -> str:
+    """The name to import a session's module by: one without a dot is of this package."""
+    return module if "." in module else f"{__package__}.{module}"
+
+
+def serve(module: str) -> None:
+    """Load a model and run it on request, with a session of this module, until standard input ends."""
     answers: IO[str] = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     limit_resources()
@@ -61,9 +67,7 @@ def main() -> None:
     request = json.loads(sys.stdin.readline())
     directory = Path(request["directory"])
     try:
-        name = sys.argv[1]  # of this package, or in full
-        module = importlib.import_module(name if "." in name else f".{name}", __package__)
-        session = module.open_session(Path(request["path"]), request["options"])
+        session = importlib.import_module(full_name(module)).open_session(Path(request["path"]), request["options"])
     except Exception as error:
         answer(error=_describe(error))
         return
@@ -83,4 +87,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    serve(sys.argv[1])

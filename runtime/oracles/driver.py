@@ -7,8 +7,6 @@ import json
 import os
 import queue
 import signal
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -16,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from .forks import start
 from .outcome import Batch, Outcome, one_line
 from .transport import read_values, write_values
 
@@ -43,19 +42,11 @@ class Child:
 
     def __init__(self, module: str, path: Path, options: dict[str, Any], directory: Path) -> None:
         self._log = open(directory / "log", "w+b")  # noqa: SIM115  closed in close()
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", f"{__package__}.child", module],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-            cwd=directory,
-            env=_environment(),
-            start_new_session=True,
-            text=True,
-        )
+        request = {"path": str(path), "directory": str(directory), "options": options}
+        self._process = start(module, request, self._log, directory)
         self._answers: queue.SimpleQueue[str] = queue.SimpleQueue()
         threading.Thread(target=self._listen, daemon=True).start()
-        self._send({"path": str(path), "directory": str(directory), "options": options})
+        self._send(request)
 
     def _listen(self) -> None:
         assert self._process.stdout is not None
@@ -106,12 +97,6 @@ class Child:
             if stream is not None:
                 with contextlib.suppress(OSError):
                     stream.close()
-
-
-def _environment() -> dict[str, str]:
-    """One thread each, and ONNX Runtime also takes the operator set that isn't released yet."""
-    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    return {**os.environ, **threads, "ALLOW_RELEASED_ONNX_OPSET_ONLY": "0", "PYTHONFAULTHANDLER": ""}
 
 
 def _how(status: int) -> str:

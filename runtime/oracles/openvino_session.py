@@ -10,8 +10,9 @@ the node that feeds the Result. A variable (ReadValue, Assign) is an optional in
 counts only where a second input says so.
 
 Options:
-    recompile: "auto" (default) compiles anew for each set of inputs if the model has loops, because the CPU
-        plugin keeps the shapes of an earlier run when a loop then runs zero times; "always"; "never".
+    recompile: "auto" (default) compiles anew for each set of inputs if the model has loops whose results may have
+        several shapes, because the CPU plugin keeps the shapes of an earlier run when a loop then runs zero times;
+        "always"; "never".
     threads: 1 by default.
 """
 
@@ -56,7 +57,7 @@ _DTYPES: dict[str, DType] = {
     "string": DType.STRING,
 }
 _SETTINGS = {"INFERENCE_PRECISION_HINT": "f32", "LP_TRANSFORMS_MODE": False}
-_LOOPS = {".xml": (b'type="Loop"', b'type="TensorIterator"'), ".onnx": (b"Loop", b"Scan")}
+_LOOPS = {"Loop", "TensorIterator"}
 _ENOUGH_THREADS = 2
 
 
@@ -75,9 +76,7 @@ class OpenvinoSession:
             "LP_TRANSFORMS_MODE": False,
         }
         self._model = self._core.read_model(path)
-        self._fresh = recompile == "always" or (
-            recompile == "auto" and any(layer in path.read_bytes() for layer in _LOOPS[path.suffix])
-        )
+        self._fresh = recompile == "always" or (recompile == "auto" and has_open_loops(self._model))
         self._inputs = [input_name(node) for node in self._model.get_parameters()]
         self._aliases = [{node.friendly_name, *node.output(0).names} for node in self._model.get_parameters()]
         self._outputs = [output_name(node) for node in self._model.get_results()]
@@ -133,6 +132,19 @@ def input_name(parameter: Any) -> str:
 def output_name(result: Any) -> str:
     """The smallest tensor name of a Result's value, else the friendly name of the node that feeds it."""
     return min(result.input_value(0).names, default=result.input_value(0).node.friendly_name)
+
+
+def has_open_loops(model: Any) -> bool:
+    """Whether a loop, at any depth, has a result that isn't of one shape only."""
+    for node in model.get_ops():
+        if node.get_type_name() in _LOOPS:
+            if any(result.get_partial_shape().is_dynamic for result in node.outputs()):
+                return True
+            if has_open_loops(node.get_function()):
+                return True
+        elif node.get_type_name() == "If" and any(has_open_loops(node.get_function(branch)) for branch in (0, 1)):
+            return True
+    return False
 
 
 def computed_variables(model: Any) -> set[str]:

@@ -28,10 +28,16 @@ def one(oracle: str, path: Path, feeds, **settings):
     return outcome.outputs
 
 
+@pytest.fixture(params=["forked", "started"])
+def process(request, monkeypatch):
+    """Both ways to get a session's process."""
+    monkeypatch.setenv("BACKEDGE_FORK", "1" if request.param == "forked" else "0")
+
+
 # crashes, hangs, refusals ------------------------------------------------------------------------------
 
 
-def test_an_input_that_kills_the_process_loses_no_other(tmp_path):
+def test_an_input_that_kills_the_process_loses_no_other(tmp_path, process):
     path = model(tmp_path, "g (int64[N] x, int64[N] y) => (int64[N] z) { z = Div(x, y) }")
     pairs = [(7, 2), (INT64_MIN, -1), (9, -3), (1, 0), (INT64_MIN, -1), (8, 8)]
     found = run_file("onnxruntime", path, [{"x": np.array([a]), "y": np.array([b])} for a, b in pairs])
@@ -85,7 +91,7 @@ ENDLESS = """g (float[1] x, bool go) => (float[1] y) {
 }"""
 
 
-def test_an_endless_loop_is_ended_and_the_next_input_runs(tmp_path):
+def test_an_endless_loop_is_ended_and_the_next_input_runs(tmp_path, process):
     path = model(tmp_path, ENDLESS)
     x = np.ones(1, np.float32)
     found = run_file("onnxruntime", path, [{"x": x, "go": np.array(go)} for go in (False, True, False)], timeout=2)
@@ -101,32 +107,35 @@ def test_the_limit_for_all_inputs_skips_the_rest(tmp_path):
     assert [o.stage for o in found] == ["timeout", "skipped", "skipped"]
 
 
-def test_no_process_outlives_its_iterator(tmp_path):
+def test_no_process_outlives_its_iterator(tmp_path, process):
     path = model(tmp_path, "g (float[1] x) => (float[1] y) { y = Neg(x) }")
-    others = _children()
+    run_file("onnxruntime", path, [{"x": np.ones(1, np.float32)}])  # what sessions are forked from stays
+    others = _descendants()
     outcomes = stream_file("onnxruntime", path, ({"x": np.ones(1, np.float32)} for _ in range(9)))
     assert next(outcomes).outputs["y"].tolist() == [-1.0]
-    before = _children() - others
+    before = _descendants() - others
     outcomes.close()
     assert len(before) >= 1
-    assert not _children() & before
+    assert not _descendants() & before
 
 
-def _children() -> set[int]:
-    found = set()
+def _descendants() -> set[int]:
+    parents: dict[int, int] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
                 fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
             except OSError:
                 continue
-            if int(fields[1]) == os.getpid():
-                found.add(int(entry.name))
-    return found
+            parents[int(entry.name)] = int(fields[1])
+    found = {os.getpid()}
+    while more := {pid for pid, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found - {os.getpid()}
 
 
 @pytest.mark.parametrize("oracle", ["onnxruntime", "reference"])
-def test_a_broken_file_is_refused_once_for_all_inputs(tmp_path, oracle):
+def test_a_broken_file_is_refused_once_for_all_inputs(tmp_path, process, oracle):
     (tmp_path / "bad.onnx").write_bytes(b"\x08\x99 not a model")
     found = run_file(oracle, tmp_path / "bad.onnx", [{}, {}])
     assert [o.stage for o in found] == ["load", "load"]
