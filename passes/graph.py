@@ -51,6 +51,7 @@ class Graph:
     """
 
     __slots__ = (
+        "__weakref__",
         "_net",
         "_new",
         "_uses",

@@ -31,6 +31,9 @@ RAISER = "raise"
 def run(graph: Graph, inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Run a graph on the executor.
 
+    A graph is made ready to run on the first call, and again only after it was changed; loops that were compiled stay
+    compiled.
+
     Args:
         graph: as `load` gave it, or of the hub's dialect; it stays as it is.
         inputs: input name -> array of the declared dtype and shape (a list for a sequence, None for an empty optional).
@@ -42,13 +45,18 @@ def run(graph: Graph, inputs: Mapping[str, Any]) -> dict[str, Any]:
         InvalidModel: inputs that are missing, unknown or of another dtype or shape.
         Unsupported: an operator that the executor can't run.
     """
-    from .executor import Executor
+    from .prepared import executor_of
 
-    if graph.dialect != "hub":
-        if RAISER not in graph.meta:
-            raise InvalidModel(f"a graph of dialect {graph.dialect} must be raised to the hub before it can run")
-        graph = graph.meta[RAISER](graph)
-    return Executor(graph).run(inputs)
+    return executor_of(graph, _to_hub).run(inputs)
+
+
+def _to_hub(graph: Graph) -> Graph:
+    """A copy, of the hub's dialect."""
+    if graph.dialect == "hub":
+        return graph.copy()
+    if RAISER not in graph.meta:
+        raise InvalidModel(f"a graph of dialect {graph.dialect} must be raised to the hub before it can run")
+    return graph.meta[RAISER](graph)
 
 
 def __getattr__(name: str) -> Any:
