@@ -85,18 +85,19 @@ class OpenvinoSession:
         self._sorted = watch(self._model)
         self._compiled = self._compile()
 
-    def _compile(self, **settings: Any) -> ov.CompiledModel:
-        return self._core.compile_model(self._model, "CPU", {**self._settings, **settings})
+    def _compile(self) -> ov.CompiledModel:
+        return self._core.compile_model(self._model, "CPU", self._settings)
 
-    def _again(self) -> ov.CompiledModel:
-        """The compiled model without anything of earlier runs."""
+    def _again(self, **settings: Any) -> ov.CompiledModel:
+        """The compiled model without anything of earlier runs, with some settings of its own."""
         if self._imports and self._exported is None:
             with contextlib.suppress(RuntimeError):  # some models can't be exported
                 self._exported = self._compile().export_model().getvalue()
             self._imports = self._exported is not None
+        settings = {**self._settings, **settings}
         if self._exported is None:
-            return self._compile()
-        return self._core.import_model(self._exported, "CPU", self._settings)
+            return self._core.compile_model(self._model, "CPU", settings)
+        return self._core.import_model(self._exported, "CPU", settings)
 
     def run(self, feeds: Batch) -> tuple[dict[str, Values], str]:
         if self._fresh and self._compiled is None:
@@ -106,7 +107,7 @@ class OpenvinoSession:
         outputs, fault = self._run(compiled, feeds)
         if any(isinstance(value, np.ndarray) and not value.size for value in outputs.values()):
             # with one thread the plugin swallows errors of shapes and hands out empty tensors; with more it raises them
-            return self._run(self._compile(INFERENCE_NUM_THREADS=_ENOUGH_THREADS), feeds)
+            return self._run(self._again(INFERENCE_NUM_THREADS=_ENOUGH_THREADS), feeds)
         return outputs, fault
 
     def _run(self, compiled: ov.CompiledModel, feeds: Batch) -> tuple[dict[str, Values], str]:
