@@ -1,4 +1,7 @@
-"""The `backedge` command; its exit codes stand in `passes.exit_codes`."""
+"""The `backedge` command; its exit codes stand in `passes.exit_codes`.
+
+What a command needs is imported when it runs: help and completion answer at once.
+"""
 
 from __future__ import annotations
 
@@ -9,23 +12,21 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-from rich.markup import escape
-from rich.table import Table
 
 from ..passes.errors import InvalidModel
 from ..passes.exit_codes import OF_VERDICT
-from ..passes.operator_list import profiles
-from ..passes.text import lines
-from ..runtime.compare.record import Report
-from ..runtime.compare.report import print_report, write_html
-from ..runtime.oracles import ORACLES, why_unavailable
-from . import conversion, verification
+from ..passes.operator_profiles import profiles
+from .budget import TIMEOUT, TRIALS
 from .ending import ending
-from .files import Opset, judged, load, to_hub
-from .format import FORMATS
-from .terminal import changes_table, err, fail, out, save_npz, values_table, working, write_json, writing
+from .format import FORMATS, MdfStyle
+
+if TYPE_CHECKING:
+    from ..runtime.compare.record import Report
+    from .conversion import ConversionReport
+    from .files import Opset
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -96,6 +97,9 @@ def _writable(ctx: click.Context, param: click.Parameter, value: str | Path | No
 
 
 _format = click.Choice(list(FORMATS))
+_RUNTIMES = list(
+    dict.fromkeys(name for entry in FORMATS.values() for name in (entry.runtime, entry.second_runtime) if name)
+)
 _json = click.option(
     "--json",
     "json_file",
@@ -108,7 +112,7 @@ _shape = click.option("--shape", "shapes", type=_Shape(), multiple=True, help="S
 _timeout = click.option(
     "--timeout",
     type=_Number(zero=False),
-    default=verification.TIMEOUT,
+    default=TIMEOUT,
     show_default=True,
     help="Seconds for one run in a runtime.",
 )
@@ -169,7 +173,7 @@ def cli() -> None:
     "--verify",
     "trials",
     type=click.IntRange(0),
-    default=verification.TRIALS,
+    default=TRIALS,
     show_default=True,
     help="Check the result on so many designed inputs; 0: don't.",
 )
@@ -182,7 +186,7 @@ def convert(
     to_format: str | None,
     opset: Opset,
     shapes: Sequence[tuple[str, tuple[int, ...]]],
-    mdf_style: conversion.MdfStyle | None,
+    mdf_style: MdfStyle | None,
     fuse_recurrent: bool,
     unroll: int,
     passes: Sequence[str],
@@ -192,6 +196,9 @@ def convert(
     json_file: str | None,
 ) -> int:
     """Convert SOURCE into TARGET and check the result by running both."""
+    from . import conversion
+    from .terminal import fail, working, write_json
+
     with working(f"converting {source.name}"):
         report = conversion.convert(
             source,
@@ -212,23 +219,32 @@ def convert(
     if json_file is not None:
         write_json(report.to_json(), json_file)
     if json_file != "-":
-        opset_text = f" opset {report.opset}" if report.opset else ""
-        out.print(
-            f"[bold]{escape(report.source)}[/] ({report.source_format}, {report.nodes[0]} nodes) -> "
-            f"[bold]{escape(report.target)}[/] ({report.target_format}{opset_text}, {report.nodes[1]} nodes)"
-        )
-        if report.changes:
-            out.print(changes_table(report.changes))
-        for note in report.notes:
-            out.print(f"note: {escape(note)}")
-        if report.verification is not None:
-            print_report(report.verification, out)
+        _print_conversion(report)
     if not report.written:
         why = report.refusal or f"it would differ from {source}"
         fail(f"{target} was not written: {why} (--verify 0 writes it all the same)")
     elif code:
         fail(f"{target} was written, but the check is {report.verdict}: {_reason(report.verification)}")
     return code
+
+
+def _print_conversion(report: ConversionReport) -> None:
+    from rich.markup import escape
+
+    from ..runtime.compare.report import print_report
+    from .terminal import changes_table, out
+
+    opset_text = f" opset {report.opset}" if report.opset else ""
+    out.print(
+        f"[bold]{escape(report.source)}[/] ({report.source_format}, {report.nodes[0]} nodes) -> "
+        f"[bold]{escape(report.target)}[/] ({report.target_format}{opset_text}, {report.nodes[1]} nodes)"
+    )
+    if report.changes:
+        out.print(changes_table(report.changes))
+    for note in report.notes:
+        out.print(f"note: {escape(note)}")
+    if report.verification is not None:
+        print_report(report.verification, out)
 
 
 @cli.command()
@@ -240,7 +256,7 @@ def convert(
 @click.option(
     "--trials",
     type=click.IntRange(1),
-    default=verification.TRIALS,
+    default=TRIALS,
     show_default=True,
     help="Compare on so many designed inputs.",
 )
@@ -271,9 +287,12 @@ def verify(
     html_file: Path | None,
 ) -> int:
     """Say whether A and B compute the same, and where they first differ."""
+    from . import verification
+    from .terminal import out, working, write_json, writing
+
     batches = None if inputs is None else [verification.read_inputs(inputs)]
     with working(f"comparing {a.name} with {b.name}"):
-        report: Report = verification.verify(
+        report = verification.verify(
             a,
             b,
             trials=trials,
@@ -288,9 +307,13 @@ def verify(
     if json_file is not None:
         write_json({**report.to_json(), "exit_code": code}, json_file)
     if html_file is not None:
+        from ..runtime.compare.report import write_html
+
         with writing(html_file):
             write_html(report, html_file)
     if json_file != "-":
+        from ..runtime.compare.report import print_report
+
         print_report(report, out)
     return code
 
@@ -305,11 +328,14 @@ def _reason(report: Report | None) -> str:
 @click.option("--inputs", type=_FILE, help="A .npz file with one array for each input. Default: designed inputs.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the designed inputs.")
 @click.option(
-    "--on", type=click.Choice(["executor", *ORACLES]), default="executor", show_default=True, help="Where to run it."
+    "--on", type=click.Choice(["executor", *_RUNTIMES]), default="executor", show_default=True, help="Where to run it."
 )
 @click.option("--output", type=str, callback=_writable, help="Write the outputs to this .npz file.")
 def run(model: Path, inputs: Path | None, seed: int, on: str, output: str | None) -> int:
     """Run MODEL once and show what it gives."""
+    from . import verification
+    from .terminal import out, save_npz, values_table, working
+
     with working(f"running {model.name}"):
         given = verification.designed_inputs(model, seed) if inputs is None else verification.read_inputs(inputs)
         outputs = verification.run_on(model, given, on)
@@ -326,6 +352,10 @@ def run(model: Path, inputs: Path | None, seed: int, on: str, output: str | None
 @click.option("--svg", type=_FILE, callback=_writable, help="Draw the graph and its loops' wiring into this file.")
 def show(model: Path, hub: bool, svg: Path | None) -> int:
     """Print MODEL as text that a person can read."""
+    from ..passes.text import lines
+    from .files import judged, load, to_hub
+    from .terminal import working, writing
+
     with working(f"reading {model.name}"), judged(model):
         graph = load(model)
         if hub or svg is not None:
@@ -344,6 +374,11 @@ def show(model: Path, hub: bool, svg: Path | None) -> int:
 @cli.command()
 def formats() -> int:
     """List the formats and the runtimes that are installed."""
+    from rich.table import Table
+
+    from ..runtime.oracles import why_unavailable
+    from .terminal import out
+
     table = Table(box=None, pad_edge=False)
     for heading in ("format", "files", "runtime", ""):
         table.add_column(heading)
@@ -366,6 +401,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     except (Exception, KeyboardInterrupt) as error:
+        from rich.markup import escape
+
+        from .terminal import err, fail, write_json
+
         end = ending(error)
         fail(end.message)
         for text in end.refusals:

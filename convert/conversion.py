@@ -19,12 +19,13 @@ from ..passes.opset import Change
 from ..passes.structure.recurrent import FuseRecurrent
 from ..passes.structure.unroll import UnrollLoops
 from ..runtime.compare.record import Report
+from .budget import TIMEOUT, TRIALS
 from .files import Opset, judged, load, set_shapes
 from .format import Format, MdfStyle, format_of
 from .requested_passes import ReportingPass, to_dialect_after
 from .terminal import writing
 from .user_passes import UserPass, user_pass
-from .verification import TIMEOUT, TRIALS, start_runtimes
+from .verification import start_runtimes
 from .verification import verify as verify_files
 
 
@@ -126,7 +127,7 @@ def convert(
         unroll: write out the passes of loops that certainly make no more than this many; 0: none.
         passes: rules or passes of one's own, done one after the other on the hub: "FILE:NAME", or see `user_passes`.
         only_ops: for ONNX targets: write the model with these operators only: a file, the name of a profile
-            (`passes.operator_list.profiles()`), or the lines of a list. Without `opset` the nearest that it reads.
+            (`passes.operator_profiles.profiles()`), or the lines of a list. Without `opset` the nearest that it reads.
         verify: sets of designed inputs for the check; 0 turns it off.
         timeout: seconds a runtime may take for one set of inputs.
 

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..passes.errors import InvalidModel
-from ..passes.graph import Graph
-from ..runtime.oracles import why_unread
 
 if TYPE_CHECKING:
+    from ..passes.graph import Graph
     from ..passes.operator_list import OperatorList
     from ..passes.structure.recurrent import Found
 
@@ -141,7 +140,7 @@ class _Lazy:
 
 
 def _reader(runtime: str, name: str) -> Check:
-    return Check(name, functools.partial(why_unread, runtime))
+    return Check(name, functools.partial(_Lazy("..runtime.oracles", "why_unread"), runtime))
 
 
 def _without_opset(lower: Callable[[Graph], Graph], reason: str) -> Callable[[Graph, int | None], Graph]:

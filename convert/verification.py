@@ -33,16 +33,10 @@ from ..runtime.oracles.driver import drive
 from ..runtime.oracles.forks import warm_up
 from ..runtime.wide.model import has_double
 from .asked import EXECUTOR, SAMPLING, executor_on, sampling_on
+from .budget import TIMEOUT, TRIALS
 from .exploration import explore
 from .files import judged, load, set_shapes, to_hub
 from .format import format_of
-
-TRIALS = 64
-"""Sets of inputs for `verify`: faults that few inputs reveal need about so many."""
-
-
-TIMEOUT = 20.0
-"""Seconds that a runtime may take for one set of inputs."""
 
 _ROUNDING = f"{__package__}.rounding_session"
 _PATIENCE = 5.0  # seconds for one run of A on our executor; what takes longer is taken for endless

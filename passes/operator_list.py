@@ -29,14 +29,14 @@ from pathlib import Path
 
 import onnx.defs
 
+from . import operator_profiles
 from .attributes import NodeAttributes
 from .core import CORE
 from .errors import InvalidModel
 from .graph import Node, Value
+from .operator_profiles import profile_path, profiles
 from .types import DType
 
-_PROFILES = Path(__file__).parent / "profiles"
-_CORE = "core"
 _TYPES = {dtype.value: dtype for dtype in DType}
 
 
@@ -141,22 +141,17 @@ def _text(value: object) -> str:
 # reading -------------------------------------------------------------------------------------------
 
 
-def profiles() -> list[str]:
-    """The names of the lists that come with this package; "core" has the operators of `core.CORE`."""
-    return [_CORE, *sorted(path.stem for path in _PROFILES.glob("*.ops"))]
-
-
 def operator_list(source: str | Path | Sequence[str]) -> OperatorList:
     """The list in a file, the one that comes with this package under a name, or one of operators' names.
 
     Raises:
         InvalidModel: there is none, or a line of it isn't understood.
     """
-    if source == _CORE:
-        return _parsed(_CORE, list(CORE), _CORE)
+    if source == operator_profiles.CORE:
+        return _parsed(str(source), list(CORE), str(source))
     if not isinstance(source, str | Path):
         return _parsed("the list", source, "the list")
-    path = _PROFILES / f"{source}.ops" if str(source) in profiles() else Path(source)
+    path = profile_path(str(source)) if str(source) in profiles() else Path(source)
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -128,14 +128,14 @@ class Servers:
             self._running = {name: one for name, one in self._running.items() if one is not server}
 
     def close(self) -> None:
-        """End the servers: they end when their sockets are closed."""
+        """End the servers, and with them their sessions, at once."""
         with self._lock:
             for server in self._running.values():
                 server.close()
             self._running.clear()
             for process in self.processes:
-                with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-                    process.wait(1)
+                process.kill()
+                process.wait()
 
 
 class _Forked:

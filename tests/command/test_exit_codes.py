@@ -207,7 +207,7 @@ CASES: dict[str, Case] = {
     ),
     "show": Case(["show", "relu.onnx"], 0),
     "show: broken": Case(["show", "broken.onnx"], 2, "truncated"),
-    "show: our fault": Case(["show", "relu.onnx"], 70, "TypeError: two lines", setup=_FAULT.format("cli", "lines")),
+    "show: our fault": Case(["show", "relu.onnx"], 70, "TypeError: two lines", setup=_FAULT.format("files", "load")),
     "no such command": Case(["frobnicate"], 2, "frobnicate"),
 }
 

@@ -10,7 +10,8 @@ import pytest
 from backedge.passes.core import CORE
 from backedge.passes.errors import InvalidModel
 from backedge.passes.graph import Graph, Node, Value
-from backedge.passes.operator_list import operator_list, profiles
+from backedge.passes.operator_list import operator_list
+from backedge.passes.operator_profiles import profiles
 from backedge.passes.tensor import TensorData
 from backedge.passes.types import DType, tensor
 

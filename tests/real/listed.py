@@ -21,7 +21,7 @@ import numpy as np
 import onnxruntime
 from backedge.convert import convert
 from backedge.passes.errors import BackedgeError, NotLegal
-from backedge.passes.operator_list import profiles
+from backedge.passes.operator_profiles import profiles
 
 from .models import MODELS, Feeds
 
