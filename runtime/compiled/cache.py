@@ -13,6 +13,7 @@ import os
 import re
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -39,6 +40,7 @@ class Compiled:
 
 
 _loaded: dict[str, Compiled] = {}
+_LOCK = threading.Lock()
 
 
 def folder() -> Path | None:
@@ -62,10 +64,10 @@ def on_hand(function: Function) -> bool:
 def compiled(function: Function) -> Compiled:
     """The function's machine code: from this process, from disk, or made now."""
     source, key = _identity(function)
-    found = _loaded.get(key)
-    if found is None:
-        found = _loaded[key] = _compile(function, source, key)
-    return found
+    with _LOCK:  # threads that come to the same loop wait for one of them
+        if key not in _loaded:
+            _loaded[key] = _compile(function, source, key)
+        return _loaded[key]
 
 
 def _identity(function: Function) -> tuple[str, str]:
