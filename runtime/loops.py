@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import sys
+import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -14,16 +17,28 @@ from ..passes.types import Dim, merge_dims
 from .kernels.base import Array, ExecutionError, normal_axis, scalar
 from .plan import Call, Context, Plan
 
-Compiled = Callable[[list[Any]], "list[Any] | None"]
-"""A loop compiled as a whole: the node's inputs -> its outputs, or None where these inputs are none for it."""
 
-Compiler = Callable[[Node], "Compiled | None"]
+class Compiled(Protocol):
+    """A loop compiled as a whole: the node's inputs -> its outputs, or None where these inputs are none for it."""
+
+    def __call__(self, inputs: list[Any], /) -> list[Any] | None: ...
+
+    def is_ready(self, inputs: list[Any], /) -> bool:
+        """Whether a call with such inputs needs no compiling: machine code is loaded or on disk."""
+        ...
+
+
+Compiler = Callable[[Node], Compiled | None]
 
 COMPILE_AFTER = 300_000
 """How many operators run in a loop's passes, done or certain to come, make compiling it worth asking for.
 
 About half a second's work; importing Numba and compiling cost one to four.
 """
+
+LOAD_AFTER = 100_000, 5_000
+"""The same for a loop whose machine code is on disk: before Numba is imported, which takes a third of a second, and
+after."""
 
 _MOST_DECLINED = 3
 
@@ -45,6 +60,8 @@ class LoopCall:
         self.weight = max(len(self.body), 1)
         self.passes = 0
         self.declined = 0
+        self.look_after = 0
+        self.lock = threading.Lock()
 
     def __call__(self, *inputs: Any) -> tuple[Any, ...]:
         slices = [_Slices(indices, inputs[indices.operand]) for indices in self.sliced]
@@ -52,7 +69,7 @@ class LoopCall:
         if most is None and not self.condition:
             raise InvalidModel(f"{self.node}: nothing ends this loop")
         certain = 0 if self.condition or most is None else most
-        if (self.passes + certain) * self.weight >= COMPILE_AFTER:
+        if self._is_worth_it(inputs, certain):
             finished = self._compiled(inputs)
             if finished is not None:
                 return finished
@@ -70,13 +87,35 @@ class LoopCall:
         slices = [_Slices(indices, inputs[indices.operand]) for indices in self.sliced]
         return None if self.condition else self._most_passes(inputs, slices)
 
+    def _is_worth_it(self, inputs: Sequence[Any], certain: int = 0) -> bool:
+        """Whether the passes done so far and those certain to come make up for the wait for machine code."""
+        operators = (self.passes + certain) * self.weight
+        if operators >= COMPILE_AFTER:
+            return True
+        if operators < max(self.look_after, LOAD_AFTER["numba" in sys.modules]):
+            return False
+        self.look_after = 2 * operators  # looking takes a millisecond: not at each call
+        self._ask_compiler()
+        return self.compiled is not None and self.compiled.is_ready(list(inputs))
+
+    def _next_question(self) -> float:
+        """After how many passes `_is_worth_it` may say something else than it does now."""
+        limits = (max(self.look_after, LOAD_AFTER["numba" in sys.modules]), COMPILE_AFTER)
+        later = [limit for limit in limits if limit > self.passes * self.weight]
+        return min(later, default=math.inf) / self.weight
+
+    def _ask_compiler(self) -> None:
+        with self.lock:
+            if self.compiler is not None:
+                self.compiled, self.compiler = self.compiler(self.node), None
+
     def _compiled(self, inputs: Sequence[Any]) -> tuple[Any, ...] | None:
         """The outputs from the compiled loop; None where it isn't compiled, or not for these inputs."""
-        if self.compiler is not None:
-            self.compiled, self.compiler = self.compiler(self.node), None
-        if self.compiled is None:
+        self._ask_compiler()
+        compiled = self.compiled
+        if compiled is None:
             return None
-        results = self.compiled(list(inputs))
+        results = compiled(list(inputs))
         if results is not None:
             return tuple(results)
         self.declined += 1
@@ -92,11 +131,13 @@ class LoopCall:
         seen_condition = [indices.body_input for indices in self.condition if indices.body_input >= 0]
         stacks: list[list[Array]] = [[] for _ in self.stacked]
         count = 0
+        question = self._next_question()
         while (most is None or count < most) and (not self.condition or bool(scalar(going))):
-            if self.compiler is not None and self.passes * self.weight >= COMPILE_AFTER:
-                finished = self._compiled(inputs)
+            if self.passes >= question:
+                finished = self._compiled(inputs) if self._is_worth_it(inputs) else None
                 if finished is not None:
                     return finished
+                question = self._next_question()
             for part in slices:
                 arguments[part.body_input] = part.take(count)
             for indices in self.iteration:

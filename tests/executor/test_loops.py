@@ -250,3 +250,45 @@ def test_declined_inputs_are_interpreted(monkeypatch: pytest.MonkeyPatch) -> Non
     recorder = Recorder(None, None, None)
     assert compiled_run(LoopGraph([Carried()], plus_one), recorder, [1, 2, 3, 4]) == [1, 2, 3, 4]
     assert len(recorder.inputs) == 3
+
+
+class Kept(Recorder):
+    """A compiler, and the loop that it gives: machine code that is on disk, and how often somebody looked."""
+
+    looks = 0
+    ready = True
+
+    def __call__(self, given: Any) -> Any:
+        if not isinstance(given, Node):
+            return self.answer(given)
+        self.asked.append(given)
+        return self
+
+    def is_ready(self, inputs: list[Any]) -> bool:
+        self.looks += 1
+        return self.ready
+
+
+def test_machine_code_on_disk_is_used_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loops, "LOAD_AFTER", (4, 4))
+    recorder = Kept([np.array(100)])
+    assert compiled_run(LoopGraph([Carried()], plus_one), recorder, [3, 1]) == [3, 100]
+    assert recorder.looks == 1
+
+
+def test_whether_it_is_there_is_looked_up_ever_more_rarely(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loops, "LOAD_AFTER", (4, 4))
+    recorder = Kept()
+    recorder.ready = False
+    assert compiled_run(LoopGraph([Carried()], plus_one), recorder, [4] * 20) == [4] * 20
+    assert recorder.looks == 5  # after 4, 8, 16, 32 and 64 operators
+
+
+def test_a_loop_of_unknown_length_goes_over_to_machine_code_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loops, "LOAD_AFTER", (4, 4))
+
+    def build(body: Graph, values: list[Value]) -> list[Value]:
+        return [*plus_one(body, values), body.add_constant(np.array(True))]
+
+    recorder = Kept([np.array(77)])
+    assert compiled_run(LoopGraph([Carried(), Condition()], build), recorder, [50]) == [77]
