@@ -32,12 +32,7 @@ _COMPUTED = _MOVERS | words(
     " GreaterOrEqual Less LessOrEqual Max Min Mod Mul Neg NonZero Not Or Pow Range ReduceMax ReduceMin ReduceProd"
     " ReduceSum Round ScatterElements ScatterND Sign Sqrt Sub Sum Trilu Where Xor"
 )
-_CAST_TO = frozenset(
-    {
-        *(DType.BOOL, DType.INT32, DType.INT64, DType.UINT8),
-        *(DType.BFLOAT16, DType.FLOAT16, DType.FLOAT32, DType.FLOAT64),
-    }
-)
+_CASTS = frozenset({DType.BOOL, DType.INT32, DType.INT64, DType.UINT8, DType.FLOAT32, DType.FLOAT64})
 
 
 @dataclass(slots=True)
@@ -56,12 +51,14 @@ class ConstantAnalysis:
         found: what is known by now; None for what isn't, as inputs with a default that may be given another value.
         left: no more operators are evaluated.
         most_elements: no more elements are looked at.
+        casts: the element types between which Cast is evaluated; narrow weights stay what they are cast from.
         captured: what stands around regions for values inside.
     """
 
     found: dict[Value, _PartialArray | None] = field(default_factory=dict)
     left: int = _MOST_NODES
     most_elements: int = _MOST_ELEMENTS
+    casts: frozenset[DType] = _CASTS
     captured: Mapping[Value, Value] = field(default_factory=dict)
 
     def source(self, value: Value) -> Value:
@@ -104,10 +101,16 @@ class ConstantAnalysis:
                 self.found[top] = self._value(top)
         return self.found[value]
 
+    def _is_certain(self, node: Node) -> bool:
+        """Whether the types that an operator has are such that it is evaluated."""
+        if node.op_type == "Cast":
+            return all(value is None or value.tensor.dtype in self.casts for value in (*node.inputs, *node.outputs))
+        return all(value is None or value.tensor.dtype is not DType.STRING for value in node.inputs)
+
     def _operands(self, value: Value) -> list[Value]:
         """What a value is computed of."""
         node = value.producer
-        if node is None or node.domain or node.op_type not in _COMPUTED or not _is_certain(node):
+        if node is None or node.domain or node.op_type not in _COMPUTED or not self._is_certain(node):
             return []
         return [self.source(item) for item in node.inputs if item is not None]
 
@@ -121,7 +124,7 @@ class ConstantAnalysis:
         self.left -= 1
         if node.op_type in ("Shape", "Size"):
             return _sizes(node)
-        if node.op_type not in _COMPUTED or not _is_certain(node):
+        if node.op_type not in _COMPUTED or not self._is_certain(node):
             return None
         inputs = [None if entry is None else self.found.get(self.source(entry)) for entry in node.inputs]
         if any(given is not None and known is None for given, known in zip(node.inputs, inputs, strict=True)):
@@ -174,13 +177,6 @@ def static_branch(node: Node) -> Graph | None:
 
 def _mask(known: _PartialArray) -> np.ndarray[Any, Any]:
     return np.zeros(known.array.shape, np.int64) if known.unknown is None else known.unknown
-
-
-def _is_certain(node: Node) -> bool:
-    """Whether all runtimes compute the same of the types that an operator has."""
-    if node.op_type == "Cast" and node.output.tensor.dtype not in _CAST_TO:
-        return False
-    return all(value is None or value.tensor.dtype is not DType.STRING for value in node.inputs)
 
 
 def _sizes(node: Node) -> _PartialArray | None:

@@ -134,7 +134,8 @@ def _triangle(op: StepBuilder, node: Node) -> Made:
     x, shift = required(node, 0), node.input(1)
     row, column = (deferred(along(length_of(op.newest, x, axis - 2), axis, 2)) for axis in range(2))
     offset = row.like(0) if shift is None else expr(op.newest, shift).reshape()
-    outside = column < row + offset if attribute(node, "upper", 1) else column > row + offset
+    above = column - row  # the offset may be as large as any int64, nothing is added to it
+    outside = above < offset if attribute(node, "upper", 1) else above > offset
     return where(outside, 0, expr(op.newest, x)).value()
 
 

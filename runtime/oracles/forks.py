@@ -94,6 +94,7 @@ class Servers:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._owner = os.getpid()
         self._running: dict[str, socket.socket] = {}
         self.processes: list[subprocess.Popen[bytes]] = []
 
@@ -122,13 +123,19 @@ class Servers:
         self.processes.append(process)
         return ours
 
+    def unlock(self) -> None:
+        """In a forked process: whoever held the lock isn't there."""
+        self._lock = threading.Lock()
+
     def forget(self, server: socket.socket) -> None:
         """A server that doesn't answer any more isn't asked again."""
         with self._lock:
             self._running = {name: one for name, one in self._running.items() if one is not server}
 
     def close(self) -> None:
-        """End the servers, and with them their sessions, at once."""
+        """End the servers, and with them their sessions, at once; a process forked from their owner leaves them."""
+        if os.getpid() != self._owner:
+            return
         with self._lock:
             for server in self._running.values():
                 server.close()
@@ -216,6 +223,8 @@ SERVERS = Servers()
 """Those that this process and what is forked from it use."""
 
 atexit.register(lambda: SERVERS.close())
+if sys.platform == "linux":
+    os.register_at_fork(after_in_child=lambda: SERVERS.unlock())
 
 
 def _server(module: str) -> socket.socket | None:

@@ -11,6 +11,7 @@ from ...constant_analysis import ConstantAnalysis
 from ...graph import Graph, Node, Value
 from ...infer import words
 from ...loop import Captured, Loop, is_if, is_loop
+from ...types import DType
 
 Array = np.ndarray[Any, Any]
 Size = int | tuple[object, int]
@@ -38,7 +39,7 @@ class LoopInvariants:
                         (inner, outer) for inner, outer in zip(region.inputs, node.captures, strict=True) if outer
                     )
         given = dict.fromkeys(graph.inputs)  # one with a default may be given another value
-        self._constants = ConstantAnalysis(given, sys.maxsize, sys.maxsize, captured)
+        self._constants = ConstantAnalysis(given, sys.maxsize, sys.maxsize, frozenset(DType) - {DType.STRING}, captured)
 
     def source(self, value: Value) -> Value:
         """The value itself, wherever it was captured or handed on by Identity."""
