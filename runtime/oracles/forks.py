@@ -177,9 +177,15 @@ class _Forked:
 
     def poll(self) -> int | None:
         """The exit status, None while it runs."""
-        while self._status is None and select.select([self._stream], [], [], 0)[0]:
+        while self._status is None and self._has_more():
             self._read()
         return self._status
+
+    def _has_more(self) -> bool:
+        """Whether the server has told something that wasn't read."""
+        told = select.poll()  # unlike select, it takes descriptors beyond 1023
+        told.register(self._stream, select.POLLIN)
+        return bool(told.poll(0))
 
     def wait(self) -> int:
         """The exit status, when it has ended."""
